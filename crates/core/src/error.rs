@@ -1,0 +1,71 @@
+//! The error of building something from a well-formed spec.
+
+/// A value that parses but cannot be built: which field, and what is wrong with it.
+///
+/// `field` is a dotted path inside the spec (`of.nodes`); [`BuildError::within`] extends it on the
+/// way up, and the experiment's document turns the full path into a line and column.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}{reason}", if field.is_empty() { String::new() } else { format!("{field}: ") })]
+pub struct BuildError {
+    /// Dotted path of the field, empty for the whole section.
+    pub field: String,
+    /// What was found, what was expected and, where it helps, what to do.
+    pub reason: String,
+}
+
+impl BuildError {
+    /// An error at `field` (empty for the section itself).
+    pub fn new(field: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self { field: field.into(), reason: reason.into() }
+    }
+
+    /// The same error seen from one level up: `outer.field`.
+    #[must_use]
+    pub fn within(mut self, outer: &str) -> Self {
+        self.field = if self.field.is_empty() { outer.to_owned() } else { format!("{outer}.{}", self.field) };
+        self
+    }
+}
+
+/// The known name closest to `word`, for "did you mean"; `None` when nothing is near.
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    known
+        .into_iter()
+        .map(|name| (distance(word, name), name))
+        .filter(|&(d, name)| d <= 2.max(name.len() / 3))
+        .min()
+        .map(|(_, name)| name)
+}
+
+/// Levenshtein distance over characters.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, &cb) in b.iter().enumerate() {
+            let substitute = diagonal + usize::from(ca != cb);
+            diagonal = row[j + 1];
+            row[j + 1] = substitute.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_grows_from_the_inside_out() {
+        let error = BuildError::new("nodes", "a ring needs two, got 1").within("of").within("topology");
+        assert_eq!(error.to_string(), "topology.of.nodes: a ring needs two, got 1");
+    }
+
+    #[test]
+    fn a_typo_finds_its_neighbour() {
+        assert_eq!(nearest("fat-treee", ["ring", "fat-tree", "torus"]), Some("fat-tree"));
+        assert_eq!(nearest("banana", ["ring", "fat-tree", "torus"]), None);
+    }
+}

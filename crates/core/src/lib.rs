@@ -1,0 +1,32 @@
+//! The words everybody speaks: time, units, ids, events, the `Model` contract.
+//!
+//! ```text
+//!  Document → Spec → build ─→ Engine ─→ Observer → table, JSON, trace, columns
+//!                      │        ↑ ↓
+//!            Topology, Workload, Model (network, compute)
+//! ```
+//! Nothing here knows a topology, a program or a protocol. Crates that do are built on these
+//! types, and dependencies between crates only point down (see `ARCHITECTURE.md`).
+
+pub mod error;
+pub mod ids;
+pub mod model;
+pub mod names;
+pub mod observe;
+pub mod precision;
+pub mod quantity;
+pub mod queue;
+pub mod random;
+pub mod registry;
+pub mod time;
+
+pub use error::BuildError;
+pub use ids::{LinkId, NodeId, Rank};
+pub use model::{Cx, Model};
+pub use precision::Precision;
+pub use quantity::{Bandwidth, Bytes, ComputeRate, Flops};
+pub use time::{Duration, Time};
+
+// The registry macro names these crates in the code that it writes.
+#[doc(hidden)]
+pub use {schemars, serde};

@@ -1,0 +1,197 @@
+//! The contract of everything that takes simulated time: networks, compute, memories, cards.
+
+use std::sync::Arc;
+
+use crate::observe::Observer;
+use crate::{Bandwidth, BuildError, Duration, NodeId, Precision, Rank, Time};
+
+/// A part of the machine that accepts requests and, later, completes them.
+///
+/// Performs no I/O, reads no clock, draws no global randomness. The three calls are true for every
+/// level of detail: message level knows the completion when the message is sent, flow level can be
+/// asked but its answer moves with every new flow, packet and flit levels must run to find out.
+pub trait Model: Send {
+    /// What it is asked to do.
+    type Request;
+    /// What it says when that is done.
+    type Done;
+
+    /// Accepts `request` at `now`. Time does not move; `now` is never before the last instant that
+    /// [`Model::advance`] returned.
+    fn submit(&mut self, now: Time, request: Self::Request);
+
+    /// A lower bound on the next instant at which this model acts on its own; `None` when idle.
+    ///
+    /// Requests of one instant are gathered, and what they change is solved here, once.
+    fn next_event(&mut self) -> Option<Time>;
+
+    /// Runs own events in time order, through `until` at the latest, and stops after the first
+    /// instant that completes something. Returns the instant reached.
+    fn advance(&mut self, until: Time, cx: &mut Cx<'_, Self::Done>) -> Time;
+}
+
+/// What a model writes to while it advances.
+pub struct Cx<'a, Done> {
+    /// Completions of the instant that `advance` returns, in a fixed order.
+    pub done: &'a mut Vec<Done>,
+    /// Who watches.
+    pub observer: &'a mut dyn Observer,
+}
+
+/// Chosen by the requester and handed back with the completion; a model never looks into it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Token(pub u64);
+
+/// What a network is asked to do.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum NetworkRequest {
+    /// Carry one message.
+    Transfer(Transfer),
+    /// Get ready for a pipeline; its members join one by one. Only for networks that
+    /// [run pipelines](Network::runs_pipelines).
+    OpenPipeline {
+        /// Names the pipeline in `JoinPipeline` and in completions.
+        token: Token,
+        /// Members and message sizes.
+        pipeline: Arc<Pipeline>,
+    },
+    /// `member` of the pipeline `token` may send from now on.
+    JoinPipeline {
+        /// The pipeline.
+        token: Token,
+        /// Index of the member.
+        member: u32,
+    },
+}
+
+/// One message from node to node.
+#[derive(Debug, Clone, Copy)]
+pub struct Transfer {
+    /// Handed back when it has arrived.
+    pub token: Token,
+    /// Where it starts.
+    pub src: NodeId,
+    /// Where it ends.
+    pub dst: NodeId,
+    /// Payload.
+    pub bytes: u64,
+    /// The sender's own limit, if it has one.
+    pub rate_cap: Option<Bandwidth>,
+}
+
+/// A ring of members, each of which sends `steps` messages to the next one.
+///
+/// Message `s` of member `i` starts when message `s - 1` of `i` and message `s - 1` of `i - 1` have
+/// arrived (and, for `s = 0`, when `i` has joined): the schedule of ring all-reduce, reduce-scatter
+/// and all-gather. A member is done when its own messages and all messages to it have arrived.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pipeline {
+    /// The ring; member `i` sends to member `i + 1` modulo the number of members.
+    pub members: Vec<Member>,
+    /// Messages per member.
+    pub steps: u32,
+    /// The data is cut into as many chunks as there are members; every chunk has this many bytes,
+    pub chunk_bytes: u64,
+    /// and the first `longer_chunks` have one more. Member `i` sends chunk `i - s` at step `s`.
+    pub longer_chunks: u32,
+}
+
+/// A member of a pipeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Member {
+    /// The process.
+    pub rank: Rank,
+    /// Where it runs.
+    pub node: NodeId,
+}
+
+impl Pipeline {
+    /// Bytes of the message that `member` sends at `step`.
+    #[inline]
+    pub fn bytes(&self, member: u32, step: u32) -> u64 {
+        let n = self.members.len() as u32;
+        let chunk = (member + n - step % n) % n;
+        self.chunk_bytes + u64::from(chunk < self.longer_chunks)
+    }
+}
+
+/// What a network says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NetworkDone {
+    /// The message has arrived.
+    Delivered(Token),
+    /// The member has sent and received everything.
+    MemberDone {
+        /// The pipeline.
+        token: Token,
+        /// Index of the member.
+        member: u32,
+    },
+    /// The message is lost: a link on its way failed.
+    Failed(Token),
+}
+
+/// A network: any level of detail.
+pub trait Network: Model<Request = NetworkRequest, Done = NetworkDone> {
+    /// Whether it accepts pipelines as one request; otherwise the engine sends every message.
+    fn runs_pipelines(&self) -> bool {
+        false
+    }
+
+    /// Whether a message can be carried from `src` to `dst`; the reason when not.
+    fn check_route(&mut self, src: NodeId, dst: NodeId) -> Result<(), BuildError>;
+
+    /// The least time in which `bytes` can get from `src` to `dst` on an idle network.
+    fn least_duration(&mut self, src: NodeId, dst: NodeId, bytes: u64) -> Duration;
+
+    /// What it carried and what it cost, at the end of a run.
+    fn report(&mut self, now: Time) -> NetworkReport;
+}
+
+/// The account of a network at the end of a run.
+#[derive(Debug, Clone, Default)]
+pub struct NetworkReport {
+    /// Bytes that each link carried, by link.
+    pub link_bytes: Vec<f64>,
+    /// Seconds at which each link could have carried them at its full rate, by link.
+    pub link_busy_s: Vec<f64>,
+    /// Broken invariants; empty unless there is a bug.
+    pub violations: Vec<String>,
+    /// What it cost: events, solves, ...
+    pub counters: Vec<(&'static str, u64)>,
+}
+
+/// What a compute model is asked to do.
+#[derive(Debug, Clone, Copy)]
+pub struct Execute {
+    /// Handed back at the end.
+    pub token: Token,
+    /// The node that computes.
+    pub node: NodeId,
+    /// Operations per thread.
+    pub flops: f64,
+    /// Number format, which chooses the node's rate.
+    pub precision: Precision,
+    /// Bytes of local memory touched, for the roofline; 0 when that does not count.
+    pub local_bytes: u64,
+    /// Share relative to others on the same node (1 is normal).
+    pub priority: f64,
+    /// Threads, each on a core of its own (1 is normal).
+    pub threads: u32,
+    /// The task's own limit in operations per second and task.
+    pub rate_cap: Option<f64>,
+}
+
+/// A compute model: every compute node of the machine. Completes tokens.
+pub trait Compute: Model<Request = Execute, Done = Token> {
+    /// Whether `node` can compute in `precision`; the reason when not.
+    fn check(&self, node: NodeId, precision: Precision) -> Result<(), BuildError>;
+
+    /// The least time in which the request can be done on an idle node.
+    fn least_duration(&self, request: &Execute) -> Duration;
+
+    /// Broken invariants; empty unless there is a bug.
+    fn violations(&self) -> Vec<String>;
+}

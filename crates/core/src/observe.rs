@@ -1,0 +1,164 @@
+//! What a run tells those who watch it.
+
+use crate::{LinkId, Rank, Time};
+
+/// What a rank was doing in a span of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Activity {
+    /// Operations on a compute node.
+    Compute,
+    /// Moving bytes between a memory and a compute node.
+    Memory,
+    /// A message or a collective between ranks.
+    Communication,
+}
+
+/// A finished task, or the compute or memory part of one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TaskSpan {
+    /// The process.
+    pub rank: Rank,
+    /// Stream of the rank.
+    pub stream: u16,
+    /// Vertex of the program.
+    pub vertex: u32,
+    /// Iteration of the vertex, from 0.
+    pub iteration: u32,
+    /// What it did.
+    pub activity: Activity,
+    /// Start.
+    pub start: Time,
+    /// End.
+    pub end: Time,
+    /// Bytes moved (memory, communication) or 0.
+    pub bytes: u64,
+}
+
+/// A message that has arrived at another rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MessageSpan {
+    /// Sender.
+    pub src: Rank,
+    /// Receiver.
+    pub dst: Rank,
+    /// Start of the first byte.
+    pub start: Time,
+    /// Arrival of the last byte.
+    pub end: Time,
+    /// Payload.
+    pub bytes: u64,
+}
+
+/// Something that happened.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum Event {
+    /// A task ended.
+    Task(TaskSpan),
+    /// A message arrived.
+    Message(MessageSpan),
+    /// From `at` on, `link` carries `bytes_per_s`.
+    LinkRate {
+        /// The link.
+        link: LinkId,
+        /// Since when.
+        at: Time,
+        /// Its load.
+        bytes_per_s: f64,
+    },
+    /// The clock reached `at` after `events` events; for progress only.
+    Progress {
+        /// Simulated time.
+        at: Time,
+        /// Events so far.
+        events: u64,
+    },
+}
+
+/// Which events an observer wants. What nobody wants is never made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Interests {
+    /// [`Event::Task`].
+    pub tasks: bool,
+    /// [`Event::Message`].
+    pub messages: bool,
+    /// [`Event::LinkRate`].
+    pub link_rates: bool,
+}
+
+impl Interests {
+    /// Everything that either wants.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            tasks: self.tasks || other.tasks,
+            messages: self.messages || other.messages,
+            link_rates: self.link_rates || other.link_rates,
+        }
+    }
+}
+
+/// Watches a run. Cannot change it.
+pub trait Observer: Send {
+    /// What to tell it; asked once, before the run.
+    fn interests(&self) -> Interests;
+    /// Called for each event, in a fixed order.
+    fn on_event(&mut self, event: &Event);
+    /// Whether the run should stop early (Ctrl-C); asked every few thousand events.
+    fn wants_stop(&self) -> bool {
+        false
+    }
+}
+
+/// Watches nothing.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Blind;
+
+impl Observer for Blind {
+    fn interests(&self) -> Interests {
+        Interests::default()
+    }
+    fn on_event(&mut self, _: &Event) {}
+}
+
+/// Several observers as one.
+#[derive(Default)]
+pub struct Fan<'a> {
+    watchers: Vec<(Interests, &'a mut dyn Observer)>,
+}
+
+impl<'a> Fan<'a> {
+    /// Nobody yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a watcher.
+    pub fn add(&mut self, observer: &'a mut dyn Observer) {
+        self.watchers.push((observer.interests(), observer));
+    }
+}
+
+impl Observer for Fan<'_> {
+    fn interests(&self) -> Interests {
+        self.watchers.iter().fold(Interests::default(), |all, (interests, _)| all.or(*interests))
+    }
+
+    fn on_event(&mut self, event: &Event) {
+        for (interests, observer) in &mut self.watchers {
+            let wanted = match event {
+                Event::Task(_) => interests.tasks,
+                Event::Message(_) => interests.messages,
+                Event::LinkRate { .. } => interests.link_rates,
+                Event::Progress { .. } => true,
+            };
+            if wanted {
+                observer.on_event(event);
+            }
+        }
+    }
+
+    fn wants_stop(&self) -> bool {
+        self.watchers.iter().any(|(_, observer)| observer.wants_stop())
+    }
+}

@@ -1,0 +1,144 @@
+//! One list per noun: a plug-in is one file and one line in its list.
+
+/// A plug-in as the command lists and explains it.
+pub struct Entry {
+    /// The `kind` in files.
+    pub kind: &'static str,
+    /// Its JSON Schema, with help, defaults and units.
+    pub schema: fn(&mut schemars::SchemaGenerator) -> schemars::Schema,
+}
+
+/// Declares a list of plug-ins of one noun.
+///
+/// ```
+/// use stratasim_core::registry;
+/// trait Shape { fn area(&self) -> f64; }
+///
+/// /// A square.
+/// #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+/// #[serde(deny_unknown_fields, rename_all = "kebab-case")]
+/// struct Square { side: f64 }
+/// impl Shape for Square { fn area(&self) -> f64 { self.side * self.side } }
+///
+/// registry! {
+///     /// Every shape, by its `kind`.
+///     enum ShapeSpec: dyn Shape {
+///         "square" => Square(Square),
+///     }
+/// }
+///
+/// let spec: ShapeSpec = serde_json::from_str(r#"{"kind": "square", "side": 3}"#).unwrap();
+/// assert_eq!(spec.plugin().area(), 9.0);
+/// assert_eq!(ShapeSpec::KINDS, ["square"]);
+/// ```
+///
+/// The macro writes the enum, its `KINDS` and `ENTRIES`, serde both ways (`kind` comes first), the
+/// JSON Schema, and `plugin()`, which gives the trait object. `kind` is read first and the rest
+/// unbuffered, so that an error keeps the position of the value that caused it; the experiment's
+/// document moves `kind` to the front before anything is read.
+#[macro_export]
+macro_rules! registry {
+    ($(#[$doc:meta])* $vis:vis enum $name:ident: dyn $trait:path {
+        $($kind:literal => $variant:ident($spec:ty)),+ $(,)?
+    }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, $crate::serde::Serialize, $crate::schemars::JsonSchema)]
+        #[serde(tag = "kind", crate = "stratasim_core::serde")]
+        #[schemars(crate = "stratasim_core::schemars")]
+        #[allow(clippy::large_enum_variant, reason = "specs are few and short-lived")]
+        $vis enum $name {
+            $(
+                #[doc = concat!("`kind = \"", $kind, "\"`")]
+                #[serde(rename = $kind)]
+                $variant($spec),
+            )+
+        }
+
+        impl $name {
+            /// Every kind, in the order of the list.
+            $vis const KINDS: &'static [&'static str] = &[$($kind),+];
+
+            /// Every kind with its schema.
+            $vis const ENTRIES: &'static [$crate::registry::Entry] = &[
+                $($crate::registry::Entry {
+                    kind: $kind,
+                    schema: <$spec as $crate::schemars::JsonSchema>::json_schema,
+                }),+
+            ];
+
+            /// The kind of this spec.
+            $vis fn kind(&self) -> &'static str {
+                match self { $(Self::$variant(_) => $kind),+ }
+            }
+
+            /// The plug-in behind this spec.
+            $vis fn plugin(&self) -> &(dyn $trait + 'static) {
+                match self { $(Self::$variant(spec) => spec),+ }
+            }
+        }
+
+        impl<'de> $crate::serde::Deserialize<'de> for $name {
+            fn deserialize<D: $crate::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct ByKind;
+                impl<'de> $crate::serde::de::Visitor<'de> for ByKind {
+                    type Value = $name;
+                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        f.write_str("a table with a `kind`")
+                    }
+                    fn visit_map<A: $crate::serde::de::MapAccess<'de>>(self, mut map: A) -> Result<$name, A::Error> {
+                        use $crate::serde::de::Error as _;
+                        match map.next_key::<std::borrow::Cow<'_, str>>()? {
+                            Some(key) if key == "kind" => {}
+                            Some(_) | None => return Err(A::Error::missing_field("kind")),
+                        }
+                        let kind: $crate::registry::Kind<$name> = map.next_value()?;
+                        let rest = $crate::serde::de::value::MapAccessDeserializer::new(map);
+                        match kind.name {
+                            $($kind => <$spec as $crate::serde::Deserialize>::deserialize(rest).map($name::$variant),)+
+                            _ => unreachable!("Kind reads registered names only"),
+                        }
+                    }
+                }
+                deserializer.deserialize_map(ByKind)
+            }
+        }
+
+        impl $crate::registry::List for $name {
+            const KINDS: &'static [&'static str] = &[$($kind),+];
+        }
+    };
+}
+
+/// The names of a list; written by [`registry!`](crate::registry!).
+pub trait List {
+    /// Every kind.
+    const KINDS: &'static [&'static str];
+}
+
+/// A name of the list `L`, read with "did you mean" on a typo.
+pub struct Kind<L> {
+    /// The registered name.
+    pub name: &'static str,
+    list: std::marker::PhantomData<L>,
+}
+
+impl<'de, L: List> serde::Deserialize<'de> for Kind<L> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Name<L>(std::marker::PhantomData<L>);
+        impl<L: List> serde::de::Visitor<'_> for Name<L> {
+            type Value = &'static str;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(f, "one of {}", L::KINDS.join(", "))
+            }
+            fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<&'static str, E> {
+                L::KINDS.iter().find(|kind| **kind == name).copied().ok_or_else(|| {
+                    let hint = crate::error::nearest(name, L::KINDS.iter().copied())
+                        .map_or_else(String::new, |near| format!(", did you mean `{near}`?"));
+                    E::custom(format!("unknown kind `{name}`{hint} (known: {})", L::KINDS.join(", ")))
+                })
+            }
+        }
+        let name = deserializer.deserialize_str(Name::<L>(std::marker::PhantomData))?;
+        Ok(Self { name, list: std::marker::PhantomData })
+    }
+}

@@ -1,0 +1,13 @@
+//! What is connected to what: a frozen graph of compute, memory and switch nodes with links.
+
+pub mod catalogue;
+pub mod generators;
+pub mod graph;
+pub mod io;
+pub mod routing;
+pub mod structure;
+
+pub use generators::{BuildContext, Generator, TopologySpec};
+pub use graph::{ComputeType, Link, MemoryType, NodeKind, Sharing, Topology, TopologyBuilder};
+pub use routing::{RouteError, Routing, RoutingAlgorithm, RoutingSpec};
+pub use structure::Structure;

@@ -1,0 +1,76 @@
+//! Routing: which links a message takes. One algorithm per file, one line in the list.
+//!
+//! Routes are computed on demand or by rule; an all-pairs table is never built.
+
+pub mod auto;
+pub mod dijkstra;
+
+use std::sync::Arc;
+
+use stratasim_core::{BuildError, Duration, LinkId, NodeId, registry};
+
+use crate::Topology;
+
+/// A routing algorithm as the user chose it.
+pub trait RoutingAlgorithm {
+    /// Prepares it for `topology`.
+    ///
+    /// # Errors
+    /// When the algorithm does not fit the topology.
+    fn build(&self, topology: &Arc<Topology>) -> Result<Box<dyn Routing>, BuildError>;
+}
+
+/// Routes on one topology. May cache what it finds.
+pub trait Routing: Send {
+    /// Appends the links from `src` to `dst` in order and returns the latency that no link
+    /// accounts for (zero but for coordinate-based zones). `src == dst` has no links.
+    ///
+    /// `key` names the flow: algorithms that spread traffic hash it, others ignore it.
+    ///
+    /// # Errors
+    /// When there is no way.
+    fn route(
+        &mut self,
+        src: NodeId,
+        dst: NodeId,
+        key: u64,
+        out: &mut Vec<LinkId>,
+    ) -> Result<Duration, RouteError>;
+}
+
+/// There is no route.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no route from {src} to {dst}: {reason}")]
+pub struct RouteError {
+    /// Name of the source node.
+    pub src: String,
+    /// Name of the destination node.
+    pub dst: String,
+    /// Why, and what to do.
+    pub reason: String,
+}
+
+impl RouteError {
+    /// An error between two nodes of `topology`.
+    pub fn new(topology: &Topology, src: NodeId, dst: NodeId, reason: impl Into<String>) -> Self {
+        Self {
+            src: topology.node_name(src).to_owned(),
+            dst: topology.node_name(dst).to_owned(),
+            reason: reason.into(),
+        }
+    }
+}
+
+registry! {
+    /// Every routing algorithm, by its `kind`.
+    pub enum RoutingSpec: dyn RoutingAlgorithm {
+        "auto" => Auto(auto::Auto),
+        "dijkstra" => Dijkstra(dijkstra::Dijkstra),
+    }
+}
+
+impl Default for RoutingSpec {
+    fn default() -> Self {
+        Self::Auto(auto::Auto::default())
+    }
+}

@@ -1,0 +1,44 @@
+//! `auto`: the rule of the topology's structure, or shortest paths where it has none.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stratasim_core::{BuildError, Duration, LinkId, NodeId};
+
+use super::{RouteError, Routing, RoutingAlgorithm, dijkstra};
+use crate::Topology;
+use crate::structure::{RouteRule, Structure};
+
+/// The topology's own rule (up/down on trees, dimension order on meshes and tori, minimal on a
+/// dragonfly, the routes of a file), or Dijkstra by latency where it has none.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Auto {}
+
+impl RoutingAlgorithm for Auto {
+    fn build(&self, topology: &Arc<Topology>) -> Result<Box<dyn Routing>, BuildError> {
+        match topology.structure() {
+            Structure::Ruled(rule) => Ok(Box::new(Ruled { topology: topology.clone(), rule: rule.clone() })),
+            Structure::Irregular => dijkstra::Dijkstra::default().build(topology),
+        }
+    }
+}
+
+/// Routes by a rule.
+pub(crate) struct Ruled {
+    pub(crate) topology: Arc<Topology>,
+    pub(crate) rule: Arc<dyn RouteRule>,
+}
+
+impl Routing for Ruled {
+    fn route(
+        &mut self,
+        src: NodeId,
+        dst: NodeId,
+        key: u64,
+        out: &mut Vec<LinkId>,
+    ) -> Result<Duration, RouteError> {
+        if src == dst { Ok(Duration::ZERO) } else { self.rule.route(&self.topology, src, dst, key, out) }
+    }
+}

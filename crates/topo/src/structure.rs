@@ -1,0 +1,38 @@
+//! Regular structure of a graph, which lets routing follow a rule instead of a table.
+
+use std::sync::Arc;
+
+use stratasim_core::{Duration, LinkId, NodeId};
+
+use crate::Topology;
+use crate::routing::RouteError;
+
+/// What a generator knows about the graph that it made.
+#[derive(Debug, Clone, Default)]
+pub enum Structure {
+    /// Nothing: routes are searched.
+    #[default]
+    Irregular,
+    /// A rule of the generator's own.
+    Ruled(Arc<dyn RouteRule>),
+}
+
+/// A rule that gives routes without search and without tables.
+pub trait RouteRule: Send + Sync + std::fmt::Debug {
+    /// Name of the rule, such as `up-down` or `dimension-order`.
+    fn name(&self) -> &'static str;
+
+    /// Appends the links from `src` to `dst` and returns the latency that no link accounts for
+    /// (zero but for coordinate-based zones). `key` chooses among equal paths.
+    ///
+    /// # Errors
+    /// When there is no way.
+    fn route(
+        &self,
+        topology: &Topology,
+        src: NodeId,
+        dst: NodeId,
+        key: u64,
+        out: &mut Vec<LinkId>,
+    ) -> Result<Duration, RouteError>;
+}

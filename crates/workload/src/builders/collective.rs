@@ -1,0 +1,46 @@
+//! One collective over all ranks, repeated: the classic micro-benchmark.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stratasim_core::{BuildError, Bytes};
+
+use super::{WorkloadContext, WorkloadGenerator};
+use crate::collective::{CollectiveKind, CollectiveSpec};
+use crate::program::{Program, ProgramBuilder, Stream};
+
+/// One collective over all ranks, `iterations` times in a row.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct CollectiveWorkload {
+    /// What is computed.
+    pub operation: CollectiveKind,
+    /// How.
+    #[serde(default)]
+    pub algorithm: CollectiveSpec,
+    /// Bytes per rank.
+    pub bytes: Bytes,
+    /// How often.
+    #[serde(default = "one")]
+    pub iterations: u32,
+}
+
+fn one() -> u32 {
+    1
+}
+
+impl WorkloadGenerator for CollectiveWorkload {
+    fn build(&self, context: &WorkloadContext<'_>) -> Result<Program, BuildError> {
+        let mut builder = ProgramBuilder::new(context.ranks);
+        builder
+            .collective(
+                format_args!("{}", self.operation.name()),
+                self.operation,
+                self.algorithm.plugin(),
+                0,
+                Stream::COMMUNICATION,
+                self.bytes.count(),
+            )
+            .map_err(|error| error.within("algorithm"))?;
+        builder.iterations(self.iterations).build()
+    }
+}

@@ -1,0 +1,90 @@
+//! Ring algorithms: every member sends to the next one and receives from the one before.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stratasim_core::BuildError;
+
+use super::{Action, CollectiveAlgorithm, CollectiveKind, Combine, PipelineShape, Plan, unsupported};
+
+/// Ring reduce-scatter (`n - 1` rounds), all-gather (`n - 1`) and all-reduce (both, `2 (n - 1)`).
+///
+/// The vector is cut into `n` chunks; in round `s` member `i` sends chunk `i - s` to member `i + 1`
+/// (Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations",
+/// 2009). Each member sends `bytes / n` per round.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Ring {}
+
+const DOES: [CollectiveKind; 3] =
+    [CollectiveKind::AllReduce, CollectiveKind::ReduceScatter, CollectiveKind::AllGather];
+
+impl CollectiveAlgorithm for Ring {
+    fn plan(&self, kind: CollectiveKind, members: u32, bytes: u64) -> Result<Box<dyn Plan>, BuildError> {
+        if !DOES.contains(&kind) {
+            return Err(unsupported("ring", kind, &DOES));
+        }
+        Ok(Box::new(RingPlan { kind, members, bytes }))
+    }
+}
+
+#[derive(Debug)]
+struct RingPlan {
+    kind: CollectiveKind,
+    members: u32,
+    bytes: u64,
+}
+
+impl RingPlan {
+    /// Rounds of the reduce-scatter phase, whose chunks are added up on their way.
+    fn reducing_rounds(&self) -> u32 {
+        if self.kind == CollectiveKind::AllGather { 0 } else { self.members.saturating_sub(1) }
+    }
+
+    fn chunk_bytes(&self, chunk: u32) -> u64 {
+        self.bytes / u64::from(self.members)
+            + u64::from(u64::from(chunk) < self.bytes % u64::from(self.members))
+    }
+}
+
+impl Plan for RingPlan {
+    fn rounds(&self, _: u32) -> u32 {
+        let once = self.members.saturating_sub(1);
+        if self.kind == CollectiveKind::AllReduce { 2 * once } else { once }
+    }
+
+    fn round(&self, member: u32, round: u32, out: &mut Vec<Action>) {
+        let n = self.members;
+        let sent = (member + n - round % n) % n;
+        let received = (sent + n - 1) % n;
+        let combine = if round < self.reducing_rounds() { Combine::Reduce } else { Combine::Copy };
+        out.push(Action::Send {
+            to: (member + 1) % n,
+            chunks: sent..sent + 1,
+            bytes: self.chunk_bytes(sent),
+        });
+        out.push(Action::Receive { from: (member + n - 1) % n, chunks: received..received + 1, combine });
+    }
+
+    fn chunks(&self) -> u32 {
+        self.members
+    }
+
+    fn owner(&self, chunk: u32) -> u32 {
+        // a reduce-scatter ends with chunk c at member c - 1, an all-gather starts with c at c
+        let shift = if self.kind == CollectiveKind::AllGather { 0 } else { self.members - 1 };
+        (chunk + shift) % self.members
+    }
+
+    fn pipeline(&self) -> Option<PipelineShape> {
+        (self.members > 1).then(|| PipelineShape {
+            steps: self.rounds(0),
+            chunk_bytes: self.bytes / u64::from(self.members),
+            longer_chunks: (self.bytes % u64::from(self.members)) as u32,
+        })
+    }
+
+    fn total_bytes(&self) -> u64 {
+        let phases = if self.kind == CollectiveKind::AllReduce { 2 } else { 1 };
+        phases * u64::from(self.members.saturating_sub(1)) * self.bytes
+    }
+}

@@ -1,0 +1,9 @@
+//! What the machine is asked to do: one program form, collectives, and builders that write programs.
+
+pub mod builders;
+pub mod collective;
+pub mod program;
+
+pub use builders::{WorkloadContext, WorkloadGenerator, WorkloadSpec};
+pub use collective::{Action, CollectiveAlgorithm, CollectiveKind, CollectiveSpec, Plan};
+pub use program::{Op, Program, ProgramBuilder, Scope, Vertex, VertexId};
