@@ -57,14 +57,17 @@ pub enum Event {
     Task(TaskSpan),
     /// A message arrived.
     Message(MessageSpan),
-    /// From `at` on, `link` carries `bytes_per_s`.
-    LinkRate {
+    /// A transfer that has ended used `link`. Its average rate over its life counts: a sum of these
+    /// over time gives the link's utilisation.
+    LinkUse {
         /// The link.
         link: LinkId,
-        /// Since when.
-        at: Time,
-        /// Its load.
-        bytes_per_s: f64,
+        /// When the transfer began to use it.
+        start: Time,
+        /// When the transfer ended.
+        end: Time,
+        /// What it carried.
+        bytes: u64,
     },
     /// The clock reached `at` after `events` events; for progress only.
     Progress {
@@ -82,8 +85,8 @@ pub struct Interests {
     pub tasks: bool,
     /// [`Event::Message`].
     pub messages: bool,
-    /// [`Event::LinkRate`].
-    pub link_rates: bool,
+    /// [`Event::LinkUse`].
+    pub link_uses: bool,
 }
 
 impl Interests {
@@ -93,7 +96,7 @@ impl Interests {
         Self {
             tasks: self.tasks || other.tasks,
             messages: self.messages || other.messages,
-            link_rates: self.link_rates || other.link_rates,
+            link_uses: self.link_uses || other.link_uses,
         }
     }
 }
@@ -149,7 +152,7 @@ impl Observer for Fan<'_> {
             let wanted = match event {
                 Event::Task(_) => interests.tasks,
                 Event::Message(_) => interests.messages,
-                Event::LinkRate { .. } => interests.link_rates,
+                Event::LinkUse { .. } => interests.link_uses,
                 Event::Progress { .. } => true,
             };
             if wanted {

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use stratasim_core::names::Names;
 use stratasim_core::{Bandwidth, BuildError, Duration, LinkId, NodeId, Precision};
 
+use crate::io::profile::{LinkProfiles, NodeProfiles, Profiles};
 use crate::structure::Structure;
 
 /// What a node is.
@@ -101,6 +102,7 @@ pub struct Topology {
     home_memory: Vec<Option<NodeId>>,
     groups: BTreeMap<String, Vec<u32>>,
     structure: Structure,
+    profiles: Profiles,
     by_name: OnceLock<FxHashMap<String, NodeId>>,
 }
 
@@ -220,6 +222,21 @@ impl Topology {
         &self.structure
     }
 
+    /// How the values of `link` change over time; `None` when they do not.
+    pub fn link_profiles(&self, link: LinkId) -> Option<&LinkProfiles> {
+        self.profiles.links.get(&link)
+    }
+
+    /// How the values of `node` change over time; `None` when they do not.
+    pub fn node_profiles(&self, node: NodeId) -> Option<&NodeProfiles> {
+        self.profiles.nodes.get(&node)
+    }
+
+    /// Every value that changes over time.
+    pub fn profiles(&self) -> &Profiles {
+        &self.profiles
+    }
+
     /// Back to a builder, for combinators. The structure is kept; drop it when it no longer holds.
     #[must_use]
     pub fn into_builder(self) -> TopologyBuilder {
@@ -233,6 +250,7 @@ impl Topology {
             home_memory: self.home_memory,
             groups: self.groups,
             structure: self.structure,
+            profiles: self.profiles,
         }
     }
 }
@@ -249,6 +267,7 @@ pub struct TopologyBuilder {
     home_memory: Vec<Option<NodeId>>,
     groups: BTreeMap<String, Vec<u32>>,
     structure: Structure,
+    profiles: Profiles,
 }
 
 /// Properties of a link to add.
@@ -376,6 +395,11 @@ impl TopologyBuilder {
         self.structure = structure;
     }
 
+    /// Values that change over time, by link and node; ids that are renumbered must be moved here too.
+    pub fn profiles_mut(&mut self) -> &mut Profiles {
+        &mut self.profiles
+    }
+
     /// Nodes so far, by id.
     pub fn kinds(&self) -> &[NodeKind] {
         &self.kinds
@@ -454,6 +478,7 @@ impl TopologyBuilder {
             home_memory: self.home_memory,
             groups: self.groups,
             structure: self.structure,
+            profiles: self.profiles,
             by_name: OnceLock::new(),
         })
     }

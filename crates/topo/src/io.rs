@@ -1,1 +1,3 @@
 //! File formats in and out.
+
+pub mod profile;

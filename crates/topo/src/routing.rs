@@ -23,7 +23,8 @@ pub trait RoutingAlgorithm {
 /// Routes on one topology. May cache what it finds.
 pub trait Routing: Send {
     /// Appends the links from `src` to `dst` in order and returns the latency that no link
-    /// accounts for (zero but for coordinate-based zones). `src == dst` has no links.
+    /// accounts for (zero but for coordinate-based zones). `src == dst` has no links, unless
+    /// the topology's own rule defines a loopback (see `RouteRule::routes_to_self`).
     ///
     /// `key` names the flow: algorithms that spread traffic hash it, others ignore it.
     ///

@@ -22,6 +22,12 @@ pub trait RouteRule: Send + Sync + std::fmt::Debug {
     /// Name of the rule, such as `up-down` or `dimension-order`.
     fn name(&self) -> &'static str;
 
+    /// Whether the rule also knows the way from a node to itself (a loopback link, as platform
+    /// files define them). Where it does not, a message to oneself takes no link.
+    fn routes_to_self(&self) -> bool {
+        false
+    }
+
     /// Appends the links from `src` to `dst` and returns the latency that no link accounts for
     /// (zero but for coordinate-based zones). `key` chooses among equal paths.
     ///

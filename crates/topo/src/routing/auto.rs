@@ -39,6 +39,9 @@ impl Routing for Ruled {
         key: u64,
         out: &mut Vec<LinkId>,
     ) -> Result<Duration, RouteError> {
-        if src == dst { Ok(Duration::ZERO) } else { self.rule.route(&self.topology, src, dst, key, out) }
+        if src == dst && !self.rule.routes_to_self() {
+            return Ok(Duration::ZERO);
+        }
+        self.rule.route(&self.topology, src, dst, key, out)
     }
 }
