@@ -1,0 +1,86 @@
+//! Values that change over simulated time: link rates, latencies, speeds, failures.
+
+use std::collections::BTreeMap;
+
+use stratasim_core::{Duration, LinkId, NodeId, Time};
+
+/// A value that takes new settings at given instants, once or over and over.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Profile {
+    /// Instant since the start (of the period, when it repeats) and the value from then on;
+    /// instants never decrease. Until the first point the value is the nominal one.
+    pub points: Vec<(Duration, f64)>,
+    /// Length of the period: all points come again this much later, and again. `None`: once. It is
+    /// not shorter than the last point's instant and never zero.
+    pub repeat_after: Option<Duration>,
+}
+
+impl Profile {
+    /// The `index`-th change since the start of the simulation: when, and the new value. `None`
+    /// after the last, and beyond the range of [`Time`].
+    pub fn change(&self, index: u64) -> Option<(Time, f64)> {
+        let length = self.points.len() as u64;
+        let (round, place) = (index.checked_div(length)?, index.checked_rem(length)?);
+        let (offset, value) = self.points[place as usize];
+        let start = match (round, self.repeat_after) {
+            (0, _) => 0,
+            (_, None) => return None,
+            (_, Some(period)) => period.as_ps().checked_mul(round)?,
+        };
+        Some((Time::from_ps(start.checked_add(offset.as_ps())?), value))
+    }
+}
+
+/// What changes about a link.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct LinkProfiles {
+    /// Rate in bytes per second, in place of the link's own.
+    pub bandwidth: Option<Profile>,
+    /// Propagation delay in seconds, in place of the link's own.
+    pub latency: Option<Profile>,
+    /// Zero: the link is off; anything else: it is on.
+    pub state: Option<Profile>,
+}
+
+/// What changes about a node.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct NodeProfiles {
+    /// Fraction of the nominal compute rate that is available.
+    pub speed: Option<Profile>,
+    /// Zero: the node is off; anything else: it is on.
+    pub state: Option<Profile>,
+}
+
+/// Everything about a topology that changes over time.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Profiles {
+    /// Links with at least one profile.
+    pub links: BTreeMap<LinkId, LinkProfiles>,
+    /// Nodes with at least one profile.
+    pub nodes: BTreeMap<NodeId, NodeProfiles>,
+}
+
+impl Profiles {
+    /// Whether nothing changes.
+    pub fn is_empty(&self) -> bool {
+        self.links.is_empty() && self.nodes.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_profile_repeats_with_its_period() {
+        let at = Duration::from_ps;
+        let mut profile = Profile { points: vec![(at(0), 1.0), (at(4), 0.5)], repeat_after: Some(at(10)) };
+        let changes: Vec<_> = (0..5).map(|i| profile.change(i).unwrap()).collect();
+        let expected = [(0, 1.0), (4, 0.5), (10, 1.0), (14, 0.5), (20, 1.0)];
+        assert_eq!(changes, expected.map(|(ps, value)| (Time::from_ps(ps), value)));
+        assert_eq!(profile.change(u64::MAX), None);
+        profile.repeat_after = None;
+        assert_eq!(profile.change(2), None);
+        assert_eq!(Profile::default().change(0), None);
+    }
+}
