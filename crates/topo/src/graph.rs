@@ -4,14 +4,21 @@
 //! capacity in one direction; a full-duplex cable is two links that know each other, a half-duplex
 //! one is a single link that both directions use. Parallel links are allowed.
 
+mod builder;
+mod naming;
+
+pub use builder::{LinkType, TopologyBuilder};
+pub use naming::LinkClass;
+
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use stratasim_core::names::Names;
-use stratasim_core::{Bandwidth, BuildError, Duration, LinkId, NodeId, Precision};
+use stratasim_core::{Bandwidth, Duration, LinkId, NodeId, Precision};
 
+use self::naming::LinkNames;
 use crate::io::profile::{LinkProfiles, NodeProfiles, Profiles};
 use crate::structure::Structure;
 
@@ -95,12 +102,13 @@ pub struct Topology {
     compute_types: Vec<ComputeType>,
     memory_types: Vec<MemoryType>,
     links: Vec<Link>,
-    link_names: BTreeMap<LinkId, String>,
+    link_names: LinkNames,
     port_start: Vec<u32>,
     ports: Vec<Port>,
     compute_nodes: Vec<NodeId>,
     home_memory: Vec<Option<NodeId>>,
     groups: BTreeMap<String, Vec<u32>>,
+    dimensions: Vec<u32>,
     structure: Structure,
     profiles: Profiles,
     by_name: OnceLock<FxHashMap<String, NodeId>>,
@@ -173,30 +181,20 @@ impl Topology {
         self.node_names.get(node.index())
     }
 
-    /// Name of a link: its own or `from->to` (`from--to` when half duplex).
+    /// Name of a link: its own, that of its [class](LinkClass), or `from->to` (`from--to` when half
+    /// duplex). Parallel links of one name are told apart by `#0`, `#1`, ...
     pub fn link_name(&self, link: LinkId) -> String {
-        if let Some(name) = self.link_names.get(&link) {
-            return name.clone();
-        }
-        let info = self.link(link);
-        match info.ends {
-            None => format!("link-{link}"),
-            Some([from, to]) => {
-                let arrow = if info.half_duplex { "--" } else { "->" };
-                let parallel = self.ports(from).iter().filter(|port| port.to == to).count();
-                let pair = format!("{}{arrow}{}", self.node_name(from), self.node_name(to));
-                if parallel < 2 {
-                    return pair;
-                }
-                let place = self.ports(from).iter().filter(|port| port.to == to).position(|p| p.link == link);
-                format!("{pair}#{}", place.unwrap_or(0))
-            }
-        }
+        self.link_names.name(self, link)
     }
 
     /// The name given to a link, if one was.
     pub fn given_link_name(&self, link: LinkId) -> Option<&str> {
-        self.link_names.get(&link).map(String::as_str)
+        self.link_names.given(link)
+    }
+
+    /// The link called `name`, as [`Topology::link_name`] says it.
+    pub fn find_link(&self, name: &str) -> Option<LinkId> {
+        self.link_names.find(self, name)
     }
 
     /// The node called `name`.
@@ -215,6 +213,14 @@ impl Topology {
     /// The group of every node under `grouping`, [`NO_GROUP`] where it has none.
     pub fn grouping(&self, grouping: &str) -> Option<&[u32]> {
         self.groups.get(grouping).map(Vec::as_slice)
+    }
+
+    /// Extents of the dimensions that the compute nodes fill, innermost first; empty where they
+    /// fill none evenly. Compute node `i` has coordinates `i % d0`, `i / d0 % d1`, ..., and the
+    /// product of the extents is the number of compute nodes. A torus gives its own dimensions, a
+    /// tree its branching, a machine of racks `[per server, servers per rack, racks]`.
+    pub fn dimensions(&self) -> &[u32] {
+        &self.dimensions
     }
 
     /// The regular structure that routing may use.
@@ -239,7 +245,8 @@ impl Topology {
 
     /// Back to a builder, for combinators. The structure is kept; drop it when it no longer holds.
     #[must_use]
-    pub fn into_builder(self) -> TopologyBuilder {
+    pub fn into_builder(mut self) -> TopologyBuilder {
+        self.link_names.thaw();
         TopologyBuilder {
             kinds: self.kinds,
             node_names: self.node_names,
@@ -249,243 +256,17 @@ impl Topology {
             link_names: self.link_names,
             home_memory: self.home_memory,
             groups: self.groups,
+            dimensions: self.dimensions,
             structure: self.structure,
             profiles: self.profiles,
         }
-    }
-}
-
-/// Builds a [`Topology`]. Nodes and links are numbered in the order in which they are added.
-#[derive(Debug, Default)]
-pub struct TopologyBuilder {
-    kinds: Vec<NodeKind>,
-    node_names: Names,
-    compute_types: Vec<ComputeType>,
-    memory_types: Vec<MemoryType>,
-    links: Vec<Link>,
-    link_names: BTreeMap<LinkId, String>,
-    home_memory: Vec<Option<NodeId>>,
-    groups: BTreeMap<String, Vec<u32>>,
-    structure: Structure,
-    profiles: Profiles,
-}
-
-/// Properties of a link to add.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct LinkType {
-    /// Rate in each direction.
-    pub bandwidth: Bandwidth,
-    /// Propagation delay.
-    pub latency: Duration,
-    /// How its users share it.
-    pub sharing: Sharing,
-}
-
-impl LinkType {
-    /// A shared link.
-    pub fn new(bandwidth: Bandwidth, latency: Duration) -> Self {
-        Self { bandwidth, latency, sharing: Sharing::Shared }
-    }
-}
-
-impl TopologyBuilder {
-    /// Nothing yet.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Registers a compute type, or finds an equal one.
-    pub fn compute_type(&mut self, compute: ComputeType) -> u32 {
-        let known = self.compute_types.iter().position(|known| *known == compute);
-        known.unwrap_or_else(|| {
-            self.compute_types.push(compute);
-            self.compute_types.len() - 1
-        }) as u32
-    }
-
-    /// Registers a memory type, or finds an equal one.
-    pub fn memory_type(&mut self, memory: MemoryType) -> u32 {
-        let known = self.memory_types.iter().position(|known| *known == memory);
-        known.unwrap_or_else(|| {
-            self.memory_types.push(memory);
-            self.memory_types.len() - 1
-        }) as u32
-    }
-
-    /// Adds a node.
-    pub fn node(&mut self, kind: NodeKind, name: std::fmt::Arguments<'_>) -> NodeId {
-        let id = NodeId::from_index(self.kinds.len());
-        self.kinds.push(kind);
-        self.node_names.push(name);
-        self.home_memory.push(None);
-        id
-    }
-
-    /// Adds a link from `from` to `to` only.
-    pub fn simplex(&mut self, from: NodeId, to: NodeId, link: LinkType) -> LinkId {
-        self.push(Link {
-            ends: Some([from, to]),
-            bandwidth: link.bandwidth,
-            latency: link.latency,
-            sharing: link.sharing,
-            half_duplex: false,
-            reverse: None,
-        })
-    }
-
-    /// Adds a full-duplex cable: the links from `a` to `b` and back.
-    pub fn duplex(&mut self, a: NodeId, b: NodeId, link: LinkType) -> (LinkId, LinkId) {
-        let there = self.simplex(a, b, link);
-        let back = self.simplex(b, a, link);
-        self.links[there.index()].reverse = Some(back);
-        self.links[back.index()].reverse = Some(there);
-        (there, back)
-    }
-
-    /// Adds a cable whose two directions share one capacity.
-    pub fn half_duplex(&mut self, a: NodeId, b: NodeId, link: LinkType) -> LinkId {
-        let id = self.simplex(a, b, link);
-        self.links[id.index()].half_duplex = true;
-        id
-    }
-
-    /// Adds a link that only explicit routes use.
-    pub fn detached(&mut self, name: &str, link: LinkType) -> LinkId {
-        let id = self.push(Link {
-            ends: None,
-            bandwidth: link.bandwidth,
-            latency: link.latency,
-            sharing: link.sharing,
-            half_duplex: false,
-            reverse: None,
-        });
-        self.name_link(id, name.to_owned());
-        id
-    }
-
-    fn push(&mut self, link: Link) -> LinkId {
-        self.links.push(link);
-        LinkId::from_index(self.links.len() - 1)
-    }
-
-    /// Gives a link a name of its own.
-    pub fn name_link(&mut self, link: LinkId, name: String) {
-        self.link_names.insert(link, name);
-    }
-
-    /// Says that `memory` extends the memory of `compute`.
-    pub fn set_home_memory(&mut self, compute: NodeId, memory: NodeId) {
-        self.home_memory[compute.index()] = Some(memory);
-    }
-
-    /// Puts `node` into group `group` of `grouping` (`rack`, `server`, ...).
-    pub fn set_group(&mut self, grouping: &str, node: NodeId, group: u32) {
-        if !self.groups.contains_key(grouping) {
-            self.groups.insert(grouping.to_owned(), Vec::new());
-        }
-        let column = self.groups.get_mut(grouping).expect("just inserted");
-        if column.len() <= node.index() {
-            column.resize(node.index() + 1, NO_GROUP);
-        }
-        column[node.index()] = group;
-    }
-
-    /// Declares the regular structure of the graph.
-    pub fn set_structure(&mut self, structure: Structure) {
-        self.structure = structure;
-    }
-
-    /// Values that change over time, by link and node; ids that are renumbered must be moved here too.
-    pub fn profiles_mut(&mut self) -> &mut Profiles {
-        &mut self.profiles
-    }
-
-    /// Nodes so far, by id.
-    pub fn kinds(&self) -> &[NodeKind] {
-        &self.kinds
-    }
-
-    /// Changes what a node is.
-    pub fn set_kind(&mut self, node: NodeId, kind: NodeKind) {
-        self.kinds[node.index()] = kind;
-    }
-
-    /// Links so far, by id.
-    pub fn links_mut(&mut self) -> &mut Vec<Link> {
-        &mut self.links
-    }
-
-    /// Freezes the graph.
-    ///
-    /// # Errors
-    /// A link without a positive finite bandwidth, two nodes of one name, more than 2^32 ports.
-    pub fn build(mut self) -> Result<Topology, BuildError> {
-        let n = self.kinds.len();
-        let mut degree = vec![0_u32; n + 1];
-        for (index, link) in self.links.iter().enumerate() {
-            let rate = link.bandwidth.bytes_per_s();
-            if !(rate > 0.0 && rate.is_finite()) {
-                let name = self.link_names.get(&LinkId::from_index(index));
-                return Err(BuildError::new(
-                    "",
-                    format!(
-                        "link {} has bandwidth {}, a link needs more than zero",
-                        name.cloned().unwrap_or_else(|| index.to_string()),
-                        link.bandwidth
-                    ),
-                ));
-            }
-            let Some([from, to]) = link.ends else { continue };
-            degree[from.index() + 1] += 1;
-            if link.half_duplex {
-                degree[to.index() + 1] += 1;
-            }
-        }
-        for node in 0..n {
-            degree[node + 1] += degree[node];
-        }
-        let nowhere = Port { link: LinkId(0), to: NodeId(0) };
-        let mut ports = vec![nowhere; degree[n] as usize];
-        let mut next = degree.clone();
-        let mut add = |from: NodeId, to: NodeId, link: LinkId| {
-            ports[next[from.index()] as usize] = Port { link, to };
-            next[from.index()] += 1;
-        };
-        for (index, link) in self.links.iter().enumerate() {
-            let Some([from, to]) = link.ends else { continue };
-            add(from, to, LinkId::from_index(index));
-            if link.half_duplex {
-                add(to, from, LinkId::from_index(index));
-            }
-        }
-        for column in self.groups.values_mut() {
-            column.resize(n, NO_GROUP);
-        }
-        let compute_nodes = (0..n)
-            .filter(|&node| matches!(self.kinds[node], NodeKind::Compute(_)))
-            .map(NodeId::from_index)
-            .collect();
-        Ok(Topology {
-            kinds: self.kinds,
-            node_names: self.node_names,
-            compute_types: self.compute_types,
-            memory_types: self.memory_types,
-            links: self.links,
-            link_names: self.link_names,
-            port_start: degree,
-            ports,
-            compute_nodes,
-            home_memory: self.home_memory,
-            groups: self.groups,
-            structure: self.structure,
-            profiles: self.profiles,
-            by_name: OnceLock::new(),
-        })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use stratasim_core::Bandwidth;
+
     use super::*;
 
     fn link() -> LinkType {
@@ -503,8 +284,45 @@ mod tests {
         assert_eq!(topology.ports(a), [Port { link: ab, to: b }, Port { link: half, to: b }]);
         assert_eq!(topology.ports(b), [Port { link: ba, to: a }, Port { link: half, to: a }]);
         assert_eq!(topology.link(ab).reverse, Some(ba));
-        assert_eq!(topology.link_name(ba), "b->a#0");
+        assert_eq!(topology.link_name(ba), "b->a");
         assert_eq!(topology.find_node("b"), Some(b));
+    }
+
+    #[test]
+    fn links_are_named_by_class_and_found_by_name() {
+        const CLASSES: &[LinkClass] = &[LinkClass { name: "up", from: "host-", to: "switch" }];
+        let mut builder = TopologyBuilder::new();
+        let switch = builder.node(NodeKind::Switch, format_args!("switch"));
+        let hosts = [7, 8].map(|i| builder.node(NodeKind::Switch, format_args!("host-{i}")));
+        let (there, back) = builder.duplex(hosts[0], switch, link());
+        let twins = [0, 1].map(|_| builder.duplex(switch, hosts[1], link()).0);
+        let half = builder.half_duplex(hosts[0], switch, link());
+        let own = builder.duplex(hosts[0], hosts[1], link()).0;
+        builder.name_link(own, "short-cut".to_owned());
+        builder.name_link_classes(CLASSES);
+        let topology = builder.build().unwrap();
+        let expected = [
+            (there, "up-7-up"),
+            (back, "up-7-down"),
+            (twins[0], "up-8-down#0"),
+            (twins[1], "up-8-down#1"),
+            (half, "up-7"),
+            (own, "short-cut"),
+        ];
+        for (link, name) in expected {
+            assert_eq!(topology.link_name(link), name);
+            assert_eq!(topology.find_link(name), Some(link));
+        }
+        assert_eq!(topology.find_link("host-8->host-7"), topology.link(own).reverse);
+    }
+
+    #[test]
+    fn two_nodes_of_one_name_are_refused() {
+        let mut builder = TopologyBuilder::new();
+        for _ in 0..2 {
+            builder.node(NodeKind::Switch, format_args!("twin"));
+        }
+        assert!(builder.build().unwrap_err().to_string().contains("two nodes are called `twin`"));
     }
 
     #[test]
