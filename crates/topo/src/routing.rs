@@ -4,6 +4,7 @@
 
 pub mod auto;
 pub mod dijkstra;
+mod search;
 
 use std::sync::Arc;
 

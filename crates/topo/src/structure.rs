@@ -28,11 +28,18 @@ pub trait RouteRule: Send + Sync + std::fmt::Debug {
         false
     }
 
+    /// Whether the rule knows the way from `src` to `dst`; other pairs are searched (Dijkstra by
+    /// latency), so that a rule may leave out what no workload uses.
+    fn covers(&self, src: NodeId, dst: NodeId) -> bool {
+        let _ = (src, dst);
+        true
+    }
+
     /// Appends the links from `src` to `dst` and returns the latency that no link accounts for
     /// (zero but for coordinate-based zones). `key` chooses among equal paths.
     ///
     /// # Errors
-    /// When there is no way.
+    /// When there is no way, or the rule does not [cover](Self::covers) the pair.
     fn route(
         &self,
         topology: &Topology,

@@ -19,16 +19,37 @@ pub struct Auto {}
 impl RoutingAlgorithm for Auto {
     fn build(&self, topology: &Arc<Topology>) -> Result<Box<dyn Routing>, BuildError> {
         match topology.structure() {
-            Structure::Ruled(rule) => Ok(Box::new(Ruled { topology: topology.clone(), rule: rule.clone() })),
+            Structure::Ruled(rule) => Ok(Box::new(Ruled::new(topology.clone(), rule.clone()))),
             Structure::Irregular => dijkstra::Dijkstra::default().build(topology),
         }
     }
 }
 
-/// Routes by a rule.
+/// Routes by a rule, and searches for pairs that the rule does not cover.
 pub(crate) struct Ruled {
-    pub(crate) topology: Arc<Topology>,
-    pub(crate) rule: Arc<dyn RouteRule>,
+    topology: Arc<Topology>,
+    rule: Arc<dyn RouteRule>,
+    search: Option<Box<dyn Routing>>,
+}
+
+impl Ruled {
+    pub(crate) fn new(topology: Arc<Topology>, rule: Arc<dyn RouteRule>) -> Self {
+        Self { topology, rule, search: None }
+    }
+
+    #[cold]
+    fn search(
+        &mut self,
+        src: NodeId,
+        dst: NodeId,
+        key: u64,
+        out: &mut Vec<LinkId>,
+    ) -> Result<Duration, RouteError> {
+        let search = self.search.get_or_insert_with(|| {
+            dijkstra::Dijkstra::default().build(&self.topology).expect("a search fits every topology")
+        });
+        search.route(src, dst, key, out)
+    }
 }
 
 impl Routing for Ruled {
@@ -41,6 +62,9 @@ impl Routing for Ruled {
     ) -> Result<Duration, RouteError> {
         if src == dst && !self.rule.routes_to_self() {
             return Ok(Duration::ZERO);
+        }
+        if !self.rule.covers(src, dst) {
+            return self.search(src, dst, key, out);
         }
         self.rule.route(&self.topology, src, dst, key, out)
     }

@@ -1,13 +1,12 @@
 //! Shortest paths by hops or latency, searched on demand, with a fixed tie-break.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::{BuildError, Duration, LinkId, NodeId};
 
+use super::search::{Scratch, Tree};
 use super::{RouteError, Routing, RoutingAlgorithm};
 use crate::{NodeKind, Topology};
 
@@ -27,6 +26,9 @@ pub enum Cost {
 /// Of equal paths the one is taken that a search settles first: nodes of equal cost are settled in
 /// the order of their ids, ports are tried in order, and only a strictly better path replaces one
 /// found before. Compute nodes forward (a torus of accelerators needs it), memory nodes do not.
+///
+/// A source that asks again gets a tree of all its shortest paths (Dijkstra 1959); trees are kept
+/// within a fixed amount of memory, never for all pairs of a large machine.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Dijkstra {
@@ -34,34 +36,71 @@ pub struct Dijkstra {
     pub by: Cost,
 }
 
+/// Memory that shortest-path trees may take together.
+const TREE_BYTES: usize = 128 << 20;
+
 impl RoutingAlgorithm for Dijkstra {
     fn build(&self, topology: &Arc<Topology>) -> Result<Box<dyn Routing>, BuildError> {
-        Ok(Box::new(Search {
-            topology: topology.clone(),
-            by: self.by,
-            best: vec![(u64::MAX, u64::MAX); topology.node_count()],
-            from: vec![None; topology.node_count()],
-            heap: BinaryHeap::new(),
-            touched: Vec::new(),
-        }))
+        Ok(Box::new(Search::new(topology.clone(), self.by, TREE_BYTES)))
     }
 }
 
+/// Searches, and remembers the trees of roots that were asked before.
 struct Search {
     topology: Arc<Topology>,
     by: Cost,
-    best: Vec<(u64, u64)>,
-    from: Vec<Option<(NodeId, LinkId)>>,
-    heap: BinaryHeap<Reverse<((u64, u64), NodeId)>>,
-    touched: Vec<NodeId>,
+    scratch: Scratch,
+    /// By node: not asked yet, asked once, or 2 + the slot of its tree.
+    state: Vec<u32>,
+    trees: Vec<(NodeId, Tree)>,
+    most_trees: usize,
+    /// The slot to reuse next.
+    oldest: usize,
 }
 
+const NOT_ASKED: u32 = 0;
+const ASKED: u32 = 1;
+const FIRST_SLOT: u32 = 2;
+
 impl Search {
-    fn cost(&self, link: LinkId) -> (u64, u64) {
-        let latency = self.topology.link(link).latency.as_ps();
-        match self.by {
-            Cost::Latency => (latency, 1),
-            Cost::Hops => (1, latency),
+    fn new(topology: Arc<Topology>, by: Cost, tree_bytes: usize) -> Self {
+        let nodes = topology.node_count();
+        let most_trees = (tree_bytes / (nodes.max(1) * size_of::<u32>())).max(1);
+        Self {
+            scratch: Scratch::new(nodes),
+            state: vec![NOT_ASKED; nodes],
+            trees: Vec::new(),
+            most_trees,
+            oldest: 0,
+            topology,
+            by,
+        }
+    }
+
+    /// The slot of the tree from `root`, which is made on the second question.
+    fn tree(&mut self, root: NodeId) -> Option<usize> {
+        match self.state[root.index()] {
+            NOT_ASKED => {
+                self.state[root.index()] = ASKED;
+                None
+            }
+            ASKED => {
+                self.scratch.search(&self.topology, self.by, root, None);
+                let tree = self.scratch.tree();
+                let slot = if self.trees.len() < self.most_trees {
+                    self.trees.push((root, tree));
+                    self.trees.len() - 1
+                } else {
+                    let slot = self.oldest;
+                    self.oldest = (slot + 1) % self.most_trees;
+                    let (evicted, _) = std::mem::replace(&mut self.trees[slot], (root, tree));
+                    self.state[evicted.index()] = ASKED;
+                    slot
+                };
+                self.state[root.index()] = FIRST_SLOT + slot as u32;
+                Some(slot)
+            }
+            state => Some((state - FIRST_SLOT) as usize),
         }
     }
 }
@@ -77,46 +116,118 @@ impl Routing for Search {
         if src == dst {
             return Ok(Duration::ZERO);
         }
-        for node in self.touched.drain(..) {
-            self.best[node.index()] = (u64::MAX, u64::MAX);
-            self.from[node.index()] = None;
-        }
-        self.heap.clear();
-        self.best[src.index()] = (0, 0);
-        self.touched.push(src);
-        self.heap.push(Reverse(((0, 0), src)));
-        while let Some(Reverse((cost, node))) = self.heap.pop() {
-            if node == dst {
-                break;
-            }
-            if cost > self.best[node.index()] {
-                continue;
-            }
-            // memories do not forward
-            if node != src && matches!(self.topology.kind(node), NodeKind::Memory(_)) {
-                continue;
-            }
-            for port in self.topology.ports(node) {
-                let step = self.cost(port.link);
-                let new = (cost.0 + step.0, cost.1 + step.1);
-                if new < self.best[port.to.index()] {
-                    self.best[port.to.index()] = new;
-                    self.from[port.to.index()] = Some((node, port.link));
-                    self.touched.push(port.to);
-                    self.heap.push(Reverse((new, port.to)));
-                }
-            }
-        }
-        if self.from[dst.index()].is_none() {
-            return Err(RouteError::new(&self.topology, src, dst, "no links connect them"));
-        }
         let start = out.len();
-        let mut at = dst;
-        while let Some((before, link)) = self.from[at.index()] {
-            out.push(link);
-            at = before;
+        // a host with a single cable has the shortest paths of its switch, one link longer
+        let root = match *self.topology.ports(src) {
+            [only] if !matches!(self.topology.kind(only.to), NodeKind::Memory(_)) => {
+                out.push(only.link);
+                only.to
+            }
+            _ => src,
+        };
+        if root == dst {
+            return Ok(Duration::ZERO);
         }
-        out[start..].reverse();
-        Ok(Duration::ZERO)
+        let found = match self.tree(root) {
+            Some(slot) => self.trees[slot].1.path(&self.topology, root, dst, out),
+            None => {
+                self.scratch.search(&self.topology, self.by, root, Some(dst));
+                self.scratch.path(&self.topology, root, dst, out)
+            }
+        };
+        if found {
+            Ok(Duration::ZERO)
+        } else {
+            out.truncate(start);
+            Err(RouteError::new(&self.topology, src, dst, "no links connect them"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stratasim_core::Bandwidth;
+
+    use super::*;
+    use crate::TopologyBuilder;
+    use crate::graph::LinkType;
+
+    fn link(ns: u64) -> LinkType {
+        LinkType::new(Bandwidth(1e9), Duration::from_ns(ns))
+    }
+
+    /// A square 0-1-3, 0-2-3 with a slow direct cable 0-3 and a memory between 0 and 3.
+    fn square() -> Arc<Topology> {
+        let mut builder = TopologyBuilder::new();
+        let nodes: Vec<_> = (0..4).map(|i| builder.node(NodeKind::Switch, format_args!("s{i}"))).collect();
+        for (a, b, ns) in [(0, 2, 10), (0, 1, 10), (1, 3, 10), (2, 3, 10), (0, 3, 50)] {
+            builder.duplex(nodes[a], nodes[b], link(ns));
+        }
+        let memory = builder.memory_type(crate::MemoryType { capacity_bytes: None, bandwidth: None });
+        let short_cut = builder.node(NodeKind::Memory(memory), format_args!("m"));
+        builder.duplex(nodes[0], short_cut, link(1));
+        builder.duplex(short_cut, nodes[3], link(1));
+        Arc::new(builder.build().unwrap())
+    }
+
+    fn names(routing: &mut dyn Routing, topology: &Topology, src: u32, dst: u32) -> Vec<String> {
+        let mut out = Vec::new();
+        routing.route(NodeId(src), NodeId(dst), 0, &mut out).unwrap();
+        out.into_iter().map(|link| topology.link_name(link)).collect()
+    }
+
+    #[test]
+    fn latency_and_hops_differ_and_ties_go_to_the_lower_id() {
+        let topology = square();
+        let mut latency = Dijkstra { by: Cost::Latency }.build(&topology).unwrap();
+        let mut hops = Dijkstra { by: Cost::Hops }.build(&topology).unwrap();
+        // searched twice, then from the tree
+        for _ in 0..3 {
+            // s1 and s2 are equally far; s1 is settled first although its cable came second
+            assert_eq!(names(&mut *latency, &topology, 0, 3), ["s0->s1", "s1->s3"]);
+            assert_eq!(names(&mut *hops, &topology, 0, 3), ["s0->s3"]);
+        }
+    }
+
+    #[test]
+    fn a_memory_is_reached_but_never_crossed() {
+        let topology = square();
+        let mut routing = Dijkstra::default().build(&topology).unwrap();
+        assert_eq!(names(&mut *routing, &topology, 4, 3), ["m->s3"]);
+        assert_eq!(names(&mut *routing, &topology, 0, 4), ["s0->m"]);
+    }
+
+    #[test]
+    fn evicted_trees_give_the_same_routes() {
+        let topology = square();
+        let mut roomy = Search::new(topology.clone(), Cost::Latency, TREE_BYTES);
+        let mut tight = Search::new(topology.clone(), Cost::Latency, 0);
+        assert_eq!(tight.most_trees, 1);
+        for round in 0..4 {
+            for pair in 0..25 {
+                let (src, dst) = ((pair + round) % 5, pair / 5);
+                assert_eq!(
+                    names(&mut roomy, &topology, src, dst),
+                    names(&mut tight, &topology, src, dst),
+                    "{src} to {dst}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn no_way_is_an_error_that_names_both_ends() {
+        let mut builder = TopologyBuilder::new();
+        let a = builder.node(NodeKind::Switch, format_args!("a"));
+        let b = builder.node(NodeKind::Switch, format_args!("b"));
+        builder.simplex(a, b, link(1));
+        let topology = Arc::new(builder.build().unwrap());
+        let mut routing = Dijkstra::default().build(&topology).unwrap();
+        let mut out = vec![LinkId(9)];
+        for _ in 0..3 {
+            let error = routing.route(b, a, 0, &mut out).unwrap_err();
+            assert_eq!(error.to_string(), "no route from b to a: no links connect them");
+        }
+        assert_eq!(out, [LinkId(9)]);
     }
 }
