@@ -1,6 +1,13 @@
 //! Generators: one topology per file, one line in the list.
 
+pub(crate) mod cables;
+mod hcsim;
+pub mod hcsim_cxl;
+pub mod hcsim_ethernet;
 pub mod single_switch;
+
+pub use cables::Duplex;
+pub use hcsim::{CxlLink, NicLink, OtherLink, PcieLink, TorLink, UpiLink, XpuLink};
 
 use std::path::PathBuf;
 
@@ -16,6 +23,13 @@ pub struct BuildContext {
     pub base: PathBuf,
     /// Random streams of the run.
     pub streams: Streams,
+}
+
+impl Default for BuildContext {
+    /// The current folder, and the streams of seed 0.
+    fn default() -> Self {
+        Self { base: PathBuf::new(), streams: Streams::new(0) }
+    }
 }
 
 /// Makes a topology.
@@ -51,5 +65,7 @@ registry! {
     /// Every topology, by its `kind`.
     pub enum TopologySpec: dyn Generator {
         "single-switch" => SingleSwitch(single_switch::SingleSwitch),
+        "hcsim-cxl" => HcsimCxl(hcsim_cxl::HcsimCxl),
+        "hcsim-ethernet" => HcsimEthernet(hcsim_ethernet::HcsimEthernet),
     }
 }
