@@ -2,8 +2,18 @@
 //!
 //! An algorithm plans rounds per member. In a round a member sends and receives; its next round
 //! starts when everything of this one is done. Plans are asked round by round while they run, so
-//! memory follows the active rounds. One algorithm per file, one line in the list.
+//! memory follows the active rounds. One algorithm per file, one line in the list; [`proof`] runs a
+//! plan on sets of contributions and says what is wrong with it.
 
+pub mod binomial;
+pub mod coarse_ring;
+pub mod coherent_ring;
+pub mod direct;
+pub mod dissemination;
+pub mod double_binary_tree;
+pub mod hierarchical;
+pub mod proof;
+pub mod recursive;
 pub mod ring;
 
 use std::ops::Range;
@@ -93,16 +103,35 @@ pub enum Action {
     },
 }
 
+/// What the members hold when a plan has run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Guarantee {
+    /// What the kind of the collective says.
+    #[default]
+    Result,
+    /// Every chunk of the result once, at its [owner](Plan::owner); the other members read it there,
+    /// through coherent memory, whenever they need it.
+    AtOwners,
+    /// Nothing: the messages stand for the cost of another schedule and carry no data.
+    CostOnly,
+}
+
 /// The schedule of one collective over one group.
+///
+/// The sends of a round start when the member enters it and carry the data that the member had
+/// then; the member enters the next round when all sends and receives of this one are complete. A
+/// send does not wait for its receive: the receiver takes the message when a round of its own asks
+/// for it, in the order in which the messages of that sender were sent.
 pub trait Plan: Send + Sync + std::fmt::Debug {
     /// Rounds of `member`.
     fn rounds(&self, member: u32) -> u32;
 
-    /// Appends what `member` does in `round`.
+    /// Appends what `member` does in `round`: at least one action.
     fn round(&self, member: u32, round: u32, out: &mut Vec<Action>);
 
-    /// Chunks that the data is cut into. In an all-to-all chunk `i * n + j` goes from `i` to `j`;
-    /// otherwise chunk `c` of a reduce-scatter or all-gather belongs to member
+    /// Chunks that the data is cut into, as equal as whole bytes allow ([`bytes_of`]). In an
+    /// all-to-all chunk `i * n + j` goes from `i` to `j` and is part `j` of `n` of the vector of
+    /// `i`; otherwise chunk `c` of a reduce-scatter or all-gather belongs to member
     /// [`Plan::owner`]`(c)`.
     fn chunks(&self) -> u32;
 
@@ -118,6 +147,20 @@ pub trait Plan: Send + Sync + std::fmt::Debug {
 
     /// Bytes that all members send together.
     fn total_bytes(&self) -> u64;
+
+    /// What the members hold at the end.
+    fn guarantee(&self) -> Guarantee {
+        Guarantee::Result
+    }
+}
+
+/// Bytes of the parts `parts` of a vector of `bytes` bytes that is cut into `count` parts as equal as
+/// whole bytes allow: the first `bytes % count` parts have one byte more than the others.
+#[inline]
+pub fn bytes_of(bytes: u64, count: u32, parts: Range<u32>) -> u64 {
+    let (each, longer) = (bytes / u64::from(count), bytes % u64::from(count));
+    let before = |part: u32| each * u64::from(part) + u64::from(part).min(longer);
+    before(parts.end) - before(parts.start)
 }
 
 /// The numbers of a [`Plan::pipeline`].
@@ -138,12 +181,36 @@ pub trait CollectiveAlgorithm: std::fmt::Debug + Send + Sync {
     /// # Errors
     /// A kind that the algorithm does not do, or a number of members that it cannot handle.
     fn plan(&self, kind: CollectiveKind, members: u32, bytes: u64) -> Result<Box<dyn Plan>, BuildError>;
+
+    /// The same on a machine whose topology has these `dimensions` (innermost first, may be empty).
+    /// Most algorithms do not care.
+    ///
+    /// # Errors
+    /// As [`CollectiveAlgorithm::plan`]; dimensions that do not fit the number of members.
+    fn plan_on(
+        &self,
+        kind: CollectiveKind,
+        members: u32,
+        bytes: u64,
+        dimensions: &[u32],
+    ) -> Result<Box<dyn Plan>, BuildError> {
+        let _ = dimensions;
+        self.plan(kind, members, bytes)
+    }
 }
 
 registry! {
     /// Every collective algorithm, by its `kind`.
     pub enum CollectiveSpec: dyn CollectiveAlgorithm {
         "ring" => Ring(ring::Ring),
+        "recursive" => Recursive(recursive::Recursive),
+        "binomial" => Binomial(binomial::Binomial),
+        "double-binary-tree" => DoubleBinaryTree(double_binary_tree::DoubleBinaryTree),
+        "direct" => Direct(direct::Direct),
+        "dissemination" => Dissemination(dissemination::Dissemination),
+        "hierarchical" => Hierarchical(hierarchical::Hierarchical),
+        "coherent-ring" => CoherentRing(coherent_ring::CoherentRing),
+        "coarse-ring" => CoarseRing(coarse_ring::CoarseRing),
     }
 }
 
@@ -151,6 +218,40 @@ impl Default for CollectiveSpec {
     fn default() -> Self {
         Self::Ring(ring::Ring::default())
     }
+}
+
+/// Refuses what no plan of `algorithm` can be made for: a kind that it does not do, no members, or
+/// more bytes than can be counted.
+///
+/// # Errors
+/// One of these.
+pub fn check(
+    algorithm: &str,
+    does: &[CollectiveKind],
+    kind: CollectiveKind,
+    members: u32,
+    bytes: u64,
+) -> Result<(), BuildError> {
+    if !does.contains(&kind) {
+        return Err(unsupported(algorithm, kind, does));
+    }
+    // twice the members must fit into 32 bits, with room for sums of indices
+    if !(1..=1 << 30).contains(&members) {
+        return Err(BuildError::new(
+            "",
+            format!("{} over {members} members; it needs at least 1 and at most 2^30", kind.name()),
+        ));
+    }
+    // no algorithm here sends more than every member twice its vector
+    if bytes.checked_mul(2 * u64::from(members)).is_none() {
+        return Err(BuildError::new(
+            "",
+            format!(
+                "{bytes} bytes at each of {members} members are more than can be counted (2^63 together)"
+            ),
+        ));
+    }
+    Ok(())
 }
 
 /// The error of a kind that an algorithm does not do.

@@ -58,7 +58,7 @@ impl Stream {
 pub enum MemoryPlace {
     /// The memory of the rank's own compute node.
     Local,
-    /// The memory node that extends it ([home memory](https://docs.rs) of the topology).
+    /// The memory node that extends it: the home memory that the topology gives the node.
     Home,
     /// A given memory or compute node.
     Node(NodeId),

@@ -30,7 +30,7 @@ fn one() -> u32 {
 
 impl WorkloadGenerator for CollectiveWorkload {
     fn build(&self, context: &WorkloadContext<'_>) -> Result<Program, BuildError> {
-        let mut builder = ProgramBuilder::new(context.ranks);
+        let mut builder = ProgramBuilder::new(context.ranks).dimensions(&context.dimensions);
         builder
             .collective(
                 format_args!("{}", self.operation.name()),

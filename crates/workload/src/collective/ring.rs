@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::BuildError;
 
-use super::{Action, CollectiveAlgorithm, CollectiveKind, Combine, PipelineShape, Plan, unsupported};
+use super::{Action, CollectiveAlgorithm, CollectiveKind, Combine, PipelineShape, Plan, bytes_of, check};
 
 /// Ring reduce-scatter (`n - 1` rounds), all-gather (`n - 1`) and all-reduce (both, `2 (n - 1)`).
 ///
@@ -20,9 +20,7 @@ const DOES: [CollectiveKind; 3] =
 
 impl CollectiveAlgorithm for Ring {
     fn plan(&self, kind: CollectiveKind, members: u32, bytes: u64) -> Result<Box<dyn Plan>, BuildError> {
-        if !DOES.contains(&kind) {
-            return Err(unsupported("ring", kind, &DOES));
-        }
+        check("ring", &DOES, kind, members, bytes)?;
         Ok(Box::new(RingPlan { kind, members, bytes }))
     }
 }
@@ -38,11 +36,6 @@ impl RingPlan {
     /// Rounds of the reduce-scatter phase, whose chunks are added up on their way.
     fn reducing_rounds(&self) -> u32 {
         if self.kind == CollectiveKind::AllGather { 0 } else { self.members.saturating_sub(1) }
-    }
-
-    fn chunk_bytes(&self, chunk: u32) -> u64 {
-        self.bytes / u64::from(self.members)
-            + u64::from(u64::from(chunk) < self.bytes % u64::from(self.members))
     }
 }
 
@@ -60,7 +53,7 @@ impl Plan for RingPlan {
         out.push(Action::Send {
             to: (member + 1) % n,
             chunks: sent..sent + 1,
-            bytes: self.chunk_bytes(sent),
+            bytes: bytes_of(self.bytes, n, sent..sent + 1),
         });
         out.push(Action::Receive { from: (member + n - 1) % n, chunks: received..received + 1, combine });
     }

@@ -34,6 +34,7 @@ pub struct ProgramBuilder {
     names: Names,
     edges: Vec<(VertexId, Edge)>,
     groups: Vec<Vec<Rank>>,
+    dimensions: Vec<u32>,
     summary: Summary,
 }
 
@@ -47,6 +48,7 @@ impl ProgramBuilder {
             names: Names::default(),
             edges: Vec::new(),
             groups: vec![(0..ranks).map(Rank).collect()],
+            dimensions: Vec::new(),
             summary: Summary::default(),
         }
     }
@@ -55,6 +57,14 @@ impl ProgramBuilder {
     #[must_use]
     pub fn iterations(mut self, iterations: u32) -> Self {
         self.iterations = iterations;
+        self
+    }
+
+    /// Sizes of the topology's dimensions, innermost first, for collectives that are planned by
+    /// dimension.
+    #[must_use]
+    pub fn dimensions(mut self, dimensions: &[u32]) -> Self {
+        self.dimensions = dimensions.to_vec();
         self
     }
 
@@ -104,7 +114,7 @@ impl ProgramBuilder {
         bytes: u64,
     ) -> Result<VertexId, BuildError> {
         let members = self.groups[group as usize].len() as u32;
-        let plan: Arc<_> = algorithm.plan(kind, members, bytes)?.into();
+        let plan: Arc<_> = algorithm.plan_on(kind, members, bytes, &self.dimensions)?.into();
         let op = Op::Collective(Collective { kind, plan, group, bytes, gate: Gate::EachMember });
         Ok(self.vertex(name, Scope::Group(group), stream, op))
     }

@@ -1,0 +1,154 @@
+//! Direct exchange: every member sends to every other one without detours.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stratasim_core::BuildError;
+
+use super::{Action, CollectiveAlgorithm, CollectiveKind, Combine, Plan, bytes_of, check};
+
+/// All-to-all, all-gather, reduce-scatter, all-reduce (reduce-scatter, then all-gather), broadcast
+/// (the root sends to everybody) and reduce (everybody sends to the root).
+///
+/// Member `i` serves the others in the order `i + 1`, `i + 2`, ... so that no member is everybody's
+/// first target. All members together send `(n - 1) B` bytes, twice that for an all-reduce. One
+/// latency per phase, but up to `n - 1` messages of a member at once: `window` limits them.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Direct {
+    /// Messages that a member sends at once; the next ones wait for all of them. Everything at once
+    /// when absent. A reduce, where each member sends a single message, is not limited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<u32>,
+}
+
+const DOES: [CollectiveKind; 6] = [
+    CollectiveKind::AllReduce,
+    CollectiveKind::ReduceScatter,
+    CollectiveKind::AllGather,
+    CollectiveKind::Broadcast,
+    CollectiveKind::Reduce,
+    CollectiveKind::AllToAll,
+];
+
+impl CollectiveAlgorithm for Direct {
+    fn plan(&self, kind: CollectiveKind, members: u32, bytes: u64) -> Result<Box<dyn Plan>, BuildError> {
+        check("direct", &DOES, kind, members, bytes)?;
+        if kind == CollectiveKind::AllToAll && members >= 1 << 16 {
+            return Err(BuildError::new(
+                "",
+                format!("a direct all-to-all is limited to 65535 members, got {members}"),
+            ));
+        }
+        Ok(Box::new(DirectPlan { kind, members, window: window(self.window, members)?, bytes }))
+    }
+}
+
+/// Messages at once: what the user allows, but no more than there are others.
+pub(super) fn window(given: Option<u32>, members: u32) -> Result<u32, BuildError> {
+    match given {
+        Some(0) => Err(BuildError::new("window", "a window of 0 messages sends nothing; give at least 1")),
+        given => Ok(given.unwrap_or(u32::MAX).clamp(1, members.saturating_sub(1).max(1))),
+    }
+}
+
+#[derive(Debug)]
+struct DirectPlan {
+    kind: CollectiveKind,
+    members: u32,
+    window: u32,
+    bytes: u64,
+}
+
+impl DirectPlan {
+    /// Rounds of an exchange with all others.
+    fn exchange_rounds(&self) -> u32 {
+        (self.members - 1).div_ceil(self.window)
+    }
+
+    fn send(&self, to: u32, chunk: u32) -> Action {
+        Action::Send {
+            to,
+            chunks: chunk..chunk + 1,
+            bytes: bytes_of(self.bytes, self.members, chunk..chunk + 1),
+        }
+    }
+
+    /// The others that `round` serves, as distances from the member.
+    fn distances(&self, round: u32) -> impl Iterator<Item = u32> + use<> {
+        let first = round * self.window + 1;
+        first..(first + self.window).min(self.members)
+    }
+}
+
+impl Plan for DirectPlan {
+    fn rounds(&self, member: u32) -> u32 {
+        if self.members == 1 {
+            return 0;
+        }
+        match (self.kind, member) {
+            (CollectiveKind::Broadcast, 1..) | (CollectiveKind::Reduce, _) => 1,
+            (CollectiveKind::AllReduce, _) => 2 * self.exchange_rounds(),
+            _ => self.exchange_rounds(),
+        }
+    }
+
+    fn round(&self, member: u32, round: u32, out: &mut Vec<Action>) {
+        let n = self.members;
+        let whole = |to| Action::Send { to, chunks: 0..1, bytes: self.bytes };
+        let receive = |from, chunk, combine| Action::Receive { from, chunks: chunk..chunk + 1, combine };
+        let scatters = match self.kind {
+            CollectiveKind::Broadcast if member == 0 => {
+                out.extend(self.distances(round).map(whole));
+                return;
+            }
+            CollectiveKind::Broadcast => {
+                out.push(receive(0, 0, Combine::Copy));
+                return;
+            }
+            CollectiveKind::Reduce if member == 0 => {
+                out.extend((1..n).map(|from| receive(from, 0, Combine::Reduce)));
+                return;
+            }
+            CollectiveKind::Reduce => {
+                out.push(whole(0));
+                return;
+            }
+            CollectiveKind::ReduceScatter => true,
+            CollectiveKind::AllReduce => round < self.exchange_rounds(),
+            _ => false,
+        };
+        for distance in self.distances(round % self.exchange_rounds()) {
+            let to = (member + distance) % n;
+            let from = (member + n - distance) % n;
+            if self.kind == CollectiveKind::AllToAll {
+                let bytes = bytes_of(self.bytes, n, to..to + 1);
+                let chunk = member * n + to;
+                out.push(Action::Send { to, chunks: chunk..chunk + 1, bytes });
+                out.push(receive(from, from * n + member, Combine::Copy));
+            } else if scatters {
+                out.push(self.send(to, to));
+                out.push(receive(from, member, Combine::Reduce));
+            } else {
+                out.push(self.send(to, member));
+                out.push(receive(from, from, Combine::Copy));
+            }
+        }
+    }
+
+    fn chunks(&self) -> u32 {
+        match self.kind {
+            CollectiveKind::Broadcast | CollectiveKind::Reduce => 1,
+            CollectiveKind::AllToAll => self.members * self.members,
+            _ => self.members,
+        }
+    }
+
+    fn owner(&self, chunk: u32) -> u32 {
+        chunk % self.members
+    }
+
+    fn total_bytes(&self) -> u64 {
+        let phases = if self.kind == CollectiveKind::AllReduce { 2 } else { 1 };
+        phases * u64::from(self.members - 1) * self.bytes
+    }
+}

@@ -1,0 +1,352 @@
+//! Proof of a plan: run it on sets of contributions and look at what the members hold at the end.
+//!
+//! Every chunk of every member is the set of members whose data is in it. A reduce unites two sets,
+//! which must not overlap; a copy replaces one; at the end each member must hold what the kind of
+//! the collective promises. On the way everything is checked that an engine relies on: messages
+//! match in order, carry the bytes of their chunks, are all received, and nobody waits for ever.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
+
+use super::{Action, CollectiveKind, Combine, Guarantee, Plan, bytes_of};
+
+/// What a correct plan costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Account {
+    /// Messages of all members.
+    pub messages: u64,
+    /// Bytes of all messages.
+    pub bytes: u64,
+    /// Rounds of the member that has most.
+    pub rounds: u32,
+}
+
+/// What is wrong with a plan.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
+pub enum Flaw {
+    #[error("member {member} has nothing to do in round {round}")]
+    EmptyRound { member: u32, round: u32 },
+    #[error("member {member} exchanges a message with member {peer} in round {round}")]
+    Peer { member: u32, peer: u32, round: u32 },
+    #[error("member {member} names chunks {chunks:?} of {count} in round {round}")]
+    Chunks { member: u32, round: u32, chunks: Range<u32>, count: u32 },
+    #[error("member {member} sends {found} bytes in round {round}, chunks {chunks:?} have {expected}")]
+    Bytes { member: u32, round: u32, chunks: Range<u32>, found: u64, expected: u64 },
+    #[error("member {member} sends chunk {chunk} in round {round} and does not have it")]
+    NothingToSend { member: u32, round: u32, chunk: u32 },
+    #[error(
+        "member {to} takes chunks {expected:?} from member {from} in round {round}, chunks {found:?} came"
+    )]
+    Mismatch { from: u32, to: u32, round: u32, found: Range<u32>, expected: Range<u32> },
+    #[error("member {member} adds chunk {chunk} in round {round} twice for a contributor, or to nothing")]
+    Overlap { member: u32, round: u32, chunk: u32 },
+    #[error("the order of arrivals decides what member {member} holds of chunk {chunk} after round {round}")]
+    Race { member: u32, round: u32, chunk: u32 },
+    #[error("member {member} waits for member {from} in round {round} for ever")]
+    Deadlock { member: u32, round: u32, from: u32 },
+    #[error("{count} message(s) from member {from} to member {to} are never received")]
+    Unreceived { from: u32, to: u32, count: usize },
+    #[error("member {member} ends with {found} of {expected} contributions to chunk {chunk}")]
+    Result { member: u32, chunk: u32, found: u32, expected: u32 },
+    #[error("member {member} owns {found} chunks of {chunks}, not an equal share of {members} members")]
+    Share { member: u32, found: u32, chunks: u32, members: u32 },
+    #[error("the plan says {said} bytes in total, its messages have {found}")]
+    Total { said: u64, found: u64 },
+    #[error("round {round} of member {member} is not the step of the pipeline that the plan declares")]
+    Pipeline { member: u32, round: u32 },
+}
+
+/// Runs `plan`, which was made for `kind` over `members` members with `bytes` bytes each.
+///
+/// Memory and time grow with members² × chunks: for tests, not for runs.
+///
+/// # Errors
+/// The first flaw found.
+pub fn prove(plan: &dyn Plan, kind: CollectiveKind, members: u32, bytes: u64) -> Result<Account, Flaw> {
+    let cost_only = plan.guarantee() == Guarantee::CostOnly;
+    let mut run = Run::new(plan, kind, members, bytes);
+    if !cost_only {
+        run.check_shares()?;
+    }
+    run.execute(cost_only)?;
+    if !cost_only {
+        run.check_result()?;
+    }
+    if run.account.bytes != plan.total_bytes() {
+        return Err(Flaw::Total { said: plan.total_bytes(), found: run.account.bytes });
+    }
+    check_pipeline(plan, members)?;
+    Ok(run.account)
+}
+
+/// A message on its way: its chunks and, for each, the set of contributors.
+struct Message {
+    chunks: Range<u32>,
+    sets: Vec<u64>,
+}
+
+struct Run<'a> {
+    plan: &'a dyn Plan,
+    kind: CollectiveKind,
+    members: u32,
+    bytes: u64,
+    chunks: u32,
+    /// Words per set.
+    words: usize,
+    /// Sets by member and chunk; empty where the member does not have the chunk.
+    held: Vec<u64>,
+    under_way: BTreeMap<(u32, u32), VecDeque<Message>>,
+    account: Account,
+}
+
+impl<'a> Run<'a> {
+    fn new(plan: &'a dyn Plan, kind: CollectiveKind, members: u32, bytes: u64) -> Self {
+        let chunks = plan.chunks();
+        let words = members.div_ceil(64) as usize;
+        let held = vec![0; members as usize * chunks as usize * words];
+        let account = Account { messages: 0, bytes: 0, rounds: 0 };
+        let mut run =
+            Self { plan, kind, members, bytes, chunks, words, held, under_way: BTreeMap::new(), account };
+        for member in 0..members {
+            for chunk in 0..chunks {
+                let has = match kind {
+                    CollectiveKind::AllGather => plan.owner(chunk) == member,
+                    CollectiveKind::Broadcast => member == 0,
+                    CollectiveKind::AllToAll => chunk / members == member,
+                    _ => true,
+                };
+                if has {
+                    run.set(member, chunk)[member as usize / 64] |= 1 << (member % 64);
+                }
+            }
+        }
+        run
+    }
+
+    fn set(&mut self, member: u32, chunk: u32) -> &mut [u64] {
+        let at = (member as usize * self.chunks as usize + chunk as usize) * self.words;
+        &mut self.held[at..at + self.words]
+    }
+
+    fn chunk_bytes(&self, chunks: &Range<u32>) -> u64 {
+        if self.kind == CollectiveKind::AllToAll {
+            let part = |chunk: u32| chunk % self.members;
+            return chunks.clone().map(|c| bytes_of(self.bytes, self.members, part(c)..part(c) + 1)).sum();
+        }
+        let bytes = if self.kind == CollectiveKind::Barrier { 0 } else { self.bytes };
+        bytes_of(bytes, self.chunks, chunks.clone())
+    }
+
+    /// Lets every member go on as far as it can, until nobody can.
+    fn execute(&mut self, cost_only: bool) -> Result<(), Flaw> {
+        let n = self.members;
+        let mut round = vec![0; n as usize];
+        let mut waiting: Vec<Vec<Action>> = vec![Vec::new(); n as usize];
+        let mut ready: VecDeque<u32> = (0..n).collect();
+        for member in 0..n {
+            self.account.rounds = self.account.rounds.max(self.plan.rounds(member));
+            if self.plan.rounds(member) > 0 {
+                waiting[member as usize] = self.enter(member, 0, cost_only)?;
+            }
+        }
+        while let Some(member) = ready.pop_front() {
+            let at = member as usize;
+            while round[at] < self.plan.rounds(member) {
+                if self.missing(member, &waiting[at]).is_some() {
+                    break;
+                }
+                let actions = std::mem::take(&mut waiting[at]);
+                self.take(member, round[at], &actions, cost_only)?;
+                round[at] += 1;
+                if round[at] < self.plan.rounds(member) {
+                    waiting[at] = self.enter(member, round[at], cost_only)?;
+                }
+                // whoever got a message may go on
+                ready.extend(waiting[at].iter().filter_map(|action| match action {
+                    Action::Send { to, .. } => Some(*to),
+                    Action::Receive { .. } => None,
+                }));
+            }
+        }
+        for member in 0..n {
+            let (at, round) = (member as usize, round[member as usize]);
+            if let Some(from) = self.missing(member, &waiting[at]) {
+                return Err(Flaw::Deadlock { member, round, from });
+            }
+        }
+        match self.under_way.iter().find(|(_, queue)| !queue.is_empty()) {
+            Some((&(from, to), queue)) => Err(Flaw::Unreceived { from, to, count: queue.len() }),
+            None => Ok(()),
+        }
+    }
+
+    /// A member from which not everything came that `actions` receive.
+    fn missing(&self, member: u32, actions: &[Action]) -> Option<u32> {
+        let mut wanted: BTreeMap<u32, usize> = BTreeMap::new();
+        for action in actions {
+            if let Action::Receive { from, .. } = action {
+                *wanted.entry(*from).or_default() += 1;
+            }
+        }
+        let came = |from| self.under_way.get(&(from, member)).map_or(0, VecDeque::len);
+        wanted.into_iter().find(|&(from, count)| came(from) < count).map(|(from, _)| from)
+    }
+
+    /// Sends of a round leave with what the member has now.
+    fn enter(&mut self, member: u32, round: u32, cost_only: bool) -> Result<Vec<Action>, Flaw> {
+        let mut actions = Vec::new();
+        self.plan.round(member, round, &mut actions);
+        if actions.is_empty() {
+            return Err(Flaw::EmptyRound { member, round });
+        }
+        for action in &actions {
+            let (peer, chunks) = match action {
+                Action::Send { to, chunks, .. } => (*to, chunks),
+                Action::Receive { from, chunks, .. } => (*from, chunks),
+            };
+            if peer >= self.members || peer == member {
+                return Err(Flaw::Peer { member, peer, round });
+            }
+            if chunks.is_empty() || chunks.end > self.chunks {
+                return Err(Flaw::Chunks { member, round, chunks: chunks.clone(), count: self.chunks });
+            }
+            let Action::Send { to, chunks, bytes } = action else { continue };
+            let expected = self.chunk_bytes(chunks);
+            if !cost_only && *bytes != expected {
+                let chunks = chunks.clone();
+                return Err(Flaw::Bytes { member, round, chunks, found: *bytes, expected });
+            }
+            self.account.messages += 1;
+            self.account.bytes += bytes;
+            let mut sets = Vec::with_capacity(chunks.len() * self.words);
+            for chunk in chunks.clone() {
+                let set = self.set(member, chunk);
+                if !cost_only && is_empty(set) {
+                    return Err(Flaw::NothingToSend { member, round, chunk });
+                }
+                sets.extend_from_slice(set);
+            }
+            let message = Message { chunks: chunks.clone(), sets };
+            self.under_way.entry((member, *to)).or_default().push_back(message);
+        }
+        Ok(actions)
+    }
+
+    /// Receives of a round take effect together.
+    fn take(&mut self, member: u32, round: u32, actions: &[Action], cost_only: bool) -> Result<(), Flaw> {
+        let mut touched: BTreeMap<u32, Combine> = BTreeMap::new();
+        for action in actions {
+            let Action::Receive { from, chunks, combine } = action else { continue };
+            let queue = self.under_way.get_mut(&(*from, member)).expect("all messages of the round came");
+            let message = queue.pop_front().expect("all messages of the round came");
+            if message.chunks != *chunks {
+                let (found, expected) = (message.chunks, chunks.clone());
+                return Err(Flaw::Mismatch { from: *from, to: member, round, found, expected });
+            }
+            if cost_only {
+                continue;
+            }
+            for (chunk, theirs) in chunks.clone().zip(message.sets.chunks(self.words)) {
+                let before = touched.insert(chunk, *combine);
+                if before.is_some_and(|before| before == Combine::Copy || *combine == Combine::Copy) {
+                    return Err(Flaw::Race { member, round, chunk });
+                }
+                let barrier = self.kind == CollectiveKind::Barrier;
+                let mine = self.set(member, chunk);
+                match combine {
+                    Combine::Copy => mine.copy_from_slice(theirs),
+                    Combine::Reduce => {
+                        let overlap = mine.iter().zip(theirs).any(|(mine, theirs)| mine & theirs != 0);
+                        // a barrier only learns who came, so hearing it twice does no harm
+                        if (overlap && !barrier) || is_empty(mine) {
+                            return Err(Flaw::Overlap { member, round, chunk });
+                        }
+                        mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine |= theirs);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Every member answers for as many chunks as every other one.
+    fn check_shares(&self) -> Result<(), Flaw> {
+        if !matches!(self.kind, CollectiveKind::ReduceScatter | CollectiveKind::AllGather) {
+            return Ok(());
+        }
+        let mut owned = vec![0_u32; self.members as usize];
+        for chunk in 0..self.chunks {
+            owned[self.plan.owner(chunk) as usize] += 1;
+        }
+        let (members, chunks) = (self.members, self.chunks);
+        let uneven = (0..members).find(|&member| owned[member as usize] * members != chunks);
+        uneven.map_or(Ok(()), |member| {
+            Err(Flaw::Share { member, found: owned[member as usize], chunks, members })
+        })
+    }
+
+    fn check_result(&mut self) -> Result<(), Flaw> {
+        let at_owners = self.plan.guarantee() == Guarantee::AtOwners;
+        for member in 0..self.members {
+            for chunk in 0..self.chunks {
+                let n = self.members;
+                // who must be in it: everybody, or one member; or it does not matter
+                let only = match self.kind {
+                    CollectiveKind::AllReduce | CollectiveKind::ReduceScatter
+                        if (at_owners || self.kind == CollectiveKind::ReduceScatter)
+                            && self.plan.owner(chunk) != member =>
+                    {
+                        continue;
+                    }
+                    CollectiveKind::Reduce if member != 0 => continue,
+                    CollectiveKind::AllToAll if chunk % n != member => continue,
+                    CollectiveKind::AllGather => Some(self.plan.owner(chunk)),
+                    CollectiveKind::Broadcast => Some(0),
+                    CollectiveKind::AllToAll => Some(chunk / n),
+                    _ => None,
+                };
+                let set = self.set(member, chunk);
+                let found: u32 = set.iter().map(|word| word.count_ones()).sum();
+                let expected = if only.is_some() { 1 } else { n };
+                let right = only.is_none_or(|one| set[one as usize / 64] >> (one % 64) & 1 == 1);
+                if found != expected || !right {
+                    return Err(Flaw::Result { member, chunk, found, expected });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_empty(set: &[u64]) -> bool {
+    set.iter().all(|&word| word == 0)
+}
+
+/// A plan that calls itself a pipeline must be one, message by message.
+fn check_pipeline(plan: &dyn Plan, members: u32) -> Result<(), Flaw> {
+    let Some(shape) = plan.pipeline() else { return Ok(()) };
+    for member in 0..members {
+        if plan.rounds(member) != shape.steps {
+            return Err(Flaw::Pipeline { member, round: plan.rounds(member) });
+        }
+        for round in 0..shape.steps {
+            let mut actions = Vec::new();
+            plan.round(member, round, &mut actions);
+            let chunk = (member + members - round % members) % members;
+            let length = shape.chunk_bytes + u64::from(chunk < shape.longer_chunks);
+            let (next, before) = ((member + 1) % members, (member + members - 1) % members);
+            let is_step = match &actions[..] {
+                [Action::Send { to, bytes, .. }, Action::Receive { from, .. }] => {
+                    *to == next && *from == before && *bytes == length
+                }
+                _ => false,
+            };
+            if !is_step {
+                return Err(Flaw::Pipeline { member, round });
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,280 @@
+//! Every algorithm of the list, proved for every kind that it does, for many sizes.
+
+use stratasim_workload::collective::proof::{Account, prove};
+use stratasim_workload::collective::{Action, CollectiveKind, CollectiveSpec, Guarantee, Plan};
+
+use CollectiveKind::{AllGather, AllReduce, AllToAll, Barrier, Broadcast, Reduce, ReduceScatter};
+
+fn spec(json: &str) -> CollectiveSpec {
+    serde_json::from_str(json).unwrap_or_else(|error| panic!("{json}: {error}"))
+}
+
+/// Prime factors of `n` as dimensions, smallest innermost.
+fn dimensions(mut n: u32) -> Vec<u32> {
+    let mut factors = Vec::new();
+    for prime in 2.. {
+        while n.is_multiple_of(prime) {
+            factors.push(prime);
+            n /= prime;
+        }
+        if n == 1 {
+            break;
+        }
+    }
+    if factors.is_empty() { vec![1] } else { factors }
+}
+
+const MEMBERS: [u32; 38] = {
+    let mut members = [0; 38];
+    let mut n = 0;
+    while n < 33 {
+        members[n] = n as u32 + 1;
+        n += 1;
+    }
+    let larger = [48, 60, 64, 81, 100];
+    while n < 38 {
+        members[n] = larger[n - 33];
+        n += 1;
+    }
+    members
+};
+
+/// Proves `json` for all sizes and hands each plan's account to `check`.
+fn sweep(json: &str, kinds: &[CollectiveKind], check: impl Fn(CollectiveKind, u64, u64, &dyn Plan, Account)) {
+    let spec = spec(json);
+    for kind in CollectiveKind::ALL {
+        for n in MEMBERS {
+            let sizes = [0, 1, u64::from(n) - 1, u64::from(n), 1000, 4096 * u64::from(n) + 7];
+            // the schedule hardly depends on the size: one uneven size is enough for many members
+            for bytes in if n <= 33 { &sizes[..] } else { &sizes[5..] }.iter().copied() {
+                let plan = spec.plugin().plan_on(kind, n, bytes, &dimensions(n));
+                if !kinds.contains(&kind) {
+                    let message = plan.expect_err("not one of its kinds").to_string();
+                    assert!(message.contains(kind.name()), "{message}");
+                    continue;
+                }
+                let plan = plan.unwrap_or_else(|error| panic!("{json} {kind:?} {n} {bytes}: {error}"));
+                let account = prove(&*plan, kind, n, bytes)
+                    .unwrap_or_else(|flaw| panic!("{json} {kind:?}, {n} members, {bytes} bytes: {flaw}"));
+                check(kind, u64::from(n), bytes, &*plan, account);
+            }
+        }
+    }
+}
+
+fn phases(kind: CollectiveKind) -> u64 {
+    if kind == AllReduce { 2 } else { 1 }
+}
+
+fn log2_ceil(n: u64) -> u32 {
+    n.next_power_of_two().ilog2()
+}
+
+#[test]
+fn ring_sends_n_minus_1_times_the_vector_per_phase() {
+    sweep(r#"{"kind": "ring"}"#, &[AllReduce, ReduceScatter, AllGather], |kind, n, bytes, plan, account| {
+        assert_eq!(account.bytes, phases(kind) * (n - 1) * bytes);
+        assert_eq!(u64::from(account.rounds), phases(kind) * (n - 1));
+        assert_eq!(plan.pipeline().is_some(), n > 1);
+    });
+}
+
+#[test]
+fn recursive_sends_p_minus_1_times_the_vector_per_phase_and_folds_the_rest() {
+    let kinds = [AllReduce, ReduceScatter, AllGather];
+    sweep(r#"{"kind": "recursive"}"#, &kinds, |kind, n, bytes, _, account| {
+        let core = 1 << n.ilog2();
+        let folded = n - core;
+        // core phases, vectors in or out, and one chunk per folded member in the other direction
+        let chunks: u64 = (0..folded).map(|i| bytes / n + u64::from(2 * i < bytes % n)).sum();
+        let expected = match kind {
+            AllReduce => 2 * bytes * (core - 1) + 2 * folded * bytes,
+            _ => bytes * (core - 1) + folded * bytes + chunks,
+        };
+        assert_eq!(account.bytes, expected);
+        let rounds = phases(kind) as u32 * n.ilog2();
+        assert_eq!(account.rounds, if folded > 0 { rounds + 2 } else { rounds });
+    });
+}
+
+#[test]
+fn binomial_sends_the_vector_over_every_edge_of_the_tree() {
+    let kinds = [AllReduce, Broadcast, Reduce, Barrier];
+    sweep(r#"{"kind": "binomial"}"#, &kinds, |kind, n, bytes, _, account| {
+        let bytes = if kind == Barrier { 0 } else { bytes };
+        assert_eq!(account.bytes, phases(kind) * (n - 1) * bytes);
+        let both = if matches!(kind, AllReduce | Barrier) { 2 } else { 1 };
+        assert_eq!(account.messages, both * (n - 1));
+        // the root alone serves ceil(log2 n) children; an inner member has a parent and fewer
+        assert_eq!(account.rounds, both as u32 * log2_ceil(n));
+    });
+}
+
+#[test]
+fn double_binary_tree_sends_half_the_vector_over_every_edge_of_each_tree() {
+    for chunk in ["3333 B", "512 KiB"] {
+        let json = format!(r#"{{"kind": "double-binary-tree", "chunk": "{chunk}"}}"#);
+        sweep(&json, &[AllReduce, Broadcast, Reduce], |kind, n, bytes, plan, account| {
+            assert_eq!(account.bytes, phases(kind) * (n - 1) * bytes);
+            assert_eq!(account.messages, phases(kind) * (n - 1) * u64::from(plan.chunks()));
+            // k chunks per half; the depth of the trees is paid once per direction
+            let depth = n.ilog2() + 1;
+            assert!(account.rounds <= plan.chunks() / 2 + 2 * phases(kind) as u32 * depth);
+        });
+    }
+}
+
+#[test]
+fn direct_sends_n_minus_1_times_the_vector_per_phase() {
+    let kinds = [AllReduce, ReduceScatter, AllGather, Broadcast, Reduce, AllToAll];
+    for window in [None, Some(1), Some(3), Some(1000)] {
+        let json = match window {
+            None => r#"{"kind": "direct"}"#.to_owned(),
+            Some(window) => format!(r#"{{"kind": "direct", "window": {window}}}"#),
+        };
+        sweep(&json, &kinds, |kind, n, bytes, plan, account| {
+            assert_eq!(account.bytes, phases(kind) * (n - 1) * bytes);
+            let exchange = (n - 1).div_ceil(window.unwrap_or(u64::MAX));
+            let rounds = if kind == Reduce { u64::from(n > 1) } else { phases(kind) * exchange };
+            assert_eq!(u64::from(account.rounds), rounds);
+            let mut actions = Vec::new();
+            for round in 0..plan.rounds(0) {
+                actions.clear();
+                plan.round(0, round, &mut actions);
+                let sends = actions.iter().filter(|action| matches!(action, Action::Send { .. })).count();
+                assert!(sends as u64 <= window.unwrap_or(u64::MAX));
+            }
+        });
+    }
+}
+
+#[test]
+fn dissemination_takes_log2_n_rounds_of_empty_messages() {
+    sweep(r#"{"kind": "dissemination"}"#, &[Barrier], |_, n, _, _, account| {
+        assert_eq!(account.bytes, 0);
+        assert_eq!(account.rounds, log2_ceil(n));
+        assert_eq!(account.messages, n * u64::from(log2_ceil(n)));
+    });
+}
+
+#[test]
+fn hierarchical_leaves_outer_dimensions_the_part_that_is_left() {
+    let kinds = [AllReduce, ReduceScatter, AllGather];
+    // rings and direct exchanges send (d - 1) B per group and phase; groups of one part share it
+    let expected = |kind, n: u64, bytes| {
+        let mut groups = n;
+        let mut total = 0;
+        for size in dimensions(n as u32) {
+            groups /= u64::from(size);
+            total += phases(kind) * groups * (u64::from(size) - 1) * bytes;
+        }
+        total
+    };
+    for json in [
+        r#"{"kind": "hierarchical"}"#,
+        r#"{"kind": "hierarchical", "algorithms": [{"kind": "direct"}, {"kind": "ring"}]}"#,
+        r#"{"kind": "hierarchical", "algorithms": [{"kind": "ring"}, {"kind": "direct", "window": 2}]}"#,
+    ] {
+        sweep(json, &kinds, |kind, n, bytes, _, account| assert_eq!(account.bytes, expected(kind, n, bytes)));
+    }
+    // totals of folding algorithms are compared with plan.total_bytes() by the proof itself
+    sweep(
+        r#"{"kind": "hierarchical", "algorithms": [{"kind": "recursive"}]}"#,
+        &kinds,
+        |kind, n, bytes, _, account| assert!(account.bytes >= expected(kind, n, bytes)),
+    );
+}
+
+#[test]
+fn hierarchical_takes_any_all_reduce_in_the_outermost_dimension_and_nests() {
+    for (outer, dimensions) in [
+        (r#"{"kind": "double-binary-tree", "chunk": "64 B"}"#, vec![4, 6]),
+        (r#"{"kind": "binomial"}"#, vec![3, 5]),
+        (r#"{"kind": "hierarchical", "dimensions": [2, 3]}"#, vec![4, 6]),
+        (r#"{"kind": "recursive"}"#, vec![1, 5, 1, 6]),
+    ] {
+        let json = format!(r#"{{"kind": "hierarchical", "algorithms": [{{"kind": "ring"}}, {outer}]}}"#);
+        let members = dimensions.iter().product();
+        let plan = spec(&json).plugin().plan_on(AllReduce, members, 10_007, &dimensions).unwrap();
+        prove(&*plan, AllReduce, members, 10_007).unwrap_or_else(|flaw| panic!("{json}: {flaw}"));
+    }
+    // inner dimensions may be hierarchical, too: their chunks change owners twice
+    let json = r#"{"kind": "hierarchical", "dimensions": [6, 4], "algorithms":
+        [{"kind": "hierarchical", "dimensions": [3, 2]}, {"kind": "direct"}]}"#;
+    for kind in [AllReduce, ReduceScatter, AllGather] {
+        let plan = spec(json).plugin().plan(kind, 24, 1000).unwrap();
+        prove(&*plan, kind, 24, 1000).unwrap_or_else(|flaw| panic!("{kind:?}: {flaw}"));
+    }
+}
+
+#[test]
+fn hierarchical_says_which_dimensions_do_not_fit() {
+    let plan = |json: &str, dimensions: &[u32]| {
+        let error = spec(json).plugin().plan_on(AllReduce, 24, 1000, dimensions).unwrap_err();
+        error.to_string()
+    };
+    let plain = r#"{"kind": "hierarchical"}"#;
+    assert!(plan(plain, &[]).contains("dimensions: the topology names no dimensions"));
+    assert!(plan(plain, &[4, 5]).contains("dimensions 4 x 5 do not make 24 members"));
+    assert!(plan(plain, &[65536, 65536]).contains("do not make 24 members"));
+    let tree = r#"{"kind": "hierarchical", "algorithms": [{"kind": "binomial"}]}"#;
+    assert!(plan(tree, &[4, 6]).contains("algorithms.0.kind: `binomial` does not do reduce-scatter"));
+}
+
+#[test]
+fn coherent_ring_halves_the_ring_and_charged_reads_bring_the_bytes_back() {
+    sweep(r#"{"kind": "coherent-ring"}"#, &[AllReduce], |_, n, bytes, plan, account| {
+        assert_eq!(plan.guarantee(), Guarantee::AtOwners);
+        assert_eq!(account.bytes, (n - 1) * bytes);
+        assert_eq!(u64::from(account.rounds), n - 1);
+        assert_eq!(plan.pipeline().is_some(), n > 1);
+    });
+    for (window, reads) in [("", u64::MAX), (r#", "window": 4"#, 4)] {
+        let json = format!(r#"{{"kind": "coherent-ring", "fetch": "charged"{window}}}"#);
+        sweep(&json, &[AllReduce], |_, n, bytes, plan, account| {
+            if n > 1 {
+                assert_eq!(plan.guarantee(), Guarantee::Result);
+            }
+            assert_eq!(account.bytes, 2 * (n - 1) * bytes);
+            assert_eq!(u64::from(account.rounds), n - 1 + (n - 1).div_ceil(reads));
+        });
+    }
+}
+
+#[test]
+fn coarse_ring_sends_what_a_ring_of_whole_chunks_sends() {
+    sweep(r#"{"kind": "coarse-ring"}"#, &[AllReduce], |_, n, bytes, plan, account| {
+        assert_eq!(plan.guarantee(), Guarantee::CostOnly);
+        assert_eq!(account.bytes, n * 2 * (n - 1) * (bytes / n));
+        assert_eq!(account.rounds, u32::from(n > 1));
+    });
+}
+
+#[test]
+fn every_algorithm_refuses_what_cannot_be_planned() {
+    for kind in CollectiveSpec::KINDS {
+        let spec = spec(&format!(r#"{{"kind": "{kind}"}}"#));
+        let does = |members, bytes| {
+            CollectiveKind::ALL.map(|kind| spec.plugin().plan_on(kind, members, bytes, &[members]))
+        };
+        assert!(does(8, 1000).iter().any(Result::is_ok), "{kind} does nothing");
+        for refused in [does(0, 1000), does(u32::MAX, 1000), does(8, u64::MAX)] {
+            assert!(refused.iter().all(Result::is_err), "{kind}");
+        }
+    }
+    let window = spec(r#"{"kind": "direct", "window": 0}"#).plugin().plan(AllToAll, 4, 16).unwrap_err();
+    assert_eq!(window.to_string(), "window: a window of 0 messages sends nothing; give at least 1");
+    let tiny = spec(r#"{"kind": "double-binary-tree", "chunk": "1 B"}"#);
+    assert!(
+        tiny.plugin().plan(AllReduce, 4, 1 << 40).unwrap_err().to_string().contains("give larger chunks")
+    );
+    let many = spec(r#"{"kind": "direct"}"#).plugin().plan(AllToAll, 1 << 16, 16).unwrap_err();
+    assert!(many.to_string().contains("65535 members"));
+}
+
+#[test]
+fn an_unknown_option_or_kind_is_named() {
+    let error = |json: &str| serde_json::from_str::<CollectiveSpec>(json).unwrap_err().to_string();
+    assert!(error(r#"{"kind": "rang"}"#).contains("did you mean `ring`?"));
+    assert!(error(r#"{"kind": "direct", "windows": 3}"#).contains("unknown field `windows`"));
+}
