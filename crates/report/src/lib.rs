@@ -1,1 +1,43 @@
-//! placeholder
+//! What people look at: results, tables, traces, columns, pictures and pages.
+//!
+//! ```text
+//!             ┌─ Breakdown ─┐
+//!  Event ─────┼─ Digest ────┼─ RunResult ─┬─ JSON
+//!  (observer) │             │             ├─ table on the terminal
+//!             ├─ Columns ───┼─ CSV, NumPy └─ bars, heat maps ┐
+//!             │             └─ timeline ─────────────────────┼─ SVG, PNG ─ page
+//!             └─ PerfettoTrace ─ ui.perfetto.dev             ┘
+//! ```
+//! Observers record while a run goes on and cannot change it. Ids become words through [`Labels`].
+//! Nothing here runs anything, reads a clock or reads a spec.
+
+pub mod breakdown;
+pub mod columns;
+pub mod digest;
+pub mod filter;
+mod json;
+pub mod labels;
+pub mod load;
+pub mod page;
+pub mod perfetto;
+pub mod picture;
+pub mod result;
+pub mod style;
+pub mod summary;
+pub mod table;
+pub mod units;
+
+pub use breakdown::Breakdown;
+pub use columns::Columns;
+pub use digest::Digest;
+pub use filter::{Filter, RankSet, TimeWindow};
+pub use labels::Labels;
+pub use load::LinkLoad;
+pub use page::Page;
+pub use perfetto::PerfettoTrace;
+pub use picture::Picture;
+pub use result::RunResult;
+pub use style::Style;
+pub use summary::summary;
+pub use table::Table;
+pub use units::Unit;

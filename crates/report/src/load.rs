@@ -1,0 +1,275 @@
+//! How full each link was over time, in a bounded amount of memory.
+//!
+//! A transfer loads a link with its average rate from its start to its end. Loads are summed in time
+//! bins of equal width. When time outgrows the bins, or links and bins together outgrow the budget,
+//! pairs of bins become one: totals stay exact, only the resolution halves.
+
+use stratasim_core::observe::{Event, Interests, Observer};
+use stratasim_core::{Duration, LinkId, Time};
+
+use crate::filter::TimeWindow;
+
+/// Most bins over all links: 16 bytes each, so at most 256 MiB.
+const BUDGET: usize = 1 << 24;
+/// Amounts are whole numbers of this part of a byte, so that what was added cancels exactly.
+const PARTS: i64 = 1024;
+
+/// Sums up what each link carried, by time.
+#[derive(Debug, Clone)]
+pub struct LinkLoad {
+    window: TimeWindow,
+    /// Picoseconds per bin; 0 before the first transfer.
+    width: u64,
+    /// Bins per link, a power of two.
+    bins: usize,
+    links: Vec<Option<Load>>,
+    used: usize,
+    end: Time,
+}
+
+/// The bins of one link, in parts of bytes.
+#[derive(Debug, Clone)]
+struct Load {
+    /// What falls into single bins,
+    single: Box<[i64]>,
+    /// and how much more each bin gets than the one before, from transfers that fill bins.
+    step: Box<[i64]>,
+    total: i64,
+}
+
+impl LinkLoad {
+    /// Sums up what happens in `window`, in at most `bins` bins (rounded up to a power of two, from 16
+    /// to 65,536).
+    pub fn new(window: TimeWindow, bins: usize) -> Self {
+        let bins = bins.clamp(16, 1 << 16).next_power_of_two();
+        Self { window, width: 0, bins, links: Vec::new(), used: 0, end: window.from }
+    }
+
+    /// Adds a transfer of `bytes` over `link`.
+    pub fn add(&mut self, link: LinkId, start: Time, end: Time, bytes: u64) {
+        if !self.window.overlaps(start, end) || bytes == 0 {
+            return;
+        }
+        let (from, until) = (start.max(self.window.from), end.min(self.window.until));
+        let amount = i64::try_from(u128::from(bytes) * PARTS as u128).unwrap_or(i64::MAX);
+        // what lies outside the window does not count
+        let inside = |from: Time, until: Time| {
+            let length = u128::from((end - start).as_ps().max(1));
+            (amount as u128 * u128::from((until - from).as_ps()) / length) as i64
+        };
+        let amount = if (from, until) == (start, end) { amount } else { inside(from, until) };
+        self.end = self.end.max(until);
+        self.fit(until);
+        self.admit(link.index());
+
+        let (origin, width, bins) = (self.window.from, self.width, self.bins);
+        let bin = |at: Time| ((at - origin).as_ps() / width) as usize;
+        let edge = |bin: usize| origin + Duration::from_ps(width * bin as u64);
+        let first = bin(from);
+        // an end on an edge belongs to the bin before it
+        let last = if until > from { bin(Time::from_ps(until.as_ps() - 1)) } else { first };
+        let load = self.links[link.index()].as_mut().expect("just admitted");
+        load.total = load.total.saturating_add(amount);
+        if first == last {
+            load.single[first] = load.single[first].saturating_add(amount);
+            return;
+        }
+        let length = u128::from((until - from).as_ps());
+        let part = |length_ps: u64| (amount as u128 * u128::from(length_ps) / length) as i64;
+        let head = part((edge(first + 1) - from).as_ps());
+        let full = part(width);
+        let tail = amount - head - full * (last - first - 1) as i64;
+        load.single[first] += head;
+        load.single[last] += tail;
+        if last > first + 1 {
+            load.step[first + 1] += full;
+            load.step[last] -= full;
+        }
+        debug_assert!(last < bins);
+    }
+
+    /// Makes bins wide enough for `until`.
+    fn fit(&mut self, until: Time) {
+        let length = (until - self.window.from).as_ps().max(1);
+        if self.width == 0 {
+            self.width = length.div_ceil(self.bins as u64).max(1);
+        }
+        while u128::from(self.width) * (self.bins as u128) < u128::from(length) {
+            self.links.iter_mut().flatten().for_each(|load| load.merge(self.bins));
+            self.width = self.width.saturating_mul(2);
+        }
+    }
+
+    /// Makes room for a link.
+    fn admit(&mut self, link: usize) {
+        if link >= self.links.len() {
+            self.links.resize(link + 1, None);
+        }
+        if self.links[link].is_some() {
+            return;
+        }
+        self.used += 1;
+        while self.used * self.bins > BUDGET && self.bins > 16 {
+            for load in self.links.iter_mut().flatten() {
+                load.merge(self.bins);
+                load.single = load.single[..self.bins / 2].into();
+                load.step = load.step[..self.bins / 2].into();
+            }
+            self.bins /= 2;
+            self.width = self.width.saturating_mul(2);
+        }
+        let zeros = || vec![0; self.bins].into_boxed_slice();
+        self.links[link] = Some(Load { single: zeros(), step: zeros(), total: 0 });
+    }
+
+    /// Length of a bin.
+    pub fn bin_width(&self) -> Duration {
+        Duration::from_ps(self.width)
+    }
+
+    /// The first instant of the first bin.
+    pub fn origin(&self) -> Time {
+        self.window.from
+    }
+
+    /// Bins up to the end of the last transfer.
+    pub fn bin_count(&self) -> usize {
+        if self.width == 0 {
+            return 0;
+        }
+        ((self.end - self.window.from).as_ps().max(1)).div_ceil(self.width) as usize
+    }
+
+    /// Links that carried something, in link order, with the bytes they carried.
+    pub fn totals(&self) -> impl Iterator<Item = (LinkId, f64)> {
+        let links = self.links.iter().enumerate();
+        links.filter_map(|(at, load)| {
+            load.as_ref().map(|load| (LinkId::from_index(at), load.total as f64 / PARTS as f64))
+        })
+    }
+
+    /// Mean bytes per second of a link in each bin, up to [`Self::bin_count`]; empty for a link that
+    /// carried nothing. The last bin may end after the last transfer.
+    pub fn rates(&self, link: LinkId) -> Vec<f64> {
+        let Some(Some(load)) = self.links.get(link.index()) else { return Vec::new() };
+        let per_second = 1.0 / (PARTS as f64 * self.bin_width().as_secs_f64());
+        load.amounts().take(self.bin_count()).map(|amount| amount as f64 * per_second).collect()
+    }
+}
+
+impl Load {
+    fn amounts(&self) -> impl Iterator<Item = i64> {
+        let mut level = 0;
+        self.single.iter().zip(&self.step).map(move |(single, step)| {
+            level += step;
+            single + level
+        })
+    }
+
+    /// Pairs of bins become one; the upper half is free.
+    fn merge(&mut self, bins: usize) {
+        let amounts: Vec<i64> = self.amounts().collect();
+        self.single.fill(0);
+        self.step.fill(0);
+        for (at, pair) in amounts.chunks(2).enumerate().take(bins / 2) {
+            self.single[at] = pair.iter().sum();
+        }
+    }
+}
+
+impl Observer for LinkLoad {
+    fn interests(&self) -> Interests {
+        Interests { link_uses: true, ..Interests::default() }
+    }
+
+    fn on_event(&mut self, event: &Event) {
+        if let Event::LinkUse { link, start, end, bytes } = *event {
+            self.add(link, start, end, bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn at(ps: u64) -> Time {
+        Time::from_ps(ps)
+    }
+
+    #[test]
+    fn a_transfer_loads_each_bin_with_its_average_rate() {
+        let mut load = LinkLoad::new(TimeWindow::ALWAYS, 16);
+        // 16 bins of 100 ps: 300 bytes from 50 to 350 are one byte per picosecond
+        load.add(LinkId(2), at(0), at(1600), 0);
+        load.add(LinkId(1), at(1600), at(1600), 0);
+        load.add(LinkId(2), at(50), at(350), 300);
+        load.add(LinkId(0), at(1500), at(1600), 1);
+        // the first transfer sets the width
+        assert_eq!(load.totals().collect::<Vec<_>>(), [(LinkId(0), 1.0), (LinkId(2), 300.0)]);
+        let width_s = load.bin_width().as_secs_f64();
+        let bytes: f64 = load.rates(LinkId(2)).iter().map(|rate| rate * width_s).sum();
+        assert!((bytes - 300.0).abs() < 1e-9);
+        let rates = load.rates(LinkId(2));
+        assert!(rates.iter().all(|&rate| rate <= 1.001e12), "{rates:?}");
+        assert!(load.rates(LinkId(7)).is_empty());
+    }
+
+    #[test]
+    fn what_lies_outside_the_window_does_not_count() {
+        let window = TimeWindow { from: at(1000), until: at(2000) };
+        let mut load = LinkLoad::new(window, 16);
+        load.add(LinkId(0), at(0), at(4000), 4000);
+        load.add(LinkId(0), at(0), at(1000), 99);
+        load.add(LinkId(0), at(2000), at(2001), 99);
+        assert_eq!(load.totals().collect::<Vec<_>>(), [(LinkId(0), 1000.0)]);
+        assert!(load.rates(LinkId(0)).iter().take(15).all(|rate| (rate - 1e12).abs() < 0.02e12));
+    }
+
+    #[test]
+    fn many_links_lose_resolution_but_no_bytes() {
+        let mut load = LinkLoad::new(TimeWindow::ALWAYS, 1 << 16);
+        for link in 0..1000 {
+            load.add(LinkId(link), at(u64::from(link)), at(u64::from(link) * 7 + 1000), 1 << 20);
+        }
+        assert!(load.bins * load.used <= BUDGET);
+        assert!(load.totals().all(|(_, bytes)| bytes == f64::from(1 << 20)));
+    }
+
+    proptest! {
+        #[test]
+        fn bins_hold_what_spreading_each_transfer_by_hand_gives(
+            transfers in prop::collection::vec((0_u64..5000, 0_u64..3000, 1_u64..1_000_000), 1..40),
+        ) {
+            let mut load = LinkLoad::new(TimeWindow::ALWAYS, 32);
+            for &(start, length, bytes) in &transfers {
+                load.add(LinkId(0), at(start), at(start + length), bytes);
+            }
+            let width = load.bin_width().as_ps() as f64;
+            let mut expected = vec![0.0; load.bin_count()];
+            for &(start, length, bytes) in &transfers {
+                let (start, end) = (start as f64, (start + length) as f64);
+                for (bin, sum) in expected.iter_mut().enumerate() {
+                    let (low, high) = (bin as f64 * width, (bin as f64 + 1.0) * width);
+                    let share = if length == 0 {
+                        f64::from(u8::from(low <= start && start < high))
+                    } else {
+                        (end.min(high) - start.max(low)).max(0.0) / length as f64
+                    };
+                    *sum += bytes as f64 * share;
+                }
+            }
+            let total: u64 = transfers.iter().map(|t| t.2).sum();
+            prop_assert_eq!(load.totals().next().unwrap().1, total as f64);
+            let rates = load.rates(LinkId(0));
+            for (bin, (rate, expected)) in rates.iter().zip(&expected).enumerate() {
+                let bytes = rate * width * 1e-12;
+                // each transfer is rounded to parts of a byte, and widening sums its roundings
+                prop_assert!((bytes - expected).abs() < 0.5 * transfers.len() as f64 + 1e-9 * expected,
+                    "bin {bin}: {bytes} instead of {expected}");
+            }
+        }
+    }
+}

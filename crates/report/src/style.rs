@@ -1,0 +1,241 @@
+//! What a terminal can show: Unicode or ASCII, colour or none, and how many columns.
+
+/// How text for a terminal is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Style {
+    /// Box lines, blocks and arrows from Unicode; otherwise plain ASCII.
+    pub unicode: bool,
+    /// ANSI colours.
+    pub colour: bool,
+    /// Columns.
+    pub width: usize,
+}
+
+impl Style {
+    /// Plain ASCII without colour, 80 columns wide.
+    pub const PLAIN: Self = Self { unicode: false, colour: false, width: 80 };
+
+    /// Unicode without colour, 80 columns wide: for files and golden tests.
+    pub const UNICODE: Self = Self { unicode: true, colour: false, width: 80 };
+
+    /// What the environment asks for.
+    ///
+    /// `variable` looks up an environment variable; `is_terminal` says whether the text goes to a
+    /// terminal. Unicode needs a UTF-8 locale (`LC_ALL`, else `LC_CTYPE`, else `LANG`); colour needs
+    /// a terminal that is not `dumb` and no `NO_COLOR` (<https://no-color.org>). The width is that of
+    /// `COLUMNS`, from 60 to 200, and 80 otherwise.
+    pub fn from_environment(is_terminal: bool, variable: impl Fn(&str) -> Option<String>) -> Self {
+        let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+        let locale = set("LC_ALL").or_else(|| set("LC_CTYPE")).or_else(|| set("LANG")).unwrap_or_default();
+        let locale = locale.to_ascii_lowercase();
+        let colour =
+            is_terminal && set("NO_COLOR").is_none() && set("TERM").is_none_or(|term| term != "dumb");
+        let width = set("COLUMNS").and_then(|columns| columns.parse().ok()).unwrap_or(80);
+        Self {
+            unicode: locale.contains("utf-8") || locale.contains("utf8"),
+            colour,
+            width: usize::clamp(width, 60, 200),
+        }
+    }
+
+    /// `text` in a tone, where colours are allowed.
+    pub fn paint(&self, tone: Tone, text: &str) -> String {
+        if self.colour && !text.is_empty() {
+            format!("\x1b[{}m{text}\x1b[0m", tone.code())
+        } else {
+            text.to_owned()
+        }
+    }
+
+    /// `unicode` where that can be shown, `ascii` elsewhere.
+    pub const fn choose(&self, unicode: &'static str, ascii: &'static str) -> &'static str {
+        if self.unicode { unicode } else { ascii }
+    }
+
+    /// A horizontal bar of at most `width` columns for a share between 0 and 1, padded with blanks.
+    pub fn bar(&self, share: f64, width: usize) -> String {
+        const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+        let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
+        let mut bar = String::new();
+        if self.unicode {
+            // something that is there is never drawn as nothing
+            let eighths = (share * 8.0 * width as f64).round().max(f64::from(share > 0.0)) as usize;
+            bar.push_str(&"█".repeat(eighths / 8));
+            bar.push_str(EIGHTHS[eighths % 8]);
+        } else {
+            bar.push_str(&"#".repeat((share * width as f64).round() as usize));
+        }
+        pad_right(&bar, width)
+    }
+}
+
+/// The role of a piece of text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tone {
+    /// Titles and the numbers that matter most.
+    Strong,
+    /// Labels and rules.
+    Muted,
+    /// Computation.
+    Compute,
+    /// Memory access.
+    Memory,
+    /// Communication.
+    Communication,
+    /// Something that is as it should be.
+    Good,
+    /// Something that is wrong.
+    Bad,
+}
+
+impl Tone {
+    const fn code(self) -> &'static str {
+        match self {
+            Self::Strong => "1",
+            Self::Muted => "2",
+            Self::Compute => "34",
+            Self::Memory => "36",
+            Self::Communication => "33",
+            Self::Good => "32",
+            Self::Bad => "1;31",
+        }
+    }
+}
+
+/// Columns that `text` takes on a terminal: two for East Asian wide characters, none for colours and
+/// combining marks, one for all others.
+pub fn display_width(text: &str) -> usize {
+    let mut width = 0;
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            // an ANSI sequence ends with a letter
+            '\x1b' => while chars.next().is_some_and(|c| !c.is_ascii_alphabetic()) {},
+            '\u{300}'..='\u{36f}' | '\u{200b}'..='\u{200d}' | '\u{fe00}'..='\u{fe0f}' => {}
+            '\u{1100}'..='\u{115f}'
+            | '\u{2e80}'..='\u{303e}'
+            | '\u{3041}'..='\u{a4cf}'
+            | '\u{ac00}'..='\u{d7a3}'
+            | '\u{f900}'..='\u{faff}'
+            | '\u{fe30}'..='\u{fe6f}'
+            | '\u{ff00}'..='\u{ff60}'
+            | '\u{ffe0}'..='\u{ffe6}'
+            | '\u{1f300}'..='\u{1faff}'
+            | '\u{20000}'..='\u{3fffd}' => width += 2,
+            c if c.is_control() => {}
+            _ => width += 1,
+        }
+    }
+    width
+}
+
+/// `text` followed by blanks up to `width` columns.
+pub(crate) fn pad_right(text: &str, width: usize) -> String {
+    format!("{text}{}", " ".repeat(width.saturating_sub(display_width(text))))
+}
+
+/// `text` preceded by blanks up to `width` columns.
+pub(crate) fn pad_left(text: &str, width: usize) -> String {
+    format!("{}{text}", " ".repeat(width.saturating_sub(display_width(text))))
+}
+
+/// `text` cut to `width` columns, with `mark` in place of what is missing in the middle: both ends of
+/// a name tell it from its neighbours.
+pub(crate) fn shorten(text: &str, width: usize, mark: &str) -> String {
+    if display_width(text) <= width {
+        return text.to_owned();
+    }
+    let room = width.saturating_sub(display_width(mark));
+    let take = |chars: &mut dyn Iterator<Item = char>, most: usize| {
+        let mut taken = Vec::new();
+        let mut used = 0;
+        for c in chars {
+            used += display_width(c.encode_utf8(&mut [0; 4]));
+            if used > most {
+                break;
+            }
+            taken.push(c);
+        }
+        taken
+    };
+    let head: String = take(&mut text.chars(), room.div_ceil(2)).into_iter().collect();
+    let tail: String = take(&mut text.chars().rev(), room / 2).into_iter().rev().collect();
+    format!("{head}{mark}{tail}")
+}
+
+/// `text` in lines of at most `width` columns, broken at blanks; the lines after the first begin with
+/// `indent` blanks.
+pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> String {
+    let mut out = String::new();
+    let mut used = 0;
+    for word in text.split_whitespace() {
+        let length = display_width(word);
+        if used > 0 && used + 1 + length > width {
+            out.push('\n');
+            out.push_str(&" ".repeat(indent));
+            used = indent;
+        } else if used > 0 {
+            out.push(' ');
+            used += 1;
+        }
+        out.push_str(word);
+        used += length;
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment(pairs: &'static [(&'static str, &'static str)]) -> impl Fn(&str) -> Option<String> {
+        move |name| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
+    }
+
+    #[test]
+    fn colour_needs_a_terminal_and_no_objection() {
+        let utf8 = [("LANG", "C.UTF-8"), ("TERM", "xterm")].as_slice();
+        assert_eq!(
+            Style::from_environment(true, environment(&[("LANG", "C.UTF-8"), ("TERM", "xterm")])),
+            Style { unicode: true, colour: true, width: 80 }
+        );
+        assert!(
+            !Style::from_environment(false, move |n| utf8.iter().find(|p| p.0 == n).map(|p| p.1.to_owned()))
+                .colour
+        );
+        assert!(!Style::from_environment(true, environment(&[("NO_COLOR", "1")])).colour);
+        assert!(!Style::from_environment(true, environment(&[("TERM", "dumb")])).colour);
+    }
+
+    #[test]
+    fn the_first_locale_variable_that_is_set_decides_about_unicode() {
+        assert!(
+            !Style::from_environment(true, environment(&[("LC_ALL", "C"), ("LANG", "de_DE.UTF-8")])).unicode
+        );
+        assert!(
+            Style::from_environment(true, environment(&[("LC_ALL", ""), ("LANG", "de_DE.utf8")])).unicode
+        );
+        assert!(!Style::from_environment(true, environment(&[])).unicode);
+        assert_eq!(Style::from_environment(true, environment(&[("COLUMNS", "7")])).width, 60);
+    }
+
+    #[test]
+    fn bars_have_the_same_width_whatever_they_show() {
+        for style in [Style::PLAIN, Style::UNICODE] {
+            for share in [0.0, 0.001, 0.3, 0.999, 1.0, 2.0, f64::NAN] {
+                assert_eq!(display_width(&style.bar(share, 12)), 12);
+            }
+        }
+        assert_eq!(Style::UNICODE.bar(0.5, 3), "█▌ ");
+        assert_eq!(Style::UNICODE.bar(1e-9, 3), "▏  ");
+        assert_eq!(Style::PLAIN.bar(0.5, 4), "##  ");
+    }
+
+    #[test]
+    fn long_names_keep_both_ends() {
+        assert_eq!(shorten("rack-12.server-3.xpu-7", 11, "..."), "rack...pu-7");
+        assert_eq!(shorten("short", 11, "..."), "short");
+        assert_eq!(display_width("\x1b[1m机架\x1b[0m"), 4);
+        assert_eq!(wrap("one two three", 8, 2), "one two\n  three");
+    }
+}
