@@ -1,6 +1,7 @@
 //! Builders: what writes a program from a spec. One per file, one line in the list.
 
 pub mod collective;
+pub mod traffic;
 
 use std::path::PathBuf;
 
@@ -45,5 +46,6 @@ registry! {
     /// Every workload, by its `kind`.
     pub enum WorkloadSpec: dyn WorkloadGenerator {
         "collective" => Collective(collective::CollectiveWorkload),
+        "traffic" => Traffic(traffic::TrafficWorkload),
     }
 }

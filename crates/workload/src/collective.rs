@@ -103,6 +103,22 @@ pub enum Action {
     },
 }
 
+impl Action {
+    /// Chunks that the message carries.
+    pub fn chunks(&self) -> &Range<u32> {
+        match self {
+            Self::Send { chunks, .. } | Self::Receive { chunks, .. } => chunks,
+        }
+    }
+
+    /// The same, to change them.
+    pub fn chunks_mut(&mut self) -> &mut Range<u32> {
+        match self {
+            Self::Send { chunks, .. } | Self::Receive { chunks, .. } => chunks,
+        }
+    }
+}
+
 /// What the members hold when a plan has run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Guarantee {

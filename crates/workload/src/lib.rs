@@ -2,6 +2,7 @@
 
 pub mod builders;
 pub mod collective;
+pub mod pattern;
 pub mod program;
 
 pub use builders::{WorkloadContext, WorkloadGenerator, WorkloadSpec};

@@ -185,30 +185,33 @@ impl Hierarchy {
         inner.map(|(at, inner)| inner.chunk_of[self.coordinate(at, member) as usize] * inner.unit).sum()
     }
 
-    /// Appends the pieces of the plan's `chunks` as chunks of the whole; several where the names of
-    /// neighbouring chunks are not neighbours.
-    fn pieces(&self, phase: &Phase, part: u32, chunks: &Range<u32>, mut each: impl FnMut(Range<u32>)) {
-        let unit = self.levels[phase.level].unit;
-        let Some(names) = &phase.names else {
-            each(part + chunks.start * unit..part + chunks.end * unit);
-            return;
-        };
-        let mut run: Option<Range<u32>> = None;
-        for chunk in chunks.clone() {
-            let name = names[chunk as usize];
-            match &mut run {
-                Some(run) if run.end == name => run.end += 1,
-                _ => {
-                    if let Some(run) = run.replace(name..name + 1) {
-                        each(part + run.start * unit..part + run.end * unit);
-                    }
-                }
+    /// Turns an action of a dimension's plan into one of the whole: members count from `first` in
+    /// steps of the dimension, chunks from `part`.
+    fn widen(&self, phase: &Phase, first: u32, part: u32, action: &mut Action) {
+        let Level { stride, unit, .. } = self.levels[phase.level];
+        let chunks = action.chunks_mut();
+        *chunks = part + chunks.start * unit..part + chunks.end * unit;
+        match action {
+            Action::Send { to, chunks, bytes } => {
+                *to = first + *to * stride;
+                *bytes = bytes_of(self.bytes, self.chunks, chunks.clone());
             }
-        }
-        if let Some(run) = run {
-            each(part + run.start * unit..part + run.end * unit);
+            Action::Receive { from, .. } => *from = first + *from * stride,
         }
     }
+}
+
+/// The names of `chunks` as ranges; several where neighbours have names that are not neighbours.
+fn runs(names: &[u32], chunks: Range<u32>) -> Vec<Range<u32>> {
+    let mut runs: Vec<Range<u32>> = Vec::new();
+    for chunk in chunks {
+        let name = names[chunk as usize];
+        match runs.last_mut() {
+            Some(run) if run.end == name => run.end += 1,
+            _ => runs.push(name..name + 1),
+        }
+    }
+    runs
 }
 
 fn phase_chunks(phases: &[Phase], level: usize) -> u32 {
@@ -247,19 +250,18 @@ impl Plan for Hierarchy {
             let stride = self.levels[phase.level].stride;
             let first = member - coordinate * stride;
             let part = self.part(phase.level, member);
-            let mut actions = Vec::new();
-            phase.plan.round(coordinate, round, &mut actions);
-            for action in actions {
-                match action {
-                    Action::Send { to, chunks, .. } => self.pieces(phase, part, &chunks, |chunks| {
-                        let bytes = bytes_of(self.bytes, self.chunks, chunks.clone());
-                        out.push(Action::Send { to: first + to * stride, chunks, bytes });
-                    }),
-                    Action::Receive { from, chunks, combine } => {
-                        self.pieces(phase, part, &chunks, |chunks| {
-                            out.push(Action::Receive { from: first + from * stride, chunks, combine });
-                        });
-                    }
+            let from = out.len();
+            phase.plan.round(coordinate, round, out);
+            let Some(names) = &phase.names else {
+                out[from..].iter_mut().for_each(|action| self.widen(phase, first, part, action));
+                return;
+            };
+            for action in out.split_off(from) {
+                for chunks in runs(names, action.chunks().clone()) {
+                    let mut piece = action.clone();
+                    *piece.chunks_mut() = chunks;
+                    self.widen(phase, first, part, &mut piece);
+                    out.push(piece);
                 }
             }
             return;

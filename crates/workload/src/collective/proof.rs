@@ -24,7 +24,7 @@ pub struct Account {
 /// What is wrong with a plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "the messages say what the fields are")]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum Flaw {
     #[error("member {member} has nothing to do in round {round}")]
     EmptyRound { member: u32, round: u32 },

@@ -87,6 +87,11 @@ impl ProgramBuilder {
         }) as u32
     }
 
+    /// Makes room for as many more vertices.
+    pub fn reserve(&mut self, vertices: usize) {
+        self.vertices.reserve(vertices);
+    }
+
     /// Adds a vertex.
     pub fn vertex(
         &mut self,

@@ -1,0 +1,108 @@
+//! How large messages are.
+
+use rand::RngExt as _;
+use rand_distr::{Distribution as _, Exp1};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stratasim_core::random::Stream;
+use stratasim_core::{BuildError, Bytes, registry};
+
+/// A distribution of message sizes.
+pub trait SizeDistribution: std::fmt::Debug {
+    /// Refuses parameters that make no distribution.
+    ///
+    /// # Errors
+    /// Such a parameter.
+    fn check(&self) -> Result<(), BuildError>;
+
+    /// Mean in bytes.
+    fn mean_bytes(&self) -> f64;
+
+    /// Bytes of the next message.
+    fn draw(&self, random: &mut Stream) -> u64;
+}
+
+registry! {
+    /// Every size distribution, by its `kind`.
+    pub enum SizeSpec: dyn SizeDistribution {
+        "fixed" => Fixed(Fixed),
+        "exponential" => Exponential(Exponential),
+        "uniform" => Uniform(Uniform),
+    }
+}
+
+/// Every message has the same size.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Fixed {
+    /// Its size.
+    pub bytes: Bytes,
+}
+
+impl SizeDistribution for Fixed {
+    fn check(&self) -> Result<(), BuildError> {
+        Ok(())
+    }
+
+    fn mean_bytes(&self) -> f64 {
+        self.bytes.count() as f64
+    }
+
+    fn draw(&self, _: &mut Stream) -> u64 {
+        self.bytes.count()
+    }
+}
+
+/// Exponentially distributed sizes, rounded to whole bytes, at least one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Exponential {
+    /// Mean size.
+    pub mean: Bytes,
+}
+
+impl SizeDistribution for Exponential {
+    fn check(&self) -> Result<(), BuildError> {
+        if self.mean.count() == 0 {
+            return Err(BuildError::new("mean", "a mean of 0 bytes; give at least 1 B"));
+        }
+        Ok(())
+    }
+
+    fn mean_bytes(&self) -> f64 {
+        self.mean.count() as f64
+    }
+
+    fn draw(&self, random: &mut Stream) -> u64 {
+        let units: f64 = Exp1.sample(random);
+        ((units * self.mean_bytes()).round() as u64).max(1)
+    }
+}
+
+/// Sizes from a range, each as likely.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Uniform {
+    /// Smallest size.
+    pub min: Bytes,
+    /// Largest size.
+    pub max: Bytes,
+}
+
+impl SizeDistribution for Uniform {
+    fn check(&self) -> Result<(), BuildError> {
+        if self.min > self.max {
+            let reason = format!("the smallest size, {}, is above the largest, {}", self.min, self.max);
+            return Err(BuildError::new("min", reason));
+        }
+        Ok(())
+    }
+
+    fn mean_bytes(&self) -> f64 {
+        (self.min.count() as f64 + self.max.count() as f64) / 2.0
+    }
+
+    fn draw(&self, random: &mut Stream) -> u64 {
+        random.random_range(self.min.count()..=self.max.count())
+    }
+}

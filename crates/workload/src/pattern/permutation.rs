@@ -1,0 +1,28 @@
+//! A random permutation.
+
+use rand::seq::SliceRandom as _;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stratasim_core::BuildError;
+use stratasim_core::random::Stream;
+
+use super::{Fixed, Pairs, Pattern, at_least_two};
+
+/// Every rank sends to one other rank and receives from one: a permutation without fixed points,
+/// drawn once per run, each one as likely.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Permutation {}
+
+impl Pattern for Permutation {
+    fn over(&self, ranks: u32, random: &mut Stream) -> Result<Box<dyn Pairs>, BuildError> {
+        at_least_two(ranks)?;
+        let mut to: Vec<u32> = (0..ranks).collect();
+        // one shuffle in e has no fixed point, whatever the size; shuffling again keeps all of
+        // those as likely, which repairing the fixed points would not
+        while to.iter().zip(0..).any(|(&to, from)| to == from) {
+            to.shuffle(random);
+        }
+        Ok(Box::new(Fixed { pairs: (0..ranks).zip(to).collect() }))
+    }
+}

@@ -1,0 +1,61 @@
+//! What the tests of builders share.
+#![allow(dead_code, unreachable_pub, reason = "each test binary uses a part of it")]
+
+use std::path::PathBuf;
+
+use stratasim_core::random::Streams;
+use stratasim_core::{BuildError, NodeId};
+use stratasim_workload::{Program, WorkloadContext, WorkloadSpec};
+
+/// A machine of `ranks` compute nodes `xpu-0`, `xpu-1`, ... that hold rank 0, 1, ..., followed by as
+/// many memory nodes `mem-0`, ... and a switch `switch`.
+pub struct Machine {
+    pub ranks: u32,
+    pub local_memory_bytes: Option<u64>,
+    pub dimensions: Vec<u32>,
+    pub seed: u64,
+    pub base: PathBuf,
+}
+
+impl Machine {
+    pub fn new(ranks: u32) -> Self {
+        Self { ranks, local_memory_bytes: None, dimensions: Vec::new(), seed: 1, base: PathBuf::new() }
+    }
+
+    pub fn build_spec(&self, spec: &WorkloadSpec) -> Result<Program, BuildError> {
+        let ranks = self.ranks;
+        let find_node = move |name: &str| {
+            let number = |prefix| name.strip_prefix(prefix).and_then(|n: &str| n.parse::<u32>().ok());
+            match (number("xpu-"), number("mem-")) {
+                (Some(n), _) if n < ranks => Some(NodeId(n)),
+                (_, Some(n)) if n < ranks => Some(NodeId(ranks + n)),
+                _ => (name == "switch").then_some(NodeId(2 * ranks)),
+            }
+        };
+        let rank_of = move |node: NodeId| (node.0 < ranks).then_some(node.0);
+        let context = WorkloadContext {
+            base: self.base.clone(),
+            streams: Streams::new(self.seed),
+            ranks,
+            local_memory_bytes: self.local_memory_bytes,
+            dimensions: self.dimensions.clone(),
+            find_node: &find_node,
+            rank_of: &rank_of,
+        };
+        spec.plugin().build(&context)
+    }
+
+    /// Builds the workload that the JSON text `spec` describes.
+    pub fn build(&self, spec: &str) -> Result<Program, BuildError> {
+        let spec = serde_json::from_str(spec).unwrap_or_else(|error| panic!("{spec}: {error}"));
+        self.build_spec(&spec)
+    }
+
+    /// The error of building it.
+    pub fn error(&self, spec: &str) -> String {
+        match self.build(spec) {
+            Ok(_) => panic!("{spec} was built"),
+            Err(error) => error.to_string(),
+        }
+    }
+}
