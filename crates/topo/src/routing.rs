@@ -23,6 +23,11 @@ pub trait RoutingAlgorithm {
 
 /// Routes on one topology. May cache what it finds.
 pub trait Routing: Send {
+    /// Whether the route of a pair depends on `key`. Routes that do not are asked once and kept.
+    fn per_flow(&self) -> bool {
+        false
+    }
+
     /// Appends the links from `src` to `dst` in order and returns the latency that no link
     /// accounts for (zero but for coordinate-based zones). `src == dst` has no links, unless
     /// the topology's own rule defines a loopback (see `RouteRule::routes_to_self`).
