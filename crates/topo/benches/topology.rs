@@ -14,6 +14,11 @@ const CASES: &[(&str, &str)] = &[
     ("hcsim-cxl 1024", r#"{"kind": "hcsim-cxl", "xpus": 1024}"#),
     ("hcsim-cxl 4096", r#"{"kind": "hcsim-cxl", "xpus": 4096}"#),
     ("hcsim-ethernet 4096", r#"{"kind": "hcsim-ethernet", "xpus": 4096}"#),
+    (
+        "fat-tree 4096",
+        r#"{"kind": "fat-tree", "down": [16, 16, 16], "up": [1, 16, 16], "bandwidth": "100 Gbps", "latency": "1 us"}"#,
+    ),
+    ("fat-tree k=16", r#"{"kind": "fat-tree", "k": 16, "bandwidth": "100 Gbps", "latency": "1 us"}"#),
 ];
 
 fn build(c: &mut Criterion) {

@@ -1,10 +1,14 @@
 //! Generators: one topology per file, one line in the list.
 
 pub(crate) mod cables;
+pub mod fat_tree;
 mod hcsim;
 pub mod hcsim_cxl;
 pub mod hcsim_ethernet;
+pub mod k_ary_n_tree;
+pub mod leaf_spine;
 pub mod single_switch;
+mod tree;
 
 pub use cables::Duplex;
 pub use hcsim::{CxlLink, NicLink, OtherLink, PcieLink, TorLink, UpiLink, XpuLink};
@@ -65,6 +69,9 @@ registry! {
     /// Every topology, by its `kind`.
     pub enum TopologySpec: dyn Generator {
         "single-switch" => SingleSwitch(single_switch::SingleSwitch),
+        "fat-tree" => FatTree(fat_tree::FatTree),
+        "leaf-spine" => LeafSpine(leaf_spine::LeafSpine),
+        "k-ary-n-tree" => KAryNTree(k_ary_n_tree::KAryNTree),
         "hcsim-cxl" => HcsimCxl(hcsim_cxl::HcsimCxl),
         "hcsim-ethernet" => HcsimEthernet(hcsim_ethernet::HcsimEthernet),
     }

@@ -1,50 +1,13 @@
 //! The HCSim paper's machines: routes of the HC case, sizes, unobstructed memories.
 
+mod support;
+
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use stratasim_core::{Bandwidth, BuildError, LinkId, NodeId, Precision};
-use stratasim_topo::routing::{Routing, RoutingAlgorithm, auto, dijkstra};
-use stratasim_topo::{BuildContext, NodeKind, Topology, TopologySpec};
-
-fn build(spec: &str) -> Result<Arc<Topology>, BuildError> {
-    let spec: TopologySpec = serde_json::from_str(spec).expect("a well-formed spec");
-    spec.plugin().build(&BuildContext::default()).map(Arc::new)
-}
-
-struct Router {
-    topology: Arc<Topology>,
-    routing: Box<dyn Routing>,
-}
-
-impl Router {
-    fn new(spec: &str) -> Self {
-        let topology = build(spec).unwrap();
-        let routing = auto::Auto::default().build(&topology).unwrap();
-        Self { topology, routing }
-    }
-
-    fn links(&mut self, src: &str, dst: &str) -> Vec<LinkId> {
-        let ends = [src, dst].map(|name| self.topology.find_node(name).expect(name));
-        let mut out = Vec::new();
-        self.routing.route(ends[0], ends[1], 0, &mut out).unwrap();
-        let mut at = ends[0];
-        for &link in &out {
-            let port = self.topology.ports(at).iter().find(|port| port.link == link);
-            at = port.expect("links follow each other").to;
-        }
-        assert_eq!(at, ends[1]);
-        out
-    }
-
-    fn names(&mut self, src: &str, dst: &str) -> Vec<String> {
-        self.links(src, dst).into_iter().map(|link| self.topology.link_name(link)).collect()
-    }
-
-    fn seconds(&mut self, src: &str, dst: &str) -> f64 {
-        self.links(src, dst).iter().map(|&link| self.topology.link(link).latency.as_secs_f64()).sum()
-    }
-}
+use stratasim_core::{Bandwidth, NodeId, Precision};
+use stratasim_topo::NodeKind;
+use stratasim_topo::routing::{RoutingAlgorithm, dijkstra};
+use support::{Router, build, refusal};
 
 #[test]
 fn the_coherent_machine_routes_as_the_hc_case_defines() {
@@ -221,21 +184,20 @@ fn dimensions_are_given_only_when_servers_and_racks_are_full() {
 
 #[test]
 fn impossible_sizes_are_refused_before_anything_is_allocated() {
-    let message = |spec: &str| build(spec).unwrap_err().to_string();
     assert_eq!(
-        message(r#"{"kind": "hcsim-cxl", "xpus": 0}"#),
+        refusal(r#"{"kind": "hcsim-cxl", "xpus": 0}"#),
         "xpus: a machine needs at least one accelerator"
     );
-    assert!(message(r#"{"kind": "hcsim-cxl", "xpus": 4000000000}"#).contains("links, at most"));
+    assert!(refusal(r#"{"kind": "hcsim-cxl", "xpus": 4000000000}"#).contains("links, at most"));
     assert!(
-        message(r#"{"kind": "hcsim-ethernet", "xpus": 1, "xpus-per-server": 4000000000}"#)
+        refusal(r#"{"kind": "hcsim-ethernet", "xpus": 1, "xpus-per-server": 4000000000}"#)
             .contains("at most")
     );
     assert!(
-        message(r#"{"kind": "hcsim-cxl", "cxl-link": {"bandwidth": "0 Gbps"}}"#).contains("more than zero")
+        refusal(r#"{"kind": "hcsim-cxl", "cxl-link": {"bandwidth": "0 Gbps"}}"#).contains("more than zero")
     );
     assert!(
-        message(r#"{"kind": "hcsim-cxl", "rack-compute": ["H100", "H1000"]}"#)
+        refusal(r#"{"kind": "hcsim-cxl", "rack-compute": ["H100", "H1000"]}"#)
             .starts_with("rack-compute.1: ")
     );
 }

@@ -4,11 +4,19 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::{Bandwidth, BuildError, Duration};
 
-use super::{BuildContext, Generator, check_size};
+use super::cables::Duplex;
+use super::tree::{self, Level};
+use super::{BuildContext, Generator};
 use crate::catalogue::ComputeChoice;
-use crate::graph::{LinkType, NodeKind, Topology, TopologyBuilder};
+use crate::graph::{LinkType, Topology};
 
-/// Compute nodes around a single switch, each on a full-duplex cable of its own.
+/// Compute nodes around a single switch, each on a cable of its own.
+///
+/// ```text
+///            switch
+///         /  |    |  \
+///   host-0  ...     host-n
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct SingleSwitch {
@@ -21,20 +29,15 @@ pub struct SingleSwitch {
     /// Type of the compute nodes: a name of the catalogue or a table of properties.
     #[serde(default)]
     pub compute: ComputeChoice,
+    /// Whether the two directions of a cable have a capacity each.
+    #[serde(default)]
+    pub duplex: Duplex,
 }
 
 impl Generator for SingleSwitch {
     fn build(&self, _: &BuildContext) -> Result<Topology, BuildError> {
-        check_size("nodes", "nodes", Some(u64::from(self.nodes)))?;
-        let mut builder = TopologyBuilder::new();
-        let compute = builder.compute_type(self.compute.resolve().map_err(|e| e.within("compute"))?);
-        let hosts: Vec<_> = (0..self.nodes)
-            .map(|i| builder.node(NodeKind::Compute(compute), format_args!("host-{i}")))
-            .collect();
-        let switch = builder.node(NodeKind::Switch, format_args!("switch"));
-        for host in hosts {
-            builder.duplex(host, switch, LinkType::new(self.bandwidth, self.latency));
-        }
-        builder.build()
+        let link = LinkType::new(self.bandwidth, self.latency);
+        let levels = [Level { children: self.nodes, parents: 1, parallel: 1, link }];
+        tree::build("nodes", &levels, &self.compute, self.duplex)
     }
 }

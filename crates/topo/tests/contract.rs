@@ -1,0 +1,224 @@
+//! The contract of every generator: one line each.
+//!
+//! A line gives the spec, the closed forms of its size (compute nodes, all nodes, links), the
+//! longest route in links, and whether routes are shortest in links.
+
+mod support;
+
+use std::collections::{BTreeSet, VecDeque};
+
+use stratasim_core::NodeId;
+use stratasim_topo::{BuildContext, NodeKind, Topology, TopologySpec};
+use support::{Router, build};
+
+struct Contract {
+    spec: &'static str,
+    hosts: usize,
+    nodes: usize,
+    links: usize,
+    hops: usize,
+    shortest: bool,
+}
+
+macro_rules! contracts {
+    ($($name:ident: $spec:literal, hosts $hosts:expr, nodes $nodes:expr, links $links:expr, hops $hops:expr, $shortest:ident;)+) => {
+        const CONTRACTS: &[Contract] = &[$(Contract {
+            spec: $spec, hosts: $hosts, nodes: $nodes, links: $links, hops: $hops, shortest: $shortest,
+        }),+];
+        $(
+            #[test]
+            fn $name() {
+                let contract = CONTRACTS.iter().find(|contract| contract.spec == $spec).expect("listed");
+                contract.check();
+            }
+        )+
+    };
+}
+
+const SHORTEST: bool = true;
+const LONGER: bool = false;
+
+contracts! {
+    single_switch: r#"{"kind": "single-switch", "nodes": 7, "bandwidth": "1 GB/s", "latency": "1 us"}"#,
+        hosts 7, nodes 8, links 14, hops 2, SHORTEST;
+    fat_tree_k4: r#"{"kind": "fat-tree", "k": 4, "bandwidth": "1 GB/s", "latency": "1 us"}"#,
+        hosts 16, nodes 16 + 20, links 2 * 3 * 16, hops 6, SHORTEST;
+    fat_tree_oversubscribed: r#"{"kind": "fat-tree", "k": 8, "oversubscription": 2, "bandwidth": "1 GB/s", "latency": "1 us"}"#,
+        hosts 128, nodes 128 + 8 * (4 + 2) + 8, links 2 * (128 + 64 + 64), hops 6, SHORTEST;
+    fat_tree_two_levels: r#"{"kind": "fat-tree", "k": 6, "levels": 2, "bandwidth": "1 GB/s", "latency": "1 us"}"#,
+        hosts 18, nodes 18 + 6 + 3, links 2 * (18 + 18), hops 4, SHORTEST;
+    fat_tree_by_lists: r#"{"kind": "fat-tree", "down": [4, 3, 2, 5], "up": [2, 1, 3, 2], "parallel": [1, 2, 1, 3], "bandwidth": "1 GB/s", "latency": "1 us"}"#,
+        hosts 120, nodes 120 + 60 + 20 + 30 + 12, links 2 * (240 + 120 + 60 + 180), hops 8, SHORTEST;
+    leaf_spine: r#"{"kind": "leaf-spine", "leaves": 5, "spines": 3, "hosts-per-leaf": 4, "bandwidth": "1 GB/s", "latency": "1 us", "oversubscription": 2}"#,
+        hosts 20, nodes 28, links 2 * (20 + 15), hops 4, SHORTEST;
+    k_ary_n_tree: r#"{"kind": "k-ary-n-tree", "k": 3, "n": 4, "bandwidth": "1 GB/s", "latency": "1 us"}"#,
+        hosts 81, nodes 81 + 4 * 27, links 2 * 4 * 81, hops 8, SHORTEST;
+    hcsim_cxl: r#"{"kind": "hcsim-cxl", "xpus": 300}"#,
+        hosts 300, nodes 2 * 300 + 6 * 38 + 2 * 3 + 2, links 2 * (4 * 300 + 11 * 38 + 2 * 3), hops 4, LONGER;
+    hcsim_ethernet: r#"{"kind": "hcsim-ethernet", "xpus": 300}"#,
+        hosts 300, nodes 2 * 300 + 6 * 38 + 3 + 1, links 2 * (3 * 300 + 11 * 38 + 3), hops 12, LONGER;
+}
+
+/// Kinds that read a file; their contract is the round trip, beside their code.
+const READ_FILES: &[&str] = &["simgrid-xml", "networkx-json", "graphml"];
+
+#[test]
+fn every_kind_has_a_contract() {
+    let covered: BTreeSet<&str> = CONTRACTS
+        .iter()
+        .map(|contract| serde_json::from_str::<TopologySpec>(contract.spec).unwrap().kind())
+        .chain(READ_FILES.iter().copied())
+        .collect();
+    for kind in TopologySpec::KINDS {
+        assert!(covered.contains(kind), "add a line for `{kind}`");
+    }
+}
+
+impl Contract {
+    fn check(&self) {
+        self.the_spec_reads_what_it_writes();
+        let topology = build(self.spec).unwrap();
+        assert_eq!(topology.compute_nodes().len(), self.hosts, "compute nodes");
+        assert_eq!(topology.node_count(), self.nodes, "nodes");
+        assert_eq!(topology.link_count(), self.links, "links");
+        check_same(&topology, &build(self.spec).unwrap());
+        check_links(&topology);
+        check_names(&topology);
+        check_connected(&topology);
+        check_dimensions(&topology);
+        self.check_routes();
+    }
+
+    fn the_spec_reads_what_it_writes(&self) {
+        let spec: TopologySpec = serde_json::from_str(self.spec).unwrap();
+        let text = serde_json::to_string(&spec).unwrap();
+        assert_eq!(serde_json::from_str::<TopologySpec>(&text).unwrap(), spec, "{text}");
+        let unknown = format!("{}, \"no-such-key\": 1}}", &self.spec[..self.spec.len() - 1]);
+        assert!(
+            serde_json::from_str::<TopologySpec>(&unknown).unwrap_err().to_string().contains("no-such-key")
+        );
+    }
+
+    fn check_routes(&self) {
+        let mut router = Router::new(self.spec);
+        let topology = router.topology.clone();
+        let hosts = topology.compute_nodes();
+        // every pair of a small machine, a spread of pairs of a larger one
+        let stride = (hosts.len() * hosts.len()).div_ceil(4096);
+        let mut longest = 0;
+        let mut last = None;
+        for pair in (0..hosts.len() * hosts.len()).step_by(stride) {
+            let (src, dst) = (hosts[pair / hosts.len()], hosts[pair % hosts.len()]);
+            let links = router.route(src, dst, pair as u64);
+            assert_eq!(links, router.route(src, dst, pair as u64), "the same question twice");
+            assert!(links.len() <= self.hops, "{} links, at most {}", links.len(), self.hops);
+            longest = longest.max(links.len());
+            if self.shortest {
+                if last.as_ref().is_none_or(|&(from, _)| from != src) {
+                    last = Some((src, distances(&topology, src)));
+                }
+                let (_, distance) = last.as_ref().expect("just filled");
+                assert_eq!(links.len(), distance[dst.index()].unwrap(), "a detour");
+            }
+        }
+        assert_eq!(longest, self.hops, "the longest route");
+        for &host in hosts {
+            assert!(router.route(host, host, 0).is_empty());
+            if let Some(memory) = topology.home_memory(host) {
+                router.route(host, memory, 0);
+                router.route(memory, host, 0);
+            }
+        }
+    }
+}
+
+fn check_same(a: &Topology, b: &Topology) {
+    assert_eq!(a.links(), b.links());
+    for node in (0..a.node_count()).map(NodeId::from_index) {
+        assert_eq!((a.kind(node), a.node_name(node)), (b.kind(node), b.node_name(node)));
+        assert_eq!(a.ports(node), b.ports(node));
+    }
+}
+
+/// Directions of a cable mirror each other; ports and links tell the same story.
+fn check_links(topology: &Topology) {
+    let mut used = vec![0; topology.link_count()];
+    for node in (0..topology.node_count()).map(NodeId::from_index) {
+        for port in topology.ports(node) {
+            let link = topology.link(port.link);
+            let [from, to] = link.ends.unwrap();
+            assert!([from, to] == [node, port.to] || (link.half_duplex && [to, from] == [node, port.to]));
+            assert_ne!(from, to, "a cable to itself");
+            used[port.link.index()] += 1;
+        }
+    }
+    for (link, used) in topology.links().iter().zip(used) {
+        assert_eq!(used, if link.half_duplex { 2 } else { 1 });
+        assert_eq!(link.reverse.is_none(), link.half_duplex, "cables carry both directions");
+        if let Some(reverse) = link.reverse {
+            let back = topology.link(reverse);
+            let [from, to] = link.ends.unwrap();
+            assert_eq!(back.ends, Some([to, from]));
+            assert_eq!((back.bandwidth, back.latency), (link.bandwidth, link.latency));
+            assert_eq!(back.reverse.map(|id| *topology.link(id)), Some(*link));
+        }
+    }
+}
+
+fn check_names(topology: &Topology) {
+    let mut names = BTreeSet::new();
+    for link in (0..topology.link_count()).map(stratasim_core::LinkId::from_index) {
+        let name = topology.link_name(link);
+        assert_eq!(topology.find_link(&name), Some(link), "{name}");
+        assert!(names.insert(name));
+    }
+    for node in (0..topology.node_count()).map(NodeId::from_index) {
+        let name = topology.node_name(node);
+        assert_eq!(topology.find_node(name), Some(node), "{name}");
+    }
+}
+
+/// Links from `src` to every node, where memories do not forward.
+fn distances(topology: &Topology, src: NodeId) -> Vec<Option<usize>> {
+    let mut distance = vec![None; topology.node_count()];
+    distance[src.index()] = Some(0);
+    let mut queue = VecDeque::from([src]);
+    while let Some(node) = queue.pop_front() {
+        if node != src && matches!(topology.kind(node), NodeKind::Memory(_)) {
+            continue;
+        }
+        let next = distance[node.index()].unwrap() + 1;
+        for port in topology.ports(node) {
+            if distance[port.to.index()].is_none() {
+                distance[port.to.index()] = Some(next);
+                queue.push_back(port.to);
+            }
+        }
+    }
+    distance
+}
+
+fn check_connected(topology: &Topology) {
+    let reached = distances(topology, NodeId(0));
+    assert!(reached.iter().all(Option::is_some), "not connected");
+}
+
+fn check_dimensions(topology: &Topology) {
+    let dimensions = topology.dimensions();
+    assert!(dimensions.iter().all(|&extent| extent > 1));
+    let product: usize = dimensions.iter().map(|&extent| extent as usize).product();
+    assert!(dimensions.is_empty() || product == topology.compute_nodes().len());
+}
+
+#[test]
+fn a_seed_changes_nothing_where_nothing_is_random() {
+    for contract in CONTRACTS.iter().filter(|contract| !contract.spec.contains("fraction")) {
+        let spec: TopologySpec = serde_json::from_str(contract.spec).unwrap();
+        let seeded =
+            BuildContext { streams: stratasim_core::random::Streams::new(7), ..BuildContext::default() };
+        check_same(
+            &spec.plugin().build(&BuildContext::default()).unwrap(),
+            &spec.plugin().build(&seeded).unwrap(),
+        );
+    }
+}

@@ -1,0 +1,92 @@
+//! Builds topologies from JSON and walks their routes.
+
+#![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
+
+use std::sync::Arc;
+
+use stratasim_core::{BuildError, LinkId, NodeId};
+use stratasim_topo::routing::{Routing, RoutingSpec};
+use stratasim_topo::{BuildContext, NodeKind, Topology, TopologySpec};
+
+/// Builds a well-formed spec, written as JSON.
+pub fn build(spec: &str) -> Result<Arc<Topology>, BuildError> {
+    let spec: TopologySpec = serde_json::from_str(spec).unwrap_or_else(|e| panic!("{spec}: {e}"));
+    spec.plugin().build(&BuildContext::default()).map(Arc::new)
+}
+
+/// The error of a spec that parses but cannot be built, with its field.
+pub fn refusal(spec: &str) -> String {
+    build(spec).expect_err("a refusal").to_string()
+}
+
+/// A topology with a routing.
+pub struct Router {
+    pub topology: Arc<Topology>,
+    routing: Box<dyn Routing>,
+}
+
+impl Router {
+    /// With the routing of the topology's own rule.
+    pub fn new(spec: &str) -> Self {
+        Self::with(spec, r#"{"kind": "auto"}"#)
+    }
+
+    /// With a given routing.
+    pub fn with(spec: &str, routing: &str) -> Self {
+        let topology = build(spec).unwrap_or_else(|e| panic!("{spec}: {e}"));
+        let routing: RoutingSpec = serde_json::from_str(routing).unwrap_or_else(|e| panic!("{routing}: {e}"));
+        let routing = routing.plugin().build(&topology).unwrap();
+        Self { topology, routing }
+    }
+
+    /// The links from `src` to `dst`, after checking that they follow each other, visit no node twice
+    /// and cross no memory.
+    pub fn route(&mut self, src: NodeId, dst: NodeId, key: u64) -> Vec<LinkId> {
+        let topology = &self.topology;
+        let show = || format!("{} to {}", topology.node_name(src), topology.node_name(dst));
+        let mut out = Vec::new();
+        self.routing.route(src, dst, key, &mut out).unwrap_or_else(|e| panic!("{}: {e}", show()));
+        let mut visited = vec![src];
+        for &link in &out {
+            let at = visited[visited.len() - 1];
+            let is_memory = matches!(topology.kind(at), NodeKind::Memory(_));
+            assert!(at == src || !is_memory, "{}: a memory forwards", show());
+            let port = topology.ports(at).iter().find(|port| port.link == link);
+            let next = port.unwrap_or_else(|| panic!("{}: a gap in the route", show())).to;
+            assert!(!visited.contains(&next), "{}: a loop", show());
+            visited.push(next);
+        }
+        assert_eq!(visited.last(), Some(&dst), "{}: the route ends elsewhere", show());
+        out
+    }
+
+    /// The same by names of nodes.
+    pub fn links(&mut self, src: &str, dst: &str) -> Vec<LinkId> {
+        let [src, dst] = [src, dst].map(|name| self.topology.find_node(name).expect(name));
+        self.route(src, dst, 0)
+    }
+
+    /// Names of the links between two nodes.
+    pub fn names(&mut self, src: &str, dst: &str) -> Vec<String> {
+        self.links(src, dst).into_iter().map(|link| self.topology.link_name(link)).collect()
+    }
+
+    /// Sum of the latencies between two nodes.
+    pub fn seconds(&mut self, src: &str, dst: &str) -> f64 {
+        self.links(src, dst).iter().map(|&link| self.topology.link(link).latency.as_secs_f64()).sum()
+    }
+
+    /// How many routes between all pairs of compute nodes use each link.
+    pub fn load(&mut self) -> Vec<u32> {
+        let mut load = vec![0; self.topology.link_count()];
+        let hosts = self.topology.compute_nodes().to_vec();
+        for &src in &hosts {
+            for &dst in &hosts {
+                for link in self.route(src, dst, 0) {
+                    load[link.index()] += 1;
+                }
+            }
+        }
+        load
+    }
+}
