@@ -47,5 +47,6 @@ registry! {
     pub enum WorkloadSpec: dyn WorkloadGenerator {
         "collective" => Collective(collective::CollectiveWorkload),
         "traffic" => Traffic(traffic::TrafficWorkload),
+        "transformer" => Transformer(crate::training::transformer::TransformerWorkload),
     }
 }

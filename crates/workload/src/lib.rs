@@ -4,6 +4,7 @@ pub mod builders;
 pub mod collective;
 pub mod pattern;
 pub mod program;
+pub mod training;
 
 pub use builders::{WorkloadContext, WorkloadGenerator, WorkloadSpec};
 pub use collective::{Action, CollectiveAlgorithm, CollectiveKind, CollectiveSpec, Plan};

@@ -231,6 +231,8 @@ pub struct Program {
     vertices: Vec<Vertex>,
     names: Names,
     groups: Vec<Vec<Rank>>,
+    /// Whether the ranks of each group ascend, so that they can be searched by halving.
+    ascending: Vec<bool>,
     successors: Adjacency,
     predecessors: Adjacency,
     summary: Summary,
@@ -339,7 +341,8 @@ impl Program {
         }
     }
 
-    /// The instance of a scope on `rank`, if it has one. Groups are searched.
+    /// The instance of a scope on `rank`, if it has one: at once for runs of ranks, by halving for
+    /// other ascending groups, else by search.
     #[inline]
     pub fn scope_index(&self, scope: Scope, rank: Rank) -> Option<u32> {
         match scope {
@@ -348,10 +351,22 @@ impl Program {
             Scope::Range { first, count } => {
                 (first <= rank && rank.0 < first.0 + count).then(|| rank.0 - first.0)
             }
-            Scope::Group(group) => {
-                self.groups[group as usize].iter().position(|&member| member == rank).map(|at| at as u32)
-            }
+            Scope::Group(group) => self.member_index(group, rank),
         }
+    }
+
+    fn member_index(&self, group: u32, rank: Rank) -> Option<u32> {
+        let members = &self.groups[group as usize];
+        let run = rank.0.wrapping_sub(members.first()?.0);
+        if members.get(run as usize) == Some(&rank) {
+            return Some(run);
+        }
+        let found = if self.ascending[group as usize] {
+            members.binary_search(&rank).ok()
+        } else {
+            members.iter().position(|&member| member == rank)
+        };
+        found.map(|at| at as u32)
     }
 
     /// The rank that `peer` means for an instance on `rank`; `None` for [`Peer::Any`].

@@ -156,12 +156,15 @@ impl ProgramBuilder {
             count,
             self.edges.iter().map(|&(from, edge)| (edge.vertex, Edge { vertex: from, ..edge })),
         );
+        let ascending =
+            self.groups.iter().map(|group| group.windows(2).all(|pair| pair[0] < pair[1])).collect();
         let mut program = Program {
             ranks: self.ranks,
             iterations: self.iterations,
             vertices: self.vertices,
             names: self.names,
             groups: self.groups,
+            ascending,
             successors,
             predecessors,
             summary: self.summary,
