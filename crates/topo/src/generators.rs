@@ -1,13 +1,22 @@
 //! Generators: one topology per file, one line in the list.
 
 pub(crate) mod cables;
+pub mod dragonfly;
 pub mod fat_tree;
+pub mod fully_connected;
 mod hcsim;
 pub mod hcsim_cxl;
 pub mod hcsim_ethernet;
+pub mod hypercube;
+pub mod hyperx;
 pub mod k_ary_n_tree;
 pub mod leaf_spine;
+pub mod mesh;
+pub mod multi_dimensional;
+mod product;
+pub mod ring;
 pub mod single_switch;
+pub mod torus;
 mod tree;
 
 pub use cables::Duplex;
@@ -65,14 +74,28 @@ pub fn check_size(field: &str, what: &str, count: Option<u64>) -> Result<u64, Bu
     }
 }
 
+/// Default of counts that are rarely more than one.
+fn one() -> u32 {
+    1
+}
+
 registry! {
     /// Every topology, by its `kind`.
     pub enum TopologySpec: dyn Generator {
         "single-switch" => SingleSwitch(single_switch::SingleSwitch),
+        "ring" => Ring(ring::Ring),
+        "fully-connected" => FullyConnected(fully_connected::FullyConnected),
+        "mesh" => Mesh(mesh::Mesh),
+        "torus" => Torus(torus::Torus),
+        "hypercube" => Hypercube(hypercube::Hypercube),
+        "hyperx" => HyperX(hyperx::HyperX),
+        "dragonfly" => Dragonfly(dragonfly::Dragonfly),
+        "multi-dimensional" => MultiDimensional(multi_dimensional::MultiDimensional),
         "fat-tree" => FatTree(fat_tree::FatTree),
         "leaf-spine" => LeafSpine(leaf_spine::LeafSpine),
         "k-ary-n-tree" => KAryNTree(k_ary_n_tree::KAryNTree),
         "hcsim-cxl" => HcsimCxl(hcsim_cxl::HcsimCxl),
         "hcsim-ethernet" => HcsimEthernet(hcsim_ethernet::HcsimEthernet),
+        "simgrid-xml" => SimgridXml(crate::io::simgrid::SimgridXml),
     }
 }
