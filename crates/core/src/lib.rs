@@ -19,10 +19,11 @@ pub mod queue;
 pub mod random;
 pub mod registry;
 pub mod time;
+pub mod water_level;
 
 pub use error::BuildError;
 pub use ids::{LinkId, NodeId, Rank};
-pub use model::{Cx, Model};
+pub use model::{Cx, Model, Token};
 pub use precision::Precision;
 pub use quantity::{Bandwidth, Bytes, ComputeRate, Flops};
 pub use time::{Duration, Time};

@@ -129,7 +129,7 @@ pub enum NetworkDone {
         /// Index of the member.
         member: u32,
     },
-    /// The message is lost: a link on its way failed.
+    /// The message cannot arrive: there is no way, or a link on it failed.
     Failed(Token),
 }
 
@@ -145,6 +145,11 @@ pub trait Network: Model<Request = NetworkRequest, Done = NetworkDone> {
 
     /// The least time in which `bytes` can get from `src` to `dst` on an idle network.
     fn least_duration(&mut self, src: NodeId, dst: NodeId, bytes: u64) -> Duration;
+
+    /// Why a transfer failed, for each [`NetworkDone::Failed`] in turn.
+    fn failure(&mut self) -> Option<(Token, String)> {
+        None
+    }
 
     /// What it carried and what it cost, at the end of a run.
     fn report(&mut self, now: Time) -> NetworkReport;

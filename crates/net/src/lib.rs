@@ -1,1 +1,7 @@
-//! placeholder
+//! Networks, from message level to flit level, behind one contract.
+
+pub mod constant_rate;
+pub mod flow;
+pub mod networks;
+
+pub use networks::{NetworkContext, NetworkKind, NetworkSpec};

@@ -1,0 +1,104 @@
+//! Progressive filling: every level from scratch, lowest first.
+//!
+//! The textbook algorithm (Bertsekas and Gallager, "Data Networks", 1992, section 6.5.2) with a heap:
+//! the least of all flow caps and resource levels is settled, its flows leave their other resources,
+//! and so on. The safety net of the level fixed point, and its replacement when that is switched off.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use stratasim_topo::Sharing;
+
+use super::system::System;
+
+/// Marks a flow among the resources in the heap.
+const FLOW: u32 = 1 << 31;
+
+impl System {
+    /// Sets the levels of all resources and enabled flows.
+    pub(super) fn fill(&mut self) {
+        self.solver.clear_marks();
+        let count = self.capacity.len();
+        let mut left = self.capacity.clone();
+        let mut open = vec![0.0; count];
+        let mut current = vec![f64::INFINITY; count];
+        let mut settled = vec![true; self.flows.len()];
+        let mut heap = BinaryHeap::new();
+        for r in 0..count {
+            self.level[r] = f64::INFINITY;
+            open[r] = self.open_share(r, &settled, true);
+            if open[r] > 0.0 {
+                current[r] = left[r] / open[r];
+                heap.push(Reverse((current[r].to_bits(), r as u32)));
+            }
+        }
+        for (flow, row) in self.flows.iter().enumerate().filter(|(_, row)| row.enabled) {
+            settled[flow] = false;
+            heap.push(Reverse((row.cap_level.to_bits(), flow as u32 | FLOW)));
+        }
+        let mut group = Vec::new();
+        while let Some(&Reverse((bits, _))) = heap.peek() {
+            let level = f64::from_bits(bits);
+            group.clear();
+            // what settles at the same level settles together
+            while let Some(&Reverse((same, id))) = heap.peek()
+                && same == bits
+            {
+                heap.pop();
+                if id & FLOW != 0 {
+                    group.push(id & !FLOW);
+                } else if current[id as usize] == level {
+                    group.extend(self.users_of(id).map(|e| e.flow));
+                    self.level[id as usize] = level;
+                    current[id as usize] = f64::INFINITY;
+                }
+            }
+            for &flow in &group {
+                if std::mem::replace(&mut settled[flow as usize], true) {
+                    continue;
+                }
+                self.set_level(flow, level);
+                for at in 0..self.elements_of(flow).len() {
+                    let element = self.elements_of(flow)[at];
+                    let r = element.resource as usize;
+                    if current[r] == f64::INFINITY {
+                        continue; // settled or dropped
+                    }
+                    if self.sharing[r] == Sharing::Shared {
+                        left[r] -= element.share * level;
+                    }
+                    open[r] = self.open_share(r, &settled, false);
+                    let dropped = left[r] <= self.capacity[r] * self.snap || open[r] <= self.snap;
+                    current[r] = if dropped { f64::INFINITY } else { left[r] / open[r] };
+                    if !dropped {
+                        heap.push(Reverse((current[r].to_bits(), r as u32)));
+                    }
+                }
+            }
+        }
+        for r in 0..count {
+            self.load[r] = self.users_of(r as u32).map(|e| e.share * self.flows[e.flow as usize].level).sum();
+        }
+    }
+
+    /// Sum (fat pipe: maximum) of the shares of the users that are not settled, or of all.
+    fn open_share(&self, r: usize, settled: &[bool], all: bool) -> f64 {
+        let shares = self.users_of(r as u32).filter(|e| all || !settled[e.flow as usize]).map(|e| e.share);
+        match self.sharing[r] {
+            Sharing::Shared => shares.sum(),
+            Sharing::FatPipe => shares.fold(0.0, f64::max),
+        }
+    }
+
+    /// Sets the level of a flow without marking anything.
+    fn set_level(&mut self, flow: u32, level: f64) {
+        let stamp = self.solver.stamp();
+        let row = &mut self.flows[flow as usize];
+        if row.stamp != stamp {
+            row.stamp = stamp;
+            row.old_level = row.level;
+            self.solver.touch(flow);
+        }
+        self.flows[flow as usize].level = level;
+    }
+}

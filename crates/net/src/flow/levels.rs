@@ -1,0 +1,178 @@
+//! The level fixed point: re-solves only what a change touches.
+//!
+//! The levels of a max-min allocation are the unique solution of "each resource is full with its
+//! users at the least of its own level and what they get elsewhere, or limits nobody". A change marks
+//! the resources that it touches; the one with the least level is recomputed first; flows whose level
+//! moves mark those of their other resources that can notice ([`System::move_flow`]). A change at
+//! level `x` never concerns levels below `x`, so working upwards settles most resources once.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use stratasim_core::water_level::water_level;
+use stratasim_topo::Sharing;
+
+use super::system::{NONE, System};
+
+/// Two levels closer than this (relative) are the same.
+const SAME: f64 = 1e-14;
+
+/// What the solver keeps between and during solves.
+#[derive(Debug, Default)]
+pub(crate) struct Work {
+    /// Marked resources by (bits of the level, resource): positive floats order as integers.
+    queue: BinaryHeap<Reverse<(u64, u32)>>,
+    marked: Vec<bool>,
+    touched: Vec<u32>,
+    stamp: u32,
+    /// Shares and offers of the users of the resource in hand.
+    offers: Vec<(f64, f64)>,
+    /// Resources recomputed so far, for the account of a run.
+    pub(crate) recomputed: u64,
+}
+
+impl Work {
+    pub(super) fn add_resource(&mut self) {
+        self.marked.push(false);
+    }
+
+    #[inline]
+    pub(super) fn mark(&mut self, resource: u32, level: f64) {
+        if !self.marked[resource as usize] {
+            self.marked[resource as usize] = true;
+            self.queue.push(Reverse((level.to_bits(), resource)));
+        }
+    }
+
+    #[inline]
+    pub(super) fn touch(&mut self, flow: u32) {
+        self.touched.push(flow);
+    }
+
+    /// Forgets which resources were to be recomputed.
+    pub(super) fn clear_marks(&mut self) {
+        for Reverse((_, resource)) in self.queue.drain() {
+            self.marked[resource as usize] = false;
+        }
+    }
+
+    /// Number of the solve in progress or to come.
+    #[inline]
+    pub(super) fn stamp(&self) -> u32 {
+        self.stamp
+    }
+}
+
+impl System {
+    /// Whether something changed since the last solve.
+    #[inline]
+    pub(crate) fn is_dirty(&self) -> bool {
+        !self.solver.queue.is_empty() || !self.solver.touched.is_empty()
+    }
+
+    /// Brings all levels up to date and appends the flows whose rate changed (or is new).
+    pub(crate) fn solve(&mut self, changed: &mut Vec<u32>) {
+        // Rounding could in principle let two resources push each other by one bit for ever.
+        let mut budget = 1000 + 64 * self.capacity.len();
+        while let Some(Reverse((_, resource))) = self.solver.queue.pop() {
+            self.solver.marked[resource as usize] = false;
+            self.update(resource);
+            budget -= 1;
+            if budget == 0 {
+                self.fill();
+                break;
+            }
+        }
+        self.finish_solve(changed);
+    }
+
+    /// Solves from scratch by filling all resources: the same answer without the shortcut.
+    pub(crate) fn solve_all(&mut self, changed: &mut Vec<u32>) {
+        self.fill();
+        self.finish_solve(changed);
+    }
+
+    fn finish_solve(&mut self, changed: &mut Vec<u32>) {
+        for flow in self.solver.touched.drain(..) {
+            let row = &self.flows[flow as usize];
+            if row.enabled && row.level != row.old_level {
+                changed.push(flow);
+            }
+        }
+        self.solver.stamp += 1;
+    }
+
+    /// Recomputes one resource and moves the flows that notice.
+    fn update(&mut self, resource: u32) {
+        let r = resource as usize;
+        self.solver.recomputed += 1;
+        let old = self.level[r];
+        let new = self.level_of(r);
+        if new == old || (old < f64::INFINITY && (new - old).abs() <= SAME * old) {
+            return;
+        }
+        self.level[r] = new;
+        for index in 0..self.users[r].len() {
+            let flow = self.elements[self.users[r][index] as usize].flow;
+            let before = self.flows[flow as usize].level;
+            if new < before {
+                self.move_flow(flow, new, resource);
+            } else if before == old {
+                // it was limited here (perhaps elsewhere too): see what limits it now
+                let after = self.offer(flow, NONE);
+                self.move_flow(flow, after, resource);
+            }
+        }
+    }
+
+    /// The level that a flow gets without `except`.
+    #[inline]
+    fn offer(&self, flow: u32, except: u32) -> f64 {
+        let mut offer = self.flows[flow as usize].cap_level;
+        for element in self.elements_of(flow) {
+            if element.resource != except {
+                offer = offer.min(self.level[element.resource as usize]);
+            }
+        }
+        offer
+    }
+
+    /// The level at which resource `r` is full, given what its users get elsewhere.
+    fn level_of(&mut self, r: usize) -> f64 {
+        let mut offers = std::mem::take(&mut self.solver.offers);
+        offers.clear();
+        let own = self.level[r];
+        let mut all = 0.0;
+        for &element in &self.users[r] {
+            let element = &self.elements[element as usize];
+            let level = self.flows[element.flow as usize].level;
+            let offer = if level < own { level } else { self.offer(element.flow, r as u32) };
+            all += element.share;
+            offers.push((element.share, offer));
+        }
+        let level = match self.sharing[r] {
+            Sharing::Shared => water_level(self.capacity[r], all, &offers, self.snap),
+            Sharing::FatPipe => fat_pipe_level(self.capacity[r], &mut offers),
+        };
+        self.solver.offers = offers;
+        level
+    }
+}
+
+/// The level of a fat pipe: its capacity times the least penalty (over weight) among the users that
+/// nothing else limits first; infinite when something does for all. With equal penalties each user
+/// gets the whole capacity.
+pub(crate) fn fat_pipe_level(capacity: f64, offers: &mut Vec<(f64, f64)>) -> f64 {
+    loop {
+        let most = offers.iter().map(|&(share, _)| share).fold(0.0, f64::max);
+        if most == 0.0 {
+            return f64::INFINITY;
+        }
+        let level = capacity / most;
+        let before = offers.len();
+        offers.retain(|&(_, offer)| offer >= level);
+        if offers.len() == before {
+            return level;
+        }
+    }
+}

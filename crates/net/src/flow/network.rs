@@ -1,0 +1,521 @@
+//! The flow network: flows come, pay their latency, share links, and go.
+//!
+//! Work is done only where something changes. A flow whose links nobody else uses has its end date at
+//! once (`Solo`) and becomes an ordinary flow when somebody comes. Requests of one instant are solved
+//! together. Rates are kept per flow; only flows whose rate changes are brought up to date.
+
+use std::sync::Arc;
+
+use stratasim_core::model::{NetworkDone, NetworkReport, NetworkRequest, Transfer};
+use stratasim_core::observe::Event;
+use stratasim_core::queue::IndexedQueue;
+use stratasim_core::{BuildError, Cx, Duration, Model, NodeId, Time, Token, model};
+use stratasim_topo::{NodeKind, Routing, Sharing, Topology};
+
+use super::FlowShortcuts;
+use super::profiles::ProfileEvents;
+use super::routes::{Machine, RouteId, Routes};
+use super::rule::{RuleNumbers, done_at, stretch};
+use super::system::{NONE, System};
+
+/// Bytes per second in bytes per picosecond.
+pub(super) const PER_PS: f64 = 1e-12;
+
+/// Where a flow is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// The slot is unused.
+    Free,
+    /// Paying its latency; takes no bandwidth. Its date is the end of the latency.
+    Latency,
+    /// Alone on all its resources: its date is its end, unless somebody comes.
+    Solo,
+    /// Sharing. Its date is its end at the present rates.
+    Active,
+}
+
+/// A flow.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Flow {
+    pub(super) token: Token,
+    pub(super) state: State,
+    pub(super) route: RouteId,
+    pub(super) bytes: u64,
+    /// Bytes left at `last`.
+    pub(super) remaining: f64,
+    /// Bytes per picosecond since `last`.
+    pub(super) rate: f64,
+    pub(super) last: Time,
+    pub(super) start: Time,
+    /// When it begins to take bandwidth.
+    pub(super) enabled: Time,
+    /// Own limit in bytes per second.
+    pub(super) cap: f64,
+    /// Payload rate over solver rate.
+    pub(super) factor: f64,
+}
+
+/// Who is registered on a resource.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Occupancy {
+    /// Flows in any state.
+    pub(super) flows: u32,
+    /// The flow that is alone here, or `NONE`.
+    pub(super) solo: u32,
+}
+
+/// A flow-level network.
+pub(super) struct FlowNetwork {
+    pub(super) topology: Arc<Topology>,
+    pub(super) numbers: RuleNumbers,
+    pub(super) shortcuts: FlowShortcuts,
+    /// Events closer than this to the clock happen at the clock (SimGrid's `precision/timing`).
+    precision: Duration,
+    pub(super) now: Time,
+    pub(super) system: System,
+    pub(super) routes: Routes,
+    pub(super) latency: Vec<Duration>,
+    pub(super) ports: Vec<u32>,
+    pub(super) queue: IndexedQueue,
+    pub(super) flows: Vec<Flow>,
+    free: Vec<u32>,
+    pub(super) occupancy: Vec<Occupancy>,
+    profiles: ProfileEvents,
+    pub(super) link_up: Vec<bool>,
+    changed: Vec<u32>,
+    /// Transfers that could not start; said at the next advance.
+    refused: Vec<Token>,
+    /// Why transfers failed.
+    pub(super) failures: Vec<(Token, String)>,
+    pub(super) violations: Vec<String>,
+    pub(super) counters: Counters,
+}
+
+/// What a run cost.
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    pub(super) flows: u64,
+    pub(super) solo_flows: u64,
+    pub(super) solves: u64,
+    pub(super) rate_changes: u64,
+    pub(super) events: u64,
+}
+
+impl FlowNetwork {
+    /// A network on `topology` that takes routes from `routing`.
+    pub(super) fn new(
+        topology: Arc<Topology>,
+        routing: Box<dyn Routing>,
+        numbers: RuleNumbers,
+        shortcuts: FlowShortcuts,
+        precision: Duration,
+    ) -> Self {
+        let mut system = System { snap: numbers.snap, ..System::default() };
+        for link in topology.links() {
+            system.add_resource(link.bandwidth.bytes_per_s(), link.sharing);
+        }
+        let mut ports = vec![NONE; topology.node_count()];
+        for (index, port) in ports.iter_mut().enumerate() {
+            let node = NodeId::from_index(index);
+            if let NodeKind::Memory(_) = topology.kind(node)
+                && let Some(rate) = topology.memory_type(node).and_then(|memory| memory.bandwidth)
+            {
+                *port = system.add_resource(rate.bytes_per_s(), Sharing::Shared);
+            }
+        }
+        let resources = system.capacity.len();
+        Self {
+            latency: topology.links().iter().map(|link| link.latency).collect(),
+            routes: Routes::new(routing, topology.node_count()),
+            profiles: ProfileEvents::new(&topology),
+            link_up: vec![true; topology.link_count()],
+            topology,
+            numbers,
+            shortcuts,
+            precision,
+            now: Time::ZERO,
+            system,
+            ports,
+            queue: IndexedQueue::new(),
+            flows: Vec::new(),
+            free: Vec::new(),
+            occupancy: vec![Occupancy { flows: 0, solo: NONE }; resources],
+            changed: Vec::new(),
+            refused: Vec::new(),
+            failures: Vec::new(),
+            violations: Vec::new(),
+            counters: Counters::default(),
+        }
+    }
+
+    /// The route of a transfer.
+    fn route(&mut self, src: NodeId, dst: NodeId, key: u64) -> Result<RouteId, stratasim_topo::RouteError> {
+        let machine = Machine {
+            numbers: &self.numbers,
+            latency: &self.latency,
+            capacity: &self.system.capacity,
+            sharing: &self.system.sharing,
+            ports: &self.ports,
+        };
+        self.routes.find(src, dst, key, &machine)
+    }
+
+    /// Starts a transfer on its way.
+    fn transfer(&mut self, transfer: &Transfer) {
+        let route = match self.route(transfer.src, transfer.dst, transfer.token.0) {
+            Ok(route) => route,
+            Err(error) => {
+                return self.refuse(transfer.token, error.to_string());
+            }
+        };
+        if let Some(link) = self.routes.links(route).iter().find(|link| !self.link_up[link.index()]) {
+            let reason = format!("link {} is down", self.topology.link_name(*link));
+            return self.refuse(transfer.token, reason);
+        }
+        let cap = transfer.rate_cap.map_or(f64::INFINITY, |cap| cap.bytes_per_s());
+        self.start_flow(transfer.token, route, transfer.bytes, cap);
+    }
+
+    /// Remembers that a transfer cannot start.
+    fn refuse(&mut self, token: Token, reason: String) {
+        self.refused.push(token);
+        self.failures.push((token, reason));
+    }
+
+    /// Creates a flow on `route`.
+    pub(super) fn start_flow(&mut self, token: Token, route: RouteId, bytes: u64, cap: f64) -> u32 {
+        self.counters.flows += 1;
+        let factor = self.numbers.bandwidth_factor.of(bytes);
+        let info = *self.routes.get(route);
+        let delay = stretch(info.latency, self.numbers.latency_factor.of(bytes));
+        let enabled = self.now + delay;
+        let cap = info.bound.min(cap / factor);
+        let flow = Flow {
+            token,
+            state: State::Latency,
+            route,
+            bytes,
+            remaining: bytes as f64,
+            rate: 0.0,
+            last: enabled,
+            start: self.now,
+            enabled,
+            cap,
+            factor,
+        };
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.flows[slot as usize] = flow;
+                slot
+            }
+            None => {
+                self.flows.push(flow);
+                self.flows.len() as u32 - 1
+            }
+        };
+        let alone = self.register(slot, route);
+        if alone && bytes > 0 && self.shortcuts.solo_flows && self.precision == Duration::ZERO {
+            let rate = info.alone.min(cap);
+            let state = &mut self.flows[slot as usize];
+            state.state = State::Solo;
+            state.rate = rate * factor * PER_PS;
+            let end = done_at(enabled, state.remaining, state.rate);
+            for &(resource, _) in self.routes.uses(route) {
+                self.occupancy[resource as usize].solo = slot;
+            }
+            self.counters.solo_flows += 1;
+            self.queue.set(slot, end);
+        } else if delay == Duration::ZERO && bytes > 0 {
+            self.enable(slot);
+        } else {
+            self.queue.set(slot, enabled);
+        }
+        slot
+    }
+
+    /// Enters a flow on its resources; whether nobody else is there. Flows that were alone on one of
+    /// them are from now on ordinary flows.
+    fn register(&mut self, slot: u32, route: RouteId) -> bool {
+        let mut alone = true;
+        for index in 0..self.routes.uses(route).len() {
+            let resource = self.routes.uses(route)[index].0 as usize;
+            let occupancy = &mut self.occupancy[resource];
+            occupancy.flows += 1;
+            alone &= occupancy.flows == 1;
+            let solo = occupancy.solo;
+            if solo != NONE && solo != slot {
+                self.wake_solo(solo);
+            }
+        }
+        alone
+    }
+
+    /// Takes a flow off its resources.
+    fn deregister(&mut self, route: RouteId) {
+        for &(resource, _) in self.routes.uses(route) {
+            let occupancy = &mut self.occupancy[resource as usize];
+            occupancy.flows -= 1;
+            occupancy.solo = NONE;
+        }
+    }
+
+    /// Makes an ordinary flow of one that was alone.
+    pub(super) fn wake_solo(&mut self, slot: u32) {
+        let flow = self.flows[slot as usize];
+        debug_assert_eq!(flow.state, State::Solo);
+        for &(resource, _) in self.routes.uses(flow.route) {
+            self.occupancy[resource as usize].solo = NONE;
+        }
+        if self.now < flow.enabled {
+            let state = &mut self.flows[slot as usize];
+            state.state = State::Latency;
+            state.rate = 0.0;
+            self.queue.set(slot, flow.enabled);
+        } else {
+            // its rate and date hold until the next solve says otherwise
+            self.flows[slot as usize].state = State::Active;
+            let info = self.routes.get(flow.route);
+            self.system.enable(slot, self.routes.uses(flow.route), info.penalty, flow.cap);
+        }
+    }
+
+    /// A flow has paid its latency.
+    fn enable(&mut self, slot: u32) {
+        let flow = &mut self.flows[slot as usize];
+        flow.state = State::Active;
+        flow.enabled = self.now;
+        flow.last = self.now;
+        let (route, cap) = (flow.route, flow.cap);
+        let info = self.routes.get(route);
+        self.system.enable(slot, self.routes.uses(route), info.penalty, cap);
+    }
+
+    /// Solves what changed and brings the flows with a new rate up to date.
+    fn solve(&mut self) {
+        if !self.system.is_dirty() {
+            return;
+        }
+        self.counters.solves += 1;
+        let mut changed = std::mem::take(&mut self.changed);
+        if self.shortcuts.local_solve {
+            self.system.solve(&mut changed);
+        } else {
+            self.system.solve_all(&mut changed);
+        }
+        for slot in changed.drain(..) {
+            let flow = &mut self.flows[slot as usize];
+            let rate = self.system.rate(slot) * flow.factor * PER_PS;
+            if rate == flow.rate {
+                continue;
+            }
+            self.counters.rate_changes += 1;
+            flow.remaining = (flow.remaining - flow.rate * (self.now - flow.last).as_ps() as f64).max(0.0);
+            flow.last = self.now;
+            flow.rate = rate;
+            if rate > 0.0 {
+                self.queue.set(slot, done_at(self.now, flow.remaining, rate));
+            } else {
+                self.queue.remove(slot);
+            }
+        }
+        self.changed = changed;
+    }
+
+    /// The date of a flow has come.
+    fn flow_event(&mut self, slot: u32, cx: &mut Cx<'_, NetworkDone>) {
+        self.counters.events += 1;
+        let flow = self.flows[slot as usize];
+        match flow.state {
+            State::Latency if flow.bytes > 0 => self.enable(slot),
+            State::Latency | State::Solo | State::Active => {
+                self.finish(slot, cx);
+            }
+            State::Free => unreachable!("a free slot has no date"),
+        }
+    }
+
+    /// A flow has arrived.
+    fn finish(&mut self, slot: u32, cx: &mut Cx<'_, NetworkDone>) {
+        let flow = self.flows[slot as usize];
+        self.check_speed(&flow);
+        if flow.state == State::Active {
+            self.system.disable(slot);
+        }
+        self.release(slot);
+        self.routes.routes[flow.route as usize].carried += flow.bytes as f64;
+        if cx.observer.interests().link_uses {
+            for &link in self.routes.links(flow.route) {
+                let event = Event::LinkUse {
+                    link,
+                    start: flow.enabled.min(self.now),
+                    end: self.now,
+                    bytes: flow.bytes,
+                };
+                cx.observer.on_event(&event);
+            }
+        }
+        cx.done.push(NetworkDone::Delivered(flow.token));
+    }
+
+    /// Gives the slot of a flow back.
+    pub(super) fn release(&mut self, slot: u32) {
+        self.deregister(self.flows[slot as usize].route);
+        self.flows[slot as usize].state = State::Free;
+        self.free.push(slot);
+    }
+
+    /// No transfer beats its latency and its serialization at the rate it could have alone.
+    fn check_speed(&mut self, flow: &Flow) {
+        if !self.profiles.is_empty() {
+            return; // rates and latencies changed under way: the bound of the end does not hold
+        }
+        let took = (self.now - flow.start).as_ps() + self.precision.as_ps() * 2 + 1;
+        let rate = self.routes.get(flow.route).alone.min(flow.cap) * flow.factor * PER_PS;
+        let delay = (flow.enabled - flow.start).as_ps().min(took);
+        let floor = flow.bytes as f64 / rate;
+        if ((took - delay) as f64) < floor * (1.0 - 1e-12) - 1.0 && self.violations.len() < 20 {
+            self.violations.push(format!(
+                "a transfer of {} bytes over {} took {} ps, its serialization alone takes {floor:.0} ps",
+                flow.bytes,
+                self.describe_route(flow.route),
+                took
+            ));
+        }
+    }
+
+    /// The links of a route by name.
+    pub(super) fn describe_route(&self, route: RouteId) -> String {
+        let names: Vec<_> =
+            self.routes.links(route).iter().map(|&link| self.topology.link_name(link)).collect();
+        names.join(", ")
+    }
+
+    /// Applies the profile events of this instant.
+    fn profile_events(&mut self, cx: &mut Cx<'_, NetworkDone>) {
+        while let Some(change) = self.profiles.pop_due(self.now) {
+            self.apply(change, cx);
+        }
+    }
+
+    /// The next instant at which something happens by itself.
+    fn next_date(&self) -> Option<Time> {
+        let flows = self.queue.peek().map(|(at, _)| at);
+        // without flows, profiles do not keep a run going
+        let busy = self.flows.len() > self.free.len();
+        let profiles = if busy { self.profiles.next() } else { None };
+        [flows, profiles].into_iter().flatten().min()
+    }
+}
+
+impl Model for FlowNetwork {
+    type Request = NetworkRequest;
+    type Done = NetworkDone;
+
+    fn submit(&mut self, now: Time, request: NetworkRequest) {
+        debug_assert!(now >= self.now, "requests come in time order");
+        self.now = now;
+        match request {
+            NetworkRequest::Transfer(transfer) => self.transfer(&transfer),
+            _ => unreachable!("the engine asks runs_pipelines first"),
+        }
+    }
+
+    fn next_event(&mut self) -> Option<Time> {
+        if !self.refused.is_empty() {
+            return Some(self.now);
+        }
+        self.solve();
+        self.next_date().map(|at| at.max(self.now))
+    }
+
+    fn advance(&mut self, until: Time, cx: &mut Cx<'_, NetworkDone>) -> Time {
+        debug_assert!(until >= self.now);
+        loop {
+            if !self.refused.is_empty() {
+                cx.done.extend(self.refused.drain(..).map(NetworkDone::Failed));
+                return self.now;
+            }
+            self.solve();
+            // with a timing precision, what is due soon after `until` counts as due now
+            let horizon = until.saturating_add(self.precision);
+            match self.next_date() {
+                Some(at) if at <= until || at < horizon => self.now = self.now.max(at.min(until)),
+                _ => {
+                    self.now = until;
+                    return until;
+                }
+            }
+            self.profile_events(cx);
+            let due = self.now.saturating_add(self.precision);
+            while let Some((at, slot)) = self.queue.peek() {
+                if at > self.now && at >= due {
+                    break;
+                }
+                self.queue.pop();
+                self.flow_event(slot, cx);
+            }
+            if !cx.done.is_empty() {
+                return self.now;
+            }
+        }
+    }
+}
+
+impl model::Network for FlowNetwork {
+    fn check_route(&mut self, src: NodeId, dst: NodeId) -> Result<(), BuildError> {
+        self.route(src, dst, 0).map(|_| ()).map_err(|error| BuildError::new("", error.to_string()))
+    }
+
+    fn least_duration(&mut self, src: NodeId, dst: NodeId, bytes: u64) -> Duration {
+        let Ok(route) = self.route(src, dst, 0) else { return Duration::ZERO };
+        let info = self.routes.get(route);
+        let delay = stretch(info.latency, self.numbers.latency_factor.of(bytes));
+        let rate = info.alone * self.numbers.bandwidth_factor.of(bytes) * PER_PS;
+        delay + Duration::from_ps((bytes as f64 / rate) as u64)
+    }
+
+    fn failure(&mut self) -> Option<(Token, String)> {
+        self.failures.pop()
+    }
+
+    fn report(&mut self, now: Time) -> NetworkReport {
+        let mut link_bytes = vec![0.0; self.topology.link_count()];
+        for (index, route) in self.routes.routes.iter().enumerate() {
+            for link in self.routes.links(index as RouteId) {
+                link_bytes[link.index()] += route.carried;
+            }
+        }
+        let link_busy_s: Vec<f64> =
+            link_bytes.iter().zip(&self.system.capacity).map(|(b, rate)| b / rate).collect();
+        let mut violations = std::mem::take(&mut self.violations);
+        for (index, (busy, link)) in link_busy_s.iter().zip(self.topology.links()).enumerate() {
+            // a fat pipe serves each user in full; a profile changes the rate under way
+            let bounded =
+                link.sharing == Sharing::Shared && self.profiles.is_empty() && self.numbers.snap == 0.0;
+            if bounded && *busy > now.as_secs_f64() * (1.0 + 1e-9) + 2e-9 {
+                let link = stratasim_core::LinkId::from_index(index);
+                violations.push(format!(
+                    "link {} carried {} bytes, its rate allows {} in the {} of the run",
+                    self.topology.link_name(link),
+                    link_bytes[index],
+                    now.as_secs_f64() * self.system.capacity[index],
+                    now
+                ));
+            }
+        }
+        let counters = &self.counters;
+        NetworkReport {
+            link_bytes,
+            link_busy_s,
+            violations,
+            counters: vec![
+                ("network.flows", counters.flows),
+                ("network.flows_alone", counters.solo_flows),
+                ("network.events", counters.events),
+                ("network.solves", counters.solves),
+                ("network.rate_changes", counters.rate_changes),
+                ("network.resources_recomputed", self.system.solver.recomputed),
+            ],
+        }
+    }
+}

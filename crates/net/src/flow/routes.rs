@@ -1,0 +1,247 @@
+//! What a route means for the flows on it, worked out once per route.
+
+use rustc_hash::FxHashMap;
+use stratasim_core::{Duration, LinkId, NodeId};
+use stratasim_topo::{RouteError, Routing, Sharing};
+
+use super::rule::{CROSS_WEIGHT, RuleNumbers};
+
+/// Index of a route.
+pub(super) type RouteId = u32;
+
+/// A route with everything that the rule makes of it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Route {
+    /// Resources and weights, in `Routes::uses`.
+    uses: (u32, u32),
+    /// Links in order, in `Routes::links`.
+    links: (u32, u32),
+    /// Latency that no link accounts for.
+    extra: Duration,
+    /// Sum of latencies.
+    pub(super) latency: Duration,
+    /// Penalty of a flow that paid its latency.
+    pub(super) penalty: f64,
+    /// Own limit of a flow's rate in bytes per second, infinite when there is none.
+    pub(super) bound: f64,
+    /// Rate of a flow that is alone, by capacities when the route was made.
+    pub(super) alone: f64,
+    /// Bytes that finished flows carried over it.
+    pub(super) carried: f64,
+}
+
+/// The routes in use.
+pub(super) struct Routes {
+    routing: Box<dyn Routing>,
+    per_flow: bool,
+    by_pair: FxHashMap<(NodeId, NodeId), RouteId>,
+    /// The last route from each node: most nodes speak to one other.
+    last: Vec<(NodeId, RouteId)>,
+    /// Routes of algorithms that spread flows, by their links.
+    by_links: FxHashMap<Vec<LinkId>, RouteId>,
+    pub(super) routes: Vec<Route>,
+    uses: Vec<(u32, f64)>,
+    links: Vec<LinkId>,
+    scratch: Vec<LinkId>,
+}
+
+const NOWHERE: NodeId = NodeId(u32::MAX);
+
+impl Routes {
+    pub(super) fn new(routing: Box<dyn Routing>, nodes: usize) -> Self {
+        Self {
+            per_flow: routing.per_flow(),
+            routing,
+            by_pair: FxHashMap::default(),
+            last: vec![(NOWHERE, 0); nodes],
+            by_links: FxHashMap::default(),
+            routes: Vec::new(),
+            uses: Vec::new(),
+            links: Vec::new(),
+            scratch: Vec::new(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn get(&self, route: RouteId) -> &Route {
+        &self.routes[route as usize]
+    }
+
+    /// Resources (each once) and weights of a route.
+    #[inline]
+    pub(super) fn uses(&self, route: RouteId) -> &[(u32, f64)] {
+        let (start, end) = self.routes[route as usize].uses;
+        &self.uses[start as usize..end as usize]
+    }
+
+    /// Links of a route in order.
+    pub(super) fn links(&self, route: RouteId) -> &[LinkId] {
+        let (start, end) = self.routes[route as usize].links;
+        &self.links[start as usize..end as usize]
+    }
+
+    /// The route from `src` to `dst`; `key` chooses where the algorithm spreads flows.
+    #[inline]
+    pub(super) fn find(
+        &mut self,
+        src: NodeId,
+        dst: NodeId,
+        key: u64,
+        machine: &Machine<'_>,
+    ) -> Result<RouteId, RouteError> {
+        let last = self.last[src.index()];
+        if last.0 == dst && !self.per_flow {
+            return Ok(last.1);
+        }
+        self.find_slow(src, dst, key, machine)
+    }
+
+    fn find_slow(
+        &mut self,
+        src: NodeId,
+        dst: NodeId,
+        key: u64,
+        machine: &Machine<'_>,
+    ) -> Result<RouteId, RouteError> {
+        if !self.per_flow
+            && let Some(&known) = self.by_pair.get(&(src, dst))
+        {
+            self.last[src.index()] = (dst, known);
+            return Ok(known);
+        }
+        let mut links = std::mem::take(&mut self.scratch);
+        links.clear();
+        let extra = self.routing.route(src, dst, key, &mut links)?;
+        let route = if self.per_flow {
+            match self.by_links.get(&links) {
+                Some(&known) => known,
+                None => {
+                    let new = self.make(src, dst, key, &links, extra, machine)?;
+                    self.by_links.insert(links.clone(), new);
+                    new
+                }
+            }
+        } else {
+            let new = self.make(src, dst, key, &links, extra, machine)?;
+            self.by_pair.insert((src, dst), new);
+            self.last[src.index()] = (dst, new);
+            new
+        };
+        self.scratch = links;
+        Ok(route)
+    }
+
+    fn make(
+        &mut self,
+        src: NodeId,
+        dst: NodeId,
+        key: u64,
+        links: &[LinkId],
+        extra: Duration,
+        machine: &Machine<'_>,
+    ) -> Result<RouteId, RouteError> {
+        let numbers = machine.numbers;
+        let start = self.uses.len();
+        for &id in links {
+            self.add_use(start, id.0, 1.0, machine);
+        }
+        for (node, port) in [(src, machine.ports[src.index()]), (dst, machine.ports[dst.index()])] {
+            if port != super::system::NONE && (src != dst || node == src) {
+                self.add_use(start, port, 1.0, machine);
+            }
+        }
+        if numbers.cross_traffic {
+            let mut back = Vec::new();
+            if src != dst {
+                // a pair without a way back acknowledges over the loopback, which limits nobody
+                let _ = self.routing.route(dst, src, key, &mut back);
+            } else {
+                back.extend_from_slice(links);
+            }
+            for id in back {
+                self.add_use(start, id.0, CROSS_WEIGHT, machine);
+            }
+        }
+        let first_link = self.links.len() as u32;
+        self.links.extend_from_slice(links);
+        self.routes.push(Route {
+            uses: (start as u32, self.uses.len() as u32),
+            links: (first_link, self.links.len() as u32),
+            extra,
+            latency: Duration::ZERO,
+            penalty: 1.0,
+            bound: f64::INFINITY,
+            alone: f64::INFINITY,
+            carried: 0.0,
+        });
+        let id = self.routes.len() as u32 - 1;
+        self.derive(id, machine);
+        Ok(id)
+    }
+
+    /// Works out what the machine's present capacities and latencies mean for a route.
+    fn derive(&mut self, id: RouteId, machine: &Machine<'_>) {
+        let numbers = machine.numbers;
+        let mut latency = self.get(id).extra.as_ps();
+        let mut penalty = 0.0;
+        let mut least = f64::INFINITY;
+        for link in self.links(id) {
+            latency = latency.saturating_add(machine.latency[link.index()].as_ps());
+            let capacity = machine.capacity[link.index()];
+            least = least.min(capacity);
+            penalty += numbers.weight_s_bytes.unwrap_or(0.0) / capacity;
+        }
+        let to_itself = self.links(id).is_empty();
+        if to_itself {
+            latency = latency.saturating_add(numbers.loopback_latency.as_ps());
+            least = numbers.loopback_bandwidth;
+        }
+        let latency = Duration::from_ps(latency);
+        let mut bound = if to_itself || numbers.weight_s_bytes.is_some() { least } else { f64::INFINITY };
+        if latency > Duration::ZERO && numbers.gamma_bytes > 0.0 {
+            bound = bound.min(numbers.gamma_bytes / (2.0 * latency.as_secs_f64()));
+        }
+        let alone = self
+            .uses(id)
+            .iter()
+            .map(|&(resource, weight)| machine.capacity[resource as usize] / weight)
+            .fold(bound, f64::min);
+        let route = &mut self.routes[id as usize];
+        route.latency = latency;
+        // without latency there is no penalty to speak of: all such flows count the same
+        let same = numbers.weight_s_bytes.is_none() || latency == Duration::ZERO;
+        route.penalty = if same { 1.0 } else { latency.as_secs_f64() + penalty };
+        route.bound = bound;
+        route.alone = alone;
+    }
+
+    /// Works all routes out again, after a capacity or latency changed.
+    pub(super) fn refresh(&mut self, machine: &Machine<'_>) {
+        for id in 0..self.routes.len() {
+            self.derive(id as RouteId, machine);
+        }
+    }
+
+    /// Adds a use to the route in the making: weights add up, on a fat pipe the largest counts.
+    fn add_use(&mut self, start: usize, resource: u32, weight: f64, machine: &Machine<'_>) {
+        match self.uses[start..].iter_mut().find(|(known, _)| *known == resource) {
+            Some((_, known)) if machine.sharing[resource as usize] == Sharing::FatPipe => {
+                *known = known.max(weight)
+            }
+            Some((_, known)) => *known += weight,
+            None => self.uses.push((resource, weight)),
+        }
+    }
+}
+
+/// What routes are made for.
+pub(super) struct Machine<'a> {
+    pub(super) numbers: &'a RuleNumbers,
+    /// Latency of each link.
+    pub(super) latency: &'a [Duration],
+    /// Capacity of each resource: links, then ports of memory nodes.
+    pub(super) capacity: &'a [f64],
+    pub(super) sharing: &'a [Sharing],
+    /// The port resource of each node, `NONE` where it has none.
+    pub(super) ports: &'a [u32],
+}

@@ -1,0 +1,45 @@
+//! The list of networks: one per file or folder, one line here.
+
+use std::sync::Arc;
+
+use stratasim_core::model::Network;
+use stratasim_core::random::Streams;
+use stratasim_core::{BuildError, Duration, registry};
+use stratasim_topo::{Routing, Topology};
+
+use crate::{constant_rate, flow};
+
+/// What a network is built on.
+pub struct NetworkContext {
+    /// The machine.
+    pub topology: Arc<Topology>,
+    /// Where messages go.
+    pub routing: Box<dyn Routing>,
+    /// Random streams of the run.
+    pub streams: Streams,
+    /// Events closer than this to the clock happen at the clock; zero is exact.
+    pub timing_precision: Duration,
+}
+
+/// A kind of network as the user chose it.
+pub trait NetworkKind {
+    /// Builds the network.
+    ///
+    /// # Errors
+    /// Options that do not fit each other or the topology.
+    fn build(&self, context: NetworkContext) -> Result<Box<dyn Network>, BuildError>;
+}
+
+registry! {
+    /// Every network, by its `kind`.
+    pub enum NetworkSpec: dyn NetworkKind {
+        "flow" => Flow(flow::Flow),
+        "constant-rate" => ConstantRate(constant_rate::ConstantRate),
+    }
+}
+
+impl Default for NetworkSpec {
+    fn default() -> Self {
+        Self::Flow(flow::Flow::default())
+    }
+}
