@@ -53,6 +53,40 @@ contracts! {
         hosts 20, nodes 28, links 2 * (20 + 15), hops 4, SHORTEST;
     k_ary_n_tree: r#"{"kind": "k-ary-n-tree", "k": 3, "n": 4, "bandwidth": "1 GB/s", "latency": "1 us"}"#,
         hosts 81, nodes 81 + 4 * 27, links 2 * 4 * 81, hops 8, SHORTEST;
+    ring: r#"{"kind": "ring", "nodes": 9, "bandwidth": "1 GB/s", "latency": "1 us"}"#,
+        hosts 9, nodes 9, links 2 * 9, hops 4, SHORTEST;
+    ring_of_two: r#"{"kind": "ring", "nodes": 2, "bandwidth": "1 GB/s", "latency": "1 us"}"#,
+        hosts 2, nodes 2, links 2, hops 1, SHORTEST;
+    ring_half_duplex: r#"{"kind": "ring", "nodes": 8, "bandwidth": "1 GB/s", "latency": "1 us", "duplex": "half"}"#,
+        hosts 8, nodes 8, links 8, hops 4, SHORTEST;
+    fully_connected: r#"{"kind": "fully-connected", "nodes": 7, "parallel": 2, "bandwidth": "1 GB/s", "latency": "1 us"}"#,
+        hosts 7, nodes 7, links 2 * 2 * 21, hops 1, SHORTEST;
+    mesh: r#"{"kind": "mesh", "dimensions": [4, 1, 3, 2], "bandwidth": "1 GB/s", "latency": "1 us"}"#,
+        hosts 24, nodes 24, links 2 * (6 * 3 + 8 * 2 + 12), hops 3 + 2 + 1, SHORTEST;
+    mesh_of_switches: r#"{"kind": "mesh", "dimensions": [3, 3], "hosts-per-switch": 4, "bandwidth": "1 GB/s", "latency": "1 us"}"#,
+        hosts 36, nodes 45, links 2 * (36 + 12), hops 2 + 4, SHORTEST;
+    torus: r#"{"kind": "torus", "dimensions": [4, 3, 2, 5], "bandwidth": "1 GB/s", "latency": "1 us"}"#,
+        hosts 120, nodes 120, links 2 * (120 * 3 + 60), hops 2 + 1 + 1 + 2, SHORTEST;
+    torus_of_switches: r#"{"kind": "torus", "dimensions": [4, 4], "hosts-per-switch": 2, "bandwidth": "1 GB/s", "latency": "1 us", "duplex": "half"}"#,
+        hosts 32, nodes 48, links 32 + 32, hops 2 + 4, SHORTEST;
+    hypercube: r#"{"kind": "hypercube", "dimensions": 6, "bandwidth": "1 GB/s", "latency": "1 us"}"#,
+        hosts 64, nodes 64, links 64 * 6, hops 6, SHORTEST;
+    hyperx: r#"{"kind": "hyperx", "dimensions": [3, 4], "parallel": [2, 1], "hosts-per-switch": 2, "bandwidth": "1 GB/s", "latency": "1 us"}"#,
+        hosts 24, nodes 36, links 2 * (24 + 4 * 3 * 2 + 3 * 6), hops 4, SHORTEST;
+    multi_dimensional: r#"{"kind": "multi-dimensional", "dimensions": [
+            {"shape": "ring", "nodes": 4, "bandwidth": "3 GB/s", "latency": "1 us"},
+            {"shape": "fully-connected", "nodes": 3, "bandwidth": "2 GB/s", "latency": "1 us"},
+            {"shape": "line", "nodes": 2, "bandwidth": "2 GB/s", "latency": "1 us"},
+            {"shape": "switch", "nodes": 5, "parallel": 2, "bandwidth": "1 GB/s", "latency": "1 us"}]}"#,
+        hosts 120, nodes 120 + 24, links 2 * (120 + 120 + 60 + 240), hops 2 + 1 + 1 + 2, SHORTEST;
+    dragonfly: r#"{"kind": "dragonfly", "p": 2, "a": 4, "h": 2, "bandwidth": "1 GB/s", "latency": "1 us"}"#,
+        hosts 72, nodes 72 + 36, links 2 * (72 + 9 * 6 + 36), hops 5, LONGER;
+    dragonfly_with_few_groups: r#"{"kind": "dragonfly", "hosts-per-router": 1, "routers-per-group": 5, "global-links-per-router": 3, "groups": 4, "bandwidth": "1 GB/s", "latency": "1 us"}"#,
+        hosts 20, nodes 40, links 2 * (20 + 4 * 10 + 6 * 5), hops 4, LONGER;
+    dragonfly_with_ports_left: r#"{"kind": "dragonfly", "p": 1, "a": 3, "h": 3, "g": 5, "bandwidth": "1 GB/s", "latency": "1 us"}"#,
+        hosts 15, nodes 30, links 2 * (15 + 5 * 3 + 10 * 2), hops 5, LONGER;
+    dragonfly_of_one_group: r#"{"kind": "dragonfly", "p": 2, "a": 4, "h": 0, "bandwidth": "1 GB/s", "latency": "1 us"}"#,
+        hosts 8, nodes 12, links 2 * (8 + 6), hops 3, SHORTEST;
     hcsim_cxl: r#"{"kind": "hcsim-cxl", "xpus": 300}"#,
         hosts 300, nodes 2 * 300 + 6 * 38 + 2 * 3 + 2, links 2 * (4 * 300 + 11 * 38 + 2 * 3), hops 4, LONGER;
     hcsim_ethernet: r#"{"kind": "hcsim-ethernet", "xpus": 300}"#,

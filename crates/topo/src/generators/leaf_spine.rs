@@ -33,7 +33,7 @@ pub struct LeafSpine {
     /// Hosts on each leaf.
     pub hosts_per_leaf: u32,
     /// Cables between each leaf and each spine; 1 when absent.
-    #[serde(default = "one")]
+    #[serde(default = "super::one")]
     pub parallel: u32,
     /// Rate of each host's cable, per direction.
     pub bandwidth: Bandwidth,
@@ -54,10 +54,6 @@ pub struct LeafSpine {
     /// Whether the two directions of a cable have a capacity each.
     #[serde(default)]
     pub duplex: Duplex,
-}
-
-fn one() -> u32 {
-    1
 }
 
 impl LeafSpine {

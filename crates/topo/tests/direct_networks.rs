@@ -1,0 +1,209 @@
+//! Grids, HyperX and dragonflies: routes by hand, even loads, refusals.
+
+mod support;
+
+use stratasim_core::{Bandwidth, NodeId};
+use support::{Router, build, refusal};
+
+const LINK: &str = r#""bandwidth": "1 GB/s", "latency": "1 us""#;
+
+fn spec(kind: &str, rest: &str) -> String {
+    format!(r#"{{"kind": "{kind}", {rest}, {LINK}}}"#)
+}
+
+#[test]
+fn a_torus_goes_the_shorter_way_round_one_dimension_after_the_other() {
+    let mut torus = Router::new(&spec("torus", r#""dimensions": [5, 3, 2]"#));
+    // 23 = (3, 1, 1): two back along the first ring, one up along the second, across the third
+    assert_eq!(
+        torus.names("host-0", "host-23"),
+        ["host-0->host-4", "host-4->host-3", "host-3->host-8", "host-8->host-23"]
+    );
+    assert_eq!(torus.names("host-29", "host-14"), ["host-29->host-14"]);
+    let mut mesh = Router::new(&spec("mesh", r#""dimensions": [5, 3]"#));
+    assert_eq!(mesh.names("host-4", "host-0").len(), 4);
+    assert_eq!(
+        mesh.names("host-11", "host-3"),
+        ["host-11->host-12", "host-12->host-13", "host-13->host-8", "host-8->host-3"]
+    );
+}
+
+#[test]
+fn a_hypercube_corrects_the_lowest_bit_first() {
+    let mut cube = Router::new(&spec("hypercube", r#""dimensions": 4"#));
+    assert_eq!(
+        cube.names("host-5", "host-10"),
+        ["host-5->host-4", "host-4->host-6", "host-6->host-2", "host-2->host-10"]
+    );
+}
+
+/// All pairs of a ring of n = 4 k: distances 1 to n/2 - 1 both ways, and n/2 split between the
+/// directions, which is n^2 / 8 per link; in a torus times the nodes off the ring.
+#[test]
+fn all_pairs_load_a_torus_evenly() {
+    for (extents, nodes) in [(vec![8], 8), (vec![4, 8], 32), (vec![4, 4, 4], 64)] {
+        let dimensions = format!(r#""dimensions": {extents:?}"#);
+        let mut torus = Router::new(&spec("torus", &dimensions));
+        let load = torus.load();
+        for (dimension, extent) in extents.iter().enumerate() {
+            let expected = extent * extent / 8 * (nodes / extent);
+            let links = &load[dimension * 2 * nodes as usize..(dimension + 1) * 2 * nodes as usize];
+            assert!(links.iter().all(|&count| count == expected), "{extents:?} {dimension}: {links:?}");
+        }
+    }
+}
+
+/// Each global cable carries the traffic of its two groups: (a p)^2 routes each way.
+#[test]
+fn all_pairs_load_the_global_cables_of_a_full_dragonfly_evenly() {
+    let mut dragonfly = Router::new(&spec("dragonfly", r#""p": 2, "a": 4, "h": 2"#));
+    let groups = dragonfly.topology.grouping("group").unwrap().to_vec();
+    let load = dragonfly.load();
+    let mut global = 0;
+    for (link, &count) in dragonfly.topology.links().iter().zip(&load) {
+        let [from, to] = link.ends.unwrap().map(|node| groups[node.index()]);
+        if from != to {
+            assert_eq!(count, 64);
+            global += 1;
+        }
+    }
+    assert_eq!(global, 9 * 8);
+}
+
+/// Of the cables between two groups the rule takes one with the fewest local hops; found here by
+/// trying all of them.
+#[test]
+fn a_dragonfly_route_has_one_global_cable_and_the_fewest_local_ones() {
+    for sizes in [
+        r#""p": 1, "a": 3, "h": 3, "g": 5"#,
+        r#""p": 2, "a": 4, "h": 4, "g": 3"#,
+        r#""p": 1, "a": 5, "h": 2, "g": 7"#,
+    ] {
+        let mut dragonfly = Router::new(&spec("dragonfly", sizes));
+        let topology = dragonfly.topology.clone();
+        let (groups, hosts) = (topology.grouping("group").unwrap(), topology.compute_nodes());
+        let router = |host: NodeId| topology.ports(host)[0].to;
+        let globals: Vec<[NodeId; 2]> = topology
+            .links()
+            .iter()
+            .map(|link| link.ends.unwrap())
+            .filter(|ends| groups[ends[0].index()] != groups[ends[1].index()])
+            .collect();
+        for &src in hosts {
+            for &dst in hosts {
+                let route = dragonfly.route(src, dst, 0);
+                let crossed = route
+                    .iter()
+                    .filter(|&&link| globals.contains(&topology.link(link).ends.unwrap()))
+                    .count();
+                let [from, to] = [src, dst].map(|host| groups[host.index()]);
+                assert_eq!(crossed, usize::from(from != to), "global cables");
+                if from != to {
+                    let fewest = globals
+                        .iter()
+                        .filter(|ends| [groups[ends[0].index()], groups[ends[1].index()]] == [from, to])
+                        .map(|&[out, back]| {
+                            3 + usize::from(out != router(src)) + usize::from(back != router(dst))
+                        })
+                        .min();
+                    assert_eq!(Some(route.len()), fewest);
+                }
+            }
+        }
+    }
+}
+
+/// Every router of a full dragonfly has p + (a - 1) + h ports, every pair of groups the same number
+/// of cables.
+#[test]
+fn dragonfly_ports_are_used_as_the_paper_counts_them() {
+    for (p, a, h) in [(1, 2, 1), (2, 4, 2), (3, 5, 4)] {
+        let dragonfly = build(&spec("dragonfly", &format!(r#""p": {p}, "a": {a}, "h": {h}"#))).unwrap();
+        assert_eq!(
+            dragonfly.dimensions(),
+            [p, a, a * h + 1].into_iter().filter(|&e| e > 1).collect::<Vec<u32>>()
+        );
+        let first = dragonfly.compute_nodes().len();
+        for router in first..dragonfly.node_count() {
+            assert_eq!(dragonfly.ports(NodeId::from_index(router)).len() as u32, p + a - 1 + h);
+        }
+    }
+}
+
+#[test]
+fn dimensions_of_a_composed_machine_keep_their_own_links() {
+    let mut machine = Router::new(
+        r#"{"kind": "multi-dimensional", "dimensions": [
+            {"shape": "fully-connected", "nodes": 4, "bandwidth": "900 GB/s", "latency": "100 ns"},
+            {"shape": "switch", "nodes": 2, "bandwidth": "50 GB/s", "latency": "2 us"}]}"#,
+    );
+    assert_eq!(machine.topology.dimensions(), [4, 2]);
+    assert_eq!(
+        machine.names("host-1", "host-6"),
+        ["host-1->host-2", "host-2->switch-1-2", "switch-1-2->host-6"]
+    );
+    let rates: Vec<Bandwidth> =
+        machine.links("host-1", "host-6").iter().map(|&link| machine.topology.link(link).bandwidth).collect();
+    assert_eq!(rates, [900e9, 50e9, 50e9].map(Bandwidth));
+}
+
+#[test]
+fn hosts_on_switches_have_cables_of_their_own_kind() {
+    let rest =
+        r#""dimensions": [3, 3], "hosts-per-switch": 2, "host-bandwidth": "5 GB/s", "host-latency": "7 ns""#;
+    let mut torus = Router::new(&spec("torus", rest));
+    assert_eq!(
+        torus.names("host-0", "host-3"),
+        ["host-0->router-0", "router-0->router-1", "router-1->host-3"]
+    );
+    assert_eq!(torus.names("host-0", "host-1"), ["host-0->router-0", "router-0->host-1"]);
+    assert!((torus.seconds("host-0", "host-3") - 1.014e-6).abs() < 1e-15);
+    assert_eq!(torus.topology.dimensions(), [2, 3, 3]);
+    assert_eq!(torus.topology.grouping("router").unwrap()[17], 8);
+}
+
+#[test]
+fn impossible_networks_are_refused_with_a_remedy() {
+    for (kind, rest, expected) in [
+        ("ring", r#""nodes": 1"#, "nodes: a ring needs two, got 1"),
+        ("ring", r#""nodes": 4000000000"#, "nodes: this asks for 4000000000 nodes, at most"),
+        ("fully-connected", r#""nodes": 1000000"#, "nodes: this asks for 999999000000 links"),
+        ("mesh", r#""dimensions": []"#, "dimensions: give 1 to 32 dimensions, not 0"),
+        ("mesh", r#""dimensions": [4, 0]"#, "dimensions: dimension 1 (from 0) needs at least one node"),
+        ("torus", r#""dimensions": [1000000, 1000000]"#, "dimensions: this asks for 1000000000000 nodes"),
+        (
+            "torus",
+            r#""dimensions": [4000000000, 4000000000, 4000000000]"#,
+            "dimensions: this asks for more than 2^64 nodes",
+        ),
+        ("torus", r#""dimensions": [4], "host-latency": "1 us""#, "host-latency: there are no host cables"),
+        ("torus", r#""dimensions": [4], "hosts-per-switch": 0"#, "hosts-per-switch: must be at least 1"),
+        (
+            "torus",
+            r#""dimensions": [4], "hosts-per-switch": 4000000000"#,
+            "dimensions: this asks for 16000000004 nodes",
+        ),
+        ("hypercube", r#""dimensions": 40"#, "dimensions: a hypercube has 1 to 32"),
+        ("hypercube", r#""dimensions": 30"#, "dimensions: this asks for 1073741824 nodes"),
+        (
+            "hyperx",
+            r#""dimensions": [4, 4], "parallel": [1], "hosts-per-switch": 1"#,
+            "parallel: there are 2 dimensions",
+        ),
+        (
+            "dragonfly",
+            r#""p": 1, "a": 2, "h": 2, "g": 6"#,
+            "groups: 2 routers with 2 global links each join at most 5 groups, not 6",
+        ),
+        ("dragonfly", r#""p": 1, "a": 2, "h": 2, "g": 0"#, "groups: "),
+        ("dragonfly", r#""p": 0, "a": 2, "h": 2"#, "hosts-per-router: must be at least 1"),
+        (
+            "dragonfly",
+            r#""p": 1, "a": 4000000000, "h": 4000000000"#,
+            "groups: this asks for more than 2^64 routers",
+        ),
+    ] {
+        let message = refusal(&spec(kind, rest));
+        assert!(message.starts_with(expected), "{kind} {rest}: {message}");
+    }
+}
