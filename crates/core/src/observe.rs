@@ -69,12 +69,14 @@ pub enum Event {
         /// What it carried.
         bytes: u64,
     },
-    /// The clock reached `at` after `events` events; for progress only.
+    /// The clock reached `at`; for progress only.
     Progress {
         /// Simulated time.
         at: Time,
-        /// Events so far.
-        events: u64,
+        /// Tasks that have ended.
+        done: u64,
+        /// Tasks of the whole run.
+        tasks: u64,
     },
 }
 

@@ -1,1 +1,17 @@
-//! placeholder
+//! Runs a program on a machine: dependencies, streams, collectives, matching.
+//!
+//! The engine sees models through their contract only: it never knows which network or device it
+//! drives. One loop serves every level of detail: the model with the earliest bound advances, no
+//! further than the bounds of the others, and what it completes releases further tasks.
+
+mod account;
+mod collectives;
+mod engine;
+mod error;
+mod instances;
+mod matching;
+mod token;
+
+pub use account::RankAccount;
+pub use engine::{Engine, MemoryMode, Options, Place, Summary};
+pub use error::RunError;

@@ -86,11 +86,6 @@ impl System {
         self.users[resource as usize].iter().map(|&element| &self.elements[element as usize])
     }
 
-    /// Whether a flow takes part.
-    pub(crate) fn is_enabled(&self, flow: u32) -> bool {
-        self.flows.get(flow as usize).is_some_and(|row| row.enabled)
-    }
-
     /// Rate of a flow in bytes per second.
     #[inline]
     pub(crate) fn rate(&self, flow: u32) -> f64 {

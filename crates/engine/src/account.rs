@@ -1,0 +1,93 @@
+//! Where the time of each rank goes.
+
+use stratasim_core::observe::Activity;
+use stratasim_core::{Duration, Time};
+
+/// How a rank spent a run. The four lengths add up to the makespan.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RankAccount {
+    /// When its last task ended.
+    pub finish: Time,
+    /// At least one computation ran.
+    pub compute: Duration,
+    /// No computation ran, but memory was accessed.
+    pub memory: Duration,
+    /// Neither, but a message or collective was under way: exposed communication.
+    pub communication: Duration,
+    /// Nothing ran.
+    pub idle: Duration,
+}
+
+/// The account in the making.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Clock {
+    last: Time,
+    /// Running parts by activity.
+    running: [u32; 3],
+    /// Picoseconds spent, by [`Clock::state`].
+    spent: [u64; 4],
+    finish: Time,
+}
+
+impl Clock {
+    /// What the rank is doing: 0 compute, 1 memory, 2 communication, 3 nothing.
+    #[inline]
+    fn state(&self) -> usize {
+        if self.running[0] > 0 {
+            0
+        } else if self.running[1] > 0 {
+            1
+        } else if self.running[2] > 0 {
+            2
+        } else {
+            3
+        }
+    }
+
+    #[inline]
+    fn pass(&mut self, now: Time) {
+        self.spent[self.state()] += now.as_ps() - self.last.as_ps();
+        self.last = now;
+    }
+
+    #[inline]
+    pub(crate) fn begin(&mut self, now: Time, activity: Activity) {
+        self.pass(now);
+        self.running[activity as usize] += 1;
+    }
+
+    #[inline]
+    pub(crate) fn end(&mut self, now: Time, activity: Activity) {
+        self.pass(now);
+        self.running[activity as usize] -= 1;
+        self.finish = now;
+    }
+
+    /// The account at the end of the run.
+    pub(crate) fn close(mut self, end: Time) -> RankAccount {
+        self.pass(end);
+        let [compute, memory, communication, idle] = self.spent.map(Duration::from_ps);
+        RankAccount { finish: self.finish, compute, memory, communication, idle }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn overlapping_activities_count_once_by_rank_of_importance() {
+        let at = Time::from_ps;
+        let mut clock = Clock::default();
+        clock.begin(at(10), Activity::Communication);
+        clock.begin(at(20), Activity::Memory);
+        clock.begin(at(30), Activity::Compute);
+        clock.end(at(50), Activity::Compute);
+        clock.end(at(60), Activity::Memory);
+        clock.end(at(100), Activity::Communication);
+        let account = clock.close(at(110));
+        let lengths = [account.compute, account.memory, account.communication, account.idle];
+        assert_eq!(lengths.map(Duration::as_ps), [20, 20, 50, 20]);
+        assert_eq!(account.finish, at(100));
+    }
+}

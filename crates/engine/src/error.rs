@@ -1,0 +1,29 @@
+//! Why a run ended early.
+
+use stratasim_core::Time;
+
+/// A run that did not reach its end.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// Tasks are left, but nothing will ever happen again.
+    #[error("stalled at {at}: {count} tasks will never end\n{}", waiting.join("\n"))]
+    Stalled {
+        /// When everything stood still.
+        at: Time,
+        /// How many tasks are left.
+        count: u64,
+        /// The first of them, each with what it waits for.
+        waiting: Vec<String>,
+    },
+    /// A message could not be carried.
+    #[error("{task} failed at {at}: {reason}")]
+    Failed {
+        /// When.
+        at: Time,
+        /// The task.
+        task: String,
+        /// Why.
+        reason: String,
+    },
+}
