@@ -9,6 +9,7 @@ pub mod hcsim_cxl;
 pub mod hcsim_ethernet;
 pub mod hypercube;
 pub mod hyperx;
+pub mod inline_graph;
 pub mod k_ary_n_tree;
 pub mod leaf_spine;
 pub mod mesh;
@@ -96,6 +97,7 @@ registry! {
         "k-ary-n-tree" => KAryNTree(k_ary_n_tree::KAryNTree),
         "hcsim-cxl" => HcsimCxl(hcsim_cxl::HcsimCxl),
         "hcsim-ethernet" => HcsimEthernet(hcsim_ethernet::HcsimEthernet),
+        "graph" => InlineGraph(inline_graph::InlineGraph),
         "simgrid-xml" => SimgridXml(crate::io::simgrid::SimgridXml),
     }
 }

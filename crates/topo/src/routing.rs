@@ -4,6 +4,7 @@
 
 pub mod auto;
 pub mod dijkstra;
+pub mod explicit;
 mod search;
 
 use std::sync::Arc;
@@ -73,6 +74,7 @@ registry! {
     pub enum RoutingSpec: dyn RoutingAlgorithm {
         "auto" => Auto(auto::Auto),
         "dijkstra" => Dijkstra(dijkstra::Dijkstra),
+        "explicit" => Explicit(explicit::Explicit),
     }
 }
 

@@ -87,6 +87,13 @@ contracts! {
         hosts 15, nodes 30, links 2 * (15 + 5 * 3 + 10 * 2), hops 5, LONGER;
     dragonfly_of_one_group: r#"{"kind": "dragonfly", "p": 2, "a": 4, "h": 0, "bandwidth": "1 GB/s", "latency": "1 us"}"#,
         hosts 8, nodes 12, links 2 * (8 + 6), hops 3, SHORTEST;
+    graph: r#"{"kind": "graph",
+            "nodes": [{"name": "a"}, {"name": "b", "home-memory": "m"}, {"name": "s", "kind": "switch"}, {"name": "m", "kind": "memory"}],
+            "links": [{"from": "a", "to": "s", "bandwidth": "1 GB/s", "latency": "1 us", "name": "left"},
+                      {"from": "b", "to": "s", "bandwidth": "1 GB/s", "latency": "1 us", "parallel": 3},
+                      {"from": "b", "to": "m", "bandwidth": "1 GB/s", "latency": "1 us", "duplex": "half"}],
+            "routes": [{"from": "a", "to": "b", "via": ["s"]}]}"#,
+        hosts 2, nodes 4, links 2 + 6 + 1, hops 2, SHORTEST;
     hcsim_cxl: r#"{"kind": "hcsim-cxl", "xpus": 300}"#,
         hosts 300, nodes 2 * 300 + 6 * 38 + 2 * 3 + 2, links 2 * (4 * 300 + 11 * 38 + 2 * 3), hops 4, LONGER;
     hcsim_ethernet: r#"{"kind": "hcsim-ethernet", "xpus": 300}"#,
