@@ -51,13 +51,11 @@ impl LinkLoad {
             return;
         }
         let (from, until) = (start.max(self.window.from), end.min(self.window.until));
-        let amount = i64::try_from(u128::from(bytes) * PARTS as u128).unwrap_or(i64::MAX);
+        let amount = i64::try_from(bytes).unwrap_or(i64::MAX).saturating_mul(PARTS);
+        let length_ps = (end - start).as_ps();
         // what lies outside the window does not count
-        let inside = |from: Time, until: Time| {
-            let length = u128::from((end - start).as_ps().max(1));
-            (amount as u128 * u128::from((until - from).as_ps()) / length) as i64
-        };
-        let amount = if (from, until) == (start, end) { amount } else { inside(from, until) };
+        let inside_ps = (until - from).as_ps();
+        let amount = if inside_ps == length_ps { amount } else { part(amount, inside_ps, length_ps) };
         self.end = self.end.max(until);
         self.fit(until);
         self.admit(link.index());
@@ -74,10 +72,8 @@ impl LinkLoad {
             load.single[first] = load.single[first].saturating_add(amount);
             return;
         }
-        let length = u128::from((until - from).as_ps());
-        let part = |length_ps: u64| (amount as u128 * u128::from(length_ps) / length) as i64;
-        let head = part((edge(first + 1) - from).as_ps());
-        let full = part(width);
+        let head = part(amount, (edge(first + 1) - from).as_ps(), inside_ps);
+        let full = part(amount, width, inside_ps);
         let tail = amount - head - full * (last - first - 1) as i64;
         load.single[first] += head;
         load.single[last] += tail;
@@ -153,8 +149,15 @@ impl LinkLoad {
     pub fn rates(&self, link: LinkId) -> Vec<f64> {
         let Some(Some(load)) = self.links.get(link.index()) else { return Vec::new() };
         let per_second = 1.0 / (PARTS as f64 * self.bin_width().as_secs_f64());
-        load.amounts().take(self.bin_count()).map(|amount| amount as f64 * per_second).collect()
+        // the last bin of a transfer gets what is left, which rounding may make a byte less than nothing
+        load.amounts().take(self.bin_count()).map(|amount| amount.max(0) as f64 * per_second).collect()
     }
+}
+
+/// The part of `amount` that falls into `part_ps` of `whole_ps`.
+#[inline]
+fn part(amount: i64, part_ps: u64, whole_ps: u64) -> i64 {
+    (amount as f64 * (part_ps as f64 / whole_ps as f64)) as i64
 }
 
 impl Load {

@@ -1,0 +1,222 @@
+//! Axes: from numbers to pixels, with round tick values.
+
+use crate::units::{Unit, axis_prefix, tick};
+
+/// What an axis shows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Axis {
+    /// Name of the quantity, such as `accelerators` or `CXL bandwidth`.
+    pub title: String,
+    /// Its unit; values are in its base.
+    pub unit: Unit,
+    /// Logarithmic; values that are not positive are left out.
+    pub log: bool,
+    /// Whether a linear axis begins at zero even if no value is near.
+    pub from_zero: bool,
+}
+
+impl Axis {
+    /// A linear axis that begins at zero.
+    pub fn linear(title: impl Into<String>, unit: Unit) -> Self {
+        Self { title: title.into(), unit, log: false, from_zero: true }
+    }
+
+    /// A logarithmic axis.
+    pub fn log(title: impl Into<String>, unit: Unit) -> Self {
+        Self { title: title.into(), unit, log: true, from_zero: false }
+    }
+
+    /// Whether a value can be shown.
+    pub(crate) fn shows(&self, value: f64) -> bool {
+        value.is_finite() && (!self.log || value > 0.0)
+    }
+}
+
+/// An axis fitted to its values.
+#[derive(Debug, Clone)]
+pub(crate) struct Scale {
+    pub(crate) low: f64,
+    pub(crate) high: f64,
+    log: bool,
+    /// Pixels of `low` and `high`.
+    pixels: (f64, f64),
+    /// Values and labels.
+    pub(crate) ticks: Vec<(f64, String)>,
+    /// Title with unit.
+    pub(crate) title: String,
+}
+
+impl Scale {
+    /// An axis that holds `values`, with about `count` ticks. A logarithmic axis has its ticks at the
+    /// values themselves when these are few.
+    pub(crate) fn fit(axis: &Axis, values: impl Iterator<Item = f64>, count: usize) -> Self {
+        let mut values: Vec<f64> = values.filter(|value| axis.shows(*value)).collect();
+        values.sort_by(f64::total_cmp);
+        values.dedup();
+        let (low, high) = match (values.first(), values.last()) {
+            (Some(&low), Some(&high)) => (low, high),
+            _ if axis.log => (1.0, 10.0),
+            _ => (0.0, 1.0),
+        };
+        if axis.log {
+            Self::logarithmic(axis, low, high, &values, count)
+        } else {
+            Self::linear(axis, low, high, count)
+        }
+    }
+
+    /// A time axis from exactly `low` to exactly `high`.
+    pub(crate) fn exact(title: &str, unit: Unit, low: f64, high: f64, count: usize) -> Self {
+        let axis = Axis::linear(title, unit);
+        let step = round_step((high - low) / count as f64);
+        let first = (low / step - 1e-9).ceil() as i64;
+        let last = (high / step + 1e-9).floor() as i64;
+        Self::labelled(&axis, (low, high), step, first..=last)
+    }
+
+    fn linear(axis: &Axis, low: f64, high: f64, count: usize) -> Self {
+        let low = if axis.from_zero { low.min(0.0) } else { low };
+        let high = if axis.from_zero { high.max(0.0) } else { high };
+        let (low, high) = if high > low { (low, high) } else { (low, low + low.abs().max(1.0)) };
+        let step = round_step((high - low) / count as f64);
+        let first = (low / step + 1e-9).floor() as i64;
+        let last = (high / step - 1e-9).ceil() as i64;
+        Self::labelled(axis, (first as f64 * step, last as f64 * step), step, first..=last)
+    }
+
+    fn labelled(
+        axis: &Axis,
+        (low, high): (f64, f64),
+        step: f64,
+        steps: std::ops::RangeInclusive<i64>,
+    ) -> Self {
+        let (prefix, scale) = axis_prefix(axis.unit, low.abs().max(high.abs()));
+        let percent = matches!(axis.unit, Unit::Share | Unit::Difference);
+        let scale = if percent { 0.01 } else { scale };
+        let ticks = steps.map(|at| at as f64 * step).map(|value| (value, tick(value, step, scale))).collect();
+        let unit = format!("{}{}", if prefix == "u" { "µ" } else { prefix }, axis.unit.symbol());
+        Self { low, high, log: false, pixels: (0.0, 1.0), ticks, title: titled(&axis.title, &unit) }
+    }
+
+    fn logarithmic(axis: &Axis, low: f64, high: f64, values: &[f64], count: usize) -> Self {
+        let decades = (high / low).log10();
+        let label = |value: f64| {
+            let text = axis.unit.format(value).replace(" u", " µ");
+            // 100.0 ns is 100 ns on an axis
+            match text.split_once(' ') {
+                Some((number, unit)) if number.contains('.') => {
+                    format!("{} {unit}", number.trim_end_matches('0').trim_end_matches('.'))
+                }
+                None if text.contains('.') => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+                _ => text,
+            }
+        };
+        let ticks: Vec<f64> = if (1..=count + 4).contains(&values.len()) {
+            values.to_vec()
+        } else {
+            let factors: &[f64] = if decades < 1.5 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+            let stride = ((decades / count as f64).ceil() as i32).max(1);
+            let exponents = low.log10().floor() as i32..=high.log10().ceil() as i32;
+            let candidates = exponents
+                .filter(|exponent| exponent % stride == 0)
+                .flat_map(|exponent| factors.iter().map(move |factor| factor * 10f64.powi(exponent)));
+            candidates.filter(|value| (low * 0.999..=high * 1.001).contains(value)).collect()
+        };
+        // a little room beyond the outermost points
+        let margin = 10f64.powf((0.04 * decades).max(0.02));
+        Self {
+            low: low / margin,
+            high: high * margin,
+            log: true,
+            pixels: (0.0, 1.0),
+            ticks: ticks.into_iter().map(|value| (value, label(value))).collect(),
+            title: axis.title.clone(),
+        }
+    }
+
+    /// The same axis from pixel `low` to pixel `high`.
+    pub(crate) fn over(mut self, low: f64, high: f64) -> Self {
+        self.pixels = (low, high);
+        self
+    }
+
+    /// The pixel of a value.
+    pub(crate) fn at(&self, value: f64) -> f64 {
+        let share = if self.log {
+            (value / self.low).ln() / (self.high / self.low).ln()
+        } else {
+            (value - self.low) / (self.high - self.low)
+        };
+        self.pixels.0 + share * (self.pixels.1 - self.pixels.0)
+    }
+}
+
+/// `title (unit)`
+fn titled(title: &str, unit: &str) -> String {
+    match (title.is_empty(), unit.is_empty()) {
+        (_, true) => title.to_owned(),
+        (true, false) => unit.to_owned(),
+        (false, false) => format!("{title} ({unit})"),
+    }
+}
+
+/// The next of 1, 2, 2.5 and 5 times a power of ten that is not below `least`.
+fn round_step(least: f64) -> f64 {
+    let least = least.max(1e-15);
+    let power = 10f64.powf(least.log10().floor());
+    let factor = [1.0, 2.0, 2.5, 5.0, 10.0].into_iter().find(|factor| factor * power >= least * (1.0 - 1e-9));
+    factor.unwrap_or(10.0) * power
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(scale: &Scale) -> Vec<&str> {
+        scale.ticks.iter().map(|(_, label)| label.as_str()).collect()
+    }
+
+    #[test]
+    fn linear_axes_have_round_ticks_in_a_fitting_unit() {
+        let scale = Scale::fit(&Axis::linear("step time", Unit::Seconds), [0.0021, 0.0079].into_iter(), 5);
+        assert_eq!(labels(&scale), ["0", "2", "4", "6", "8"]);
+        assert_eq!(scale.title, "step time (ms)");
+        let scale = Scale::fit(&Axis::linear("latency", Unit::Seconds), [0.0, 3e-6].into_iter(), 3);
+        assert_eq!(scale.title, "latency (µs)");
+        let scale = Scale::fit(&Axis::linear("full", Unit::Share), [0.0, 0.9].into_iter(), 5);
+        assert_eq!(
+            (labels(&scale), scale.title.as_str()),
+            (vec!["0", "20", "40", "60", "80", "100"], "full (%)")
+        );
+    }
+
+    #[test]
+    fn logarithmic_axes_have_ticks_at_the_values_or_at_powers_of_ten() {
+        let sizes = [64.0, 128.0, 1024.0, 4096.0];
+        let scale = Scale::fit(&Axis::log("accelerators", Unit::Count), sizes.into_iter(), 6);
+        assert_eq!(labels(&scale), ["64", "128", "1,024", "4,096"]);
+        let many = (0..40).map(|n| 1e-7 * 1.5f64.powi(n));
+        let scale = Scale::fit(&Axis::log("latency", Unit::Seconds), many, 7);
+        assert_eq!(labels(&scale), ["100 ns", "1 µs", "10 µs", "100 µs", "1 ms", "10 ms", "100 ms"]);
+        assert_eq!(scale.title, "latency");
+    }
+
+    #[test]
+    fn values_map_to_pixels_in_order() {
+        let scale = Scale::fit(&Axis::log("x", Unit::Count), [1.0, 100.0].into_iter(), 5).over(0.0, 100.0);
+        assert!((scale.at(10.0) - 50.0).abs() < 1e-9);
+        let scale = Scale::exact("time", Unit::Seconds, 1.0, 3.0, 4).over(100.0, 300.0);
+        assert_eq!(scale.at(2.0), 200.0);
+        assert_eq!(labels(&scale), ["1.0", "1.5", "2.0", "2.5", "3.0"]);
+    }
+
+    #[test]
+    fn empty_and_single_values_still_give_an_axis() {
+        for axis in [Axis::linear("x", Unit::Count), Axis::log("x", Unit::Count)] {
+            for values in [vec![], vec![5.0], vec![f64::NAN, 3.0]] {
+                let scale = Scale::fit(&axis, values.into_iter(), 5);
+                assert!(scale.high > scale.low && !scale.ticks.is_empty(), "{scale:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Stacked horizontal bars: where the time went, how full the links are.
+
+use super::Picture;
+use super::axis::{Axis, Scale};
+use super::font;
+use super::palette::Paint;
+use super::scene::{Anchor, BODY, SMALL, Scene};
+use super::timeline::legend;
+use crate::result::{LinkResult, RankResult};
+use crate::units::Unit;
+
+/// Bars to be drawn.
+#[derive(Debug, Clone)]
+pub struct Bars {
+    /// What they show.
+    pub title: String,
+    /// Name and unit of the quantity.
+    pub axis: Axis,
+    /// Names of the parts of a bar.
+    pub parts: Vec<String>,
+    /// A label per bar, and the sizes of its parts.
+    pub rows: Vec<(String, Vec<f64>)>,
+    /// Width in pixels.
+    pub width: f64,
+    paints: Option<Vec<Paint>>,
+    /// What stands at the end of a bar.
+    totals: bool,
+}
+
+impl Bars {
+    /// Bars whose parts have the colours of series, 760 pixels wide.
+    pub fn new<T: Into<String>>(
+        title: impl Into<String>,
+        axis: Axis,
+        parts: impl IntoIterator<Item = T>,
+    ) -> Self {
+        let parts = parts.into_iter().map(Into::into).collect();
+        Self { title: title.into(), axis, parts, rows: Vec::new(), width: 760.0, paints: None, totals: true }
+    }
+
+    /// Adds a bar.
+    pub fn push(&mut self, label: impl Into<String>, parts: impl IntoIterator<Item = f64>) {
+        self.rows.push((label.into(), parts.into_iter().collect()));
+    }
+
+    fn paint(&self, part: usize) -> Paint {
+        let paints = self.paints.as_ref();
+        paints.and_then(|paints| paints.get(part).copied()).unwrap_or(Paint::Series(part as u8))
+    }
+
+    /// Draws them. Parts that are negative or not numbers count as nothing.
+    pub fn draw(&self) -> Picture {
+        let width = self.width.clamp(320.0, 4096.0);
+        let size = |value: f64| if value.is_finite() { value.max(0.0) } else { 0.0 };
+        let sums: Vec<f64> =
+            self.rows.iter().map(|(_, parts)| parts.iter().copied().map(size).sum()).collect();
+        let totals: Vec<String> = if self.totals { self.axis.unit.format_all(&sums) } else { Vec::new() };
+        let widest = |texts: &mut dyn Iterator<Item = &String>| {
+            texts.map(|text| font::width(text, BODY, false)).fold(0.0, f64::max) * 1.06
+        };
+        let left = (widest(&mut self.rows.iter().map(|(label, _)| label)) + 34.0).min(width * 0.4);
+        let right = width - 26.0 - widest(&mut totals.iter());
+        let scale = Scale::fit(&self.axis, sums.iter().copied(), ((right - left) / 100.0).max(2.0) as usize)
+            .over(left, right);
+        let (thick, gap) = match self.rows.len() {
+            0..=10 => (22.0, 12.0),
+            11..=24 => (15.0, 7.0),
+            _ => (11.0, 4.0),
+        };
+        let top = if self.parts.len() > 1 { 70.0 } else { 50.0 };
+        let bottom = top + self.rows.len() as f64 * (thick + gap);
+        let mut scene = Scene::new(width, bottom + 46.0);
+        scene.title(20.0, 28.0, &font::fitted(&self.title, width - 60.0, 15.5));
+        if self.parts.len() > 1 {
+            let mut x = 20.0;
+            for (at, part) in self.parts.iter().enumerate() {
+                x = legend(&mut scene, x, 51.0, self.paint(at), part);
+            }
+        }
+        for (value, label) in &scale.ticks {
+            let x = scale.at(*value);
+            scene.line((x, top - 6.0), (x, bottom), Paint::Grid);
+            scene.text(x, bottom + 17.0, Anchor::Middle, Paint::Muted, SMALL, label.as_str());
+        }
+        scene.text(right, bottom + 36.0, Anchor::End, Paint::Muted, SMALL, scale.title.as_str());
+
+        for (at, (label, parts)) in self.rows.iter().enumerate() {
+            let y = top + at as f64 * (thick + gap);
+            let middle = y + thick / 2.0 + 4.0;
+            let label = font::fitted(label, left - 32.0, BODY);
+            scene.text(left - 10.0, middle, Anchor::End, Paint::Ink, BODY, label);
+            let mut sum = 0.0;
+            for (part, value) in parts.iter().copied().map(size).enumerate() {
+                let (from, to) = (scale.at(sum), scale.at(sum + value));
+                sum += value;
+                scene.fill(from, y, to - from, thick, self.paint(part));
+                let share = Unit::Share.format(value / sums[at]);
+                if self.parts.len() > 1
+                    && thick >= 15.0
+                    && font::width(&share, SMALL, false) * 1.06 + 10.0 < to - from
+                {
+                    let paint = if self.paint(part) == Paint::Idle { Paint::Ink } else { Paint::OnFill };
+                    scene.text((from + to) / 2.0, middle, Anchor::Middle, paint, SMALL, share);
+                }
+            }
+            if let Some(total) = totals.get(at) {
+                scene.text(scale.at(sum) + 7.0, middle, Anchor::Start, Paint::Muted, BODY, total.as_str());
+            }
+        }
+        scene.line((left, top - 6.0), (left, bottom), Paint::Axis);
+        Picture::new(scene, self.title.as_str())
+    }
+}
+
+/// Where the time of ranks went. At most 16 bars: of more ranks, each bar is the mean of neighbours.
+pub fn breakdown_bars(title: impl Into<String>, ranks: &[RankResult]) -> Bars {
+    let axis = Axis::linear("time", Unit::Seconds);
+    let mut bars = Bars::new(title, axis, ["compute", "memory", "exposed communication", "idle"]);
+    bars.paints = Some(vec![Paint::Compute, Paint::Memory, Paint::Communication, Paint::Idle]);
+    let group = ranks.len().div_ceil(16).max(1);
+    for (at, members) in ranks.chunks(group).enumerate() {
+        let first = at * group;
+        let label = match members.len() {
+            1 => format!("rank {first}"),
+            count => format!("ranks {first}–{}", first + count - 1),
+        };
+        let mean =
+            |part: fn(&RankResult) -> f64| members.iter().map(part).sum::<f64>() / members.len() as f64;
+        bars.push(
+            label,
+            [mean(|r| r.compute_s), mean(|r| r.memory_s), mean(|r| r.comm_exposed_s), mean(|r| r.idle_s)],
+        );
+    }
+    bars
+}
+
+/// How full the `most` fullest links were, the fullest first.
+pub fn link_bars(title: impl Into<String>, links: &[LinkResult], most: usize) -> Bars {
+    let mut bars = Bars::new(title, Axis::linear("utilisation", Unit::Share), ["utilisation"]);
+    bars.paints = Some(vec![Paint::Communication]);
+    let mut fullest: Vec<&LinkResult> = links.iter().collect();
+    fullest.sort_by(|a, b| b.utilisation.total_cmp(&a.utilisation));
+    for link in fullest.into_iter().take(most) {
+        bars.push(link.name.as_str(), [link.utilisation]);
+    }
+    bars
+}

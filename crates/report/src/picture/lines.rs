@@ -1,0 +1,180 @@
+//! Curves: a result over a parameter, one line per series, with reference points beside them.
+
+use super::Picture;
+use super::axis::{Axis, Scale};
+use super::font;
+use super::palette::Paint;
+use super::scene::{Anchor, BODY, Mark, SMALL, Scene, Shape};
+
+/// One curve.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
+    /// Its name in the legend.
+    pub name: String,
+    /// Points `(x, y)` in the base units of the axes, in the order in which they are connected.
+    pub points: Vec<(f64, f64)>,
+    /// Points that another source gives for the same thing; drawn hollow and not connected.
+    pub reference: Vec<(f64, f64)>,
+    /// Drawn dashed, for bounds and ideals.
+    pub dashed: bool,
+}
+
+impl Series {
+    /// A solid curve without reference points.
+    pub fn new(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
+        let points = points.into_iter().collect();
+        Self { name: name.into(), points, reference: Vec::new(), dashed: false }
+    }
+
+    /// The same with reference points.
+    #[must_use]
+    pub fn with_reference(mut self, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
+        self.reference = points.into_iter().collect();
+        self
+    }
+
+    /// The same, dashed.
+    #[must_use]
+    pub fn dashed(mut self) -> Self {
+        self.dashed = true;
+        self
+    }
+}
+
+/// A chart to be drawn.
+#[derive(Debug, Clone)]
+pub struct LineChart {
+    /// What it shows.
+    pub title: String,
+    /// Across.
+    pub x: Axis,
+    /// Upwards.
+    pub y: Axis,
+    /// The curves, in the order of the legend.
+    pub series: Vec<Series>,
+    /// What reference points are, such as `paper`; empty when there are none.
+    pub reference: String,
+    /// Width and height in pixels.
+    pub size: (f64, f64),
+}
+
+impl LineChart {
+    /// A chart without curves, 720 by 440 pixels.
+    pub fn new(title: impl Into<String>, x: Axis, y: Axis) -> Self {
+        Self { title: title.into(), x, y, series: Vec::new(), reference: String::new(), size: (720.0, 440.0) }
+    }
+
+    /// Draws it. Points that an axis cannot show interrupt their curve.
+    pub fn draw(&self) -> Picture {
+        let (width, height) = (self.size.0.clamp(320.0, 4096.0), self.size.1.clamp(240.0, 4096.0));
+        let mut scene = Scene::new(width, height);
+        scene.title(20.0, 28.0, &font::fitted(&self.title, width - 60.0, 15.5));
+        let top = self.legend(&mut scene, width) + 18.0;
+        let bottom = height - 56.0;
+
+        let points = || self.series.iter().flat_map(|series| series.points.iter().chain(&series.reference));
+        let shown = || points().filter(|(x, y)| self.x.shows(*x) && self.y.shows(*y));
+        let y = Scale::fit(&self.y, shown().map(|point| point.1), ((bottom - top) / 55.0).max(2.0) as usize);
+        let widest = y.ticks.iter().map(|(_, label)| font::width(label, SMALL, false)).fold(0.0, f64::max);
+        let (left, right) = (48.0 + widest * 1.06, width - 28.0);
+        let x = Scale::fit(&self.x, shown().map(|point| point.0), ((right - left) / 85.0).max(2.0) as usize);
+        let (x, y) = (x.over(left, right), y.over(bottom, top));
+
+        for (value, label) in &y.ticks {
+            let at = y.at(*value);
+            scene.line((left, at), (right, at), Paint::Grid);
+            scene.text(left - 8.0, at + 4.0, Anchor::End, Paint::Muted, SMALL, label.as_str());
+        }
+        let mut free_from = f64::NEG_INFINITY;
+        for (value, label) in &x.ticks {
+            let (at, half) = (x.at(*value), font::width(label, SMALL, false) * 0.53);
+            scene.line((at, bottom), (at, bottom + 4.0), Paint::Axis);
+            // close values share the space of one label
+            if at - half > free_from {
+                scene.text(at, bottom + 18.0, Anchor::Middle, Paint::Muted, SMALL, label.as_str());
+                free_from = at + half + 6.0;
+            }
+        }
+        scene.line((left, bottom), (right, bottom), Paint::Axis);
+        scene.text((left + right) / 2.0, bottom + 41.0, Anchor::Middle, Paint::Muted, BODY, x.title.as_str());
+        scene.upward(20.0, (top + bottom) / 2.0, BODY, &y.title);
+
+        for (at, series) in self.series.iter().enumerate() {
+            let paint = Paint::Series(at as u8);
+            let place =
+                |(px, py): (f64, f64)| (self.x.shows(px) && self.y.shows(py)).then(|| (x.at(px), y.at(py)));
+            let placed: Vec<Option<(f64, f64)>> = series.points.iter().copied().map(place).collect();
+            for run in placed.split(Option::is_none) {
+                let points: Vec<(f64, f64)> = run.iter().copied().flatten().collect();
+                if points.len() > 1 {
+                    scene.shapes.push(Shape::Line { points, paint, width: 2.0, dashed: series.dashed });
+                }
+            }
+            // dots on every point of a dense curve would hide it
+            let every = placed.len().div_ceil(40).max(1);
+            for (x, y) in placed.iter().step_by(every).copied().flatten() {
+                if !series.dashed {
+                    scene.shapes.push(Shape::Mark {
+                        mark: Mark::of(at),
+                        x,
+                        y,
+                        radius: 3.6,
+                        paint,
+                        hollow: false,
+                    });
+                }
+            }
+            for (x, y) in series.reference.iter().copied().filter_map(place) {
+                scene.shapes.push(Shape::Mark { mark: Mark::of(at), x, y, radius: 5.4, paint, hollow: true });
+            }
+        }
+        if shown().next().is_none() {
+            let middle = ((left + right) / 2.0, (top + bottom) / 2.0);
+            scene.text(middle.0, middle.1, Anchor::Middle, Paint::Muted, BODY, "nothing to show");
+        }
+        Picture::new(scene, self.title.as_str())
+    }
+
+    /// The legend below the title, in as many lines as it takes; returns the lowest baseline.
+    fn legend(&self, scene: &mut Scene, width: f64) -> f64 {
+        let (mut x, mut y) = (20.0, 52.0);
+        let mut entry = |scene: &mut Scene, name: &str, sample: &dyn Fn(&mut Scene, f64, f64)| {
+            let room = 30.0 + font::width(name, BODY, false) * 1.06;
+            if x > 20.0 && x + room > width - 20.0 {
+                (x, y) = (20.0, y + 19.0);
+            }
+            sample(scene, x, y - 4.0);
+            scene.text(x + 30.0, y, Anchor::Start, Paint::Ink, BODY, name);
+            x += room + 18.0;
+        };
+        for (at, series) in self.series.iter().enumerate() {
+            entry(scene, &series.name, &|scene, x, y| {
+                let (paint, dashed) = (Paint::Series(at as u8), series.dashed);
+                scene.shapes.push(Shape::Line {
+                    points: vec![(x, y), (x + 23.0, y)],
+                    paint,
+                    width: 2.0,
+                    dashed,
+                });
+                if !dashed {
+                    let mark = Mark::of(at);
+                    scene.shapes.push(Shape::Mark {
+                        mark,
+                        x: x + 11.5,
+                        y,
+                        radius: 3.6,
+                        paint,
+                        hollow: false,
+                    });
+                }
+            });
+        }
+        if !self.reference.is_empty() {
+            entry(scene, &self.reference, &|scene, x, y| {
+                let (mark, paint) = (Mark::Circle, Paint::Muted);
+                scene.shapes.push(Shape::Mark { mark, x: x + 14.0, y, radius: 5.0, paint, hollow: true });
+            });
+        }
+        y
+    }
+}

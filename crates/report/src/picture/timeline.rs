@@ -1,0 +1,267 @@
+//! A time line of chosen ranks: what each did when.
+//!
+//! Tasks that are wide enough are drawn one by one, with their names where these fit. Narrower ones
+//! are summed up per pixel: the fuller the pixel, the stronger its colour. The size of the picture
+//! therefore depends on its pixels, not on the number of tasks.
+
+use std::collections::BTreeMap;
+
+use stratasim_core::Rank;
+
+use super::Picture;
+use super::axis::Scale;
+use super::font;
+use super::palette::Paint;
+use super::scene::{Anchor, BODY, SMALL, Scene};
+use crate::columns::{ACTIVITIES, TaskColumns};
+use crate::filter::Filter;
+use crate::labels::{Labels, activity_name};
+use crate::units::Unit;
+
+/// Ranks drawn; of more, as many are picked evenly.
+const MOST_RANKS: usize = 48;
+/// Strengths of colour for pixels that are partly busy.
+const STRENGTHS: u8 = 4;
+/// Tasks at least this wide are drawn one by one, in pixels.
+const SINGLE: f64 = 2.0;
+
+/// A time line to be drawn.
+pub struct Timeline<'a> {
+    /// What ran.
+    pub title: String,
+    /// A line below the title; may be empty.
+    pub subtitle: String,
+    /// The recorded tasks.
+    pub tasks: &'a TaskColumns,
+    /// Names.
+    pub labels: &'a dyn Labels,
+    /// Ranks and window of time to draw.
+    pub filter: Filter,
+    /// Width in pixels.
+    pub width: f64,
+}
+
+/// What one row of one rank shows.
+#[derive(Default)]
+struct Row {
+    /// Tasks drawn one by one: start and end in pixels, vertex.
+    singles: Vec<(f64, f64, u32)>,
+    /// Busy part of each pixel by narrow tasks.
+    busy: Vec<f64>,
+}
+
+impl<'a> Timeline<'a> {
+    /// A time line of everything in `tasks`, 960 pixels wide.
+    pub fn new(title: impl Into<String>, tasks: &'a TaskColumns, labels: &'a dyn Labels) -> Self {
+        Self {
+            title: title.into(),
+            subtitle: String::new(),
+            tasks,
+            labels,
+            filter: Filter::default(),
+            width: 960.0,
+        }
+    }
+
+    /// Draws it.
+    pub fn draw(&self) -> Picture {
+        let width = self.width.clamp(320.0, 4096.0);
+        let (present, range) = self.extent();
+        let ranks = picked(&present);
+        let names: BTreeMap<Rank, String> =
+            ranks.iter().map(|&rank| (rank, self.labels.rank(rank))).collect();
+        let widest = names.values().map(|name| font::width(name, SMALL, false)).fold(0.0, f64::max);
+        let left = (widest * 1.06 + 26.0).clamp(60.0, width * 0.28);
+        let plot = (left, width - 22.0);
+        let (low, high) = range.unwrap_or((0, 1_000_000));
+        let seconds = |ps: u64| ps as f64 * 1e-12;
+        let ticks = ((plot.1 - plot.0) / 95.0) as usize;
+        let time = Scale::exact("time", Unit::Seconds, seconds(low), seconds(high), ticks.max(2))
+            .over(plot.0, plot.1);
+        let rows = self.rows(&ranks, (low, high), &time, plot);
+
+        let count: usize = rows.values().map(|rows| rows.iter().flatten().count()).sum();
+        let (thick, gap) = match count {
+            0..=12 => (18.0, 12.0),
+            13..=36 => (11.0, 9.0),
+            37..=72 => (7.0, 7.0),
+            _ => (4.0, 5.0),
+        };
+        let top = if self.subtitle.is_empty() { 66.0 } else { 84.0 };
+        let height_of = |rows: &[Option<Row>; 3]| rows.iter().flatten().count() as f64 * (thick + 1.0) + gap;
+        let bottom = top + rows.values().map(height_of).sum::<f64>().max(40.0);
+        let mut scene = Scene::new(width, bottom + 44.0);
+        scene.title(20.0, 28.0, &font::fitted(&self.title, width - 60.0, 15.5));
+        if !self.subtitle.is_empty() {
+            scene.text(
+                20.0,
+                47.0,
+                Anchor::Start,
+                Paint::Muted,
+                BODY,
+                font::fitted(&self.subtitle, width - 40.0, BODY),
+            );
+        }
+
+        for (value, label) in &time.ticks {
+            let x = time.at(*value);
+            scene.line((x, top - 4.0), (x, bottom), Paint::Grid);
+            scene.text(x, bottom + 17.0, Anchor::Middle, Paint::Muted, SMALL, label.as_str());
+        }
+        let mut y = top;
+        let mut partly = false;
+        for (rank, rows) in &rows {
+            let height = height_of(rows) - gap;
+            let name = font::fitted(&names[rank], left - 30.0, SMALL);
+            // of many thin ranks only some can be named
+            let named =
+                (height + gap) >= 13.0 || rank.0 as usize % (14.0 / (height + gap)).ceil() as usize == 0;
+            if named {
+                scene.text(left - 10.0, y + height / 2.0 + 4.0, Anchor::End, Paint::Ink, SMALL, name);
+            }
+            for (activity, row) in ACTIVITIES.into_iter().zip(rows) {
+                let Some(row) = row else { continue };
+                scene.fill(plot.0, y, plot.1 - plot.0, thick, Paint::Empty);
+                partly |= self.draw_row(&mut scene, row, activity.into(), (plot.0, y, thick));
+                y += thick + 1.0;
+            }
+            y += gap;
+        }
+        scene.line((plot.0, bottom), (plot.1, bottom), Paint::Axis);
+        scene.text(plot.1, bottom + 35.0, Anchor::End, Paint::Muted, SMALL, time.title.as_str());
+        let mut notes = Vec::new();
+        if ranks.len() < present.len() {
+            notes.push(format!("{} of {} ranks", ranks.len(), Unit::Count.format(present.len() as f64)));
+        }
+        if partly {
+            notes.push("paler where tasks are too short to be drawn one by one and leave gaps".to_owned());
+        }
+        scene.text(20.0, bottom + 35.0, Anchor::Start, Paint::Muted, SMALL, notes.join("; "));
+        let mut x = 20.0;
+        for (at, activity) in ACTIVITIES.into_iter().enumerate() {
+            if rows.values().any(|rows| rows[at].is_some()) {
+                x = legend(&mut scene, x, top - 18.0, activity.into(), activity_name(activity));
+            }
+        }
+        if range.is_none() {
+            let middle = ((plot.0 + plot.1) / 2.0, (top + bottom) / 2.0);
+            scene.text(middle.0, middle.1, Anchor::Middle, Paint::Muted, BODY, "no task in this window");
+        }
+        Picture::new(scene, self.title.as_str())
+    }
+
+    /// Which ranks are there, and from when to when something happens.
+    fn extent(&self) -> (Vec<Rank>, Option<(u64, u64)>) {
+        let window = self.filter.window;
+        let mut ranks = Vec::new();
+        let mut range: Option<(u64, u64)> = None;
+        for task in self.tasks.iter() {
+            if self.filter.ranks.contains(task.rank) && window.overlaps(task.start, task.end) {
+                ranks.push(task.rank);
+                let (start, end) = (task.start.max(window.from).as_ps(), task.end.min(window.until).as_ps());
+                range = Some(range.map_or((start, end), |(low, high)| (low.min(start), high.max(end))));
+            }
+        }
+        ranks.sort_unstable();
+        ranks.dedup();
+        (ranks, range.map(|(low, high)| (low, high.max(low + 1))))
+    }
+
+    /// Sorts tasks into rows.
+    fn rows(
+        &self,
+        ranks: &[Rank],
+        (low, high): (u64, u64),
+        time: &Scale,
+        plot: (f64, f64),
+    ) -> BTreeMap<Rank, [Option<Row>; 3]> {
+        let mut rows: BTreeMap<Rank, [Option<Row>; 3]> =
+            ranks.iter().map(|&rank| (rank, Default::default())).collect();
+        let pixels = (plot.1 - plot.0).ceil() as usize;
+        for task in self.tasks.iter() {
+            if !self.filter.window.overlaps(task.start, task.end) {
+                continue;
+            }
+            let Some(of_rank) = rows.get_mut(&task.rank) else { continue };
+            let row = of_rank[task.activity as usize].get_or_insert_default();
+            let pixel = |ps: u64| time.at(ps.clamp(low, high) as f64 * 1e-12);
+            let (from, to) = (pixel(task.start.as_ps()), pixel(task.end.as_ps()));
+            if to - from >= SINGLE {
+                row.singles.push((from, to, task.vertex));
+                continue;
+            }
+            row.busy.resize(pixels, 0.0);
+            let first = ((from - plot.0) as usize).min(pixels - 1);
+            let last = ((to - plot.0) as usize).min(pixels - 1);
+            for (at, busy) in row.busy[first..=last].iter_mut().enumerate() {
+                let left = plot.0 + (first + at) as f64;
+                *busy += (to.min(left + 1.0) - from.max(left)).max(0.0);
+            }
+        }
+        rows
+    }
+
+    /// Draws one row; says whether some of it is summed up and partly busy.
+    fn draw_row(
+        &self,
+        scene: &mut Scene,
+        row: &Row,
+        paint: Paint,
+        (left, y, thick): (f64, f64, f64),
+    ) -> bool {
+        // pixels of the same strength that touch are one box
+        let strength = |busy: f64| {
+            if busy <= 0.002 { 0 } else { ((busy * f64::from(STRENGTHS)).ceil() as u8).min(STRENGTHS) }
+        };
+        let mut boxes: [Vec<[f64; 4]>; STRENGTHS as usize] = Default::default();
+        let mut start = 0;
+        for end in 1..=row.busy.len() {
+            let level = strength(row.busy[start]);
+            if end == row.busy.len() || strength(row.busy[end]) != level {
+                if level > 0 {
+                    boxes[usize::from(level) - 1].push([left + start as f64, y, (end - start) as f64, thick]);
+                }
+                start = end;
+            }
+        }
+        let partly = boxes[..boxes.len() - 1].iter().any(|boxes| !boxes.is_empty());
+        for (level, boxes) in (1_u8..).zip(boxes) {
+            scene.boxes(boxes, paint, 0.25 + 0.75 * f64::from(level) / f64::from(STRENGTHS));
+        }
+        let singles = row.singles.iter().map(|&(from, to, _)| {
+            // a hairline between neighbours
+            let room = if to - from > 4.0 { 0.7 } else { 0.0 };
+            [from, y, to - from - room, thick]
+        });
+        scene.boxes(singles.collect(), paint, 1.0);
+        if thick >= 14.0 {
+            // where tasks of several streams overlap, the first name that fits is shown
+            let mut free_from = f64::NEG_INFINITY;
+            let mut singles = row.singles.clone();
+            singles.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+            for (from, to, vertex) in singles {
+                let name = self.labels.vertex(vertex);
+                if from >= free_from && font::width(&name, SMALL, false) * 1.06 + 8.0 <= to - from {
+                    scene.text(from + 5.0, y + thick / 2.0 + 4.0, Anchor::Start, Paint::OnFill, SMALL, name);
+                    free_from = to;
+                }
+            }
+        }
+        partly
+    }
+}
+
+/// A swatch and its name; returns where the next one may begin.
+pub(super) fn legend(scene: &mut Scene, x: f64, y: f64, paint: Paint, name: &str) -> f64 {
+    scene.fill(x, y - 9.5, 11.0, 11.0, paint);
+    scene.text(x + 16.0, y, Anchor::Start, Paint::Ink, BODY, name);
+    x + 16.0 + font::width(name, BODY, false) * 1.06 + 20.0
+}
+
+/// At most [`MOST_RANKS`] of `ranks`, evenly spread, with the first and the last.
+fn picked(ranks: &[Rank]) -> Vec<Rank> {
+    if ranks.len() <= MOST_RANKS {
+        return ranks.to_vec();
+    }
+    (0..MOST_RANKS).map(|at| ranks[at * (ranks.len() - 1) / (MOST_RANKS - 1)]).collect()
+}
