@@ -1,6 +1,7 @@
 //! Builders: what writes a program from a spec. One per file, one line in the list.
 
 pub mod collective;
+pub mod graph;
 pub mod traffic;
 
 use std::path::PathBuf;
@@ -46,6 +47,7 @@ registry! {
     /// Every workload, by its `kind`.
     pub enum WorkloadSpec: dyn WorkloadGenerator {
         "collective" => Collective(collective::CollectiveWorkload),
+        "graph" => Graph(graph::GraphWorkload),
         "traffic" => Traffic(traffic::TrafficWorkload),
         "transformer" => Transformer(crate::training::transformer::TransformerWorkload),
     }

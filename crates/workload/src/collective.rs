@@ -68,6 +68,17 @@ impl CollectiveKind {
             Self::Barrier => "barrier",
         }
     }
+
+    /// The algorithm that is used when nobody chooses one: the ring where it does this kind, the
+    /// classic one elsewhere.
+    pub fn usual_algorithm(self) -> CollectiveSpec {
+        match self {
+            Self::AllReduce | Self::ReduceScatter | Self::AllGather => CollectiveSpec::default(),
+            Self::Broadcast | Self::Reduce => CollectiveSpec::Binomial(binomial::Binomial::default()),
+            Self::AllToAll => CollectiveSpec::Direct(direct::Direct::default()),
+            Self::Barrier => CollectiveSpec::Dissemination(dissemination::Dissemination::default()),
+        }
+    }
 }
 
 /// What the receiver does with what it gets.

@@ -14,9 +14,9 @@ use crate::program::{Program, ProgramBuilder, Stream};
 pub struct CollectiveWorkload {
     /// What is computed.
     pub operation: CollectiveKind,
-    /// How.
-    #[serde(default)]
-    pub algorithm: CollectiveSpec,
+    /// How; when absent, `ring` or what the operation is usually done with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub algorithm: Option<CollectiveSpec>,
     /// Bytes per rank.
     pub bytes: Bytes,
     /// How often.
@@ -30,12 +30,13 @@ fn one() -> u32 {
 
 impl WorkloadGenerator for CollectiveWorkload {
     fn build(&self, context: &WorkloadContext<'_>) -> Result<Program, BuildError> {
+        let algorithm = self.algorithm.clone().unwrap_or_else(|| self.operation.usual_algorithm());
         let mut builder = ProgramBuilder::new(context.ranks).dimensions(&context.dimensions);
         builder
             .collective(
                 format_args!("{}", self.operation.name()),
                 self.operation,
-                self.algorithm.plugin(),
+                algorithm.plugin(),
                 0,
                 Stream::COMMUNICATION,
                 self.bytes.count(),

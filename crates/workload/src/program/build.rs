@@ -8,7 +8,7 @@ use stratasim_core::{BuildError, Duration, Rank};
 use super::{
     Adjacency, Collective, Edge, Gate, Link, Op, Program, Scope, Stream, Summary, Vertex, VertexId, check,
 };
-use crate::collective::{CollectiveAlgorithm, CollectiveKind};
+use crate::collective::{CollectiveAlgorithm, CollectiveKind, Plan};
 
 /// Builds a [`Program`].
 ///
@@ -118,15 +118,34 @@ impl ProgramBuilder {
         stream: Stream,
         bytes: u64,
     ) -> Result<VertexId, BuildError> {
-        let members = self.groups[group as usize].len() as u32;
-        let plan: Arc<_> = algorithm.plan_on(kind, members, bytes, &self.dimensions)?.into();
+        let plan = self.plan(kind, algorithm, group, bytes)?;
         let op = Op::Collective(Collective { kind, plan, group, bytes, gate: Gate::EachMember });
         Ok(self.vertex(name, Scope::Group(group), stream, op))
+    }
+
+    /// The plan of a collective over `group`.
+    ///
+    /// # Errors
+    /// When the algorithm cannot do `kind` for that group.
+    pub fn plan(
+        &self,
+        kind: CollectiveKind,
+        algorithm: &dyn CollectiveAlgorithm,
+        group: u32,
+        bytes: u64,
+    ) -> Result<Arc<dyn Plan>, BuildError> {
+        let members = self.groups[group as usize].len() as u32;
+        algorithm.plan_on(kind, members, bytes, &self.dimensions).map(Into::into)
     }
 
     /// Marks a vertex that runs at the beginning, whatever points at it.
     pub fn start(&mut self, vertex: VertexId) {
         self.vertices[vertex as usize].start = true;
+    }
+
+    /// A vertex as it is so far.
+    pub fn vertex_ref(&self, vertex: VertexId) -> &Vertex {
+        &self.vertices[vertex as usize]
     }
 
     /// Access to a vertex for what the constructors do not set.

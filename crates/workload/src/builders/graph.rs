@@ -1,0 +1,102 @@
+//! The workload graph as the user draws it: vertices, edges, and where each vertex runs.
+
+pub mod node_link;
+mod place;
+mod read;
+mod resolve;
+pub mod spec;
+pub mod values;
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stratasim_core::{BuildError, Precision};
+
+use self::spec::{EdgeSpec, VertexSpec};
+use super::{WorkloadContext, WorkloadGenerator};
+use crate::program::Program;
+
+/// A workload graph (table 3 of the HCSim paper): compute and communication vertices, and edges
+/// that make one wait for another, this iteration or some iterations back.
+///
+/// The graph stands in the experiment itself (`vertices` and `edges`), in a JSON file (`path`), or
+/// inline as JSON (`data`). JSON is either the same two lists or what NetworkX writes for a directed
+/// graph with `node_link_data`; attributes of nodes and edges have the names of the fields here, with
+/// `_` or `-`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct GraphWorkload {
+    /// How often every vertex runs.
+    #[serde(default = "one")]
+    pub iterations: u32,
+    /// Number format of vertices that name none.
+    #[serde(default = "fp32")]
+    pub precision: Precision,
+    /// Ranks of the program; one per compute node of the machine when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ranks: Option<u32>,
+    /// The vertices.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub vertices: Vec<VertexSpec>,
+    /// The edges.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub edges: Vec<EdgeSpec>,
+    /// JSON file that holds the graph, relative to the experiment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathBuf>,
+    /// The graph as a JSON value, as `networkx.node_link_data` returns it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<serde_json::Value>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn fp32() -> Precision {
+    Precision::Fp32
+}
+
+impl Default for GraphWorkload {
+    fn default() -> Self {
+        Self {
+            iterations: one(),
+            precision: fp32(),
+            ranks: None,
+            vertices: Vec::new(),
+            edges: Vec::new(),
+            path: None,
+            data: None,
+        }
+    }
+}
+
+impl WorkloadGenerator for GraphWorkload {
+    fn build(&self, context: &WorkloadContext<'_>) -> Result<Program, BuildError> {
+        let inline = !self.vertices.is_empty() || !self.edges.is_empty();
+        let given = usize::from(inline) + usize::from(self.path.is_some()) + usize::from(self.data.is_some());
+        if given != 1 {
+            let reason =
+                "give the graph once: as `vertices` and `edges`, as `path` of a JSON file, or as `data`";
+            return Err(BuildError::new("", reason));
+        }
+        let read;
+        let (vertices, edges, origin) = match (&self.path, &self.data) {
+            (Some(path), _) => {
+                read = read::file(&context.base, path)?;
+                (&read.vertices, &read.edges, &read.origin)
+            }
+            (_, Some(data)) => {
+                read = read::value(data.clone(), read::Source::Data)?;
+                (&read.vertices, &read.edges, &read.origin)
+            }
+            _ => (&self.vertices, &self.edges, &read::Origin::INLINE),
+        };
+        resolve::program(self, vertices, edges, origin, context)
+    }
+
+    fn ranks(&self) -> Option<u32> {
+        self.ranks
+    }
+}

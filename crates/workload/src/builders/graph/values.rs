@@ -1,0 +1,358 @@
+//! Values of a graph's attributes: in TOML strings with units, in JSON numbers, too.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::{MapAccessDeserializer, MapDeserializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use stratasim_core::{Bytes, Flops};
+
+use crate::collective::CollectiveSpec;
+
+/// Reads `$name` through a visitor; `$expecting` completes "expected ...".
+macro_rules! visited {
+    ($name:ident, $expecting:literal, $schema:expr, { $($visit:item)* }) => {
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct Visitor;
+                impl<'de> de::Visitor<'de> for Visitor {
+                    type Value = $name;
+                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        f.write_str($expecting)
+                    }
+                    $($visit)*
+                }
+                deserializer.deserialize_any(Visitor)
+            }
+        }
+
+        impl JsonSchema for $name {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+            fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+                let schema: fn(&mut SchemaGenerator) -> Schema = $schema;
+                schema(generator)
+            }
+        }
+    };
+}
+
+/// A whole number of at most 32 bits.
+fn whole<E: de::Error>(number: i64) -> Result<u32, E> {
+    u32::try_from(number).map_err(|_| E::custom(format!("{number} is no number from 0 to {}", u32::MAX)))
+}
+
+/// Name of a vertex; NetworkX may number its nodes.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(transparent)]
+pub struct Name(pub String);
+
+visited!(Name, "the name of a vertex", |_| json_schema!({ "type": ["string", "integer"] }), {
+    fn visit_str<E: de::Error>(self, name: &str) -> Result<Name, E> {
+        if name.is_empty() {
+            Err(E::custom("a vertex needs a name that is not empty"))
+        } else {
+            Ok(Name(name.to_owned()))
+        }
+    }
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<Name, E> {
+        Ok(Name(number.to_string()))
+    }
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<Name, E> {
+        Ok(Name(number.to_string()))
+    }
+});
+
+/// Floating-point operations: `"195 GFLOP"`, or a plain number of them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FlopCount(pub f64);
+
+visited!(
+    FlopCount,
+    "operations, as a number or a string such as \"195 GFLOP\"",
+    |_| json_schema!({ "type": ["string", "number"], "examples": ["195 GFLOP", 195e9] }),
+    {
+        fn visit_str<E: de::Error>(self, text: &str) -> Result<FlopCount, E> {
+            text.parse::<Flops>().map(|flops| FlopCount(flops.count())).map_err(E::custom)
+        }
+        fn visit_f64<E: de::Error>(self, number: f64) -> Result<FlopCount, E> {
+            if number >= 0.0 && number.is_finite() {
+                Ok(FlopCount(number))
+            } else {
+                Err(E::custom(format!("{number} is no number of operations; it must be 0 or more")))
+            }
+        }
+        fn visit_u64<E: de::Error>(self, number: u64) -> Result<FlopCount, E> {
+            Ok(FlopCount(number as f64))
+        }
+        fn visit_i64<E: de::Error>(self, number: i64) -> Result<FlopCount, E> {
+            self.visit_f64(number as f64)
+        }
+    }
+);
+
+impl Serialize for FlopCount {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Flops(self.0).serialize(serializer)
+    }
+}
+
+/// Bytes: `"64 MiB"`, or a plain whole number of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ByteCount(pub u64);
+
+visited!(
+    ByteCount,
+    "bytes, as a whole number or a string such as \"64 MiB\"",
+    |_| json_schema!({ "type": ["string", "integer"], "examples": ["64 MiB", 67108864] }),
+    {
+        fn visit_str<E: de::Error>(self, text: &str) -> Result<ByteCount, E> {
+            text.parse::<Bytes>().map(|bytes| ByteCount(bytes.count())).map_err(E::custom)
+        }
+        fn visit_u64<E: de::Error>(self, number: u64) -> Result<ByteCount, E> {
+            Ok(ByteCount(number))
+        }
+        fn visit_i64<E: de::Error>(self, number: i64) -> Result<ByteCount, E> {
+            u64::try_from(number)
+                .map(ByteCount)
+                .map_err(|_| E::custom(format!("{number} bytes; it must be 0 or more")))
+        }
+        fn visit_f64<E: de::Error>(self, number: f64) -> Result<ByteCount, E> {
+            // Python writes 1e9 as a float
+            if number.fract() == 0.0 && (0.0..(1_u64 << 63) as f64).contains(&number) {
+                Ok(ByteCount(number as u64))
+            } else {
+                Err(E::custom(format!("{number} is no whole number of bytes")))
+            }
+        }
+    }
+);
+
+impl Serialize for ByteCount {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // beyond 2^53 the text form would round
+        if self.0 < 1 << 53 { Bytes(self.0).serialize(serializer) } else { serializer.serialize_u64(self.0) }
+    }
+}
+
+/// A rank: its number, or the name of the compute node that it is placed on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum RankRef {
+    /// By number.
+    Rank(u32),
+    /// By the name of its compute node.
+    Node(String),
+}
+
+visited!(
+    RankRef,
+    "a rank: a number, or the name of a compute node",
+    |_| json_schema!({ "type": ["string", "integer"], "examples": [0, "xpu-0"] }),
+    {
+        fn visit_str<E: de::Error>(self, name: &str) -> Result<RankRef, E> {
+            Ok(RankRef::Node(name.to_owned()))
+        }
+        fn visit_u64<E: de::Error>(self, number: u64) -> Result<RankRef, E> {
+            self.visit_i64(i64::try_from(number).unwrap_or(i64::MAX))
+        }
+        fn visit_i64<E: de::Error>(self, number: i64) -> Result<RankRef, E> {
+            whole(number).map(RankRef::Rank)
+        }
+    }
+);
+
+/// Several ranks: `"all"`, or a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ranks {
+    /// Every rank of the program.
+    All,
+    /// These, in this order.
+    List(Vec<RankRef>),
+}
+
+visited!(
+    Ranks,
+    "\"all\" or a list of ranks",
+    |generator| {
+        let rank = generator.subschema_for::<RankRef>();
+        json_schema!({ "anyOf": [{ "const": "all" }, { "type": "array", "items": rank }] })
+    },
+    {
+        fn visit_str<E: de::Error>(self, text: &str) -> Result<Ranks, E> {
+            match text {
+                "all" => Ok(Ranks::All),
+                _ => {
+                    Err(E::custom(format!("`{text}` is neither \"all\" nor a list of ranks such as [0, 1]")))
+                }
+            }
+        }
+        fn visit_seq<A: de::SeqAccess<'de>>(self, mut list: A) -> Result<Ranks, A::Error> {
+            let mut ranks = Vec::new();
+            while let Some(rank) = list.next_element()? {
+                ranks.push(rank);
+            }
+            Ok(Ranks::List(ranks))
+        }
+    }
+);
+
+impl Serialize for Ranks {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::All => serializer.serialize_str("all"),
+            Self::List(ranks) => ranks.serialize(serializer),
+        }
+    }
+}
+
+/// Source of a receive: a rank, or `"any"`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct PeerRef(pub RankRef);
+
+visited!(PeerRef, "a rank, or \"any\"", |generator| generator.subschema_for::<RankRef>(), {
+    fn visit_str<E: de::Error>(self, name: &str) -> Result<PeerRef, E> {
+        Ok(PeerRef(RankRef::Node(name.to_owned())))
+    }
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<PeerRef, E> {
+        self.visit_i64(i64::try_from(number).unwrap_or(i64::MAX))
+    }
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<PeerRef, E> {
+        whole(number).map(|rank| PeerRef(RankRef::Rank(rank)))
+    }
+});
+
+impl PeerRef {
+    /// Whether any rank is meant.
+    pub fn is_any(&self) -> bool {
+        self.0 == RankRef::Node("any".to_owned())
+    }
+}
+
+/// A stream of the rank: a number (0 computes, 1 communicates unless told otherwise), or `"none"`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StreamNumber(pub crate::program::Stream);
+
+visited!(
+    StreamNumber,
+    "the number of a stream, or \"none\"",
+    |_| json_schema!({ "type": ["string", "integer"], "examples": [0, "none"] }),
+    {
+        fn visit_str<E: de::Error>(self, text: &str) -> Result<StreamNumber, E> {
+            match text {
+                "none" => Ok(StreamNumber(crate::program::Stream::NONE)),
+                _ => Err(E::custom(format!("`{text}` is no stream; write a number such as 0, or \"none\""))),
+            }
+        }
+        fn visit_u64<E: de::Error>(self, number: u64) -> Result<StreamNumber, E> {
+            match u16::try_from(number) {
+                Ok(number) if number < u16::MAX => Ok(StreamNumber(crate::program::Stream(number))),
+                _ => Err(E::custom(format!("stream {number} does not exist, they go from 0 to 65534"))),
+            }
+        }
+        fn visit_i64<E: de::Error>(self, number: i64) -> Result<StreamNumber, E> {
+            self.visit_u64(u64::try_from(number).unwrap_or(u64::MAX))
+        }
+    }
+);
+
+impl Serialize for StreamNumber {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            crate::program::Stream::NONE => serializer.serialize_str("none"),
+            stream => serializer.serialize_u16(stream.0),
+        }
+    }
+}
+
+/// A collective algorithm: its name, or a table with its options.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct Algorithm(pub CollectiveSpec);
+
+visited!(
+    Algorithm,
+    "the name of a collective algorithm such as \"ring\", or a table with its `kind` and options",
+    |generator| {
+        let table = generator.subschema_for::<CollectiveSpec>();
+        json_schema!({ "anyOf": [{ "type": "string", "enum": CollectiveSpec::KINDS }, table] })
+    },
+    {
+        fn visit_str<E: de::Error>(self, name: &str) -> Result<Algorithm, E> {
+            let only_kind = MapDeserializer::new(std::iter::once(("kind", name)));
+            CollectiveSpec::deserialize(only_kind).map(Algorithm)
+        }
+        fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Algorithm, A::Error> {
+            CollectiveSpec::deserialize(MapAccessDeserializer::new(map)).map(Algorithm)
+        }
+    }
+);
+
+/// Where accessed data are: `"local"`, `"home"`, the name of a memory or compute node, or a rank (its
+/// compute node's memory). Tables name one explicitly: `{ node = "local" }`, `{ rank = 3 }`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(into = "PlaceForm")]
+pub enum PlaceRef {
+    /// The compute node's own memory.
+    Local,
+    /// The memory node that extends it.
+    Home,
+    /// A node by name.
+    Node(String),
+    /// Another rank's memory.
+    Rank(u32),
+}
+
+/// How a place is written.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum PlaceForm {
+    Word(&'static str),
+    Node { node: String },
+    Rank { rank: u32 },
+}
+
+impl From<PlaceRef> for PlaceForm {
+    fn from(place: PlaceRef) -> Self {
+        match place {
+            PlaceRef::Local => Self::Word("local"),
+            PlaceRef::Home => Self::Word("home"),
+            PlaceRef::Node(node) => Self::Node { node },
+            PlaceRef::Rank(rank) => Self::Rank { rank },
+        }
+    }
+}
+
+visited!(
+    PlaceRef,
+    "\"local\", \"home\", the name of a node, or a rank",
+    |_| json_schema!({ "type": ["string", "integer", "object"], "examples": ["local", "home", "mem-0", 3] }),
+    {
+        fn visit_str<E: de::Error>(self, text: &str) -> Result<PlaceRef, E> {
+            Ok(match text {
+                "local" => PlaceRef::Local,
+                "home" => PlaceRef::Home,
+                name => PlaceRef::Node(name.to_owned()),
+            })
+        }
+        fn visit_u64<E: de::Error>(self, number: u64) -> Result<PlaceRef, E> {
+            self.visit_i64(i64::try_from(number).unwrap_or(i64::MAX))
+        }
+        fn visit_i64<E: de::Error>(self, number: i64) -> Result<PlaceRef, E> {
+            whole(number).map(PlaceRef::Rank)
+        }
+        fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<PlaceRef, A::Error> {
+            let place = match map.next_key::<Cow<'_, str>>()?.as_deref() {
+                Some("node") => PlaceRef::Node(map.next_value()?),
+                Some("rank") => PlaceRef::Rank(map.next_value()?),
+                _ => return Err(de::Error::custom("a place is `{ node = \"name\" }` or `{ rank = 0 }`")),
+            };
+            match map.next_key::<Cow<'_, str>>()? {
+                None => Ok(place),
+                Some(key) => Err(de::Error::custom(format!("a place has one key, `{key}` is too much"))),
+            }
+        }
+    }
+);
