@@ -4,8 +4,11 @@
 
 pub mod auto;
 pub mod dijkstra;
+pub mod dimension_order;
+pub mod ecmp;
 pub mod explicit;
 mod search;
+pub mod up_down;
 
 use std::sync::Arc;
 
@@ -74,6 +77,9 @@ registry! {
     pub enum RoutingSpec: dyn RoutingAlgorithm {
         "auto" => Auto(auto::Auto),
         "dijkstra" => Dijkstra(dijkstra::Dijkstra),
+        "ecmp" => Ecmp(ecmp::Ecmp),
+        "dimension-order" => DimensionOrder(dimension_order::DimensionOrder),
+        "up-down" => UpDown(up_down::UpDown),
         "explicit" => Explicit(explicit::Explicit),
     }
 }

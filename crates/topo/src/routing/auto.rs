@@ -37,6 +37,25 @@ impl Ruled {
         Self { topology, rule, search: None }
     }
 
+    /// Routes by the topology's rule, which must be called `name`; `fits` says where it is known.
+    ///
+    /// # Errors
+    /// Another rule, or none.
+    pub(crate) fn require(
+        topology: &Arc<Topology>,
+        name: &str,
+        fits: &str,
+    ) -> Result<Box<dyn Routing>, BuildError> {
+        let found = match topology.structure() {
+            Structure::Ruled(rule) if rule.name() == name => {
+                return Ok(Box::new(Self::new(topology.clone(), rule.clone())));
+            }
+            Structure::Ruled(rule) => format!("this topology routes by the rule `{}`", rule.name()),
+            Structure::Irregular => "this topology has no regular structure".to_owned(),
+        };
+        Err(BuildError::new("kind", format!("`{name}` needs {fits}; {found}; use `auto` or `dijkstra`")))
+    }
+
     #[cold]
     fn search(
         &mut self,

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::{BuildError, Duration, LinkId, NodeId};
 
-use super::search::{Scratch, Tree};
+use super::search::{PathCost, Scratch, Tree};
 use super::{RouteError, Routing, RoutingAlgorithm};
 use crate::{NodeKind, Topology};
 
@@ -77,6 +77,18 @@ impl Search {
         }
     }
 
+    fn search(&mut self, root: NodeId, goal: Option<NodeId>) {
+        let Self { topology, by, scratch, .. } = self;
+        let cost = |link: LinkId| -> PathCost {
+            let latency = topology.link(link).latency.as_ps();
+            match by {
+                Cost::Latency => (latency, 1),
+                Cost::Hops => (1, latency),
+            }
+        };
+        scratch.search(topology, |node| topology.ports(node), cost, root, goal);
+    }
+
     /// The slot of the tree from `root`, which is made on the second question.
     fn tree(&mut self, root: NodeId) -> Option<usize> {
         match self.state[root.index()] {
@@ -85,7 +97,7 @@ impl Search {
                 None
             }
             ASKED => {
-                self.scratch.search(&self.topology, self.by, root, None);
+                self.search(root, None);
                 let tree = self.scratch.tree();
                 let slot = if self.trees.len() < self.most_trees {
                     self.trees.push((root, tree));
@@ -131,7 +143,7 @@ impl Routing for Search {
         let found = match self.tree(root) {
             Some(slot) => self.trees[slot].1.path(&self.topology, root, dst, out),
             None => {
-                self.scratch.search(&self.topology, self.by, root, Some(dst));
+                self.search(root, Some(dst));
                 self.scratch.path(&self.topology, root, dst, out)
             }
         };

@@ -5,13 +5,13 @@ use std::collections::BinaryHeap;
 
 use stratasim_core::{LinkId, NodeId};
 
-use super::dijkstra::Cost;
+use crate::graph::Port;
 use crate::{NodeKind, Topology};
 
 /// Cost of a path: what counts first, then what breaks ties.
-type PathCost = (u64, u64);
+pub(super) type PathCost = (u64, u64);
 
-const UNREACHED: PathCost = (u64::MAX, u64::MAX);
+pub(super) const UNREACHED: PathCost = (u64::MAX, u64::MAX);
 
 /// For every node the link by which it is reached from the root.
 pub(super) struct Tree {
@@ -35,6 +35,11 @@ impl Tree {
         out[start..].reverse();
         true
     }
+}
+
+/// The cost of one path after another.
+pub(super) fn add(a: PathCost, b: PathCost) -> PathCost {
+    (a.0.saturating_add(b.0), a.1.saturating_add(b.1))
 }
 
 /// Where `link` comes from when it is used to enter `node`.
@@ -61,11 +66,18 @@ impl Scratch {
         }
     }
 
-    /// Dijkstra's search from `root`, which ends early when `goal` is settled.
+    /// Dijkstra's search from `root` over `ports`, which ends early when `goal` is settled.
     ///
-    /// Every link costs at least one hop, so that a settled node is final and the tree has no loops
-    /// even where links take no time.
-    pub(super) fn search(&mut self, topology: &Topology, by: Cost, root: NodeId, goal: Option<NodeId>) {
+    /// `cost` of a link must be more than zero, so that a settled node is final and the tree has no
+    /// loops even where links take no time.
+    pub(super) fn search<'a>(
+        &mut self,
+        topology: &Topology,
+        ports: impl Fn(NodeId) -> &'a [Port],
+        cost: impl Fn(LinkId) -> PathCost,
+        root: NodeId,
+        goal: Option<NodeId>,
+    ) {
         for node in self.touched.drain(..) {
             self.best[node.index()] = UNREACHED;
             self.tree.entry[node.index()] = 0;
@@ -74,24 +86,19 @@ impl Scratch {
         self.best[root.index()] = (0, 0);
         self.touched.push(root);
         self.heap.push(Reverse(((0, 0), root)));
-        while let Some(Reverse((cost, node))) = self.heap.pop() {
+        while let Some(Reverse((reached, node))) = self.heap.pop() {
             if Some(node) == goal {
                 break;
             }
-            if cost > self.best[node.index()] {
+            if reached > self.best[node.index()] {
                 continue;
             }
             // memories do not forward
             if node != root && matches!(topology.kind(node), NodeKind::Memory(_)) {
                 continue;
             }
-            for port in topology.ports(node) {
-                let latency = topology.link(port.link).latency.as_ps();
-                let step = match by {
-                    Cost::Latency => (latency, 1),
-                    Cost::Hops => (1, latency),
-                };
-                let new = (cost.0.saturating_add(step.0), cost.1.saturating_add(step.1));
+            for port in ports(node) {
+                let new = add(reached, cost(port.link));
                 let best = &mut self.best[port.to.index()];
                 if new < *best {
                     if *best == UNREACHED {
@@ -103,6 +110,11 @@ impl Scratch {
                 }
             }
         }
+    }
+
+    /// Cost of every node in the last search.
+    pub(super) fn costs(&self) -> &[PathCost] {
+        &self.best
     }
 
     /// Appends the links from the root of the last search to `dst`; false when it was not reached.
