@@ -66,6 +66,10 @@ pub struct Summary {
     pub digest: [u64; 2],
     /// The observer wanted the run to stop before its end.
     pub stopped: bool,
+    /// Members of collectives whose time was checked against their bandwidth bound.
+    pub collectives: u64,
+    /// Collectives that beat that bound; empty unless there is a bug.
+    pub violations: Vec<String>,
 }
 
 /// Runs one program once.

@@ -1,1 +1,19 @@
-//! placeholder
+//! The composition root: from an experiment file to a result. Only this crate knows every plug-in.
+
+mod bounds;
+pub mod build;
+pub mod document;
+pub mod error;
+pub mod placement;
+mod read;
+pub mod run;
+mod schema;
+pub mod spec;
+pub mod sweep;
+
+pub use build::{Prepared, build_topology, load};
+pub use document::Document;
+pub use error::{ConfigError, Error};
+pub use placement::PlacementSpec;
+pub use run::RunLabels;
+pub use spec::Spec;

@@ -1,0 +1,324 @@
+//! The text of an experiment as a tree of values that know their place.
+//!
+//! TOML (written by hand) and JSON (written by programs) become the same tree; `--set` changes it.
+//! Specs are read from it ([`Document::read`]); whatever is wrong is reported with the file, the line
+//! and the characters, or with the key where there is no file.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use serde::Deserialize;
+use stratasim_core::BuildError;
+
+use crate::error::ConfigError;
+use crate::read::{NodeReader, ReadError};
+
+/// A text with its name.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// File name, or what stands for it (`--set a.b=c`, `python`).
+    pub name: String,
+    /// The whole text.
+    pub text: String,
+}
+
+/// A place in a source.
+#[derive(Debug, Clone)]
+pub struct Place {
+    pub(crate) source: Arc<Source>,
+    pub(crate) span: Range<usize>,
+}
+
+/// A value with its place.
+#[derive(Debug, Clone)]
+pub struct Node {
+    pub(crate) value: Value,
+    pub(crate) place: Option<Place>,
+}
+
+/// A value.
+#[derive(Debug, Clone)]
+pub(crate) enum Value {
+    Null,
+    Bool(bool),
+    Integer(i64),
+    /// Only what does not fit a signed integer.
+    Unsigned(u64),
+    Float(f64),
+    String(String),
+    Array(Vec<Node>),
+    Table(IndexMap<String, (Option<Place>, Node)>),
+}
+
+/// An experiment's text.
+#[derive(Debug, Clone)]
+pub struct Document {
+    root: Node,
+    source: Arc<Source>,
+}
+
+impl Document {
+    /// Reads TOML.
+    ///
+    /// # Errors
+    /// Text that is not TOML, with its place.
+    pub fn from_toml(name: &str, text: &str) -> Result<Self, ConfigError> {
+        let source = Arc::new(Source { name: name.to_owned(), text: text.to_owned() });
+        let table = toml::de::DeTable::parse(text).map_err(|error| {
+            let place = error.span().map(|span| Place { source: source.clone(), span });
+            ConfigError::new(error.message(), place)
+        })?;
+        let span = table.span();
+        let value = from_toml_table(table.into_inner(), &source)?;
+        Ok(Self { root: Node { value, place: Some(Place { source: source.clone(), span }) }, source })
+    }
+
+    /// Reads JSON.
+    ///
+    /// # Errors
+    /// Text that is not JSON, with its line and column.
+    pub fn from_json(name: &str, text: &str) -> Result<Self, ConfigError> {
+        let source = Arc::new(Source { name: name.to_owned(), text: text.to_owned() });
+        let value: serde_json::Value = serde_json::from_str(text).map_err(|error| {
+            let start: usize =
+                text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
+            let at = (start + error.column().saturating_sub(1)).min(text.len());
+            ConfigError::new(error.to_string(), Some(Place { source: source.clone(), span: at..at }))
+        })?;
+        Ok(Self { root: from_json(value), source })
+    }
+
+    /// Reads TOML or JSON by the end of the name.
+    ///
+    /// # Errors
+    /// As [`Document::from_toml`] and [`Document::from_json`].
+    pub fn parse(name: &str, text: &str) -> Result<Self, ConfigError> {
+        if name.ends_with(".json") { Self::from_json(name, text) } else { Self::from_toml(name, text) }
+    }
+
+    /// Name of the file.
+    pub fn name(&self) -> &str {
+        &self.source.name
+    }
+
+    /// Sets the value at a dotted path, as `--set path=value` does. `value` is read as TOML; what is
+    /// not TOML is a string.
+    ///
+    /// # Errors
+    /// No `=`, or a path through something that is not a table.
+    pub fn set(&mut self, assignment: &str) -> Result<(), ConfigError> {
+        let name = format!("--set {assignment}");
+        let source = Arc::new(Source { name, text: assignment.to_owned() });
+        let whole = Place { source: source.clone(), span: 0..assignment.len() };
+        let Some((path, text)) = assignment.split_once('=') else {
+            return Err(ConfigError::new("write `--set key=value`, such as `--set seed=7`", Some(whole)));
+        };
+        let shift = path.len() + 1;
+        let mut value = match toml::de::DeValue::parse(text) {
+            Ok(value) => from_toml_value(value.into_inner(), &source)?,
+            Err(_) => Value::String(text.to_owned()),
+        };
+        forget_places(&mut value);
+        let place = Some(Place { source, span: shift..assignment.len() });
+        self.set_node(path.trim(), Node { value, place }, &whole)
+    }
+
+    /// Sets the value at a dotted path to a JSON value, as a sweep does.
+    ///
+    /// # Errors
+    /// A path through something that is not a table.
+    pub fn set_json(&mut self, path: &str, value: serde_json::Value) -> Result<(), ConfigError> {
+        let text = format!("{path} = {value}");
+        let source = Arc::new(Source { name: "sweep".to_owned(), text: text.clone() });
+        let whole = Place { source, span: 0..text.len() };
+        let mut node = from_json(value);
+        node.place = Some(whole.clone());
+        self.set_node(path, node, &whole)
+    }
+
+    fn set_node(&mut self, path: &str, node: Node, whole: &Place) -> Result<(), ConfigError> {
+        let mut at = &mut self.root;
+        let mut keys = path.split('.').peekable();
+        while let Some(key) = keys.next() {
+            if key.is_empty() {
+                return Err(ConfigError::new("a key is missing", Some(whole.clone())));
+            }
+            let last = keys.peek().is_none();
+            let table = match &mut at.value {
+                Value::Table(table) => table,
+                // `topology.rack-compute.1`
+                Value::Array(list) if key.parse::<usize>().is_ok_and(|index| index < list.len()) => {
+                    let index: usize = key.parse().expect("just parsed");
+                    if last {
+                        list[index] = node;
+                        return Ok(());
+                    }
+                    at = &mut list[index];
+                    continue;
+                }
+                _ => {
+                    let message = format!("`{path}` leads through something that is not a table at `{key}`");
+                    return Err(ConfigError::new(message, Some(whole.clone())));
+                }
+            };
+            if last {
+                let key_place = table.get(key).and_then(|(place, _)| place.clone());
+                table.insert(key.to_owned(), (key_place, node));
+                return Ok(());
+            }
+            let empty = || (None, Node { value: Value::Table(IndexMap::new()), place: None });
+            at = &mut table.entry(key.to_owned()).or_insert_with(empty).1;
+        }
+        Ok(())
+    }
+
+    /// Takes the top-level section `key` out.
+    pub fn take(&mut self, key: &str) -> Option<Self> {
+        let Value::Table(table) = &mut self.root.value else { return None };
+        let (_, node) = table.shift_remove(key)?;
+        Some(Self { root: node, source: self.source.clone() })
+    }
+
+    /// Reads a spec from the whole document.
+    ///
+    /// # Errors
+    /// What does not fit the spec, with its place.
+    pub fn read<'de, T: Deserialize<'de>>(&'de self) -> Result<T, ConfigError> {
+        T::deserialize(NodeReader::new(&self.root)).map_err(|error: ReadError| {
+            let place = error.place.or_else(|| self.root.place.clone());
+            ConfigError::at(&error.path, error.message, place)
+        })
+    }
+
+    /// An error of building section `section`, with the place of the field that it names.
+    pub fn locate(&self, error: &BuildError, section: &str) -> ConfigError {
+        let error = error.clone().within(section);
+        let path: Vec<&str> = error.field.split('.').filter(|part| !part.is_empty()).collect();
+        let mut at = &self.root;
+        let mut place = None;
+        for key in &path {
+            let next = match &at.value {
+                Value::Table(table) => table.get(*key).map(|(key_place, node)| {
+                    (node.place.clone().or_else(|| key_place.clone()), node)
+                }),
+                Value::Array(list) => {
+                    key.parse::<usize>().ok().and_then(|i| list.get(i)).map(|node| (node.place.clone(), node))
+                }
+                _ => None,
+            };
+            let Some((found, node)) = next else { break };
+            place = found.or(place);
+            at = node;
+        }
+        ConfigError::at(&path, error.reason, place)
+    }
+
+    /// The tree as JSON.
+    pub fn to_json(&self) -> serde_json::Value {
+        to_json(&self.root)
+    }
+}
+
+fn from_toml_table(table: toml::de::DeTable<'_>, source: &Arc<Source>) -> Result<Value, ConfigError> {
+    let mut map = IndexMap::new();
+    for (key, value) in table {
+        let key_place = Place { source: source.clone(), span: key.span() };
+        let place = Place { source: source.clone(), span: value.span() };
+        let value = from_toml_value(value.into_inner(), source)?;
+        map.insert(key.into_inner().into_owned(), (Some(key_place), Node { value, place: Some(place) }));
+    }
+    Ok(kind_first(map))
+}
+
+fn from_toml_value(value: toml::de::DeValue<'_>, source: &Arc<Source>) -> Result<Value, ConfigError> {
+    use toml::de::DeValue;
+    Ok(match value {
+        DeValue::String(text) => Value::String(text.into_owned()),
+        DeValue::Integer(number) => {
+            let digits = number.as_str();
+            match i64::from_str_radix(digits, number.radix()) {
+                Ok(value) => Value::Integer(value),
+                Err(_) => match u64::from_str_radix(digits, number.radix()) {
+                    Ok(value) => Value::Unsigned(value),
+                    Err(_) => Value::Float(digits.parse().unwrap_or(f64::INFINITY)),
+                },
+            }
+        }
+        DeValue::Float(number) => Value::Float(number.as_str().parse().unwrap_or(f64::NAN)),
+        DeValue::Boolean(value) => Value::Bool(value),
+        DeValue::Datetime(date) => Value::String(date.to_string()),
+        DeValue::Array(list) => {
+            let mut nodes = Vec::with_capacity(list.len());
+            for item in list {
+                let place = Place { source: source.clone(), span: item.span() };
+                nodes.push(Node { value: from_toml_value(item.into_inner(), source)?, place: Some(place) });
+            }
+            Value::Array(nodes)
+        }
+        DeValue::Table(table) => from_toml_table(table, source)?,
+    })
+}
+
+fn from_json(value: serde_json::Value) -> Node {
+    let value = match value {
+        serde_json::Value::Null => Value::Null,
+        serde_json::Value::Bool(value) => Value::Bool(value),
+        serde_json::Value::Number(number) => match (number.as_i64(), number.as_u64()) {
+            (Some(value), _) => Value::Integer(value),
+            (None, Some(value)) => Value::Unsigned(value),
+            (None, None) => Value::Float(number.as_f64().unwrap_or(f64::NAN)),
+        },
+        serde_json::Value::String(text) => Value::String(text),
+        serde_json::Value::Array(list) => Value::Array(list.into_iter().map(from_json).collect()),
+        serde_json::Value::Object(object) => {
+            kind_first(object.into_iter().map(|(key, value)| (key, (None, from_json(value)))).collect())
+        }
+    };
+    Node { value, place: None }
+}
+
+/// Registries read `kind` before the rest.
+fn kind_first(mut map: IndexMap<String, (Option<Place>, Node)>) -> Value {
+    if let Some(at) = map.get_index_of("kind") {
+        map.move_index(at, 0);
+    }
+    Value::Table(map)
+}
+
+/// Drops places inside a value: those of a `--set` text do not count from its beginning.
+fn forget_places(value: &mut Value) {
+    match value {
+        Value::Array(list) => {
+            for node in list {
+                node.place = None;
+                forget_places(&mut node.value);
+            }
+        }
+        Value::Table(table) => {
+            for (key_place, node) in table.values_mut() {
+                *key_place = None;
+                node.place = None;
+                forget_places(&mut node.value);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn to_json(node: &Node) -> serde_json::Value {
+    match &node.value {
+        Value::Null => serde_json::Value::Null,
+        Value::Bool(value) => (*value).into(),
+        Value::Integer(value) => (*value).into(),
+        Value::Unsigned(value) => (*value).into(),
+        Value::Float(value) => (*value).into(),
+        Value::String(text) => text.clone().into(),
+        Value::Array(list) => list.iter().map(to_json).collect::<Vec<_>>().into(),
+        Value::Table(table) => {
+            let object: serde_json::Map<_, _> =
+                table.iter().map(|(key, (_, node))| (key.clone(), to_json(node))).collect();
+            object.into()
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Reading specs from a document's tree, with the place of what does not fit.
+
+use serde::de::{self, DeserializeSeed, IntoDeserializer, Visitor};
+use stratasim_core::error::nearest;
+
+use crate::document::{Node, Place, Value};
+
+/// What does not fit, and where.
+#[derive(Debug, Clone)]
+pub(crate) struct ReadError {
+    pub(crate) message: String,
+    /// Keys from the root.
+    pub(crate) path: Vec<String>,
+    pub(crate) place: Option<Place>,
+}
+
+impl ReadError {
+    /// The same error seen from one level up; the innermost place stays.
+    fn inside(mut self, key: &str, place: Option<&Place>) -> Self {
+        self.path.insert(0, key.to_owned());
+        self.place = self.place.or_else(|| place.cloned());
+        self
+    }
+}
+
+impl std::fmt::Display for ReadError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.path.join("."), self.message)
+    }
+}
+
+impl std::error::Error for ReadError {}
+
+impl de::Error for ReadError {
+    fn custom<T: std::fmt::Display>(message: T) -> Self {
+        Self { message: message.to_string(), path: Vec::new(), place: None }
+    }
+
+    fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
+        let hint = nearest(field, expected.iter().copied())
+            .map_or_else(String::new, |near| format!(", did you mean `{near}`?"));
+        let known = if expected.is_empty() { "none".to_owned() } else { expected.join(", ") };
+        Self::custom(format!("unknown key `{field}`{hint} (known here: {known})"))
+    }
+
+    fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
+        let hint = nearest(variant, expected.iter().copied())
+            .map_or_else(String::new, |near| format!(", did you mean `{near}`?"));
+        Self::custom(format!("unknown value `{variant}`{hint} (known: {})", expected.join(", ")))
+    }
+
+    fn missing_field(field: &'static str) -> Self {
+        Self::custom(format!("the key `{field}` is missing"))
+    }
+
+    fn invalid_type(found: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
+        Self::custom(format!("{expected} is expected, found {found}"))
+    }
+
+    fn invalid_value(found: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
+        Self::custom(format!("{expected} is expected, found {found}"))
+    }
+}
+
+/// A serde deserializer over a node.
+pub(crate) struct NodeReader<'de> {
+    node: &'de Node,
+}
+
+impl<'de> NodeReader<'de> {
+    pub(crate) fn new(node: &'de Node) -> Self {
+        Self { node }
+    }
+
+    fn found(&self) -> de::Unexpected<'de> {
+        match &self.node.value {
+            Value::Null => de::Unexpected::Unit,
+            Value::Bool(value) => de::Unexpected::Bool(*value),
+            Value::Integer(value) => de::Unexpected::Signed(*value),
+            Value::Unsigned(value) => de::Unexpected::Unsigned(*value),
+            Value::Float(value) => de::Unexpected::Float(*value),
+            Value::String(text) => de::Unexpected::Str(text),
+            Value::Array(_) => de::Unexpected::Other("a list"),
+            Value::Table(_) => de::Unexpected::Other("a table"),
+        }
+    }
+}
+
+impl<'de> de::Deserializer<'de> for NodeReader<'de> {
+    type Error = ReadError;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        let place = self.node.place.clone();
+        let read = match &self.node.value {
+            Value::Null => visitor.visit_unit(),
+            Value::Bool(value) => visitor.visit_bool(*value),
+            Value::Integer(value) => visitor.visit_i64(*value),
+            Value::Unsigned(value) => visitor.visit_u64(*value),
+            Value::Float(value) => visitor.visit_f64(*value),
+            Value::String(text) => visitor.visit_borrowed_str(text),
+            Value::Array(list) => visitor.visit_seq(ListReader { rest: list.iter().enumerate() }),
+            Value::Table(table) => visitor.visit_map(TableReader { rest: table.iter(), value: None }),
+        };
+        read.map_err(|mut error: ReadError| {
+            error.place = error.place.or(place);
+            error
+        })
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        match self.node.value {
+            Value::Null => visitor.visit_none(),
+            _ => visitor.visit_some(self),
+        }
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &str, visitor: V) -> Result<V::Value, ReadError> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ReadError> {
+        let place = self.node.place.clone();
+        let read = match &self.node.value {
+            Value::String(text) => visitor.visit_enum(text.as_str().into_deserializer()),
+            Value::Table(table) if table.len() == 1 => {
+                let reader = TableReader { rest: table.iter(), value: None };
+                visitor.visit_enum(de::value::MapAccessDeserializer::new(reader))
+            }
+            _ => Err(de::Error::invalid_type(self.found(), &"one of a few words")),
+        };
+        read.map_err(|mut error: ReadError| {
+            error.place = error.place.or(place);
+            error
+        })
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        visitor.visit_unit()
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
+        unit_struct seq tuple tuple_struct map struct identifier
+    }
+}
+
+struct ListReader<'de> {
+    rest: std::iter::Enumerate<std::slice::Iter<'de, Node>>,
+}
+
+impl<'de> de::SeqAccess<'de> for ListReader<'de> {
+    type Error = ReadError;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, ReadError> {
+        let Some((index, node)) = self.rest.next() else { return Ok(None) };
+        let read = seed.deserialize(NodeReader::new(node));
+        read.map(Some).map_err(|error| error.inside(&index.to_string(), node.place.as_ref()))
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.rest.len())
+    }
+}
+
+struct TableReader<'de> {
+    rest: indexmap::map::Iter<'de, String, (Option<Place>, Node)>,
+    value: Option<(&'de String, &'de (Option<Place>, Node))>,
+}
+
+impl<'de> de::MapAccess<'de> for TableReader<'de> {
+    type Error = ReadError;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, ReadError> {
+        let Some((key, entry)) = self.rest.next() else { return Ok(None) };
+        self.value = Some((key, entry));
+        let read = seed.deserialize(de::value::BorrowedStrDeserializer::<ReadError>::new(key));
+        read.map(Some).map_err(|error| error.inside(key, entry.0.as_ref().or(entry.1.place.as_ref())))
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ReadError> {
+        let (key, (key_place, node)) = self.value.take().expect("a key was read");
+        let place = node.place.as_ref().or(key_place.as_ref());
+        seed.deserialize(NodeReader::new(node)).map_err(|error| error.inside(key, place))
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.rest.len())
+    }
+}
