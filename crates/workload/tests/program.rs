@@ -96,6 +96,36 @@ fn a_start_vertex_that_waits_is_a_contradiction() {
     assert!(error(builder).starts_with("`v1` can never run"));
 }
 
+#[test]
+fn a_wildcard_leaves_the_pairing_open_but_not_the_numbers() {
+    let program = |receives: &[Op]| {
+        let mut builder = ProgramBuilder::new(4);
+        for from in [0, 1] {
+            let send = Op::Send { to: Peer::Rank(Rank(2)), tag: from, bytes: 1 };
+            builder.vertex(format_args!("out-{from}"), Scope::One(Rank(from)), Stream::NONE, send);
+        }
+        for (index, receive) in receives.iter().enumerate() {
+            builder.vertex(format_args!("in-{index}"), Scope::One(Rank(2)), Stream::NONE, receive.clone());
+        }
+        builder
+    };
+    let any = Op::Receive { from: Peer::Any, tag: None };
+    let first = Op::Receive { from: Peer::Rank(Rank(0)), tag: Some(0) };
+    program(&[any.clone(), any.clone()]).build().unwrap();
+    program(&[first.clone(), any.clone()]).build().unwrap();
+    assert_eq!(
+        error(program(std::slice::from_ref(&any))),
+        "`out-1`: rank 2 has 1 send(s) for which there is no receive"
+    );
+    let three = error(program(&[first, any.clone(), any.clone()]));
+    assert_eq!(three, "`in-2`: rank 2 has 1 receive(s) for which there is no send");
+    // other ranks are still matched exactly
+    let mut builder = program(&[any.clone(), any]);
+    let lost = Op::Receive { from: Peer::Rank(Rank(0)), tag: Some(0) };
+    builder.vertex(format_args!("lost"), Scope::One(Rank(3)), Stream::NONE, lost);
+    assert!(error(builder).starts_with("`lost`: 1 receive(s) from rank 0 to rank 3"));
+}
+
 /// Whether a vertex reaches itself over edges of distance 0.
 fn has_cycle(count: u32, edges: &[(u32, u32, u32)]) -> bool {
     let mut reach = vec![vec![false; count as usize]; count as usize];

@@ -141,39 +141,77 @@ fn starts(program: &Program) -> Result<(), BuildError> {
     Ok(())
 }
 
-/// Sends and receives must pair up, unless a wildcard leaves it to the run.
+/// Sends and receives must pair up. Where a rank has a receive with a wildcard only the run can tell
+/// which is which; then their numbers must agree.
 fn matching(program: &Program) -> Result<(), BuildError> {
-    let mut balance: BTreeMap<(Rank, Rank, u32), (i64, VertexId)> = BTreeMap::new();
+    let mut exact: BTreeMap<(Rank, Rank, u32), Balance> = BTreeMap::new();
+    // by receiver, and whether it has a wildcard
+    let mut totals: BTreeMap<Rank, (Balance, bool)> = BTreeMap::new();
     for (id, vertex) in program.vertices.iter().enumerate() {
         let id = id as VertexId;
+        if !matches!(vertex.op, Op::Send { .. } | Op::Receive { .. }) {
+            continue;
+        }
         for index in 0..program.scope_len(vertex.scope) {
             let rank = program.scope_rank(vertex.scope, index);
-            match vertex.op {
+            let (receiver, key, change) = match vertex.op {
                 Op::Send { to, tag, .. } => {
                     let to = program.peer(rank, to).expect("a send has a destination");
-                    balance.entry((rank, to, tag)).or_insert((0, id)).0 += 1;
+                    (to, Some((rank, to, tag)), 1)
                 }
-                Op::Receive { from: Peer::Any, .. } | Op::Receive { tag: None, .. } => return Ok(()),
-                Op::Receive { from, tag: Some(tag) } => {
-                    let from = program.peer(rank, from).expect("not a wildcard");
-                    balance.entry((from, rank, tag)).or_insert((0, id)).0 -= 1;
+                Op::Receive { from, tag } => {
+                    let key = program.peer(rank, from).zip(tag).map(|(from, tag)| (from, rank, tag));
+                    (rank, key, -1)
                 }
-                _ => break,
+                _ => unreachable!("only sends and receives are looked at"),
+            };
+            let (total, wildcard) = totals.entry(receiver).or_default();
+            total.count(change, id);
+            *wildcard |= key.is_none();
+            if let Some(key) = key {
+                exact.entry(key).or_default().count(change, id);
             }
         }
     }
-    for ((from, to, tag), (surplus, id)) in balance {
-        let name = program.name(id);
-        if surplus != 0 {
-            let (what, lacks) = if surplus > 0 { ("send", "receive") } else { ("receive", "send") };
-            return Err(BuildError::new(
-                "",
-                format!(
-                    "`{name}`: {} {what}(s) from rank {from} to rank {to} with tag {tag} have no matching {lacks}",
-                    surplus.abs()
-                ),
-            ));
+    for ((from, to, tag), balance) in exact {
+        if balance.surplus != 0 && !totals[&to].1 {
+            let (count, name, what, lacks) = balance.words(program);
+            let reason = format!(
+                "`{name}`: {count} {what}(s) from rank {from} to rank {to} with tag {tag} have no matching {lacks}"
+            );
+            return Err(BuildError::new("", reason));
+        }
+    }
+    for (to, (balance, wildcard)) in totals {
+        if balance.surplus != 0 && wildcard {
+            let (count, name, what, lacks) = balance.words(program);
+            let reason = format!("`{name}`: rank {to} has {count} {what}(s) for which there is no {lacks}");
+            return Err(BuildError::new("", reason));
         }
     }
     Ok(())
+}
+
+/// Sends less receives, and the last vertex of each for an error to name.
+#[derive(Default)]
+struct Balance {
+    surplus: i64,
+    send: VertexId,
+    receive: VertexId,
+}
+
+impl Balance {
+    fn count(&mut self, change: i64, id: VertexId) {
+        self.surplus += change;
+        *(if change > 0 { &mut self.send } else { &mut self.receive }) = id;
+    }
+
+    /// How many are over, the name of one, what they are, and what they lack.
+    fn words<'a>(&self, program: &'a Program) -> (u64, &'a str, &'static str, &'static str) {
+        let (id, what, lacks) = match self.surplus {
+            1.. => (self.send, "send", "receive"),
+            _ => (self.receive, "receive", "send"),
+        };
+        (self.surplus.unsigned_abs(), program.name(id), what, lacks)
+    }
 }

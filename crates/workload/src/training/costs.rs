@@ -112,11 +112,12 @@ pub fn operators(shape: &Shape, numbers: &Numbers, batch: u32) -> Result<Vec<Ope
     let widest = u128::from(batch)
         * u128::from(shape.sequence)
         * u128::from(shape.hidden.max(shape.feed_forward) + shape.hidden);
-    if batch == 0 || scores.max(widest) > 1 << 53 {
-        return Err(BuildError::new(
-            "batch",
-            format!("a batch of {batch} is no size here; give at least 1, or less"),
-        ));
+    if batch == 0 {
+        return Err(BuildError::new("batch", "a batch of 0 sequences trains nothing; give at least 1"));
+    }
+    if scores.max(widest) > 1 << 53 {
+        let reason = format!("{batch} sequences of {} tokens are more than can be counted", shape.sequence);
+        return Err(BuildError::new("batch", reason));
     }
     let list = Decoder { shape: *shape, numbers: *numbers, batch: u64::from(batch) };
     Ok(list.operators())
