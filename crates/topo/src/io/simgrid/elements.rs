@@ -182,25 +182,17 @@ impl<'a> Parse<'a> {
             self.power_states.insert(node, speeds);
         }
         self.set_node_profiles(node, speed_profile, state_profile);
-        self.locate(zone, node, element, place.as_deref())?;
+        self.locate(node, element, place.as_deref())?;
         Ok(Frame::Nodes(vec![node]))
     }
 
-    fn locate(
-        &mut self,
-        zone: u32,
-        node: NodeId,
-        element: &Element<'a>,
-        text: Option<&str>,
-    ) -> Result<(), XmlError> {
+    fn locate(&mut self, node: NodeId, element: &Element<'a>, text: Option<&str>) -> Result<(), XmlError> {
         let text = text.unwrap_or_default();
         if text.trim().is_empty() {
             return Ok(());
         }
         let at = coordinates(text).map_err(|reason| element.error(&self.source, reason))?;
-        if self.world.zones[zone as usize].kind == Kind::Vivaldi {
-            self.world.locate(node, at);
-        }
+        self.world.locate(node, at);
         Ok(())
     }
 
@@ -212,7 +204,7 @@ impl<'a> Parse<'a> {
         let id = element.required(&source, "id", id)?;
         self.world.claim(Some(1)).map_err(fail)?;
         let node = self.world.router(zone, &id).map_err(fail)?;
-        self.locate(zone, node, element, place.as_deref())?;
+        self.locate(node, element, place.as_deref())?;
         Ok(Frame::Nodes(vec![node]))
     }
 
@@ -252,7 +244,7 @@ impl<'a> Parse<'a> {
         let member = self.world.places[node.index()].local;
         self.world.zones[zone as usize].star.set(member, &[up], &[down]);
         self.set_node_profiles(node, speed_profile, state_profile);
-        self.locate(zone, node, element, Some(&place))?;
+        self.locate(node, element, Some(&place))?;
         Ok(Frame::Nodes(vec![node]))
     }
 

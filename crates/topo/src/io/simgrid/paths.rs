@@ -3,6 +3,7 @@
 use stratasim_core::error::nearest;
 use stratasim_core::{LinkId, NodeId};
 
+use super::LOOPBACK;
 use super::read::Parse;
 use super::routes::{Bypass, Point};
 use super::world::Kind;
@@ -47,12 +48,15 @@ impl<'a> Draft<'a> {
 
 impl<'a> Parse<'a> {
     /// The link that a `<link_ctn>` names: on the way there, and on the way back.
-    pub(super) fn link_use(&self, element: &Element<'a>) -> Result<[LinkId; 2], XmlError> {
-        let source = &self.source;
-        let [id, direction] = element.values(source, ["id", "direction"])?;
-        let id = element.required(source, "id", id)?;
+    pub(super) fn link_use(&mut self, element: &Element<'a>) -> Result<[LinkId; 2], XmlError> {
+        let source = self.source;
+        let [id, direction] = element.values(&source, ["id", "direction"])?;
+        let id = element.required(&source, "id", id)?;
+        if id == LOOPBACK {
+            return self.loopback().map(|link| [link; 2]).map_err(|reason| element.error(&source, reason));
+        }
         let split = self.world.find_split(&id);
-        let fail = |reason: String| Err(element.error(source, reason));
+        let fail = |reason: String| Err(element.error(&source, reason));
         match (direction.as_deref().unwrap_or("NONE"), split, self.world.find_link(&id)) {
             ("UP", Some([up, down]), _) => Ok([up, down]),
             ("DOWN", Some([up, down]), _) => Ok([down, up]),

@@ -279,15 +279,7 @@ impl<'a> Parse<'a> {
         self.connect_traces()?;
         let source = self.source;
         let end = |reason: String| source.error(source.text.len(), "platform", reason);
-        let setting = |key: &str| self.config.get(key).map(String::as_str);
-        let bandwidth = setting("network/loopback-bw").map_or(Ok(Bandwidth(1e10)), units::bandwidth);
-        let latency = setting("network/loopback-lat").map_or(Ok(Duration::ZERO), units::time);
-        let loopback = LinkType {
-            bandwidth: bandwidth.map_err(end)?,
-            latency: latency.map_err(end)?,
-            sharing: Sharing::FatPipe,
-        };
-        let loopback = self.world.link(LOOPBACK, loopback).map_err(end)?;
+        let loopback = self.loopback().map_err(end)?;
         self.restore_memories().map_err(end)?;
         let elements = &self.zone_elements;
         let (mut builder, routes) = self.world.finish(loopback).map_err(|(zone, reason)| {
@@ -314,6 +306,20 @@ impl<'a> Parse<'a> {
             disks: self.disks,
             actors: self.actors,
         })
+    }
+
+    /// The loopback that SimGrid makes itself, with the settings that stand at the head of the file.
+    pub(super) fn loopback(&mut self) -> Result<LinkId, String> {
+        if let Some(known) = self.world.find_link(LOOPBACK) {
+            return Ok(known);
+        }
+        let setting = |key: &str| self.config.get(key).map(String::as_str);
+        let link = LinkType {
+            bandwidth: setting("network/loopback-bw").map_or(Ok(Bandwidth(1e10)), units::bandwidth)?,
+            latency: setting("network/loopback-lat").map_or(Ok(Duration::ZERO), units::time)?,
+            sharing: Sharing::FatPipe,
+        };
+        self.world.link(LOOPBACK, link)
     }
 
     /// Memory nodes that we wrote as hosts, told by a property, are memory nodes again.

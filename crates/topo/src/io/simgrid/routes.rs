@@ -188,18 +188,27 @@ impl Walk<'_> {
         };
         if children[0].is_some() {
             let gateway = gateway(0)?;
-            if gateway != src {
-                self.aside(|walk| walk.global(src, gateway))?;
-            }
+            self.aside(|walk| walk.within(src, gateway))?;
         }
         self.out.extend(between);
         if children[1].is_some() {
             let gateway = gateway(1)?;
-            if gateway != dst {
-                self.aside(|walk| walk.global(gateway, dst))?;
-            }
+            self.aside(|walk| walk.within(gateway, dst))?;
         }
         Ok(())
+    }
+
+    /// Appends the way between a node and a gateway of its zone; nothing when they are the same. A
+    /// bypass between two hosts holds for messages between them, not for this.
+    fn within(&mut self, src: NodeId, dst: NodeId) -> Result<(), String> {
+        let [from, to] = [src, dst].map(|node| self.routes.places[node.index()]);
+        if src == dst {
+            Ok(())
+        } else if from.zone == to.zone {
+            self.routes.zones[from.zone as usize].local.route(self, from.local, to.local).map(|_| ())
+        } else {
+            self.global(src, dst)
+        }
     }
 
     /// Takes a bypass of `common` if one holds; says whether it did.

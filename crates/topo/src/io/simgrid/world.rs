@@ -9,7 +9,7 @@ use super::routes::{Bypass, Place, Point, Routes, Zone};
 use super::zone::dijkstra::Dijkstra;
 use super::zone::floyd::{self, Floyd};
 use super::zone::full::Full;
-use super::zone::star::{Star, Vivaldi};
+use super::zone::star::{Position, Star, Vivaldi};
 use super::zone::table::Table;
 use super::zone::{Gateways, LocalRoutes, Nothing};
 use crate::Sharing;
@@ -42,7 +42,6 @@ pub(super) struct Draft {
     pub(super) has_zones: bool,
     pub(super) table: Table,
     pub(super) star: Star,
-    coordinates: Vec<Option<[f64; 3]>>,
     pub(super) bypasses: FxHashMap<(Point, Point), Bypass>,
     pub(super) made: Option<Box<dyn LocalRoutes>>,
 }
@@ -68,6 +67,7 @@ pub(super) struct World {
     split: FxHashMap<String, [LinkId; 2]>,
     compute_types: FxHashMap<(u64, u32), u32>,
     uses: Vec<Use>,
+    coordinates: FxHashMap<NodeId, [f64; 3]>,
     items: u64,
     /// Process-wide counters of SimGrid that its cluster links and routes show.
     pub(super) fat_tree_hosts: u64,
@@ -87,6 +87,7 @@ impl World {
             split: FxHashMap::default(),
             compute_types: FxHashMap::default(),
             uses: Vec::new(),
+            coordinates: FxHashMap::default(),
             items: 0,
             fat_tree_hosts: 0,
             fat_tree_cables: 0,
@@ -116,7 +117,6 @@ impl World {
             has_zones: false,
             table: Table::default(),
             star: Star::default(),
-            coordinates: Vec::new(),
             bypasses: FxHashMap::default(),
             made: None,
         });
@@ -147,10 +147,6 @@ impl World {
     pub(super) fn zone(&mut self, parent: u32, name: &str, kind: Kind) -> Result<u32, String> {
         self.claim(Some(1))?;
         self.take_name(name, Point::Zone(self.zones.len() as u32))?;
-        if self.zones[parent as usize].kind == Kind::Vivaldi {
-            return Err("a zone inside a Vivaldi zone has no coordinates; only hosts and peers can be there"
-                .to_owned());
-        }
         let place = self.member(parent);
         self.zones[parent as usize].has_zones = true;
         let depth = self.zones[parent as usize].depth + 1;
@@ -268,13 +264,33 @@ impl World {
         at == zone
     }
 
-    /// Gives `node` the coordinates of its zone's plane.
+    /// Says where `node` is on the plane of Vivaldi zones.
     pub(super) fn locate(&mut self, node: NodeId, at: [f64; 3]) {
-        let place = self.places[node.index()];
-        let coordinates = &mut self.zones[place.zone as usize].coordinates;
-        let length = coordinates.len().max(place.local as usize + 1);
-        coordinates.resize(length, None);
-        coordinates[place.local as usize] = Some(at);
+        self.coordinates.insert(node, at);
+    }
+
+    /// By Vivaldi zone: where its members are.
+    fn positions(&self) -> FxHashMap<u32, Vec<Option<Position>>> {
+        let mut positions: FxHashMap<u32, Vec<Option<Position>>> = FxHashMap::default();
+        let mut add = |place: Place, node: NodeId, gateway| {
+            let draft = &self.zones[place.zone as usize];
+            if draft.kind == Kind::Vivaldi
+                && let Some(&coordinates) = self.coordinates.get(&node)
+            {
+                let members = positions.entry(place.zone).or_default();
+                members.resize(draft.members as usize, None);
+                members[place.local as usize] = Some(Position { coordinates, gateway });
+            }
+        };
+        for (index, &place) in self.places.iter().enumerate() {
+            add(place, NodeId::from_index(index), None);
+        }
+        for draft in &self.zones[1..] {
+            if let Some(Point::Node(router)) = self.find(&format!("router_{}", draft.name)) {
+                add(draft.place, router, Some(router));
+            }
+        }
+        positions
     }
 
     /// Notes that `links` lead from `from` to `to`.
@@ -302,6 +318,7 @@ impl World {
         }
         let zones = self.places.iter().map(|place| place.zone).collect();
         self.builder.set_grouping("zone", zones);
+        let mut positions = self.positions();
         let mut finished = Vec::new();
         for (id, draft) in self.zones.into_iter().enumerate() {
             let own = (!draft.has_zones).then_some(loopback);
@@ -320,7 +337,10 @@ impl World {
                 Kind::Floyd => Box::new(Floyd::new(draft.table, draft.members, own)),
                 Kind::Dijkstra => Box::new(Dijkstra::new(draft.table, own)),
                 Kind::Star => Box::new(draft.star),
-                Kind::Vivaldi => Box::new(Vivaldi { star: draft.star, coordinates: draft.coordinates }),
+                Kind::Vivaldi => {
+                    let positions = positions.remove(&(id as u32)).unwrap_or_default();
+                    Box::new(Vivaldi { star: draft.star, positions })
+                }
                 Kind::Nothing => Box::new(Nothing),
                 Kind::Made => draft.made.expect("a cluster sets its rule"),
             };

@@ -1,7 +1,7 @@
 //! `routing="Cluster"` (a star): every member has links up to the middle and down from it; and
 //! `routing="Vivaldi"`, which adds the latency that coordinates predict.
 
-use stratasim_core::LinkId;
+use stratasim_core::{LinkId, NodeId};
 
 use super::{Gateways, LocalRoutes};
 use crate::io::simgrid::routes::Walk;
@@ -89,27 +89,42 @@ impl LocalRoutes for Star {
     }
 }
 
-/// A star whose members have coordinates in milliseconds: two on a plane and a height.
+/// Where a member of a Vivaldi zone is.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::io::simgrid) struct Position {
+    /// Two on a plane and a height, in milliseconds.
+    pub(in crate::io::simgrid) coordinates: [f64; 3],
+    /// Of a zone: the router that has those coordinates.
+    pub(in crate::io::simgrid) gateway: Option<NodeId>,
+}
+
+/// A star whose members have coordinates.
 ///
 /// Latency of no link is their Euclidean distance on the plane plus both heights (Dabek et al.,
-/// "Vivaldi: a decentralized network coordinate system", SIGCOMM 2004).
+/// "Vivaldi: a decentralized network coordinate system", SIGCOMM 2004). A zone `x` is where its
+/// router `router_x` is, which is its gateway too.
 #[derive(Debug, Default)]
 pub(in crate::io::simgrid) struct Vivaldi {
     pub(in crate::io::simgrid) star: Star,
     /// By member.
-    pub(in crate::io::simgrid) coordinates: Vec<Option<[f64; 3]>>,
+    pub(in crate::io::simgrid) positions: Vec<Option<Position>>,
 }
 
 impl LocalRoutes for Vivaldi {
     fn route(&self, walk: &mut Walk<'_>, src: u32, dst: u32) -> Result<Option<Gateways>, String> {
         self.star.route(walk, src, dst)?;
-        let coordinates = |member: u32| {
-            let known = self.coordinates.get(member as usize).copied().flatten();
-            known.ok_or("a member of the Vivaldi zone between them has no coordinates")
+        let position = |member: u32| {
+            let known = self.positions.get(member as usize).copied().flatten();
+            known.ok_or(
+                "a member of the Vivaldi zone between them has no coordinates; give the host its own, a zone `x` a router `router_x` with them",
+            )
         };
-        let ([x1, y1, h1], [x2, y2, h2]) = (coordinates(src)?, coordinates(dst)?);
+        let (from, to) = (position(src)?, position(dst)?);
+        let ([x1, y1, h1], [x2, y2, h2]) = (from.coordinates, to.coordinates);
         let distance_ms = ((x1 - x2) * (x1 - x2) + (y1 - y2) * (y1 - y2)).sqrt() + h1.abs() + h2.abs();
         walk.extra_s += distance_ms / 1000.0;
-        Ok(None)
+        // a host is its own gateway
+        let gateway = |position: Position, other: Position| position.gateway.or(other.gateway);
+        Ok(gateway(from, to).zip(gateway(to, from)).map(<[NodeId; 2]>::from))
     }
 }
