@@ -1,6 +1,7 @@
 //! Generators: one topology per file, one line in the list.
 
 pub(crate) mod cables;
+pub mod degraded;
 pub mod dragonfly;
 pub mod fat_tree;
 pub mod fully_connected;
@@ -16,9 +17,13 @@ pub mod mesh;
 pub mod multi_dimensional;
 mod product;
 pub mod ring;
+pub mod scaled;
+mod select;
 pub mod single_switch;
 pub mod torus;
 mod tree;
+pub mod with_compute;
+pub mod without;
 
 pub use cables::Duplex;
 pub use hcsim::{CxlLink, NicLink, OtherLink, PcieLink, TorLink, UpiLink, XpuLink};
@@ -53,6 +58,11 @@ pub trait Generator {
     /// # Errors
     /// Parameters that make no topology, or too large a one.
     fn build(&self, context: &BuildContext) -> Result<Topology, BuildError>;
+
+    /// The topology that a combinator changes; `None` for one that stands on its own.
+    fn of(&self) -> Option<&TopologySpec> {
+        None
+    }
 }
 
 /// More nodes or links than this are refused before anything is allocated.
@@ -98,6 +108,10 @@ registry! {
         "hcsim-cxl" => HcsimCxl(hcsim_cxl::HcsimCxl),
         "hcsim-ethernet" => HcsimEthernet(hcsim_ethernet::HcsimEthernet),
         "graph" => InlineGraph(inline_graph::InlineGraph),
+        "scaled" => Scaled(scaled::Scaled),
+        "degraded" => Degraded(degraded::Degraded),
+        "without" => Without(without::Without),
+        "with-compute" => WithCompute(with_compute::WithCompute),
         "simgrid-xml" => SimgridXml(crate::io::simgrid::SimgridXml),
     }
 }

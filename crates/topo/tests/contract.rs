@@ -94,6 +94,14 @@ contracts! {
                       {"from": "b", "to": "m", "bandwidth": "1 GB/s", "latency": "1 us", "duplex": "half"}],
             "routes": [{"from": "a", "to": "b", "via": ["s"]}]}"#,
         hosts 2, nodes 4, links 2 + 6 + 1, hops 2, SHORTEST;
+    scaled: r#"{"kind": "scaled", "bandwidth": 2, "of": {"kind": "mesh", "dimensions": [3, 3], "bandwidth": "1 GB/s", "latency": "1 us"}}"#,
+        hosts 9, nodes 9, links 2 * 12, hops 4, SHORTEST;
+    degraded: r#"{"kind": "degraded", "factor": 0.5, "fraction": 0.2, "of": {"kind": "mesh", "dimensions": [3, 3], "bandwidth": "1 GB/s", "latency": "1 us", "duplex": "half"}}"#,
+        hosts 9, nodes 9, links 12, hops 4, SHORTEST;
+    without: r#"{"kind": "without", "links": ["host-8->host-0", "host-0->host-8"], "of": {"kind": "ring", "nodes": 9, "bandwidth": "1 GB/s", "latency": "1 us"}}"#,
+        hosts 9, nodes 9, links 2 * 8, hops 8, SHORTEST;
+    with_compute: r#"{"kind": "with-compute", "compute": "A100", "nodes": ["host-2"], "of": {"kind": "ring", "nodes": 4, "bandwidth": "1 GB/s", "latency": "1 us"}}"#,
+        hosts 4, nodes 4, links 2 * 4, hops 2, SHORTEST;
     hcsim_cxl: r#"{"kind": "hcsim-cxl", "xpus": 300}"#,
         hosts 300, nodes 2 * 300 + 6 * 38 + 2 * 3 + 2, links 2 * (4 * 300 + 11 * 38 + 2 * 3), hops 4, LONGER;
     hcsim_ethernet: r#"{"kind": "hcsim-ethernet", "xpus": 300}"#,

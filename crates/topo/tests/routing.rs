@@ -118,10 +118,10 @@ fn random_graph(nodes: u32, memories: u32, links: &[RandomLink]) -> Arc<Topology
 fn all_pairs(topology: &Topology, cost: impl Fn(LinkId) -> (u64, u64)) -> Vec<Vec<Option<(u64, u64)>>> {
     let n = topology.node_count();
     let mut best: Vec<Vec<Option<(u64, u64)>>> = vec![vec![None; n]; n];
-    for from in 0..n {
-        best[from][from] = Some((0, 0));
+    for (from, row) in best.iter_mut().enumerate() {
+        row[from] = Some((0, 0));
         for port in topology.ports(NodeId::from_index(from)) {
-            let entry = &mut best[from][port.to.index()];
+            let entry = &mut row[port.to.index()];
             let new = cost(port.link);
             *entry = Some(entry.map_or(new, |old| old.min(new)));
         }

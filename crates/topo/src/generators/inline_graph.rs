@@ -61,7 +61,7 @@ pub enum NodeRole {
 
 impl NodeRole {
     /// The name used in files.
-    const fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Compute => "compute",
             Self::Memory => "memory",

@@ -201,6 +201,63 @@ impl TopologyBuilder {
         &mut self.links
     }
 
+    /// Keeps some nodes and links and numbers them anew, in the same order. Links of removed nodes
+    /// go too. Routes by rule, which know the old numbers, are dropped when anything is removed, and
+    /// dimensions when a compute node is.
+    ///
+    /// # Panics
+    /// When `nodes` or `links` is not as long as there are nodes or links.
+    pub fn retain(&mut self, nodes: &[bool], links: &[bool]) {
+        assert_eq!((nodes.len(), links.len()), (self.kinds.len(), self.links.len()));
+        let link_stays = |(index, link): (usize, &Link)| {
+            links[index] && link.ends.is_none_or(|ends| ends.iter().all(|end| nodes[end.index()]))
+        };
+        let links: Vec<bool> = self.links.iter().enumerate().map(link_stays).collect();
+        if nodes.iter().chain(&links).all(|&stays| stays) {
+            return;
+        }
+        self.structure = Structure::Irregular;
+        if self.kinds.iter().zip(nodes).any(|(kind, stays)| !stays && matches!(kind, NodeKind::Compute(_))) {
+            self.dimensions.clear();
+        }
+        let new_node = renumber(nodes).into_iter().map(|id| id.map(NodeId)).collect::<Vec<_>>();
+        let new_link = renumber(&links).into_iter().map(|id| id.map(LinkId)).collect::<Vec<_>>();
+
+        let mut names = Names::default();
+        for (name, _) in self.node_names.iter().zip(nodes).filter(|&(_, &stays)| stays) {
+            names.push(format_args!("{name}"));
+        }
+        self.node_names = names;
+        for column in self.groups.values_mut() {
+            column.resize(nodes.len(), NO_GROUP);
+            keep(column, nodes);
+        }
+        keep(&mut self.kinds, nodes);
+        keep(&mut self.home_memory, nodes);
+        for home in &mut self.home_memory {
+            *home = home.and_then(|node| new_node[node.index()]);
+        }
+        keep(&mut self.links, &links);
+        for link in &mut self.links {
+            link.ends = link.ends.map(|ends| ends.map(|end| new_node[end.index()].expect("its ends stay")));
+            link.reverse = link.reverse.and_then(|reverse| new_link[reverse.index()]);
+        }
+        self.link_names.renumber(&new_link);
+        let profiles = std::mem::take(&mut self.profiles);
+        self.profiles = Profiles {
+            links: profiles
+                .links
+                .into_iter()
+                .filter_map(|(id, p)| Some((new_link[id.index()]?, p)))
+                .collect(),
+            nodes: profiles
+                .nodes
+                .into_iter()
+                .filter_map(|(id, p)| Some((new_node[id.index()]?, p)))
+                .collect(),
+        };
+    }
+
     /// Freezes the graph.
     ///
     /// # Errors
@@ -273,4 +330,22 @@ impl TopologyBuilder {
             by_name: OnceLock::new(),
         })
     }
+}
+
+/// New numbers of what stays.
+fn renumber(stays: &[bool]) -> Vec<Option<u32>> {
+    let mut next = 0;
+    let number = |&stays: &bool| {
+        stays.then(|| {
+            next += 1;
+            next - 1
+        })
+    };
+    stays.iter().map(number).collect()
+}
+
+/// Drops the entries that do not stay.
+fn keep<T>(column: &mut Vec<T>, stays: &[bool]) {
+    let mut stays = stays.iter();
+    column.retain(|_| *stays.next().expect("as many entries as flags"));
 }

@@ -47,6 +47,13 @@ impl LinkNames {
         self.given.get(&link).map(String::as_str)
     }
 
+    /// Moves given names to new numbers, `None` for links that are gone.
+    pub(super) fn renumber(&mut self, new: &[Option<LinkId>]) {
+        let given = std::mem::take(&mut self.given);
+        self.given = given.into_iter().filter_map(|(id, name)| Some((new[id.index()]?, name))).collect();
+        self.thaw();
+    }
+
     /// Forgets what was derived from links that are about to change.
     pub(super) fn thaw(&mut self) {
         self.parallel.take();
