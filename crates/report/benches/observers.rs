@@ -1,7 +1,5 @@
 //! What recording costs per task: at most 50 ns for recorders, 10 ns for the digest.
 
-#![expect(missing_docs, reason = "a benchmark has no users")]
-
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};

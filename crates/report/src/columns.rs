@@ -228,10 +228,8 @@ impl Observer for Columns {
     fn on_event(&mut self, event: &Event) {
         let Filter { ranks, window } = &self.filter;
         match event {
-            Event::Task(task) => {
-                if ranks.contains(task.rank) && window.overlaps(task.start, task.end) {
-                    self.tasks.push(task);
-                }
+            Event::Task(task) if ranks.contains(task.rank) && window.overlaps(task.start, task.end) => {
+                self.tasks.push(task);
             }
             Event::Message(message) if self.with_messages => {
                 let wanted = ranks.contains(message.src) || ranks.contains(message.dst);

@@ -14,6 +14,9 @@ mod scene;
 mod svg;
 mod timeline;
 
+#[cfg(test)]
+mod tests;
+
 pub use axis::Axis;
 pub use bars::{Bars, breakdown_bars, link_bars};
 pub use heat_map::{HeatMap, link_heat_map};

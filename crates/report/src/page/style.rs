@@ -15,7 +15,7 @@ code{font:.88em ui-monospace,'SF Mono',Menlo,Consolas,monospace;background:var(-
 pre{background:var(--soft);border:1px solid var(--line);border-radius:8px;padding:.9rem 1rem;overflow-x:auto;line-height:1.4}
 pre code{background:none;padding:0}
 figure{margin:1.25rem 0}
-figure svg{display:block;max-width:100%;height:auto}
+figure svg{display:block;margin-left:-20px;max-width:calc(100% + 20px);height:auto}
 figcaption{color:var(--muted);font-size:.9rem;margin-top:.5rem;max-width:46rem}
 .wide{overflow-x:auto}
 table{border-collapse:collapse;font-size:.92rem;font-variant-numeric:tabular-nums}

@@ -8,7 +8,7 @@ use super::wire::{Buffer, Small, Wire};
 /// `Trace`
 const PACKET: u32 = 1;
 /// `TracePacket`
-mod packet {
+mod field {
     pub(super) const TIMESTAMP: u32 = 8;
     pub(super) const SEQUENCE_ID: u32 = 10;
     pub(super) const TRACK_EVENT: u32 = 11;
@@ -92,8 +92,8 @@ impl<B: Buffer> Wire<B> {
     #[inline]
     fn packet(&mut self, fill: impl FnOnce(&mut Self)) {
         self.message(PACKET, |packet| {
-            packet.uint(packet::SEQUENCE_ID, 1);
-            packet.uint(packet::SEQUENCE_FLAGS, packet::NEEDS_INCREMENTAL_STATE);
+            packet.uint(field::SEQUENCE_ID, 1);
+            packet.uint(field::SEQUENCE_FLAGS, field::NEEDS_INCREMENTAL_STATE);
             fill(packet);
         });
     }
@@ -102,10 +102,10 @@ impl<B: Buffer> Wire<B> {
     /// threads are shown in our order.
     pub(super) fn preamble(&mut self) {
         self.message(PACKET, |packet| {
-            packet.uint(packet::SEQUENCE_ID, 1);
-            packet.uint(packet::SEQUENCE_FLAGS, packet::INCREMENTAL_STATE_CLEARED);
-            packet.uint(packet::FIRST_ON_SEQUENCE, 1);
-            packet.message(packet::INTERNED_DATA, |data| {
+            packet.uint(field::SEQUENCE_ID, 1);
+            packet.uint(field::SEQUENCE_FLAGS, field::INCREMENTAL_STATE_CLEARED);
+            packet.uint(field::FIRST_ON_SEQUENCE, 1);
+            packet.message(field::INTERNED_DATA, |data| {
                 for (field, names) in [(1, CATEGORIES.as_slice()), (3, ANNOTATIONS.as_slice())] {
                     for (iid, name) in (1..).zip(names) {
                         data.interned(field, iid, name);
@@ -114,7 +114,7 @@ impl<B: Buffer> Wire<B> {
             });
         });
         self.packet(|packet| {
-            packet.message(packet::TRACK_DESCRIPTOR, |track| {
+            packet.message(field::TRACK_DESCRIPTOR, |track| {
                 track.uint(descriptor::UUID, 0);
                 track.uint(descriptor::CHILD_ORDERING, descriptor::CHILDREN_EXPLICIT);
                 track.uint(descriptor::PROCESS_ORDERING, descriptor::EXPLICIT);
@@ -134,7 +134,7 @@ impl<B: Buffer> Wire<B> {
     /// A track and where it stands among its siblings.
     pub(super) fn track(&mut self, uuid: u64, kind: &Kind, name: &str, order: i32) {
         self.packet(|packet| {
-            packet.message(packet::TRACK_DESCRIPTOR, |track| {
+            packet.message(field::TRACK_DESCRIPTOR, |track| {
                 track.uint(descriptor::UUID, uuid);
                 track.int(descriptor::ORDER, order);
                 match *kind {
@@ -163,7 +163,7 @@ impl<B: Buffer> Wire<B> {
 
     #[inline]
     fn event(&mut self, slice: &Slice<'_>, kind: u64, flow_field: u32) {
-        self.message(packet::TRACK_EVENT, |begin| {
+        self.message(field::TRACK_EVENT, |begin| {
             begin.uint(event::TYPE, kind);
             begin.uint(event::TRACK, slice.track);
             begin.uint(event::NAME_IID, slice.name);
@@ -185,7 +185,7 @@ impl<B: Buffer> Wire<B> {
 
     #[cold]
     fn new_name(&mut self, iid: u64, name: &str) {
-        self.message(packet::INTERNED_DATA, |data| data.interned(2, iid, name));
+        self.message(field::INTERNED_DATA, |data| data.interned(2, iid, name));
     }
 
     #[inline]
@@ -199,8 +199,8 @@ impl<B: Buffer> Wire<B> {
     /// A new value of a counter.
     pub(super) fn counter(&mut self, track: u64, at: u64, value: f64) {
         self.packet(|packet| {
-            packet.uint(packet::TIMESTAMP, at);
-            packet.message(packet::TRACK_EVENT, |sample| {
+            packet.uint(field::TIMESTAMP, at);
+            packet.message(field::TRACK_EVENT, |sample| {
                 sample.uint(event::TYPE, event::COUNTER);
                 sample.uint(event::TRACK, track);
                 sample.double(event::DOUBLE_VALUE, value);
@@ -217,8 +217,8 @@ impl Wire<Vec<u8>> {
         self.marker(slice, slice.start, event::SLICE_BEGIN, event::FLOW);
         let mut end = Wire { bytes: Small::new() };
         end.packet(|packet| {
-            packet.uint(packet::TIMESTAMP, slice.end);
-            packet.message(packet::TRACK_EVENT, |end| {
+            packet.uint(field::TIMESTAMP, slice.end);
+            packet.message(field::TRACK_EVENT, |end| {
                 end.uint(event::TYPE, event::SLICE_END);
                 end.uint(event::TRACK, slice.track);
             });
@@ -237,13 +237,13 @@ impl Wire<Vec<u8>> {
     fn marker(&mut self, slice: &Slice<'_>, at: u64, kind: u64, flow_field: u32) {
         if slice.new_name.is_some() {
             self.packet(|packet| {
-                packet.uint(packet::TIMESTAMP, at);
+                packet.uint(field::TIMESTAMP, at);
                 packet.event(slice, kind, flow_field);
             });
         } else {
             let mut small = Wire { bytes: Small::new() };
             small.packet(|packet| {
-                packet.uint(packet::TIMESTAMP, at);
+                packet.uint(field::TIMESTAMP, at);
                 packet.event(slice, kind, flow_field);
             });
             self.bytes.extend_from_slice(small.bytes.as_slice());

@@ -302,6 +302,8 @@ fn a_task_is_a_slice_on_the_thread_of_its_stream() {
     assert_eq!(seen.descriptors[0].thread_ordering, 1);
     let process = seen.descriptors.iter().find(|track| track.process.is_some()).unwrap();
     assert_eq!((process.process.as_ref().unwrap().pid, process.sibling_order_rank), (1701, 17));
+    let threads = seen.descriptors.iter().filter_map(|track| track.thread.as_ref());
+    assert_eq!(threads.map(|thread| thread.tid).collect::<Vec<_>>(), [1702, 1703, 1704]);
     let order: Vec<i32> = seen
         .descriptors
         .iter()
@@ -419,6 +421,33 @@ fn names_are_written_once_and_the_file_stays_small() {
     assert_eq!(trace.slices(), 100_000);
     let bytes = trace.finish().unwrap().len();
     assert!(bytes < 100_000 * 70, "{} bytes per task", bytes / 100_000);
+}
+
+#[test]
+fn the_largest_numbers_fit() {
+    let most = u64::MAX;
+    let mut wire = Wire { bytes: Vec::new() };
+    wire.preamble();
+    let slice = Slice {
+        track: most,
+        start: most - 1,
+        end: most,
+        name: most,
+        new_name: None,
+        category: 4,
+        iteration: Some(u32::MAX),
+        bytes: most,
+        flow: Some(most),
+    };
+    wire.slice(&slice);
+    wire.instant(&slice);
+    let trace = Trace::decode(wire.bytes.as_slice()).unwrap();
+    let events: Vec<&TrackEvent> =
+        trace.packet.iter().filter_map(|packet| packet.track_event.as_ref()).collect();
+    assert_eq!(events.iter().map(|event| event.r#type).collect::<Vec<_>>(), [1, 2, 3]);
+    assert!(events.iter().all(|event| event.track_uuid == most));
+    assert_eq!(events[0].debug_annotations[1].uint_value, most);
+    assert_eq!((events[0].flow_ids[0], events[2].terminating_flow_ids[0]), (most, most));
 }
 
 #[test]

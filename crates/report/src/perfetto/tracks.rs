@@ -43,9 +43,9 @@ pub(super) struct Tracks {
     next_spare: i32,
 }
 
-/// Process numbers are `100 rank + 1`: a reader recognises the rank, and 99 more threads follow the
-/// first one, which has the number of the process as a main thread has.
-const THREADS_PER_PROCESS: u32 = 100;
+/// Process numbers are `100 rank + 1`: a reader recognises the rank. Its threads have the 99 numbers
+/// that follow; none has that of the process, which would make it the main thread and show it first.
+const NUMBERS_PER_PROCESS: u32 = 100;
 
 impl Tracks {
     pub(super) fn new() -> Self {
@@ -92,7 +92,7 @@ impl Tracks {
         }
         let order = i32::try_from(rank.0).unwrap_or(i32::MAX);
         if self.processes[rank.index()].is_none() {
-            let regular = u64::from(rank.0) * u64::from(THREADS_PER_PROCESS) + 1;
+            let regular = u64::from(rank.0) * u64::from(NUMBERS_PER_PROCESS) + 1;
             // the upper half is for spare numbers
             let pid = if regular < 1 << 30 { regular as i32 } else { self.spare() };
             let uuid = self.uuid();
@@ -102,8 +102,8 @@ impl Tracks {
         let process = self.processes[rank.index()].as_ref().expect("just opened");
         let (pid, count) = (process.pid, process.lanes.len());
         let number = process.lanes.iter().filter(|lane| lane.row == row).count();
-        let regular = count < THREADS_PER_PROCESS as usize && pid < 1 << 30;
-        let tid = if regular { pid + count as i32 } else { self.spare() };
+        let regular = count + 1 < NUMBERS_PER_PROCESS as usize && pid < 1 << 30;
+        let tid = if regular { pid + 1 + count as i32 } else { self.spare() };
         let name = match row {
             Row::Tasks(activity, stream) => labels.stream(rank, stream, activity),
             Row::Sent => "messages sent".to_owned(),

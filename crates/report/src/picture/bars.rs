@@ -4,7 +4,7 @@ use super::Picture;
 use super::axis::{Axis, Scale};
 use super::font;
 use super::palette::Paint;
-use super::scene::{Anchor, BODY, SMALL, Scene};
+use super::scene::{Anchor, BODY, SMALL, Scene, TITLE};
 use super::timeline::legend;
 use crate::result::{LinkResult, RankResult};
 use crate::units::Unit;
@@ -56,7 +56,7 @@ impl Bars {
             self.rows.iter().map(|(_, parts)| parts.iter().copied().map(size).sum()).collect();
         let totals: Vec<String> = if self.totals { self.axis.unit.format_all(&sums) } else { Vec::new() };
         let widest = |texts: &mut dyn Iterator<Item = &String>| {
-            texts.map(|text| font::width(text, BODY, false)).fold(0.0, f64::max) * 1.06
+            texts.map(|text| font::room(text, BODY, false)).fold(0.0, f64::max)
         };
         let left = (widest(&mut self.rows.iter().map(|(label, _)| label)) + 34.0).min(width * 0.4);
         let right = width - 26.0 - widest(&mut totals.iter());
@@ -70,7 +70,7 @@ impl Bars {
         let top = if self.parts.len() > 1 { 70.0 } else { 50.0 };
         let bottom = top + self.rows.len() as f64 * (thick + gap);
         let mut scene = Scene::new(width, bottom + 46.0);
-        scene.title(20.0, 28.0, &font::fitted(&self.title, width - 60.0, 15.5));
+        scene.title(20.0, 28.0, &font::fitted(&self.title, width - 40.0, TITLE, true));
         if self.parts.len() > 1 {
             let mut x = 20.0;
             for (at, part) in self.parts.iter().enumerate() {
@@ -87,7 +87,7 @@ impl Bars {
         for (at, (label, parts)) in self.rows.iter().enumerate() {
             let y = top + at as f64 * (thick + gap);
             let middle = y + thick / 2.0 + 4.0;
-            let label = font::fitted(label, left - 32.0, BODY);
+            let label = font::fitted(label, left - 32.0, BODY, false);
             scene.text(left - 10.0, middle, Anchor::End, Paint::Ink, BODY, label);
             let mut sum = 0.0;
             for (part, value) in parts.iter().copied().map(size).enumerate() {
@@ -97,7 +97,7 @@ impl Bars {
                 let share = Unit::Share.format(value / sums[at]);
                 if self.parts.len() > 1
                     && thick >= 15.0
-                    && font::width(&share, SMALL, false) * 1.06 + 10.0 < to - from
+                    && font::room(&share, SMALL, false) + 10.0 < to - from
                 {
                     let paint = if self.paint(part) == Paint::Idle { Paint::Ink } else { Paint::OnFill };
                     scene.text((from + to) / 2.0, middle, Anchor::Middle, paint, SMALL, share);

@@ -1,6 +1,6 @@
 //! Widths and outlines of letters, from a font that travels with the program.
 //!
-//! The same metrics lay out SVG, where readers may have another font: layouts leave some room.
+//! The same metrics lay out SVG, where readers may have another font: layouts leave some space.
 
 use std::sync::LazyLock;
 
@@ -38,18 +38,19 @@ pub(crate) fn width(text: &str, size: f64, bold: bool) -> f64 {
     units * size / f64::from(face(bold).units_per_em())
 }
 
-/// The longest form of `text` that is at most `room` wide, with an ellipsis in its middle; empty when
+/// Room to leave for `text`: readers may have a font that is somewhat wider than ours.
+pub(crate) fn room(text: &str, size: f64, bold: bool) -> f64 {
+    1.06 * width(text, size, bold)
+}
+
+/// The longest form of `text` that needs at most `space`, with an ellipsis in its middle; empty when
 /// not even three letters fit.
-pub(crate) fn fitted(text: &str, room: f64, size: f64) -> String {
-    if width(text, size, false) <= room {
+pub(crate) fn fitted(text: &str, space: f64, size: f64, bold: bool) -> String {
+    if room(text, size, bold) <= space {
         return text.to_owned();
     }
-    let count = text.chars().count();
-    (3..count)
-        .rev()
-        .map(|kept| crate::style::shorten(text, kept + 1, "…"))
-        .find(|short| width(short, size, false) <= room)
-        .unwrap_or_default()
+    let shorter = (3..text.chars().count()).rev().map(|kept| crate::style::shorten(text, kept + 1, "…"));
+    shorter.into_iter().find(|short| room(short, size, bold) <= space).unwrap_or_default()
 }
 
 /// Draws the outlines of `text`: the baseline begins at the origin, y points down, in pixels.
@@ -119,9 +120,9 @@ mod tests {
 
     #[test]
     fn text_is_shortened_until_it_fits() {
-        let short = fitted("layer 12 backward attention", 60.0, 10.0);
+        let short = fitted("layer 12 backward attention", 60.0, 10.0, false);
         assert!(short.contains('…') && width(&short, 10.0, false) <= 60.0, "{short}");
-        assert_eq!(fitted("abcdef", 3.0, 10.0), "");
-        assert_eq!(fitted("abc", 100.0, 10.0), "abc");
+        assert_eq!(fitted("abcdef", 3.0, 10.0, false), "");
+        assert_eq!(fitted("abc", 100.0, 10.0, false), "abc");
     }
 }

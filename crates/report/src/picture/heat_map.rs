@@ -4,7 +4,7 @@ use super::Picture;
 use super::axis::{Axis, Scale};
 use super::font;
 use super::palette::{LEVELS, Paint};
-use super::scene::{Anchor, BODY, SMALL, Scene};
+use super::scene::{Anchor, BODY, SMALL, Scene, TITLE};
 use crate::labels::Labels;
 use crate::load::LinkLoad;
 use crate::units::Unit;
@@ -79,28 +79,32 @@ impl HeatMap {
         let most = self.most.filter(|most| *most > 0.0).unwrap_or(if largest > 0.0 { largest } else { 1.0 });
 
         let labels: Vec<&String> = self.rows.iter().step_by(by_row).collect();
-        let widest = labels.iter().map(|label| font::width(label, SMALL, false)).fold(0.0, f64::max) * 1.06;
+        let widest = labels.iter().map(|label| font::room(label, SMALL, false)).fold(0.0, f64::max);
         let titled = if self.rows_title.is_empty() { 0.0 } else { 20.0 };
         let left = (widest + 32.0).min(width * 0.4) + titled;
-        let right = width - 104.0;
-        let cell_width = (right - left) / column_count.max(1) as f64;
+        let mut right = width - 104.0;
+        let mut cell_width = (right - left) / column_count.max(1) as f64;
         // square cells where both sides are of the same kind, else rows that can be read
-        let cell_height = if self.time.is_some() || row_count != column_count {
-            (420.0 / row_count.max(1) as f64).clamp(6.0, 20.0)
+        let square = self.time.is_none() && row_count == column_count;
+        let cell_height = if square {
+            cell_width = cell_width.min(560.0 / row_count.max(1) as f64).min(56.0);
+            right = left + cell_width * column_count as f64;
+            cell_width
         } else {
-            cell_width.min(560.0 / row_count.max(1) as f64)
+            (420.0 / row_count.max(1) as f64).clamp(6.0, 20.0)
         };
+        let width = if square { right + 104.0 } else { width }.max(320.0);
         let top = 48.0;
         let bottom = top + (cell_height * row_count as f64).max(90.0);
         let below = if self.columns_title.is_empty() && self.time.is_none() { 34.0 } else { 52.0 };
         let mut scene = Scene::new(width, bottom + below);
-        scene.title(20.0, 28.0, &font::fitted(&self.title, width - 60.0, 15.5));
+        scene.title(20.0, 28.0, &font::fitted(&self.title, width - 40.0, TITLE, true));
 
         self.draw_cells(&mut scene, &cells, most, (left, top), (cell_width, cell_height));
         let every = (13.0 / cell_height).ceil() as usize;
         for (at, label) in labels.iter().enumerate().step_by(every.max(1)) {
             let y = top + (at as f64 + 0.5) * cell_height + 4.0;
-            let label = font::fitted(label, left - titled - 30.0, SMALL);
+            let label = font::fitted(label, left - titled - 30.0, SMALL, false);
             scene.text(left - 8.0, y, Anchor::End, Paint::Muted, SMALL, label);
         }
         if !self.rows_title.is_empty() {
@@ -128,7 +132,7 @@ impl HeatMap {
             let mut free_from = f64::NEG_INFINITY;
             for (at, label) in self.columns.iter().step_by(by_column).enumerate() {
                 let x = left + (at as f64 + 0.5) * cell_width;
-                let half = font::width(label, SMALL, false) * 0.53;
+                let half = font::room(label, SMALL, false) / 2.0;
                 if x - half > free_from {
                     scene.text(x, base + 16.0, Anchor::Middle, Paint::Muted, SMALL, label.as_str());
                     free_from = x + half + 6.0;
@@ -193,6 +197,24 @@ impl HeatMap {
         }
         for (level, boxes) in (0..).zip(boxes) {
             scene.boxes(boxes, Paint::Level(level), 1.0);
+        }
+        // numbers where there is room for them
+        let texts =
+            cells.iter().map(|row| row.iter().map(|&value| self.unit.format(value)).collect::<Vec<_>>());
+        let widest =
+            |texts: &[String]| texts.iter().map(|text| font::room(text, SMALL, false)).fold(0.0, f64::max);
+        let texts: Vec<Vec<String>> = texts.collect();
+        if size.1 < 16.0 || texts.iter().map(|row| widest(row)).fold(0.0, f64::max) + 6.0 > size.0 {
+            return;
+        }
+        for (row, (values, texts)) in cells.iter().zip(&texts).enumerate() {
+            for (column, (value, text)) in values.iter().zip(texts).enumerate() {
+                let Some(level) = level(*value) else { continue };
+                let paint = if level * 2 > LEVELS { Paint::OnFill } else { Paint::Ink };
+                let (x, y) =
+                    (origin.0 + (column as f64 + 0.5) * size.0, origin.1 + (row as f64 + 0.5) * size.1 + 4.0);
+                scene.text(x, y, Anchor::Middle, paint, SMALL, text.as_str());
+            }
         }
     }
 

@@ -4,7 +4,7 @@ use super::Picture;
 use super::axis::{Axis, Scale};
 use super::font;
 use super::palette::Paint;
-use super::scene::{Anchor, BODY, Mark, SMALL, Scene, Shape};
+use super::scene::{Anchor, BODY, Mark, SMALL, Scene, Shape, TITLE};
 
 /// One curve.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,15 +68,15 @@ impl LineChart {
     pub fn draw(&self) -> Picture {
         let (width, height) = (self.size.0.clamp(320.0, 4096.0), self.size.1.clamp(240.0, 4096.0));
         let mut scene = Scene::new(width, height);
-        scene.title(20.0, 28.0, &font::fitted(&self.title, width - 60.0, 15.5));
+        scene.title(20.0, 28.0, &font::fitted(&self.title, width - 40.0, TITLE, true));
         let top = self.legend(&mut scene, width) + 18.0;
         let bottom = height - 56.0;
 
         let points = || self.series.iter().flat_map(|series| series.points.iter().chain(&series.reference));
         let shown = || points().filter(|(x, y)| self.x.shows(*x) && self.y.shows(*y));
         let y = Scale::fit(&self.y, shown().map(|point| point.1), ((bottom - top) / 55.0).max(2.0) as usize);
-        let widest = y.ticks.iter().map(|(_, label)| font::width(label, SMALL, false)).fold(0.0, f64::max);
-        let (left, right) = (48.0 + widest * 1.06, width - 28.0);
+        let widest = y.ticks.iter().map(|(_, label)| font::room(label, SMALL, false)).fold(0.0, f64::max);
+        let (left, right) = (48.0 + widest, width - 28.0);
         let x = Scale::fit(&self.x, shown().map(|point| point.0), ((right - left) / 85.0).max(2.0) as usize);
         let (x, y) = (x.over(left, right), y.over(bottom, top));
 
@@ -87,7 +87,7 @@ impl LineChart {
         }
         let mut free_from = f64::NEG_INFINITY;
         for (value, label) in &x.ticks {
-            let (at, half) = (x.at(*value), font::width(label, SMALL, false) * 0.53);
+            let (at, half) = (x.at(*value), font::room(label, SMALL, false) / 2.0);
             scene.line((at, bottom), (at, bottom + 4.0), Paint::Axis);
             // close values share the space of one label
             if at - half > free_from {
@@ -110,6 +110,10 @@ impl LineChart {
                     scene.shapes.push(Shape::Line { points, paint, width: 2.0, dashed: series.dashed });
                 }
             }
+            // the dot of an equal value stays visible inside of its reference
+            for (x, y) in series.reference.iter().copied().filter_map(place) {
+                scene.shapes.push(Shape::Mark { mark: Mark::of(at), x, y, radius: 5.4, paint, hollow: true });
+            }
             // dots on every point of a dense curve would hide it
             let every = placed.len().div_ceil(40).max(1);
             for (x, y) in placed.iter().step_by(every).copied().flatten() {
@@ -124,9 +128,6 @@ impl LineChart {
                     });
                 }
             }
-            for (x, y) in series.reference.iter().copied().filter_map(place) {
-                scene.shapes.push(Shape::Mark { mark: Mark::of(at), x, y, radius: 5.4, paint, hollow: true });
-            }
         }
         if shown().next().is_none() {
             let middle = ((left + right) / 2.0, (top + bottom) / 2.0);
@@ -139,7 +140,7 @@ impl LineChart {
     fn legend(&self, scene: &mut Scene, width: f64) -> f64 {
         let (mut x, mut y) = (20.0, 52.0);
         let mut entry = |scene: &mut Scene, name: &str, sample: &dyn Fn(&mut Scene, f64, f64)| {
-            let room = 30.0 + font::width(name, BODY, false) * 1.06;
+            let room = 30.0 + font::room(name, BODY, false);
             if x > 20.0 && x + room > width - 20.0 {
                 (x, y) = (20.0, y + 19.0);
             }

@@ -12,7 +12,7 @@ use super::Picture;
 use super::axis::Scale;
 use super::font;
 use super::palette::Paint;
-use super::scene::{Anchor, BODY, SMALL, Scene};
+use super::scene::{Anchor, BODY, SMALL, Scene, TITLE};
 use crate::columns::{ACTIVITIES, TaskColumns};
 use crate::filter::Filter;
 use crate::labels::{Labels, activity_name};
@@ -23,7 +23,7 @@ const MOST_RANKS: usize = 48;
 /// Strengths of colour for pixels that are partly busy.
 const STRENGTHS: u8 = 4;
 /// Tasks at least this wide are drawn one by one, in pixels.
-const SINGLE: f64 = 2.0;
+const SINGLE: f64 = 3.0;
 
 /// A time line to be drawn.
 pub struct Timeline<'a> {
@@ -70,8 +70,8 @@ impl<'a> Timeline<'a> {
         let ranks = picked(&present);
         let names: BTreeMap<Rank, String> =
             ranks.iter().map(|&rank| (rank, self.labels.rank(rank))).collect();
-        let widest = names.values().map(|name| font::width(name, SMALL, false)).fold(0.0, f64::max);
-        let left = (widest * 1.06 + 26.0).clamp(60.0, width * 0.28);
+        let widest = names.values().map(|name| font::room(name, SMALL, false)).fold(0.0, f64::max);
+        let left = (widest + 30.0).clamp(60.0, width * 0.28);
         let plot = (left, width - 22.0);
         let (low, high) = range.unwrap_or((0, 1_000_000));
         let seconds = |ps: u64| ps as f64 * 1e-12;
@@ -87,11 +87,11 @@ impl<'a> Timeline<'a> {
             37..=72 => (7.0, 7.0),
             _ => (4.0, 5.0),
         };
-        let top = if self.subtitle.is_empty() { 66.0 } else { 84.0 };
+        let top = if self.subtitle.is_empty() { 68.0 } else { 90.0 };
         let height_of = |rows: &[Option<Row>; 3]| rows.iter().flatten().count() as f64 * (thick + 1.0) + gap;
         let bottom = top + rows.values().map(height_of).sum::<f64>().max(40.0);
         let mut scene = Scene::new(width, bottom + 44.0);
-        scene.title(20.0, 28.0, &font::fitted(&self.title, width - 60.0, 15.5));
+        scene.title(20.0, 28.0, &font::fitted(&self.title, width - 40.0, TITLE, true));
         if !self.subtitle.is_empty() {
             scene.text(
                 20.0,
@@ -99,7 +99,7 @@ impl<'a> Timeline<'a> {
                 Anchor::Start,
                 Paint::Muted,
                 BODY,
-                font::fitted(&self.subtitle, width - 40.0, BODY),
+                font::fitted(&self.subtitle, width - 40.0, BODY, false),
             );
         }
 
@@ -110,12 +110,11 @@ impl<'a> Timeline<'a> {
         }
         let mut y = top;
         let mut partly = false;
-        for (rank, rows) in &rows {
+        for (at, (rank, rows)) in rows.iter().enumerate() {
             let height = height_of(rows) - gap;
-            let name = font::fitted(&names[rank], left - 30.0, SMALL);
+            let name = font::fitted(&names[rank], left - 28.0, SMALL, false);
             // of many thin ranks only some can be named
-            let named =
-                (height + gap) >= 13.0 || rank.0 as usize % (14.0 / (height + gap)).ceil() as usize == 0;
+            let named = at.is_multiple_of((13.0 / (height + gap)).ceil() as usize);
             if named {
                 scene.text(left - 10.0, y + height / 2.0 + 4.0, Anchor::End, Paint::Ink, SMALL, name);
             }
@@ -210,38 +209,50 @@ impl<'a> Timeline<'a> {
         (left, y, thick): (f64, f64, f64),
     ) -> bool {
         // pixels of the same strength that touch are one box
-        let strength = |busy: f64| {
-            if busy <= 0.002 { 0 } else { ((busy * f64::from(STRENGTHS)).ceil() as u8).min(STRENGTHS) }
-        };
         let mut boxes: [Vec<[f64; 4]>; STRENGTHS as usize] = Default::default();
         let mut start = 0;
-        for end in 1..=row.busy.len() {
-            let level = strength(row.busy[start]);
-            if end == row.busy.len() || strength(row.busy[end]) != level {
+        let mut level = 0;
+        for (at, &busy) in row.busy.iter().enumerate() {
+            let next = strength(busy, level);
+            if next != level {
                 if level > 0 {
-                    boxes[usize::from(level) - 1].push([left + start as f64, y, (end - start) as f64, thick]);
+                    boxes[usize::from(level) - 1].push([left + start as f64, y, (at - start) as f64, thick]);
                 }
-                start = end;
+                (start, level) = (at, next);
             }
+        }
+        if level > 0 {
+            boxes[usize::from(level) - 1].push([
+                left + start as f64,
+                y,
+                (row.busy.len() - start) as f64,
+                thick,
+            ]);
         }
         let partly = boxes[..boxes.len() - 1].iter().any(|boxes| !boxes.is_empty());
         for (level, boxes) in (1_u8..).zip(boxes) {
-            scene.boxes(boxes, paint, 0.25 + 0.75 * f64::from(level) / f64::from(STRENGTHS));
+            scene.boxes(boxes, paint, 0.1 + 0.9 * f64::from(level) / f64::from(STRENGTHS));
         }
-        let singles = row.singles.iter().map(|&(from, to, _)| {
-            // a hairline between neighbours
-            let room = if to - from > 4.0 { 0.7 } else { 0.0 };
-            [from, y, to - from - room, thick]
-        });
-        scene.boxes(singles.collect(), paint, 1.0);
+        let mut singles = row.singles.clone();
+        singles.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        let mut boxes: Vec<[f64; 4]> = Vec::new();
+        for &(from, to, _) in &singles {
+            // a hairline between neighbours that are wide enough for it; others are one box
+            let room = if to - from > 7.0 { 0.7 } else { 0.0 };
+            match boxes.last_mut() {
+                Some(last) if room == 0.0 && (last[0] + last[2] - from).abs() < 0.05 => {
+                    last[2] = to - last[0]
+                }
+                _ => boxes.push([from, y, to - from - room, thick]),
+            }
+        }
+        scene.boxes(boxes, paint, 1.0);
         if thick >= 14.0 {
             // where tasks of several streams overlap, the first name that fits is shown
             let mut free_from = f64::NEG_INFINITY;
-            let mut singles = row.singles.clone();
-            singles.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
             for (from, to, vertex) in singles {
                 let name = self.labels.vertex(vertex);
-                if from >= free_from && font::width(&name, SMALL, false) * 1.06 + 8.0 <= to - from {
+                if from >= free_from && font::room(&name, SMALL, false) + 8.0 <= to - from {
                     scene.text(from + 5.0, y + thick / 2.0 + 4.0, Anchor::Start, Paint::OnFill, SMALL, name);
                     free_from = to;
                 }
@@ -251,11 +262,24 @@ impl<'a> Timeline<'a> {
     }
 }
 
+/// The strength of a pixel that is `busy` for a part of its time, beside one of strength `before`.
+///
+/// A value near the border between two strengths stays with its neighbour: a load that is the same all
+/// along must not flicker because tasks and pixels do not align.
+fn strength(busy: f64, before: u8) -> u8 {
+    if busy <= 0.002 {
+        return 0;
+    }
+    let scaled = busy * f64::from(STRENGTHS);
+    let near = before > 0 && (scaled - f64::from(before)).abs() < 0.9;
+    if near { before } else { (scaled.round() as u8).clamp(1, STRENGTHS) }
+}
+
 /// A swatch and its name; returns where the next one may begin.
 pub(super) fn legend(scene: &mut Scene, x: f64, y: f64, paint: Paint, name: &str) -> f64 {
     scene.fill(x, y - 9.5, 11.0, 11.0, paint);
     scene.text(x + 16.0, y, Anchor::Start, Paint::Ink, BODY, name);
-    x + 16.0 + font::width(name, BODY, false) * 1.06 + 20.0
+    x + 16.0 + font::room(name, BODY, false) + 20.0
 }
 
 /// At most [`MOST_RANKS`] of `ranks`, evenly spread, with the first and the last.

@@ -1,0 +1,326 @@
+//! What every picture must be: complete, inside of its frame, well formed, small.
+
+use stratasim_core::observe::{Activity, TaskSpan};
+use stratasim_core::{LinkId, Rank, Time};
+
+use super::palette::Paint;
+use super::scene::{Anchor, Shape};
+use super::*;
+use crate::columns::TaskColumns;
+use crate::labels::{Labels, Plain};
+use crate::load::LinkLoad;
+use crate::result::{LinkResult, RankResult};
+use crate::units::Unit;
+use crate::{Filter, TimeWindow};
+
+const MS: u64 = 1_000_000_000;
+
+/// `count` tasks per rank and activity, each busy for `busy` of its share of a second.
+fn tasks(ranks: u32, count: u64, busy: f64) -> TaskColumns {
+    let mut columns = TaskColumns::default();
+    let slot = 1000 * MS / count;
+    for rank in 0..ranks {
+        for at in 0..count {
+            for activity in crate::columns::ACTIVITIES {
+                let start = Time::from_ps(at * slot);
+                let end = Time::from_ps(at * slot + (slot as f64 * busy) as u64);
+                let (rank, vertex) = (Rank(rank), (at % 40) as u32);
+                columns.push(&TaskSpan {
+                    rank,
+                    stream: 0,
+                    vertex,
+                    iteration: 0,
+                    activity,
+                    start,
+                    end,
+                    bytes: 0,
+                });
+            }
+        }
+    }
+    columns
+}
+
+fn chart() -> LineChart {
+    let mut chart = LineChart::new(
+        "Training rate over the number of accelerators, with a title that is far too long for the width of the picture",
+        Axis::log("accelerators", Unit::Count),
+        Axis::linear("rate", Unit::PerSecond),
+    );
+    for scale in 1..=8 {
+        let name = format!("series number {scale} with a long name");
+        let points = (0..7).map(|n| f64::from(64 << n)).map(|x| (x, x * f64::from(scale)));
+        chart.series.push(Series::new(name, points).with_reference([(64.0, 60.0)]));
+    }
+    chart.reference = "paper".into();
+    chart
+}
+
+fn load() -> LinkLoad {
+    let mut load = LinkLoad::new(TimeWindow::ALWAYS, 256);
+    for link in 0..40 {
+        load.add(LinkId(link), Time::from_ps(u64::from(link) * MS), Time::from_ps(100 * MS), 1 << 30);
+    }
+    load
+}
+
+/// One of each kind, plain and extreme.
+fn all() -> Vec<Picture> {
+    struct Long;
+    impl Labels for Long {
+        fn rank(&self, rank: Rank) -> String {
+            format!("rank {rank} on rack-12.server-3.socket-1.accelerator-7 of a long name")
+        }
+        fn link(&self, link: LinkId) -> String {
+            format!("rack-12.server-3.xpu-{link}->rack-12.switch-0 with a very long name")
+        }
+    }
+    let rank = RankResult { finish_s: 8.0, compute_s: 6.0, memory_s: 1.0, comm_exposed_s: 0.5, idle_s: 0.5 };
+    let link = |at: usize| LinkResult {
+        name: Long.link(LinkId::from_index(at)),
+        from: String::new(),
+        to: String::new(),
+        bytes: 1e9,
+        utilisation: 1.0 / (1.0 + at as f64),
+        busy_s: 1.0,
+    };
+    let (few, many) = (tasks(2, 6, 0.9), tasks(100, 30, 0.5));
+    let timeline = |tasks, labels| Timeline::new("Time line", tasks, labels);
+    let mut named = timeline(&few, &Long);
+    named.subtitle = "A line that says more about what was run and on which machine ".repeat(4);
+    let size = |n: usize| (0..n).map(|at| format!("group {at}")).collect::<Vec<_>>();
+    let square = |n: usize| {
+        let values = (0..n).map(|a| (0..n).map(|b| (a * b) as f64).collect()).collect();
+        let mut map = HeatMap::new("Bytes between groups", size(n), size(n), values, Unit::Bytes);
+        (map.rows_title, map.columns_title) = ("from".into(), "to".into());
+        map.draw()
+    };
+    let empty = TaskColumns::default();
+    vec![
+        timeline(&few, &Plain).draw(),
+        named.draw(),
+        timeline(&many, &Plain).draw(),
+        timeline(&empty, &Plain).draw(),
+        breakdown_bars("Where the time goes", &[rank; 3]).draw(),
+        breakdown_bars("Where the time goes", &vec![rank; 5000]).draw(),
+        breakdown_bars("Where the time goes", &[]).draw(),
+        link_bars("Links", &(0..30).map(link).collect::<Vec<_>>(), 25).draw(),
+        chart().draw(),
+        LineChart::new("Nothing", Axis::log("x", Unit::Seconds), Axis::log("y", Unit::Count)).draw(),
+        link_heat_map("Links over time", &load(), &Long, 30).draw(),
+        square(3),
+        square(200),
+        square(0),
+    ]
+}
+
+#[test]
+fn nothing_reaches_beyond_the_frame() {
+    for picture in all() {
+        let (width, height) = picture.size();
+        let inside = |what: &dyn std::fmt::Debug, left: f64, top: f64, right: f64, bottom: f64| {
+            assert!(
+                left >= 0.0 && top >= 0.0 && right <= width && bottom <= height,
+                "{}: {what:?} at {left}..{right} x {top}..{bottom} of {width} x {height}",
+                picture.title()
+            );
+        };
+        for shape in &picture.scene.shapes {
+            match shape {
+                Shape::Boxes { boxes, .. } => {
+                    for [x, y, w, h] in boxes {
+                        assert!(*w >= 0.0 && *h >= 0.0, "{w} x {h}");
+                        inside(&"box", *x, *y, x + w, y + h);
+                    }
+                }
+                Shape::Line { points, .. } => {
+                    points.iter().for_each(|(x, y)| inside(&"line", *x, *y, *x, *y))
+                }
+                Shape::Mark { x, y, radius, .. } => {
+                    inside(&"mark", x - radius, y - radius, x + radius, y + radius)
+                }
+                Shape::Text { x, y, size, bold, anchor, turned, text, .. } => {
+                    // readers may have a font that is somewhat wider than ours
+                    let length = 1.05 * font::width(text, *size, *bold);
+                    let before = match anchor {
+                        Anchor::Start => 0.0,
+                        Anchor::Middle => length / 2.0,
+                        Anchor::End => length,
+                    };
+                    if *turned {
+                        inside(text, x - size, y - length / 2.0, *x, y + length / 2.0);
+                    } else {
+                        inside(text, x - before, y - size, x - before + length, y + 0.3 * size);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_picture_is_well_formed_and_can_be_drawn_as_pixels() {
+    for picture in all() {
+        for svg in [picture.svg(), picture.svg_in(Scheme::Dark)] {
+            let mut reader = quick_xml::Reader::from_str(&svg);
+            let mut depth = 0_i32;
+            loop {
+                match reader.read_event().expect("well-formed XML") {
+                    quick_xml::events::Event::Start(_) => depth += 1,
+                    quick_xml::events::Event::End(_) => depth -= 1,
+                    quick_xml::events::Event::Eof => break,
+                    _ => {}
+                }
+            }
+            assert_eq!(depth, 0);
+            assert!(!svg.contains("NaN") && !svg.contains("inf"), "{}", picture.title());
+        }
+        assert!(picture.png(Scheme::Light, 0.5).starts_with(b"\x89PNG"));
+    }
+}
+
+/// Area of the boxes of one colour, weighted with their opacity.
+fn ink(picture: &Picture, wanted: Paint) -> f64 {
+    let area = |shape: &Shape| match shape {
+        Shape::Boxes { boxes, paint, opacity } if *paint == wanted => {
+            boxes.iter().map(|[_, _, w, h]| w * h).sum::<f64>() * opacity
+        }
+        _ => 0.0,
+    };
+    picture.scene.shapes.iter().map(area).sum()
+}
+
+#[test]
+fn a_time_line_of_100_000_tasks_is_small_and_as_dark_as_the_tasks_are_dense() {
+    let dense = tasks(8, 4200, 0.5);
+    assert!(dense.len() > 100_000);
+    let picture = Timeline::new("Dense", &dense, &Plain).draw();
+    assert!(picture.svg().len() < 60_000, "{} bytes", picture.svg().len());
+    let row = ink(&picture, Paint::Empty) / 3.0;
+    // half busy: the second of four strengths
+    let share = (ink(&picture, Paint::Compute) - 8.0 * 11.0) / row;
+    assert!((0.5..0.62).contains(&share), "{share}");
+}
+
+#[test]
+fn tasks_drawn_one_by_one_have_their_exact_width() {
+    let few = tasks(1, 10, 0.6);
+    let picture = Timeline::new("Few", &few, &Plain).draw();
+    let last = 0.96;
+    let row = ink(&picture, Paint::Empty) / 3.0;
+    // ten tasks of 60 ms in 960 ms, each less a hairline of 0.7 pixels by 18
+    let share = (ink(&picture, Paint::Compute) + 10.0 * 0.7 * 18.0 - 18.0) / row;
+    assert!((share - 0.6 / last).abs() < 0.03, "{share}");
+}
+
+#[test]
+fn the_window_and_the_ranks_choose_what_is_drawn() {
+    let tasks = tasks(4, 10, 1.0);
+    let mut timeline = Timeline::new("Window", &tasks, &Plain);
+    timeline.filter = Filter { ranks: "2".parse().unwrap(), window: "250 ms..350 ms".parse().unwrap() };
+    let svg = timeline.draw().svg();
+    assert!(svg.contains(">rank 2<") && !svg.contains(">rank 1<"));
+    assert!(svg.contains(">260<") && svg.contains(">340<") && !svg.contains(">0<"));
+    assert!(svg.contains(">task 2<") && svg.contains(">task 3<") && !svg.contains(">task 4<"));
+}
+
+#[test]
+fn of_very_many_ranks_some_are_drawn_and_the_picture_says_so() {
+    let tasks = tasks(500, 1, 1.0);
+    let svg = Timeline::new("Many", &tasks, &Plain).draw().svg();
+    assert!(svg.contains("48 of 500 ranks") && svg.contains(">rank 0<") && svg.contains(">rank 499<"));
+}
+
+#[test]
+fn a_chart_has_a_mark_per_point_and_a_hollow_one_per_reference() {
+    let mut chart = LineChart::new("Marks", Axis::log("x", Unit::Count), Axis::linear("y", Unit::Count));
+    // a logarithmic axis cannot show zero: that point interrupts the curve
+    let points = [(1.0, 1.0), (2.0, 2.0), (0.0, 3.0), (4.0, 4.0), (8.0, f64::NAN), (16.0, 5.0), (32.0, 6.0)];
+    chart.series.push(Series::new("a", points).with_reference([(2.0, 2.5), (-1.0, 1.0)]));
+    let picture = chart.draw();
+    let marks = |wanted: bool| {
+        let is = |shape: &&Shape| matches!(shape, Shape::Mark { hollow, .. } if *hollow == wanted);
+        picture.scene.shapes.iter().filter(is).count()
+    };
+    // and one in the legend
+    assert_eq!((marks(false), marks(true)), (5 + 1, 1));
+    let curves = picture
+        .scene
+        .shapes
+        .iter()
+        .filter(|shape| matches!(shape, Shape::Line { width, .. } if *width == 2.0));
+    assert_eq!(curves.count(), 2 + 1);
+}
+
+#[test]
+fn points_are_where_their_values_say() {
+    let mut chart = LineChart::new("Place", Axis::linear("x", Unit::Count), Axis::linear("y", Unit::Count));
+    chart.series.push(Series::new("a", [(0.0, 0.0), (5.0, 5.0), (10.0, 10.0)]));
+    let picture = chart.draw();
+    let marks: Vec<(f64, f64)> = picture
+        .scene
+        .shapes
+        .iter()
+        .filter_map(|shape| match shape {
+            Shape::Mark { x, y, .. } => Some((*x, *y)),
+            _ => None,
+        })
+        .skip(1)
+        .collect();
+    assert!((marks[1].0 - (marks[0].0 + marks[2].0) / 2.0).abs() < 1e-9);
+    assert!((marks[1].1 - (marks[0].1 + marks[2].1) / 2.0).abs() < 1e-9);
+    assert!(marks[0].0 < marks[2].0 && marks[0].1 > marks[2].1, "y grows upwards");
+}
+
+#[test]
+fn bars_are_as_long_as_their_numbers() {
+    let rank = RankResult { finish_s: 4.0, compute_s: 2.0, memory_s: 1.0, comm_exposed_s: 0.5, idle_s: 0.5 };
+    let picture = breakdown_bars("Bars", &[rank]).draw();
+    let [compute, memory, communication, idle] =
+        [Paint::Compute, Paint::Memory, Paint::Communication, Paint::Idle].map(|paint| ink(&picture, paint));
+    // each has a swatch of 11 by 11 in the legend
+    let swatch = 121.0;
+    assert!(((compute - swatch) / (memory - swatch) - 2.0).abs() < 1e-6);
+    assert!(((memory - swatch) / (communication - swatch) - 2.0).abs() < 1e-6);
+    assert!(((idle - swatch) / (communication - swatch) - 1.0).abs() < 1e-6);
+    assert!(picture.svg().contains("50.0 %") && picture.svg().contains("4.000 s"));
+}
+
+#[test]
+fn means_of_merged_cells_are_kept() {
+    // 128 rows become 64: each of zeros and ones, one half
+    let labels = |n: usize| vec![String::new(); n];
+    let values: Vec<Vec<f64>> = (0..128).map(|row| vec![f64::from(row % 2); 4]).collect();
+    let mut map = HeatMap::new("Merged", labels(128), labels(4), values, Unit::Share);
+    map.most = Some(1.0);
+    let picture = map.draw();
+    let half = Paint::Level(palette::LEVELS / 2);
+    let near = Paint::Level(palette::LEVELS / 2 - 1);
+    let cells = ink(&picture, half) + ink(&picture, near);
+    let others: f64 =
+        [Paint::Level(0), Paint::Level(palette::LEVELS - 1)].iter().map(|&paint| ink(&picture, paint)).sum();
+    assert!(cells > 20.0 * others, "{cells} {others}");
+}
+
+#[test]
+fn the_fullest_links_come_first_and_their_load_is_in_percent_of_their_rate() {
+    struct Rated;
+    impl Labels for Rated {
+        fn link_rate(&self, _: LinkId) -> Option<stratasim_core::Bandwidth> {
+            Some(stratasim_core::Bandwidth(1e9))
+        }
+    }
+    let mut load = LinkLoad::new(TimeWindow::ALWAYS, 16);
+    for (link, bytes) in [(0, 1_000_000), (1, 4_000_000), (2, 2_000_000)] {
+        load.add(LinkId(link), Time::ZERO, Time::from_ps(8 * MS), bytes);
+    }
+    let map = link_heat_map("Links", &load, &Rated, 2);
+    assert_eq!(map.rows, ["link 1", "link 2"]);
+    assert_eq!(map.unit, Unit::Share);
+    assert!(
+        (map.values[0][3] - 0.5).abs() < 1e-3 && (map.values[1][3] - 0.25).abs() < 1e-3,
+        "{:?}",
+        map.values
+    );
+    assert_eq!(Activity::Compute as usize, 0, "rows of a time line are indexed by activity");
+}
