@@ -7,8 +7,8 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use stratasim_topo::routing::{RoutingAlgorithm, auto};
-use stratasim_topo::{BuildContext, TopologySpec};
+use stratasim_topo::routing::{Routing, RoutingAlgorithm, auto, dijkstra, ecmp};
+use stratasim_topo::{BuildContext, Topology, TopologySpec};
 
 const CASES: &[(&str, &str)] = &[
     ("hcsim-cxl 1024", r#"{"kind": "hcsim-cxl", "xpus": 1024}"#),
@@ -30,26 +30,44 @@ fn build(c: &mut Criterion) {
     }
 }
 
-fn route(c: &mut Criterion) {
-    let mut group = c.benchmark_group("route");
-    for (name, text) in CASES {
-        let spec: TopologySpec = serde_json::from_str(text).unwrap();
-        let topology = Arc::new(spec.plugin().build(&BuildContext::default()).unwrap());
-        let mut routing = auto::Auto::default().build(&topology).unwrap();
-        let hosts = topology.compute_nodes();
-        let (mut out, mut index) = (Vec::new(), 0_usize);
-        group.bench_function(*name, |b| {
-            b.iter(|| {
-                // strides that are prime to the number of hosts visit pairs near and far
-                index = index.wrapping_add(1);
-                let (src, dst) = (hosts[index * 37 % hosts.len()], hosts[(index * 101 + 1) % hosts.len()]);
-                out.clear();
-                routing.route(src, dst, 0, &mut out).unwrap();
-                black_box(out.len())
-            });
-        });
+fn topology(text: &str) -> Arc<Topology> {
+    let spec: TopologySpec = serde_json::from_str(text).unwrap();
+    Arc::new(spec.plugin().build(&BuildContext::default()).unwrap())
+}
+
+/// Routes between pairs near and far: the strides are prime to the number of hosts.
+fn walk<'a>(topology: &'a Topology, mut routing: Box<dyn Routing>) -> impl FnMut() -> usize + use<'a> {
+    let hosts = topology.compute_nodes();
+    let (mut out, mut index) = (Vec::new(), 0_usize);
+    move || {
+        index = index.wrapping_add(1);
+        let (src, dst) = (hosts[index * 37 % hosts.len()], hosts[(index * 101 + 1) % hosts.len()]);
+        out.clear();
+        routing.route(src, dst, index as u64, &mut out).unwrap();
+        black_box(out.len())
     }
 }
 
-criterion_group!(benches, build, route);
+fn route(c: &mut Criterion) {
+    let mut group = c.benchmark_group("route");
+    for (name, text) in CASES {
+        let topology = topology(text);
+        let mut next = walk(&topology, auto::Auto::default().build(&topology).unwrap());
+        group.bench_function(*name, |b| b.iter(&mut next));
+    }
+}
+
+/// Searched routes, most of them from trees that earlier pairs left behind.
+fn search(c: &mut Criterion) {
+    let mut group = c.benchmark_group("search");
+    for (name, text) in CASES {
+        let topology = topology(text);
+        let mut next = walk(&topology, dijkstra::Dijkstra::default().build(&topology).unwrap());
+        group.bench_function(format!("dijkstra {name}"), |b| b.iter(&mut next));
+        let mut next = walk(&topology, ecmp::Ecmp::default().build(&topology).unwrap());
+        group.bench_function(format!("ecmp {name}"), |b| b.iter(&mut next));
+    }
+}
+
+criterion_group!(benches, build, route, search);
 criterion_main!(benches);

@@ -45,6 +45,8 @@ contracts! {
         hosts 16, nodes 16 + 20, links 2 * 3 * 16, hops 6, SHORTEST;
     fat_tree_oversubscribed: r#"{"kind": "fat-tree", "k": 8, "oversubscription": 2, "bandwidth": "1 GB/s", "latency": "1 us"}"#,
         hosts 128, nodes 128 + 8 * (4 + 2) + 8, links 2 * (128 + 64 + 64), hops 6, SHORTEST;
+    fat_tree_half_duplex: r#"{"kind": "fat-tree", "k": 4, "bandwidth": "1 GB/s", "latency": "1 us", "duplex": "half"}"#,
+        hosts 16, nodes 16 + 20, links 3 * 16, hops 6, SHORTEST;
     fat_tree_two_levels: r#"{"kind": "fat-tree", "k": 6, "levels": 2, "bandwidth": "1 GB/s", "latency": "1 us"}"#,
         hosts 18, nodes 18 + 6 + 3, links 2 * (18 + 18), hops 4, SHORTEST;
     fat_tree_by_lists: r#"{"kind": "fat-tree", "down": [4, 3, 2, 5], "up": [2, 1, 3, 2], "parallel": [1, 2, 1, 3], "bandwidth": "1 GB/s", "latency": "1 us"}"#,
@@ -104,6 +106,10 @@ contracts! {
         hosts 4, nodes 4, links 2 * 4, hops 2, SHORTEST;
     hcsim_cxl: r#"{"kind": "hcsim-cxl", "xpus": 300}"#,
         hosts 300, nodes 2 * 300 + 6 * 38 + 2 * 3 + 2, links 2 * (4 * 300 + 11 * 38 + 2 * 3), hops 4, LONGER;
+    hcsim_cxl_half_duplex: r#"{"kind": "hcsim-cxl", "xpus": 20, "xpus-per-server": 3, "servers-per-rack": 2, "duplex": "half"}"#,
+        hosts 20, nodes 2 * 20 + 6 * 7 + 2 * 4 + 2, links 4 * 20 + 7 * 7 + 2 * 4, hops 4, LONGER;
+    hcsim_ethernet_half_duplex: r#"{"kind": "hcsim-ethernet", "xpus": 20, "xpus-per-server": 3, "servers-per-rack": 2, "duplex": "half"}"#,
+        hosts 20, nodes 2 * 20 + 6 * 7 + 4 + 1, links 3 * 20 + 7 * 7 + 4, hops 12, LONGER;
     hcsim_ethernet: r#"{"kind": "hcsim-ethernet", "xpus": 300}"#,
         hosts 300, nodes 2 * 300 + 6 * 38 + 3 + 1, links 2 * (3 * 300 + 11 * 38 + 3), hops 12, LONGER;
 }

@@ -2,6 +2,8 @@
 
 mod support;
 
+use std::collections::BTreeSet;
+
 use stratasim_core::{Bandwidth, NodeId};
 use support::{Router, build, refusal};
 
@@ -127,6 +129,51 @@ fn dragonfly_ports_are_used_as_the_paper_counts_them() {
         for router in first..dragonfly.node_count() {
             assert_eq!(dragonfly.ports(NodeId::from_index(router)).len() as u32, p + a - 1 + h);
         }
+    }
+}
+
+/// Whether the links that follow each other on any route form a cycle: a wormhole network without
+/// further virtual channels could lock up (Dally, Seitz 1987).
+fn may_deadlock(router: &mut Router) -> bool {
+    let links = router.topology.link_count();
+    let hosts = router.topology.compute_nodes().to_vec();
+    let mut after = vec![BTreeSet::new(); links];
+    for &src in &hosts {
+        for &dst in &hosts {
+            for pair in router.route(src, dst, 0).windows(2) {
+                after[pair[0].index()].insert(pair[1].index());
+            }
+        }
+    }
+    // peel off links that wait for nothing until none is left, or only cycles
+    let mut waiting: Vec<usize> = (0..links).collect();
+    loop {
+        let left: Vec<usize> = waiting.iter().copied().filter(|&link| !after[link].is_empty()).collect();
+        if left.len() == waiting.len() {
+            return !left.is_empty();
+        }
+        let gone: BTreeSet<usize> = waiting.iter().copied().filter(|link| !left.contains(link)).collect();
+        for &link in &left {
+            after[link].retain(|next| !gone.contains(next));
+        }
+        waiting = left;
+    }
+}
+
+#[test]
+fn routes_wait_in_a_cycle_only_where_rings_are() {
+    for (kind, rest, expected) in [
+        ("mesh", r#""dimensions": [4, 3, 2]"#, false),
+        ("hypercube", r#""dimensions": 5"#, false),
+        ("hyperx", r#""dimensions": [3, 4], "hosts-per-switch": 2"#, false),
+        ("fully-connected", r#""nodes": 6"#, false),
+        ("fat-tree", r#""k": 4"#, false),
+        ("ring", r#""nodes": 6"#, true),
+        ("torus", r#""dimensions": [5, 3]"#, true),
+        // local, global, local: the two local hops share channels, hence the paper's second channel
+        ("dragonfly", r#""p": 1, "a": 3, "h": 1"#, true),
+    ] {
+        assert_eq!(may_deadlock(&mut Router::new(&spec(kind, rest))), expected, "{kind} {rest}");
     }
 }
 
