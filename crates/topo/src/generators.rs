@@ -113,5 +113,7 @@ registry! {
         "without" => Without(without::Without),
         "with-compute" => WithCompute(with_compute::WithCompute),
         "simgrid-xml" => SimgridXml(crate::io::simgrid::SimgridXml),
+        "networkx-json" => NetworkxJson(crate::io::networkx::NetworkxJson),
+        "graphml" => Graphml(crate::io::graphml::Graphml),
     }
 }
