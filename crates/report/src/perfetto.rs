@@ -247,12 +247,17 @@ impl<'a, W: Write + Send> PerfettoTrace<'a, W> {
                 last = rate;
             }
         }
-        self.written();
+        self.spill();
     }
 
     #[inline]
     fn written(&mut self) {
         self.slices += 1;
+        self.spill();
+    }
+
+    #[inline]
+    fn spill(&mut self) {
         if self.wire.bytes.len() >= CHUNK {
             self.write();
         }

@@ -3,7 +3,7 @@
 //! Numbers stay numbers until they are drawn: they are written with their unit where people read
 //! them and as bare numbers, in the base unit that the heading names, in CSV.
 
-use crate::style::{Style, Tone, display_width, pad_left, pad_right, shorten};
+use crate::style::{Style, Tone, display_width, pad_left, pad_right, shorten, wrap};
 use crate::units::Unit;
 
 /// One entry of a table.
@@ -115,7 +115,8 @@ impl Table {
 
     /// For a terminal: headings over a rule, columns two blanks apart, every line ended.
     ///
-    /// Where the table is too wide for the style, the widest columns of words are shortened.
+    /// Where the table is too wide for the style, the widest columns of words give way: sentences take
+    /// several lines, single words are shortened.
     pub fn to_text(&self, style: &Style) -> String {
         let missing = style.choose("–", "-");
         let cells = self.texts(missing);
@@ -130,20 +131,30 @@ impl Table {
 
         let mark = style.choose("…", "..");
         let line = |texts: &[String], tone: Option<Tone>| {
-            let mut line = String::new();
-            for (column, text) in texts.iter().enumerate() {
-                let text = shorten(text, widths[column], mark);
-                let painted = tone.map_or_else(|| text.clone(), |tone| style.paint(tone, &text));
-                line.push_str(if column == 0 { "" } else { "  " });
-                line.push_str(&if numeric[column] {
-                    pad_left(&painted, widths[column])
-                } else {
-                    pad_right(&painted, widths[column])
-                });
+            let parts: Vec<Vec<String>> = texts
+                .iter()
+                .zip(&widths)
+                .map(|(text, &width)| {
+                    wrap(text, width, 0).lines().map(|part| shorten(part, width, mark)).collect()
+                })
+                .collect();
+            let mut out = String::new();
+            for at in 0..parts.iter().map(Vec::len).max().unwrap_or(0) {
+                let start = out.len();
+                for (column, part) in parts.iter().enumerate() {
+                    let text = part.get(at).map_or("", String::as_str);
+                    let painted = tone.map_or_else(|| text.to_owned(), |tone| style.paint(tone, text));
+                    out.push_str(if column == 0 { "" } else { "  " });
+                    out.push_str(&if numeric[column] {
+                        pad_left(&painted, widths[column])
+                    } else {
+                        pad_right(&painted, widths[column])
+                    });
+                }
+                out.truncate(start + out[start..].trim_end().len());
+                out.push('\n');
             }
-            line.truncate(line.trim_end().len());
-            line.push('\n');
-            line
+            out
         };
         let rule: Vec<String> = widths.iter().map(|&width| style.choose("─", "-").repeat(width)).collect();
         let mut out = line(&self.headings, Some(Tone::Muted));
@@ -298,6 +309,25 @@ ethernet         1,024          –  –
         let text = table.to_text(&Style::PLAIN);
         assert!(text.lines().all(|line| line.len() <= 80), "{text}");
         assert!(text.contains("xx..xx") && text.ends_with("  1 B\n"));
+    }
+
+    #[test]
+    fn sentences_take_several_lines() {
+        let mut table = Table::new(["kind", "what it is", "nodes"]);
+        let words = "Switches in a grid of any number of dimensions, whose ends are connected";
+        table.push([Cell::from("torus"), words.into(), (64.0, Unit::Count).into()]);
+        table.push([Cell::from("ring"), "".into(), (8.0, Unit::Count).into()]);
+        let style = Style { width: 60, ..Style::PLAIN };
+        assert_eq!(
+            table.to_text(&style),
+            "\
+kind   what it is                                      nodes
+-----  ----------------------------------------------  -----
+torus  Switches in a grid of any number of                64
+       dimensions, whose ends are connected
+ring                                                       8
+"
+        );
     }
 
     #[test]

@@ -214,6 +214,18 @@ fn tasks_drawn_one_by_one_have_their_exact_width() {
 }
 
 #[test]
+fn many_tasks_at_once_are_no_more_than_their_union() {
+    let mut columns = TaskColumns::default();
+    for at in 0..20_000_u64 {
+        let (start, end) = (Time::from_ps(at * MS / 100), Time::from_ps(at * MS / 100 + 50 * MS));
+        let (rank, activity) = (Rank(0), Activity::Communication);
+        columns.push(&TaskSpan { rank, stream: 0, vertex: 0, iteration: 0, activity, start, end, bytes: 0 });
+    }
+    let svg = Timeline::new("Overlap", &columns, &Plain).draw().svg();
+    assert!(svg.len() < 5000, "{} bytes", svg.len());
+}
+
+#[test]
 fn the_window_and_the_ranks_choose_what_is_drawn() {
     let tasks = tasks(4, 10, 1.0);
     let mut timeline = Timeline::new("Window", &tasks, &Plain);

@@ -1,8 +1,8 @@
 //! A time line of chosen ranks: what each did when.
 //!
 //! Tasks that are wide enough are drawn one by one, with their names where these fit. Narrower ones
-//! are summed up per pixel: the fuller the pixel, the stronger its colour. The size of the picture
-//! therefore depends on its pixels, not on the number of tasks.
+//! are summed up in cells of a few pixels: the fuller the cell, the stronger its colour. The size of
+//! the picture therefore depends on its pixels, not on the number of tasks.
 
 use std::collections::BTreeMap;
 
@@ -20,10 +20,10 @@ use crate::units::Unit;
 
 /// Ranks drawn; of more, as many are picked evenly.
 const MOST_RANKS: usize = 48;
-/// Strengths of colour for pixels that are partly busy.
-const STRENGTHS: u8 = 4;
-/// Tasks at least this wide are drawn one by one, in pixels.
-const SINGLE: f64 = 3.0;
+/// Strengths of colour for cells that are partly busy.
+const STRENGTHS: u8 = 8;
+/// Tasks at least this wide are drawn one by one, and cells for narrower ones are this wide, in pixels.
+const CELL: f64 = 3.0;
 
 /// A time line to be drawn.
 pub struct Timeline<'a> {
@@ -46,7 +46,7 @@ pub struct Timeline<'a> {
 struct Row {
     /// Tasks drawn one by one: start and end in pixels, vertex.
     singles: Vec<(f64, f64, u32)>,
-    /// Busy part of each pixel by narrow tasks.
+    /// Pixels of each cell that are busy with narrow tasks.
     busy: Vec<f64>,
 }
 
@@ -121,7 +121,7 @@ impl<'a> Timeline<'a> {
             for (activity, row) in ACTIVITIES.into_iter().zip(rows) {
                 let Some(row) = row else { continue };
                 scene.fill(plot.0, y, plot.1 - plot.0, thick, Paint::Empty);
-                partly |= self.draw_row(&mut scene, row, activity.into(), (plot.0, y, thick));
+                partly |= self.draw_row(&mut scene, row, activity.into(), plot, (y, thick));
                 y += thick + 1.0;
             }
             y += gap;
@@ -176,7 +176,7 @@ impl<'a> Timeline<'a> {
     ) -> BTreeMap<Rank, [Option<Row>; 3]> {
         let mut rows: BTreeMap<Rank, [Option<Row>; 3]> =
             ranks.iter().map(|&rank| (rank, Default::default())).collect();
-        let pixels = (plot.1 - plot.0).ceil() as usize;
+        let cells = ((plot.1 - plot.0) / CELL).ceil() as usize;
         for task in self.tasks.iter() {
             if !self.filter.window.overlaps(task.start, task.end) {
                 continue;
@@ -185,16 +185,15 @@ impl<'a> Timeline<'a> {
             let row = of_rank[task.activity as usize].get_or_insert_default();
             let pixel = |ps: u64| time.at(ps.clamp(low, high) as f64 * 1e-12);
             let (from, to) = (pixel(task.start.as_ps()), pixel(task.end.as_ps()));
-            if to - from >= SINGLE {
+            if to - from >= CELL {
                 row.singles.push((from, to, task.vertex));
                 continue;
             }
-            row.busy.resize(pixels, 0.0);
-            let first = ((from - plot.0) as usize).min(pixels - 1);
-            let last = ((to - plot.0) as usize).min(pixels - 1);
-            for (at, busy) in row.busy[first..=last].iter_mut().enumerate() {
-                let left = plot.0 + (first + at) as f64;
-                *busy += (to.min(left + 1.0) - from.max(left)).max(0.0);
+            row.busy.resize(cells, 0.0);
+            let cell = |x: f64| (((x - plot.0) / CELL) as usize).min(cells - 1);
+            for (at, busy) in row.busy[cell(from)..=cell(to)].iter_mut().enumerate() {
+                let left = plot.0 + (cell(from) + at) as f64 * CELL;
+                *busy += (to.min(left + CELL) - from.max(left)).max(0.0);
             }
         }
         rows
@@ -206,28 +205,21 @@ impl<'a> Timeline<'a> {
         scene: &mut Scene,
         row: &Row,
         paint: Paint,
-        (left, y, thick): (f64, f64, f64),
+        (left, right): (f64, f64),
+        (y, thick): (f64, f64),
     ) -> bool {
-        // pixels of the same strength that touch are one box
+        // cells of the same strength that touch are one box
         let mut boxes: [Vec<[f64; 4]>; STRENGTHS as usize] = Default::default();
-        let mut start = 0;
-        let mut level = 0;
-        for (at, &busy) in row.busy.iter().enumerate() {
-            let next = strength(busy, level);
+        let (mut start, mut level) = (left, 0);
+        for (at, busy) in smoothed(&row.busy).into_iter().chain([0.0]).enumerate() {
+            let x = (left + at as f64 * CELL).min(right);
+            let next = strength(busy / CELL, level);
             if next != level {
                 if level > 0 {
-                    boxes[usize::from(level) - 1].push([left + start as f64, y, (at - start) as f64, thick]);
+                    boxes[usize::from(level) - 1].push([start, y, x - start, thick]);
                 }
-                (start, level) = (at, next);
+                (start, level) = (x, next);
             }
-        }
-        if level > 0 {
-            boxes[usize::from(level) - 1].push([
-                left + start as f64,
-                y,
-                (row.busy.len() - start) as f64,
-                thick,
-            ]);
         }
         let partly = boxes[..boxes.len() - 1].iter().any(|boxes| !boxes.is_empty());
         for (level, boxes) in (1_u8..).zip(boxes) {
@@ -237,12 +229,10 @@ impl<'a> Timeline<'a> {
         singles.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
         let mut boxes: Vec<[f64; 4]> = Vec::new();
         for &(from, to, _) in &singles {
-            // a hairline between neighbours that are wide enough for it; others are one box
+            // a hairline between neighbours that are wide enough for it; what touches or overlaps is one box
             let room = if to - from > 7.0 { 0.7 } else { 0.0 };
             match boxes.last_mut() {
-                Some(last) if room == 0.0 && (last[0] + last[2] - from).abs() < 0.05 => {
-                    last[2] = to - last[0]
-                }
+                Some([x, _, width, _]) if from < *x + *width + 0.05 => *width = width.max(to - room - *x),
                 _ => boxes.push([from, y, to - from - room, thick]),
             }
         }
@@ -262,16 +252,29 @@ impl<'a> Timeline<'a> {
     }
 }
 
-/// The strength of a pixel that is `busy` for a part of its time, beside one of strength `before`.
-///
-/// A value near the border between two strengths stays with its neighbour: a load that is the same all
-/// along must not flicker because tasks and pixels do not align.
+/// Each busy cell as the mean of the busy ones around it: a load that is the same all along must not
+/// flicker because tasks and cells do not align. Empty cells stay empty.
+fn smoothed(busy: &[f64]) -> Vec<f64> {
+    const REACH: usize = 2;
+    let mean = |at: usize| {
+        let around = &busy[at.saturating_sub(REACH)..(at + REACH + 1).min(busy.len())];
+        let (sum, count) = around
+            .iter()
+            .filter(|busy| **busy > 0.0)
+            .fold((0.0, 0.0), |(sum, count), busy| (sum + busy, count + 1.0));
+        sum / count
+    };
+    (0..busy.len()).map(|at| if busy[at] > 0.0 { mean(at) } else { 0.0 }).collect()
+}
+
+/// The strength of a cell that is `busy` for a part of its time, beside one of strength `before`. A
+/// value near the border between two strengths stays with its neighbour.
 fn strength(busy: f64, before: u8) -> u8 {
     if busy <= 0.002 {
         return 0;
     }
     let scaled = busy * f64::from(STRENGTHS);
-    let near = before > 0 && (scaled - f64::from(before)).abs() < 0.9;
+    let near = before > 0 && (scaled - f64::from(before)).abs() < 0.75;
     if near { before } else { (scaled.round() as u8).clamp(1, STRENGTHS) }
 }
 
