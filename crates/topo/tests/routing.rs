@@ -140,6 +140,21 @@ fn all_pairs(topology: &Topology, cost: impl Fn(LinkId) -> (u64, u64)) -> Vec<Ve
     best
 }
 
+#[test]
+fn two_nodes_that_have_only_each_other_are_joined_and_cut_off() {
+    let topology = random_graph(4, 0, &[(0, 1, 1, 2), (2, 3, 1, 2)]);
+    for text in [r#"{"kind": "dijkstra"}"#, r#"{"kind": "ecmp"}"#] {
+        let mut router = routing(text).plugin().build(&topology).unwrap();
+        for _ in 0..3 {
+            for (src, dst) in (0..4).flat_map(|src| (0..4).map(move |dst| (src, dst))) {
+                let links = walk(&mut *router, &topology, NodeId(src), NodeId(dst)).map(|links| links.len());
+                let expected = (src / 2 == dst / 2).then_some(usize::from(src != dst));
+                assert_eq!(links, expected, "{text} {src} {dst}");
+            }
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 

@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::{BuildError, Duration, LinkId, NodeId};
 
-use super::search::{PathCost, Scratch, Tree};
+use super::search::{Inner, PathCost, Scratch, Store, Tree};
 use super::{RouteError, Routing, RoutingAlgorithm};
-use crate::{NodeKind, Topology};
+use crate::Topology;
 
 /// What a path costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -45,40 +45,31 @@ impl RoutingAlgorithm for Dijkstra {
     }
 }
 
-/// Searches, and remembers the trees of roots that were asked before.
+/// Searches, and keeps the trees of roots that ask a second time.
 struct Search {
     topology: Arc<Topology>,
     by: Cost,
+    inner: Inner,
     scratch: Scratch,
-    /// By node: not asked yet, asked once, or 2 + the slot of its tree.
-    state: Vec<u32>,
-    trees: Vec<(NodeId, Tree)>,
-    most_trees: usize,
-    /// The slot to reuse next.
-    oldest: usize,
+    asked: Vec<bool>,
+    trees: Store<Tree>,
 }
-
-const NOT_ASKED: u32 = 0;
-const ASKED: u32 = 1;
-const FIRST_SLOT: u32 = 2;
 
 impl Search {
     fn new(topology: Arc<Topology>, by: Cost, tree_bytes: usize) -> Self {
-        let nodes = topology.node_count();
-        let most_trees = (tree_bytes / (nodes.max(1) * size_of::<u32>())).max(1);
+        let (nodes, inner) = (topology.node_count(), Inner::new(&topology));
         Self {
             scratch: Scratch::new(nodes),
-            state: vec![NOT_ASKED; nodes],
-            trees: Vec::new(),
-            most_trees,
-            oldest: 0,
+            asked: vec![false; nodes],
+            trees: Store::new(nodes, tree_bytes, inner.count() * size_of::<u32>()),
+            inner,
             topology,
             by,
         }
     }
 
     fn search(&mut self, root: NodeId, goal: Option<NodeId>) {
-        let Self { topology, by, scratch, .. } = self;
+        let Self { topology, by, inner, scratch, .. } = self;
         let cost = |link: LinkId| -> PathCost {
             let latency = topology.link(link).latency.as_ps();
             match by {
@@ -86,34 +77,23 @@ impl Search {
                 Cost::Hops => (1, latency),
             }
         };
-        scratch.search(topology, |node| topology.ports(node), cost, root, goal);
+        scratch.search(topology, inner, |node| topology.ports(node), cost, root, goal);
     }
 
-    /// The slot of the tree from `root`, which is made on the second question.
-    fn tree(&mut self, root: NodeId) -> Option<usize> {
-        match self.state[root.index()] {
-            NOT_ASKED => {
-                self.state[root.index()] = ASKED;
-                None
+    /// Appends the links between two inner nodes; false when there is no way.
+    fn path(&mut self, src: NodeId, dst: NodeId, out: &mut Vec<LinkId>) -> bool {
+        let slot = match self.trees.slot(src) {
+            Some(slot) => slot,
+            None if !std::mem::replace(&mut self.asked[src.index()], true) => {
+                self.search(src, Some(dst));
+                return self.scratch.path(&self.topology, src, dst, out);
             }
-            ASKED => {
-                self.search(root, None);
-                let tree = self.scratch.tree();
-                let slot = if self.trees.len() < self.most_trees {
-                    self.trees.push((root, tree));
-                    self.trees.len() - 1
-                } else {
-                    let slot = self.oldest;
-                    self.oldest = (slot + 1) % self.most_trees;
-                    let (evicted, _) = std::mem::replace(&mut self.trees[slot], (root, tree));
-                    self.state[evicted.index()] = ASKED;
-                    slot
-                };
-                self.state[root.index()] = FIRST_SLOT + slot as u32;
-                Some(slot)
+            None => {
+                self.search(src, None);
+                self.trees.keep(src, self.scratch.tree(&self.inner))
             }
-            state => Some((state - FIRST_SLOT) as usize),
-        }
+        };
+        self.trees.get(slot).path(&self.topology, &self.inner, src, dst, out)
     }
 }
 
@@ -129,30 +109,14 @@ impl Routing for Search {
             return Ok(Duration::ZERO);
         }
         let start = out.len();
-        // a host with a single cable has the shortest paths of its switch, one link longer
-        let root = match *self.topology.ports(src) {
-            [only] if !matches!(self.topology.kind(only.to), NodeKind::Memory(_)) => {
-                out.push(only.link);
-                only.to
-            }
-            _ => src,
-        };
-        if root == dst {
-            return Ok(Duration::ZERO);
-        }
-        let found = match self.tree(root) {
-            Some(slot) => self.trees[slot].1.path(&self.topology, root, dst, out),
-            None => {
-                self.search(root, Some(dst));
-                self.scratch.path(&self.topology, root, dst, out)
-            }
-        };
-        if found {
-            Ok(Duration::ZERO)
-        } else {
+        let ends = self.inner.ends(src, dst);
+        out.extend(ends.first);
+        if ends.src != ends.dst && !self.path(ends.src, ends.dst, out) {
             out.truncate(start);
-            Err(RouteError::new(&self.topology, src, dst, "no links connect them"))
+            return Err(RouteError::new(&self.topology, src, dst, "no links connect them"));
         }
+        out.extend(ends.last);
+        Ok(Duration::ZERO)
     }
 }
 
@@ -161,8 +125,8 @@ mod tests {
     use stratasim_core::Bandwidth;
 
     use super::*;
-    use crate::TopologyBuilder;
     use crate::graph::LinkType;
+    use crate::{NodeKind, TopologyBuilder};
 
     fn link(ns: u64) -> LinkType {
         LinkType::new(Bandwidth(1e9), Duration::from_ns(ns))
@@ -214,7 +178,6 @@ mod tests {
         let topology = square();
         let mut roomy = Search::new(topology.clone(), Cost::Latency, TREE_BYTES);
         let mut tight = Search::new(topology.clone(), Cost::Latency, 0);
-        assert_eq!(tight.most_trees, 1);
         for round in 0..4 {
             for pair in 0..25 {
                 let (src, dst) = ((pair + round) % 5, pair / 5);

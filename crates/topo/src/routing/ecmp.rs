@@ -8,7 +8,7 @@ use stratasim_core::random::mix;
 use stratasim_core::{BuildError, Duration, LinkId, NodeId};
 
 use super::dijkstra::Cost;
-use super::search::{PathCost, Scratch, UNREACHED, add};
+use super::search::{Inner, PathCost, Scratch, Store, UNREACHED, add};
 use super::{RouteError, Routing, RoutingAlgorithm};
 use crate::graph::Port;
 use crate::{NodeKind, Topology};
@@ -47,14 +47,29 @@ impl RoutingAlgorithm for Ecmp {
 struct Paths {
     topology: Arc<Topology>,
     spec: Ecmp,
+    inner: Inner,
     /// Ways to come to a node, as `Topology::ports` has the ways to leave it.
     incoming: Incoming,
     scratch: Scratch,
-    /// By node: 0, or one more than the slot of its distances.
-    slot: Vec<u32>,
-    distances: Vec<(NodeId, Vec<PathCost>)>,
-    most: usize,
-    oldest: usize,
+    distances: Store<Distances>,
+}
+
+/// Distances of all inner nodes to one, by place.
+enum Distances {
+    /// In links; `u32::MAX` where there is no way.
+    Hops(Vec<u32>),
+    /// In picoseconds, then links.
+    Latency(Vec<PathCost>),
+}
+
+impl Distances {
+    fn of(&self, place: usize) -> PathCost {
+        match self {
+            Self::Hops(hops) if hops[place] == u32::MAX => UNREACHED,
+            Self::Hops(hops) => (u64::from(hops[place]), 0),
+            Self::Latency(costs) => costs[place],
+        }
+    }
 }
 
 /// For every node the links that lead to it; a port's `to` is where the link comes from.
@@ -100,40 +115,68 @@ fn link_cost(topology: &Topology, by: Cost, link: LinkId) -> PathCost {
 
 impl Paths {
     fn new(topology: Arc<Topology>, spec: Ecmp, bytes: usize) -> Self {
-        let nodes = topology.node_count();
+        let (nodes, inner) = (topology.node_count(), Inner::new(&topology));
+        let each = match spec.by {
+            Cost::Hops => size_of::<u32>(),
+            Cost::Latency => size_of::<PathCost>(),
+        };
         Self {
             incoming: Incoming::new(&topology),
             scratch: Scratch::new(nodes),
-            slot: vec![0; nodes],
-            distances: Vec::new(),
-            most: (bytes / (nodes.max(1) * size_of::<PathCost>())).max(1),
-            oldest: 0,
+            distances: Store::new(nodes, bytes, inner.count() * each),
+            inner,
             topology,
             spec,
         }
     }
 
-    /// The slot of the distances to `root`.
+    /// The slot of the distances to the inner node `root`.
     fn distances(&mut self, root: NodeId) -> usize {
-        if let Some(slot) = self.slot[root.index()].checked_sub(1) {
-            return slot as usize;
+        if let Some(slot) = self.distances.slot(root) {
+            return slot;
         }
-        let Self { topology, spec, incoming, scratch, .. } = self;
+        let Self { topology, spec, inner, incoming, scratch, .. } = self;
         let cost = |link| link_cost(topology, spec.by, link);
-        scratch.search(topology, |node| incoming.of(node), cost, root, None);
-        let found = (root, self.scratch.costs().to_vec());
-        let slot = if self.distances.len() < self.most {
-            self.distances.push(found);
-            self.distances.len() - 1
-        } else {
-            let slot = self.oldest;
-            self.oldest = (slot + 1) % self.most;
-            let (evicted, _) = std::mem::replace(&mut self.distances[slot], found);
-            self.slot[evicted.index()] = 0;
-            slot
+        scratch.search(topology, inner, |node| incoming.of(node), cost, root, None);
+        let costs = self.scratch.costs(&self.inner);
+        let found = match self.spec.by {
+            // fewer links than there are links, or unreached
+            Cost::Hops => {
+                Distances::Hops(costs.map(|(hops, _)| hops.try_into().unwrap_or(u32::MAX)).collect())
+            }
+            Cost::Latency => Distances::Latency(costs.collect()),
         };
-        self.slot[root.index()] = slot as u32 + 1;
-        slot
+        self.distances.keep(root, found)
+    }
+
+    /// Appends the links between two inner nodes; false when there is no way.
+    fn path(&mut self, src: NodeId, dst: NodeId, flow: u64, out: &mut Vec<LinkId>) -> bool {
+        let slot = self.distances(dst);
+        let (topology, inner, distances) = (&self.topology, &self.inner, self.distances.get(slot));
+        let distance = |node: NodeId| distances.of(inner.place(node));
+        if distance(src) == UNREACHED {
+            return false;
+        }
+        let mut at = src;
+        while at != dst {
+            let left = distance(at);
+            let on_path = |port: &&Port| {
+                // a memory has a distance, but is no way through
+                let passes = port.to == dst || !matches!(topology.kind(port.to), NodeKind::Memory(_));
+                !inner.is_leaf(port.to)
+                    && passes
+                    && add(distance(port.to), link_cost(topology, self.spec.by, port.link)) == left
+            };
+            let ports = topology.ports(at);
+            let count = ports.iter().filter(on_path).count();
+            let hash = mix(flow ^ mix(u64::from(at.0)));
+            // multiply and shift: unbiased enough, and no division
+            let choice = ((u128::from(hash) * count as u128) >> 64) as usize;
+            let port = ports.iter().filter(on_path).nth(choice).expect("a shortest path goes on");
+            out.push(port.link);
+            at = port.to;
+        }
+        true
     }
 }
 
@@ -148,39 +191,16 @@ impl Routing for Paths {
         if src == dst {
             return Ok(Duration::ZERO);
         }
-        // a host with a single cable is as far as its switch and one link more
-        let (root, last) = match *self.incoming.of(dst) {
-            [only] if only.to == src || !matches!(self.topology.kind(only.to), NodeKind::Memory(_)) => {
-                (only.to, Some(only.link))
-            }
-            _ => (dst, None),
-        };
-        let slot = self.distances(root);
-        let (topology, distance) = (&self.topology, &self.distances[slot].1);
-        if distance[src.index()] == UNREACHED {
-            return Err(RouteError::new(topology, src, dst, "no links connect them"));
+        let pair = u64::from(src.0) << 32 | u64::from(dst.0);
+        let flow = mix(key ^ mix(pair) ^ mix(self.spec.salt).rotate_left(32));
+        let start = out.len();
+        let ends = self.inner.ends(src, dst);
+        out.extend(ends.first);
+        if ends.src != ends.dst && !self.path(ends.src, ends.dst, flow, out) {
+            out.truncate(start);
+            return Err(RouteError::new(&self.topology, src, dst, "no links connect them"));
         }
-        let flow =
-            mix(key ^ mix(u64::from(src.0) << 32 | u64::from(dst.0)) ^ mix(self.spec.salt).rotate_left(32));
-        let mut at = src;
-        while at != root {
-            let left = distance[at.index()];
-            let on_path = |port: &&Port| {
-                let cost = link_cost(topology, self.spec.by, port.link);
-                // a memory at the end of a path is fine, on the way it has a distance but does not forward
-                let passes = port.to == root || !matches!(topology.kind(port.to), NodeKind::Memory(_));
-                passes && add(distance[port.to.index()], cost) == left
-            };
-            let ports = topology.ports(at);
-            let count = ports.iter().filter(on_path).count();
-            let hash = mix(flow ^ mix(u64::from(at.0)));
-            // multiply and shift: unbiased enough, and no division
-            let choice = ((u128::from(hash) * count as u128) >> 64) as usize;
-            let port = ports.iter().filter(on_path).nth(choice).expect("a shortest path goes on");
-            out.push(port.link);
-            at = port.to;
-        }
-        out.extend(last);
+        out.extend(ends.last);
         Ok(Duration::ZERO)
     }
 }
@@ -197,7 +217,6 @@ mod tests {
         let topology = Arc::new(spec.plugin().build(&BuildContext::default()).unwrap());
         let mut roomy = Paths::new(topology.clone(), Ecmp::default(), DISTANCE_BYTES);
         let mut tight = Paths::new(topology, Ecmp::default(), 0);
-        assert_eq!(tight.most, 1);
         for (key, pair) in (0..3_u64).flat_map(|key| (0..256_u32).map(move |pair| (key, pair))) {
             let routes = [&mut roomy, &mut tight].map(|paths| {
                 let mut out = Vec::new();

@@ -1,8 +1,13 @@
-//! One-source shortest-path search and the tree that it leaves.
+//! One-source shortest-path search over the inner nodes of a graph, and the tree that it leaves.
+//!
+//! A leaf is a node with a single neighbour, over one link in and one link out: a host on its switch,
+//! a memory on its port. No path leads through it, and its own paths are its neighbour's and one link
+//! more, so searches and trees leave leaves out. On a fat tree only the switches remain.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use stratasim_core::random::mix;
 use stratasim_core::{LinkId, NodeId};
 
 use crate::graph::Port;
@@ -13,33 +18,120 @@ pub(super) type PathCost = (u64, u64);
 
 pub(super) const UNREACHED: PathCost = (u64::MAX, u64::MAX);
 
-/// For every node the link by which it is reached from the root.
-pub(super) struct Tree {
-    /// One more than the id of the link, 0 where there is none.
-    entry: Vec<u32>,
-}
-
-impl Tree {
-    /// Appends the links from `root` to `dst`; false when it is not reached.
-    pub(super) fn path(&self, topology: &Topology, root: NodeId, dst: NodeId, out: &mut Vec<LinkId>) -> bool {
-        let start = out.len();
-        let mut at = dst;
-        while at != root {
-            let Some(link) = self.entry[at.index()].checked_sub(1).map(LinkId) else {
-                out.truncate(start);
-                return false;
-            };
-            out.push(link);
-            at = other_end(topology, link, at);
-        }
-        out[start..].reverse();
-        true
-    }
-}
-
 /// The cost of one path after another.
 pub(super) fn add(a: PathCost, b: PathCost) -> PathCost {
     (a.0.saturating_add(b.0), a.1.saturating_add(b.1))
+}
+
+/// How a leaf hangs on the rest.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Leaf {
+    /// Its only neighbour, which is no memory.
+    pub(super) neighbour: NodeId,
+    /// The link to the neighbour.
+    pub(super) leave: LinkId,
+    /// The link from the neighbour.
+    pub(super) enter: LinkId,
+}
+
+/// Leaves and inner nodes of a graph.
+pub(super) struct Inner {
+    leaves: Vec<Option<Leaf>>,
+    /// Place of every inner node among them.
+    place: Vec<u32>,
+    count: usize,
+}
+
+/// A pair of nodes without its leaves.
+pub(super) struct Ends {
+    /// Link from a leaf at the start.
+    pub(super) first: Option<LinkId>,
+    pub(super) src: NodeId,
+    pub(super) dst: NodeId,
+    /// Link to a leaf at the end.
+    pub(super) last: Option<LinkId>,
+}
+
+impl Inner {
+    pub(super) fn new(topology: &Topology) -> Self {
+        let nodes = topology.node_count();
+        // the only link into a node and where it comes from; `None` when there are several
+        let mut entries: Vec<Option<Option<Port>>> = vec![None; nodes];
+        for node in (0..nodes).map(NodeId::from_index) {
+            for port in topology.ports(node) {
+                let entry = &mut entries[port.to.index()];
+                *entry = Some(entry.is_none().then_some(Port { link: port.link, to: node }));
+            }
+        }
+        let leaf = |node: usize| {
+            let id = NodeId::from_index(node);
+            let [leave] = *topology.ports(id) else { return None };
+            let enter = entries[node].flatten()?;
+            let forwards = !matches!(topology.kind(enter.to), NodeKind::Memory(_));
+            (enter.to == leave.to && enter.to != id && forwards).then_some(Leaf {
+                neighbour: enter.to,
+                leave: leave.link,
+                enter: enter.link,
+            })
+        };
+        let mut leaves: Vec<Option<Leaf>> = (0..nodes).map(leaf).collect();
+        for node in 0..nodes {
+            // of two nodes that have only each other, the first stands for the rest
+            if leaves[node].is_some_and(|leaf| leaves[leaf.neighbour.index()].is_some()) {
+                leaves[node] = None;
+            }
+        }
+        let mut count = 0;
+        let place = leaves
+            .iter()
+            .map(|leaf| {
+                let place = count;
+                count += u32::from(leaf.is_none());
+                place
+            })
+            .collect();
+        Self { leaves, place, count: count as usize }
+    }
+
+    /// Number of inner nodes.
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Place of an inner node among them.
+    pub(super) fn place(&self, node: NodeId) -> usize {
+        debug_assert!(!self.is_leaf(node));
+        self.place[node.index()] as usize
+    }
+
+    pub(super) fn is_leaf(&self, node: NodeId) -> bool {
+        self.leaves[node.index()].is_some()
+    }
+
+    /// Inner nodes in order.
+    fn nodes(&self) -> impl Iterator<Item = usize> {
+        (0..self.leaves.len()).filter(|&node| self.leaves[node].is_none())
+    }
+
+    /// The pair without its leaves. When what is left is one node, the links at the ends are the route.
+    pub(super) fn ends(&self, src: NodeId, dst: NodeId) -> Ends {
+        let mut ends = Ends { first: None, src, dst, last: None };
+        if let Some(leaf) = self.leaves[src.index()] {
+            ends.first = Some(leaf.leave);
+            ends.src = leaf.neighbour;
+        }
+        if let Some(leaf) = self.leaves[dst.index()] {
+            ends.last = Some(leaf.enter);
+            ends.dst = leaf.neighbour;
+        }
+        ends
+    }
+}
+
+/// For every inner node the link by which it is reached from the root.
+pub(super) struct Tree {
+    /// By place: one more than the id of the link, 0 where there is none.
+    entry: Vec<u32>,
 }
 
 /// Where `link` comes from when it is used to enter `node`.
@@ -48,10 +140,46 @@ fn other_end(topology: &Topology, link: LinkId, node: NodeId) -> NodeId {
     if to == node { from } else { to }
 }
 
-/// Working memory of searches on one topology; costs are cleared in proportion to what was touched.
+/// Appends the links from `root` to `dst` that `entry` leads back over; false when it does not.
+fn trace(
+    topology: &Topology,
+    entry: impl Fn(NodeId) -> u32,
+    root: NodeId,
+    dst: NodeId,
+    out: &mut Vec<LinkId>,
+) -> bool {
+    let start = out.len();
+    let mut at = dst;
+    while at != root {
+        let Some(link) = entry(at).checked_sub(1).map(LinkId) else {
+            out.truncate(start);
+            return false;
+        };
+        out.push(link);
+        at = other_end(topology, link, at);
+    }
+    out[start..].reverse();
+    true
+}
+
+impl Tree {
+    /// Appends the links from `root` to the inner node `dst`; false when it is not reached.
+    pub(super) fn path(
+        &self,
+        topology: &Topology,
+        inner: &Inner,
+        root: NodeId,
+        dst: NodeId,
+        out: &mut Vec<LinkId>,
+    ) -> bool {
+        trace(topology, |node| self.entry[inner.place(node)], root, dst, out)
+    }
+}
+
+/// Working memory of searches on one topology; cleared in proportion to what was touched.
 pub(super) struct Scratch {
     best: Vec<PathCost>,
-    tree: Tree,
+    entry: Vec<u32>,
     touched: Vec<NodeId>,
     heap: BinaryHeap<Reverse<(PathCost, NodeId)>>,
 }
@@ -60,19 +188,20 @@ impl Scratch {
     pub(super) fn new(nodes: usize) -> Self {
         Self {
             best: vec![UNREACHED; nodes],
-            tree: Tree { entry: vec![0; nodes] },
+            entry: vec![0; nodes],
             touched: Vec::new(),
             heap: BinaryHeap::new(),
         }
     }
 
-    /// Dijkstra's search from `root` over `ports`, which ends early when `goal` is settled.
+    /// Dijkstra's search from `root` over `ports` to inner nodes; ends early when `goal` is settled.
     ///
     /// `cost` of a link must be more than zero, so that a settled node is final and the tree has no
     /// loops even where links take no time.
     pub(super) fn search<'a>(
         &mut self,
         topology: &Topology,
+        inner: &Inner,
         ports: impl Fn(NodeId) -> &'a [Port],
         cost: impl Fn(LinkId) -> PathCost,
         root: NodeId,
@@ -80,7 +209,7 @@ impl Scratch {
     ) {
         for node in self.touched.drain(..) {
             self.best[node.index()] = UNREACHED;
-            self.tree.entry[node.index()] = 0;
+            self.entry[node.index()] = 0;
         }
         self.heap.clear();
         self.best[root.index()] = (0, 0);
@@ -98,6 +227,9 @@ impl Scratch {
                 continue;
             }
             for port in ports(node) {
+                if inner.is_leaf(port.to) {
+                    continue;
+                }
                 let new = add(reached, cost(port.link));
                 let best = &mut self.best[port.to.index()];
                 if new < *best {
@@ -105,25 +237,71 @@ impl Scratch {
                         self.touched.push(port.to);
                     }
                     *best = new;
-                    self.tree.entry[port.to.index()] = port.link.0 + 1;
+                    self.entry[port.to.index()] = port.link.0 + 1;
                     self.heap.push(Reverse((new, port.to)));
                 }
             }
         }
     }
 
-    /// Cost of every node in the last search.
-    pub(super) fn costs(&self) -> &[PathCost] {
-        &self.best
+    /// Costs of the inner nodes in the last search, by place.
+    pub(super) fn costs<'a>(&'a self, inner: &'a Inner) -> impl Iterator<Item = PathCost> + 'a {
+        inner.nodes().map(|node| self.best[node])
     }
 
     /// Appends the links from the root of the last search to `dst`; false when it was not reached.
     pub(super) fn path(&self, topology: &Topology, root: NodeId, dst: NodeId, out: &mut Vec<LinkId>) -> bool {
-        self.tree.path(topology, root, dst, out)
+        trace(topology, |node| self.entry[node.index()], root, dst, out)
     }
 
     /// The tree of the last search, to keep.
-    pub(super) fn tree(&self) -> Tree {
-        Tree { entry: self.tree.entry.clone() }
+    pub(super) fn tree(&self, inner: &Inner) -> Tree {
+        Tree { entry: inner.nodes().map(|node| self.entry[node]).collect() }
+    }
+}
+
+/// What was found out per root, within a number of entries.
+///
+/// A full store replaces an entry at random (from a counter, so runs repeat): sources that ask in
+/// turn then still find some of theirs, which they never would if the oldest went first.
+pub(super) struct Store<T> {
+    /// By node: 0, or one more than the slot.
+    slots: Vec<u32>,
+    kept: Vec<(NodeId, T)>,
+    most: usize,
+    replaced: u64,
+}
+
+impl<T> Store<T> {
+    /// For the nodes of a graph, with as many entries of `entry_bytes` as fit into `bytes`, at least
+    /// one.
+    pub(super) fn new(nodes: usize, bytes: usize, entry_bytes: usize) -> Self {
+        let most = (bytes / entry_bytes.max(1)).max(1);
+        Self { slots: vec![0; nodes], kept: Vec::new(), most, replaced: 0 }
+    }
+
+    /// The slot of what is known about `root`.
+    pub(super) fn slot(&self, root: NodeId) -> Option<usize> {
+        self.slots[root.index()].checked_sub(1).map(|slot| slot as usize)
+    }
+
+    pub(super) fn get(&self, slot: usize) -> &T {
+        &self.kept[slot].1
+    }
+
+    /// Keeps `value` for `root`; the slot that it got.
+    pub(super) fn keep(&mut self, root: NodeId, value: T) -> usize {
+        let slot = if self.kept.len() < self.most {
+            self.kept.push((root, value));
+            self.kept.len() - 1
+        } else {
+            self.replaced += 1;
+            let slot = ((u128::from(mix(self.replaced)) * self.most as u128) >> 64) as usize;
+            let (evicted, _) = std::mem::replace(&mut self.kept[slot], (root, value));
+            self.slots[evicted.index()] = 0;
+            slot
+        };
+        self.slots[root.index()] = slot as u32 + 1;
+        slot
     }
 }
