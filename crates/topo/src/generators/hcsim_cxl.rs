@@ -31,8 +31,8 @@ use crate::structure::{RouteRule, Structure};
 /// Accelerators in one server talk over the accelerator switch, all others over the CXL switch of
 /// their rack and, between racks, over the core CXL switch. An accelerator reads its memory over
 /// `cm` and `cx`. The coherent fabric carries this traffic whatever its latency: that is the
-/// machine's policy, not the outcome of a search, so that a sweep over CXL latency stays on CXL.
-/// Pairs with a CPU or a switch at an end take the path of least latency.
+/// machine's policy, not the outcome of a search, so that a sweep over CXL latency stays on CXL (the
+/// routing `dijkstra` searches instead). Pairs with a CPU or a switch at an end take the path of least latency.
 ///
 /// What the paper leaves open and is assumed here: one CXL switch per rack with one cable to a single
 /// core CXL switch; `cascade-link` like `cxl-link`; NIC and first CPU joined by PCIe; CPUs only
