@@ -114,7 +114,7 @@ fn every_platform_has_the_hosts_links_and_routes_that_simgrid_gives_it() {
         })
         .collect();
     names.sort();
-    assert!(names.len() == 22, "{names:?}");
+    assert_eq!(names.len(), 22, "{names:?}");
     for name in &names {
         check(name);
     }

@@ -75,7 +75,7 @@ fn parse(source: Source<'_>) -> Result<Attributed, XmlError> {
             Item::Text(text) => match frames.last_mut() {
                 Some(Frame::Data(_, known) | Frame::Default(_, known)) => known.push_str(&text),
                 Some(Frame::Skip) => {}
-                _ => return Err(reader.error_here(at, "text, where only elements are expected")),
+                _ => return Err(reader.error_at_text(at, &text)),
             },
             Item::Close => {
                 let frame = frames.pop().expect("the reader matches tags");

@@ -171,6 +171,12 @@ impl<'a> Reader<'a> {
         self.source.error(at, name, reason)
     }
 
+    /// An error about `text`, which starts at byte `at` and does not belong there.
+    pub(crate) fn error_at_text(&self, at: usize, text: &str) -> XmlError {
+        let blank = text.len() - text.trim_start().len();
+        self.error_here(at + blank, "text, where only elements are expected")
+    }
+
     /// Where reading stands, in bytes.
     pub(crate) fn at(&self) -> usize {
         self.inner.buffer_position() as usize

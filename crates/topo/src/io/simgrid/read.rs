@@ -125,7 +125,7 @@ pub(super) fn read(source: Source<'_>, base: &Path, streams: Streams) -> Result<
                     }
                     known.push_str(&text);
                 }
-                _ => return Err(reader.error_here(at, "text, where only elements are expected")),
+                _ => return Err(reader.error_at_text(at, &text)),
             },
             Item::End => break,
         }

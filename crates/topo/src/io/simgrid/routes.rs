@@ -4,6 +4,8 @@
 //! joined by the route between the two children of their common ancestor that hold them; from the
 //! source to that route's first gateway, and from its second gateway to the destination, the same
 //! question is asked again one level deeper. A bypass declared in the common ancestor comes first.
+//! All gateways are inside the zones that they serve, so every question leads further in and into
+//! another zone, and the search ends.
 
 use rustc_hash::FxHashMap;
 use stratasim_core::{Duration, LinkId, NodeId};
@@ -12,10 +14,6 @@ use super::zone::{Gateways, LocalRoutes};
 use crate::Topology;
 use crate::routing::RouteError;
 use crate::structure::RouteRule;
-
-/// More partial routes than this in one route, or deeper ones, mean that gateways lead in circles.
-const MOST_PARTS: u32 = 10_000;
-const DEEPEST_PART: u32 = 256;
 
 /// Where a node or zone is: the zone around it and its number among that zone's members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,7 +75,7 @@ impl RouteRule for Routes {
         out: &mut Vec<LinkId>,
     ) -> Result<Duration, RouteError> {
         let start = out.len();
-        let mut walk = Walk { routes: self, topology, out, extra_s: 0.0, front: start, parts: 0, depth: 0 };
+        let mut walk = Walk { routes: self, topology, out, extra_s: 0.0, front: start };
         let found = walk.global(src, dst);
         let extra = Duration::from_secs_f64(walk.extra_s);
         let fail = |reason| RouteError::new(topology, src, dst, reason);
@@ -130,8 +128,6 @@ pub(super) struct Walk<'a> {
     pub(super) extra_s: f64,
     /// Where the list begins that the current zone adds to.
     pub(super) front: usize,
-    parts: u32,
-    depth: u32,
 }
 
 impl Walk<'_> {
@@ -145,23 +141,16 @@ impl Walk<'_> {
 
     /// Appends the route from `src` to `dst`, wherever they are.
     pub(super) fn global(&mut self, src: NodeId, dst: NodeId) -> Result<(), String> {
-        self.parts += 1;
-        self.depth += 1;
-        if self.parts > MOST_PARTS || self.depth > DEEPEST_PART {
-            return Err("its gateways and bypasses lead in circles".to_owned());
-        }
         let routes = self.routes;
         let [from, to] = [src, dst].map(|node| routes.places[node.index()]);
         let common = routes.common(from.zone, to.zone);
-        if !self.bypass(common, src, dst)? {
-            if from.zone == to.zone {
-                routes.zones[common as usize].local.route(self, from.local, to.local)?;
-            } else {
-                self.across(common, src, dst)?;
-            }
+        if self.bypass(common, src, dst)? {
+            Ok(())
+        } else if from.zone == to.zone {
+            routes.zones[common as usize].local.route(self, from.local, to.local).map(|_| ())
+        } else {
+            self.across(common, src, dst)
         }
-        self.depth -= 1;
-        Ok(())
     }
 
     /// Appends the route from `src` to `dst`, which are in different zones inside `common`.

@@ -285,9 +285,12 @@ impl World {
         for (index, &place) in self.places.iter().enumerate() {
             add(place, NodeId::from_index(index), None);
         }
-        for draft in &self.zones[1..] {
-            if let Some(Point::Node(router)) = self.find(&format!("router_{}", draft.name)) {
-                add(draft.place, router, Some(router));
+        for (zone, draft) in self.zones.iter().enumerate().skip(1) {
+            match self.find(&format!("router_{}", draft.name)) {
+                Some(Point::Node(router)) if self.holds(zone as u32, router) => {
+                    add(draft.place, router, Some(router));
+                }
+                _ => {}
             }
         }
         positions
