@@ -5,11 +5,11 @@
 
 mod support;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 
 use stratasim_core::NodeId;
-use stratasim_topo::{BuildContext, NodeKind, Topology, TopologySpec};
-use support::{Router, build};
+use stratasim_topo::{BuildContext, Topology, TopologySpec};
+use support::{Router, build, distances};
 
 struct Contract {
     spec: &'static str,
@@ -231,26 +231,6 @@ fn check_names(topology: &Topology) {
         let name = topology.node_name(node);
         assert_eq!(topology.find_node(name), Some(node), "{name}");
     }
-}
-
-/// Links from `src` to every node, where memories do not forward.
-fn distances(topology: &Topology, src: NodeId) -> Vec<Option<usize>> {
-    let mut distance = vec![None; topology.node_count()];
-    distance[src.index()] = Some(0);
-    let mut queue = VecDeque::from([src]);
-    while let Some(node) = queue.pop_front() {
-        if node != src && matches!(topology.kind(node), NodeKind::Memory(_)) {
-            continue;
-        }
-        let next = distance[node.index()].unwrap() + 1;
-        for port in topology.ports(node) {
-            if distance[port.to.index()].is_none() {
-                distance[port.to.index()] = Some(next);
-                queue.push_back(port.to);
-            }
-        }
-    }
-    distance
 }
 
 fn check_connected(topology: &Topology) {

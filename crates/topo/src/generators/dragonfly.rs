@@ -33,6 +33,8 @@ use crate::structure::{RouteRule, Structure};
 /// the destination's router. Where two groups have several cables, one that saves local hops is
 /// preferred, and of equal ones the destination chooses.
 ///
+/// Groups: `router`, `group`. Dimensions: p, a, g.
+///
 /// Sources: Kim, Dally, Scott, Abts (2008), "Technology-driven, highly-scalable dragonfly topology";
 /// Camarero, Vallejo, Beivide (2014), "Topological characterization of Hamming and dragonfly networks
 /// and its implications on routing".

@@ -31,6 +31,9 @@ use crate::graph::{LinkType, Topology};
 /// Messages climb to the lowest switch above both ends and go down again. The port on the way up
 /// depends on the destination alone (D-mod-K), which spreads destinations evenly over the top.
 ///
+/// Groups: `rack` (what is under one lowest switch) and, with three levels or more, `pod` (what is under
+/// one of the highest but one). Dimensions: children of each level.
+///
 /// Sources: Al-Fares, Loukissas, Vahdat (2008), "A scalable, commodity data center network
 /// architecture"; Öhring et al. (1995); Zahavi (2010).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

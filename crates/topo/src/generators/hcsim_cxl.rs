@@ -39,6 +39,9 @@ use crate::structure::{RouteRule, Structure};
 /// forward unless `cpu` gives them a type. PCIe, UPI, NIC and top-of-rack links exist as in the
 /// paper but carry no accelerator traffic.
 ///
+/// Groups: `server`, `rack`. Dimensions, when all are full: accelerators per server, servers per rack,
+/// racks.
+///
 /// Source: Li et al., HCSim (2025), section 3.1, figure 6b, table 5.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]

@@ -37,6 +37,9 @@ use crate::structure::{RouteRule, Structure};
 /// PCIe, so that accelerators behind the second CPU reach it over UPI; the memory cables, for which
 /// table 5 has no row, are like `pcie-link`; CPUs only forward unless `cpu` gives them a type.
 ///
+/// Groups: `server`, `rack`. Dimensions, when all are full: accelerators per server, servers per rack,
+/// racks.
+///
 /// Source: Li et al., HCSim (2025), section 3.1, figure 6a, table 5.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]

@@ -19,7 +19,7 @@ use crate::graph::{LinkType, Topology};
 /// ```
 /// The first dimension is the innermost. A message takes at most one cable per dimension, in that
 /// order; of parallel cables the destination chooses. One dimension is a fully connected set of
-/// switches, two are a flattened butterfly.
+/// switches, two are a flattened butterfly. Group: `router`.
 ///
 /// Source: Ahn, Binkert, Davis, McLaren, Schreiber (2009), "HyperX: topology, routing, and packaging of
 /// efficient large-scale networks"; there S are the extents, K the cables and T the hosts.

@@ -22,7 +22,8 @@ use crate::graph::{LinkType, Topology};
 /// ```
 /// The uplinks of a leaf run at `uplink-bandwidth`, or at the rate that makes the sum of its host
 /// rates `oversubscription` times the sum of its uplink rates, or at the hosts' rate. Destinations
-/// are spread over the spines by their number (D-mod-K, see `fat-tree`).
+/// are spread over the spines by their number (D-mod-K, see `fat-tree`). Group: `rack`, a leaf with its
+/// hosts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct LeafSpine {

@@ -2,6 +2,7 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use stratasim_core::{BuildError, LinkId, NodeId};
@@ -17,6 +18,26 @@ pub fn build(spec: &str) -> Result<Arc<Topology>, BuildError> {
 /// The error of a spec that parses but cannot be built, with its field.
 pub fn refusal(spec: &str) -> String {
     build(spec).expect_err("a refusal").to_string()
+}
+
+/// Links from `src` to every node, where memories do not forward.
+pub fn distances(topology: &Topology, src: NodeId) -> Vec<Option<usize>> {
+    let mut distance = vec![None; topology.node_count()];
+    distance[src.index()] = Some(0);
+    let mut queue = VecDeque::from([src]);
+    while let Some(node) = queue.pop_front() {
+        if node != src && matches!(topology.kind(node), NodeKind::Memory(_)) {
+            continue;
+        }
+        let next = distance[node.index()].unwrap() + 1;
+        for port in topology.ports(node) {
+            if distance[port.to.index()].is_none() {
+                distance[port.to.index()] = Some(next);
+                queue.push_back(port.to);
+            }
+        }
+    }
+    distance
 }
 
 /// A topology with a routing.
