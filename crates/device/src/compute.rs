@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use stratasim_core::model::{Compute, Execute};
-use stratasim_core::queue::IndexedQueue;
+use stratasim_core::queue::GroupedQueue;
 use stratasim_core::time::PS_PER_S;
 use stratasim_core::water_level::water_level;
 use stratasim_core::{BuildError, Cx, Duration, Model, NodeId, Precision, Time, Token};
@@ -30,7 +30,7 @@ pub struct ComputeModel {
     topology: Arc<Topology>,
     options: ComputeOptions,
     now: Time,
-    queue: IndexedQueue,
+    queue: GroupedQueue,
     tasks: Vec<Task>,
     free: Vec<u32>,
     nodes: Vec<Node>,
@@ -75,15 +75,14 @@ impl ComputeModel {
         let mut nodes = vec![Node::default(); topology.node_count()];
         for &node in topology.compute_nodes() {
             let compute = topology.compute_type(node).expect("compute nodes have a type");
-            nodes[node.index()] =
-                Node { capacity: f64::from(compute.cores), speed: 1.0, ..Node::default() };
+            nodes[node.index()] = Node { capacity: f64::from(compute.cores), speed: 1.0, ..Node::default() };
         }
         Self {
             speed_events: SpeedEvents::new(&topology),
             topology,
             options,
             now: Time::ZERO,
-            queue: IndexedQueue::new(),
+            queue: GroupedQueue::new(),
             tasks: Vec::new(),
             free: Vec::new(),
             nodes,
@@ -95,7 +94,8 @@ impl ComputeModel {
 
     /// Picoseconds that one thread of the request takes on a core of its own.
     fn core_ps(&self, request: &Execute) -> f64 {
-        let compute = self.topology.compute_type(request.node).expect("the engine places ranks on compute nodes");
+        let compute =
+            self.topology.compute_type(request.node).expect("the engine places ranks on compute nodes");
         let rate = compute.rate_flop_per_s[request.precision.index()];
         let mut seconds = if request.flops == 0.0 { 0.0 } else { request.flops / rate };
         if self.options.roofline
@@ -136,7 +136,7 @@ impl ComputeModel {
             task.last = self.now;
             task.rate = rate;
             if rate > 0.0 {
-                let ps = (task.remaining / rate).round() as u64;
+                let ps = (task.remaining / rate + 0.5) as u64;
                 self.queue.set(slot, self.now.saturating_add(Duration::from_ps(ps)));
             } else {
                 self.queue.remove(slot);
@@ -166,11 +166,13 @@ impl ComputeModel {
             && self.violations.len() < 20
         {
             let node = self.topology.node_name(task.node);
-            self.violations.push(format!("a task on {node} took {took} ps, its peak rate allows {:.0} ps", task.least));
+            self.violations
+                .push(format!("a task on {node} took {took} ps, its peak rate allows {:.0} ps", task.least));
         }
         let state = &mut self.nodes[task.node.index()];
         let crowded = state.asked > state.capacity;
-        let at = state.running.iter().position(|&other| other == slot).expect("a running task is on its node");
+        let at =
+            state.running.iter().position(|&other| other == slot).expect("a running task is on its node");
         state.running.swap_remove(at);
         state.asked = if state.running.is_empty() { 0.0 } else { state.asked - task.bound * state.speed };
         if crowded && !state.running.is_empty() {
@@ -250,7 +252,7 @@ impl Model for ComputeModel {
             // room for everybody: nobody else is concerned
             let rate = bound * state.speed;
             self.tasks[slot as usize].rate = rate;
-            let ps = (work / rate).round() as u64;
+            let ps = (work / rate + 0.5) as u64;
             self.queue.set(slot, now.saturating_add(Duration::from_ps(ps)));
         } else {
             self.mark(request.node);
@@ -305,7 +307,11 @@ impl Compute for ComputeModel {
             .collect();
         Err(BuildError::new(
             "",
-            format!("{} ({name}) cannot compute in {precision}; it has rates for: {}", compute.name, can.join(", ")),
+            format!(
+                "{} ({name}) cannot compute in {precision}; it has rates for: {}",
+                compute.name,
+                can.join(", ")
+            ),
         ))
     }
 

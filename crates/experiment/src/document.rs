@@ -199,9 +199,9 @@ impl Document {
         let mut place = None;
         for key in &path {
             let next = match &at.value {
-                Value::Table(table) => table.get(*key).map(|(key_place, node)| {
-                    (node.place.clone().or_else(|| key_place.clone()), node)
-                }),
+                Value::Table(table) => table
+                    .get(*key)
+                    .map(|(key_place, node)| (node.place.clone().or_else(|| key_place.clone()), node)),
                 Value::Array(list) => {
                     key.parse::<usize>().ok().and_then(|i| list.get(i)).map(|node| (node.place.clone(), node))
                 }

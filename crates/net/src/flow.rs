@@ -9,6 +9,8 @@ mod fill;
 mod levels;
 pub mod literal;
 mod network;
+mod pipeline;
+mod pipelines;
 mod profiles;
 mod routes;
 pub mod rule;

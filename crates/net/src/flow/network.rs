@@ -7,12 +7,13 @@
 use std::sync::Arc;
 
 use stratasim_core::model::{NetworkDone, NetworkReport, NetworkRequest, Transfer};
-use stratasim_core::observe::Event;
-use stratasim_core::queue::IndexedQueue;
+use stratasim_core::observe::{Event, MessageSpan};
+use stratasim_core::queue::GroupedQueue;
 use stratasim_core::{BuildError, Cx, Duration, Model, NodeId, Time, Token, model};
 use stratasim_topo::{NodeKind, Routing, Sharing, Topology};
 
 use super::FlowShortcuts;
+use super::pipelines::Pipelines;
 use super::profiles::ProfileEvents;
 use super::routes::{Machine, RouteId, Routes};
 use super::rule::{RuleNumbers, done_at, stretch};
@@ -32,6 +33,8 @@ pub(super) enum State {
     Solo,
     /// Sharing. Its date is its end at the present rates.
     Active,
+    /// Sharing one link with one channel of a pipeline, which keeps its account. No date.
+    Beside,
 }
 
 /// A flow.
@@ -53,6 +56,8 @@ pub(super) struct Flow {
     pub(super) cap: f64,
     /// Payload rate over solver rate.
     pub(super) factor: f64,
+    /// The pipeline and member whose message it is.
+    pub(super) member: Option<(u32, u32)>,
 }
 
 /// Who is registered on a resource.
@@ -62,6 +67,9 @@ pub(super) struct Occupancy {
     pub(super) flows: u32,
     /// The flow that is alone here, or `NONE`.
     pub(super) solo: u32,
+    /// The pipeline and member whose channel this belongs to (or whose component's flow), or `NONE`.
+    pub(super) run: u32,
+    pub(super) member: u32,
 }
 
 /// A flow-level network.
@@ -76,15 +84,19 @@ pub(super) struct FlowNetwork {
     pub(super) routes: Routes,
     pub(super) latency: Vec<Duration>,
     pub(super) ports: Vec<u32>,
-    pub(super) queue: IndexedQueue,
+    pub(super) queue: GroupedQueue,
     pub(super) flows: Vec<Flow>,
     free: Vec<u32>,
     pub(super) occupancy: Vec<Occupancy>,
+    pub(super) pipelines: Pipelines,
     profiles: ProfileEvents,
     pub(super) link_up: Vec<bool>,
     changed: Vec<u32>,
-    /// Transfers that could not start; said at the next advance.
-    refused: Vec<Token>,
+    /// What is to be said at the next advance.
+    pub(super) pending: Vec<NetworkDone>,
+    /// Whether observers want the messages of pipelines, and those not told yet.
+    pub(super) record: bool,
+    pub(super) spans: Vec<(RouteId, MessageSpan)>,
     /// Why transfers failed.
     pub(super) failures: Vec<(Token, String)>,
     pub(super) violations: Vec<String>,
@@ -96,6 +108,8 @@ pub(super) struct FlowNetwork {
 pub(super) struct Counters {
     pub(super) flows: u64,
     pub(super) solo_flows: u64,
+    pub(super) pipeline_messages: u64,
+    pub(super) pipeline_windows: u64,
     pub(super) solves: u64,
     pub(super) rate_changes: u64,
     pub(super) events: u64,
@@ -136,12 +150,15 @@ impl FlowNetwork {
             now: Time::ZERO,
             system,
             ports,
-            queue: IndexedQueue::new(),
+            queue: GroupedQueue::new(),
             flows: Vec::new(),
             free: Vec::new(),
-            occupancy: vec![Occupancy { flows: 0, solo: NONE }; resources],
+            occupancy: vec![Occupancy { flows: 0, solo: NONE, run: NONE, member: NONE }; resources],
+            pipelines: Pipelines::default(),
             changed: Vec::new(),
-            refused: Vec::new(),
+            pending: Vec::new(),
+            record: false,
+            spans: Vec::new(),
             failures: Vec::new(),
             violations: Vec::new(),
             counters: Counters::default(),
@@ -149,7 +166,12 @@ impl FlowNetwork {
     }
 
     /// The route of a transfer.
-    fn route(&mut self, src: NodeId, dst: NodeId, key: u64) -> Result<RouteId, stratasim_topo::RouteError> {
+    pub(super) fn route(
+        &mut self,
+        src: NodeId,
+        dst: NodeId,
+        key: u64,
+    ) -> Result<RouteId, stratasim_topo::RouteError> {
         let machine = Machine {
             numbers: &self.numbers,
             latency: &self.latency,
@@ -173,17 +195,24 @@ impl FlowNetwork {
             return self.refuse(transfer.token, reason);
         }
         let cap = transfer.rate_cap.map_or(f64::INFINITY, |cap| cap.bytes_per_s());
-        self.start_flow(transfer.token, route, transfer.bytes, cap);
+        self.start_flow(transfer.token, None, route, transfer.bytes, cap);
     }
 
     /// Remembers that a transfer cannot start.
-    fn refuse(&mut self, token: Token, reason: String) {
-        self.refused.push(token);
+    pub(super) fn refuse(&mut self, token: Token, reason: String) {
+        self.pending.push(NetworkDone::Failed(token));
         self.failures.push((token, reason));
     }
 
     /// Creates a flow on `route`.
-    pub(super) fn start_flow(&mut self, token: Token, route: RouteId, bytes: u64, cap: f64) -> u32 {
+    pub(super) fn start_flow(
+        &mut self,
+        token: Token,
+        member: Option<(u32, u32)>,
+        route: RouteId,
+        bytes: u64,
+        cap: f64,
+    ) -> u32 {
         self.counters.flows += 1;
         let factor = self.numbers.bandwidth_factor.of(bytes);
         let info = *self.routes.get(route);
@@ -202,20 +231,12 @@ impl FlowNetwork {
             enabled,
             cap,
             factor,
+            member,
         };
-        let slot = match self.free.pop() {
-            Some(slot) => {
-                self.flows[slot as usize] = flow;
-                slot
-            }
-            None => {
-                self.flows.push(flow);
-                self.flows.len() as u32 - 1
-            }
-        };
+        let slot = self.take_slot(flow);
         let alone = self.register(slot, route);
         if alone && bytes > 0 && self.shortcuts.solo_flows && self.precision == Duration::ZERO {
-            let rate = info.alone.min(cap);
+            let rate = self.routes.alone_rate(route, cap);
             let state = &mut self.flows[slot as usize];
             state.state = State::Solo;
             state.rate = rate * factor * PER_PS;
@@ -233,15 +254,29 @@ impl FlowNetwork {
         slot
     }
 
+    /// A slot for a new flow.
+    pub(super) fn take_slot(&mut self, flow: Flow) -> u32 {
+        match self.free.pop() {
+            Some(slot) => {
+                self.flows[slot as usize] = flow;
+                slot
+            }
+            None => {
+                self.flows.push(flow);
+                self.flows.len() as u32 - 1
+            }
+        }
+    }
+
     /// Enters a flow on its resources; whether nobody else is there. Flows that were alone on one of
     /// them are from now on ordinary flows.
-    fn register(&mut self, slot: u32, route: RouteId) -> bool {
+    pub(super) fn register(&mut self, slot: u32, route: RouteId) -> bool {
         let mut alone = true;
         for index in 0..self.routes.uses(route).len() {
             let resource = self.routes.uses(route)[index].0 as usize;
             let occupancy = &mut self.occupancy[resource];
             occupancy.flows += 1;
-            alone &= occupancy.flows == 1;
+            alone &= occupancy.flows == 1 && occupancy.run == NONE;
             let solo = occupancy.solo;
             if solo != NONE && solo != slot {
                 self.wake_solo(solo);
@@ -274,18 +309,25 @@ impl FlowNetwork {
         } else {
             // its rate and date hold until the next solve says otherwise
             self.flows[slot as usize].state = State::Active;
-            let info = self.routes.get(flow.route);
-            self.system.enable(slot, self.routes.uses(flow.route), info.penalty, flow.cap);
+            self.share(slot);
         }
     }
 
     /// A flow has paid its latency.
-    fn enable(&mut self, slot: u32) {
+    pub(super) fn enable(&mut self, slot: u32) {
         let flow = &mut self.flows[slot as usize];
         flow.state = State::Active;
         flow.enabled = self.now;
         flow.last = self.now;
-        let (route, cap) = (flow.route, flow.cap);
+        self.share(slot);
+        if self.pipelines.is_busy() {
+            self.meet_channels(slot);
+        }
+    }
+
+    /// Lets an active flow take part in the sharing.
+    pub(super) fn share(&mut self, slot: u32) {
+        let Flow { route, cap, .. } = self.flows[slot as usize];
         let info = self.routes.get(route);
         self.system.enable(slot, self.routes.uses(route), info.penalty, cap);
     }
@@ -330,12 +372,12 @@ impl FlowNetwork {
             State::Latency | State::Solo | State::Active => {
                 self.finish(slot, cx);
             }
-            State::Free => unreachable!("a free slot has no date"),
+            State::Free | State::Beside => unreachable!("it has no date"),
         }
     }
 
     /// A flow has arrived.
-    fn finish(&mut self, slot: u32, cx: &mut Cx<'_, NetworkDone>) {
+    pub(super) fn finish(&mut self, slot: u32, cx: &mut Cx<'_, NetworkDone>) {
         let flow = self.flows[slot as usize];
         self.check_speed(&flow);
         if flow.state == State::Active {
@@ -343,7 +385,7 @@ impl FlowNetwork {
         }
         self.release(slot);
         self.routes.routes[flow.route as usize].carried += flow.bytes as f64;
-        if cx.observer.interests().link_uses {
+        if flow.member.is_none() && cx.observer.interests().link_uses {
             for &link in self.routes.links(flow.route) {
                 let event = Event::LinkUse {
                     link,
@@ -354,7 +396,10 @@ impl FlowNetwork {
                 cx.observer.on_event(&event);
             }
         }
-        cx.done.push(NetworkDone::Delivered(flow.token));
+        match flow.member {
+            None => cx.done.push(NetworkDone::Delivered(flow.token)),
+            Some((run, member)) => self.slow_message_arrived(run, member),
+        }
     }
 
     /// Gives the slot of a flow back.
@@ -370,7 +415,7 @@ impl FlowNetwork {
             return; // rates and latencies changed under way: the bound of the end does not hold
         }
         let took = (self.now - flow.start).as_ps() + self.precision.as_ps() * 2 + 1;
-        let rate = self.routes.get(flow.route).alone.min(flow.cap) * flow.factor * PER_PS;
+        let rate = self.routes.alone_rate(flow.route, flow.cap) * flow.factor * PER_PS;
         let delay = (flow.enabled - flow.start).as_ps().min(took);
         let floor = flow.bytes as f64 / rate;
         if ((took - delay) as f64) < floor * (1.0 - 1e-12) - 1.0 && self.violations.len() < 20 {
@@ -403,7 +448,7 @@ impl FlowNetwork {
         // without flows, profiles do not keep a run going
         let busy = self.flows.len() > self.free.len();
         let profiles = if busy { self.profiles.next() } else { None };
-        [flows, profiles].into_iter().flatten().min()
+        [flows, profiles, self.pipelines.bound()].into_iter().flatten().min()
     }
 }
 
@@ -416,12 +461,14 @@ impl Model for FlowNetwork {
         self.now = now;
         match request {
             NetworkRequest::Transfer(transfer) => self.transfer(&transfer),
-            _ => unreachable!("the engine asks runs_pipelines first"),
+            NetworkRequest::OpenPipeline { token, pipeline } => self.open_pipeline(token, pipeline),
+            NetworkRequest::JoinPipeline { token, member } => self.join_pipeline(token, member),
+            _ => unreachable!("every request is handled"),
         }
     }
 
     fn next_event(&mut self) -> Option<Time> {
-        if !self.refused.is_empty() {
+        if !self.pending.is_empty() {
             return Some(self.now);
         }
         self.solve();
@@ -430,9 +477,10 @@ impl Model for FlowNetwork {
 
     fn advance(&mut self, until: Time, cx: &mut Cx<'_, NetworkDone>) -> Time {
         debug_assert!(until >= self.now);
+        self.watch(cx);
         loop {
-            if !self.refused.is_empty() {
-                cx.done.extend(self.refused.drain(..).map(NetworkDone::Failed));
+            if !self.pending.is_empty() {
+                cx.done.append(&mut self.pending);
                 return self.now;
             }
             self.solve();
@@ -445,6 +493,7 @@ impl Model for FlowNetwork {
                     return until;
                 }
             }
+            self.advance_pipelines(cx);
             self.profile_events(cx);
             let due = self.now.saturating_add(self.precision);
             while let Some((at, slot)) = self.queue.peek() {
@@ -454,6 +503,10 @@ impl Model for FlowNetwork {
                 self.queue.pop();
                 self.flow_event(slot, cx);
             }
+            cx.done.append(&mut self.pending);
+            if !self.spans.is_empty() {
+                self.tell(cx);
+            }
             if !cx.done.is_empty() {
                 return self.now;
             }
@@ -462,6 +515,13 @@ impl Model for FlowNetwork {
 }
 
 impl model::Network for FlowNetwork {
+    fn runs_pipelines(&self) -> bool {
+        // a timing precision moves messages together that are not at the same instant
+        let constant =
+            self.numbers.bandwidth_factor.is_constant() && self.numbers.latency_factor.is_constant();
+        self.shortcuts.pipelines && self.precision == Duration::ZERO && self.profiles.is_empty() && constant
+    }
+
     fn check_route(&mut self, src: NodeId, dst: NodeId) -> Result<(), BuildError> {
         self.route(src, dst, 0).map(|_| ()).map_err(|error| BuildError::new("", error.to_string()))
     }
@@ -470,7 +530,8 @@ impl model::Network for FlowNetwork {
         let Ok(route) = self.route(src, dst, 0) else { return Duration::ZERO };
         let info = self.routes.get(route);
         let delay = stretch(info.latency, self.numbers.latency_factor.of(bytes));
-        let rate = info.alone * self.numbers.bandwidth_factor.of(bytes) * PER_PS;
+        let rate =
+            self.routes.alone_rate(route, info.bound) * self.numbers.bandwidth_factor.of(bytes) * PER_PS;
         delay + Duration::from_ps((bytes as f64 / rate) as u64)
     }
 
@@ -511,6 +572,8 @@ impl model::Network for FlowNetwork {
             counters: vec![
                 ("network.flows", counters.flows),
                 ("network.flows_alone", counters.solo_flows),
+                ("network.pipeline_messages", counters.pipeline_messages),
+                ("network.pipeline_windows", counters.pipeline_windows),
                 ("network.events", counters.events),
                 ("network.solves", counters.solves),
                 ("network.rate_changes", counters.rate_changes),

@@ -24,8 +24,8 @@ pub(super) struct Route {
     pub(super) penalty: f64,
     /// Own limit of a flow's rate in bytes per second, infinite when there is none.
     pub(super) bound: f64,
-    /// Rate of a flow that is alone, by capacities when the route was made.
-    pub(super) alone: f64,
+    /// Level of a flow that is alone and has no limit of its own.
+    alone_level: f64,
     /// Bytes that finished flows carried over it.
     pub(super) carried: f64,
 }
@@ -65,6 +65,14 @@ impl Routes {
     #[inline]
     pub(super) fn get(&self, route: RouteId) -> &Route {
         &self.routes[route as usize]
+    }
+
+    /// Rate in bytes per second of a flow that is alone, by present capacities and its own `cap`: the
+    /// same floating-point operations as in [`super::system::System`].
+    #[inline]
+    pub(super) fn alone_rate(&self, route: RouteId, cap: f64) -> f64 {
+        let route = self.get(route);
+        (cap * route.penalty).min(route.alone_level) * (1.0 / route.penalty)
     }
 
     /// Resources (each once) and weights of a route.
@@ -171,7 +179,7 @@ impl Routes {
             latency: Duration::ZERO,
             penalty: 1.0,
             bound: f64::INFINITY,
-            alone: f64::INFINITY,
+            alone_level: f64::INFINITY,
             carried: 0.0,
         });
         let id = self.routes.len() as u32 - 1;
@@ -201,18 +209,17 @@ impl Routes {
         if latency > Duration::ZERO && numbers.gamma_bytes > 0.0 {
             bound = bound.min(numbers.gamma_bytes / (2.0 * latency.as_secs_f64()));
         }
-        let alone = self
-            .uses(id)
-            .iter()
-            .map(|&(resource, weight)| machine.capacity[resource as usize] / weight)
-            .fold(bound, f64::min);
         let route = &mut self.routes[id as usize];
         route.latency = latency;
         // without latency there is no penalty to speak of: all such flows count the same
         let same = numbers.weight_s_bytes.is_none() || latency == Duration::ZERO;
         route.penalty = if same { 1.0 } else { latency.as_secs_f64() + penalty };
         route.bound = bound;
-        route.alone = alone;
+        let inverse = 1.0 / route.penalty;
+        let level =
+            |&(resource, weight): &(u32, f64)| machine.capacity[resource as usize] / (weight * inverse);
+        let alone_level = self.uses(id).iter().map(level).fold(f64::INFINITY, f64::min);
+        self.routes[id as usize].alone_level = alone_level;
     }
 
     /// Works all routes out again, after a capacity or latency changed.

@@ -243,8 +243,9 @@ pub(crate) fn stretch(length: Duration, factor: f64) -> Duration {
 /// away for a `Time`.
 #[inline]
 pub(crate) fn done_at(now: Time, remaining: f64, rate: f64) -> Time {
-    let ps = (remaining / rate).round();
-    // `as` saturates; a flow that needs longer than time itself never ends
+    // half a picosecond up and cut off is the nearest one; `as` saturates: a flow that needs longer
+    // than time itself never ends
+    let ps = remaining / rate + 0.5;
     now.saturating_add(Duration::from_ps(ps as u64))
 }
 

@@ -1,0 +1,200 @@
+//! From a spec to everything that runs: topology, places, program, network, compute.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use stratasim_core::model::{Compute, Network};
+use stratasim_core::random::Streams;
+use stratasim_core::{BuildError, Bytes, NodeId};
+use stratasim_device::{ComputeModel, ComputeOptions};
+use stratasim_engine::{MemoryMode, Options, Place};
+use stratasim_net::NetworkContext;
+use stratasim_topo::{BuildContext, Topology};
+use stratasim_workload::WorkloadContext;
+use stratasim_workload::program::{MemoryPlace, Op, Program};
+
+use crate::document::Document;
+use crate::error::{ConfigError, Error};
+use crate::spec::{MemoryAccess, Spec};
+
+/// A machine and a program, ready to run.
+pub struct Prepared {
+    /// What was asked for.
+    pub spec: Spec,
+    /// Name for titles.
+    pub name: String,
+    /// The machine.
+    pub topology: Arc<Topology>,
+    /// Where each rank runs.
+    pub places: Vec<Place>,
+    /// What it does.
+    pub program: Program,
+    /// The network.
+    pub network: Box<dyn Network>,
+    /// The compute nodes.
+    pub compute: ComputeModel,
+    /// Options of the engine.
+    pub options: Options,
+}
+
+/// Reads the experiment at `path` and applies `sets` (`key=value`).
+///
+/// # Errors
+/// A file that cannot be read or does not parse, an assignment that does not fit.
+pub fn load(path: &Path, sets: &[String]) -> Result<(Document, PathBuf), Error> {
+    let text = std::fs::read_to_string(path).map_err(|error| Error::file(path, &error))?;
+    let mut document = Document::parse(&path.display().to_string(), &text)?;
+    for set in sets {
+        document.set(set)?;
+    }
+    let base = path.parent().map(Path::to_path_buf).unwrap_or_default();
+    Ok((document, base))
+}
+
+/// Builds the topology of a spec.
+///
+/// # Errors
+/// Parameters that make no topology, with their place in `document`.
+pub fn build_topology(spec: &Spec, document: &Document, base: &Path) -> Result<Arc<Topology>, ConfigError> {
+    let context = BuildContext { base: base.to_owned(), streams: Streams::new(spec.seed) };
+    let topology = spec.topology.plugin().build(&context);
+    topology.map(Arc::new).map_err(|error| document.locate(&error, "topology"))
+}
+
+impl Prepared {
+    /// Builds everything that `document` asks for. Relative paths start from `base`.
+    ///
+    /// # Errors
+    /// What does not fit, with its place.
+    pub fn new(document: &Document, base: &Path) -> Result<Self, ConfigError> {
+        let spec: Spec = document.read()?;
+        let topology = build_topology(&spec, document, base)?;
+        Self::on(spec, topology, document, base)
+    }
+
+    /// Builds everything else on a topology that exists.
+    ///
+    /// # Errors
+    /// What does not fit, with its place.
+    pub fn on(
+        spec: Spec,
+        topology: Arc<Topology>,
+        document: &Document,
+        base: &Path,
+    ) -> Result<Self, ConfigError> {
+        let at = |section: &'static str| move |error: BuildError| document.locate(&error, section);
+        let streams = Streams::new(spec.seed);
+        let routing = spec.routing.plugin().build(&topology).map_err(at("routing"))?;
+        let wanted = spec.workload.plugin().ranks();
+        let nodes = spec.placement.plugin().place(&topology, &streams, wanted).map_err(at("placement"))?;
+        let places: Vec<Place> =
+            nodes.iter().map(|&node| Place { node, home_memory: topology.home_memory(node) }).collect();
+        let program = build_program(&spec, &topology, &nodes, base).map_err(at("workload"))?;
+        let network = spec
+            .network
+            .plugin()
+            .build(NetworkContext {
+                topology: topology.clone(),
+                routing,
+                streams,
+                timing_precision: spec.execution.timing_precision,
+            })
+            .map_err(at("network"))?;
+        let options = ComputeOptions {
+            roofline: spec.execution.roofline,
+            timing_precision: spec.execution.timing_precision,
+        };
+        let compute = ComputeModel::new(topology.clone(), options);
+        let options = Options {
+            memory: match spec.execution.memory {
+                MemoryAccess::Coherent => MemoryMode::Coherent,
+                MemoryAccess::MoveThenCompute => MemoryMode::MoveThenCompute,
+            },
+            timing_precision: spec.execution.timing_precision,
+            eager_limit_bytes: spec.execution.eager_limit.map(Bytes::count),
+        };
+        let stem = Path::new(document.name()).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        let name = spec.name.clone().or(stem).unwrap_or_default();
+        let mut prepared = Self { spec, name, topology, places, program, network, compute, options };
+        prepared.check().map_err(at("workload"))?;
+        Ok(prepared)
+    }
+
+    /// What the program asks of the machine must exist: rates, memories, ways to them.
+    fn check(&mut self) -> Result<(), BuildError> {
+        let mut types: Vec<(u32, NodeId)> = Vec::new();
+        for place in &self.places {
+            if let stratasim_topo::NodeKind::Compute(kind) = self.topology.kind(place.node)
+                && !types.iter().any(|(known, _)| *known == kind)
+            {
+                types.push((kind, place.node));
+            }
+        }
+        let mut checked_home = false;
+        for (id, vertex) in self.program.vertices().iter().enumerate() {
+            let named = |error: BuildError| {
+                BuildError::new(error.field, format!("`{}`: {}", self.program.name(id as u32), error.reason))
+            };
+            let Op::Compute(compute) = &vertex.op else { continue };
+            if compute.flops > 0.0 {
+                // one node per type stands for all; a program for all ranks meets every type
+                let nodes: Vec<NodeId> = match self.program.scope_len(vertex.scope) {
+                    1 => vec![self.places[self.program.scope_rank(vertex.scope, 0).index()].node],
+                    _ => types.iter().map(|(_, node)| *node).collect(),
+                };
+                for node in nodes {
+                    self.compute.check(node, compute.precision).map_err(named)?;
+                }
+            }
+            if compute.remote_bytes == 0 || (compute.place == MemoryPlace::Home && checked_home) {
+                continue;
+            }
+            for index in 0..self.program.scope_len(vertex.scope) {
+                let rank = self.program.scope_rank(vertex.scope, index);
+                let place = self.places[rank.index()];
+                let memory = match compute.place {
+                    MemoryPlace::Local => continue,
+                    MemoryPlace::Home => place.home_memory.ok_or_else(|| {
+                        let node = self.topology.node_name(place.node);
+                        let reason = format!("{node} has no memory node of its own to extend its memory; choose a topology that gives it one, or `memory = \"local\"`");
+                        named(BuildError::new("", reason))
+                    })?,
+                    MemoryPlace::Node(node) => node,
+                    MemoryPlace::OfRank(other) => self.places[other.index()].node,
+                };
+                if memory != place.node {
+                    self.network.check_route(memory, place.node).map_err(|error| {
+                        named(BuildError::new("", format!("the memory cannot be reached: {}", error.reason)))
+                    })?;
+                }
+            }
+            checked_home |= compute.place == MemoryPlace::Home && self.program.scope_len(vertex.scope) > 1;
+        }
+        Ok(())
+    }
+}
+
+fn build_program(
+    spec: &Spec,
+    topology: &Topology,
+    nodes: &[NodeId],
+    base: &Path,
+) -> Result<Program, BuildError> {
+    let local = nodes.iter().filter_map(|&node| topology.compute_type(node)?.memory_bytes).min();
+    let mut rank_of = std::collections::BTreeMap::new();
+    for (rank, &node) in nodes.iter().enumerate() {
+        rank_of.entry(node).or_insert(rank as u32);
+    }
+    let dimensions: Vec<u32> = topology.dimensions().to_vec();
+    let covers = dimensions.iter().map(|&extent| u64::from(extent)).product::<u64>() == nodes.len() as u64;
+    let context = WorkloadContext {
+        base: base.to_owned(),
+        streams: Streams::new(spec.seed),
+        ranks: nodes.len() as u32,
+        local_memory_bytes: local,
+        dimensions: if covers { dimensions } else { Vec::new() },
+        find_node: &|name| topology.find_node(name),
+        rank_of: &|node| rank_of.get(&node).copied(),
+    };
+    spec.workload.plugin().build(&context)
+}

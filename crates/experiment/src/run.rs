@@ -1,0 +1,258 @@
+//! Running what was prepared, and the account of it.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use stratasim_core::model::{Compute as _, NetworkReport};
+use stratasim_core::observe::{Activity, Observer};
+use stratasim_core::{Bandwidth, LinkId, Rank};
+use stratasim_engine::{Engine, RunError, Summary};
+use stratasim_report::result::{Check, Iteration, LinkResult, MemoryUse, RankResult, RunResult, Title};
+use stratasim_report::{Labels, RunResult as Result_};
+use stratasim_topo::Topology;
+use stratasim_workload::program::Program;
+
+use crate::bounds::bounds;
+use crate::build::Prepared;
+
+/// Names of what runs, for reports.
+pub struct RunLabels<'a> {
+    /// The machine.
+    pub topology: &'a Topology,
+    /// The program.
+    pub program: &'a Program,
+    /// Where each rank runs.
+    pub places: &'a [stratasim_engine::Place],
+}
+
+impl Labels for RunLabels<'_> {
+    fn rank(&self, rank: Rank) -> String {
+        format!("rank {rank} ({})", self.node(rank))
+    }
+
+    fn node(&self, rank: Rank) -> String {
+        self.places.get(rank.index()).map_or_else(String::new, |p| self.topology.node_name(p.node).to_owned())
+    }
+
+    fn vertex(&self, vertex: u32) -> String {
+        self.program.name(vertex).to_owned()
+    }
+
+    fn link(&self, link: LinkId) -> String {
+        self.topology.link_name(link)
+    }
+
+    fn link_rate(&self, link: LinkId) -> Option<Bandwidth> {
+        Some(self.topology.link(link).bandwidth)
+    }
+
+    fn stream(&self, _: Rank, stream: u16, activity: Activity) -> String {
+        stratasim_report::labels::stream_name(stream, activity)
+    }
+}
+
+impl Prepared {
+    /// Names of what runs.
+    pub fn labels(&self) -> RunLabels<'_> {
+        RunLabels { topology: &self.topology, program: &self.program, places: &self.places }
+    }
+
+    /// Runs to the end, watched by `observer`. `started` is when the clock for `wall_s` began.
+    ///
+    /// # Errors
+    /// A run that stalled, or a message that could not be carried.
+    pub fn run(&mut self, observer: &mut dyn Observer, started: Instant) -> Result<RunResult, RunError> {
+        let engine = Engine::new(
+            &self.program,
+            &self.places,
+            self.network.as_mut(),
+            &mut self.compute,
+            observer,
+            self.options,
+        );
+        let summary = engine.run()?;
+        Ok(self.result(&summary, started))
+    }
+
+    fn result(&mut self, summary: &Summary, started: Instant) -> RunResult {
+        let report = self.network.report(summary.makespan);
+        let bounds = if summary.stopped { Vec::new() } else { bounds(self, &report) };
+        let mut result = Result_ {
+            stratasim: env!("CARGO_PKG_VERSION").to_owned(),
+            title: self.title(),
+            spec: serde_json::to_value(&self.spec).unwrap_or_default(),
+            seed: self.spec.seed,
+            digest: format!("{:016x}{:016x}", summary.digest[0], summary.digest[1]),
+            makespan_s: summary.makespan.as_secs_f64(),
+            iterations: summary
+                .iterations
+                .iter()
+                .filter(|(start, end)| start <= end)
+                .map(|(start, end)| Iteration { start_s: start.as_secs_f64(), end_s: end.as_secs_f64() })
+                .collect(),
+            batches_per_s: self
+                .program
+                .summary()
+                .batches_per_iteration
+                .filter(|_| summary.makespan.as_ps() > 0 && !summary.stopped)
+                .map(|batches| {
+                    batches * f64::from(self.program.iterations()) / summary.makespan.as_secs_f64()
+                }),
+            ranks: summary
+                .ranks
+                .iter()
+                .map(|rank| RankResult {
+                    finish_s: rank.finish.as_secs_f64(),
+                    compute_s: rank.compute.as_secs_f64(),
+                    comm_exposed_s: rank.communication.as_secs_f64(),
+                    memory_s: rank.memory.as_secs_f64(),
+                    idle_s: rank.idle.as_secs_f64(),
+                })
+                .collect(),
+            memory: self.program.summary().memory.map(|memory| {
+                MemoryUse::grouped(self.places.iter().map(|_| (memory.local_bytes, memory.remote_bytes)))
+            }),
+            links: Some(LinkResult::of_network(&report, summary.makespan, |link| {
+                let name = |node| self.topology.node_name(node).to_owned();
+                let ends = self.topology.link(link).ends.map(|[from, to]| (name(from), name(to)));
+                let (from, to) = ends.unwrap_or_default();
+                (self.topology.link_name(link), from, to)
+            })),
+            bounds,
+            binding: None,
+            checks: self.checks(summary, &report),
+            notes: self.program.summary().notes.clone(),
+            counters: counters(summary, &report),
+            wall_s: started.elapsed().as_secs_f64(),
+            peak_rss_bytes: peak_rss_bytes(),
+            events: summary.tasks,
+        };
+        if summary.stopped {
+            result.notes.push("Stopped before the end: the figures cover what ran until then.".to_owned());
+        }
+        result.bind();
+        let broken: Vec<String> = result
+            .binding
+            .iter()
+            .filter(|binding| binding.ratio < 1.0 - 1e-9 && self.options.timing_precision.as_ps() == 0)
+            .map(|b| {
+                format!(
+                    "the run took {} s, {} of {} alone takes {} s",
+                    result.makespan_s, b.bound.name, b.bound.place, b.bound.seconds
+                )
+            })
+            .collect();
+        let count = result.bounds.len() as u64;
+        result.checks.push(Check::of("no run beat its lower bounds", count, broken));
+        result
+    }
+
+    fn title(&self) -> Title {
+        let topology = &self.topology;
+        let compute: BTreeMap<&str, usize> = self
+            .places
+            .iter()
+            .filter_map(|place| topology.compute_type(place.node))
+            .fold(BTreeMap::new(), |mut count, compute| {
+                *count.entry(compute.name.as_str()).or_default() += 1;
+                count
+            });
+        let nodes: Vec<_> = compute.iter().map(|(name, count)| format!("{count} {name}")).collect();
+        Title {
+            experiment: self.name.clone(),
+            topology: format!(
+                "{}: {}, {} nodes, {} links",
+                self.spec.topology.kind(),
+                nodes.join(" + "),
+                topology.node_count(),
+                topology.link_count()
+            ),
+            workload: format!(
+                "{}: {} ranks, {} tasks, {}",
+                self.spec.workload.kind(),
+                self.program.ranks(),
+                self.program
+                    .vertices()
+                    .iter()
+                    .map(|v| u64::from(self.program.scope_len(v.scope)))
+                    .sum::<u64>(),
+                match self.program.iterations() {
+                    1 => "1 iteration".to_owned(),
+                    n => format!("{n} iterations"),
+                }
+            ),
+            network: match serde_json::to_value(&self.spec.network).unwrap_or_default().get("rule") {
+                Some(serde_json::Value::String(rule)) => format!("{}, {rule}", self.spec.network.kind()),
+                _ => self.spec.network.kind().to_owned(),
+            },
+        }
+    }
+
+    /// The physics of the run.
+    fn checks(&self, summary: &Summary, report: &NetworkReport) -> Vec<Check> {
+        let links = report.link_bytes.iter().filter(|bytes| **bytes > 0.0).count() as u64;
+        let carried = |violation: &&String| violation.starts_with("link ");
+        let (link_violations, transfer_violations): (Vec<_>, Vec<_>) =
+            report.violations.iter().partition(|violation| carried(&violation));
+        let owned = |violations: Vec<&String>| violations.into_iter().cloned().collect();
+        let transfers =
+            report.counters.iter().find(|(name, _)| *name == "network.flows").map_or(0, |(_, n)| *n);
+        let mut checks = vec![
+            Check::of("no link carried more than its rate times the time", links, owned(link_violations)),
+            Check::of(
+                "no transfer beat its latency and serialization",
+                transfers,
+                owned(transfer_violations),
+            ),
+            Check::of(
+                "no collective beat its bandwidth bound",
+                summary.collectives,
+                summary.violations.clone(),
+            ),
+            Check::of("no task beat the peak rate of its node", summary.tasks, self.compute.violations()),
+        ];
+        if let Some(memory) = self.program.summary().memory {
+            let mut violations = Vec::new();
+            for place in &self.places {
+                let local = self.topology.compute_type(place.node).and_then(|compute| compute.memory_bytes);
+                let remote =
+                    place.home_memory.and_then(|node| self.topology.memory_type(node)?.capacity_bytes);
+                for (node, used, room) in [
+                    (Some(place.node), memory.local_bytes, local),
+                    (place.home_memory, memory.remote_bytes, remote),
+                ] {
+                    if let (Some(node), Some(room)) = (node, room)
+                        && used > room
+                        && violations.len() < 20
+                    {
+                        let name = self.topology.node_name(node);
+                        violations.push(format!(
+                            "the memory of {name} holds {room} bytes, {used} are placed there"
+                        ));
+                    }
+                }
+            }
+            checks.push(Check::of(
+                "no memory holds more than its capacity",
+                2 * self.places.len() as u64,
+                violations,
+            ));
+        }
+        checks
+    }
+}
+
+fn counters(summary: &Summary, report: &NetworkReport) -> BTreeMap<String, u64> {
+    let mut counters: BTreeMap<String, u64> =
+        report.counters.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect();
+    counters.insert("engine.tasks".to_owned(), summary.tasks);
+    counters.insert("engine.instants".to_owned(), summary.instants);
+    counters
+}
+
+/// Largest resident memory of this process so far; 0 where the system does not say.
+pub fn peak_rss_bytes() -> u64 {
+    let Ok(status) = std::fs::read_to_string("/proc/self/status") else { return 0 };
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|rest| rest.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()).unwrap_or(0) * 1024
+}

@@ -1,0 +1,521 @@
+//! Ring collectives without an event per message.
+//!
+//! Every message of every member is simulated, but in windows of time instead of one event after the
+//! other. A member's link path to the next member is its channel. As long as nobody else uses a
+//! channel (`Cold`), a message takes latency + bytes / bandwidth, and within a window the members can
+//! be worked off in ring order: message `s` of member `i` starts at the later of the ends of message
+//! `s - 1` of `i` and of `i - 1`. One foreign flow that shares exactly one link with a channel and no
+//! link with anybody else forms a component with it (`Hot`): both run at one of two fixed rates,
+//! worked out once, and the component advances with the channel's messages. Everything else (`Slow`)
+//! is a flow of its own per message.
+//!
+//! A window ends before anything that others could notice: a member being done, a foreign flow
+//! ending, a slow message starting. [`Run::bound`] is the earliest such instant.
+//!
+//! Times here are picoseconds as plain integers; [`NEVER`] is no time.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use stratasim_core::model::Pipeline;
+use stratasim_core::observe::MessageSpan;
+use stratasim_core::{Duration, Time, Token};
+
+use super::routes::RouteId;
+
+/// No instant.
+pub(super) const NEVER: u64 = u64::MAX;
+
+/// How the messages of a member travel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Channel {
+    /// Nobody else on the way.
+    Cold,
+    /// One foreign flow shares one link; the index of the component.
+    Hot(u32),
+    /// Each message is a flow of the network.
+    Slow,
+}
+
+/// What a member is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Doing {
+    /// Has not joined.
+    Outside,
+    /// Waits for the message that its next one depends on.
+    Waiting,
+    /// A message is under way.
+    Sending,
+    /// All its messages have arrived.
+    Over,
+}
+
+/// A member and its channel.
+#[derive(Debug)]
+pub(super) struct MemberState {
+    pub(super) route: RouteId,
+    pub(super) channel: Channel,
+    pub(super) doing: Doing,
+    /// Messages sent that have arrived.
+    pub(super) step: u32,
+    /// Messages from the member before that have arrived.
+    received: u32,
+    /// End of its last own message.
+    own_end: u64,
+    /// Arrival of the last message to it.
+    last_received: u64,
+    /// Arrivals that no message of its own has followed yet, oldest first.
+    inbox: VecDeque<u64>,
+    /// The message under way: when it was sent, from when on `remaining` bytes take bandwidth.
+    pub(super) sent: u64,
+    pub(super) from: u64,
+    pub(super) remaining: f64,
+    pub(super) latency: u64,
+    /// Bytes per picosecond when alone.
+    pub(super) rate: f64,
+    /// Picoseconds that a shorter and a longer message take to serialize when alone.
+    wire: [u64; 2],
+    /// Bytes of its messages that have arrived.
+    pub(super) carried: u64,
+}
+
+/// A channel and the one foreign flow on it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Component {
+    pub(super) member: u32,
+    /// Slot of the foreign flow.
+    pub(super) flow: u32,
+    /// Its bytes left at `last`.
+    pub(super) remaining: f64,
+    pub(super) last: u64,
+    /// Its bytes per picosecond while a message is under way, and otherwise.
+    pub(super) rate_beside: f64,
+    pub(super) rate_alone: f64,
+    /// The channel's bytes per picosecond beside it.
+    pub(super) channel_rate: f64,
+}
+
+/// What a window leaves to the network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// A member sent and received everything.
+    Done(u32),
+    /// A member's own messages are over: its channel is free.
+    Over(u32),
+    /// A member's next message is to be a flow of its own.
+    StartSlow(u32),
+}
+
+/// A pipeline under way.
+#[derive(Debug)]
+pub(super) struct Run {
+    pub(super) token: Token,
+    pub(super) pipeline: Arc<Pipeline>,
+    /// Arrival of the message under way on each channel that is not slow.
+    pub(super) next: Vec<u64>,
+    pub(super) members: Vec<MemberState>,
+    pub(super) components: Vec<Option<Component>>,
+    /// Not after the end of the foreign flow of each component.
+    ends: Vec<u64>,
+    /// Everything until here is worked off.
+    pub(super) time: u64,
+    /// Most messages that any member has sent.
+    furthest: u32,
+    /// No message of a joined member takes less than this.
+    least: u64,
+    /// Messages under way on channels that are not slow.
+    flying: u32,
+    /// Channels that are slow.
+    pub(super) slow: u32,
+    /// Members that are not done.
+    pub(super) left: u32,
+    pub(super) outcomes: Vec<Outcome>,
+    /// Whether observers want every message, and those that arrived.
+    pub(super) record: bool,
+    pub(super) seen: Vec<(RouteId, MessageSpan)>,
+}
+
+impl Run {
+    pub(super) fn new(token: Token, pipeline: Arc<Pipeline>, now: u64) -> Self {
+        let n = pipeline.members.len();
+        let outside = || MemberState {
+            route: 0,
+            channel: Channel::Cold,
+            doing: Doing::Outside,
+            step: 0,
+            received: 0,
+            own_end: 0,
+            last_received: 0,
+            inbox: VecDeque::new(),
+            sent: 0,
+            from: 0,
+            remaining: 0.0,
+            latency: 0,
+            rate: 0.0,
+            wire: [0; 2],
+            carried: 0,
+        };
+        Self {
+            token,
+            next: vec![NEVER; n],
+            members: std::iter::repeat_with(outside).take(n).collect(),
+            components: Vec::new(),
+            ends: Vec::new(),
+            time: now,
+            furthest: 0,
+            least: NEVER,
+            flying: 0,
+            slow: 0,
+            left: n as u32,
+            outcomes: Vec::new(),
+            record: false,
+            seen: Vec::new(),
+            pipeline,
+        }
+    }
+
+    /// Makes a finished run ready for another pipeline of the same shape.
+    pub(super) fn reset(&mut self, token: Token, now: u64) {
+        self.token = token;
+        self.time = now;
+        self.furthest = 0;
+        self.least = NEVER;
+        self.left = self.members.len() as u32;
+        self.components.clear();
+        self.ends.clear();
+        for member in &mut self.members {
+            member.doing = Doing::Outside;
+            member.channel = Channel::Cold;
+            member.step = 0;
+            member.received = 0;
+            member.inbox.clear();
+            member.carried = 0;
+        }
+    }
+
+    /// A member comes with its route; its first message starts at `now`.
+    pub(super) fn join(&mut self, member: u32, route: RouteId, latency: Duration, rate: f64, now: u64) {
+        let (short, long) = (self.pipeline.chunk_bytes, self.pipeline.chunk_bytes + 1);
+        let state = &mut self.members[member as usize];
+        state.route = route;
+        state.latency = latency.as_ps();
+        state.rate = rate;
+        state.wire = [short, long].map(|bytes| serialize(bytes as f64, rate));
+        self.least = self.least.min(state.latency + state.wire[0]);
+        self.start(member as usize, now);
+    }
+
+    /// Bytes of the message that a member sends next or has under way.
+    pub(super) fn bytes(&self, member: u32) -> u64 {
+        self.pipeline.bytes(member, self.members[member as usize].step)
+    }
+
+    /// A message of `i` starts at `at`.
+    #[inline]
+    fn start(&mut self, i: usize, at: u64) {
+        let member = &mut self.members[i];
+        member.doing = Doing::Sending;
+        member.sent = at;
+        member.from = at + member.latency;
+        let bytes = self.pipeline.bytes(i as u32, member.step);
+        member.remaining = bytes as f64;
+        match member.channel {
+            Channel::Cold => {
+                let longer = usize::from(bytes > self.pipeline.chunk_bytes);
+                self.flying += 1;
+                self.next[i] = member.from + member.wire[longer];
+            }
+            Channel::Hot(component) => {
+                let rate = self.components[component as usize].expect("a hot channel has one").channel_rate;
+                self.flying += 1;
+                self.next[i] = member.from + serialize(member.remaining, rate);
+                self.estimate_end(component);
+            }
+            Channel::Slow => self.outcomes.push(Outcome::StartSlow(i as u32)),
+        }
+    }
+
+    /// The message of `i` has arrived at `at`.
+    #[inline]
+    fn arrive(&mut self, i: usize, at: u64) {
+        let steps = self.pipeline.steps;
+        let bytes = self.bytes(i as u32);
+        let member = &mut self.members[i];
+        self.next[i] = NEVER;
+        member.step += 1;
+        member.own_end = at;
+        member.carried += bytes;
+        self.furthest = self.furthest.max(member.step);
+        let channel = member.channel;
+        match channel {
+            Channel::Cold => self.flying -= 1,
+            Channel::Hot(component) => {
+                self.flying -= 1;
+                self.pass(component, at);
+            }
+            Channel::Slow => {}
+        }
+        let member = &mut self.members[i];
+        if member.step < steps
+            && let Some(arrival) = member.inbox.pop_front()
+        {
+            self.start(i, at.max(arrival));
+        } else {
+            member.doing = if member.step < steps { Doing::Waiting } else { Doing::Over };
+            if let Channel::Hot(component) = channel {
+                self.estimate_end(component);
+            }
+            if self.members[i].doing == Doing::Over {
+                self.outcomes.push(Outcome::Over(i as u32));
+                self.check_done(i);
+            }
+        }
+        let j = if i + 1 == self.members.len() { 0 } else { i + 1 };
+        let receiver = &mut self.members[j];
+        receiver.received += 1;
+        receiver.last_received = at;
+        match receiver.doing {
+            Doing::Waiting => {
+                let start = at.max(receiver.own_end);
+                self.start(j, start);
+            }
+            Doing::Over => self.check_done(j),
+            // the last message to a member starts nothing
+            Doing::Sending | Doing::Outside if receiver.received < steps => receiver.inbox.push_back(at),
+            Doing::Sending | Doing::Outside => {}
+        }
+    }
+
+    /// Notes when a member has sent and received everything.
+    fn check_done(&mut self, i: usize) {
+        let steps = self.pipeline.steps;
+        let member = &self.members[i];
+        if member.step == steps && member.received == steps {
+            self.outcomes.push(Outcome::Done(i as u32));
+        }
+    }
+
+    /// A slow message of `member` has arrived.
+    pub(super) fn arrive_slow(&mut self, member: u32, at: u64) {
+        self.arrive(member as usize, at);
+    }
+
+    /// Works off all messages that arrive until `until`, which is not after [`Run::bound`].
+    pub(super) fn run_to(&mut self, until: u64) {
+        if self.record {
+            self.sweep::<true>(until)
+        } else {
+            self.sweep::<false>(until)
+        }
+        self.time = until;
+    }
+
+    /// Notes a message that arrives at `at`, for observers.
+    pub(super) fn note(&mut self, i: usize, at: u64) {
+        let members = &self.pipeline.members;
+        let span = MessageSpan {
+            src: members[i].rank,
+            dst: members[(i + 1) % members.len()].rank,
+            start: Time::from_ps(self.members[i].sent),
+            end: Time::from_ps(at),
+            bytes: self.bytes(i as u32),
+        };
+        self.seen.push((self.members[i].route, span));
+    }
+
+    fn sweep<const RECORD: bool>(&mut self, until: u64) {
+        const LANES: usize = 16;
+        let n = self.next.len();
+        // a window is cut where it would let one member run far ahead of the next
+        let mut limit = until.min(self.time.saturating_add(self.least.saturating_mul(4)));
+        loop {
+            // round and round: only the first member can be released behind the sweep
+            let mut again = true;
+            while again {
+                let mut at = 0;
+                while at < n {
+                    let end = (at + LANES).min(n);
+                    let first = self.next[at..end].iter().fold(NEVER, |least, &next| least.min(next));
+                    if first <= limit {
+                        for i in at..end {
+                            while self.next[i] <= limit {
+                                let arrival = self.next[i];
+                                if RECORD {
+                                    self.note(i, arrival);
+                                }
+                                self.arrive(i, arrival);
+                            }
+                        }
+                    }
+                    at = end;
+                }
+                again = self.next[0] <= limit;
+            }
+            if limit == until {
+                return;
+            }
+            limit = until.min(limit.saturating_add(self.least.saturating_mul(4)));
+        }
+    }
+
+    /// The earliest instant at which others may notice something; nothing before it is missed.
+    pub(super) fn bound(&self) -> u64 {
+        let ends = self.ends.iter().fold(NEVER, |least, &end| least.min(end));
+        let left = u64::from(self.pipeline.steps.saturating_sub(self.furthest));
+        let done = if self.flying == 0 {
+            NEVER
+        } else if self.slow > 0 {
+            // a fast message may release a slow one
+            self.next.iter().fold(NEVER, |least, &next| least.min(next))
+        } else if left > 2 {
+            // of the messages that the furthest member has to send, all but one have not begun
+            self.time.saturating_add((left - 1).saturating_mul(self.least))
+        } else {
+            let mut first = NEVER;
+            let mut last_ones = NEVER;
+            for (next, member) in self.next.iter().zip(&self.members) {
+                first = first.min(*next);
+                if member.step + 1 == self.pipeline.steps {
+                    last_ones = last_ones.min(*next);
+                }
+            }
+            last_ones.min(first.saturating_add(self.least))
+        };
+        ends.min(done).max(self.time)
+    }
+
+    /// Brings the foreign flow of a component up to `at`, not after the arrival under way.
+    pub(super) fn pass(&mut self, index: u32, at: u64) {
+        let component = self.components[index as usize].as_mut().expect("the component exists");
+        let member = &self.members[component.member as usize];
+        // alone until the message under way takes bandwidth, then beside it
+        let meet = match member.doing {
+            Doing::Sending => member.from.clamp(component.last, at.max(component.last)),
+            _ => at,
+        };
+        if meet > component.last {
+            component.remaining -= component.rate_alone * (meet - component.last) as f64;
+            component.last = meet;
+        }
+        if at > component.last {
+            component.remaining -= component.rate_beside * (at - component.last) as f64;
+            component.last = at;
+        }
+        component.remaining = component.remaining.max(0.0);
+    }
+
+    /// When the foreign flow of a component ends if no further message starts: never too late.
+    pub(super) fn end_of(&self, index: u32) -> u64 {
+        let Some(component) = &self.components[index as usize] else { return NEVER };
+        let mut remaining = component.remaining;
+        let mut at = component.last;
+        let member = &self.members[component.member as usize];
+        if member.doing == Doing::Sending {
+            let arrival = self.next[component.member as usize];
+            if member.from > at {
+                let end = at.saturating_add(serialize(remaining, component.rate_alone));
+                if end <= member.from {
+                    return end;
+                }
+                remaining -= component.rate_alone * (member.from - at) as f64;
+                at = member.from;
+            }
+            let end = at.saturating_add(serialize(remaining.max(0.0), component.rate_beside));
+            if end <= arrival {
+                return end;
+            }
+            remaining -= component.rate_beside * (arrival - at) as f64;
+            at = arrival;
+        }
+        at.saturating_add(serialize(remaining.max(0.0), component.rate_alone))
+    }
+
+    /// Refreshes the bound of a component.
+    pub(super) fn estimate_end(&mut self, index: u32) {
+        let end = self.end_of(index);
+        self.ends[index as usize] = end;
+    }
+
+    /// Components whose foreign flow ends at `at` at the latest.
+    pub(super) fn ended(&self, at: u64) -> Option<u32> {
+        let index = self.ends.iter().position(|&end| end <= at)?;
+        Some(index as u32)
+    }
+
+    /// Adds a component and makes its channel hot from `now` on.
+    pub(super) fn heat(&mut self, component: Component, now: u64) -> u32 {
+        let i = component.member as usize;
+        let index = match self.components.iter().position(Option::is_none) {
+            Some(free) => {
+                self.components[free] = Some(component);
+                free as u32
+            }
+            None => {
+                self.components.push(Some(component));
+                self.ends.push(NEVER);
+                self.components.len() as u32 - 1
+            }
+        };
+        self.members[i].channel = Channel::Hot(index);
+        self.change_rate(i, self.members[i].rate, component.channel_rate, now);
+        self.estimate_end(index);
+        index
+    }
+
+    /// Removes a component; its channel is cold from `now` on. The component's state is at `now`.
+    pub(super) fn cool(&mut self, index: u32, now: u64) -> Component {
+        self.pass(index, now);
+        let component = self.components[index as usize].take().expect("the component exists");
+        self.ends[index as usize] = NEVER;
+        let i = component.member as usize;
+        self.members[i].channel = Channel::Cold;
+        self.change_rate(i, component.channel_rate, self.members[i].rate, now);
+        component
+    }
+
+    /// The message under way on a fast channel changes its rate at `now`.
+    fn change_rate(&mut self, i: usize, before: f64, after: f64, now: u64) {
+        let member = &mut self.members[i];
+        if member.doing != Doing::Sending || self.next[i] == NEVER {
+            return;
+        }
+        if now > member.from {
+            member.remaining = (member.remaining - before * (now - member.from) as f64).max(0.0);
+            member.from = now;
+        }
+        self.next[i] = member.from.saturating_add(serialize(member.remaining, after));
+    }
+
+    /// Makes a channel slow at `now`; its message under way (now a flow) if it has one: true.
+    pub(super) fn slow_down(&mut self, member: u32, now: u64) -> bool {
+        let i = member as usize;
+        debug_assert_eq!(self.members[i].channel, Channel::Cold, "a hot channel is cooled first");
+        let rate = self.members[i].rate;
+        self.change_rate(i, rate, rate, now);
+        self.members[i].channel = Channel::Slow;
+        self.slow += 1;
+        let under_way = self.members[i].doing == Doing::Sending && self.next[i] != NEVER;
+        self.flying -= u32::from(under_way);
+        self.next[i] = NEVER;
+        under_way
+    }
+
+    /// A slow channel is free of others again.
+    pub(super) fn speed_up(&mut self, member: u32) {
+        debug_assert_eq!(self.members[member as usize].channel, Channel::Slow);
+        self.members[member as usize].channel = Channel::Cold;
+        self.slow -= 1;
+    }
+
+    /// Starts the message that a `StartSlow` announced, on a channel that is fast after all.
+    pub(super) fn start_fast(&mut self, member: u32) {
+        let at = self.members[member as usize].sent;
+        self.start(member as usize, at);
+    }
+}
+
+/// Picoseconds that `bytes` take at `rate` bytes per picosecond, to the nearest.
+#[inline]
+fn serialize(bytes: f64, rate: f64) -> u64 {
+    (bytes / rate + 0.5) as u64
+}

@@ -1,0 +1,447 @@
+//! Pipelines inside the flow network: who owns which channel, and what happens when flows meet them.
+
+use std::sync::Arc;
+
+use stratasim_core::model::{NetworkDone, Pipeline};
+use stratasim_core::observe::Event;
+use stratasim_core::water_level::water_level;
+use stratasim_core::{Cx, Time, Token};
+
+use super::network::{Flow, FlowNetwork, PER_PS, State};
+use super::pipeline::{Channel, Component, Doing, NEVER, Outcome, Run};
+use super::routes::RouteId;
+use super::system::NONE;
+
+/// All pipelines under way.
+#[derive(Debug, Default)]
+pub(super) struct Pipelines {
+    runs: Vec<Option<Run>>,
+    /// Finished runs, to be used again.
+    spare: Vec<Run>,
+    busy: u32,
+    /// Bound of each run; `NEVER` for an empty slot.
+    bounds: Vec<u64>,
+}
+
+impl Pipelines {
+    #[inline]
+    pub(super) fn is_busy(&self) -> bool {
+        self.busy > 0
+    }
+
+    /// The earliest instant at which a pipeline may have something to say.
+    #[inline]
+    pub(super) fn bound(&self) -> Option<Time> {
+        let first = self.bounds.iter().copied().min().unwrap_or(NEVER);
+        (first != NEVER).then(|| Time::from_ps(first))
+    }
+
+    fn find(&self, token: Token) -> u32 {
+        let at = self.runs.iter().position(|run| run.as_ref().is_some_and(|run| run.token == token));
+        at.expect("members join pipelines that were opened") as u32
+    }
+
+    fn run(&mut self, slot: u32) -> &mut Run {
+        self.runs[slot as usize].as_mut().expect("the pipeline is under way")
+    }
+
+    fn refresh(&mut self, slot: u32) {
+        self.bounds[slot as usize] = self.run(slot).bound();
+    }
+}
+
+impl FlowNetwork {
+    pub(super) fn open_pipeline(&mut self, token: Token, pipeline: Arc<Pipeline>) {
+        let now = self.now.as_ps();
+        let same = |run: &Run| Arc::ptr_eq(&run.pipeline, &pipeline);
+        let mut run = match self.pipelines.spare.iter().position(same) {
+            Some(at) => {
+                let mut run = self.pipelines.spare.swap_remove(at);
+                run.reset(token, now);
+                run
+            }
+            None => Run::new(token, pipeline, now),
+        };
+        run.record = self.record;
+        self.pipelines.busy += 1;
+        match self.pipelines.runs.iter().position(Option::is_none) {
+            Some(free) => self.pipelines.runs[free] = Some(run),
+            None => {
+                self.pipelines.runs.push(Some(run));
+                self.pipelines.bounds.push(NEVER);
+            }
+        }
+    }
+
+    pub(super) fn join_pipeline(&mut self, token: Token, member: u32) {
+        let slot = self.pipelines.find(token);
+        let run = self.pipelines.run(slot);
+        let members = &run.pipeline.members;
+        let (src, dst) = (members[member as usize].node, members[(member as usize + 1) % members.len()].node);
+        let route = match self.route(src, dst, token.0) {
+            Ok(route) => route,
+            Err(error) => return self.refuse(token, error.to_string()),
+        };
+        let channel = self.acquire(slot, member, route);
+        let info = self.routes.get(route);
+        let (latency, factor) = (info.latency, self.numbers.bandwidth_factor.of(1));
+        let latency = super::rule::stretch(latency, self.numbers.latency_factor.of(1));
+        let rate = self.routes.alone_rate(route, info.bound) * factor * PER_PS;
+        let now = self.now.as_ps();
+        let run = self.pipelines.run(slot);
+        run.members[member as usize].channel = channel;
+        if channel == Channel::Slow {
+            run.slow += 1;
+        }
+        run.join(member, route, latency, rate, now);
+        self.classify(slot, member);
+        self.settle_run(slot);
+    }
+
+    /// Takes possession of a member's channel. A channel that meets another one is slow, and so is
+    /// the other.
+    fn acquire(&mut self, slot: u32, member: u32, route: RouteId) -> Channel {
+        let mut channel = Channel::Cold;
+        for index in 0..self.routes.uses(route).len() {
+            let resource = self.routes.uses(route)[index].0 as usize;
+            let solo = self.occupancy[resource].solo;
+            if solo != NONE {
+                self.wake_solo(solo);
+            }
+            let occupancy = &mut self.occupancy[resource];
+            if occupancy.run == NONE {
+                (occupancy.run, occupancy.member) = (slot, member);
+            } else if (occupancy.run, occupancy.member) != (slot, member) {
+                channel = Channel::Slow;
+                let (run, other) = (occupancy.run, occupancy.member);
+                self.catch_up(run);
+                self.slow_down(run, other);
+            }
+        }
+        channel
+    }
+
+    /// Gives up what a member's channel possesses.
+    fn give_up(&mut self, slot: u32, member: u32) {
+        let route = self.pipelines.run(slot).members[member as usize].route;
+        self.disown(slot, member, route);
+    }
+
+    fn disown(&mut self, slot: u32, member: u32, route: RouteId) {
+        for &(resource, _) in self.routes.uses(route) {
+            let occupancy = &mut self.occupancy[resource as usize];
+            if (occupancy.run, occupancy.member) == (slot, member) {
+                (occupancy.run, occupancy.member) = (NONE, NONE);
+            }
+        }
+    }
+
+    /// An active flow meets the channels on its way, now.
+    pub(super) fn meet_channels(&mut self, flow: u32) {
+        let route = self.flows[flow as usize].route;
+        let mut met: Vec<(u32, u32)> = Vec::new();
+        for &(resource, _) in self.routes.uses(route) {
+            let occupancy = &self.occupancy[resource as usize];
+            let owner = (occupancy.run, occupancy.member);
+            if owner.0 != NONE && !met.contains(&owner) && self.flows[flow as usize].member != Some(owner) {
+                met.push(owner);
+            }
+        }
+        for &(slot, member) in &met {
+            self.catch_up(slot);
+            if met.len() > 1 {
+                self.slow_down(slot, member);
+            } else {
+                self.classify(slot, member);
+            }
+            self.settle_run(slot);
+        }
+    }
+
+    /// Works a pipeline off until now. By its bound nobody outside notices anything.
+    fn catch_up(&mut self, slot: u32) {
+        let now = self.now.as_ps();
+        let run = self.pipelines.run(slot);
+        if run.time < now {
+            run.run_to(now);
+        }
+    }
+
+    /// Decides how a member's messages travel from now on, by who else uses its channel.
+    fn classify(&mut self, slot: u32, member: u32) {
+        let route = self.pipelines.run(slot).members[member as usize].route;
+        match self.pipelines.run(slot).members[member as usize].channel {
+            Channel::Slow => return,
+            // a component ends when another flow comes
+            Channel::Hot(component) => self.dissolve(slot, component),
+            Channel::Cold => {}
+        }
+        let mut foreign = NONE;
+        let mut shared = NONE;
+        let mut simple = true;
+        for &(resource, _) in self.routes.uses(route) {
+            for element in self.system.users_of(resource) {
+                simple &= foreign == NONE;
+                (foreign, shared) = (element.flow, resource);
+            }
+        }
+        if foreign == NONE {
+            return;
+        }
+        simple &= self.numbers.snap == 0.0;
+        let other = self.flows[foreign as usize].route;
+        for &(resource, _) in self.routes.uses(other) {
+            let alone = self.system.users_of(resource).count() == 1;
+            let occupancy = &self.occupancy[resource as usize];
+            let unowned = occupancy.run == NONE || resource == shared;
+            simple &= alone && unowned;
+        }
+        if simple { self.heat(slot, member, foreign, shared) } else { self.slow_down(slot, member) }
+    }
+
+    /// Makes a component of a channel and the only flow on it, which share `resource`.
+    fn heat(&mut self, slot: u32, member: u32, flow: u32, resource: u32) {
+        let now = self.now;
+        let state = &mut self.flows[flow as usize];
+        if now > state.last {
+            state.remaining = (state.remaining - state.rate * (now - state.last).as_ps() as f64).max(0.0);
+            state.last = now;
+        }
+        let Flow { route, cap, factor, remaining, .. } = *state;
+        state.state = State::Beside;
+        self.queue.remove(flow);
+        self.system.disable(flow);
+        let own_route = self.pipelines.run(slot).members[member as usize].route;
+        let own_cap = self.routes.get(own_route).bound;
+        let (own_share, own_offer, own_inverse) = self.offer(own_route, own_cap, resource);
+        let (share, offer, inverse) = self.offer(route, cap, resource);
+        let capacity = self.system.capacity[resource as usize];
+        let level = water_level(capacity, own_share + share, &[(own_share, own_offer), (share, offer)], 0.0);
+        let own_factor = self.numbers.bandwidth_factor.of(1);
+        let component = Component {
+            member,
+            flow,
+            remaining,
+            last: now.as_ps(),
+            rate_beside: offer.min(level) * inverse * factor * PER_PS,
+            rate_alone: self.routes.alone_rate(route, cap) * factor * PER_PS,
+            channel_rate: own_offer.min(level) * own_inverse * own_factor * PER_PS,
+        };
+        // whoever comes to the flow's other links meets the channel
+        for &(resource, _) in self.routes.uses(route) {
+            let occupancy = &mut self.occupancy[resource as usize];
+            if occupancy.run == NONE {
+                (occupancy.run, occupancy.member) = (slot, member);
+            }
+        }
+        self.pipelines.run(slot).heat(component, now.as_ps());
+    }
+
+    /// Share on `resource`, level elsewhere, and inverse penalty of a flow on `route` with `cap`: the
+    /// same floating-point operations as in the solver.
+    fn offer(&self, route: RouteId, cap: f64, resource: u32) -> (f64, f64, f64) {
+        let penalty = self.routes.get(route).penalty;
+        let inverse = 1.0 / penalty;
+        let (mut share, mut offer) = (0.0, cap * penalty);
+        for &(used, weight) in self.routes.uses(route) {
+            offer = offer.min(self.system.capacity[used as usize] / (weight * inverse));
+            if used == resource {
+                share = weight * inverse;
+            }
+        }
+        (share, offer, inverse)
+    }
+
+    /// Ends a component: its flow is an ordinary one again, its channel cold.
+    fn dissolve(&mut self, slot: u32, component: u32) {
+        let Component { flow, remaining, member, .. } = self.cool(slot, component);
+        let state = &mut self.flows[flow as usize];
+        state.state = State::Active;
+        state.remaining = remaining;
+        state.last = self.now;
+        state.rate = 0.0; // its date is set by the next solve
+        debug_assert!(self.pipelines.run(slot).members[member as usize].channel == Channel::Cold);
+        self.share(flow);
+    }
+
+    /// Takes a component apart. The flow's links are not the channel's any more.
+    fn cool(&mut self, slot: u32, component: u32) -> Component {
+        let now = self.now.as_ps();
+        let component = self.pipelines.run(slot).cool(component, now);
+        let own = self.pipelines.run(slot).members[component.member as usize].route;
+        for index in 0..self.routes.uses(self.flows[component.flow as usize].route).len() {
+            let resource = self.routes.uses(self.flows[component.flow as usize].route)[index].0;
+            let is_own = self.routes.uses(own).iter().any(|(used, _)| *used == resource);
+            let occupancy = &mut self.occupancy[resource as usize];
+            if !is_own && (occupancy.run, occupancy.member) == (slot, component.member) {
+                (occupancy.run, occupancy.member) = (NONE, NONE);
+            }
+        }
+        component
+    }
+
+    /// Each message of a member is a flow of its own from now on, the one under way included.
+    fn slow_down(&mut self, slot: u32, member: u32) {
+        match self.pipelines.run(slot).members[member as usize].channel {
+            Channel::Slow => return,
+            Channel::Hot(component) => self.dissolve(slot, component),
+            Channel::Cold => {}
+        }
+        let now = self.now.as_ps();
+        let run = self.pipelines.run(slot);
+        if !run.slow_down(member, now) {
+            return;
+        }
+        let bytes = run.bytes(member);
+        let token = run.token;
+        let state = &run.members[member as usize];
+        let (route, remaining) = (state.route, state.remaining);
+        let from = Time::from_ps(state.from);
+        let in_latency = from > self.now;
+        let flow = Flow {
+            token,
+            state: if in_latency { State::Latency } else { State::Active },
+            route,
+            bytes,
+            remaining,
+            rate: 0.0,
+            last: from,
+            start: Time::from_ps(state.sent),
+            enabled: from,
+            cap: self.routes.get(route).bound,
+            factor: self.numbers.bandwidth_factor.of(1),
+            member: Some((slot, member)),
+        };
+        let flow = self.take_slot(flow);
+        self.register(flow, route);
+        if in_latency { self.queue.set(flow, from) } else { self.share(flow) }
+    }
+
+    /// Does what a pipeline's window left to the network, and notes its new bound.
+    fn settle_run(&mut self, slot: u32) {
+        self.spans.append(&mut self.pipelines.run(slot).seen);
+        // in order: a channel is over before its member is done
+        let mut next = 0;
+        while let Some(&outcome) = self.pipelines.run(slot).outcomes.get(next) {
+            next += 1;
+            match outcome {
+                Outcome::Over(member) => {
+                    self.give_up(slot, member);
+                    let run = self.pipelines.run(slot);
+                    let state = &mut run.members[member as usize];
+                    let (route, carried) = (state.route, std::mem::take(&mut state.carried));
+                    self.counters.pipeline_messages += u64::from(run.pipeline.steps);
+                    match run.members[member as usize].channel {
+                        Channel::Slow => run.speed_up(member),
+                        Channel::Hot(component) => self.dissolve(slot, component),
+                        Channel::Cold => {}
+                    }
+                    self.routes.routes[route as usize].carried += carried as f64;
+                }
+                Outcome::Done(member) => {
+                    let run = self.pipelines.run(slot);
+                    run.left -= 1;
+                    let (token, left) = (run.token, run.left);
+                    self.pending.push(NetworkDone::MemberDone { token, member });
+                    if left == 0 {
+                        self.retire(slot);
+                        return;
+                    }
+                }
+                Outcome::StartSlow(member) => self.start_slow(slot, member),
+            }
+        }
+        self.pipelines.run(slot).outcomes.clear();
+        self.pipelines.refresh(slot);
+    }
+
+    /// A pipeline is finished.
+    fn retire(&mut self, slot: u32) {
+        let mut run = self.pipelines.runs[slot as usize].take().expect("it was under way");
+        run.outcomes.clear();
+        self.pipelines.bounds[slot as usize] = NEVER;
+        self.pipelines.busy -= 1;
+        if self.pipelines.spare.len() < 4 {
+            self.pipelines.spare.push(run);
+        }
+    }
+
+    /// A message of a slow channel starts: as a flow, or fast if nobody is there any more.
+    fn start_slow(&mut self, slot: u32, member: u32) {
+        let run = self.pipelines.run(slot);
+        debug_assert_eq!(run.members[member as usize].doing, Doing::Sending);
+        let route = run.members[member as usize].route;
+        let (token, bytes) = (run.token, run.bytes(member));
+        let owned = |&(resource, _): &(u32, f64)| {
+            let occupancy = &self.occupancy[resource as usize];
+            occupancy.flows == 0 && (occupancy.run, occupancy.member) == (slot, member)
+        };
+        if self.routes.uses(route).iter().all(owned) {
+            let run = self.pipelines.run(slot);
+            run.speed_up(member);
+            run.start_fast(member);
+            return;
+        }
+        let cap = self.routes.get(route).bound;
+        let flow = self.start_flow(token, Some((slot, member)), route, bytes, cap);
+        self.flows[flow as usize].member = Some((slot, member));
+    }
+
+    /// The message of a slow channel has arrived.
+    pub(super) fn slow_message_arrived(&mut self, slot: u32, member: u32) {
+        self.catch_up(slot);
+        let now = self.now;
+        let run = self.pipelines.run(slot);
+        if run.record {
+            run.note(member as usize, now.as_ps());
+        }
+        run.arrive_slow(member, now.as_ps());
+        self.settle_run(slot);
+    }
+
+    /// Works off the pipelines that have something to say now.
+    pub(super) fn advance_pipelines(&mut self, cx: &mut Cx<'_, NetworkDone>) {
+        let now = self.now.as_ps();
+        for slot in 0..self.pipelines.bounds.len() as u32 {
+            if self.pipelines.bounds[slot as usize] > now {
+                continue;
+            }
+            self.counters.pipeline_windows += 1;
+            self.pipelines.run(slot).run_to(now);
+            while let Some(component) = self.pipelines.run(slot).ended(now) {
+                let flow = self.cool(slot, component).flow;
+                self.counters.events += 1;
+                self.finish(flow, cx);
+            }
+            self.settle_run(slot);
+        }
+    }
+
+    /// Whether observers want every message of pipelines; asked at each advance.
+    pub(super) fn watch(&mut self, cx: &Cx<'_, NetworkDone>) {
+        let interests = cx.observer.interests();
+        let record = interests.messages || interests.link_uses;
+        if record != self.record {
+            self.record = record;
+            for run in self.pipelines.runs.iter_mut().flatten() {
+                run.record = record;
+            }
+        }
+    }
+
+    /// Tells observers of the messages of pipelines that arrived.
+    pub(super) fn tell(&mut self, cx: &mut Cx<'_, NetworkDone>) {
+        let interests = cx.observer.interests();
+        for (route, span) in self.spans.drain(..) {
+            if interests.messages {
+                cx.observer.on_event(&Event::Message(span));
+            }
+            if interests.link_uses {
+                for &link in self.routes.links(route) {
+                    let use_ = Event::LinkUse { link, start: span.start, end: span.end, bytes: span.bytes };
+                    cx.observer.on_event(&use_);
+                }
+            }
+        }
+    }
+}
