@@ -2,7 +2,7 @@
 
 mod support;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use proptest::prelude::*;
@@ -49,6 +49,30 @@ fn ecmp_spreads_over_parallel_cables_and_sources_that_share_a_key() {
         (0..64)
             .any(|src| other.route(NodeId(src), NodeId(100), 0) != router.route(NodeId(src), NodeId(100), 0))
     );
+}
+
+/// Networks ask once per pair where a routing says that the flow does not matter.
+#[test]
+fn a_routing_says_whether_it_looks_at_the_flow() {
+    let topology = build(TREE).unwrap();
+    for (text, expected) in [
+        (r#"{"kind": "auto"}"#, false),
+        (r#"{"kind": "dijkstra"}"#, false),
+        (r#"{"kind": "up-down"}"#, false),
+        (r#"{"kind": "explicit"}"#, false),
+        (r#"{"kind": "ecmp"}"#, true),
+        (r#"{"kind": "explicit", "otherwise": {"kind": "ecmp"}}"#, true),
+    ] {
+        let mut router = routing(text).plugin().build(&topology).unwrap();
+        assert_eq!(router.per_flow(), expected, "{text}");
+        let mut seen = BTreeSet::new();
+        for key in 0..50 {
+            let mut out = Vec::new();
+            router.route(NodeId(0), NodeId(15), key, &mut out).unwrap();
+            seen.insert(out);
+        }
+        assert_eq!(seen.len() > 1, expected, "{text}");
+    }
 }
 
 #[test]

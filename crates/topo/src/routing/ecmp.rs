@@ -181,6 +181,10 @@ impl Paths {
 }
 
 impl Routing for Paths {
+    fn per_flow(&self) -> bool {
+        true
+    }
+
     fn route(
         &mut self,
         src: NodeId,

@@ -69,6 +69,10 @@ struct TableThen {
 }
 
 impl Routing for TableThen {
+    fn per_flow(&self) -> bool {
+        self.otherwise.per_flow()
+    }
+
     fn route(
         &mut self,
         src: NodeId,
