@@ -7,8 +7,10 @@
 //! `server`). Attributes of an edge: `bandwidth`, `latency`, `sharing`, `duplex`, `name`,
 //! `reverse_name`, `cable`. Keys may be written with `-` instead of `_`.
 
-pub(crate) mod read;
-pub(crate) mod write;
+mod edges;
+mod nodes;
+mod read;
+mod write;
 
 use serde_json::{Map, Value};
 use stratasim_core::BuildError;

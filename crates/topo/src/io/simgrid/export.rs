@@ -4,12 +4,15 @@
 //! is what the HCSim paper's compiler from NetworkX to SimGrid writes. Larger ones are a `Dijkstra`
 //! zone with one route per cable, over which SimGrid itself searches paths of fewest links.
 
+mod names;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use rustc_hash::FxHashSet;
 use stratasim_core::{BuildError, Duration, LinkId, NodeId, Precision};
 
+use self::names::{Call, unique};
 use super::LOOPBACK;
 use crate::graph::Topology;
 use crate::io::profile::Profile;
@@ -83,17 +86,6 @@ pub fn export(
     Ok(export.text)
 }
 
-/// How routes call a link.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Call {
-    /// By its own name.
-    Whole(String),
-    /// As a direction of a split-duplex link.
-    Half(String, &'static str),
-    /// The loopback that SimGrid makes itself.
-    Builtin,
-}
-
 struct Export<'a> {
     topology: &'a Topology,
     text: String,
@@ -105,95 +97,7 @@ struct Export<'a> {
     link_names: FxHashSet<String>,
 }
 
-/// `wanted`, or with a number behind it when it is taken.
-fn unique(wanted: &str, taken: &mut FxHashSet<String>) -> String {
-    // XML has no way to write control characters
-    let clean: String = wanted
-        .chars()
-        .map(|c| if c.is_control() && !matches!(c, '\t' | '\n' | '\r') { '_' } else { c })
-        .collect();
-    let mut name = clean.clone();
-    let mut number = 1;
-    while name.is_empty() || !taken.insert(name.clone()) {
-        number += 1;
-        name = format!("{clean}-{number}");
-    }
-    name
-}
-
 impl<'a> Export<'a> {
-    fn new(topology: &'a Topology) -> Self {
-        let mut taken = FxHashSet::default();
-        let name = |node: usize, taken: &mut _| match topology.node_name(NodeId::from_index(node)) {
-            "" => unique(&format!("node-{node}"), taken),
-            given => unique(given, taken),
-        };
-        let nodes = (0..topology.node_count()).map(|node| name(node, &mut taken)).collect();
-        let zone = unique("platform", &mut taken);
-        let mut export = Self {
-            topology,
-            text: String::new(),
-            nodes,
-            calls: Vec::new(),
-            zone,
-            delays: BTreeMap::new(),
-            link_names: FxHashSet::default(),
-        };
-        export.link_names.insert(LOOPBACK.to_owned());
-        for link in 0..topology.link_count() {
-            let call = export.call(LinkId::from_index(link));
-            export.calls.push(call);
-        }
-        export
-    }
-
-    /// The other direction, when both make one split-duplex link.
-    fn twin(&self, link: LinkId) -> Option<LinkId> {
-        let there = self.topology.link(link);
-        let twin = there.reverse.filter(|&twin| twin != link)?;
-        let back = self.topology.link(twin);
-        let alike = back.reverse == Some(link)
-            && (there.bandwidth, there.latency, there.half_duplex) == (back.bandwidth, back.latency, false)
-            && [there.sharing, back.sharing] == [Sharing::Shared; 2];
-        alike.then_some(twin)
-    }
-
-    fn call(&mut self, link: LinkId) -> Call {
-        let name = self.topology.link_name(link);
-        if name == LOOPBACK && self.topology.link(link).ends.is_none() {
-            return Call::Builtin;
-        }
-        match self.twin(link) {
-            None => Call::Whole(unique(&name, &mut self.link_names)),
-            Some(twin) if twin < link => match &self.calls[twin.index()] {
-                Call::Half(base, _) => Call::Half(base.clone(), "DOWN"),
-                _ => unreachable!("twins are of one kind"),
-            },
-            Some(twin) => {
-                let back = self.topology.link_name(twin);
-                let stem = [("_UP", "_DOWN"), ("-up", "-down")].iter().find_map(|(up, down)| {
-                    let stem = name.strip_suffix(up)?;
-                    (back.strip_suffix(down) == Some(stem)).then_some(stem)
-                });
-                let stem = stem.unwrap_or(&name);
-                let mut number = 1;
-                let mut base = stem.to_owned();
-                // the two names that SimGrid makes of it must be free as well
-                while [String::new(), "_UP".into(), "_DOWN".into()]
-                    .iter()
-                    .any(|suffix| self.link_names.contains(&format!("{base}{suffix}")))
-                {
-                    number += 1;
-                    base = format!("{stem}-{number}");
-                }
-                for suffix in ["", "_UP", "_DOWN"] {
-                    self.link_names.insert(format!("{base}{suffix}"));
-                }
-                Call::Half(base, "UP")
-            }
-        }
-    }
-
     fn check_ends(&self, options: &ExportOptions) -> Result<(), BuildError> {
         let loose = self.calls.iter().enumerate().find(|&(link, call)| {
             *call != Call::Builtin && self.topology.link(LinkId::from_index(link)).ends.is_none()
@@ -279,11 +183,6 @@ impl<'a> Export<'a> {
             self.text,
             "    <link id=\"{name}\" bandwidth=\"{rate}Bps\" latency=\"{delay}s\" sharing_policy=\"{policy}\"/>"
         );
-    }
-
-    /// The same link on the way back.
-    fn counterpart(&self, link: LinkId) -> LinkId {
-        self.twin(link).unwrap_or(link)
     }
 
     fn route(&mut self, src: NodeId, dst: NodeId, links: &[LinkId], extra: Duration, symmetrical: bool) {
