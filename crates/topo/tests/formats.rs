@@ -99,11 +99,7 @@ fn machine(nodes: &[Node], cables: &[Cable]) -> Topology {
         }
     }
     for (index, cable) in cables.iter().enumerate() {
-        // the first cables make one piece of everything
-        let [from, to] = match index + 1 {
-            node if node < nodes.len() => [node, cable.ends[1] % node],
-            _ => cable.ends.map(|end| end % nodes.len()),
-        };
+        let [from, to] = cable.ends.map(|end| end % nodes.len());
         if from == to {
             continue;
         }
@@ -237,7 +233,7 @@ proptest! {
     #[test]
     fn an_exported_platform_has_the_same_hosts_and_routes(
         nodes in proptest::collection::vec(node(), 1..10),
-        cables in proptest::collection::vec(cable(), 10..24),
+        cables in proptest::collection::vec(cable(), 0..24),
     ) {
         let topology = Arc::new(machine(&nodes, &cables));
         let text = io::write("simgrid-xml", &topology, &mut *routing(&topology)).unwrap();
@@ -262,7 +258,7 @@ proptest! {
     #[test]
     fn a_large_machine_becomes_a_dijkstra_zone_of_its_cables(
         nodes in proptest::collection::vec(node(), 2..10),
-        cables in proptest::collection::vec(cable(), 10..24),
+        cables in proptest::collection::vec(cable(), 0..24),
     ) {
         // memories forward in SimGrid
         let nodes: Vec<Node> =

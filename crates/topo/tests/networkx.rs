@@ -345,3 +345,26 @@ fn defaults_and_keys_of_other_programs_are_understood() {
     let found: Vec<_> = links(&topology).into_iter().map(|link| (link.1, link.4)).collect();
     assert_eq!(found, [("a".to_owned(), 1000.0), ("b".to_owned(), 1000.0), ("b".to_owned(), 2000.0)]);
 }
+
+#[test]
+fn broken_graphs_never_panic() {
+    use rand::Rng as _;
+    let mut random = Streams::new(7).stream("mutations");
+    for name in ["servers.json", "directed.json", "grid.json", "servers.graphml", "directed.graphml"] {
+        let text = std::fs::read_to_string(folder().join(name)).unwrap();
+        let read = |text: &str| {
+            let _ = if name.ends_with("json") { networkx::import(text) } else { graphml::import(text, name) };
+        };
+        for end in (0..text.len()).step_by(5).filter(|&end| text.is_char_boundary(end)) {
+            read(&text[..end]);
+        }
+        for _ in 0..500 {
+            let mut bytes = text.clone().into_bytes();
+            for _ in 0..2 {
+                let [from, to] = [0, 1].map(|_| random.next_u64() as usize % bytes.len());
+                bytes[to] = bytes[from];
+            }
+            read(&String::from_utf8_lossy(&bytes));
+        }
+    }
+}
