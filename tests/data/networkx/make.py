@@ -1,6 +1,7 @@
 """Writes the files of this folder; run in it with NetworkX 3.6.1."""
 
 import json
+from pathlib import Path
 
 import networkx as nx
 
@@ -34,9 +35,11 @@ for k in range(2):
     G.add_edge(
         "switch-0", "switch-1", bandwidth="400 Gbps", latency="1 us", name=f"uplink-{k}"
     )
-json.dump(nx.node_link_data(G, edges="edges"), open("servers.json", "w"), indent=1)
-json.dump(
-    nx.node_link_data(G, edges="links"), open("servers-links.json", "w"), indent=1
+Path("servers.json").write_text(
+    json.dumps(nx.node_link_data(G, edges="edges"), indent=1)
+)
+Path("servers-links.json").write_text(
+    json.dumps(nx.node_link_data(G, edges="links"), indent=1)
 )
 H = G.copy()
 H.graph["dimensions"] = "2,2"
@@ -61,7 +64,7 @@ G.add_edge(1, 3, bandwidth="10 Gbps", latency="5 us", sharing="fat-pipe")
 G.add_edge(3, 1, bandwidth="40 Gbps", latency="4 us")
 G.add_edge(2, 3, bandwidth="10 Gbps", latency="5 us", cable=7)
 G.add_edge(3, 2, bandwidth="10 Gbps", latency="5 us", cable=7)
-json.dump(nx.node_link_data(G), open("directed.json", "w"), indent=1)
+Path("directed.json").write_text(json.dumps(nx.node_link_data(G), indent=1))
 nx.write_graphml(G, "directed.graphml")
 # a generator of NetworkX: nodes are tuples
 G = nx.grid_2d_graph(2, 3)
@@ -69,5 +72,5 @@ nx.set_node_attributes(G, "compute", "kind")
 nx.set_node_attributes(G, "A100", "compute")
 nx.set_edge_attributes(G, "25 GB/s", "bandwidth")
 nx.set_edge_attributes(G, "150 ns", "latency")
-json.dump(nx.node_link_data(G), open("grid.json", "w"), indent=1)
+Path("grid.json").write_text(json.dumps(nx.node_link_data(G), indent=1))
 nx.write_graphml(G, "grid.graphml")
