@@ -50,33 +50,49 @@ pub(super) enum Doing {
     Over,
 }
 
-/// A member and its channel.
-#[derive(Debug)]
+/// What changes about a member with every message. Small: thousands of them are worked off in turn.
+#[derive(Debug, Clone)]
 pub(super) struct MemberState {
-    pub(super) route: RouteId,
     pub(super) channel: Channel,
     pub(super) doing: Doing,
+    /// Whether `under_way` describes the message under way; otherwise it follows from its arrival.
+    explicit: bool,
     /// Messages sent that have arrived.
     pub(super) step: u32,
     /// Messages from the member before that have arrived.
     received: u32,
     /// End of its last own message.
     own_end: u64,
+    /// Oldest arrival that no message of its own has followed yet; later ones are in `inbox`.
+    early: u64,
     /// Arrival of the last message to it.
     last_received: u64,
-    /// Arrivals that no message of its own has followed yet, oldest first.
+    /// Picoseconds that a shorter message takes when alone, latency included.
+    alone: u64,
+}
+
+/// What is needed of a member now and then.
+#[derive(Debug, Clone, Default)]
+pub(super) struct MemberRoute {
+    pub(super) route: RouteId,
+    latency: u64,
+    /// Bytes per picosecond when alone.
+    rate: f64,
+    /// Picoseconds that a longer message takes more than a shorter one.
+    longer: u64,
+    /// Further arrivals that no message of its own has followed yet, oldest first.
     inbox: VecDeque<u64>,
-    /// The message under way: when it was sent, from when on `remaining` bytes take bandwidth.
+    under_way: UnderWay,
+}
+
+/// A message under way.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct UnderWay {
+    /// When it was sent.
     pub(super) sent: u64,
+    /// From when on `remaining` bytes take bandwidth.
     pub(super) from: u64,
     pub(super) remaining: f64,
-    pub(super) latency: u64,
-    /// Bytes per picosecond when alone.
-    pub(super) rate: f64,
-    /// Picoseconds that a shorter and a longer message take to serialize when alone.
-    wire: [u64; 2],
-    /// Bytes of its messages that have arrived.
-    pub(super) carried: u64,
 }
 
 /// A channel and the one foreign flow on it.
@@ -114,6 +130,8 @@ pub(super) struct Run {
     /// Arrival of the message under way on each channel that is not slow.
     pub(super) next: Vec<u64>,
     pub(super) members: Vec<MemberState>,
+    pub(super) routes: Vec<MemberRoute>,
+    steps: u32,
     pub(super) components: Vec<Option<Component>>,
     /// Not after the end of the foreign flow of each component.
     ends: Vec<u64>,
@@ -138,27 +156,23 @@ pub(super) struct Run {
 impl Run {
     pub(super) fn new(token: Token, pipeline: Arc<Pipeline>, now: u64) -> Self {
         let n = pipeline.members.len();
-        let outside = || MemberState {
-            route: 0,
+        let outside = MemberState {
             channel: Channel::Cold,
             doing: Doing::Outside,
+            explicit: false,
             step: 0,
             received: 0,
             own_end: 0,
+            early: NEVER,
             last_received: 0,
-            inbox: VecDeque::new(),
-            sent: 0,
-            from: 0,
-            remaining: 0.0,
-            latency: 0,
-            rate: 0.0,
-            wire: [0; 2],
-            carried: 0,
+            alone: 0,
         };
         Self {
             token,
             next: vec![NEVER; n],
-            members: std::iter::repeat_with(outside).take(n).collect(),
+            members: vec![outside; n],
+            routes: vec![MemberRoute::default(); n],
+            steps: pipeline.steps,
             components: Vec::new(),
             ends: Vec::new(),
             time: now,
@@ -188,87 +202,110 @@ impl Run {
             member.channel = Channel::Cold;
             member.step = 0;
             member.received = 0;
-            member.inbox.clear();
-            member.carried = 0;
+            member.early = NEVER;
+        }
+        for route in &mut self.routes {
+            route.inbox.clear();
         }
     }
 
     /// A member comes with its route; its first message starts at `now`.
     pub(super) fn join(&mut self, member: u32, route: RouteId, latency: Duration, rate: f64, now: u64) {
-        let (short, long) = (self.pipeline.chunk_bytes, self.pipeline.chunk_bytes + 1);
-        let state = &mut self.members[member as usize];
+        let i = member as usize;
+        let bytes = self.pipeline.chunk_bytes;
+        let short = serialize(bytes as f64, rate);
+        let state = &mut self.routes[i];
         state.route = route;
         state.latency = latency.as_ps();
         state.rate = rate;
-        state.wire = [short, long].map(|bytes| serialize(bytes as f64, rate));
-        self.least = self.least.min(state.latency + state.wire[0]);
-        self.start(member as usize, now);
+        state.longer = serialize((bytes + 1) as f64, rate) - short;
+        self.members[i].alone = state.latency + short;
+        self.least = self.least.min(self.members[i].alone);
+        self.flying += u32::from(self.members[i].channel != Channel::Slow);
+        self.start(i, now);
     }
 
     /// Bytes of the message that a member sends next or has under way.
+    #[inline]
     pub(super) fn bytes(&self, member: u32) -> u64 {
-        self.pipeline.bytes(member, self.members[member as usize].step)
+        match self.pipeline.longer_chunks {
+            0 => self.pipeline.chunk_bytes,
+            _ => self.pipeline.bytes(member, self.members[member as usize].step),
+        }
+    }
+
+    /// Bytes of all messages of a member.
+    pub(super) fn total_bytes(&self, member: u32) -> u64 {
+        match self.pipeline.longer_chunks {
+            0 => self.pipeline.chunk_bytes * u64::from(self.steps),
+            _ => (0..self.steps).map(|step| self.pipeline.bytes(member, step)).sum(),
+        }
     }
 
     /// A message of `i` starts at `at`.
-    #[inline]
+    #[inline(always)]
     fn start(&mut self, i: usize, at: u64) {
         let member = &mut self.members[i];
         member.doing = Doing::Sending;
-        member.sent = at;
-        member.from = at + member.latency;
-        let bytes = self.pipeline.bytes(i as u32, member.step);
-        member.remaining = bytes as f64;
+        if member.channel == Channel::Cold && self.pipeline.longer_chunks == 0 {
+            member.explicit = false;
+            self.next[i] = at + member.alone;
+        } else {
+            self.start_other(i, at);
+        }
+    }
+
+    /// A message of `i` starts at `at` on a channel that is not cold, or is one of unequal messages.
+    fn start_other(&mut self, i: usize, at: u64) {
+        let bytes = self.bytes(i as u32);
+        let (member, route) = (&mut self.members[i], &mut self.routes[i]);
+        let from = at + route.latency;
+        member.explicit = true;
+        route.under_way = UnderWay { sent: at, from, remaining: bytes as f64 };
         match member.channel {
             Channel::Cold => {
-                let longer = usize::from(bytes > self.pipeline.chunk_bytes);
-                self.flying += 1;
-                self.next[i] = member.from + member.wire[longer];
+                let longer = if bytes > self.pipeline.chunk_bytes { route.longer } else { 0 };
+                self.next[i] = at + member.alone + longer;
             }
             Channel::Hot(component) => {
                 let rate = self.components[component as usize].expect("a hot channel has one").channel_rate;
-                self.flying += 1;
-                self.next[i] = member.from + serialize(member.remaining, rate);
+                self.next[i] = from + serialize(bytes as f64, rate);
                 self.estimate_end(component);
             }
             Channel::Slow => self.outcomes.push(Outcome::StartSlow(i as u32)),
         }
     }
 
+    /// The message of `i` under way on a fast channel.
+    pub(super) fn under_way(&self, i: usize) -> UnderWay {
+        if self.members[i].explicit {
+            return self.routes[i].under_way;
+        }
+        // alone since it was sent, and no longer than the others
+        let sent = self.next[i] - self.members[i].alone;
+        let remaining = self.pipeline.chunk_bytes as f64;
+        UnderWay { sent, from: sent + self.routes[i].latency, remaining }
+    }
+
     /// The message of `i` has arrived at `at`.
-    #[inline]
+    #[inline(always)]
     fn arrive(&mut self, i: usize, at: u64) {
-        let steps = self.pipeline.steps;
-        let bytes = self.bytes(i as u32);
+        let steps = self.steps;
         let member = &mut self.members[i];
-        self.next[i] = NEVER;
         member.step += 1;
         member.own_end = at;
-        member.carried += bytes;
-        self.furthest = self.furthest.max(member.step);
+        let step = member.step;
         let channel = member.channel;
-        match channel {
-            Channel::Cold => self.flying -= 1,
-            Channel::Hot(component) => {
-                self.flying -= 1;
-                self.pass(component, at);
-            }
-            Channel::Slow => {}
+        self.furthest = self.furthest.max(step);
+        if let Channel::Hot(component) = channel {
+            self.pass(component, at);
         }
-        let member = &mut self.members[i];
-        if member.step < steps
-            && let Some(arrival) = member.inbox.pop_front()
-        {
+        self.next[i] = NEVER;
+        if step < steps && self.members[i].early != NEVER {
+            let arrival = self.next_arrival(i);
             self.start(i, at.max(arrival));
         } else {
-            member.doing = if member.step < steps { Doing::Waiting } else { Doing::Over };
-            if let Channel::Hot(component) = channel {
-                self.estimate_end(component);
-            }
-            if self.members[i].doing == Doing::Over {
-                self.outcomes.push(Outcome::Over(i as u32));
-                self.check_done(i);
-            }
+            self.pause(i);
         }
         let j = if i + 1 == self.members.len() { 0 } else { i + 1 };
         let receiver = &mut self.members[j];
@@ -277,20 +314,42 @@ impl Run {
         match receiver.doing {
             Doing::Waiting => {
                 let start = at.max(receiver.own_end);
+                self.flying += u32::from(receiver.channel != Channel::Slow);
                 self.start(j, start);
             }
             Doing::Over => self.check_done(j),
             // the last message to a member starts nothing
-            Doing::Sending | Doing::Outside if receiver.received < steps => receiver.inbox.push_back(at),
-            Doing::Sending | Doing::Outside => {}
+            Doing::Sending | Doing::Outside if receiver.received == steps => {}
+            Doing::Sending | Doing::Outside if receiver.early == NEVER => receiver.early = at,
+            Doing::Sending | Doing::Outside => self.routes[j].inbox.push_back(at),
+        }
+    }
+
+    /// Takes the oldest arrival that no message of `i` has followed yet.
+    #[inline(always)]
+    fn next_arrival(&mut self, i: usize) -> u64 {
+        let next = self.routes[i].inbox.pop_front().unwrap_or(NEVER);
+        std::mem::replace(&mut self.members[i].early, next)
+    }
+
+    /// Nothing of `i` is under way: it waits, or has sent everything.
+    fn pause(&mut self, i: usize) {
+        let member = &mut self.members[i];
+        member.doing = if member.step < self.steps { Doing::Waiting } else { Doing::Over };
+        self.flying -= u32::from(member.channel != Channel::Slow);
+        if let Channel::Hot(component) = member.channel {
+            self.estimate_end(component);
+        }
+        if self.members[i].doing == Doing::Over {
+            self.outcomes.push(Outcome::Over(i as u32));
+            self.check_done(i);
         }
     }
 
     /// Notes when a member has sent and received everything.
     fn check_done(&mut self, i: usize) {
-        let steps = self.pipeline.steps;
         let member = &self.members[i];
-        if member.step == steps && member.received == steps {
+        if member.step == self.steps && member.received == self.steps {
             self.outcomes.push(Outcome::Done(i as u32));
         }
     }
@@ -316,18 +375,19 @@ impl Run {
         let span = MessageSpan {
             src: members[i].rank,
             dst: members[(i + 1) % members.len()].rank,
-            start: Time::from_ps(self.members[i].sent),
+            start: Time::from_ps(self.under_way(i).sent),
             end: Time::from_ps(at),
             bytes: self.bytes(i as u32),
         };
-        self.seen.push((self.members[i].route, span));
+        self.seen.push((self.routes[i].route, span));
     }
 
     fn sweep<const RECORD: bool>(&mut self, until: u64) {
         const LANES: usize = 16;
+        const CUT: u64 = 4;
         let n = self.next.len();
         // a window is cut where it would let one member run far ahead of the next
-        let mut limit = until.min(self.time.saturating_add(self.least.saturating_mul(4)));
+        let mut limit = until.min(self.time.saturating_add(self.least.saturating_mul(CUT)));
         loop {
             // round and round: only the first member can be released behind the sweep
             let mut again = true;
@@ -354,14 +414,14 @@ impl Run {
             if limit == until {
                 return;
             }
-            limit = until.min(limit.saturating_add(self.least.saturating_mul(4)));
+            limit = until.min(limit.saturating_add(self.least.saturating_mul(CUT)));
         }
     }
 
     /// The earliest instant at which others may notice something; nothing before it is missed.
     pub(super) fn bound(&self) -> u64 {
         let ends = self.ends.iter().fold(NEVER, |least, &end| least.min(end));
-        let left = u64::from(self.pipeline.steps.saturating_sub(self.furthest));
+        let left = u64::from(self.steps.saturating_sub(self.furthest));
         let done = if self.flying == 0 {
             NEVER
         } else if self.slow > 0 {
@@ -375,7 +435,7 @@ impl Run {
             let mut last_ones = NEVER;
             for (next, member) in self.next.iter().zip(&self.members) {
                 first = first.min(*next);
-                if member.step + 1 == self.pipeline.steps {
+                if member.step + 1 == self.steps {
                     last_ones = last_ones.min(*next);
                 }
             }
@@ -387,10 +447,10 @@ impl Run {
     /// Brings the foreign flow of a component up to `at`, not after the arrival under way.
     pub(super) fn pass(&mut self, index: u32, at: u64) {
         let component = self.components[index as usize].as_mut().expect("the component exists");
-        let member = &self.members[component.member as usize];
-        // alone until the message under way takes bandwidth, then beside it
-        let meet = match member.doing {
-            Doing::Sending => member.from.clamp(component.last, at.max(component.last)),
+        let i = component.member as usize;
+        // alone until the message under way (always explicit here) takes bandwidth, then beside it
+        let meet = match self.members[i].doing {
+            Doing::Sending => self.routes[i].under_way.from.clamp(component.last, at.max(component.last)),
             _ => at,
         };
         if meet > component.last {
@@ -409,16 +469,17 @@ impl Run {
         let Some(component) = &self.components[index as usize] else { return NEVER };
         let mut remaining = component.remaining;
         let mut at = component.last;
-        let member = &self.members[component.member as usize];
-        if member.doing == Doing::Sending {
-            let arrival = self.next[component.member as usize];
-            if member.from > at {
+        let i = component.member as usize;
+        if self.members[i].doing == Doing::Sending {
+            let arrival = self.next[i];
+            let from = self.routes[i].under_way.from;
+            if from > at {
                 let end = at.saturating_add(serialize(remaining, component.rate_alone));
-                if end <= member.from {
+                if end <= from {
                     return end;
                 }
-                remaining -= component.rate_alone * (member.from - at) as f64;
-                at = member.from;
+                remaining -= component.rate_alone * (from - at) as f64;
+                at = from;
             }
             let end = at.saturating_add(serialize(remaining.max(0.0), component.rate_beside));
             if end <= arrival {
@@ -457,7 +518,7 @@ impl Run {
             }
         };
         self.members[i].channel = Channel::Hot(index);
-        self.change_rate(i, self.members[i].rate, component.channel_rate, now);
+        self.change_rate(i, self.routes[i].rate, component.channel_rate, now);
         self.estimate_end(index);
         index
     }
@@ -469,28 +530,30 @@ impl Run {
         self.ends[index as usize] = NEVER;
         let i = component.member as usize;
         self.members[i].channel = Channel::Cold;
-        self.change_rate(i, component.channel_rate, self.members[i].rate, now);
+        self.change_rate(i, component.channel_rate, self.routes[i].rate, now);
         component
     }
 
     /// The message under way on a fast channel changes its rate at `now`.
     fn change_rate(&mut self, i: usize, before: f64, after: f64, now: u64) {
-        let member = &mut self.members[i];
-        if member.doing != Doing::Sending || self.next[i] == NEVER {
+        if self.members[i].doing != Doing::Sending || self.next[i] == NEVER {
             return;
         }
-        if now > member.from {
-            member.remaining = (member.remaining - before * (now - member.from) as f64).max(0.0);
-            member.from = now;
+        let mut under_way = self.under_way(i);
+        if now > under_way.from {
+            under_way.remaining = (under_way.remaining - before * (now - under_way.from) as f64).max(0.0);
+            under_way.from = now;
         }
-        self.next[i] = member.from.saturating_add(serialize(member.remaining, after));
+        self.members[i].explicit = true;
+        self.routes[i].under_way = under_way;
+        self.next[i] = under_way.from.saturating_add(serialize(under_way.remaining, after));
     }
 
     /// Makes a channel slow at `now`; its message under way (now a flow) if it has one: true.
     pub(super) fn slow_down(&mut self, member: u32, now: u64) -> bool {
         let i = member as usize;
         debug_assert_eq!(self.members[i].channel, Channel::Cold, "a hot channel is cooled first");
-        let rate = self.members[i].rate;
+        let rate = self.routes[i].rate;
         self.change_rate(i, rate, rate, now);
         self.members[i].channel = Channel::Slow;
         self.slow += 1;
@@ -509,7 +572,8 @@ impl Run {
 
     /// Starts the message that a `StartSlow` announced, on a channel that is fast after all.
     pub(super) fn start_fast(&mut self, member: u32) {
-        let at = self.members[member as usize].sent;
+        let at = self.routes[member as usize].under_way.sent;
+        self.flying += 1;
         self.start(member as usize, at);
     }
 }

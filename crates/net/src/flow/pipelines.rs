@@ -8,7 +8,7 @@ use stratasim_core::water_level::water_level;
 use stratasim_core::{Cx, Time, Token};
 
 use super::network::{Flow, FlowNetwork, PER_PS, State};
-use super::pipeline::{Channel, Component, Doing, NEVER, Outcome, Run};
+use super::pipeline::{Channel, Component, Doing, NEVER, Outcome, Run, UnderWay};
 use super::routes::RouteId;
 use super::system::NONE;
 
@@ -123,7 +123,7 @@ impl FlowNetwork {
 
     /// Gives up what a member's channel possesses.
     fn give_up(&mut self, slot: u32, member: u32) {
-        let route = self.pipelines.run(slot).members[member as usize].route;
+        let route = self.pipelines.run(slot).routes[member as usize].route;
         self.disown(slot, member, route);
     }
 
@@ -169,7 +169,7 @@ impl FlowNetwork {
 
     /// Decides how a member's messages travel from now on, by who else uses its channel.
     fn classify(&mut self, slot: u32, member: u32) {
-        let route = self.pipelines.run(slot).members[member as usize].route;
+        let route = self.pipelines.run(slot).routes[member as usize].route;
         match self.pipelines.run(slot).members[member as usize].channel {
             Channel::Slow => return,
             // a component ends when another flow comes
@@ -211,7 +211,7 @@ impl FlowNetwork {
         state.state = State::Beside;
         self.queue.remove(flow);
         self.system.disable(flow);
-        let own_route = self.pipelines.run(slot).members[member as usize].route;
+        let own_route = self.pipelines.run(slot).routes[member as usize].route;
         let own_cap = self.routes.get(own_route).bound;
         let (own_share, own_offer, own_inverse) = self.offer(own_route, own_cap, resource);
         let (share, offer, inverse) = self.offer(route, cap, resource);
@@ -268,7 +268,7 @@ impl FlowNetwork {
     fn cool(&mut self, slot: u32, component: u32) -> Component {
         let now = self.now.as_ps();
         let component = self.pipelines.run(slot).cool(component, now);
-        let own = self.pipelines.run(slot).members[component.member as usize].route;
+        let own = self.pipelines.run(slot).routes[component.member as usize].route;
         for index in 0..self.routes.uses(self.flows[component.flow as usize].route).len() {
             let resource = self.routes.uses(self.flows[component.flow as usize].route)[index].0;
             let is_own = self.routes.uses(own).iter().any(|(used, _)| *used == resource);
@@ -294,9 +294,9 @@ impl FlowNetwork {
         }
         let bytes = run.bytes(member);
         let token = run.token;
-        let state = &run.members[member as usize];
-        let (route, remaining) = (state.route, state.remaining);
-        let from = Time::from_ps(state.from);
+        let route = run.routes[member as usize].route;
+        let UnderWay { sent, from, remaining } = run.under_way(member as usize);
+        let from = Time::from_ps(from);
         let in_latency = from > self.now;
         let flow = Flow {
             token,
@@ -306,7 +306,7 @@ impl FlowNetwork {
             remaining,
             rate: 0.0,
             last: from,
-            start: Time::from_ps(state.sent),
+            start: Time::from_ps(sent),
             enabled: from,
             cap: self.routes.get(route).bound,
             factor: self.numbers.bandwidth_factor.of(1),
@@ -328,8 +328,7 @@ impl FlowNetwork {
                 Outcome::Over(member) => {
                     self.give_up(slot, member);
                     let run = self.pipelines.run(slot);
-                    let state = &mut run.members[member as usize];
-                    let (route, carried) = (state.route, std::mem::take(&mut state.carried));
+                    let (route, carried) = (run.routes[member as usize].route, run.total_bytes(member));
                     self.counters.pipeline_messages += u64::from(run.pipeline.steps);
                     match run.members[member as usize].channel {
                         Channel::Slow => run.speed_up(member),
@@ -370,7 +369,7 @@ impl FlowNetwork {
     fn start_slow(&mut self, slot: u32, member: u32) {
         let run = self.pipelines.run(slot);
         debug_assert_eq!(run.members[member as usize].doing, Doing::Sending);
-        let route = run.members[member as usize].route;
+        let route = run.routes[member as usize].route;
         let (token, bytes) = (run.token, run.bytes(member));
         let owned = |&(resource, _): &(u32, f64)| {
             let occupancy = &self.occupancy[resource as usize];
