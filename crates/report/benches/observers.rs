@@ -7,7 +7,7 @@ use stratasim_core::observe::{Activity, Event, Observer, TaskSpan};
 use stratasim_core::{LinkId, Rank, Time};
 use stratasim_report::labels::Plain;
 use stratasim_report::perfetto::{PerfettoOptions, PerfettoTrace};
-use stratasim_report::{Breakdown, Columns, Digest, Filter, LinkLoad, TimeWindow};
+use stratasim_report::{Columns, Filter, LinkLoad, TimeWindow};
 
 const TASKS: u64 = 100_000;
 
@@ -61,8 +61,6 @@ fn observers(criterion: &mut Criterion) {
         };
     }
     bench!("columns", tasks, Columns::new(Filter::default()));
-    bench!("digest", tasks, Digest::new());
-    bench!("breakdown", tasks, Breakdown::new());
     bench!("perfetto", tasks, PerfettoTrace::new(std::io::sink(), PerfettoOptions::default(), &Plain));
     bench!("link load", uses, LinkLoad::new(TimeWindow::ALWAYS, 1024));
     group.finish();

@@ -12,9 +12,9 @@ use stratasim_report::perfetto::{PerfettoOptions, PerfettoTrace};
 use stratasim_report::picture::{
     Axis, HeatMap, LineChart, Picture, Scheme, Series, Timeline, breakdown_bars, link_bars, link_heat_map,
 };
-use stratasim_report::result::LinkResult;
+use stratasim_report::result::{LinkResult, RankResult};
 use stratasim_report::table::{Comparison, comparison};
-use stratasim_report::{Breakdown, Columns, Filter, LinkLoad, Page, TimeWindow, Unit};
+use stratasim_report::{Columns, Filter, LinkLoad, Page, TimeWindow, Unit};
 
 const LAYERS: u64 = 12;
 const MS: u64 = 1_000_000_000;
@@ -164,16 +164,16 @@ fn main() -> std::io::Result<()> {
     save("timeline-dense", &Timeline::new("Eight accelerators, 172,800 tasks", &dense.tasks, &Names).draw())?;
     save("timeline-empty", &Timeline::new("Nothing", &Columns::default().tasks, &Names).draw())?;
 
-    let mut breakdown = Breakdown::new();
-    few.iter().for_each(|event| breakdown.on_event(event));
-    let bars = breakdown_bars("Where the time goes", &breakdown.ranks(4, breakdown.makespan())).draw();
-    save("breakdown", &bars)?;
-    let mut all = Breakdown::new();
-    iteration(1024, 1).iter().for_each(|event| all.on_event(event));
-    save(
-        "breakdown-many",
-        &breakdown_bars("Where the time goes, 1,024 ranks", &all.ranks(1024, all.makespan())).draw(),
-    )?;
+    let share = |rank: u32| {
+        let compute_s = 0.30 - 0.01 * f64::from(rank % 7);
+        let (memory_s, comm_exposed_s) = (0.06 + 0.004 * f64::from(rank % 5), 0.03);
+        let idle_s = 0.42 - compute_s - memory_s - comm_exposed_s;
+        RankResult { finish_s: 0.41, compute_s, memory_s, comm_exposed_s, idle_s }
+    };
+    let four: Vec<_> = (0..4).map(share).collect();
+    save("breakdown", &breakdown_bars("Where the time goes", &four).draw())?;
+    let all: Vec<_> = (0..1024).map(share).collect();
+    save("breakdown-many", &breakdown_bars("Where the time goes, 1,024 ranks", &all).draw())?;
 
     let mut load = LinkLoad::new(TimeWindow::ALWAYS, 512);
     iteration(24, 1).iter().for_each(|event| load.on_event(event));

@@ -1,19 +1,17 @@
 //! What people look at: results, tables, traces, columns, pictures and pages.
 //!
 //! ```text
-//!             ┌─ Breakdown ─┐
-//!  Event ─────┼─ Digest ────┼─ RunResult ─┬─ JSON
-//!  (observer) │             │             ├─ table on the terminal
-//!             ├─ Columns ───┼─ CSV, NumPy └─ bars, heat maps ┐
-//!             │             └─ timeline ─────────────────────┼─ SVG, PNG ─ page
-//!             └─ PerfettoTrace ─ ui.perfetto.dev             ┘
+//!                                RunResult ─┬─ JSON
+//!                                           ├─ table on the terminal
+//!  Event ─────┬─ Columns ───┬─ CSV, NumPy   └─ bars, heat maps ┐
+//!  (observer) │             └─ timeline ───────────────────────┼─ SVG, PNG ─ page
+//!             ├─ LinkLoad ──── heat map over time ─────────────┘
+//!             └─ PerfettoTrace ─ ui.perfetto.dev
 //! ```
 //! Observers record while a run goes on and cannot change it. Ids become words through [`Labels`].
 //! Nothing here runs anything, reads a clock or reads a spec.
 
-pub mod breakdown;
 pub mod columns;
-pub mod digest;
 pub mod filter;
 mod json;
 pub mod labels;
@@ -27,9 +25,7 @@ pub mod summary;
 pub mod table;
 pub mod units;
 
-pub use breakdown::Breakdown;
 pub use columns::Columns;
-pub use digest::Digest;
 pub use filter::{Filter, RankSet, TimeWindow};
 pub use labels::Labels;
 pub use load::LinkLoad;

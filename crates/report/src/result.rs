@@ -23,7 +23,7 @@ pub struct RunResult {
     pub spec: serde_json::Value,
     /// Seed of all random streams.
     pub seed: u64,
-    /// Digest of all finished tasks, in hexadecimal (see [`crate::digest`]).
+    /// Digest of what ended when, in hexadecimal: equal runs have equal digests.
     pub digest: String,
     /// End of the last task, in seconds of simulated time.
     pub makespan_s: f64,
