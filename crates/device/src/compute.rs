@@ -265,9 +265,11 @@ impl Model for ComputeModel {
     }
 
     fn advance(&mut self, until: Time, cx: &mut Cx<'_, Token>) -> Time {
+        // with a timing precision, what is due soon after `until` counts as due now, but what this
+        // brings about does not
+        let mut horizon = until.saturating_add(self.options.timing_precision);
         loop {
             self.settle();
-            let horizon = until.saturating_add(self.options.timing_precision);
             match self.next_date() {
                 Some(at) if at <= until || at < horizon => self.now = self.now.max(at.min(until)),
                 _ => {
@@ -275,6 +277,7 @@ impl Model for ComputeModel {
                     return until;
                 }
             }
+            horizon = Time::ZERO;
             self.speed_changes();
             let due = self.now.saturating_add(self.options.timing_precision);
             while let Some((at, slot)) = self.queue.peek() {

@@ -27,8 +27,8 @@ pub struct Prepared {
     pub topology: Arc<Topology>,
     /// Where each rank runs.
     pub places: Vec<Place>,
-    /// What it does.
-    pub program: Program,
+    /// What it does; shared, so that names outlive the borrow that a run takes.
+    pub program: Arc<Program>,
     /// The network.
     pub network: Box<dyn Network>,
     /// The compute nodes.
@@ -89,7 +89,7 @@ impl Prepared {
         let nodes = spec.placement.plugin().place(&topology, &streams, wanted).map_err(at("placement"))?;
         let places: Vec<Place> =
             nodes.iter().map(|&node| Place { node, home_memory: topology.home_memory(node) }).collect();
-        let program = build_program(&spec, &topology, &nodes, base).map_err(at("workload"))?;
+        let program = Arc::new(build_program(&spec, &topology, &nodes, base).map_err(at("workload"))?);
         let network = spec
             .network
             .plugin()

@@ -2,6 +2,7 @@
 
 mod bounds;
 pub mod build;
+pub mod conformance;
 pub mod document;
 pub mod error;
 pub mod placement;

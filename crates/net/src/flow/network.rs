@@ -478,14 +478,15 @@ impl Model for FlowNetwork {
     fn advance(&mut self, until: Time, cx: &mut Cx<'_, NetworkDone>) -> Time {
         debug_assert!(until >= self.now);
         self.watch(cx);
+        // with a timing precision, what is due soon after `until` counts as due now, but what this
+        // brings about does not
+        let mut horizon = until.saturating_add(self.precision);
         loop {
             if !self.pending.is_empty() {
                 cx.done.append(&mut self.pending);
                 return self.now;
             }
             self.solve();
-            // with a timing precision, what is due soon after `until` counts as due now
-            let horizon = until.saturating_add(self.precision);
             match self.next_date() {
                 Some(at) if at <= until || at < horizon => self.now = self.now.max(at.min(until)),
                 _ => {
@@ -493,6 +494,7 @@ impl Model for FlowNetwork {
                     return until;
                 }
             }
+            horizon = Time::ZERO;
             self.advance_pipelines(cx);
             self.profile_events(cx);
             let due = self.now.saturating_add(self.precision);

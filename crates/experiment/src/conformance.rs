@@ -1,0 +1,103 @@
+//! Conformance: reference cases of other simulators, run on the product's own path.
+//!
+//! Each case is built as a topology and a program, run by the engine on the chosen network, and
+//! compared activity by activity.
+
+pub mod flow;
+mod flow_cases;
+mod flow_hc;
+mod flow_xml;
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::error::Error;
+
+/// How one case came out.
+#[derive(Debug, Clone, Serialize)]
+pub struct CaseReport {
+    /// Name of the case.
+    pub name: String,
+    /// What was compared, such as `finish times`.
+    pub what: &'static str,
+    /// How many values.
+    pub compared: usize,
+    /// Largest error over its tolerance; at most 1 when the case agrees.
+    pub worst: f64,
+    /// Largest relative error.
+    pub relative: f64,
+    /// Where `worst` is, with both values.
+    pub place: String,
+    /// Whether everything is within its tolerance.
+    pub ok: bool,
+}
+
+impl CaseReport {
+    fn new(name: impl Into<String>, what: &'static str) -> Self {
+        Self { name: name.into(), what, compared: 0, worst: 0.0, relative: 0.0, place: String::new(), ok: true }
+    }
+
+    /// Compares `found` with `expected`; both in the unit of `tolerance`.
+    fn compare(&mut self, place: &str, found: Option<f64>, expected: f64, tolerance: f64) {
+        self.compared += 1;
+        let Some(found) = found else {
+            return self.differ(format!("{place}: expected {expected}, never happened"));
+        };
+        let error = (found - expected).abs();
+        let relative = if expected == 0.0 { error } else { error / expected.abs() };
+        self.relative = self.relative.max(relative);
+        let ratio = error / tolerance;
+        if ratio > self.worst || ratio.is_nan() {
+            self.worst = ratio;
+            self.place = format!("{place}: {found} for {expected}");
+        }
+        self.ok &= ratio <= 1.0;
+    }
+
+    /// Something is wrong that is not a number.
+    fn differ(&mut self, place: String) {
+        if self.worst < f64::INFINITY {
+            self.place = place;
+        }
+        self.worst = f64::INFINITY;
+        self.ok = false;
+    }
+}
+
+/// All files below `paths`, sorted; a path that is a file stands for itself.
+fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
+    fn walk(path: &Path, depth: usize, out: &mut Vec<PathBuf>) -> Result<(), Error> {
+        if !path.is_dir() {
+            out.push(path.to_owned());
+            return Ok(());
+        }
+        let mut entries: Vec<PathBuf> = std::fs::read_dir(path)
+            .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect())
+            .map_err(|error| Error::file(path, &error))?;
+        entries.sort();
+        if depth < 16 {
+            entries.iter().try_for_each(|entry| walk(entry, depth + 1, out))?;
+        }
+        Ok(())
+    }
+    let mut out = Vec::new();
+    for path in paths {
+        if !path.exists() {
+            let reason = "there is no such file or folder".to_owned();
+            return Err(Error::File { path: path.display().to_string(), reason });
+        }
+        walk(path, 0, &mut out)?;
+    }
+    Ok(out)
+}
+
+/// Reads a text file.
+fn read(path: &Path) -> Result<String, Error> {
+    std::fs::read_to_string(path).map_err(|error| Error::file(path, &error))
+}
+
+/// An error in a case file.
+fn bad(path: &Path, reason: impl std::fmt::Display) -> Error {
+    Error::File { path: path.display().to_string(), reason: reason.to_string() }
+}
