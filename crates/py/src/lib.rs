@@ -1,1 +1,35 @@
-//! placeholder
+//! The compiled half of the Python package `stratasim`, imported as `stratasim._core`.
+//!
+//! Thin: specs come in as JSON text and become the same documents as files, so that there is one
+//! schema and one set of messages; columns leave as NumPy arrays, everything else as JSON text. What
+//! is pleasant to use is written in Python, in `python/stratasim`.
+
+mod catalogue;
+mod columns;
+mod error;
+mod experiment;
+mod filter;
+mod picture;
+mod run;
+mod topology;
+mod watch;
+
+#[pyo3::pymodule]
+mod _core {
+    #[pymodule_export]
+    use crate::catalogue::{check, compute_types, experiment_schema, kinds, schema, workload_node_link};
+    #[pymodule_export]
+    use crate::error::{ConfigError, SimulationError};
+    #[pymodule_export]
+    use crate::experiment::Experiment;
+    #[pymodule_export]
+    use crate::picture::{Picture, breakdown, link_bars, summary, timeline};
+    #[pymodule_export]
+    use crate::run::Run;
+    #[pymodule_export]
+    use crate::topology::Topology;
+
+    #[pymodule_export]
+    #[allow(non_upper_case_globals, reason = "Python's name for it")]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+}

@@ -1,0 +1,126 @@
+//! What there is: kinds of everything with their schemas, compute types, formats.
+
+use std::collections::BTreeMap;
+
+use pyo3::exceptions::PyKeyError;
+use pyo3::prelude::*;
+use schemars::generate::SchemaSettings;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use stratasim_core::registry::Entry;
+use stratasim_experiment::{ConfigError, Document, PlacementSpec};
+use stratasim_net::NetworkSpec;
+use stratasim_topo::{RoutingSpec, TopologySpec};
+use stratasim_workload::builders::WorkloadSpec;
+use stratasim_workload::builders::graph::node_link::to_node_link;
+use stratasim_workload::builders::graph::spec::{EdgeSpec, VertexSpec};
+use stratasim_workload::builders::traffic::arrivals::ArrivalSpec;
+use stratasim_workload::builders::traffic::sizes::SizeSpec;
+use stratasim_workload::collective::CollectiveSpec;
+use stratasim_workload::pattern::PatternSpec;
+
+use crate::error::misfit;
+
+/// A list of plug-ins.
+struct Noun {
+    name: &'static str,
+    entries: &'static [Entry],
+    /// Reads a document that has the noun as its only section; `None` where it is no section.
+    read: Option<Read>,
+}
+
+type Read = fn(&Document) -> Result<(), ConfigError>;
+
+/// Every list, by the name of its Python module.
+const NOUNS: &[Noun] = &[
+    section::<TopologySpec>("topology", TopologySpec::ENTRIES),
+    section::<WorkloadSpec>("workload", WorkloadSpec::ENTRIES),
+    section::<NetworkSpec>("network", NetworkSpec::ENTRIES),
+    section::<RoutingSpec>("routing", RoutingSpec::ENTRIES),
+    section::<PlacementSpec>("placement", PlacementSpec::ENTRIES),
+    Noun { name: "collective", entries: CollectiveSpec::ENTRIES, read: None },
+    Noun { name: "pattern", entries: PatternSpec::ENTRIES, read: None },
+    Noun { name: "arrivals", entries: ArrivalSpec::ENTRIES, read: None },
+    Noun { name: "size", entries: SizeSpec::ENTRIES, read: None },
+];
+
+const fn section<T: for<'de> Deserialize<'de>>(name: &'static str, entries: &'static [Entry]) -> Noun {
+    Noun { name, entries, read: Some(|document| read_section::<T>(document).map(drop)) }
+}
+
+/// Reads the only section of a document, so that messages name it as in a whole experiment.
+pub(crate) fn read_section<T: for<'de> Deserialize<'de>>(document: &Document) -> Result<T, ConfigError> {
+    let mut sections: BTreeMap<String, T> = document.read()?;
+    Ok(sections.pop_first().expect("written with one section").1)
+}
+
+fn noun(name: &str) -> PyResult<&'static Noun> {
+    NOUNS.iter().find(|noun| noun.name == name).ok_or_else(|| PyKeyError::new_err(name.to_owned()))
+}
+
+/// The kinds of a noun, in the order of its list.
+#[pyfunction]
+pub(crate) fn kinds(noun: &str) -> PyResult<Vec<&'static str>> {
+    Ok(self::noun(noun)?.entries.iter().map(|entry| entry.kind).collect())
+}
+
+/// The JSON Schema of one kind of a noun, definitions included, as text.
+#[pyfunction]
+pub(crate) fn schema(noun: &str, kind: &str) -> PyResult<String> {
+    let entries = self::noun(noun)?.entries;
+    let entry = entries.iter().find(|entry| entry.kind == kind);
+    let entry = entry.ok_or_else(|| PyKeyError::new_err(kind.to_owned()))?;
+    let mut generator = SchemaSettings::draft2020_12().into_generator();
+    let mut schema = (entry.schema)(&mut generator).to_value();
+    if let Some(object) = schema.as_object_mut() {
+        object.insert("$defs".to_owned(), Value::Object(generator.take_definitions(true)));
+    }
+    Ok(schema.to_string())
+}
+
+/// The JSON Schema of an experiment file, as text.
+#[pyfunction]
+pub(crate) fn experiment_schema() -> String {
+    stratasim_experiment::spec::schema().to_string()
+}
+
+/// Refuses a spec that does not read, with the message of a file that has it as section `noun`. Specs
+/// that are parts of sections are not read.
+#[pyfunction]
+pub(crate) fn check(py: Python<'_>, noun: &str, spec: &str) -> PyResult<()> {
+    let Some(read) = self::noun(noun)?.read else { return Ok(()) };
+    let text = format!("{{\"{noun}\": {spec}}}");
+    let read = Document::from_json("", &text).and_then(|document| read(&document));
+    read.map_err(|error| misfit(py, error))
+}
+
+/// The catalogue of compute types as JSON text: a list with names, properties and sources.
+#[pyfunction]
+pub(crate) fn compute_types() -> String {
+    let entries = stratasim_topo::catalogue::entries().iter().map(|entry| {
+        let mut compute = serde_json::to_value(&entry.compute).expect("properties are written as JSON");
+        if let Some(properties) = compute.as_object_mut() {
+            properties.retain(|_, value| !value.is_null());
+        }
+        json!({
+            "name": entry.name, "also": entry.also, "compute": compute,
+            "source": entry.source, "url": entry.url, "note": entry.note,
+        })
+    });
+    Value::Array(entries.collect()).to_string()
+}
+
+/// The two lists of a workload graph, in JSON, as NetworkX node-link data.
+#[pyfunction]
+pub(crate) fn workload_node_link(py: Python<'_>, vertices: &str, edges: &str) -> PyResult<String> {
+    fn list<T: for<'de> Deserialize<'de>>(name: &str, text: &str) -> Result<Vec<T>, ConfigError> {
+        let document = Document::from_json("", &format!("{{\"{name}\": {text}}}"))?;
+        read_section(&document)
+    }
+    let write = || {
+        let vertices: Vec<VertexSpec> = list("vertices", vertices)?;
+        let edges: Vec<EdgeSpec> = list("edges", edges)?;
+        Ok(to_node_link(&vertices, &edges).to_string())
+    };
+    write().map_err(|error| misfit(py, error))
+}

@@ -1,0 +1,58 @@
+//! Columns as NumPy arrays, and back.
+
+use numpy::{Element, IntoPyArray as _, PyReadonlyArray1};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use stratasim_report::columns::{ACTIVITIES, MessageColumns, TaskColumns};
+
+/// Moves each named vector into an array without copying it.
+macro_rules! into_arrays {
+    ($py:expr, $columns:expr, $($name:ident),+) => {{
+        let arrays = PyDict::new($py);
+        $( arrays.set_item(stringify!($name), $columns.$name.into_pyarray($py))?; )+
+        Ok(arrays)
+    }};
+}
+
+/// The tasks as a dict of arrays.
+pub(crate) fn tasks(py: Python<'_>, columns: TaskColumns) -> PyResult<Bound<'_, PyDict>> {
+    into_arrays!(py, columns, rank, stream, activity, vertex, iteration, start_ps, end_ps, bytes)
+}
+
+/// The messages as a dict of arrays.
+pub(crate) fn messages(py: Python<'_>, columns: MessageColumns) -> PyResult<Bound<'_, PyDict>> {
+    into_arrays!(py, columns, src, dst, start_ps, end_ps, bytes)
+}
+
+/// Copies what [`tasks`] made back.
+///
+/// # Errors
+/// Missing columns, other types, different lengths, unknown activities.
+pub(crate) fn read_tasks(arrays: &Bound<'_, PyDict>) -> PyResult<TaskColumns> {
+    let tasks = TaskColumns {
+        rank: read(arrays, "rank")?,
+        stream: read(arrays, "stream")?,
+        activity: read(arrays, "activity")?,
+        vertex: read(arrays, "vertex")?,
+        iteration: read(arrays, "iteration")?,
+        start_ps: read(arrays, "start_ps")?,
+        end_ps: read(arrays, "end_ps")?,
+        bytes: read(arrays, "bytes")?,
+    };
+    let lengths = [tasks.stream.len(), tasks.activity.len(), tasks.vertex.len(), tasks.iteration.len()];
+    let more = [tasks.start_ps.len(), tasks.end_ps.len(), tasks.bytes.len()];
+    if lengths.iter().chain(&more).any(|&length| length != tasks.len()) {
+        return Err(PyValueError::new_err("the columns of tasks have different lengths"));
+    }
+    if tasks.activity.iter().any(|&activity| usize::from(activity) >= ACTIVITIES.len()) {
+        return Err(PyValueError::new_err("an activity is 0 (compute), 1 (memory) or 2 (communication)"));
+    }
+    Ok(tasks)
+}
+
+fn read<T: Element + Copy>(arrays: &Bound<'_, PyDict>, name: &str) -> PyResult<Vec<T>> {
+    let array = arrays.as_any().get_item(name)?;
+    let array: PyReadonlyArray1<'_, T> = array.extract()?;
+    Ok(array.as_array().iter().copied().collect())
+}

@@ -1,0 +1,49 @@
+//! Errors of Rust as exceptions of Python, with the text that the command prints.
+
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::{create_exception, intern};
+use stratasim_core::BuildError;
+use stratasim_experiment::{ConfigError as Misfit, Error};
+
+create_exception!(
+    stratasim,
+    ConfigError,
+    PyValueError,
+    "Bad input: what was found, what was expected, and where.\n\nThe text is the one that the command prints. `position` is (file, line, column), both counted\nfrom 1, or None when the input is not a text."
+);
+create_exception!(
+    stratasim,
+    SimulationError,
+    PyRuntimeError,
+    "A run that could not go on, or broke a physical invariant.\n\nThe text names the tasks that wait, or what was violated. `result` is the Result of a run that\nended but violates an invariant, None otherwise."
+);
+
+/// An exception for `error`, with the message that the command prints.
+pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
+    let text = error.render(false).trim().to_owned();
+    let (raised, name, value) = match error {
+        Error::Config(misfit) => {
+            let position = misfit.position().into_pyobject(py).map(Bound::into_any);
+            (ConfigError::new_err(text), intern!(py, "position"), position)
+        }
+        Error::File { .. } => {
+            (ConfigError::new_err(text), intern!(py, "position"), Ok(py.None().into_bound(py)))
+        }
+        _ => (SimulationError::new_err(text), intern!(py, "result"), Ok(py.None().into_bound(py))),
+    };
+    match value.and_then(|value| raised.value(py).setattr(name, value)) {
+        Ok(()) => raised,
+        Err(error) => error,
+    }
+}
+
+/// An exception for something that does not fit a document.
+pub(crate) fn misfit(py: Python<'_>, error: Misfit) -> PyErr {
+    raise(py, &Error::Config(error))
+}
+
+/// An exception for an argument that is not part of a document; `within` is the argument's name.
+pub(crate) fn argument(py: Python<'_>, error: BuildError, within: &str) -> PyErr {
+    misfit(py, Misfit::new(error.within(within).to_string(), None))
+}

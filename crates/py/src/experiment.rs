@@ -1,0 +1,195 @@
+//! Experiments: a document and the folder that its relative paths start from.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::Instant;
+
+use pyo3::prelude::*;
+use stratasim_core::observe::Fan;
+use stratasim_experiment::{Document, Error, Prepared, RunLabels, Spec};
+use stratasim_report::perfetto::PerfettoOptions;
+use stratasim_report::{Columns, Filter, PerfettoTrace};
+
+use crate::error::{SimulationError, misfit, raise};
+use crate::filter::{RankArgument, filter};
+use crate::run::Run;
+use crate::topology::Topology;
+use crate::watch::Watch;
+
+/// An experiment that can be run.
+#[pyclass(frozen, module = "stratasim._core")]
+pub(crate) struct Experiment {
+    document: Document,
+    base: PathBuf,
+}
+
+/// What to watch during a run.
+struct Watching {
+    tasks: bool,
+    messages: bool,
+    filter: Filter,
+    trace: Option<PathBuf>,
+}
+
+/// Why there is no result.
+enum Failure {
+    Error(Error),
+    Raised(PyErr),
+}
+
+impl<E: Into<Error>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::Error(error.into())
+    }
+}
+
+impl Failure {
+    fn raise(self, py: Python<'_>) -> PyErr {
+        match self {
+            Self::Error(error) => raise(py, &error),
+            Self::Raised(error) => error,
+        }
+    }
+}
+
+#[pymethods]
+impl Experiment {
+    /// The experiment in the file at `path` (TOML, or JSON by the end of its name), with assignments
+    /// `key=value` applied as `--set` does.
+    #[staticmethod]
+    #[pyo3(signature = (path, sets=Vec::new()))]
+    fn load(py: Python<'_>, path: PathBuf, sets: Vec<String>) -> PyResult<Self> {
+        let loaded = py.detach(|| stratasim_experiment::load(&path, &sets));
+        let (document, base) = loaded.map_err(|error| raise(py, &error))?;
+        Ok(Self { document, base })
+    }
+
+    /// The experiment in a JSON text; relative paths start from `base`.
+    #[staticmethod]
+    #[pyo3(signature = (text, base, sets=Vec::new()))]
+    fn from_json(py: Python<'_>, text: &str, base: PathBuf, sets: Vec<String>) -> PyResult<Self> {
+        let read = || {
+            let mut document = Document::from_json("", text)?;
+            sets.iter().try_for_each(|set| document.set(set))?;
+            Ok(document)
+        };
+        let document = py.detach(read).map_err(|error| misfit(py, error))?;
+        Ok(Self { document, base })
+    }
+
+    /// The whole document as JSON text, not yet checked.
+    fn json(&self) -> String {
+        self.document.to_json().to_string()
+    }
+
+    /// The folder that relative paths start from.
+    #[getter]
+    fn base(&self) -> &Path {
+        &self.base
+    }
+
+    /// The spec with every default, as JSON text.
+    fn resolved(&self, py: Python<'_>) -> PyResult<String> {
+        let spec = py.detach(|| self.document.read::<Spec>()).map_err(|error| misfit(py, error))?;
+        Ok(serde_json::to_string(&spec).expect("a spec is written as JSON"))
+    }
+
+    /// Builds the topology, the program and the network and runs them, without the interpreter.
+    ///
+    /// `topology` stands for the section of that name where its seed and folder are the
+    /// experiment's own. `ranks` (numbers, or None for all) and `window` (such as `1 s..2 s`) limit
+    /// what is recorded and traced.
+    #[pyo3(signature = (*, topology=None, tasks=false, messages=false, ranks=None, window=None, trace=None, progress=None))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
+    #[expect(clippy::disallowed_methods, reason = "wall time of the run")]
+    fn run(
+        &self,
+        py: Python<'_>,
+        topology: Option<&Topology>,
+        tasks: bool,
+        messages: bool,
+        ranks: Option<RankArgument>,
+        window: Option<&str>,
+        trace: Option<PathBuf>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Run> {
+        let started = Instant::now();
+        let filter = filter(py, ranks, window)?;
+        let watching = Watching { tasks, messages, filter, trace };
+        let watch = Watch::new(progress, started);
+        let run = py.detach(|| self.execute(topology, watching, watch, started));
+        let run = run.map_err(|failure| failure.raise(py))?;
+        if run.result.checks_hold() {
+            return Ok(run);
+        }
+        let violations = run.violations();
+        let error = SimulationError::new_err(format!("a bug of Stratasim, please report it: {violations}"));
+        error.value(py).setattr("result", Py::new(py, run)?)?;
+        Err(error)
+    }
+}
+
+impl Experiment {
+    fn execute(
+        &self,
+        topology: Option<&Topology>,
+        watching: Watching,
+        mut watch: Watch,
+        started: Instant,
+    ) -> Result<Run, Failure> {
+        let mut prepared = self.prepare(topology)?;
+        let Watching { tasks, messages, filter, trace } = watching;
+        let mut columns = (tasks || messages).then(|| {
+            let columns = Columns::new(filter.clone());
+            if messages { columns.with_messages() } else { columns }
+        });
+        // names outlive the run, which holds the rest
+        let (topology, program) = (prepared.topology.clone(), prepared.program.clone());
+        let places = prepared.places.clone();
+        let labels = RunLabels { topology: &topology, program: &program, places: &places };
+        let mut tracing = None;
+        if let Some(path) = &trace {
+            let file = File::create(path).map_err(|error| Error::file(path, &error))?;
+            let Filter { ranks, window } = filter;
+            let options = PerfettoOptions { ranks, window, ..PerfettoOptions::default() };
+            tracing = Some(PerfettoTrace::new(file, options, &labels));
+        }
+        let mut fan = Fan::new();
+        fan.add(&mut watch);
+        if let Some(columns) = &mut columns {
+            fan.add(columns);
+        }
+        if let Some(tracing) = &mut tracing {
+            fan.add(tracing);
+        }
+        let outcome = prepared.run(&mut fan, started);
+        if let Some(error) = watch.into_raised() {
+            return Err(Failure::Raised(error));
+        }
+        let result = outcome?;
+        if let (Some(tracing), Some(path)) = (tracing, &trace) {
+            tracing.finish().map_err(|error| Error::file(path, &error))?;
+        }
+        let (recorded, delivered) = columns.map(|columns| (columns.tasks, columns.messages)).unzip();
+        Ok(Run {
+            result,
+            topology,
+            program,
+            places,
+            tasks: Mutex::new(recorded),
+            messages: Mutex::new(delivered.filter(|_| messages)),
+        })
+    }
+
+    /// Builds everything, on a topology that is there already where that is the same.
+    fn prepare(&self, topology: Option<&Topology>) -> Result<Prepared, Error> {
+        let Some(topology) = topology else { return Ok(Prepared::new(&self.document, &self.base)?) };
+        let spec: Spec = self.document.read()?;
+        if topology.is_of(&spec, &self.base) {
+            Ok(Prepared::on(spec, topology.graph.clone(), &self.document, &self.base)?)
+        } else {
+            Ok(Prepared::new(&self.document, &self.base)?)
+        }
+    }
+}

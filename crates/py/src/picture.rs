@@ -1,0 +1,183 @@
+//! Tables and pictures of results.
+
+use std::path::{Path, PathBuf};
+
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use stratasim_core::Rank;
+use stratasim_core::observe::Activity;
+use stratasim_report::picture::{Picture as Drawing, Scheme, Timeline, breakdown_bars, link_bars as fullest};
+use stratasim_report::{Labels, RunResult, Style};
+
+use crate::columns::read_tasks;
+use crate::filter::{RankArgument, filter};
+
+/// A finished picture.
+///
+/// In a notebook it shows itself, in colours that follow the reader's light or dark scheme.
+#[pyclass(frozen, module = "stratasim")]
+pub(crate) struct Picture {
+    drawing: Drawing,
+}
+
+#[pymethods]
+impl Picture {
+    /// What it shows, in a few words.
+    #[getter]
+    fn title(&self) -> &str {
+        self.drawing.title()
+    }
+
+    /// Width and height in pixels.
+    #[getter]
+    fn size(&self) -> (f64, f64) {
+        self.drawing.size()
+    }
+
+    /// The picture as SVG text: without background, in colours that follow the reader's scheme, or
+    /// with background in the scheme "light" or "dark".
+    #[pyo3(signature = (scheme=None))]
+    fn svg(&self, scheme: Option<&str>) -> PyResult<String> {
+        Ok(match scheme {
+            None => self.drawing.svg(),
+            Some(scheme) => self.drawing.svg_in(parse_scheme(scheme)?),
+        })
+    }
+
+    /// The picture as a PNG file, `scale` times as large as the SVG.
+    #[pyo3(signature = (scheme="light", scale=2.0))]
+    fn png<'py>(&self, py: Python<'py>, scheme: &str, scale: f64) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = self.to_png(py, parse_scheme(scheme)?, scale)?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Writes the picture to a file whose name ends with .svg or .png.
+    #[pyo3(signature = (path, *, scheme=None, scale=2.0))]
+    fn save(&self, py: Python<'_>, path: PathBuf, scheme: Option<&str>, scale: f64) -> PyResult<()> {
+        let bytes = match path.extension().and_then(|end| end.to_str()) {
+            Some("svg") => self.svg(scheme)?.into_bytes(),
+            Some("png") => self.to_png(py, parse_scheme(scheme.unwrap_or("light"))?, scale)?,
+            _ => {
+                let text = format!("{}: the name of a picture ends with .svg or .png", path.display());
+                return Err(PyValueError::new_err(text));
+            }
+        };
+        std::fs::write(&path, bytes).map_err(|error| in_file(&path, &error))
+    }
+
+    fn _repr_html_(&self) -> String {
+        self.drawing.svg()
+    }
+
+    fn _repr_svg_(&self) -> String {
+        self.drawing.svg()
+    }
+
+    fn __repr__(&self) -> String {
+        let (width, height) = self.drawing.size();
+        format!("<Picture `{}`, {width:.0} x {height:.0}>", self.drawing.title())
+    }
+}
+
+impl Picture {
+    fn to_png(&self, py: Python<'_>, scheme: Scheme, scale: f64) -> PyResult<Vec<u8>> {
+        if !(0.1..=16.0).contains(&scale) {
+            return Err(PyValueError::new_err(format!("scale {scale}: it goes from 0.1 to 16")));
+        }
+        Ok(py.detach(|| self.drawing.png(scheme, scale)))
+    }
+}
+
+fn parse_scheme(scheme: &str) -> PyResult<Scheme> {
+    match scheme {
+        "light" => Ok(Scheme::Light),
+        "dark" => Ok(Scheme::Dark),
+        other => Err(PyValueError::new_err(format!("unknown scheme `{other}` (known: light, dark)"))),
+    }
+}
+
+/// The OSError subclass that fits, such as FileNotFoundError.
+fn in_file(path: &Path, error: &std::io::Error) -> PyErr {
+    match error.raw_os_error() {
+        Some(code) => PyOSError::new_err((code, error.to_string(), path.to_path_buf())),
+        None => PyOSError::new_err(format!("{}: {error}", path.display())),
+    }
+}
+
+/// Names that came back from Python.
+struct Names {
+    vertices: Vec<String>,
+    nodes: Vec<String>,
+}
+
+impl Labels for Names {
+    fn rank(&self, rank: Rank) -> String {
+        format!("rank {rank} ({})", self.node(rank))
+    }
+
+    fn node(&self, rank: Rank) -> String {
+        self.nodes.get(rank.index()).cloned().unwrap_or_default()
+    }
+
+    fn vertex(&self, vertex: u32) -> String {
+        self.vertices.get(vertex as usize).cloned().unwrap_or_default()
+    }
+
+    fn stream(&self, _: Rank, stream: u16, activity: Activity) -> String {
+        stratasim_report::labels::stream_name(stream, activity)
+    }
+}
+
+/// The time line of recorded tasks.
+#[pyfunction]
+#[pyo3(signature = (title, subtitle, tasks, vertices, nodes, ranks, window, width))]
+#[expect(clippy::too_many_arguments, reason = "one per part of the picture")]
+pub(crate) fn timeline(
+    py: Python<'_>,
+    title: String,
+    subtitle: String,
+    tasks: &Bound<'_, PyDict>,
+    vertices: Vec<String>,
+    nodes: Vec<String>,
+    ranks: Option<RankArgument>,
+    window: Option<&str>,
+    width: f64,
+) -> PyResult<Picture> {
+    let tasks = read_tasks(tasks)?;
+    let filter = filter(py, ranks, window)?;
+    let labels = Names { vertices, nodes };
+    let drawing = py.detach(|| {
+        let mut timeline = Timeline::new(title, &tasks, &labels);
+        timeline.subtitle = subtitle;
+        timeline.filter = filter;
+        timeline.width = width;
+        timeline.draw()
+    });
+    Ok(Picture { drawing })
+}
+
+/// Bars of where the time of ranks went; `result` is a result as JSON text.
+#[pyfunction]
+pub(crate) fn breakdown(title: &str, result: &str) -> PyResult<Picture> {
+    let result = read(result)?;
+    Ok(Picture { drawing: breakdown_bars(title, &result.ranks).draw() })
+}
+
+/// Bars of how full the `most` fullest links were; `result` is a result as JSON text.
+#[pyfunction]
+pub(crate) fn link_bars(title: &str, result: &str, most: usize) -> PyResult<Picture> {
+    let result = read(result)?;
+    Ok(Picture { drawing: fullest(title, &result.links.unwrap_or_default(), most).draw() })
+}
+
+/// The table that the command prints for a result, given as JSON text.
+#[pyfunction]
+pub(crate) fn summary(result: &str, width: usize, unicode: bool, colour: bool) -> PyResult<String> {
+    let style = Style { unicode, colour, width: width.clamp(60, 200) };
+    Ok(stratasim_report::summary(&read(result)?, &style))
+}
+
+fn read(result: &str) -> PyResult<RunResult> {
+    RunResult::from_json(result).map_err(|error| PyValueError::new_err(format!("this is no result: {error}")))
+}

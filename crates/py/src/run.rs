@@ -1,0 +1,68 @@
+//! What a run leaves behind.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use stratasim_engine::Place;
+use stratasim_report::RunResult;
+use stratasim_report::columns::{MessageColumns, TaskColumns};
+use stratasim_workload::program::Program;
+
+use crate::columns;
+
+/// The outcome of one run.
+#[pyclass(frozen, module = "stratasim._core")]
+pub(crate) struct Run {
+    pub(crate) result: RunResult,
+    pub(crate) topology: Arc<stratasim_topo::Topology>,
+    pub(crate) program: Arc<Program>,
+    pub(crate) places: Vec<Place>,
+    /// What was recorded, until it is taken.
+    pub(crate) tasks: Mutex<Option<TaskColumns>>,
+    /// The same of messages.
+    pub(crate) messages: Mutex<Option<MessageColumns>>,
+}
+
+#[pymethods]
+impl Run {
+    /// The result as JSON text, as the command writes it.
+    fn json(&self, py: Python<'_>) -> String {
+        py.detach(|| self.result.to_json())
+    }
+
+    /// The tasks as a dict of arrays, without a copy; None when not recorded, or taken before.
+    fn take_tasks<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        taken(&self.tasks).map(|tasks| columns::tasks(py, tasks)).transpose()
+    }
+
+    /// The messages as a dict of arrays, without a copy; None when not recorded, or taken before.
+    fn take_messages<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        taken(&self.messages).map(|messages| columns::messages(py, messages)).transpose()
+    }
+
+    /// Names of the program's vertices, by id.
+    fn vertex_names(&self) -> Vec<&str> {
+        (0..self.program.vertices().len()).map(|id| self.program.name(id as u32)).collect()
+    }
+
+    /// Names of the nodes that ranks run on, by rank.
+    fn rank_nodes(&self) -> Vec<&str> {
+        self.places.iter().map(|place| self.topology.node_name(place.node)).collect()
+    }
+}
+
+impl Run {
+    /// What the physics checks found, in one text.
+    pub(crate) fn violations(&self) -> String {
+        let broken = self.result.checks.iter().filter(|check| !check.ok);
+        let lines: Vec<String> =
+            broken.map(|check| format!("{}\n  {}", check.name, check.violations.join("\n  "))).collect();
+        lines.join("\n")
+    }
+}
+
+/// What is in `cell`, which is empty afterwards.
+fn taken<T>(cell: &Mutex<Option<T>>) -> Option<T> {
+    cell.lock().unwrap_or_else(PoisonError::into_inner).take()
+}
