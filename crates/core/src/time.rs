@@ -49,6 +49,13 @@ impl Time {
         Duration(self.0.saturating_sub(earlier.0))
     }
 
+    /// Whether `self`, after `earlier`, is less than `precision` away from it. Compared in seconds as
+    /// floating-point numbers: a distance of exactly `precision` falls to the side to which it falls
+    /// for simulators that count so.
+    pub fn is_within(self, precision: Duration, earlier: Self) -> bool {
+        precision > Duration::ZERO && self.as_secs_f64() - earlier.as_secs_f64() < precision.as_secs_f64()
+    }
+
     /// `self + length`, or [`Time::MAX`] when that does not fit.
     #[inline]
     pub const fn saturating_add(self, length: Duration) -> Self {

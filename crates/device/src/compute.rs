@@ -265,29 +265,29 @@ impl Model for ComputeModel {
     }
 
     fn advance(&mut self, until: Time, cx: &mut Cx<'_, Token>) -> Time {
-        // with a timing precision, what is due soon after `until` counts as due now, but what this
-        // brings about does not
-        let mut horizon = until.saturating_add(self.options.timing_precision);
+        // with a timing precision, what is due soon after `until` counts as due now, but not what
+        // this brings about: other models have their turn first
+        let merges = self.options.timing_precision > Duration::ZERO;
         loop {
             self.settle();
             match self.next_date() {
-                Some(at) if at <= until || at < horizon => self.now = self.now.max(at.min(until)),
+                Some(at) if at <= until || merges && at.is_within(self.options.timing_precision, until) => {
+                    self.now = self.now.max(at.min(until))
+                }
                 _ => {
                     self.now = until;
                     return until;
                 }
             }
-            horizon = Time::ZERO;
             self.speed_changes();
-            let due = self.now.saturating_add(self.options.timing_precision);
             while let Some((at, slot)) = self.queue.peek() {
-                if at > self.now && at >= due {
+                if at > self.now && !at.is_within(self.options.timing_precision, self.now) {
                     break;
                 }
                 self.queue.pop();
                 self.finish(slot, cx);
             }
-            if !cx.done.is_empty() {
+            if merges || !cx.done.is_empty() {
                 return self.now;
             }
         }

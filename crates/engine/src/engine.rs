@@ -226,14 +226,14 @@ impl<'a> Engine<'a> {
             return Ok(false);
         }
         let mut reached = others;
-        if network < others.saturating_add(precision).max(others.saturating_add(Duration::from_ps(1))) {
+        if network <= others || network.is_within(precision, others) {
             // with a timing precision, everything due soon after the earliest date is due with it
             let until = if precision > Duration::ZERO { others.min(network) } else { others };
             let cx = &mut Cx { done: &mut self.network_done, observer: &mut *self.observer };
             reached = self.network.advance(until, cx);
         }
         self.now = reached;
-        if compute <= reached || compute < reached.saturating_add(precision) {
+        if compute <= reached || compute.is_within(precision, reached) {
             let cx = &mut Cx { done: &mut self.compute_done, observer: &mut *self.observer };
             self.compute.advance(reached, cx);
         }
@@ -246,7 +246,7 @@ impl<'a> Engine<'a> {
 
     fn handle_timers(&mut self) {
         while let Some(&Reverse((at, vertex, index, running))) = self.timers.peek() {
-            if at > self.now && at >= self.now.saturating_add(self.options.timing_precision) {
+            if at > self.now && !at.is_within(self.options.timing_precision, self.now) {
                 break;
             }
             self.timers.pop();

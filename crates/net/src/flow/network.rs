@@ -84,6 +84,7 @@ pub(super) struct FlowNetwork {
     pub(super) routes: Routes,
     pub(super) latency: Vec<Duration>,
     pub(super) ports: Vec<u32>,
+    pub(super) loopback: u32,
     pub(super) queue: GroupedQueue,
     pub(super) flows: Vec<Flow>,
     free: Vec<u32>,
@@ -137,6 +138,11 @@ impl FlowNetwork {
                 *port = system.add_resource(rate.bytes_per_s(), Sharing::Shared);
             }
         }
+        // with cm02 the loopback is a link like others, one for all nodes
+        let loopback = match numbers.weight_s_bytes {
+            Some(_) => system.add_resource(numbers.loopback_bandwidth, Sharing::FatPipe),
+            None => NONE,
+        };
         let resources = system.capacity.len();
         Self {
             latency: topology.links().iter().map(|link| link.latency).collect(),
@@ -150,6 +156,7 @@ impl FlowNetwork {
             now: Time::ZERO,
             system,
             ports,
+            loopback,
             queue: GroupedQueue::new(),
             flows: Vec::new(),
             free: Vec::new(),
@@ -177,6 +184,7 @@ impl FlowNetwork {
             latency: &self.latency,
             capacity: &self.system.capacity,
             sharing: &self.system.sharing,
+            loopback: self.loopback,
             ports: &self.ports,
         };
         self.routes.find(src, dst, key, &machine)
@@ -246,12 +254,18 @@ impl FlowNetwork {
             }
             self.counters.solo_flows += 1;
             self.queue.set(slot, end);
-        } else if delay == Duration::ZERO && bytes > 0 {
+        } else if delay == Duration::ZERO && self.takes_bandwidth(bytes) {
             self.enable(slot);
         } else {
             self.queue.set(slot, enabled);
         }
         slot
+    }
+
+    /// Whether a message of `bytes` takes part in the sharing. An empty one need not, but with a
+    /// timing precision its end is an event of its own, which others may be merged with.
+    fn takes_bandwidth(&self, bytes: u64) -> bool {
+        bytes > 0 || self.precision > Duration::ZERO
     }
 
     /// A slot for a new flow.
@@ -368,7 +382,7 @@ impl FlowNetwork {
         self.counters.events += 1;
         let flow = self.flows[slot as usize];
         match flow.state {
-            State::Latency if flow.bytes > 0 => self.enable(slot),
+            State::Latency if self.takes_bandwidth(flow.bytes) => self.enable(slot),
             State::Latency | State::Solo | State::Active => {
                 self.finish(slot, cx);
             }
@@ -478,9 +492,9 @@ impl Model for FlowNetwork {
     fn advance(&mut self, until: Time, cx: &mut Cx<'_, NetworkDone>) -> Time {
         debug_assert!(until >= self.now);
         self.watch(cx);
-        // with a timing precision, what is due soon after `until` counts as due now, but what this
-        // brings about does not
-        let mut horizon = until.saturating_add(self.precision);
+        // with a timing precision, what is due soon after `until` counts as due now, but not what
+        // this brings about: other models have their turn first
+        let merges = self.precision > Duration::ZERO;
         loop {
             if !self.pending.is_empty() {
                 cx.done.append(&mut self.pending);
@@ -488,18 +502,18 @@ impl Model for FlowNetwork {
             }
             self.solve();
             match self.next_date() {
-                Some(at) if at <= until || at < horizon => self.now = self.now.max(at.min(until)),
+                Some(at) if at <= until || merges && at.is_within(self.precision, until) => {
+                    self.now = self.now.max(at.min(until))
+                }
                 _ => {
                     self.now = until;
                     return until;
                 }
             }
-            horizon = Time::ZERO;
             self.advance_pipelines(cx);
             self.profile_events(cx);
-            let due = self.now.saturating_add(self.precision);
             while let Some((at, slot)) = self.queue.peek() {
-                if at > self.now && at >= due {
+                if at > self.now && !at.is_within(self.precision, self.now) {
                     break;
                 }
                 self.queue.pop();
@@ -509,7 +523,7 @@ impl Model for FlowNetwork {
             if !self.spans.is_empty() {
                 self.tell(cx);
             }
-            if !cx.done.is_empty() {
+            if merges || !cx.done.is_empty() {
                 return self.now;
             }
         }

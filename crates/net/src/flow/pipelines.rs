@@ -213,8 +213,8 @@ impl FlowNetwork {
         self.system.disable(flow);
         let own_route = self.pipelines.run(slot).routes[member as usize].route;
         let own_cap = self.routes.get(own_route).bound;
-        let (own_share, own_offer, own_inverse) = self.offer(own_route, own_cap, resource);
-        let (share, offer, inverse) = self.offer(route, cap, resource);
+        let (own_share, own_offer, own_penalty) = self.offer(own_route, own_cap, resource);
+        let (share, offer, penalty) = self.offer(route, cap, resource);
         let capacity = self.system.capacity[resource as usize];
         let level = water_level(capacity, own_share + share, &[(own_share, own_offer), (share, offer)], 0.0);
         let own_factor = self.numbers.bandwidth_factor.of(1);
@@ -223,9 +223,9 @@ impl FlowNetwork {
             flow,
             remaining,
             last: now.as_ps(),
-            rate_beside: offer.min(level) * inverse * factor * PER_PS,
+            rate_beside: offer.min(level) / penalty * factor * PER_PS,
             rate_alone: self.routes.alone_rate(route, cap) * factor * PER_PS,
-            channel_rate: own_offer.min(level) * own_inverse * own_factor * PER_PS,
+            channel_rate: own_offer.min(level) / own_penalty * own_factor * PER_PS,
         };
         // whoever comes to the flow's other links meets the channel
         for &(resource, _) in self.routes.uses(route) {
@@ -237,19 +237,18 @@ impl FlowNetwork {
         self.pipelines.run(slot).heat(component, now.as_ps());
     }
 
-    /// Share on `resource`, level elsewhere, and inverse penalty of a flow on `route` with `cap`: the
+    /// Share on `resource`, level elsewhere, and penalty of a flow on `route` with `cap`: the
     /// same floating-point operations as in the solver.
     fn offer(&self, route: RouteId, cap: f64, resource: u32) -> (f64, f64, f64) {
         let penalty = self.routes.get(route).penalty;
-        let inverse = 1.0 / penalty;
         let (mut share, mut offer) = (0.0, cap * penalty);
         for &(used, weight) in self.routes.uses(route) {
-            offer = offer.min(self.system.capacity[used as usize] / (weight * inverse));
+            offer = offer.min(self.system.capacity[used as usize] / (weight / penalty));
             if used == resource {
-                share = weight * inverse;
+                share = weight / penalty;
             }
         }
-        (share, offer, inverse)
+        (share, offer, penalty)
     }
 
     /// Ends a component: its flow is an ordinary one again, its channel cold.

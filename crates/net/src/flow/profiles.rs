@@ -115,6 +115,7 @@ impl FlowNetwork {
             latency: &self.latency,
             capacity: &self.system.capacity,
             sharing: &self.system.sharing,
+            loopback: self.loopback,
             ports: &self.ports,
         };
         self.routes.refresh(&machine);
@@ -132,7 +133,7 @@ impl FlowNetwork {
         let flows: Vec<u32> = self.system.users_of(resource).map(|element| element.flow).collect();
         for slot in flows {
             let flow = &self.flows[slot as usize];
-            let penalty = 1.0 / self.system.flows[slot as usize].inverse_penalty + shift;
+            let penalty = self.system.flows[slot as usize].penalty + shift;
             self.system.disable(slot);
             self.system.enable(slot, self.routes.uses(flow.route), penalty.max(f64::MIN_POSITIVE), flow.cap);
         }

@@ -5,6 +5,7 @@ use stratasim_core::{Duration, LinkId, NodeId};
 use stratasim_topo::{RouteError, Routing, Sharing};
 
 use super::rule::{CROSS_WEIGHT, RuleNumbers};
+use super::system::NONE;
 
 /// Index of a route.
 pub(super) type RouteId = u32;
@@ -72,7 +73,7 @@ impl Routes {
     #[inline]
     pub(super) fn alone_rate(&self, route: RouteId, cap: f64) -> f64 {
         let route = self.get(route);
-        (cap * route.penalty).min(route.alone_level) * (1.0 / route.penalty)
+        (cap * route.penalty).min(route.alone_level) / route.penalty
     }
 
     /// Resources (each once) and weights of a route.
@@ -153,18 +154,20 @@ impl Routes {
         for &id in links {
             self.add_use(start, id.0, 1.0, machine);
         }
+        if links.is_empty() && machine.loopback != NONE {
+            self.add_use(start, machine.loopback, 1.0, machine);
+        }
         for (node, port) in [(src, machine.ports[src.index()]), (dst, machine.ports[dst.index()])] {
-            if port != super::system::NONE && (src != dst || node == src) {
+            if port != NONE && (src != dst || node == src) {
                 self.add_use(start, port, 1.0, machine);
             }
         }
         if numbers.cross_traffic {
             let mut back = Vec::new();
-            if src != dst {
-                // a pair without a way back acknowledges over the loopback, which limits nobody
-                let _ = self.routing.route(dst, src, key, &mut back);
-            } else {
-                back.extend_from_slice(links);
+            // a pair without a way back acknowledges over the loopback
+            let known = self.routing.route(dst, src, key, &mut back).is_ok();
+            if !known || back.is_empty() {
+                self.add_use(start, machine.loopback, CROSS_WEIGHT, machine);
             }
             for id in back {
                 self.add_use(start, id.0, CROSS_WEIGHT, machine);
@@ -191,8 +194,12 @@ impl Routes {
     fn derive(&mut self, id: RouteId, machine: &Machine<'_>) {
         let numbers = machine.numbers;
         let mut latency = self.get(id).extra.as_ps();
-        let mut penalty = 0.0;
+        // sums in the order of the route, as the reference adds them up
+        let mut penalty = self.get(id).extra.as_secs_f64();
         let mut least = f64::INFINITY;
+        for link in self.links(id) {
+            penalty += machine.latency[link.index()].as_secs_f64();
+        }
         for link in self.links(id) {
             latency = latency.saturating_add(machine.latency[link.index()].as_ps());
             let capacity = machine.capacity[link.index()];
@@ -213,11 +220,11 @@ impl Routes {
         route.latency = latency;
         // without latency there is no penalty to speak of: all such flows count the same
         let same = numbers.weight_s_bytes.is_none() || latency == Duration::ZERO;
-        route.penalty = if same { 1.0 } else { latency.as_secs_f64() + penalty };
+        route.penalty = if same { 1.0 } else { penalty };
         route.bound = bound;
-        let inverse = 1.0 / route.penalty;
+        let penalty = route.penalty;
         let level =
-            |&(resource, weight): &(u32, f64)| machine.capacity[resource as usize] / (weight * inverse);
+            |&(resource, weight): &(u32, f64)| machine.capacity[resource as usize] / (weight / penalty);
         let alone_level = self.uses(id).iter().map(level).fold(f64::INFINITY, f64::min);
         self.routes[id as usize].alone_level = alone_level;
     }
@@ -249,6 +256,8 @@ pub(super) struct Machine<'a> {
     /// Capacity of each resource: links, then ports of memory nodes.
     pub(super) capacity: &'a [f64],
     pub(super) sharing: &'a [Sharing],
+    /// The resource that messages of a node to itself share, `NONE` where they need none.
+    pub(super) loopback: u32,
     /// The port resource of each node, `NONE` where it has none.
     pub(super) ports: &'a [u32],
 }

@@ -31,8 +31,7 @@ pub(crate) struct FlowRow {
     pub(crate) cap_level: f64,
     /// Level before the solve in progress.
     pub(super) old_level: f64,
-    /// 1 / penalty.
-    pub(crate) inverse_penalty: f64,
+    pub(crate) penalty: f64,
     first: u32,
     len: u32,
     room: u32,
@@ -90,19 +89,18 @@ impl System {
     #[inline]
     pub(crate) fn rate(&self, flow: u32) -> f64 {
         let row = &self.flows[flow as usize];
-        row.level * row.inverse_penalty
+        row.level / row.penalty
     }
 
     /// Enables flow number `flow` on `uses` (resource, weight; no resource twice) with `penalty`,
     /// limited to `cap` bytes per second of its own.
     pub(crate) fn enable(&mut self, flow: u32, uses: &[(u32, f64)], penalty: f64, cap: f64) {
         let row = self.claim(flow, uses.len() as u32);
-        let inverse_penalty = 1.0 / penalty;
         let mut cap_level = cap * penalty;
         let mut level = f64::INFINITY;
         for (index, &(resource, weight)) in uses.iter().enumerate() {
             let r = resource as usize;
-            let share = weight * inverse_penalty;
+            let share = weight / penalty;
             cap_level = cap_level.min(self.capacity[r] / share);
             level = level.min(self.level[r]);
             let element = row + index as u32;
@@ -112,11 +110,11 @@ impl System {
         }
         level = level.min(cap_level);
         for &(resource, weight) in uses {
-            self.load[resource as usize] += weight * inverse_penalty * level;
+            self.load[resource as usize] += weight / penalty * level;
         }
         let stamp = self.solver.stamp();
         let row = &mut self.flows[flow as usize];
-        row.inverse_penalty = inverse_penalty;
+        row.penalty = penalty;
         row.cap_level = cap_level;
         row.level = level;
         row.old_level = f64::NAN; // differs from any level: a new flow always counts as changed
@@ -235,7 +233,7 @@ impl System {
             level: 0.0,
             cap_level: 0.0,
             old_level: 0.0,
-            inverse_penalty: 1.0,
+            penalty: 1.0,
             first: 0,
             len: 0,
             room: 0,
