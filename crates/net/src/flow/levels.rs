@@ -152,7 +152,7 @@ impl System {
         }
         let level = match self.sharing[r] {
             Sharing::Shared => water_level(self.capacity[r], all, &offers, self.snap),
-            Sharing::FatPipe => fat_pipe_level(self.capacity[r], &mut offers),
+            Sharing::FatPipe => fat_pipe_level(self.capacity[r], &mut offers, self.snap),
         };
         self.solver.offers = offers;
         level
@@ -162,15 +162,19 @@ impl System {
 /// The level of a fat pipe: its capacity times the least penalty (over weight) among the users that
 /// nothing else limits first; infinite when something does for all. With equal penalties each user
 /// gets the whole capacity.
-pub(crate) fn fat_pipe_level(capacity: f64, offers: &mut Vec<(f64, f64)>) -> f64 {
+///
+/// With `snap` above zero, users whose limit is that close to the least one go with it, even where
+/// the pipe would have limited them first: SimGrid's work precision.
+pub(crate) fn fat_pipe_level(capacity: f64, offers: &mut Vec<(f64, f64)>, snap: f64) -> f64 {
     loop {
         let most = offers.iter().map(|&(share, _)| share).fold(0.0, f64::max);
         if most == 0.0 {
             return f64::INFINITY;
         }
         let level = capacity / most;
+        let least = offers.iter().map(|&(_, offer)| offer).fold(f64::INFINITY, f64::min);
         let before = offers.len();
-        offers.retain(|&(_, offer)| offer >= level);
+        offers.retain(|&(_, offer)| offer >= level && (least >= level || offer - least >= snap));
         if offers.len() == before {
             return level;
         }
