@@ -51,6 +51,17 @@ pub(crate) enum Value {
     Table(IndexMap<String, (Option<Place>, Node)>),
 }
 
+impl Node {
+    /// The entry under a key of a table or a position in a list.
+    fn child(&self, key: &str) -> Option<&Self> {
+        match &self.value {
+            Value::Table(table) => table.get(key).map(|(_, node)| node),
+            Value::Array(list) => list.get(key.parse::<usize>().ok()?),
+            _ => None,
+        }
+    }
+}
+
 /// An experiment's text.
 #[derive(Debug, Clone)]
 pub struct Document {
@@ -165,12 +176,56 @@ impl Document {
             if last {
                 let key_place = table.get(key).and_then(|(place, _)| place.clone());
                 table.insert(key.to_owned(), (key_place, node));
+                if key == "kind"
+                    && let Some(at) = table.get_index_of(key)
+                {
+                    table.move_index(at, 0);
+                }
                 return Ok(());
             }
             let empty = || (None, Node { value: Value::Table(IndexMap::new()), place: None });
             at = &mut table.entry(key.to_owned()).or_insert_with(empty).1;
         }
         Ok(())
+    }
+
+    /// The value at a dotted path, if there is one.
+    pub fn get(&self, path: &str) -> Option<serde_json::Value> {
+        let mut at = &self.root;
+        for key in path.split('.') {
+            at = at.child(key)?;
+        }
+        Some(to_json(at))
+    }
+
+    /// The value at the end of a path of keys, as a document of its own.
+    pub(crate) fn at(&self, path: &[&str]) -> Option<Self> {
+        let root = path.iter().try_fold(&self.root, |at, key| at.child(key))?.clone();
+        Some(Self { root, source: self.source.clone() })
+    }
+
+    /// Sets the value at a dotted path to the whole of `other`, which keeps its places.
+    ///
+    /// # Errors
+    /// A path through something that is not a table.
+    pub(crate) fn graft(&mut self, path: &str, other: &Self) -> Result<(), ConfigError> {
+        let whole = other.root.place.clone();
+        let whole = whole.unwrap_or_else(|| Place { source: other.source.clone(), span: 0..0 });
+        self.set_node(path, other.root.clone(), &whole)
+    }
+
+    /// The same under `key`: `{ key = ... }`.
+    #[must_use]
+    pub fn nested(self, key: &str) -> Self {
+        let Self { root, source } = self;
+        let place = root.place.clone();
+        let table = IndexMap::from([(key.to_owned(), (None, root))]);
+        Self { root: Node { value: Value::Table(table), place }, source }
+    }
+
+    /// An error about the document as a whole.
+    pub fn error(&self, message: impl Into<String>) -> ConfigError {
+        ConfigError::new(message, self.root.place.clone())
     }
 
     /// Takes the top-level section `key` out.

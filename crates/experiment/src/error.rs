@@ -93,6 +93,9 @@ pub enum Error {
     /// The run stalled or failed.
     #[error(transparent)]
     Run(#[from] RunError),
+    /// The simulator broke one of its own rules: a bug of ours.
+    #[error("{0}")]
+    Broken(String),
     /// A file could not be read or written.
     #[error("{path}: {reason}")]
     File {
@@ -111,7 +114,7 @@ impl Error {
     pub const fn exit_code(&self) -> u8 {
         match self {
             Self::Config(_) | Self::File { .. } => 2,
-            Self::Run(_) => 3,
+            Self::Run(_) | Self::Broken(_) => 3,
             Self::Stopped => 130,
         }
     }

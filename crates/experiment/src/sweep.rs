@@ -1,9 +1,159 @@
 //! Sweeps: one experiment, many settings.
+//!
+//! ```text
+//!  [sweep] ─→ points (plain specs, named by digest) ─→ run, in parallel ─→ points/<digest>.json
+//!                                                                             │
+//!        index.html, README.md, pictures, table.csv, results.json ←─ rows ←───┘
+//! ```
+//! The section is taken out of the document before the spec is read, so that every point is an
+//! experiment like any other. What a point gives does not depend on the others: points can be run by
+//! several threads, by several machines ([`RunOptions::shard`]), or again later.
 
+mod digest;
+mod metric;
+mod page;
+mod plot;
+mod points;
+mod run;
+mod table;
+
+use std::collections::BTreeMap;
+
+use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-/// Settings to vary.
+pub use metric::{METRICS, Metric};
+pub use points::{Column, Point, Sweep};
+pub use run::{Failure, Finished, Outcome, RunOptions, Watch};
+pub use table::Row;
+
+/// Settings to vary, and what to make of the results.
+///
+/// ```toml
+/// [sweep]
+/// title = "All-reduce on a torus"
+/// product = { "workload.bytes" = ["1 MB", "16 MB", "256 MB"] }
+///
+/// [[sweep.case]]
+/// name = "ring"
+/// set = { "workload.algorithm.kind" = "ring" }
+///
+/// [[sweep.case]]
+/// name = "direct"
+/// set = { "workload.algorithm.kind" = "direct" }
+///
+/// [[sweep.plot]]
+/// x = "workload.bytes"
+/// y = "makespan_s"
+/// log-x = true
+/// log-y = true
+/// ```
+/// The points are all combinations of a case, a row of `zip`, and one value of each list in `product`;
+/// the last key of `product` varies fastest. Keys are dotted paths in quotes.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-pub struct SweepSpec {}
+pub struct SweepSpec {
+    /// Title of the page; the experiment's name when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Paragraphs at the beginning of the page. Words between backticks are code.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub text: Vec<String>,
+    /// All combinations of these values: a list for each dotted path.
+    #[schemars(with = "BTreeMap<String, Vec<Value>>")]
+    pub product: IndexMap<String, Vec<Value>>,
+    /// Values that change together: lists of one length, one for each dotted path.
+    #[schemars(with = "BTreeMap<String, Vec<Value>>")]
+    pub zip: IndexMap<String, Vec<Value>>,
+    /// Named settings.
+    #[serde(rename = "case", skip_serializing_if = "Vec::is_empty")]
+    pub cases: Vec<Case>,
+    /// Headings of columns, by dotted path (`case` for the names of cases); the last part of the path
+    /// when absent.
+    #[schemars(with = "BTreeMap<String, String>")]
+    pub labels: IndexMap<String, String>,
+    /// Numbers in the table of the page; `step_s`, `batches_per_s`, `compute_s`, `memory_s`,
+    /// `comm_exposed_s` and `idle_s` when absent. A number is one of these, `makespan_s`, `bound_s`,
+    /// `bound_ratio`, `tasks`, a counter such as `network.flows`, or a path into the result such as
+    /// `iterations.0.end_s`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<String>,
+    /// Pictures.
+    #[serde(rename = "plot", skip_serializing_if = "Vec::is_empty")]
+    pub plots: Vec<Plot>,
+    /// Published numbers to compare with.
+    #[serde(rename = "reference", skip_serializing_if = "Vec::is_empty")]
+    pub references: Vec<Reference>,
+}
+
+/// Settings with a name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Case {
+    /// What tables and pictures call it.
+    pub name: String,
+    /// A value for each dotted path.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, Value>")]
+    pub set: IndexMap<String, Value>,
+}
+
+/// A picture: curves where `x` is a number or a quantity, bars where it is a word.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Plot {
+    /// Name of its files; made from the title when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Heading; what is shown over what, when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// A sentence below the picture.
+    #[serde(default)]
+    pub caption: String,
+    /// The setting across: a dotted path, its heading, or `case`.
+    pub x: String,
+    /// The number upwards; see `metrics`.
+    pub y: String,
+    /// One curve for each combination of these settings; all that vary but `x` when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Vec<String>>,
+    /// Only points with these settings; a list means any of its values.
+    #[serde(default, rename = "where")]
+    #[schemars(with = "BTreeMap<String, Value>")]
+    pub only: IndexMap<String, Value>,
+    /// Divide each number by that of the point which differs in these settings only, so that the
+    /// picture shows a gain or an efficiency.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, Value>")]
+    pub relative_to: IndexMap<String, Value>,
+    /// Logarithmic across.
+    #[serde(default)]
+    pub log_x: bool,
+    /// Logarithmic upwards.
+    #[serde(default)]
+    pub log_y: bool,
+    /// Title of the axis across.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub x_title: Option<String>,
+    /// Title of the axis upwards.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub y_title: Option<String>,
+}
+
+/// A number that somebody else published.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Reference {
+    /// The settings of the point that it belongs to.
+    #[schemars(with = "BTreeMap<String, Value>")]
+    pub at: IndexMap<String, Value>,
+    /// Which number it is; see `metrics`.
+    pub metric: String,
+    /// Its value in the base unit (seconds, bytes, batches per second).
+    pub value: f64,
+    /// Where it stands, such as `HCSim, table 6`.
+    pub source: String,
+}

@@ -1,0 +1,143 @@
+//! Output files that are there whole or not at all.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// A file in the making: it takes its name when it is complete, so that a reader (or a run that is
+/// resumed) never meets half of it. Dropped before that, it leaves nothing behind.
+#[derive(Debug)]
+pub struct AtomicFile {
+    file: File,
+    /// Where the bytes are until the file is complete; `None` for pipes and devices, which are
+    /// written to directly.
+    temporary: Option<PathBuf>,
+    target: PathBuf,
+}
+
+impl AtomicFile {
+    /// Begins a file that will be called `target`.
+    ///
+    /// # Errors
+    /// What the system says: no such folder, no permission, a folder of that name.
+    pub fn create(target: &Path) -> io::Result<Self> {
+        let target = match fs::metadata(target) {
+            Ok(there) if there.is_dir() => {
+                return Err(io::Error::new(io::ErrorKind::IsADirectory, "this is a folder; name a file"));
+            }
+            // a pipe or a device is written to, never replaced
+            Ok(there) if !there.is_file() => {
+                let file = File::options().write(true).open(target)?;
+                return Ok(Self { file, temporary: None, target: target.to_owned() });
+            }
+            // the file behind a link is replaced, not the link
+            Ok(_) => fs::canonicalize(target)?,
+            Err(_) => target.to_owned(),
+        };
+        let name = target.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy().into_owned();
+        let temporary = target.with_file_name(format!(".{name}.{}.part", std::process::id()));
+        let file = File::create(&temporary)?;
+        Ok(Self { file, temporary: Some(temporary), target })
+    }
+
+    /// Gives the file its name.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn commit(mut self) -> io::Result<()> {
+        self.file.flush()?;
+        match &self.temporary {
+            None => Ok(()),
+            Some(temporary) => {
+                fs::rename(temporary, &self.target)?;
+                self.temporary = None;
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Write for AtomicFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Drop for AtomicFile {
+    fn drop(&mut self) {
+        if let Some(temporary) = &self.temporary {
+            // nobody is left to be told when this fails
+            let _ = fs::remove_file(temporary);
+        }
+    }
+}
+
+/// Writes a whole file.
+///
+/// # Errors
+/// What the system says.
+pub fn write(target: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = AtomicFile::create(target)?;
+    file.write_all(bytes)?;
+    file.commit()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<_> = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_file_appears_when_it_is_complete_and_replaces_the_old_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.json");
+        fs::write(&path, "old").unwrap();
+        let mut file = AtomicFile::create(&path).unwrap();
+        file.write_all(b"new").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+        file.commit().unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        assert_eq!(names(folder.path()), ["out.json"]);
+    }
+
+    #[test]
+    fn a_file_that_is_given_up_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut file = AtomicFile::create(&folder.path().join("out.json")).unwrap();
+        file.write_all(b"half").unwrap();
+        drop(file);
+        assert!(names(folder.path()).is_empty());
+    }
+
+    #[test]
+    fn folders_and_missing_folders_are_refused_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(AtomicFile::create(folder.path()).is_err());
+        assert!(AtomicFile::create(&folder.path().join("none/out.json")).is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_device_is_written_to_and_a_link_stays_a_link() {
+        write(Path::new("/dev/null"), b"gone").unwrap();
+        assert!(!fs::metadata("/dev/null").unwrap().is_file());
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        fs::write(&file, "old").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        write(&link, b"new").unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "new");
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    }
+}

@@ -1,0 +1,98 @@
+//! Every list of plug-ins, by noun: what `list` and `explain` show.
+
+use stratasim_core::registry::Entry;
+use stratasim_net::NetworkSpec;
+use stratasim_topo::{RoutingSpec, TopologySpec};
+use stratasim_workload::WorkloadSpec;
+use stratasim_workload::builders::traffic::arrivals::ArrivalSpec;
+use stratasim_workload::builders::traffic::sizes::SizeSpec;
+use stratasim_workload::collective::CollectiveSpec;
+use stratasim_workload::pattern::PatternSpec;
+
+use crate::placement::PlacementSpec;
+
+/// A list of plug-ins.
+pub struct Noun {
+    /// Its name in the plural, such as `topologies`.
+    pub name: &'static str,
+    /// One of them, such as `topology`.
+    pub singular: &'static str,
+    /// Where a `kind` of this list stands in an experiment, such as `topology.kind`.
+    pub place: &'static str,
+    /// What they do.
+    pub about: &'static str,
+    /// The plug-ins.
+    pub entries: &'static [Entry],
+}
+
+/// Every list.
+pub const NOUNS: &[Noun] = &[
+    Noun {
+        name: "topologies",
+        singular: "topology",
+        place: "topology.kind",
+        about: "what the machine looks like",
+        entries: TopologySpec::ENTRIES,
+    },
+    Noun {
+        name: "routings",
+        singular: "routing",
+        place: "routing.kind",
+        about: "which way messages take",
+        entries: RoutingSpec::ENTRIES,
+    },
+    Noun {
+        name: "placements",
+        singular: "placement",
+        place: "placement.kind",
+        about: "which rank runs on which node",
+        entries: PlacementSpec::ENTRIES,
+    },
+    Noun {
+        name: "workloads",
+        singular: "workload",
+        place: "workload.kind",
+        about: "what the machine is asked to do",
+        entries: WorkloadSpec::ENTRIES,
+    },
+    Noun {
+        name: "collectives",
+        singular: "collective",
+        place: "workload.algorithm.kind",
+        about: "algorithms of collective operations",
+        entries: CollectiveSpec::ENTRIES,
+    },
+    Noun {
+        name: "patterns",
+        singular: "pattern",
+        place: "workload.pattern.kind",
+        about: "who sends to whom in synthetic traffic",
+        entries: PatternSpec::ENTRIES,
+    },
+    Noun {
+        name: "sizes",
+        singular: "size",
+        place: "workload.size.kind",
+        about: "how large messages of synthetic traffic are",
+        entries: SizeSpec::ENTRIES,
+    },
+    Noun {
+        name: "arrivals",
+        singular: "arrival",
+        place: "workload.arrivals.kind",
+        about: "when messages of synthetic traffic are sent",
+        entries: ArrivalSpec::ENTRIES,
+    },
+    Noun {
+        name: "networks",
+        singular: "network",
+        place: "network.kind",
+        about: "levels of detail of the network",
+        entries: NetworkSpec::ENTRIES,
+    },
+];
+
+/// The list called `name`, in the plural or the singular.
+pub fn noun(name: &str) -> Option<&'static Noun> {
+    NOUNS.iter().find(|noun| noun.name == name || noun.singular == name)
+}

@@ -1,0 +1,78 @@
+//! The name of a point: a digest of everything that determines its result.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+/// FNV-1a with 128 bits (Fowler, Noll, Vo; RFC 9923): the same on every machine and in every version.
+/// Nobody attacks the names of points, and a result is only taken for that of a point when the specs
+/// are equal, too.
+struct Fnv(u128);
+
+impl Fnv {
+    fn add(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = (self.0 ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
+        }
+    }
+}
+
+/// The digest of a resolved spec, and of the files that it names, in 32 hexadecimal digits.
+pub(super) fn of(spec: &Value, base: &Path) -> String {
+    let mut digest = Fnv(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d);
+    digest.add(spec.to_string().as_bytes());
+    add_files(spec, base, &mut digest);
+    format!("{:032x}", digest.0)
+}
+
+/// Adds the contents of files under keys called `path`, so that a changed file is another point. A
+/// file that cannot be read is reported when the point is built.
+fn add_files(value: &Value, base: &Path, digest: &mut Fnv) {
+    match value {
+        Value::Array(list) => list.iter().for_each(|item| add_files(item, base, digest)),
+        Value::Object(table) => {
+            for (key, item) in table {
+                match item {
+                    Value::String(path) if key == "path" => {
+                        if let Ok(content) = std::fs::read(base.join(path)) {
+                            digest.add(&content);
+                        }
+                    }
+                    _ => add_files(item, base, digest),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hash_gives_the_published_values() {
+        let hash = |text: &str| {
+            let mut digest = Fnv(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d);
+            digest.add(text.as_bytes());
+            digest.0
+        };
+        // test vectors of the FNV authors
+        assert_eq!(hash(""), 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d);
+        assert_eq!(hash("a"), 0xd228_cb69_6f1a_8caf_7891_2b70_4e4a_8964);
+        assert_eq!(hash("foobar"), 0x343e_1662_793c_64bf_6f0d_3597_ba44_6f18);
+    }
+
+    #[test]
+    fn another_value_or_another_file_is_another_point() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("graph.json");
+        let spec = |seed: u32| serde_json::json!({"seed": seed, "topology": {"path": "graph.json"}});
+        std::fs::write(&path, "{}").unwrap();
+        let first = of(&spec(1), folder.path());
+        assert_eq!(first, of(&spec(1), folder.path()));
+        assert_ne!(first, of(&spec(2), folder.path()));
+        std::fs::write(&path, "{ }").unwrap();
+        assert_ne!(first, of(&spec(1), folder.path()));
+    }
+}

@@ -1,0 +1,144 @@
+//! Numbers of a result, by name.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use stratasim_core::error::nearest;
+use stratasim_report::Unit;
+use stratasim_report::result::{RankResult, RunResult};
+
+/// A number of a result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Metric {
+    /// Its name in files.
+    pub name: String,
+    /// What tables call it.
+    pub title: String,
+    /// What it measures.
+    pub unit: Unit,
+}
+
+/// The numbers that every result has, with title and unit. Parts of the time are means over ranks.
+pub const METRICS: &[(&str, &str, Unit)] = &[
+    ("makespan_s", "makespan", Unit::Seconds),
+    ("step_s", "step time", Unit::Seconds),
+    ("batches_per_s", "batches/s", Unit::Count),
+    ("compute_s", "compute", Unit::Seconds),
+    ("memory_s", "memory", Unit::Seconds),
+    ("comm_exposed_s", "exposed comm.", Unit::Seconds),
+    ("idle_s", "idle", Unit::Seconds),
+    ("bound_s", "best bound", Unit::Seconds),
+    ("bound_ratio", "over bound", Unit::Factor),
+    ("tasks", "tasks", Unit::Count),
+];
+
+impl Metric {
+    /// The number called `name`: one of [`METRICS`], a counter, or a path into the result's JSON.
+    ///
+    /// # Errors
+    /// A name that cannot be one of these.
+    pub fn named(name: &str) -> Result<Self, String> {
+        if let Some(&(name, title, unit)) = METRICS.iter().find(|(known, ..)| *known == name) {
+            return Ok(Self { name: name.to_owned(), title: title.to_owned(), unit });
+        }
+        if !name.contains('.') {
+            let known = METRICS.iter().map(|(known, ..)| *known);
+            let hint = nearest(name, known.clone())
+                .map_or_else(String::new, |near| format!(", did you mean `{near}`?"));
+            let known: Vec<_> = known.collect();
+            return Err(format!(
+                "a result has no number `{name}`{hint} (known: {}, counters such as `network.flows`, paths such as `iterations.0.end_s`)",
+                known.join(", ")
+            ));
+        }
+        let unit = match name {
+            name if name.ends_with("_per_s") => Unit::PerSecond,
+            name if name.ends_with("_s") => Unit::Seconds,
+            name if name.ends_with("bytes") => Unit::Bytes,
+            name if name.ends_with("utilisation") => Unit::Share,
+            _ => Unit::Count,
+        };
+        Ok(Self { name: name.to_owned(), title: name.to_owned(), unit })
+    }
+}
+
+/// The numbers of a result: all of [`METRICS`] that it has, and those that are `asked` for.
+pub(super) fn of<'a>(result: &RunResult, asked: impl Iterator<Item = &'a str>) -> BTreeMap<String, f64> {
+    let mean = |part: fn(&RankResult) -> f64| {
+        let sum: f64 = result.ranks.iter().map(part).sum();
+        (!result.ranks.is_empty()).then(|| sum / result.ranks.len() as f64)
+    };
+    let mut numbers = BTreeMap::new();
+    for (name, ..) in METRICS {
+        let number = match *name {
+            "makespan_s" => Some(result.makespan_s),
+            "step_s" => Some(result.step_s()),
+            "batches_per_s" => result.batches_per_s,
+            "compute_s" => mean(|rank| rank.compute_s),
+            "memory_s" => mean(|rank| rank.memory_s),
+            "comm_exposed_s" => mean(|rank| rank.comm_exposed_s),
+            "idle_s" => mean(|rank| rank.idle_s),
+            "bound_s" => result.binding.as_ref().map(|binding| binding.bound.seconds),
+            "bound_ratio" => result.binding.as_ref().map(|binding| binding.ratio),
+            "tasks" => Some(result.events as f64),
+            _ => None,
+        };
+        if let Some(number) = number {
+            numbers.insert((*name).to_owned(), number);
+        }
+    }
+    let mut json = None;
+    for name in asked {
+        if numbers.contains_key(name) {
+            continue;
+        }
+        let number = match result.counters.get(name) {
+            Some(count) => Some(*count as f64),
+            None => {
+                let json = json.get_or_insert_with(|| serde_json::to_value(result).unwrap_or_default());
+                name.split('.').try_fold(&*json, step).and_then(Value::as_f64)
+            }
+        };
+        if let Some(number) = number {
+            numbers.insert(name.to_owned(), number);
+        }
+    }
+    numbers
+}
+
+/// What stands under `key` of an object or at a position of a list.
+fn step<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
+    match value {
+        Value::Array(list) => list.get(key.parse::<usize>().ok()?),
+        other => other.get(key),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn result() -> RunResult {
+        let json = r#"{"stratasim": "0", "spec": {}, "seed": 1, "digest": "", "makespan_s": 4.0,
+            "iterations": [{"start_s": 0, "end_s": 2.5}, {"start_s": 2, "end_s": 4}],
+            "ranks": [{"finish_s": 4, "compute_s": 1, "comm_exposed_s": 0, "memory_s": 0, "idle_s": 3},
+                      {"finish_s": 4, "compute_s": 2, "comm_exposed_s": 1, "memory_s": 0, "idle_s": 1}],
+            "counters": {"network.flows": 7}, "wall_s": 0, "peak_rss_bytes": 0, "events": 9}"#;
+        RunResult::from_json(json).unwrap()
+    }
+
+    #[test]
+    fn numbers_are_means_counters_and_paths() {
+        let numbers = of(&result(), ["network.flows", "iterations.1.start_s", "ranks.7.idle_s"].into_iter());
+        assert_eq!((numbers["step_s"], numbers["compute_s"], numbers["idle_s"]), (2.0, 1.5, 2.0));
+        assert_eq!((numbers["network.flows"], numbers["iterations.1.start_s"]), (7.0, 2.0));
+        assert!(!numbers.contains_key("ranks.7.idle_s") && !numbers.contains_key("batches_per_s"));
+    }
+
+    #[test]
+    fn a_name_tells_its_unit_and_a_typo_is_answered() {
+        assert_eq!(Metric::named("iterations.0.end_s").unwrap().unit, Unit::Seconds);
+        assert_eq!(Metric::named("memory.0.remote_bytes").unwrap().unit, Unit::Bytes);
+        assert!(Metric::named("makespan").unwrap_err().contains("did you mean `makespan_s`?"));
+    }
+}

@@ -1,0 +1,169 @@
+//! The pictures of a sweep.
+
+use serde_json::Value;
+use stratasim_report::Unit;
+use stratasim_report::picture::{Axis, Bars, LineChart, Picture, Series};
+
+use super::points::{Sweep, measure, words};
+use super::table::{Row, capital};
+use super::{Metric, Plot};
+
+/// A curve in the making.
+struct Curve {
+    /// Settings that it is for, by column.
+    key: Vec<Value>,
+    points: Vec<(f64, f64)>,
+    reference: Vec<(f64, f64)>,
+}
+
+impl Sweep {
+    /// Every picture with its file name (without ending) and its caption.
+    pub fn pictures(&self, rows: &[Row]) -> Vec<(String, Picture, String)> {
+        let mut pictures = Vec::new();
+        for plot in &self.spec.plots {
+            let Ok((x, metric)) = self.find(&plot.x).and_then(|x| Ok((x, Metric::named(&plot.y)?))) else {
+                continue;
+            };
+            let title = plot
+                .title
+                .clone()
+                .unwrap_or_else(|| capital(&format!("{} over {}", metric.title, self.columns[x].heading)));
+            let name = plot.name.clone().unwrap_or_else(|| title.clone());
+            let picture = match self.unit(x) {
+                Some(unit) => self.curves(rows, plot, x, unit, &metric, &title),
+                None => self.bars(rows, plot, x, &metric, &title),
+            };
+            pictures.push((name, picture, plot.caption.clone()));
+        }
+        pictures
+    }
+
+    /// Rows that a plot shows, each with its number.
+    fn shown<'a>(&'a self, rows: &'a [Row], plot: &'a Plot) -> impl Iterator<Item = (&'a Row, f64)> {
+        rows.iter().filter(|row| self.fits(row, plot)).filter_map(|row| {
+            let number = *row.numbers.get(&plot.y)?;
+            if plot.relative_to.is_empty() {
+                return Some((row, number));
+            }
+            let base = rows.iter().find(|other| self.is_base(other, row, plot))?;
+            Some((row, number / base.numbers.get(&plot.y)?))
+        })
+    }
+
+    fn fits(&self, row: &Row, plot: &Plot) -> bool {
+        self.points
+            .iter()
+            .find(|point| point.index == row.index)
+            .is_some_and(|point| self.matches(point, &plot.only))
+    }
+
+    /// Whether `other` is the point that `row` is divided by.
+    fn is_base(&self, other: &Row, row: &Row, plot: &Plot) -> bool {
+        (0..self.columns.len()).all(|column| {
+            let wanted = plot.relative_to.iter().find(|(name, _)| self.find(name) == Ok(column));
+            other.settings[column] == *wanted.map_or(&row.settings[column], |(_, value)| value)
+        })
+    }
+
+    /// Columns that tell curves apart.
+    fn by(&self, rows: &[Row], plot: &Plot, x: usize) -> Vec<usize> {
+        match &plot.by {
+            Some(names) => names.iter().filter_map(|name| self.find(name).ok()).collect(),
+            None => {
+                let shown: Vec<&Row> = self.shown(rows, plot).map(|(row, _)| row).collect();
+                let varies = |&column: &usize| {
+                    shown.iter().any(|row| row.settings[column] != shown[0].settings[column])
+                };
+                (0..self.columns.len()).filter(|&column| column != x).filter(varies).collect()
+            }
+        }
+    }
+
+    fn curves(
+        &self,
+        rows: &[Row],
+        plot: &Plot,
+        x: usize,
+        unit: Unit,
+        metric: &Metric,
+        title: &str,
+    ) -> Picture {
+        let by = self.by(rows, plot, x);
+        let key = |settings: &[Value]| -> Vec<Value> { by.iter().map(|&at| settings[at].clone()).collect() };
+        let mut curves: Vec<Curve> = Vec::new();
+        for (row, number) in self.shown(rows, plot) {
+            let Some((across, _)) = measure(&row.settings[x]) else { continue };
+            let key = key(&row.settings);
+            let at = curves.iter().position(|curve| curve.key == key).unwrap_or_else(|| {
+                curves.push(Curve { key, points: Vec::new(), reference: Vec::new() });
+                curves.len() - 1
+            });
+            curves[at].points.push((across, number));
+        }
+        let mut sources: Vec<&str> = Vec::new();
+        if plot.relative_to.is_empty() {
+            for reference in self.spec.references.iter().filter(|reference| reference.metric == plot.y) {
+                let Some(point) = self.points.iter().find(|point| self.matches(point, &reference.at)) else {
+                    continue;
+                };
+                let key = key(&point.settings);
+                let curve = curves.iter_mut().find(|curve| curve.key == key);
+                if let (Some(curve), Some((across, _))) = (curve, measure(&point.settings[x]))
+                    && curve.points.iter().any(|(there, _)| *there == across)
+                {
+                    curve.reference.push((across, reference.value));
+                    sources.push(&reference.source);
+                }
+            }
+        }
+        let axis = |title: String, unit, log| {
+            if log { Axis::log(title, unit) } else { Axis::linear(title, unit) }
+        };
+        let x_title = plot.x_title.clone().unwrap_or_else(|| self.columns[x].heading.clone());
+        let (y_title, y_unit) = y_axis(plot, metric);
+        let mut chart =
+            LineChart::new(title, axis(x_title, unit, plot.log_x), axis(y_title, y_unit, plot.log_y));
+        if !sources.is_empty() {
+            chart.reference = "published".to_owned();
+        }
+        for mut curve in curves {
+            curve.points.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let name: Vec<String> =
+                by.iter().zip(&curve.key).map(|(&column, value)| self.words_of(column, value)).collect();
+            chart.series.push(Series::new(name.join(", "), curve.points).with_reference(curve.reference));
+        }
+        chart.draw()
+    }
+
+    fn bars(&self, rows: &[Row], plot: &Plot, x: usize, metric: &Metric, title: &str) -> Picture {
+        let (y_title, unit) = y_axis(plot, metric);
+        let mut bars = Bars::new(title, Axis::linear(y_title.clone(), unit), [y_title]);
+        let by = self.by(rows, plot, x);
+        for (row, number) in self.shown(rows, plot) {
+            let label: Vec<String> = std::iter::once(x)
+                .chain(by.iter().copied())
+                .map(|column| self.words_of(column, &row.settings[column]))
+                .collect();
+            bars.push(label.join(", "), [number]);
+        }
+        bars.draw()
+    }
+
+    /// A setting in a legend: a bare number says what it counts.
+    fn words_of(&self, column: usize, value: &Value) -> String {
+        match value {
+            Value::Number(_) | Value::Bool(_) => format!("{} {}", words(value), self.columns[column].heading),
+            _ => words(value),
+        }
+    }
+}
+
+/// Title and unit of the axis upwards.
+fn y_axis(plot: &Plot, metric: &Metric) -> (String, Unit) {
+    if plot.relative_to.is_empty() {
+        return (plot.y_title.clone().unwrap_or_else(|| metric.title.clone()), metric.unit);
+    }
+    let base: Vec<String> = plot.relative_to.values().map(words).collect();
+    let title = format!("{} relative to {}", metric.title, base.join(", "));
+    (plot.y_title.clone().unwrap_or(title), Unit::Factor)
+}

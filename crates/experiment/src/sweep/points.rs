@@ -1,0 +1,370 @@
+//! From the section to the points.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use stratasim_core::error::nearest;
+use stratasim_core::{Bandwidth, Bytes, ComputeRate, Duration, Flops};
+use stratasim_report::Unit;
+
+use super::{Metric, SweepSpec, digest};
+use crate::document::Document;
+use crate::error::ConfigError;
+use crate::spec::Spec;
+
+/// More points than this are refused before anything is allocated.
+const MOST_POINTS: usize = 100_000;
+
+/// A setting that varies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    /// Its dotted path, or `case`.
+    pub path: String,
+    /// What tables call it.
+    pub heading: String,
+}
+
+/// One experiment of a sweep.
+#[derive(Debug, Clone)]
+pub struct Point {
+    /// Position in the sweep, from 0.
+    pub index: usize,
+    /// The value of each column.
+    pub settings: Vec<Value>,
+    /// The resolved spec.
+    pub spec: Value,
+    /// Name of its result: a digest of the spec and of the files that it names.
+    pub digest: String,
+}
+
+/// A sweep, ready to run.
+#[derive(Debug, Clone)]
+pub struct Sweep {
+    pub(super) spec: SweepSpec,
+    pub(super) name: String,
+    pub(super) description: Option<String>,
+    pub(super) columns: Vec<Column>,
+    pub(super) points: Vec<Point>,
+    pub(super) base: PathBuf,
+    /// The experiment without the section,
+    pub(super) document: Document,
+    /// and the section, with their places.
+    section: Document,
+}
+
+impl Sweep {
+    /// The sweep of a document with a section `sweep`. Relative paths start from `base`.
+    ///
+    /// # Errors
+    /// A section that does not fit, or a point that is no experiment, with its place.
+    pub fn new(mut document: Document, base: &Path) -> Result<Self, ConfigError> {
+        let Some(section) = document.take("sweep") else {
+            let reason = "this experiment has no section `[sweep]`: give it one, or use `stratasim run`";
+            return Err(document.error(reason));
+        };
+        let section = section.nested("sweep");
+        let spec: SweepSpec = section
+            .read::<std::collections::BTreeMap<String, SweepSpec>>()?
+            .remove("sweep")
+            .expect("the section was put there");
+        let section = section.at(&["sweep"]).expect("the section was put there");
+
+        let columns = columns(&spec, &section)?;
+        let mut sweep = Self {
+            name: String::new(),
+            description: None,
+            columns,
+            points: Vec::new(),
+            base: base.to_owned(),
+            document,
+            section,
+            spec,
+        };
+        sweep.points = sweep.combine()?;
+        let text = |key: &str| sweep.points[0].spec.get(key).and_then(Value::as_str).map(str::to_owned);
+        let stem =
+            Path::new(sweep.document.name()).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        (sweep.name, sweep.description) = (text("name").or(stem).unwrap_or_default(), text("description"));
+        sweep.check()?;
+        Ok(sweep)
+    }
+
+    /// Settings that vary.
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// The points, in order.
+    pub fn points(&self) -> &[Point] {
+        &self.points
+    }
+
+    /// Title of the page.
+    pub fn title(&self) -> &str {
+        self.spec.title.as_deref().unwrap_or(&self.name)
+    }
+
+    /// The settings of a point in words: `accelerators 64, latency 200 ns`.
+    pub fn describe(&self, point: &Point) -> String {
+        let words = self.columns.iter().zip(&point.settings).map(|(column, value)| {
+            if column.path == "case" { words(value) } else { format!("{} {}", column.heading, words(value)) }
+        });
+        words.collect::<Vec<_>>().join(", ")
+    }
+
+    /// Keeps the points with given settings: each text is `setting=value`, where the setting is a
+    /// path, a heading or `case`. Texts about one setting are alternatives.
+    ///
+    /// # Errors
+    /// A setting that does not vary, a value that it never has.
+    pub fn keep_only(&mut self, choices: &[String]) -> Result<(), ConfigError> {
+        let mut wanted: Vec<Vec<Value>> = vec![Vec::new(); self.columns.len()];
+        for choice in choices {
+            let fail =
+                |reason: String| ConfigError::new(format!("only the points with `{choice}`: {reason}"), None);
+            let (key, text) = choice
+                .split_once('=')
+                .ok_or_else(|| fail("write `setting=value`, such as `case=ring`".to_owned()))?;
+            let column = self.find(key.trim()).map_err(fail)?;
+            let values = self.values(column);
+            match values.iter().find(|value| words(value) == text.trim()) {
+                Some(value) => wanted[column].push((*value).clone()),
+                None => {
+                    let known: Vec<_> = values.iter().map(|value| words(value)).collect();
+                    return Err(fail(format!("it is one of {}", known.join(", "))));
+                }
+            }
+        }
+        self.points.retain(|point| {
+            point.settings.iter().zip(&wanted).all(|(value, any)| any.is_empty() || any.contains(value))
+        });
+        Ok(())
+    }
+
+    /// The column called `name`, by path or by heading.
+    pub(super) fn find(&self, name: &str) -> Result<usize, String> {
+        let found = self.columns.iter().position(|column| column.path == name || column.heading == name);
+        found.ok_or_else(|| {
+            let names = self.columns.iter().map(|column| column.path.as_str());
+            let hint = nearest(name, names.clone())
+                .map_or_else(String::new, |near| format!(", did you mean `{near}`?"));
+            format!("`{name}` does not vary{hint} (what varies: {})", names.collect::<Vec<_>>().join(", "))
+        })
+    }
+
+    /// The different values of a column, in order.
+    pub(super) fn values(&self, column: usize) -> Vec<&Value> {
+        let mut values: Vec<&Value> = Vec::new();
+        for point in &self.points {
+            if !values.contains(&&point.settings[column]) {
+                values.push(&point.settings[column]);
+            }
+        }
+        values
+    }
+
+    /// The unit of a column whose values are all numbers or quantities of one kind.
+    pub(super) fn unit(&self, column: usize) -> Option<Unit> {
+        let mut units = self.values(column).into_iter().map(|value| measure(value).map(|(_, unit)| unit));
+        let first = units.next()??;
+        units.all(|unit| unit == Some(first)).then_some(first)
+    }
+
+    /// Every combination of case, zipped row and product as an experiment of its own.
+    fn combine(&self) -> Result<Vec<Point>, ConfigError> {
+        let SweepSpec { product, zip, cases, .. } = &self.spec;
+        let rows = zip.values().next().map_or(1, Vec::len);
+        let lists = [cases.len().max(1), rows].into_iter().chain(product.values().map(Vec::len));
+        let count = lists.clone().try_fold(1_usize, usize::checked_mul);
+        let Some(count) = count.filter(|count| *count <= MOST_POINTS) else {
+            let sizes: Vec<_> = lists.map(|length| length.to_string()).collect();
+            return Err(self.section.error(format!(
+                "sweep: this asks for {} points, at most {MOST_POINTS} are run in one sweep",
+                sizes.join(" x ")
+            )));
+        };
+        let mut points = Vec::with_capacity(count);
+        for index in 0..count {
+            let (document, settings) = self.settle(index)?;
+            let spec = serde_json::to_value(document.read::<Spec>()?).unwrap_or_default();
+            let digest = digest::of(&spec, &self.base);
+            points.push(Point { index, settings, spec, digest });
+        }
+        Ok(points)
+    }
+
+    /// The experiment of a point as a document with its places, and the values of the columns.
+    pub(super) fn settle(&self, index: usize) -> Result<(Document, Vec<Value>), ConfigError> {
+        let SweepSpec { product, zip, cases, .. } = &self.spec;
+        // the last key varies fastest
+        let mut rest = index;
+        let mut chosen = Vec::with_capacity(product.len());
+        for (path, values) in product.iter().rev() {
+            chosen.push((path, rest % values.len()));
+            rest /= values.len();
+        }
+        let rows = zip.values().next().map_or(1, Vec::len);
+        let (row, case) = (rest % rows, rest / rows);
+
+        let mut document = self.document.clone();
+        let mut settings = Vec::with_capacity(self.columns.len());
+        let mut set = |path: &str, place: &[&str]| {
+            document.graft(path, &self.section.at(place).expect("the spec was read from the section"))
+        };
+        if let Some(named) = cases.get(case) {
+            settings.push(Value::String(named.name.clone()));
+            for path in named.set.keys() {
+                set(path, &["case", &case.to_string(), "set", path])?;
+            }
+        }
+        for (path, values) in zip {
+            set(path, &["zip", path, &row.to_string()])?;
+            settings.push(values[row].clone());
+        }
+        for (path, at) in chosen.into_iter().rev() {
+            set(path, &["product", path, &at.to_string()])?;
+            settings.push(product[path][at].clone());
+        }
+        Ok((document, settings))
+    }
+
+    /// Whether plots, references and numbers speak of what there is.
+    fn check(&self) -> Result<(), ConfigError> {
+        let fail = |path: &[&str], reason: String| {
+            let message = format!("sweep.{}: {reason}", path.join("."));
+            Err(place(&self.section, path).error(message))
+        };
+        for (number, metric) in self.spec.metrics.iter().enumerate() {
+            if let Err(reason) = Metric::named(metric) {
+                return fail(&["metrics", &number.to_string()], reason);
+            }
+        }
+        for (number, plot) in self.spec.plots.iter().enumerate() {
+            let number = number.to_string();
+            if let Err(reason) = Metric::named(&plot.y) {
+                return fail(&["plot", &number, "y"], reason);
+            }
+            if let Err(reason) = self.find(&plot.x) {
+                return fail(&["plot", &number, "x"], reason);
+            }
+            for (key, names) in [
+                ("by", plot.by.iter().flatten().collect::<Vec<_>>()),
+                ("where", plot.only.keys().collect()),
+                ("relative-to", plot.relative_to.keys().collect()),
+            ] {
+                if let Some(reason) = names.into_iter().find_map(|name| self.find(name).err()) {
+                    return fail(&["plot", &number, key], reason);
+                }
+            }
+        }
+        for (number, reference) in self.spec.references.iter().enumerate() {
+            let number = number.to_string();
+            if let Err(reason) = Metric::named(&reference.metric) {
+                return fail(&["reference", &number, "metric"], reason);
+            }
+            if let Some(reason) = reference.at.keys().find_map(|name| self.find(name).err()) {
+                return fail(&["reference", &number, "at"], reason);
+            }
+            let count = self.points.iter().filter(|point| self.matches(point, &reference.at)).count();
+            if count != 1 {
+                let what =
+                    if count == 0 { "no point has".to_owned() } else { format!("{count} points have") };
+                return fail(
+                    &["reference", &number, "at"],
+                    format!("{what} these settings; one point is meant"),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a point has these settings; a list means any of its values, unless it is the value.
+    pub(super) fn matches(&self, point: &Point, wanted: &indexmap::IndexMap<String, Value>) -> bool {
+        wanted.iter().all(|(name, value)| {
+            let Ok(column) = self.find(name) else { return false };
+            let found = &point.settings[column];
+            found == value || value.as_array().is_some_and(|any| any.contains(found))
+        })
+    }
+}
+
+/// What stands at a path of the section; the section itself where nothing does.
+fn place(section: &Document, path: &[&str]) -> Document {
+    section.at(path).unwrap_or_else(|| section.clone())
+}
+
+/// The columns of a spec, with what is wrong about its lists.
+fn columns(spec: &SweepSpec, section: &Document) -> Result<Vec<Column>, ConfigError> {
+    let at = |path: &[&str]| place(section, path);
+    if spec.cases.is_empty() && spec.zip.is_empty() && spec.product.is_empty() {
+        return Err(section.error("sweep: nothing varies; give `product`, `zip` or `[[sweep.case]]`"));
+    }
+    let mut seen = BTreeSet::new();
+    for (number, case) in spec.cases.iter().enumerate() {
+        if !seen.insert(case.name.as_str()) {
+            let message = format!("sweep.case: two cases are called `{}`", case.name);
+            return Err(at(&["case", &number.to_string(), "name"]).error(message));
+        }
+    }
+    for (key, lists) in [("product", &spec.product), ("zip", &spec.zip)] {
+        if let Some((path, _)) = lists.iter().find(|(_, values)| values.is_empty()) {
+            let message = format!("sweep.{key}: the list of `{path}` is empty; give it at least one value");
+            return Err(at(&[key, path]).error(message));
+        }
+    }
+    if let Some((first, values)) = spec.zip.first()
+        && let Some((other, list)) = spec.zip.iter().find(|(_, list)| list.len() != values.len())
+    {
+        let message = format!(
+            "sweep.zip: `{first}` has {} values and `{other}` {}; lists in `zip` change together and have one length",
+            values.len(),
+            list.len()
+        );
+        return Err(at(&["zip", other]).error(message));
+    }
+    if let Some(twice) = spec.product.keys().find(|path| spec.zip.contains_key(*path)) {
+        let message = format!("sweep: `{twice}` is in `zip` and in `product`; once is enough");
+        return Err(at(&["product", twice]).error(message));
+    }
+    let paths = (!spec.cases.is_empty()).then_some("case").into_iter();
+    let paths = paths.chain(spec.zip.keys().chain(spec.product.keys()).map(String::as_str));
+    let columns: Vec<Column> = paths
+        .map(|path| {
+            let short = path.rsplit('.').next().unwrap_or(path);
+            let heading = spec.labels.get(path).map_or(short, String::as_str);
+            Column { path: path.to_owned(), heading: heading.to_owned() }
+        })
+        .collect();
+    if let Some(unknown) = spec.labels.keys().find(|path| !columns.iter().any(|column| column.path == **path))
+    {
+        let message = format!("sweep.labels: `{unknown}` does not vary");
+        return Err(at(&["labels", unknown]).error(message));
+    }
+    Ok(columns)
+}
+
+/// A value as people write it.
+pub(super) fn words(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(list) => list.iter().map(words).collect::<Vec<_>>().join(" + "),
+        other => other.to_string(),
+    }
+}
+
+/// A value as a number of a unit: a bare number, or a quantity.
+pub(super) fn measure(value: &Value) -> Option<(f64, Unit)> {
+    match value {
+        Value::Number(number) => Some((number.as_f64()?, Unit::Count)),
+        Value::String(text) => {
+            let duration = text.parse::<Duration>().ok().map(|it| (it.as_secs_f64(), Unit::Seconds));
+            duration
+                .or_else(|| text.parse::<Bandwidth>().ok().map(|it| (it.0, Unit::BytesPerSecond)))
+                .or_else(|| text.parse::<Bytes>().ok().map(|it| (it.0 as f64, Unit::Bytes)))
+                .or_else(|| text.parse::<ComputeRate>().ok().map(|it| (it.0, Unit::FlopPerSecond)))
+                .or_else(|| text.parse::<Flops>().ok().map(|it| (it.0, Unit::Flop)))
+        }
+        _ => None,
+    }
+}

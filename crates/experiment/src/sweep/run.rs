@@ -1,0 +1,217 @@
+//! Running the points of a sweep, each once, in any order, on any number of threads.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use stratasim_core::observe::{Event, Interests, Observer};
+use stratasim_report::result::RunResult;
+
+use super::points::{Point, Sweep};
+use super::table::Row;
+use crate::build::Prepared;
+use crate::error::Error;
+use crate::files;
+
+/// How to run a sweep.
+#[derive(Debug, Clone, Default)]
+pub struct RunOptions {
+    /// Points that run at once; as many as the machine has cores when `None`.
+    pub threads: Option<usize>,
+    /// Which part of the points to run: `(1, 4)` is the first of four. Each point is in one part.
+    pub shard: Option<(usize, usize)>,
+    /// Run points again whose results are there.
+    pub force: bool,
+}
+
+/// How one point came out.
+#[derive(Debug)]
+pub enum Outcome {
+    /// Its result was there.
+    Kept,
+    /// It ran.
+    Ran,
+    /// It failed.
+    Failed,
+}
+
+/// Why a point has no result.
+#[derive(Debug, Clone)]
+pub struct Failure {
+    /// Position of the point.
+    pub index: usize,
+    /// Its settings in words.
+    pub settings: String,
+    /// Its digest.
+    pub digest: String,
+    /// What went wrong.
+    pub error: Error,
+}
+
+/// Looks on while a sweep runs; called from several threads.
+pub trait Watch: Sync {
+    /// `point` is done.
+    fn done(&self, point: &Point, outcome: &Outcome);
+    /// Whether to stop early. What is finished is kept.
+    fn wants_stop(&self) -> bool {
+        false
+    }
+}
+
+impl Watch for () {
+    fn done(&self, _: &Point, _: &Outcome) {}
+}
+
+/// What a sweep left behind.
+#[derive(Debug)]
+pub struct Finished {
+    /// Points with a result, in order.
+    pub rows: Vec<Row>,
+    /// Points without, in order.
+    pub failures: Vec<Failure>,
+    /// How many of the rows ran just now; the others were there.
+    pub ran: usize,
+    /// Points that nobody tried: of other shards, or after a stop.
+    pub left: usize,
+}
+
+impl Sweep {
+    /// Where the result of a point is, or will be.
+    pub fn result_path(&self, out: &Path, point: &Point) -> PathBuf {
+        out.join("points").join(format!("{}.json", point.digest))
+    }
+
+    /// Runs one point.
+    ///
+    /// # Errors
+    /// What does not fit, a run that stalled, [`Error::Stopped`].
+    pub fn run_point(&self, point: &Point, stop: &(dyn Fn() -> bool + Sync)) -> Result<RunResult, Error> {
+        #[allow(clippy::disallowed_methods, reason = "the wall time of the result")]
+        let started = Instant::now();
+        let (document, _) = self.settle(point.index)?;
+        let mut prepared = Prepared::new(&document, &self.base)?;
+        let result = prepared.run(&mut Stop(stop), started)?;
+        if stop() {
+            return Err(Error::Stopped);
+        }
+        Ok(result)
+    }
+
+    /// Runs the points that have no result in `out`, and gathers all results that are there.
+    ///
+    /// # Errors
+    /// A folder that cannot be written. Points that fail are in [`Finished::failures`].
+    pub fn run(&self, out: &Path, options: &RunOptions, watch: &dyn Watch) -> Result<Finished, Error> {
+        let folder = out.join("points");
+        std::fs::create_dir_all(&folder).map_err(|error| Error::file(&folder, &error))?;
+        let (part, parts) = options.shard.unwrap_or((1, 1));
+        // two settings may make the same experiment: it is run once
+        let mut seen = BTreeSet::new();
+        let mine: Vec<&Point> = self
+            .points
+            .iter()
+            .enumerate()
+            .filter(|(at, point)| at % parts + 1 == part && seen.insert(&point.digest))
+            .map(|(_, point)| point)
+            .collect();
+        let next = AtomicUsize::new(0);
+        let ran = AtomicUsize::new(0);
+        let failures = Mutex::new(Vec::new());
+        let numbers = Mutex::new(BTreeMap::new());
+        let keep = |point: &Point, result: &RunResult| {
+            let found = self.numbers(result);
+            numbers.lock().expect("no thread panics here").insert(point.digest.clone(), found);
+        };
+        let work = || {
+            while let Some(point) = mine.get(next.fetch_add(1, Ordering::Relaxed)) {
+                if watch.wants_stop() {
+                    break;
+                }
+                let there = if options.force { None } else { self.read(out, point) };
+                if let Some(result) = there {
+                    keep(point, &result);
+                    watch.done(point, &Outcome::Kept);
+                    continue;
+                }
+                match self.attempt(out, point, watch) {
+                    Ok(result) => {
+                        keep(point, &result);
+                        ran.fetch_add(1, Ordering::Relaxed);
+                        watch.done(point, &Outcome::Ran);
+                    }
+                    Err(Error::Stopped) => break,
+                    Err(error) => {
+                        let (settings, digest) = (self.describe(point), point.digest.clone());
+                        let failure = Failure { index: point.index, settings, digest, error };
+                        failures.lock().expect("no thread panics here").push(failure);
+                        watch.done(point, &Outcome::Failed);
+                    }
+                }
+            }
+        };
+        let threads = rayon::ThreadPoolBuilder::new().num_threads(options.threads.unwrap_or(0)).build();
+        match threads {
+            Ok(pool) => drop(pool.broadcast(|_| work())),
+            // no threads to be had: one will do
+            Err(_) => work(),
+        }
+
+        let mut failures = failures.into_inner().expect("no thread panics here");
+        failures.sort_by_key(|failure| failure.index);
+        let mut numbers = numbers.into_inner().expect("no thread panics here");
+        let mut rows = Vec::new();
+        let mut left = 0;
+        for point in &self.points {
+            // results of other parts may be there, too
+            if !numbers.contains_key(&point.digest)
+                && !seen.contains(&point.digest)
+                && let Some(result) = self.read(out, point)
+            {
+                numbers.insert(point.digest.clone(), self.numbers(&result));
+            }
+            match numbers.get(&point.digest) {
+                Some(numbers) => rows.push(Row::new(point, numbers.clone())),
+                None if failures.iter().any(|failure| failure.digest == point.digest) => {}
+                None => left += 1,
+            }
+        }
+        Ok(Finished { rows, failures, ran: ran.into_inner(), left })
+    }
+
+    /// Runs a point and writes its result. A panic is a failure of this point only.
+    fn attempt(&self, out: &Path, point: &Point, watch: &dyn Watch) -> Result<RunResult, Error> {
+        let run = || self.run_point(point, &|| watch.wants_stop());
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).unwrap_or_else(|_| {
+            Err(Error::Broken("the simulator panicked; this is a bug, please report it".to_owned()))
+        })?;
+        if let Some(check) = result.checks.iter().find(|check| !check.ok) {
+            let place = check.violations.first().map_or("", String::as_str);
+            return Err(Error::Broken(format!("a physics check is broken: {}: {place}", check.name)));
+        }
+        let path = self.result_path(out, point);
+        files::write(&path, result.to_json().as_bytes()).map_err(|error| Error::file(&path, &error))?;
+        Ok(result)
+    }
+
+    /// The result of a point, if it is there, complete, and of this version of the program.
+    pub(super) fn read(&self, out: &Path, point: &Point) -> Option<RunResult> {
+        let text = std::fs::read_to_string(self.result_path(out, point)).ok()?;
+        let result = RunResult::from_json(&text).ok()?;
+        (result.spec == point.spec && result.stratasim == env!("CARGO_PKG_VERSION")).then_some(result)
+    }
+}
+
+/// Stops a run.
+struct Stop<'a>(&'a (dyn Fn() -> bool + Sync));
+
+impl Observer for Stop<'_> {
+    fn interests(&self) -> Interests {
+        Interests::default()
+    }
+    fn on_event(&mut self, _: &Event) {}
+    fn wants_stop(&self) -> bool {
+        (self.0)()
+    }
+}

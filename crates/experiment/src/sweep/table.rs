@@ -1,0 +1,166 @@
+//! The numbers of all points: as tables, as CSV, as JSON.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+use stratasim_report::result::RunResult;
+use stratasim_report::table::{Cell, Comparison, Table, comparison};
+
+use super::metric;
+use super::points::{Point, Sweep, measure, words};
+use super::{METRICS, Metric};
+
+/// The numbers of one point.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// Position of the point in the sweep.
+    pub index: usize,
+    /// The value of each column.
+    pub settings: Vec<Value>,
+    /// Name of its result.
+    pub digest: String,
+    /// Its numbers by name: all of [`METRICS`] that it has, and those that the sweep asks for.
+    pub numbers: BTreeMap<String, f64>,
+}
+
+impl Row {
+    pub(super) fn new(point: &Point, numbers: BTreeMap<String, f64>) -> Self {
+        Self { index: point.index, settings: point.settings.clone(), digest: point.digest.clone(), numbers }
+    }
+}
+
+impl Sweep {
+    /// The numbers of a result that this sweep speaks of.
+    pub fn numbers(&self, result: &RunResult) -> BTreeMap<String, f64> {
+        metric::of(result, self.asked().map(|metric| metric.as_str()))
+    }
+
+    /// Names that metrics, plots and references ask for.
+    fn asked(&self) -> impl Iterator<Item = &String> {
+        let plots = self.spec.plots.iter().map(|plot| &plot.y);
+        let references = self.spec.references.iter().map(|reference| &reference.metric);
+        self.spec.metrics.iter().chain(plots).chain(references)
+    }
+
+    /// Settings and numbers, one row per point. Numbers that no point has are left out.
+    pub fn table(&self, rows: &[Row]) -> Table {
+        let usual = ["step_s", "batches_per_s", "compute_s", "memory_s", "comm_exposed_s", "idle_s"]
+            .map(str::to_owned);
+        let asked = if self.spec.metrics.is_empty() { usual.as_slice() } else { &self.spec.metrics };
+        self.table_of(rows, asked)
+    }
+
+    /// The same with all numbers.
+    pub fn full_table(&self, rows: &[Row]) -> Table {
+        let usual = METRICS.iter().map(|(name, ..)| (*name).to_owned());
+        let mut seen = BTreeSet::new();
+        let names: Vec<String> =
+            usual.chain(self.asked().cloned()).filter(|name| seen.insert(name.clone())).collect();
+        self.table_of(rows, &names)
+    }
+
+    fn table_of(&self, rows: &[Row], names: &[String]) -> Table {
+        let metrics: Vec<Metric> = names
+            .iter()
+            .filter(|name| rows.iter().any(|row| row.numbers.contains_key(*name)))
+            .filter_map(|name| Metric::named(name).ok())
+            .collect();
+        let headings = self.columns.iter().map(|column| &column.heading);
+        let mut table = Table::new(headings.chain(metrics.iter().map(|metric| &metric.title)).cloned());
+        for row in rows {
+            let settings = (0..self.columns.len()).map(|column| self.cell(column, &row.settings[column]));
+            let numbers = metrics
+                .iter()
+                .map(|metric| row.numbers.get(&metric.name).map(|number| (*number, metric.unit)).into());
+            table.push(settings.chain(numbers).collect::<Vec<Cell>>());
+        }
+        table
+    }
+
+    /// A setting as a cell: a number where the whole column is of one unit.
+    fn cell(&self, column: usize, value: &Value) -> Cell {
+        match (self.unit(column), measure(value)) {
+            (Some(_), Some(number)) => number.into(),
+            _ => words(value).into(),
+        }
+    }
+
+    /// Our numbers beside published ones, one table per source and number.
+    pub fn comparisons(&self, rows: &[Row]) -> Vec<(String, Table)> {
+        let mut groups: Vec<(&str, &str)> = Vec::new();
+        for reference in &self.spec.references {
+            let group = (reference.source.as_str(), reference.metric.as_str());
+            if !groups.contains(&group) {
+                groups.push(group);
+            }
+        }
+        let mut tables = Vec::new();
+        for (source, name) in groups {
+            let Ok(metric) = Metric::named(name) else { continue };
+            let mine = || {
+                self.spec.references.iter().filter(|it| it.source == source && it.metric == name).filter_map(
+                    |reference| {
+                        let point = self.points.iter().find(|point| self.matches(point, &reference.at))?;
+                        let row = rows.iter().find(|row| row.index == point.index)?;
+                        Some((row, *row.numbers.get(name)?, reference.value))
+                    },
+                )
+            };
+            // what is the same in all of them needs no column
+            let columns: Vec<usize> = (0..self.columns.len())
+                .filter(|&column| {
+                    let mut values = mine().map(|(row, ..)| &row.settings[column]);
+                    let first = values.next();
+                    column == 0 || values.any(|value| Some(value) != first)
+                })
+                .collect();
+            let headings: Vec<&str> =
+                columns.iter().map(|&column| self.columns[column].heading.as_str()).collect();
+            let compared: Vec<Comparison> = mine()
+                .map(|(row, ours, theirs)| Comparison {
+                    labels: columns.iter().map(|&column| words(&row.settings[column])).collect(),
+                    ours,
+                    theirs: Some(theirs),
+                    unit: metric.unit,
+                })
+                .collect();
+            if !compared.is_empty() {
+                let caption = format!("{}, beside {source}.", capital(&metric.title));
+                tables.push((caption, comparison(&headings, "published", &compared)));
+            }
+        }
+        tables
+    }
+
+    /// Everything as JSON: settings by path, and numbers by name.
+    pub fn json(&self, rows: &[Row]) -> String {
+        let points: Vec<Value> = rows
+            .iter()
+            .map(|row| {
+                let settings: serde_json::Map<String, Value> = self
+                    .columns
+                    .iter()
+                    .zip(&row.settings)
+                    .map(|(column, value)| (column.path.clone(), value.clone()))
+                    .collect();
+                json!({"digest": row.digest, "settings": settings, "numbers": row.numbers})
+            })
+            .collect();
+        let mut text = format!(
+            "{{\n  \"stratasim\": {},\n  \"title\": {},\n  \"points\": [",
+            json!(env!("CARGO_PKG_VERSION")),
+            json!(self.title())
+        );
+        for (at, point) in points.iter().enumerate() {
+            text += &format!("{}\n    {point}", if at == 0 { "" } else { "," });
+        }
+        text += if points.is_empty() { "]\n}\n" } else { "\n  ]\n}\n" };
+        text
+    }
+}
+
+/// The same with a capital letter in front.
+pub(super) fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}

@@ -1,0 +1,305 @@
+//! Sweeps: which points there are, what is wrong with a section, and that nothing but the settings
+//! decides the results.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use stratasim_experiment::sweep::{Finished, Outcome, Point, RunOptions, Watch};
+use stratasim_experiment::{Document, Sweep};
+
+const BASE: &str = r#"
+name = "all-reduce"
+
+[topology]
+kind = "ring"
+nodes = 4
+bandwidth = "10 GB/s"
+latency = "1 us"
+
+[workload]
+kind = "collective"
+operation = "all-reduce"
+bytes = "1 MB"
+"#;
+
+const SECTION: &str = r#"
+[sweep]
+product = { "topology.nodes" = [4, 8], "workload.bytes" = ["1 MB", "2 MB", "4 MB"] }
+
+[[sweep.case]]
+name = "ring"
+set = { "workload.algorithm.kind" = "ring" }
+
+[[sweep.case]]
+name = "direct"
+set = { "workload.algorithm.kind" = "direct" }
+
+[[sweep.plot]]
+title = "Time over size"
+x = "workload.bytes"
+y = "makespan_s"
+log-x = true
+
+[[sweep.plot]]
+name = "gain"
+x = "case"
+y = "makespan_s"
+relative-to = { case = "ring" }
+
+[[sweep.reference]]
+at = { case = "ring", "topology.nodes" = 4, "workload.bytes" = "2 MB" }
+metric = "makespan_s"
+value = 300e-6
+source = "a book"
+"#;
+
+fn read(section: &str) -> Result<Sweep, stratasim_experiment::ConfigError> {
+    let text = format!("{BASE}{section}");
+    Document::from_toml("sweep.toml", &text).and_then(|document| Sweep::new(document, Path::new("")))
+}
+
+fn run(sweep: &Sweep, out: &Path, options: &RunOptions) -> Finished {
+    let finished = sweep.run(out, options, &()).unwrap();
+    for failure in &finished.failures {
+        println!("{}: {}", failure.settings, failure.error.render(false));
+    }
+    finished
+}
+
+fn threads(count: usize) -> RunOptions {
+    RunOptions { threads: Some(count), ..RunOptions::default() }
+}
+
+#[test]
+fn points_are_all_combinations_and_the_last_key_varies_fastest() {
+    let sweep = read(SECTION).unwrap();
+    let words: Vec<String> = sweep.points().iter().map(|point| sweep.describe(point)).collect();
+    assert_eq!(words.len(), 2 * 2 * 3);
+    assert_eq!(words[0], "ring, nodes 4, bytes 1 MB");
+    assert_eq!(words[1], "ring, nodes 4, bytes 2 MB");
+    assert_eq!(words[3], "ring, nodes 8, bytes 1 MB");
+    assert_eq!(words[11], "direct, nodes 8, bytes 4 MB");
+    for point in sweep.points() {
+        assert_eq!(point.spec["workload"]["algorithm"]["kind"], point.settings[0]);
+        assert_eq!(point.spec["topology"]["nodes"], point.settings[1]);
+        assert_eq!(point.spec["workload"]["bytes"], point.settings[2]);
+        assert!(point.spec.get("sweep").is_none());
+    }
+    let mut digests: Vec<&str> = sweep.points().iter().map(|point| point.digest.as_str()).collect();
+    digests.sort_unstable();
+    digests.dedup();
+    assert_eq!(digests.len(), 12);
+}
+
+#[test]
+fn zipped_lists_change_together() {
+    let sweep =
+        read("[sweep]\nzip = { \"topology.nodes\" = [4, 8], \"workload.bytes\" = [\"1 MB\", \"2 MB\"] }")
+            .unwrap();
+    let words: Vec<String> = sweep.points().iter().map(|point| sweep.describe(point)).collect();
+    assert_eq!(words, ["nodes 4, bytes 1 MB", "nodes 8, bytes 2 MB"]);
+}
+
+/// The message, and the text at its place.
+fn failure(section: &str) -> (String, String) {
+    let error = read(section).expect_err(section);
+    let (_, line, column) = error.position().unwrap_or_else(|| panic!("{error} has no place"));
+    let text = format!("{BASE}{section}");
+    let at = text.lines().nth(line - 1).unwrap().get(column - 1..).unwrap().to_owned();
+    (error.to_string(), at)
+}
+
+#[test]
+fn what_is_wrong_with_a_section_is_said_with_its_place() {
+    let cases = [
+        (
+            "[sweep]\nproduct = { \"topology.knots\" = [4, 8] }",
+            "topology.knots: unknown key `knots`",
+            "4, 8] }",
+        ),
+        (
+            "[sweep]\nproduct = { \"workload.bytes\" = [\"1 MB\", \"2\"] }",
+            "workload.bytes: `2` is not an amount of data; write it like `64 MiB`; the unit is missing",
+            "\"2\"] }",
+        ),
+        (
+            "[sweep]\nzip = { seed = [1, 2], \"topology.nodes\" = [4, 8, 16] }",
+            "sweep.zip: `seed` has 2 values and `topology.nodes` 3",
+            "[4, 8, 16] }",
+        ),
+        ("[sweep]\nproduct = { seed = [] }", "sweep.product: the list of `seed` is empty", "[] }"),
+        ("[sweep]\ntitle = \"x\"", "sweep: nothing varies", "[sweep]"),
+        ("[sweep]\nproducts = { seed = [1] }", "unknown key `products`, did you mean `product`?", "products"),
+        (
+            "[sweep]\nproduct = { \"seed.of.time\" = [1] }\nzip = { seed = [3] }",
+            "leads through something that is not a table",
+            "1] }",
+        ),
+        (
+            "[sweep]\nproduct = { seed = [1] }\n[[sweep.plot]]\nx = \"sed\"\ny = \"step_s\"",
+            "sweep.plot.0.x: `sed` does not vary, did you mean `seed`?",
+            "\"sed\"",
+        ),
+        (
+            "[sweep]\nproduct = { seed = [1] }\n[[sweep.plot]]\nx = \"seed\"\ny = \"steps\"",
+            "a result has no number `steps`, did you mean `step_s`?",
+            "\"steps\"",
+        ),
+        (
+            "[sweep]\nproduct = { seed = [1] }\n[[sweep.reference]]\nat = { seed = 2 }\nmetric = \"step_s\"\nvalue = 1\nsource = \"x\"",
+            "sweep.reference.0.at: no point has these settings",
+            "{ seed = 2 }",
+        ),
+        (
+            "[sweep]\n[[sweep.case]]\nname = \"a\"\n[[sweep.case]]\nname = \"a\"",
+            "two cases are called `a`",
+            "\"a\"",
+        ),
+        (
+            "[sweep]\nproduct = { seed = [1] }\nzip = { seed = [1] }",
+            "`seed` is in `zip` and in `product`",
+            "[1] }",
+        ),
+    ];
+    for (section, message, place) in cases {
+        let (found, at) = failure(section);
+        assert!(found.contains(message), "{section}\n  gives: {found}");
+        assert!(at.starts_with(place), "{section}\n  points at: {at}");
+    }
+}
+
+#[test]
+fn a_sweep_of_more_points_than_anyone_runs_is_refused_before_it_takes_memory() {
+    let list: Vec<String> = (0..1000).map(|n| n.to_string()).collect();
+    let list = list.join(",");
+    let section = format!(
+        "[sweep]\nproduct = {{ seed = [{list}], \"topology.nodes\" = [{list}], \"a.b\" = [{list}], c = [{list}] }}"
+    );
+    let (message, _) = failure(&section);
+    assert!(message.contains("1 x 1 x 1000 x 1000 x 1000 x 1000 points"), "{message}");
+}
+
+#[test]
+fn a_document_without_the_section_is_told_so() {
+    let error = read("").unwrap_err();
+    assert!(error.to_string().contains("no section `[sweep]`"), "{error}");
+}
+
+#[test]
+fn results_do_not_depend_on_threads_shards_or_interruptions() {
+    let sweep = read(SECTION).unwrap();
+    let folders: Vec<_> = (0..3).map(|_| tempfile::tempdir().unwrap()).collect();
+    let whole = run(&sweep, folders[0].path(), &threads(1));
+    assert_eq!((whole.rows.len(), whole.ran, whole.left), (12, 12, 0));
+    let parallel = run(&sweep, folders[1].path(), &threads(4));
+    assert_eq!(whole.rows, parallel.rows);
+
+    let shard = |part| RunOptions { shard: Some((part, 3)), ..threads(2) };
+    let first = run(&sweep, folders[2].path(), &shard(1));
+    assert_eq!((first.rows.len(), first.ran, first.left), (4, 4, 8));
+    run(&sweep, folders[2].path(), &shard(3));
+    let last = run(&sweep, folders[2].path(), &shard(2));
+    assert_eq!((last.ran, last.left), (4, 0));
+    assert_eq!(whole.rows, last.rows);
+
+    let files = |at: usize| {
+        let out = folders[at].path();
+        sweep.write(out, &whole.rows).unwrap();
+        ["index.html", "README.md", "table.csv", "results.json", "gain.png", "time-over-size.svg"]
+            .map(|name| std::fs::read(out.join(name)).unwrap())
+    };
+    assert_eq!(files(0), files(1));
+}
+
+#[test]
+fn finished_points_are_kept_unless_they_are_broken_or_forced() {
+    let sweep = read(SECTION).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path();
+    run(&sweep, out, &threads(2));
+    assert_eq!(run(&sweep, out, &threads(2)).ran, 0);
+    // cut short, of another experiment, of another version
+    let path = |at: usize| sweep.result_path(out, &sweep.points()[at]);
+    let text = std::fs::read_to_string(path(0)).unwrap();
+    std::fs::write(path(0), &text[..text.len() / 2]).unwrap();
+    std::fs::copy(path(2), path(1)).unwrap();
+    let old = std::fs::read_to_string(path(3)).unwrap().replacen(env!("CARGO_PKG_VERSION"), "0.0.0", 1);
+    std::fs::write(path(3), old).unwrap();
+    let again = run(&sweep, out, &threads(2));
+    assert_eq!((again.ran, again.rows.len()), (3, 12));
+    assert_eq!(run(&sweep, out, &RunOptions { force: true, ..threads(2) }).ran, 12);
+}
+
+#[test]
+fn a_point_that_fails_is_reported_and_loses_no_other() {
+    // a ring has two nodes or more
+    let sweep = read("[sweep]\nproduct = { \"topology.nodes\" = [4, 0, 8] }").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let finished = run(&sweep, folder.path(), &threads(2));
+    assert_eq!((finished.rows.len(), finished.failures.len(), finished.left), (2, 1, 0));
+    let failure = &finished.failures[0];
+    assert_eq!((failure.index, failure.settings.as_str()), (1, "nodes 0"));
+    assert_eq!(failure.error.exit_code(), 2);
+    let message = failure.error.render(false);
+    assert!(message.contains("topology.nodes") && message.contains("sweep.toml"), "{message}");
+    let page = sweep.page(&finished.rows).markdown().text;
+    assert!(page.contains("1 of 3 points have no result."), "{page}");
+}
+
+#[test]
+fn a_stop_keeps_what_is_finished() {
+    struct After(AtomicUsize);
+    impl Watch for After {
+        fn done(&self, _: &Point, _: &Outcome) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+        fn wants_stop(&self) -> bool {
+            self.0.load(Ordering::Relaxed) >= 5
+        }
+    }
+    let sweep = read(SECTION).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let stopped = sweep.run(folder.path(), &threads(1), &After(AtomicUsize::new(0))).unwrap();
+    assert_eq!((stopped.rows.len(), stopped.left), (5, 7));
+    let rest = run(&sweep, folder.path(), &threads(1));
+    assert_eq!((rest.ran, rest.rows.len()), (7, 12));
+}
+
+#[test]
+fn two_settings_that_make_one_experiment_run_once() {
+    let sweep = read("[[sweep.case]]\nname = \"a\"\n[[sweep.case]]\nname = \"b\"\n[sweep]").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let finished = run(&sweep, folder.path(), &threads(2));
+    assert_eq!((finished.ran, finished.rows.len()), (1, 2));
+    assert_eq!(finished.rows[0].numbers, finished.rows[1].numbers);
+}
+
+#[test]
+fn only_chosen_points_are_kept() {
+    let mut sweep = read(SECTION).unwrap();
+    let choose = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+    let mut few = sweep.clone();
+    few.keep_only(&choose(&["case=direct", "bytes=1 MB", "workload.bytes=4 MB"])).unwrap();
+    let words: Vec<String> = few.points().iter().map(|point| few.describe(point)).collect();
+    assert_eq!(words[0], "direct, nodes 4, bytes 1 MB");
+    assert_eq!(words.len(), 4);
+    let error = sweep.keep_only(&choose(&["bytes=3 MB"])).unwrap_err().to_string();
+    assert!(error.contains("it is one of 1 MB, 2 MB, 4 MB"), "{error}");
+    assert!(sweep.keep_only(&choose(&["size=3 MB"])).is_err());
+}
+
+#[test]
+fn the_page_puts_our_numbers_beside_the_published_ones() {
+    let sweep = read(SECTION).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let finished = run(&sweep, folder.path(), &threads(2));
+    // 2 * 3 sends of 500 kB at 10 GB/s, each after 1 us
+    let row = &finished.rows[1];
+    assert!((row.numbers["makespan_s"] - 6.0 * (50e-6 + 1e-6)).abs() < 1e-12);
+    let page = sweep.page(&finished.rows).markdown().text;
+    assert!(page.contains("| ours | published | difference |"), "{page}");
+    assert!(page.contains("306.0 us | 300.0 us | +2.00 % |"), "{page}");
+    let json: serde_json::Value = serde_json::from_str(&sweep.json(&finished.rows)).unwrap();
+    assert_eq!(json["points"][1]["settings"]["workload.bytes"], "2 MB");
+    assert_eq!(json["points"][1]["numbers"]["makespan_s"], row.numbers["makespan_s"]);
+}
