@@ -209,7 +209,7 @@ impl Model for ComputeModel {
 
     fn submit(&mut self, now: Time, request: Execute) {
         self.now = now;
-        if self.nodes[request.node.index()].running.is_empty() {
+        if !self.speed_events.is_empty() && self.nodes[request.node.index()].running.is_empty() {
             // speed changes while the node was idle
             self.speed_changes();
         }
@@ -279,7 +279,9 @@ impl Model for ComputeModel {
                     return until;
                 }
             }
-            self.speed_changes();
+            if !self.speed_events.is_empty() {
+                self.speed_changes();
+            }
             while let Some((at, slot)) = self.queue.peek() {
                 if at > self.now && !at.is_within(self.options.timing_precision, self.now) {
                     break;

@@ -77,6 +77,8 @@ pub(super) struct FlowNetwork {
     pub(super) topology: Arc<Topology>,
     pub(super) numbers: RuleNumbers,
     pub(super) shortcuts: FlowShortcuts,
+    /// Bandwidth and latency factors that do not depend on the size.
+    constant_factors: Option<(f64, f64)>,
     /// Events closer than this to the clock happen at the clock (SimGrid's `precision/timing`).
     precision: Duration,
     pub(super) now: Time,
@@ -97,6 +99,7 @@ pub(super) struct FlowNetwork {
     pub(super) pending: Vec<NetworkDone>,
     /// Whether observers want the messages of pipelines, and those not told yet.
     pub(super) record: bool,
+    link_uses: bool,
     pub(super) spans: Vec<(RouteId, MessageSpan)>,
     /// Why transfers failed.
     pub(super) failures: Vec<(Token, String)>,
@@ -150,6 +153,7 @@ impl FlowNetwork {
             profiles: ProfileEvents::new(&topology),
             link_up: vec![true; topology.link_count()],
             topology,
+            constant_factors: numbers.constant_factors(),
             numbers,
             shortcuts,
             precision,
@@ -165,6 +169,7 @@ impl FlowNetwork {
             changed: Vec::new(),
             pending: Vec::new(),
             record: false,
+            link_uses: false,
             spans: Vec::new(),
             failures: Vec::new(),
             violations: Vec::new(),
@@ -206,6 +211,15 @@ impl FlowNetwork {
         self.start_flow(transfer.token, None, route, transfer.bytes, cap);
     }
 
+    /// Bandwidth and latency factors of a message.
+    #[inline]
+    pub(super) fn factors(&self, bytes: u64) -> (f64, f64) {
+        match self.constant_factors {
+            Some(factors) => factors,
+            None => (self.numbers.bandwidth_factor.of(bytes), self.numbers.latency_factor.of(bytes)),
+        }
+    }
+
     /// Remembers that a transfer cannot start.
     pub(super) fn refuse(&mut self, token: Token, reason: String) {
         self.pending.push(NetworkDone::Failed(token));
@@ -222,12 +236,13 @@ impl FlowNetwork {
         cap: f64,
     ) -> u32 {
         self.counters.flows += 1;
-        let factor = self.numbers.bandwidth_factor.of(bytes);
-        let info = *self.routes.get(route);
-        let delay = stretch(info.latency, self.numbers.latency_factor.of(bytes));
+        let (factor, stretched) = self.factors(bytes);
+        let info = self.routes.get(route);
+        let delay = stretch(info.latency, stretched);
         let enabled = self.now + delay;
-        let cap = info.bound.min(cap / factor);
-        let flow = Flow {
+        let solo = bytes > 0 && self.finds_nobody(route);
+        let cap = if cap == f64::INFINITY { info.bound } else { info.bound.min(cap / factor) };
+        let mut flow = Flow {
             token,
             state: State::Latency,
             route,
@@ -241,25 +256,40 @@ impl FlowNetwork {
             factor,
             member,
         };
-        let slot = self.take_slot(flow);
-        let alone = self.register(slot, route);
-        if alone && bytes > 0 && self.shortcuts.solo_flows && self.precision == Duration::ZERO {
-            let rate = self.routes.alone_rate(route, cap);
-            let state = &mut self.flows[slot as usize];
-            state.state = State::Solo;
-            state.rate = rate * factor * PER_PS;
-            let end = done_at(enabled, state.remaining, state.rate);
+        if solo {
+            let rate = if cap == info.bound { info.alone } else { self.routes.alone_rate(route, cap) };
+            flow.state = State::Solo;
+            flow.rate = rate * factor * PER_PS;
+            let end = done_at(enabled, flow.remaining, flow.rate);
+            let slot = self.take_slot(flow);
             for &(resource, _) in self.routes.uses(route) {
-                self.occupancy[resource as usize].solo = slot;
+                let occupancy = &mut self.occupancy[resource as usize];
+                (occupancy.flows, occupancy.solo) = (1, slot);
             }
             self.counters.solo_flows += 1;
             self.queue.set(slot, end);
-        } else if delay == Duration::ZERO && self.takes_bandwidth(bytes) {
+            return slot;
+        }
+        let slot = self.take_slot(flow);
+        self.register(route);
+        if delay == Duration::ZERO && self.takes_bandwidth(bytes) {
             self.enable(slot);
         } else {
             self.queue.set(slot, enabled);
         }
         slot
+    }
+
+    /// Whether a flow on `route` would be alone, and may have its end date at once.
+    #[inline]
+    fn finds_nobody(&self, route: RouteId) -> bool {
+        let nobody = |&(resource, _): &(u32, f64)| {
+            let occupancy = &self.occupancy[resource as usize];
+            occupancy.flows == 0 && occupancy.run == NONE
+        };
+        self.shortcuts.solo_flows
+            && self.precision == Duration::ZERO
+            && self.routes.uses(route).iter().all(nobody)
     }
 
     /// Whether a message of `bytes` takes part in the sharing. An empty one need not, but with a
@@ -269,6 +299,7 @@ impl FlowNetwork {
     }
 
     /// A slot for a new flow.
+    #[inline]
     pub(super) fn take_slot(&mut self, flow: Flow) -> u32 {
         match self.free.pop() {
             Some(slot) => {
@@ -282,21 +313,18 @@ impl FlowNetwork {
         }
     }
 
-    /// Enters a flow on its resources; whether nobody else is there. Flows that were alone on one of
-    /// them are from now on ordinary flows.
-    pub(super) fn register(&mut self, slot: u32, route: RouteId) -> bool {
-        let mut alone = true;
+    /// Enters a flow on its resources. Flows that were alone on one of them are from now on ordinary
+    /// flows.
+    pub(super) fn register(&mut self, route: RouteId) {
         for index in 0..self.routes.uses(route).len() {
             let resource = self.routes.uses(route)[index].0 as usize;
             let occupancy = &mut self.occupancy[resource];
             occupancy.flows += 1;
-            alone &= occupancy.flows == 1 && occupancy.run == NONE;
             let solo = occupancy.solo;
-            if solo != NONE && solo != slot {
+            if solo != NONE {
                 self.wake_solo(solo);
             }
         }
-        alone
     }
 
     /// Takes a flow off its resources.
@@ -393,13 +421,18 @@ impl FlowNetwork {
     /// A flow has arrived.
     pub(super) fn finish(&mut self, slot: u32, cx: &mut Cx<'_, NetworkDone>) {
         let flow = self.flows[slot as usize];
-        self.check_speed(&flow);
-        if flow.state == State::Active {
-            self.system.disable(slot);
+        match flow.state {
+            State::Active => {
+                self.check_speed(&flow);
+                self.system.disable(slot);
+            }
+            State::Beside => self.check_speed(&flow),
+            // its date was worked out from its latency and serialization
+            _ => {}
         }
         self.release(slot);
         self.routes.routes[flow.route as usize].carried += flow.bytes as f64;
-        if flow.member.is_none() && cx.observer.interests().link_uses {
+        if self.link_uses && flow.member.is_none() {
             for &link in self.routes.links(flow.route) {
                 let event = Event::LinkUse {
                     link,
@@ -486,12 +519,13 @@ impl Model for FlowNetwork {
             return Some(self.now);
         }
         self.solve();
+        self.pipelines.refresh();
         self.next_date().map(|at| at.max(self.now))
     }
 
     fn advance(&mut self, until: Time, cx: &mut Cx<'_, NetworkDone>) -> Time {
         debug_assert!(until >= self.now);
-        self.watch(cx);
+        self.link_uses = self.watch(cx);
         // with a timing precision, what is due soon after `until` counts as due now, but not what
         // this brings about: other models have their turn first
         let merges = self.precision > Duration::ZERO;
@@ -501,6 +535,7 @@ impl Model for FlowNetwork {
                 return self.now;
             }
             self.solve();
+            self.pipelines.refresh();
             match self.next_date() {
                 Some(at) if at <= until || merges && at.is_within(self.precision, until) => {
                     self.now = self.now.max(at.min(until))
@@ -533,9 +568,10 @@ impl Model for FlowNetwork {
 impl model::Network for FlowNetwork {
     fn runs_pipelines(&self) -> bool {
         // a timing precision moves messages together that are not at the same instant
-        let constant =
-            self.numbers.bandwidth_factor.is_constant() && self.numbers.latency_factor.is_constant();
-        self.shortcuts.pipelines && self.precision == Duration::ZERO && self.profiles.is_empty() && constant
+        self.shortcuts.pipelines
+            && self.precision == Duration::ZERO
+            && self.profiles.is_empty()
+            && self.constant_factors.is_some()
     }
 
     fn check_route(&mut self, src: NodeId, dst: NodeId) -> Result<(), BuildError> {

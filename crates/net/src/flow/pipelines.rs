@@ -21,6 +21,8 @@ pub(super) struct Pipelines {
     busy: u32,
     /// Bound of each run; `NEVER` for an empty slot.
     bounds: Vec<u64>,
+    /// Runs whose bound is out of date.
+    stale: Vec<u32>,
 }
 
 impl Pipelines {
@@ -45,8 +47,21 @@ impl Pipelines {
         self.runs[slot as usize].as_mut().expect("the pipeline is under way")
     }
 
-    fn refresh(&mut self, slot: u32) {
-        self.bounds[slot as usize] = self.run(slot).bound();
+    /// The bound of a run is out of date.
+    fn touch(&mut self, slot: u32) {
+        if self.stale.last() != Some(&slot) {
+            self.stale.push(slot);
+        }
+    }
+
+    /// Brings all bounds up to date: once per instant, however many members joined.
+    #[inline]
+    pub(super) fn refresh(&mut self) {
+        while let Some(slot) = self.stale.pop() {
+            if let Some(run) = &self.runs[slot as usize] {
+                self.bounds[slot as usize] = run.bound();
+            }
+        }
     }
 }
 
@@ -312,7 +327,7 @@ impl FlowNetwork {
             member: Some((slot, member)),
         };
         let flow = self.take_slot(flow);
-        self.register(flow, route);
+        self.register(route);
         if in_latency { self.queue.set(flow, from) } else { self.share(flow) }
     }
 
@@ -350,7 +365,7 @@ impl FlowNetwork {
             }
         }
         self.pipelines.run(slot).outcomes.clear();
-        self.pipelines.refresh(slot);
+        self.pipelines.touch(slot);
     }
 
     /// A pipeline is finished.
@@ -415,8 +430,9 @@ impl FlowNetwork {
         }
     }
 
-    /// Whether observers want every message of pipelines; asked at each advance.
-    pub(super) fn watch(&mut self, cx: &Cx<'_, NetworkDone>) {
+    /// Asks observers, at each advance, whether they want every message of pipelines. Returns whether
+    /// they want the use of links.
+    pub(super) fn watch(&mut self, cx: &Cx<'_, NetworkDone>) -> bool {
         let interests = cx.observer.interests();
         let record = interests.messages || interests.link_uses;
         if record != self.record {
@@ -425,6 +441,7 @@ impl FlowNetwork {
                 run.record = record;
             }
         }
+        interests.link_uses
     }
 
     /// Tells observers of the messages of pipelines that arrived.

@@ -27,6 +27,8 @@ pub(super) struct Route {
     pub(super) bound: f64,
     /// Level of a flow that is alone and has no limit of its own.
     alone_level: f64,
+    /// Rate in bytes per second of a flow that is alone and has no limit of its own.
+    pub(super) alone: f64,
     /// Bytes that finished flows carried over it.
     pub(super) carried: f64,
 }
@@ -183,6 +185,7 @@ impl Routes {
             penalty: 1.0,
             bound: f64::INFINITY,
             alone_level: f64::INFINITY,
+            alone: f64::INFINITY,
             carried: 0.0,
         });
         let id = self.routes.len() as u32 - 1;
@@ -227,6 +230,7 @@ impl Routes {
             |&(resource, weight): &(u32, f64)| machine.capacity[resource as usize] / (weight / penalty);
         let alone_level = self.uses(id).iter().map(level).fold(f64::INFINITY, f64::min);
         self.routes[id as usize].alone_level = alone_level;
+        self.routes[id as usize].alone = self.alone_rate(id, bound);
     }
 
     /// Works all routes out again, after a capacity or latency changed.

@@ -41,11 +41,6 @@ impl SizeFactor {
     pub fn of(&self, bytes: u64) -> f64 {
         self.steps.iter().rev().find(|(size, _)| *size < bytes).map_or(self.base, |(_, factor)| *factor)
     }
-
-    /// Whether it depends on the size.
-    pub fn is_constant(&self) -> bool {
-        self.steps.is_empty()
-    }
 }
 
 impl std::str::FromStr for SizeFactor {
@@ -142,6 +137,14 @@ pub(crate) struct RuleNumbers {
     pub(crate) loopback_latency: Duration,
     /// SimGrid's work precision; 0 is exact.
     pub(crate) snap: f64,
+}
+
+impl RuleNumbers {
+    /// Bandwidth and latency factors, where they do not depend on the message size.
+    pub(crate) fn constant_factors(&self) -> Option<(f64, f64)> {
+        let both = [&self.bandwidth_factor, &self.latency_factor];
+        both.iter().all(|factor| factor.steps.is_empty()).then(|| (both[0].base, both[1].base))
+    }
 }
 
 /// Weight that a flow has on the links of its way back (acknowledgements), with cross traffic.
