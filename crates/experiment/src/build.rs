@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use stratasim_core::model::{Compute, Network};
+use stratasim_core::model::{Compute, Network, NetworkReport};
 use stratasim_core::random::Streams;
 use stratasim_core::{BuildError, Bytes, NodeId};
 use stratasim_device::{ComputeModel, ComputeOptions};
@@ -35,6 +35,8 @@ pub struct Prepared {
     pub compute: ComputeModel,
     /// Options of the engine.
     pub options: Options,
+    /// The network's account of the last run.
+    pub report: NetworkReport,
 }
 
 /// Reads the experiment at `path` and applies `sets` (`key=value`).
@@ -115,7 +117,17 @@ impl Prepared {
         };
         let stem = Path::new(document.name()).file_stem().map(|stem| stem.to_string_lossy().into_owned());
         let name = spec.name.clone().or(stem).unwrap_or_default();
-        let mut prepared = Self { spec, name, topology, places, program, network, compute, options };
+        let mut prepared = Self {
+            spec,
+            name,
+            topology,
+            places,
+            program,
+            network,
+            compute,
+            options,
+            report: NetworkReport::default(),
+        };
         prepared.check().map_err(at("workload"))?;
         Ok(prepared)
     }

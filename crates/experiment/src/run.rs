@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use stratasim_core::model::{Compute as _, NetworkReport};
 use stratasim_core::observe::{Activity, Observer};
-use stratasim_core::{Bandwidth, LinkId, Rank};
+use stratasim_core::{Bandwidth, LinkId, Rank, Time};
 use stratasim_engine::{Engine, RunError, Summary};
 use stratasim_report::result::{Check, Iteration, LinkResult, MemoryUse, RankResult, RunResult, Title};
 use stratasim_report::{Labels, RunResult as Result_};
@@ -14,6 +14,9 @@ use stratasim_workload::program::Program;
 
 use crate::bounds::bounds;
 use crate::build::Prepared;
+
+/// Links that a result lists; more are left to [`Prepared::busiest_links`].
+const LISTED_LINKS: usize = 1000;
 
 /// Names of what runs, for reports.
 pub struct RunLabels<'a> {
@@ -76,6 +79,7 @@ impl Prepared {
 
     fn result(&mut self, summary: &Summary, started: Instant) -> RunResult {
         let report = self.network.report(summary.makespan);
+        self.report = report.clone();
         let bounds = if summary.stopped { Vec::new() } else { bounds(self, &report) };
         let mut result = Result_ {
             stratasim: env!("CARGO_PKG_VERSION").to_owned(),
@@ -112,12 +116,7 @@ impl Prepared {
             memory: self.program.summary().memory.map(|memory| {
                 MemoryUse::grouped(self.places.iter().map(|_| (memory.local_bytes, memory.remote_bytes)))
             }),
-            links: Some(LinkResult::of_network(&report, summary.makespan, |link| {
-                let name = |node| self.topology.node_name(node).to_owned();
-                let ends = self.topology.link(link).ends.map(|[from, to]| (name(from), name(to)));
-                let (from, to) = ends.unwrap_or_default();
-                (self.topology.link_name(link), from, to)
-            })),
+            links: Some(self.busiest_links(&report, summary.makespan, LISTED_LINKS)),
             bounds,
             binding: None,
             checks: self.checks(summary, &report),
@@ -145,6 +144,38 @@ impl Prepared {
         let count = result.bounds.len() as u64;
         result.checks.push(Check::of("no run beat its lower bounds", count, broken));
         result
+    }
+
+    /// The account of the `most` links that were busiest, busiest first.
+    pub fn busiest_links(&self, report: &NetworkReport, makespan: Time, most: usize) -> Vec<LinkResult> {
+        let busy = |link: &LinkId| report.link_busy_s[link.index()];
+        let mut used: Vec<LinkId> = (0..report.link_bytes.len())
+            .filter(|&index| report.link_bytes[index] > 0.0)
+            .map(LinkId::from_index)
+            .collect();
+        let order = |a: &LinkId, b: &LinkId| busy(b).total_cmp(&busy(a)).then(a.cmp(b));
+        if used.len() > most {
+            used.select_nth_unstable_by(most, order);
+            used.truncate(most);
+        }
+        used.sort_unstable_by(order);
+        let makespan_s = makespan.as_secs_f64();
+        let name = |node| self.topology.node_name(node).to_owned();
+        used.iter()
+            .map(|&link| {
+                let ends = self.topology.link(link).ends.map(|[from, to]| (name(from), name(to)));
+                let (from, to) = ends.unwrap_or_default();
+                let busy_s = busy(&link);
+                LinkResult {
+                    name: self.topology.link_name(link),
+                    from,
+                    to,
+                    bytes: report.link_bytes[link.index()],
+                    utilisation: if makespan_s > 0.0 { busy_s / makespan_s } else { 0.0 },
+                    busy_s,
+                }
+            })
+            .collect()
     }
 
     fn title(&self) -> Title {

@@ -71,11 +71,30 @@ impl LinkNames {
             let arrow = if info.half_duplex { "--" } else { "->" };
             format!("{from}{arrow}{to}")
         });
-        let parallel = self.parallel.get_or_init(|| parallel_places(topology));
-        if let Some(place) = parallel[link.index()].checked_sub(1) {
+        if let Some(place) = self.parallel_place(topology, link, ends) {
             name.push_str(&format!("#{place}"));
         }
         name
+    }
+
+    /// The place of a link among those with the same ends; `None` when it is the only one.
+    fn parallel_place(&self, topology: &Topology, link: LinkId, ends: [NodeId; 2]) -> Option<u32> {
+        let ports = topology.ports(ends[0]);
+        // few ports are looked through at once; many would make naming all links quadratic
+        if ports.len() > 64 {
+            let places = self.parallel.get_or_init(|| parallel_places(topology));
+            return places[link.index()].checked_sub(1);
+        }
+        let half_duplex = topology.link(link).half_duplex;
+        let same = |other: LinkId| {
+            let other = topology.link(other);
+            other.ends == Some(ends) && other.half_duplex == half_duplex
+        };
+        let siblings = || ports.iter().filter(|port| port.to == ends[1] && same(port.link));
+        if siblings().nth(1).is_none() {
+            return None;
+        }
+        siblings().position(|port| port.link == link).map(|place| place as u32)
     }
 
     fn class_name(&self, from: &str, to: &str, half_duplex: bool) -> Option<String> {
