@@ -1,1 +1,95 @@
-//! cli
+//! The `stratasim` command: one file per verb.
+//!
+//! Tables go to standard output; progress, notes and errors to standard error. Exit codes: 0 done,
+//! 2 bad input, 3 a run that stalled, failed or broke a check, 101 a bug of ours, 130 interrupted.
+
+mod compare;
+mod conformance;
+mod explain;
+mod input;
+mod interrupt;
+mod list;
+mod panic;
+mod progress;
+mod report;
+mod run;
+mod schema;
+mod sweep;
+mod terminal;
+mod topology;
+
+use std::ffi::OsString;
+use std::time::Instant;
+
+use clap::{Parser, Subcommand};
+use stratasim_experiment::Error;
+
+use terminal::{Colour, Terminal};
+
+/// Exit code after an interruption.
+const INTERRUPTED: u8 = 130;
+
+/// Simulate AI, HPC and storage systems: one workload, one topology, every level of detail.
+#[derive(Parser)]
+#[command(name = "stratasim", version, max_term_width = 100, arg_required_else_help = true)]
+struct Command {
+    #[command(subcommand)]
+    verb: Verb,
+    /// Colours on the terminal
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN", alias = "colour")]
+    color: Colour,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Run an experiment and print where its time went
+    Run(run::Run),
+    /// Run an experiment on several networks or with several settings, side by side
+    Compare(compare::Compare),
+    /// Run an experiment with many settings and write a page about it
+    Sweep(sweep::Sweep),
+    /// Print the table of a result again, or make a page of it
+    Report(report::Report),
+    /// Look at a topology, write it in another format, or check it
+    Topology(topology::TopologyCommand),
+    /// List what can be chosen: topologies, workloads, collectives, compute types, ...
+    List(list::List),
+    /// Explain a kind: what it is, its parameters, an example, its source
+    Explain(explain::Explain),
+    /// Print the JSON Schema of experiment files, for editors
+    Schema(schema::Schema),
+    /// Run reference cases and say how far the results are from the expected ones
+    Conformance(conformance::Conformance),
+}
+
+/// Runs the command with its arguments, the first of which is its own name. Returns the exit code.
+pub fn main_with_args(args: impl IntoIterator<Item = OsString>) -> u8 {
+    #[allow(clippy::disallowed_methods, reason = "the wall time of a run counts from here")]
+    let started = Instant::now();
+    let command = match Command::try_parse_from(args) {
+        Ok(command) => command,
+        Err(error) => {
+            // help and version are no errors, and go to standard output; a closed pipe is nobody's fault
+            let _ = error.print();
+            return u8::try_from(error.exit_code()).unwrap_or(2);
+        }
+    };
+    let terminal = Terminal::new(command.color);
+    panic::guard(|| {
+        let done = match &command.verb {
+            Verb::Run(verb) => verb.run(&terminal, started),
+            Verb::Compare(verb) => verb.run(&terminal),
+            Verb::Sweep(verb) => verb.run(&terminal),
+            Verb::Report(verb) => verb.run(&terminal),
+            Verb::Topology(verb) => verb.run(&terminal),
+            Verb::List(verb) => verb.run(&terminal),
+            Verb::Explain(verb) => verb.run(&terminal),
+            Verb::Schema(verb) => verb.run(&terminal),
+            Verb::Conformance(verb) => verb.run(&terminal),
+        };
+        done.unwrap_or_else(|error: Error| {
+            terminal.fail(&error);
+            error.exit_code()
+        })
+    })
+}

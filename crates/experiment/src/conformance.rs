@@ -35,7 +35,15 @@ pub struct CaseReport {
 
 impl CaseReport {
     fn new(name: impl Into<String>, what: &'static str) -> Self {
-        Self { name: name.into(), what, compared: 0, worst: 0.0, relative: 0.0, place: String::new(), ok: true }
+        Self {
+            name: name.into(),
+            what,
+            compared: 0,
+            worst: 0.0,
+            relative: 0.0,
+            place: String::new(),
+            ok: true,
+        }
     }
 
     /// Compares `found` with `expected`; both in the unit of `tolerance`.

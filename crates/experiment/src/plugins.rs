@@ -1,5 +1,6 @@
 //! Every list of plug-ins, by noun: what `list` and `explain` show.
 
+use schemars::JsonSchema;
 use stratasim_core::registry::Entry;
 use stratasim_net::NetworkSpec;
 use stratasim_topo::{RoutingSpec, TopologySpec};
@@ -10,6 +11,8 @@ use stratasim_workload::collective::CollectiveSpec;
 use stratasim_workload::pattern::PatternSpec;
 
 use crate::placement::PlacementSpec;
+use crate::spec::{Execution, Spec};
+use crate::sweep::SweepSpec;
 
 /// A list of plug-ins.
 pub struct Noun {
@@ -96,3 +99,10 @@ pub const NOUNS: &[Noun] = &[
 pub fn noun(name: &str) -> Option<&'static Noun> {
     NOUNS.iter().find(|noun| noun.name == name || noun.singular == name)
 }
+
+/// Sections of an experiment that are no plug-ins.
+pub const SECTIONS: &[Entry] = &[
+    Entry { kind: "experiment", schema: <Spec as JsonSchema>::json_schema },
+    Entry { kind: "execution", schema: <Execution as JsonSchema>::json_schema },
+    Entry { kind: "sweep", schema: <SweepSpec as JsonSchema>::json_schema },
+];

@@ -224,7 +224,7 @@ impl Prepared {
         let links = report.link_bytes.iter().filter(|bytes| **bytes > 0.0).count() as u64;
         let carried = |violation: &&String| violation.starts_with("link ");
         let (link_violations, transfer_violations): (Vec<_>, Vec<_>) =
-            report.violations.iter().partition(|violation| carried(&violation));
+            report.violations.iter().partition(|violation| carried(violation));
         let owned = |violations: Vec<&String>| violations.into_iter().cloned().collect();
         let transfers =
             report.counters.iter().find(|(name, _)| *name == "network.flows").map_or(0, |(_, n)| *n);

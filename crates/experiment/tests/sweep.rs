@@ -61,7 +61,7 @@ fn read(section: &str) -> Result<Sweep, stratasim_experiment::ConfigError> {
 fn run(sweep: &Sweep, out: &Path, options: &RunOptions) -> Finished {
     let finished = sweep.run(out, options, &()).unwrap();
     for failure in &finished.failures {
-        println!("{}: {}", failure.settings, failure.error.render(false));
+        eprintln!("{}: {}", failure.settings, failure.error.render(false));
     }
     finished
 }

@@ -40,7 +40,7 @@ const NOUNS: &[Noun] = &[
     section::<PlacementSpec>("placement", PlacementSpec::ENTRIES),
     Noun { name: "collective", entries: CollectiveSpec::ENTRIES, read: None },
     Noun { name: "pattern", entries: PatternSpec::ENTRIES, read: None },
-    Noun { name: "arrivals", entries: ArrivalSpec::ENTRIES, read: None },
+    Noun { name: "arrival", entries: ArrivalSpec::ENTRIES, read: None },
     Noun { name: "size", entries: SizeSpec::ENTRIES, read: None },
 ];
 

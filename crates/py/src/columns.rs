@@ -1,10 +1,18 @@
 //! Columns as NumPy arrays, and back.
 
+use std::path::PathBuf;
+
 use numpy::{Element, IntoPyArray as _, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use stratasim_core::Rank;
+use stratasim_core::observe::Activity;
+use stratasim_experiment::files::AtomicFile;
+use stratasim_report::Labels;
 use stratasim_report::columns::{ACTIVITIES, MessageColumns, TaskColumns};
+
+use crate::error::in_file;
 
 /// Moves each named vector into an array without copying it.
 macro_rules! into_arrays {
@@ -49,6 +57,49 @@ pub(crate) fn read_tasks(arrays: &Bound<'_, PyDict>) -> PyResult<TaskColumns> {
         return Err(PyValueError::new_err("an activity is 0 (compute), 1 (memory) or 2 (communication)"));
     }
     Ok(tasks)
+}
+
+/// Writes tasks as CSV, as the command does.
+#[pyfunction]
+pub(crate) fn write_csv(
+    py: Python<'_>,
+    path: PathBuf,
+    tasks: &Bound<'_, PyDict>,
+    vertex_names: Vec<String>,
+    rank_nodes: Vec<String>,
+) -> PyResult<()> {
+    let tasks = read_tasks(tasks)?;
+    let names = Names { vertices: vertex_names, nodes: rank_nodes };
+    let write = || {
+        let mut file = AtomicFile::create(&path)?;
+        tasks.write_csv(&mut file, &names)?;
+        file.commit()
+    };
+    py.detach(write).map_err(|error| in_file(&path, &error))
+}
+
+/// Names that came back from Python: of vertices by id, of nodes by rank.
+pub(crate) struct Names {
+    pub(crate) vertices: Vec<String>,
+    pub(crate) nodes: Vec<String>,
+}
+
+impl Labels for Names {
+    fn rank(&self, rank: Rank) -> String {
+        format!("rank {rank} ({})", self.node(rank))
+    }
+
+    fn node(&self, rank: Rank) -> String {
+        self.nodes.get(rank.index()).cloned().unwrap_or_default()
+    }
+
+    fn vertex(&self, vertex: u32) -> String {
+        self.vertices.get(vertex as usize).cloned().unwrap_or_default()
+    }
+
+    fn stream(&self, _: Rank, stream: u16, activity: Activity) -> String {
+        stratasim_report::labels::stream_name(stream, activity)
+    }
 }
 
 fn read<T: Element + Copy>(arrays: &Bound<'_, PyDict>, name: &str) -> PyResult<Vec<T>> {

@@ -1,6 +1,8 @@
 //! Errors of Rust as exceptions of Python, with the text that the command prints.
 
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use std::path::Path;
+
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::{create_exception, intern};
 use stratasim_core::BuildError;
@@ -46,4 +48,12 @@ pub(crate) fn misfit(py: Python<'_>, error: Misfit) -> PyErr {
 /// An exception for an argument that is not part of a document; `within` is the argument's name.
 pub(crate) fn argument(py: Python<'_>, error: BuildError, within: &str) -> PyErr {
     misfit(py, Misfit::new(error.within(within).to_string(), None))
+}
+
+/// The OSError subclass that fits, such as FileNotFoundError.
+pub(crate) fn in_file(path: &Path, error: &std::io::Error) -> PyErr {
+    match error.raw_os_error() {
+        Some(code) => PyOSError::new_err((code, error.to_string(), path.to_path_buf())),
+        None => PyOSError::new_err(format!("{}: {error}", path.display())),
+    }
 }

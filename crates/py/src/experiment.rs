@@ -1,19 +1,21 @@
 //! Experiments: a document and the folder that its relative paths start from.
 
-use std::fs::File;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Instant;
 
 use pyo3::prelude::*;
 use stratasim_core::observe::Fan;
-use stratasim_experiment::{Document, Error, Prepared, RunLabels, Spec};
+use stratasim_experiment::files::AtomicFile;
+use stratasim_experiment::{ConfigError, Document, Error, Prepared, RunLabels, Spec, Sweep};
 use stratasim_report::perfetto::PerfettoOptions;
 use stratasim_report::{Columns, Filter, PerfettoTrace};
 
-use crate::error::{SimulationError, misfit, raise};
+use crate::error::{misfit, raise};
 use crate::filter::{RankArgument, filter};
 use crate::run::Run;
+use crate::sweep::SweepPlan;
 use crate::topology::Topology;
 use crate::watch::Watch;
 
@@ -65,12 +67,12 @@ impl Experiment {
         Ok(Self { document, base })
     }
 
-    /// The experiment in a JSON text; relative paths start from `base`.
+    /// The experiment in a JSON text; relative paths start from `base`. `name` stands for a file name.
     #[staticmethod]
-    #[pyo3(signature = (text, base, sets=Vec::new()))]
-    fn from_json(py: Python<'_>, text: &str, base: PathBuf, sets: Vec<String>) -> PyResult<Self> {
+    #[pyo3(signature = (text, base, sets=Vec::new(), name=""))]
+    fn from_json(py: Python<'_>, text: &str, base: PathBuf, sets: Vec<String>, name: &str) -> PyResult<Self> {
         let read = || {
-            let mut document = Document::from_json("", text)?;
+            let mut document = Document::from_json(name, text)?;
             sets.iter().try_for_each(|set| document.set(set))?;
             Ok(document)
         };
@@ -78,15 +80,32 @@ impl Experiment {
         Ok(Self { document, base })
     }
 
-    /// The whole document as JSON text, not yet checked.
-    fn json(&self) -> String {
-        self.document.to_json().to_string()
+    /// The name of the file, or what stands for it.
+    #[getter]
+    fn name(&self) -> &str {
+        self.document.name()
+    }
+
+    /// The sweep that the section `sweep` describes, with keys of that section replaced: name and
+    /// JSON text of each.
+    fn sweep(&self, py: Python<'_>, section: Vec<(String, String)>) -> PyResult<SweepPlan> {
+        let plan = || {
+            let mut document = self.document.clone();
+            for (key, text) in &section {
+                let value = serde_json::from_str(text);
+                let value = value.map_err(|error| ConfigError::new(format!("sweep.{key}: {error}"), None))?;
+                document.set_json(&format!("sweep.{key}"), value)?;
+            }
+            Sweep::new(document, &self.base)
+        };
+        let sweep = py.detach(plan).map_err(|error| misfit(py, error))?;
+        Ok(SweepPlan { sweep })
     }
 
     /// The folder that relative paths start from.
     #[getter]
-    fn base(&self) -> &Path {
-        &self.base
+    fn base(&self) -> &OsStr {
+        self.base.as_os_str()
     }
 
     /// The spec with every default, as JSON text.
@@ -123,8 +142,7 @@ impl Experiment {
         if run.result.checks_hold() {
             return Ok(run);
         }
-        let violations = run.violations();
-        let error = SimulationError::new_err(format!("a bug of Stratasim, please report it: {violations}"));
+        let error = raise(py, &Error::Broken(format!("a physics check is broken: {}", run.violations())));
         error.value(py).setattr("result", Py::new(py, run)?)?;
         Err(error)
     }
@@ -138,8 +156,11 @@ impl Experiment {
         mut watch: Watch,
         started: Instant,
     ) -> Result<Run, Failure> {
-        let mut prepared = self.prepare(topology)?;
         let Watching { tasks, messages, filter, trace } = watching;
+        // begun before the run, so that a path that cannot be written costs no time
+        let fail = |error| Error::file(trace.as_deref().unwrap_or(Path::new("")), &error);
+        let file = trace.as_deref().map(AtomicFile::create).transpose().map_err(fail)?;
+        let mut prepared = self.prepare(topology)?;
         let mut columns = (tasks || messages).then(|| {
             let columns = Columns::new(filter.clone());
             if messages { columns.with_messages() } else { columns }
@@ -148,13 +169,11 @@ impl Experiment {
         let (topology, program) = (prepared.topology.clone(), prepared.program.clone());
         let places = prepared.places.clone();
         let labels = RunLabels { topology: &topology, program: &program, places: &places };
-        let mut tracing = None;
-        if let Some(path) = &trace {
-            let file = File::create(path).map_err(|error| Error::file(path, &error))?;
+        let mut tracing = file.map(|file| {
             let Filter { ranks, window } = filter;
             let options = PerfettoOptions { ranks, window, ..PerfettoOptions::default() };
-            tracing = Some(PerfettoTrace::new(file, options, &labels));
-        }
+            PerfettoTrace::new(file, options, &labels)
+        });
         let mut fan = Fan::new();
         fan.add(&mut watch);
         if let Some(columns) = &mut columns {
@@ -164,13 +183,14 @@ impl Experiment {
             fan.add(tracing);
         }
         let outcome = prepared.run(&mut fan, started);
+        // what was observed before a run stalls helps to see why
+        if let Some(tracing) = tracing {
+            tracing.finish().and_then(AtomicFile::commit).map_err(fail)?;
+        }
         if let Some(error) = watch.into_raised() {
             return Err(Failure::Raised(error));
         }
         let result = outcome?;
-        if let (Some(tracing), Some(path)) = (tracing, &trace) {
-            tracing.finish().map_err(|error| Error::file(path, &error))?;
-        }
         let (recorded, delivered) = columns.map(|columns| (columns.tasks, columns.messages)).unzip();
         Ok(Run {
             result,
@@ -184,12 +204,15 @@ impl Experiment {
 
     /// Builds everything, on a topology that is there already where that is the same.
     fn prepare(&self, topology: Option<&Topology>) -> Result<Prepared, Error> {
-        let Some(topology) = topology else { return Ok(Prepared::new(&self.document, &self.base)?) };
-        let spec: Spec = self.document.read()?;
-        if topology.is_of(&spec, &self.base) {
-            Ok(Prepared::on(spec, topology.graph.clone(), &self.document, &self.base)?)
-        } else {
-            Ok(Prepared::new(&self.document, &self.base)?)
+        let mut document = self.document.clone();
+        // it says what to run besides this
+        document.take("sweep");
+        if let Some(topology) = topology {
+            let spec: Spec = document.read()?;
+            if topology.is_of(&spec, &self.base) {
+                return Ok(Prepared::on(spec, topology.graph.clone(), &document, &self.base)?);
+            }
         }
+        Ok(Prepared::new(&document, &self.base)?)
     }
 }

@@ -11,6 +11,7 @@ mod experiment;
 mod filter;
 mod picture;
 mod run;
+mod sweep;
 mod topology;
 mod watch;
 
@@ -19,6 +20,8 @@ mod _core {
     #[pymodule_export]
     use crate::catalogue::{check, compute_types, experiment_schema, kinds, schema, workload_node_link};
     #[pymodule_export]
+    use crate::columns::write_csv;
+    #[pymodule_export]
     use crate::error::{ConfigError, SimulationError};
     #[pymodule_export]
     use crate::experiment::Experiment;
@@ -26,6 +29,8 @@ mod _core {
     use crate::picture::{Picture, breakdown, link_bars, summary, timeline};
     #[pymodule_export]
     use crate::run::Run;
+    #[pymodule_export]
+    use crate::sweep::SweepPlan;
     #[pymodule_export]
     use crate::topology::Topology;
 

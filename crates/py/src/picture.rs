@@ -1,16 +1,15 @@
 //! Tables and pictures of results.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use stratasim_core::Rank;
-use stratasim_core::observe::Activity;
 use stratasim_report::picture::{Picture as Drawing, Scheme, Timeline, breakdown_bars, link_bars as fullest};
-use stratasim_report::{Labels, RunResult, Style};
+use stratasim_report::{RunResult, Style};
 
-use crate::columns::read_tasks;
+use crate::columns::{Names, read_tasks};
+use crate::error::in_file;
 use crate::filter::{RankArgument, filter};
 
 /// A finished picture.
@@ -18,7 +17,7 @@ use crate::filter::{RankArgument, filter};
 /// In a notebook it shows itself, in colours that follow the reader's light or dark scheme.
 #[pyclass(frozen, module = "stratasim")]
 pub(crate) struct Picture {
-    drawing: Drawing,
+    pub(crate) drawing: Drawing,
 }
 
 #[pymethods]
@@ -97,56 +96,24 @@ fn parse_scheme(scheme: &str) -> PyResult<Scheme> {
     }
 }
 
-/// The OSError subclass that fits, such as FileNotFoundError.
-fn in_file(path: &Path, error: &std::io::Error) -> PyErr {
-    match error.raw_os_error() {
-        Some(code) => PyOSError::new_err((code, error.to_string(), path.to_path_buf())),
-        None => PyOSError::new_err(format!("{}: {error}", path.display())),
-    }
-}
-
-/// Names that came back from Python.
-struct Names {
-    vertices: Vec<String>,
-    nodes: Vec<String>,
-}
-
-impl Labels for Names {
-    fn rank(&self, rank: Rank) -> String {
-        format!("rank {rank} ({})", self.node(rank))
-    }
-
-    fn node(&self, rank: Rank) -> String {
-        self.nodes.get(rank.index()).cloned().unwrap_or_default()
-    }
-
-    fn vertex(&self, vertex: u32) -> String {
-        self.vertices.get(vertex as usize).cloned().unwrap_or_default()
-    }
-
-    fn stream(&self, _: Rank, stream: u16, activity: Activity) -> String {
-        stratasim_report::labels::stream_name(stream, activity)
-    }
-}
-
 /// The time line of recorded tasks.
 #[pyfunction]
-#[pyo3(signature = (title, subtitle, tasks, vertices, nodes, ranks, window, width))]
+#[pyo3(signature = (title, subtitle, tasks, vertex_names, rank_nodes, ranks, window, width))]
 #[expect(clippy::too_many_arguments, reason = "one per part of the picture")]
 pub(crate) fn timeline(
     py: Python<'_>,
     title: String,
     subtitle: String,
     tasks: &Bound<'_, PyDict>,
-    vertices: Vec<String>,
-    nodes: Vec<String>,
+    vertex_names: Vec<String>,
+    rank_nodes: Vec<String>,
     ranks: Option<RankArgument>,
     window: Option<&str>,
     width: f64,
 ) -> PyResult<Picture> {
     let tasks = read_tasks(tasks)?;
     let filter = filter(py, ranks, window)?;
-    let labels = Names { vertices, nodes };
+    let labels = Names { vertices: vertex_names, nodes: rank_nodes };
     let drawing = py.detach(|| {
         let mut timeline = Timeline::new(title, &tasks, &labels);
         timeline.subtitle = subtitle;

@@ -53,11 +53,12 @@ impl Run {
 }
 
 impl Run {
-    /// What the physics checks found, in one text.
+    /// The physics checks that are broken, each with the first place.
     pub(crate) fn violations(&self) -> String {
         let broken = self.result.checks.iter().filter(|check| !check.ok);
-        let lines: Vec<String> =
-            broken.map(|check| format!("{}\n  {}", check.name, check.violations.join("\n  "))).collect();
+        let lines: Vec<String> = broken
+            .map(|check| format!("{}: {}", check.name, check.violations.first().map_or("", String::as_str)))
+            .collect();
         lines.join("\n")
     }
 }

@@ -1,5 +1,6 @@
 //! Topologies: built once, looked at, written in other formats, run on.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -46,8 +47,8 @@ impl Topology {
 
     /// The folder that relative paths start from.
     #[getter]
-    fn base(&self) -> &Path {
-        &self.base
+    fn base(&self) -> &OsStr {
+        self.base.as_os_str()
     }
 
     /// Number of nodes.

@@ -12,10 +12,10 @@ use stratasim_core::random::Streams;
 use stratasim_core::{Bandwidth, Bytes, Duration, NodeId, Precision, Rank};
 use stratasim_device::{ComputeModel, ComputeOptions};
 use stratasim_engine::{Engine, Options, Place};
+use stratasim_net::NetworkContext;
 use stratasim_net::flow::rule::{Rule, RuleOptions};
 use stratasim_net::flow::{Flow, FlowShortcuts};
 use stratasim_net::networks::NetworkKind as _;
-use stratasim_net::NetworkContext;
 use stratasim_report::{Columns, Filter};
 use stratasim_topo::routing::auto::Auto;
 use stratasim_topo::{RoutingAlgorithm as _, Topology};
@@ -42,7 +42,10 @@ pub fn run(paths: &[PathBuf], each: &mut dyn FnMut(&CaseReport)) -> Result<Vec<C
     }
     if reports.is_empty() {
         let path = paths.first().cloned().unwrap_or_default();
-        return Err(bad(&path, "no flow case here; cases are .json files with `activities`, xml_flows.json, *.routes.json beside their .xml, and hc_*.txt"));
+        return Err(bad(
+            &path,
+            "no flow case here; cases are .json files with `activities`, xml_flows.json, *.routes.json beside their .xml, and hc_*.txt",
+        ));
     }
     Ok(reports)
 }
@@ -119,7 +122,8 @@ pub(super) fn simulate(
     options: RuleOptions,
 ) -> Result<Vec<Option<f64>>, String> {
     let hosts = topology.compute_nodes();
-    let rank_of = |node: NodeId| hosts.binary_search(&node).map(Rank::from_index).map_err(|_| "not a host".to_owned());
+    let rank_of =
+        |node: NodeId| hosts.binary_search(&node).map(Rank::from_index).map_err(|_| "not a host".to_owned());
     let mut builder = ProgramBuilder::new(hosts.len() as u32);
     for activity in activities {
         let (rank, op) = match activity.what {
@@ -128,7 +132,8 @@ pub(super) fn simulate(
                 (rank_of(src)?, Op::Transfer { to, bytes, rate_cap: rate.map(Bandwidth) })
             }
             What::Exec { host, flops, priority, threads, bound } => {
-                let compute = Compute { priority, threads, rate_cap: bound, ..Compute::of(flops, Precision::Fp64) };
+                let compute =
+                    Compute { priority, threads, rate_cap: bound, ..Compute::of(flops, Precision::Fp64) };
                 (rank_of(host)?, Op::Compute(compute))
             }
         };

@@ -51,7 +51,14 @@ struct Route {
 #[derive(Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 enum CaseActivity {
-    Comm { id: String, src: String, dst: String, size: u64, rate: Option<f64>, deps: Vec<String> },
+    Comm {
+        id: String,
+        src: String,
+        dst: String,
+        size: u64,
+        rate: Option<f64>,
+        deps: Vec<String>,
+    },
     Exec {
         id: String,
         host: String,
@@ -104,14 +111,17 @@ fn platform(case: &Case) -> Result<Topology, String> {
             other => return Err(format!("link {}: policy `{other}` is not SHARED or FATPIPE", link.name)),
         };
         let latency = Duration::from_secs_f64(link.latency);
-        let id = builder.detached(&link.name, LinkType { bandwidth: Bandwidth(link.bandwidth), latency, sharing });
+        let id =
+            builder.detached(&link.name, LinkType { bandwidth: Bandwidth(link.bandwidth), latency, sharing });
         links.insert(link.name.as_str(), (id, latency));
     }
     let nodes: BTreeMap<&str, NodeId> =
         case.hosts.iter().enumerate().map(|(i, host)| (host.name.as_str(), NodeId::from_index(i))).collect();
     let mut table = BTreeMap::new();
     for route in &case.routes {
-        let node = |name: &str| nodes.get(name).copied().ok_or_else(|| format!("a route names the unknown host {name}"));
+        let node = |name: &str| {
+            nodes.get(name).copied().ok_or_else(|| format!("a route names the unknown host {name}"))
+        };
         let mut path = Vec::new();
         let mut sum = Duration::ZERO;
         for name in &route.links {
@@ -134,7 +144,9 @@ fn activities(case: &Case, topology: &Topology) -> Result<Vec<Activity>, String>
         CaseActivity::Comm { id, .. } | CaseActivity::Exec { id, .. } => id.clone(),
     };
     let index: BTreeMap<String, usize> = case.activities.iter().map(id_of).zip(0..).collect();
-    let node = |name: &str| topology.find_node(name).ok_or_else(|| format!("an activity names the unknown host {name}"));
+    let node = |name: &str| {
+        topology.find_node(name).ok_or_else(|| format!("an activity names the unknown host {name}"))
+    };
     let after = |deps: &[String]| -> Result<Vec<usize>, String> {
         let find = |dep: &String| index.get(dep).copied().ok_or_else(|| format!("unknown dependency {dep}"));
         deps.iter().map(find).collect()

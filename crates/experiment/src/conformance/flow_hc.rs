@@ -28,13 +28,21 @@ fn shape(path: &Path) -> Result<Shape, Error> {
     let words: Vec<&str> = stem.split('_').skip(1).collect();
     let number = |prefix: &str| -> Result<u32, Error> {
         let word = words.iter().find_map(|word| word.strip_prefix(prefix)?.parse().ok());
-        word.ok_or_else(|| bad(path, format!("the name has no `{prefix}<number>`, expected hc_N64_dec2_fine.txt")))
+        word.ok_or_else(|| {
+            bad(path, format!("the name has no `{prefix}<number>`, expected hc_N64_dec2_fine.txt"))
+        })
     };
     let has = |word: &str| words.contains(&word);
     if has("fine") == has("coarse") {
         return Err(bad(path, "the name says neither or both of `fine` and `coarse`"));
     }
-    Ok(Shape { xpus: number("N")?, decoders: number("dec")?, fine: has("fine"), shared: has("shared"), full: has("full") })
+    Ok(Shape {
+        xpus: number("N")?,
+        decoders: number("dec")?,
+        fine: has("fine"),
+        shared: has("shared"),
+        full: has("full"),
+    })
 }
 
 /// Runs one case.

@@ -62,7 +62,12 @@ pub(super) fn routes(path: &Path) -> Result<CaseReport, Error> {
     for link in &resolved.links {
         let found = topology.find_link(&link.name).map(|id| *topology.link(id));
         let bandwidth = found.map(|link| link.bandwidth.bytes_per_s());
-        report.compare(&format!("bandwidth of {}", link.name), bandwidth, link.bandwidth, 1e-12 * link.bandwidth);
+        report.compare(
+            &format!("bandwidth of {}", link.name),
+            bandwidth,
+            link.bandwidth,
+            1e-12 * link.bandwidth,
+        );
         let latency = found.map(|link| link.latency.as_secs_f64());
         report.compare(&format!("latency of {}", link.name), latency, link.latency, 1e-12);
         let policy = found.map(|link| if link.sharing == Sharing::FatPipe { "FATPIPE" } else { "SHARED" });
@@ -125,7 +130,8 @@ fn flow_set(path: &Path, set: &FlowSet) -> Result<CaseReport, Error> {
         }
     }
     let (rule, options) = rule_of(&config).map_err(|error| bad(path, error))?;
-    let activities: Result<Vec<Activity>, String> = set.flows.iter().map(|line| activity(line, &topology)).collect();
+    let activities: Result<Vec<Activity>, String> =
+        set.flows.iter().map(|line| activity(line, &topology)).collect();
     let activities = activities.map_err(|error| bad(path, format!("{}: {error}", set.name)))?;
     // SimGrid's own values where there is no independent one
     let expected = if set.expected.is_empty() { &set.simgrid } else { &set.expected };
@@ -152,14 +158,25 @@ fn activity(line: &str, topology: &Topology) -> Result<Activity, String> {
     let number = |word: &str| word.parse::<f64>().map_err(|_| format!("`{line}`: `{word}` is not a number"));
     let (id, what, start) = match words[..] {
         ["comm", id, src, dst, bytes, start] => {
-            let what = What::Comm { src: node(src)?, dst: node(dst)?, bytes: number(bytes)? as u64, rate: None };
+            let what =
+                What::Comm { src: node(src)?, dst: node(dst)?, bytes: number(bytes)? as u64, rate: None };
             (id, what, start)
         }
         ["exec", id, host, flops, start] => {
-            let what = What::Exec { host: node(host)?, flops: number(flops)?, priority: 1.0, threads: 1, bound: None };
+            let what = What::Exec {
+                host: node(host)?,
+                flops: number(flops)?,
+                priority: 1.0,
+                threads: 1,
+                bound: None,
+            };
             (id, what, start)
         }
-        _ => return Err(format!("`{line}` is not `comm id src dst bytes start` or `exec id host flops start`")),
+        _ => {
+            return Err(format!(
+                "`{line}` is not `comm id src dst bytes start` or `exec id host flops start`"
+            ));
+        }
     };
     let start = Duration::from_secs_f64(number(start)?);
     Ok(Activity { id: id.to_owned(), what, after: Vec::new(), start })
@@ -167,7 +184,8 @@ fn activity(line: &str, topology: &Topology) -> Result<Activity, String> {
 
 fn platform(path: &Path) -> Result<Platform, Error> {
     let base = path.parent().map(Path::to_path_buf).unwrap_or_default();
-    let platform = import(&read(path)?, &path.display().to_string(), &base).map_err(|error| bad(path, error))?;
+    let platform =
+        import(&read(path)?, &path.display().to_string(), &base).map_err(|error| bad(path, error))?;
     debug_assert_eq!(platform.topology.link_name(platform.loopback), LOOPBACK);
     Ok(platform)
 }

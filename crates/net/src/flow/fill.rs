@@ -17,15 +17,17 @@ const FLOW: u32 = 1 << 31;
 impl System {
     /// Sets the levels of all resources and enabled flows.
     pub(super) fn fill(&mut self) {
-        self.solver.clear_marks();
-        let count = self.capacity.len();
-        let mut left = self.capacity.clone();
+        for resource in self.solver.take_marks() {
+            self.resources[resource as usize].marked = false;
+        }
+        let count = self.resources.len();
+        let mut left = self.resources.iter().map(|resource| resource.capacity).collect::<Vec<_>>();
         let mut open = vec![0.0; count];
         let mut current = vec![f64::INFINITY; count];
         let mut settled = vec![true; self.flows.len()];
         let mut heap = BinaryHeap::new();
         for r in 0..count {
-            self.level[r] = f64::INFINITY;
+            self.resources[r].level = f64::INFINITY;
             open[r] = self.open_share(r, &settled, true);
             if open[r] > 0.0 {
                 current[r] = left[r] / open[r];
@@ -48,8 +50,8 @@ impl System {
                 if id & FLOW != 0 {
                     group.push(id & !FLOW);
                 } else if current[id as usize] == level {
-                    group.extend(self.users_of(id).map(|e| e.flow));
-                    self.level[id as usize] = level;
+                    group.extend(self.users_of(id).iter().map(|e| e.flow));
+                    self.resources[id as usize].level = level;
                     current[id as usize] = f64::INFINITY;
                 }
             }
@@ -64,11 +66,11 @@ impl System {
                     if current[r] == f64::INFINITY {
                         continue; // settled or dropped
                     }
-                    if self.sharing[r] == Sharing::Shared {
+                    if self.resources[r].sharing == Sharing::Shared {
                         left[r] -= element.share * level;
                     }
                     open[r] = self.open_share(r, &settled, false);
-                    let dropped = left[r] <= self.capacity[r] * self.snap || open[r] <= self.snap;
+                    let dropped = left[r] <= self.resources[r].capacity * self.snap || open[r] <= self.snap;
                     current[r] = if dropped { f64::INFINITY } else { left[r] / open[r] };
                     if !dropped {
                         heap.push(Reverse((current[r].to_bits(), r as u32)));
@@ -77,14 +79,16 @@ impl System {
             }
         }
         for r in 0..count {
-            self.load[r] = self.users_of(r as u32).map(|e| e.share * self.flows[e.flow as usize].level).sum();
+            self.resources[r].load =
+                self.users_of(r as u32).iter().map(|e| e.share * self.flows[e.flow as usize].level).sum();
         }
     }
 
     /// Sum (fat pipe: maximum) of the shares of the users that are not settled, or of all.
     fn open_share(&self, r: usize, settled: &[bool], all: bool) -> f64 {
-        let shares = self.users_of(r as u32).filter(|e| all || !settled[e.flow as usize]).map(|e| e.share);
-        match self.sharing[r] {
+        let shares =
+            self.users_of(r as u32).iter().filter(|e| all || !settled[e.flow as usize]).map(|e| e.share);
+        match self.resources[r].sharing {
             Sharing::Shared => shares.sum(),
             Sharing::FatPipe => shares.fold(0.0, f64::max),
         }

@@ -12,7 +12,7 @@ use std::collections::BinaryHeap;
 use stratasim_core::water_level::water_level;
 use stratasim_topo::Sharing;
 
-use super::system::{NONE, System};
+use super::system::{NONE, System, User};
 
 /// Two levels closer than this (relative) are the same.
 const SAME: f64 = 1e-14;
@@ -22,7 +22,6 @@ const SAME: f64 = 1e-14;
 pub(crate) struct Work {
     /// Marked resources by (bits of the level, resource): positive floats order as integers.
     queue: BinaryHeap<Reverse<(u64, u32)>>,
-    marked: Vec<bool>,
     touched: Vec<u32>,
     stamp: u32,
     /// Shares and offers of the users of the resource in hand.
@@ -32,28 +31,19 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    pub(super) fn add_resource(&mut self) {
-        self.marked.push(false);
+    #[inline]
+    pub(super) fn push(&mut self, resource: u32, level: f64) {
+        self.queue.push(Reverse((level.to_bits(), resource)));
     }
 
-    #[inline]
-    pub(super) fn mark(&mut self, resource: u32, level: f64) {
-        if !self.marked[resource as usize] {
-            self.marked[resource as usize] = true;
-            self.queue.push(Reverse((level.to_bits(), resource)));
-        }
+    /// Takes all resources that were to be recomputed.
+    pub(super) fn take_marks(&mut self) -> impl Iterator<Item = u32> {
+        self.queue.drain().map(|Reverse((_, resource))| resource)
     }
 
     #[inline]
     pub(super) fn touch(&mut self, flow: u32) {
         self.touched.push(flow);
-    }
-
-    /// Forgets which resources were to be recomputed.
-    pub(super) fn clear_marks(&mut self) {
-        for Reverse((_, resource)) in self.queue.drain() {
-            self.marked[resource as usize] = false;
-        }
     }
 
     /// Number of the solve in progress or to come.
@@ -73,9 +63,9 @@ impl System {
     /// Brings all levels up to date and appends the flows whose rate changed (or is new).
     pub(crate) fn solve(&mut self, changed: &mut Vec<u32>) {
         // Rounding could in principle let two resources push each other by one bit for ever.
-        let mut budget = 1000 + 64 * self.capacity.len();
+        let mut budget = 1000 + 64 * self.resources.len();
         while let Some(Reverse((_, resource))) = self.solver.queue.pop() {
-            self.solver.marked[resource as usize] = false;
+            self.resources[resource as usize].marked = false;
             self.update(resource);
             budget -= 1;
             if budget == 0 {
@@ -106,14 +96,14 @@ impl System {
     fn update(&mut self, resource: u32) {
         let r = resource as usize;
         self.solver.recomputed += 1;
-        let old = self.level[r];
+        let old = self.resources[r].level;
         let new = self.level_of(r);
         if new == old || (old < f64::INFINITY && (new - old).abs() <= SAME * old) {
             return;
         }
-        self.level[r] = new;
-        for index in 0..self.users[r].len() {
-            let flow = self.elements[self.users[r][index] as usize].flow;
+        self.resources[r].level = new;
+        for index in 0..self.resources[r].users.len() {
+            let flow = self.resources[r].users[index].flow;
             let before = self.flows[flow as usize].level;
             if new < before {
                 self.move_flow(flow, new, resource);
@@ -131,7 +121,7 @@ impl System {
         let mut offer = self.flows[flow as usize].cap_level;
         for element in self.elements_of(flow) {
             if element.resource != except {
-                offer = offer.min(self.level[element.resource as usize]);
+                offer = offer.min(self.resources[element.resource as usize].level);
             }
         }
         offer
@@ -141,18 +131,17 @@ impl System {
     fn level_of(&mut self, r: usize) -> f64 {
         let mut offers = std::mem::take(&mut self.solver.offers);
         offers.clear();
-        let own = self.level[r];
+        let own = self.resources[r].level;
         let mut all = 0.0;
-        for &element in &self.users[r] {
-            let element = &self.elements[element as usize];
-            let level = self.flows[element.flow as usize].level;
-            let offer = if level < own { level } else { self.offer(element.flow, r as u32) };
-            all += element.share;
-            offers.push((element.share, offer));
+        for &User { share, flow, .. } in &self.resources[r].users {
+            let level = self.flows[flow as usize].level;
+            let offer = if level < own { level } else { self.offer(flow, r as u32) };
+            all += share;
+            offers.push((share, offer));
         }
-        let level = match self.sharing[r] {
-            Sharing::Shared => water_level(self.capacity[r], all, &offers, self.snap),
-            Sharing::FatPipe => fat_pipe_level(self.capacity[r], &mut offers, self.snap),
+        let level = match self.resources[r].sharing {
+            Sharing::Shared => water_level(self.resources[r].capacity, all, &offers, self.snap),
+            Sharing::FatPipe => fat_pipe_level(self.resources[r].capacity, &mut offers, self.snap),
         };
         self.solver.offers = offers;
         level

@@ -146,7 +146,7 @@ impl FlowNetwork {
             Some(_) => system.add_resource(numbers.loopback_bandwidth, Sharing::FatPipe),
             None => NONE,
         };
-        let resources = system.capacity.len();
+        let resources = system.resources.len();
         Self {
             latency: topology.links().iter().map(|link| link.latency).collect(),
             routes: Routes::new(routing, topology.node_count()),
@@ -187,8 +187,7 @@ impl FlowNetwork {
         let machine = Machine {
             numbers: &self.numbers,
             latency: &self.latency,
-            capacity: &self.system.capacity,
-            sharing: &self.system.sharing,
+            system: &self.system,
             loopback: self.loopback,
             ports: &self.ports,
         };
@@ -598,8 +597,11 @@ impl model::Network for FlowNetwork {
                 link_bytes[link.index()] += route.carried;
             }
         }
-        let link_busy_s: Vec<f64> =
-            link_bytes.iter().zip(&self.system.capacity).map(|(b, rate)| b / rate).collect();
+        let link_busy_s: Vec<f64> = link_bytes
+            .iter()
+            .zip(&self.system.resources)
+            .map(|(bytes, link)| bytes / link.capacity)
+            .collect();
         let mut violations = std::mem::take(&mut self.violations);
         for (index, (busy, link)) in link_busy_s.iter().zip(self.topology.links()).enumerate() {
             // a fat pipe serves each user in full; a profile changes the rate under way
@@ -611,7 +613,7 @@ impl model::Network for FlowNetwork {
                     "link {} carried {} bytes, its rate allows {} in the {} of the run",
                     self.topology.link_name(link),
                     link_bytes[index],
-                    now.as_secs_f64() * self.system.capacity[index],
+                    now.as_secs_f64() * self.system.resources[index].capacity,
                     now
                 ));
             }

@@ -195,9 +195,9 @@ impl FlowNetwork {
         let mut shared = NONE;
         let mut simple = true;
         for &(resource, _) in self.routes.uses(route) {
-            for element in self.system.users_of(resource) {
+            for user in self.system.users_of(resource) {
                 simple &= foreign == NONE;
-                (foreign, shared) = (element.flow, resource);
+                (foreign, shared) = (user.flow, resource);
             }
         }
         if foreign == NONE {
@@ -206,7 +206,7 @@ impl FlowNetwork {
         simple &= self.numbers.snap == 0.0;
         let other = self.flows[foreign as usize].route;
         for &(resource, _) in self.routes.uses(other) {
-            let alone = self.system.users_of(resource).count() == 1;
+            let alone = self.system.users_of(resource).len() == 1;
             let occupancy = &self.occupancy[resource as usize];
             let unowned = occupancy.run == NONE || resource == shared;
             simple &= alone && unowned;
@@ -230,7 +230,7 @@ impl FlowNetwork {
         let own_cap = self.routes.get(own_route).bound;
         let (own_share, own_offer, own_penalty) = self.offer(own_route, own_cap, resource);
         let (share, offer, penalty) = self.offer(route, cap, resource);
-        let capacity = self.system.capacity[resource as usize];
+        let capacity = self.system.capacity(resource);
         let level = water_level(capacity, own_share + share, &[(own_share, own_offer), (share, offer)], 0.0);
         let own_factor = self.numbers.bandwidth_factor.of(1);
         let component = Component {
@@ -258,7 +258,7 @@ impl FlowNetwork {
         let penalty = self.routes.get(route).penalty;
         let (mut share, mut offer) = (0.0, cap * penalty);
         for &(used, weight) in self.routes.uses(route) {
-            offer = offer.min(self.system.capacity[used as usize] / (weight / penalty));
+            offer = offer.min(self.system.capacity(used) / (weight / penalty));
             if used == resource {
                 share = weight / penalty;
             }

@@ -113,8 +113,7 @@ impl FlowNetwork {
         let machine = Machine {
             numbers: &self.numbers,
             latency: &self.latency,
-            capacity: &self.system.capacity,
-            sharing: &self.system.sharing,
+            system: &self.system,
             loopback: self.loopback,
             ports: &self.ports,
         };
@@ -130,7 +129,7 @@ impl FlowNetwork {
 
     /// Flows that share a link feel its new latency in their penalty.
     fn shift_penalties(&mut self, resource: u32, shift: f64) {
-        let flows: Vec<u32> = self.system.users_of(resource).map(|element| element.flow).collect();
+        let flows: Vec<u32> = self.system.users_of(resource).iter().map(|user| user.flow).collect();
         for slot in flows {
             let flow = &self.flows[slot as usize];
             let penalty = self.system.flows[slot as usize].penalty + shift;

@@ -5,7 +5,7 @@ use stratasim_core::{Duration, LinkId, NodeId};
 use stratasim_topo::{RouteError, Routing, Sharing};
 
 use super::rule::{CROSS_WEIGHT, RuleNumbers};
-use super::system::NONE;
+use super::system::{NONE, System};
 
 /// Index of a route.
 pub(super) type RouteId = u32;
@@ -205,7 +205,7 @@ impl Routes {
         }
         for link in self.links(id) {
             latency = latency.saturating_add(machine.latency[link.index()].as_ps());
-            let capacity = machine.capacity[link.index()];
+            let capacity = machine.system.capacity(link.0);
             least = least.min(capacity);
             penalty += numbers.weight_s_bytes.unwrap_or(0.0) / capacity;
         }
@@ -226,8 +226,7 @@ impl Routes {
         route.penalty = if same { 1.0 } else { penalty };
         route.bound = bound;
         let penalty = route.penalty;
-        let level =
-            |&(resource, weight): &(u32, f64)| machine.capacity[resource as usize] / (weight / penalty);
+        let level = |&(resource, weight): &(u32, f64)| machine.system.capacity(resource) / (weight / penalty);
         let alone_level = self.uses(id).iter().map(level).fold(f64::INFINITY, f64::min);
         self.routes[id as usize].alone_level = alone_level;
         self.routes[id as usize].alone = self.alone_rate(id, bound);
@@ -243,7 +242,7 @@ impl Routes {
     /// Adds a use to the route in the making: weights add up, on a fat pipe the largest counts.
     fn add_use(&mut self, start: usize, resource: u32, weight: f64, machine: &Machine<'_>) {
         match self.uses[start..].iter_mut().find(|(known, _)| *known == resource) {
-            Some((_, known)) if machine.sharing[resource as usize] == Sharing::FatPipe => {
+            Some((_, known)) if machine.system.resources[resource as usize].sharing == Sharing::FatPipe => {
                 *known = known.max(weight)
             }
             Some((_, known)) => *known += weight,
@@ -257,9 +256,8 @@ pub(super) struct Machine<'a> {
     pub(super) numbers: &'a RuleNumbers,
     /// Latency of each link.
     pub(super) latency: &'a [Duration],
-    /// Capacity of each resource: links, then ports of memory nodes.
-    pub(super) capacity: &'a [f64],
-    pub(super) sharing: &'a [Sharing],
+    /// Its resources: links, then ports of memory nodes.
+    pub(super) system: &'a System,
     /// The resource that messages of a node to itself share, `NONE` where they need none.
     pub(super) loopback: u32,
     /// The port resource of each node, `NONE` where it has none.

@@ -5,6 +5,7 @@
 //! level of a resource is that of the flows which it limits, infinite when it limits none. The level
 //! of a flow is the least over its resources and its own cap. Plain max-min fairness is `p = 1`.
 
+use smallvec::SmallVec;
 use stratasim_topo::Sharing;
 
 /// No such flow, resource or element.
@@ -13,12 +14,34 @@ pub(crate) const NONE: u32 = u32::MAX;
 /// One use of a resource by a flow.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Element {
-    pub(crate) flow: u32,
     pub(crate) resource: u32,
     /// Position in the resource's list of users while the flow is enabled.
     place: u32,
     /// Weight divided by the flow's penalty.
     pub(crate) share: f64,
+}
+
+/// A capacity and who uses it. What a solve reads of it lies together.
+#[derive(Debug)]
+pub(crate) struct Resource {
+    pub(crate) capacity: f64,
+    /// Level of the users that it limits; infinite when it limits nobody.
+    pub(crate) level: f64,
+    /// What its users take of it. Approximate (it is updated by differences): only used to see that
+    /// a resource is far from full.
+    pub(super) load: f64,
+    pub(crate) sharing: Sharing,
+    /// Whether it is to be recomputed.
+    pub(super) marked: bool,
+    pub(super) users: SmallVec<[User; 4]>,
+}
+
+/// A flow on a resource, with what a solve needs of its [`Element`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct User {
+    pub(crate) share: f64,
+    pub(crate) flow: u32,
+    element: u32,
 }
 
 /// What the solver knows of a flow.
@@ -43,14 +66,7 @@ pub(crate) struct FlowRow {
 /// Resources and flows.
 #[derive(Debug, Default)]
 pub(crate) struct System {
-    pub(crate) capacity: Vec<f64>,
-    pub(crate) sharing: Vec<Sharing>,
-    /// Level of each resource; infinite when it limits nobody.
-    pub(crate) level: Vec<f64>,
-    /// What its users take of it. Approximate (it is updated by differences): only used to see that
-    /// a resource is far from full.
-    pub(super) load: Vec<f64>,
-    pub(super) users: Vec<Vec<u32>>,
+    pub(crate) resources: Vec<Resource>,
     pub(super) elements: Vec<Element>,
     pub(crate) flows: Vec<FlowRow>,
     pub(super) solver: super::levels::Work,
@@ -65,13 +81,15 @@ const FAR_FROM_FULL: f64 = 1.0 - 1e-6;
 impl System {
     /// Adds a resource and returns its index.
     pub(crate) fn add_resource(&mut self, capacity: f64, sharing: Sharing) -> u32 {
-        self.capacity.push(capacity);
-        self.sharing.push(sharing);
-        self.level.push(f64::INFINITY);
-        self.load.push(0.0);
-        self.users.push(Vec::new());
-        self.solver.add_resource();
-        self.capacity.len() as u32 - 1
+        self.resources.push(Resource {
+            capacity,
+            level: f64::INFINITY,
+            load: 0.0,
+            sharing,
+            marked: false,
+            users: SmallVec::new(),
+        });
+        self.resources.len() as u32 - 1
     }
 
     /// Resources and weights of a flow.
@@ -80,9 +98,24 @@ impl System {
         &self.elements[row.first as usize..(row.first + row.len) as usize]
     }
 
-    /// Users of a resource, as elements.
-    pub(crate) fn users_of(&self, resource: u32) -> impl Iterator<Item = &Element> {
-        self.users[resource as usize].iter().map(|&element| &self.elements[element as usize])
+    /// Users of a resource.
+    pub(crate) fn users_of(&self, resource: u32) -> &[User] {
+        &self.resources[resource as usize].users
+    }
+
+    /// Capacity of a resource.
+    #[inline]
+    pub(crate) fn capacity(&self, resource: u32) -> f64 {
+        self.resources[resource as usize].capacity
+    }
+
+    /// A resource is to be recomputed, after those with a level below `level`.
+    #[inline]
+    pub(super) fn mark(&mut self, resource: u32, level: f64) {
+        let marked = &mut self.resources[resource as usize].marked;
+        if !std::mem::replace(marked, true) {
+            self.solver.push(resource, level);
+        }
     }
 
     /// Rate of a flow in bytes per second.
@@ -101,16 +134,16 @@ impl System {
         for (index, &(resource, weight)) in uses.iter().enumerate() {
             let r = resource as usize;
             let share = weight / penalty;
-            cap_level = cap_level.min(self.capacity[r] / share);
-            level = level.min(self.level[r]);
+            cap_level = cap_level.min(self.resources[r].capacity / share);
+            level = level.min(self.resources[r].level);
             let element = row + index as u32;
-            let place = self.users[r].len() as u32;
-            self.elements[element as usize] = Element { flow, resource, place, share };
-            self.users[r].push(element);
+            let place = self.resources[r].users.len() as u32;
+            self.elements[element as usize] = Element { resource, place, share };
+            self.resources[r].users.push(User { share, flow, element });
         }
         level = level.min(cap_level);
         for &(resource, weight) in uses {
-            self.load[resource as usize] += weight / penalty * level;
+            self.resources[resource as usize].load += weight / penalty * level;
         }
         let stamp = self.solver.stamp();
         let row = &mut self.flows[flow as usize];
@@ -125,8 +158,8 @@ impl System {
         }
         for &(resource, _) in uses {
             let r = resource as usize;
-            if self.level[r] < f64::INFINITY || !self.far_from_full(r) {
-                self.solver.mark(resource, self.level[r].min(level));
+            if self.resources[r].level < f64::INFINITY || !self.far_from_full(r) {
+                self.mark(resource, self.resources[r].level.min(level));
             }
         }
     }
@@ -140,18 +173,18 @@ impl System {
         for at in first..first + len {
             let Element { resource, place, share, .. } = self.elements[at];
             let r = resource as usize;
-            let users = &mut self.users[r];
+            let users = &mut self.resources[r].users;
             users.swap_remove(place as usize);
-            if let Some(&moved) = users.get(place as usize) {
-                self.elements[moved as usize].place = place;
+            if let Some(moved) = users.get(place as usize) {
+                self.elements[moved.element as usize].place = place;
             }
             if users.is_empty() {
-                self.level[r] = f64::INFINITY;
-                self.load[r] = 0.0;
+                self.resources[r].level = f64::INFINITY;
+                self.resources[r].load = 0.0;
             } else {
-                self.load[r] -= share * level;
-                if self.level[r] < f64::INFINITY {
-                    self.solver.mark(resource, self.level[r]);
+                self.resources[r].load -= share * level;
+                if self.resources[r].level < f64::INFINITY {
+                    self.mark(resource, self.resources[r].level);
                 }
             }
         }
@@ -160,35 +193,39 @@ impl System {
     /// Changes the capacity of a resource; `keep_caps` leaves what its present users may reach.
     pub(crate) fn set_capacity(&mut self, resource: u32, capacity: f64, keep_caps: bool) {
         let r = resource as usize;
-        self.capacity[r] = capacity;
+        self.resources[r].capacity = capacity;
         if !keep_caps {
-            for index in 0..self.users[r].len() {
-                let flow = self.elements[self.users[r][index] as usize].flow;
+            for index in 0..self.resources[r].users.len() {
+                let flow = self.resources[r].users[index].flow;
                 let cap = self
                     .elements_of(flow)
                     .iter()
-                    .map(|element| self.capacity[element.resource as usize] / element.share)
+                    .map(|element| self.resources[element.resource as usize].capacity / element.share)
                     .fold(f64::INFINITY, f64::min);
                 self.recap(flow, cap);
             }
         }
-        if !self.users[r].is_empty() {
-            self.solver.mark(resource, self.level[r].min(capacity));
+        if !self.resources[r].users.is_empty() {
+            self.mark(resource, self.resources[r].level.min(capacity));
         }
     }
 
     /// Gives a flow another cap level and marks what that touches.
     fn recap(&mut self, flow: u32, cap_level: f64) {
         self.flows[flow as usize].cap_level = cap_level;
-        let level =
-            self.elements_of(flow).iter().map(|e| self.level[e.resource as usize]).fold(cap_level, f64::min);
+        let level = self
+            .elements_of(flow)
+            .iter()
+            .map(|e| self.resources[e.resource as usize].level)
+            .fold(cap_level, f64::min);
         self.move_flow(flow, level, NONE);
     }
 
     /// Whether the load of a resource is safely below its capacity.
     #[inline]
     pub(super) fn far_from_full(&self, r: usize) -> bool {
-        self.sharing[r] == Sharing::Shared && self.load[r] < self.capacity[r] * FAR_FROM_FULL
+        self.resources[r].sharing == Sharing::Shared
+            && self.resources[r].load < self.resources[r].capacity * FAR_FROM_FULL
     }
 
     /// Moves a flow to another level because resource `cause` changed (or its cap, `NONE`), and
@@ -215,15 +252,15 @@ impl System {
         for at in first..first + len {
             let Element { resource, share, .. } = self.elements[at];
             let r = resource as usize;
-            self.load[r] += share * (after - before);
-            let level = self.level[r];
+            self.resources[r].load += share * (after - before);
+            let level = self.resources[r].level;
             if resource == cause || level <= low {
                 continue;
             }
             if level == f64::INFINITY && (after < before || self.far_from_full(r)) {
                 continue;
             }
-            self.solver.mark(resource, level.min(after));
+            self.mark(resource, level.min(after));
         }
     }
 
@@ -248,7 +285,7 @@ impl System {
         if row.room < len {
             row.first = self.elements.len() as u32;
             row.room = len.next_multiple_of(4);
-            let empty = Element { flow: NONE, resource: NONE, place: 0, share: 0.0 };
+            let empty = Element { resource: NONE, place: 0, share: 0.0 };
             self.elements.resize(self.elements.len() + row.room as usize, empty);
         }
         row.len = len;

@@ -91,9 +91,7 @@ impl LinkNames {
             other.ends == Some(ends) && other.half_duplex == half_duplex
         };
         let siblings = || ports.iter().filter(|port| port.to == ends[1] && same(port.link));
-        if siblings().nth(1).is_none() {
-            return None;
-        }
+        siblings().nth(1)?;
         siblings().position(|port| port.link == link).map(|place| place as u32)
     }
 

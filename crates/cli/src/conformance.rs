@@ -1,0 +1,70 @@
+//! `stratasim conformance`: reference cases of other simulators.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use stratasim_experiment::conformance::{CaseReport, flow};
+use stratasim_experiment::{Error, files};
+use stratasim_report::style::Tone;
+
+use crate::terminal::Terminal;
+
+#[derive(Args)]
+pub(crate) struct Conformance {
+    #[command(subcommand)]
+    family: Family,
+}
+
+#[derive(Subcommand)]
+enum Family {
+    /// SimGrid's flow level: cases, XML platforms with their routes and flow sets, HC runs
+    Flow(Cases),
+}
+
+#[derive(Args)]
+struct Cases {
+    /// Files and folders of cases
+    #[arg(required = true)]
+    paths: Vec<PathBuf>,
+    /// Write the reports as a JSON list
+    #[arg(long, value_name = "OUT")]
+    json: Option<PathBuf>,
+}
+
+impl Conformance {
+    pub(crate) fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+        let Family::Flow(cases) = &self.family;
+        let mut printed = Ok(());
+        let reports = flow::run(&cases.paths, &mut |report| {
+            if printed.is_ok() {
+                printed = terminal.print(&line(report, terminal));
+            }
+        })?;
+        printed?;
+        let bad = reports.iter().filter(|report| !report.ok).count();
+        let compared: usize = reports.iter().map(|report| report.compared).sum();
+        let words = match bad {
+            0 => format!("{} cases agree, {compared} values compared", reports.len()),
+            _ => format!("{bad} of {} cases differ, {compared} values compared", reports.len()),
+        };
+        let tone = if bad == 0 { Tone::Good } else { Tone::Bad };
+        terminal.print(&format!("{}\n", terminal.style.paint(tone, &words)))?;
+        if let Some(path) = &cases.json {
+            let text = serde_json::to_string_pretty(&reports).unwrap_or_default();
+            files::write(path, text.as_bytes()).map_err(|error| Error::file(path, &error))?;
+        }
+        Ok(if bad == 0 { 0 } else { 3 })
+    }
+}
+
+/// One case in one line; where it differs, in two.
+fn line(report: &CaseReport, terminal: &Terminal) -> String {
+    let (mark, tone) = if report.ok { ("ok", Tone::Good) } else { ("differs", Tone::Bad) };
+    let mark = terminal.style.paint(tone, &format!("{mark:<7}"));
+    let error = format!("{:.1e} relative, {:.2} of the tolerance", report.relative, report.worst);
+    let mut line = format!("{mark} {:<40} {:>7} {:<14} {error}\n", report.name, report.compared, report.what);
+    if !report.ok {
+        line += &format!("        {}\n", report.place);
+    }
+    line
+}

@@ -1,0 +1,166 @@
+//! `stratasim explain`: everything about one kind, from its schema.
+
+pub(crate) mod markdown;
+mod parameters;
+
+use clap::Args;
+use serde_json::Value;
+use stratasim_core::Precision;
+use stratasim_core::error::nearest;
+use stratasim_core::registry::Entry;
+use stratasim_experiment::plugins::{NOUNS, Noun, SECTIONS};
+use stratasim_experiment::{ConfigError, Error};
+use stratasim_report::Unit;
+use stratasim_report::style::Tone;
+use stratasim_report::table::Table;
+use stratasim_topo::catalogue;
+
+use crate::list::COMPUTE;
+use crate::terminal::Terminal;
+
+#[derive(Args)]
+pub(crate) struct Explain {
+    /// A kind such as fat-tree, a compute type such as H100, or a section: experiment, execution,
+    /// sweep. Where two lists have the kind, put the list in front: topology ring
+    #[arg(required = true, num_args = 1..=2, value_name = "KIND")]
+    words: Vec<String>,
+}
+
+/// A plug-in in its list, or a section.
+struct Found {
+    noun: Option<&'static Noun>,
+    entry: &'static Entry,
+}
+
+impl Explain {
+    pub(crate) fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+        let (list, kind) = match self.words.as_slice() {
+            [list, kind] => (Some(list.as_str()), kind.as_str()),
+            words => (None, words.last().map_or("", String::as_str)),
+        };
+        let found = find(list, kind);
+        let mut texts: Vec<String> = found.iter().map(|found| explain(found, terminal)).collect();
+        if list.is_none_or(|list| list == COMPUTE) {
+            let entries = catalogue::entries().iter();
+            texts.extend(
+                entries
+                    .filter(|entry| entry.names().any(|name| name.eq_ignore_ascii_case(kind)))
+                    .map(|entry| explain_compute(entry, terminal)),
+            );
+        }
+        if texts.is_empty() {
+            return Err(unknown(list, kind).into());
+        }
+        let rule = terminal.style.choose("─", "-").repeat(terminal.style.width);
+        terminal.print(&texts.join(&format!("\n{}\n\n", terminal.style.paint(Tone::Muted, &rule))))?;
+        Ok(0)
+    }
+}
+
+/// Every plug-in and section called `kind`, in `list` if given.
+fn find(list: Option<&str>, kind: &str) -> Vec<Found> {
+    let nouns =
+        NOUNS.iter().filter(|noun| list.is_none_or(|list| list == noun.name || list == noun.singular));
+    let mut found: Vec<Found> = nouns
+        .flat_map(|noun| {
+            let entries = noun.entries.iter().filter(|entry| entry.kind == kind);
+            entries.map(|entry| Found { noun: Some(noun), entry })
+        })
+        .collect();
+    if list.is_none() {
+        let sections = SECTIONS.iter().filter(|entry| entry.kind == kind);
+        found.extend(sections.map(|entry| Found { noun: None, entry }));
+    }
+    found
+}
+
+fn unknown(list: Option<&str>, kind: &str) -> ConfigError {
+    let kinds = || {
+        let plugins = NOUNS.iter().flat_map(|noun| noun.entries.iter().map(|entry| entry.kind));
+        let sections = SECTIONS.iter().map(|entry| entry.kind);
+        plugins.chain(sections).chain(catalogue::entries().iter().flat_map(catalogue::Entry::names))
+    };
+    let hint = nearest(kind, kinds()).map_or_else(String::new, |near| format!(", did you mean `{near}`?"));
+    let place = list.map_or_else(String::new, |list| format!(" among `{list}`"));
+    ConfigError::new(
+        format!("there is no kind `{kind}`{place}{hint} (`stratasim list` says what there is)"),
+        None,
+    )
+}
+
+/// The schema of an entry, definitions included.
+fn schema(entry: &Entry) -> Value {
+    let mut generator = schemars::SchemaGenerator::default();
+    let mut schema = (entry.schema)(&mut generator).to_value();
+    if let Some(object) = schema.as_object_mut() {
+        let definitions = serde_json::to_value(generator.definitions()).unwrap_or_default();
+        object.insert("$defs".to_owned(), definitions);
+    }
+    schema
+}
+
+fn explain(found: &Found, terminal: &Terminal) -> String {
+    let style = &terminal.style;
+    let schema = schema(found.entry);
+    let kind = found.entry.kind;
+    let heading = style.paint(Tone::Strong, kind);
+    let mut text = match found.noun {
+        Some(noun) => format!("{heading}: a kind of {} ({} = \"{kind}\")\n\n", noun.singular, noun.place),
+        None => format!("{heading}: a section of an experiment\n\n"),
+    };
+    let help = schema["description"].as_str().unwrap_or_default();
+    text += &markdown::to_text(help, style.width);
+    let parameters = parameters::of(&schema);
+    if !parameters.is_empty() {
+        text += &format!("\n{}\n\n", style.paint(Tone::Strong, "Parameters"));
+        let mut table = Table::new(["name", "value", "default", "what it is"]);
+        for parameter in &parameters {
+            table.push(
+                [&parameter.name, &parameter.values, &parameter.default, &parameter.help].map(String::as_str),
+            );
+        }
+        text += &table.to_text(style);
+    }
+    if let Some(noun) = found.noun
+        && !help.contains("```toml")
+    {
+        let example = parameters::example(&schema, noun.place, kind);
+        text += &format!("\n{}\n\n{example}", style.paint(Tone::Strong, "Example"));
+    }
+    text
+}
+
+fn explain_compute(entry: &catalogue::Entry, terminal: &Terminal) -> String {
+    let style = &terminal.style;
+    let mut text = format!(
+        "{}: a compute type (topology.compute = \"{}\")\n\n",
+        style.paint(Tone::Strong, &entry.name),
+        entry.name
+    );
+    if !entry.also.is_empty() {
+        text += &format!("also called {}\n\n", entry.also.join(", "));
+    }
+    if let Some(compute) = catalogue::named(&entry.name) {
+        let mut table = Table::new(["property", "value"]);
+        for precision in Precision::ALL {
+            let rate = compute.rate_flop_per_s[precision.index()];
+            if rate > 0.0 {
+                table.push([precision.name().to_owned(), Unit::FlopPerSecond.format(rate)]);
+            }
+        }
+        table.push(["cores".to_owned(), compute.cores.to_string()]);
+        if let Some(bytes) = compute.memory_bytes {
+            table.push(["memory".to_owned(), Unit::Bytes.format(bytes as f64)]);
+        }
+        if let Some(rate) = compute.memory_bandwidth {
+            table.push(["memory bandwidth".to_owned(), Unit::BytesPerSecond.format(rate.bytes_per_s())]);
+        }
+        text += &table.to_text(style);
+    }
+    text.push('\n');
+    for words in entry.note.iter().chain([&format!("Source: {}", entry.source)]) {
+        text += &markdown::to_text(words, style.width);
+    }
+    text += &format!("{}\n", entry.url);
+    text
+}

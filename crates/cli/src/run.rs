@@ -1,0 +1,249 @@
+//! `stratasim run`: one experiment, one table.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use clap::Args;
+use stratasim_core::observe::Fan;
+use stratasim_core::{BuildError, Rank};
+use stratasim_experiment::files::AtomicFile;
+use stratasim_experiment::{ConfigError, Error, Prepared, RunLabels};
+use stratasim_report::perfetto::PerfettoOptions;
+use stratasim_report::picture::{Scheme, Timeline};
+use stratasim_report::result::RunResult;
+use stratasim_report::{Columns, Filter, PerfettoTrace, RankSet, TimeWindow, summary};
+
+use crate::INTERRUPTED;
+use crate::input::Input;
+use crate::progress::Progress;
+use crate::terminal::Terminal;
+
+/// Ranks in a picture when nobody says which.
+const PICTURED_RANKS: u32 = 48;
+/// Pixels of a PNG per pixel of the drawing.
+const SHARPNESS: f64 = 2.0;
+
+#[derive(Args)]
+pub(crate) struct Run {
+    #[command(flatten)]
+    input: Input,
+    /// Run on this network instead of the file's; `stratasim list networks` says which there are
+    #[arg(long, value_name = "KIND")]
+    network: Option<String>,
+    /// Write the result as JSON; - writes it to standard output, in place of the table
+    #[arg(long, value_name = "OUT")]
+    json: Option<PathBuf>,
+    /// Write a trace for https://ui.perfetto.dev
+    #[arg(long, value_name = "OUT")]
+    trace: Option<PathBuf>,
+    /// Write every task with its start and end as CSV
+    #[arg(long, value_name = "OUT")]
+    csv: Option<PathBuf>,
+    /// Draw what each rank did when, as SVG or PNG
+    #[arg(long, value_name = "OUT", value_parser = picture_path)]
+    picture: Option<PathBuf>,
+    /// Ranks in trace, CSV and picture, such as 0-7,16 [default: all; a picture shows 48 of them]
+    #[arg(long, value_name = "RANKS", value_parser = rank_set)]
+    ranks: Option<RankSet>,
+    /// Window of simulated time in trace, CSV and picture, such as "1 s..2.5 s"
+    #[arg(long, value_name = "TIMES", value_parser = time_window)]
+    window: Option<TimeWindow>,
+    /// Print no table and no progress
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+fn rank_set(text: &str) -> Result<RankSet, String> {
+    text.parse().map_err(|error: BuildError| error.reason)
+}
+
+fn time_window(text: &str) -> Result<TimeWindow, String> {
+    text.parse().map_err(|error: BuildError| error.reason)
+}
+
+fn picture_path(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    match path.extension().and_then(|end| end.to_str()) {
+        Some("svg" | "png") => Ok(path),
+        _ => Err("a picture is written as .svg or .png".to_owned()),
+    }
+}
+
+/// The files of a run, begun before it so that a path that cannot be written costs no time.
+struct Outputs {
+    json: Option<AtomicFile>,
+    trace: Option<AtomicFile>,
+    csv: Option<AtomicFile>,
+    picture: Option<AtomicFile>,
+}
+
+impl Run {
+    pub(crate) fn run(&self, terminal: &Terminal, started: Instant) -> Result<u8, Error> {
+        let (document, base) = self.input.experiment(self.network.as_deref())?;
+        let to_stdout = self.json.as_deref() == Some(Path::new("-"));
+        let begin = |path: &Option<PathBuf>| path.as_deref().map(create).transpose();
+        let outputs = Outputs {
+            json: if to_stdout { None } else { begin(&self.json)? },
+            trace: begin(&self.trace)?,
+            csv: begin(&self.csv)?,
+            picture: begin(&self.picture)?,
+        };
+        let mut prepared = Prepared::new(&document, &base)?;
+        let result = self.watched(&mut prepared, outputs, terminal, started)?;
+        if to_stdout {
+            terminal.print(&result.to_json())?;
+        } else if !self.quiet {
+            terminal.print(&summary(&result, &terminal.style))?;
+        }
+        self.tell(terminal);
+        Ok(exit_code(&result, terminal, self.quiet || to_stdout))
+    }
+
+    /// Runs, and writes the files. What was observed before a run stalls is written, too.
+    fn watched(
+        &self,
+        prepared: &mut Prepared,
+        outputs: Outputs,
+        terminal: &Terminal,
+        started: Instant,
+    ) -> Result<RunResult, Error> {
+        // the run borrows what is prepared, so names come from what is shared
+        let (topology, program) = (Arc::clone(&prepared.topology), Arc::clone(&prepared.program));
+        let places = prepared.places.clone();
+        let labels = RunLabels { topology: &topology, program: &program, places: &places };
+        let (ranks, window) = (self.ranks.clone().unwrap_or_default(), self.window.unwrap_or_default());
+        let recorded = match &self.ranks {
+            None if self.csv.is_none() => some_ranks(program.ranks()),
+            _ => ranks.clone(),
+        };
+        let mut columns = Columns::new(Filter { ranks: recorded, window });
+        let options = PerfettoOptions { ranks, window, ..PerfettoOptions::default() };
+        let mut trace = outputs.trace.map(|file| PerfettoTrace::new(file, options, &labels));
+        let mut progress = Progress::new(terminal, self.quiet);
+
+        let mut watchers = Fan::new();
+        watchers.add(&mut progress);
+        if self.csv.is_some() || self.picture.is_some() {
+            watchers.add(&mut columns);
+        }
+        if let Some(trace) = &mut trace {
+            watchers.add(trace);
+        }
+        let result = prepared.run(&mut watchers, started);
+        drop(watchers);
+        progress.clear();
+
+        let fail = |path: &Option<PathBuf>| {
+            let path = path.clone().unwrap_or_default();
+            move |error: std::io::Error| Error::file(&path, &error)
+        };
+        if let Some(trace) = trace {
+            trace.finish().and_then(AtomicFile::commit).map_err(fail(&self.trace))?;
+        }
+        if let Some(mut file) = outputs.csv {
+            let buffered = std::io::BufWriter::with_capacity(1 << 16, &mut file);
+            columns.tasks.write_csv(buffered, &labels).map_err(fail(&self.csv))?;
+            file.commit().map_err(fail(&self.csv))?;
+        }
+        if let (Some(mut file), Some(path)) = (outputs.picture, &self.picture) {
+            let picture = timeline(prepared, &columns, &labels, result.as_ref().ok()).draw();
+            let bytes = match path.extension() {
+                Some(end) if end == "png" => picture.png(Scheme::Light, SHARPNESS),
+                _ => picture.svg().into_bytes(),
+            };
+            file.write_all(&bytes).and_then(|()| file.commit()).map_err(fail(&self.picture))?;
+        }
+        let result = result?;
+        if let Some(mut file) = outputs.json {
+            let text = result.to_json();
+            file.write_all(text.as_bytes()).and_then(|()| file.commit()).map_err(fail(&self.json))?;
+        }
+        Ok(result)
+    }
+
+    /// Says what was written where.
+    fn tell(&self, terminal: &Terminal) {
+        if self.quiet {
+            return;
+        }
+        let files = [
+            ("trace, for https://ui.perfetto.dev", &self.trace),
+            ("tasks", &self.csv),
+            ("picture", &self.picture),
+            ("result", &self.json),
+        ];
+        for (what, path) in files {
+            if let Some(path) = path.as_deref().filter(|path| *path != Path::new("-")) {
+                terminal.note(&format!("  wrote {} ({what})", path.display()));
+            }
+        }
+    }
+}
+
+/// Begins an output file.
+pub(crate) fn create(path: &Path) -> Result<AtomicFile, Error> {
+    AtomicFile::create(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => {
+            let folder = path.parent().unwrap_or(Path::new("")).display();
+            ConfigError::new(format!("{}: there is no folder `{folder}`", path.display()), None).into()
+        }
+        _ => Error::file(path, &error),
+    })
+}
+
+/// The exit code of a result; a broken check that no table shows is said here.
+pub(crate) fn exit_code(result: &RunResult, terminal: &Terminal, silent: bool) -> u8 {
+    if !result.checks_hold() {
+        if silent {
+            for check in result.checks.iter().filter(|check| !check.ok) {
+                let place = check.violations.first().map_or("", String::as_str);
+                terminal.say(&format!("  × a physics check is broken: {}: {place}", check.name));
+            }
+        }
+        return 3;
+    }
+    if crate::interrupt::wanted() { INTERRUPTED } else { 0 }
+}
+
+/// As many ranks as fit into a picture, spread evenly.
+fn some_ranks(ranks: u32) -> RankSet {
+    if ranks <= PICTURED_RANKS {
+        return RankSet::all();
+    }
+    let step = f64::from(ranks) / f64::from(PICTURED_RANKS);
+    RankSet::of((0..PICTURED_RANKS).map(|at| Rank((f64::from(at) * step) as u32)))
+}
+
+fn timeline<'a>(
+    prepared: &Prepared,
+    columns: &'a Columns,
+    labels: &'a RunLabels<'a>,
+    result: Option<&RunResult>,
+) -> Timeline<'a> {
+    let mut timeline = Timeline::new(prepared.name.as_str(), &columns.tasks, labels);
+    if let Some(result) = result {
+        timeline.subtitle = format!("{} · {}", result.title.topology, result.title.workload);
+    }
+    timeline
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_picture_of_many_ranks_shows_some_from_all_over() {
+        let shown: Vec<_> = some_ranks(1024).below(1024).collect();
+        assert_eq!(shown.len(), 48);
+        assert_eq!((shown[0], shown[47]), (Rank(0), Rank(1002)));
+        assert_eq!(some_ranks(48), RankSet::all());
+    }
+
+    #[test]
+    fn pictures_are_svg_or_png() {
+        assert!(picture_path("out.svg").is_ok() && picture_path("a/b.png").is_ok());
+        assert!(picture_path("out.jpg").is_err() && picture_path("svg").is_err());
+    }
+}

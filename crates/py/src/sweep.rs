@@ -1,0 +1,160 @@
+//! Sweeps: one experiment, many settings.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use pyo3::exceptions::PyIndexError;
+use pyo3::prelude::*;
+use stratasim_experiment::files;
+use stratasim_experiment::sweep::{Finished, Outcome, Point, RunOptions, Watch};
+use stratasim_experiment::{Error, Sweep};
+
+use crate::error::raise;
+use crate::picture::Picture;
+
+/// A sweep, ready to run. Results are files in a folder: `points/<digest>.json`.
+#[pyclass(frozen, module = "stratasim._core")]
+pub(crate) struct SweepPlan {
+    pub(crate) sweep: Sweep,
+}
+
+/// Counts points, and stops when asked to.
+#[derive(Default)]
+struct Counting {
+    done: AtomicUsize,
+    stop: AtomicBool,
+}
+
+impl Watch for Counting {
+    fn done(&self, _: &Point, _: &Outcome) {
+        self.done.fetch_add(1, Ordering::Relaxed);
+    }
+    fn wants_stop(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+#[pymethods]
+impl SweepPlan {
+    /// Settings that vary: dotted path (or `case`) and heading of each.
+    #[getter]
+    fn columns(&self) -> Vec<(&str, &str)> {
+        let columns = self.sweep.columns().iter();
+        columns.map(|column| (column.path.as_str(), column.heading.as_str())).collect()
+    }
+
+    /// Digest of each point, in order.
+    #[getter]
+    fn digests(&self) -> Vec<&str> {
+        self.sweep.points().iter().map(|point| point.digest.as_str()).collect()
+    }
+
+    /// The resolved spec of a point as JSON text.
+    fn spec(&self, index: usize) -> PyResult<String> {
+        Ok(self.point(index)?.spec.to_string())
+    }
+
+    /// The settings of a point as a JSON list, in the order of the columns.
+    fn settings(&self, index: usize) -> PyResult<String> {
+        Ok(serde_json::to_string(&self.point(index)?.settings).expect("JSON values are written as JSON"))
+    }
+
+    /// The settings of a point in words.
+    fn describe(&self, index: usize) -> PyResult<String> {
+        Ok(self.sweep.describe(self.point(index)?))
+    }
+
+    /// Where the result of a point is, or will be, in the folder `out`.
+    fn result_path(&self, out: PathBuf, index: usize) -> PyResult<PathBuf> {
+        Ok(self.sweep.result_path(&out, self.point(index)?))
+    }
+
+    /// Writes the result of a point, given as JSON text, into the folder `out`.
+    fn keep(&self, py: Python<'_>, out: PathBuf, index: usize, result: &str) -> PyResult<()> {
+        let path = self.sweep.result_path(&out, self.point(index)?);
+        let folder = path.parent().unwrap_or(&out);
+        let write = || std::fs::create_dir_all(folder).and_then(|()| files::write(&path, result.as_bytes()));
+        py.detach(write).map_err(|error| raise(py, &Error::file(&path, &error)))
+    }
+
+    /// Runs the points that have no result in `out`. Returns what went wrong, by index, in the words
+    /// of the command; Ctrl-C, and what `progress` raises, keep the finished points.
+    ///
+    /// `progress` is called about twenty times a second with points done and points altogether.
+    #[pyo3(signature = (out, *, threads=None, force=false, progress=None))]
+    fn run(
+        &self,
+        py: Python<'_>,
+        out: PathBuf,
+        threads: Option<usize>,
+        force: bool,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Vec<(usize, String)>> {
+        let options = RunOptions { threads, shard: None, force };
+        let counting = Counting::default();
+        let progress = progress.map(|progress| progress.clone().unbind());
+        let (finished, asked) = py.detach(|| {
+            std::thread::scope(|scope| {
+                // this thread stays free to hear Ctrl-C, which other threads of Python do not
+                let running = scope.spawn(|| self.sweep.run(&out, &options, &counting));
+                let mut asked = Ok(());
+                while asked.is_ok() && !running.is_finished() {
+                    std::thread::park_timeout(Duration::from_millis(50));
+                    asked = Python::attach(|py| self.ask(py, progress.as_ref(), &counting));
+                }
+                counting.stop.store(asked.is_err(), Ordering::Relaxed);
+                (running.join(), asked)
+            })
+        });
+        asked?;
+        let finished = finished.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let finished = finished.map_err(|error| raise(py, &error))?;
+        let failures = finished.failures.into_iter();
+        Ok(failures.map(|failure| (failure.index, failure.error.render(false).trim().to_owned())).collect())
+    }
+
+    /// The points that have a result in `out`, by digest.
+    fn finished(&self, py: Python<'_>, out: PathBuf) -> PyResult<Vec<String>> {
+        let found = py.detach(|| self.gather(&out)).map_err(|error| raise(py, &error))?;
+        Ok(found.rows.into_iter().map(|row| row.digest).collect())
+    }
+
+    /// Settings and numbers of the points that have a result in `out`, as JSON text.
+    fn numbers(&self, py: Python<'_>, out: PathBuf) -> PyResult<String> {
+        let found = py.detach(|| self.gather(&out)).map_err(|error| raise(py, &error))?;
+        Ok(self.sweep.json(&found.rows))
+    }
+
+    /// The pictures that the sweep asks for, each with its file name and its caption.
+    fn pictures(&self, py: Python<'_>, out: PathBuf) -> PyResult<Vec<(String, Picture, String)>> {
+        let found = py.detach(|| self.gather(&out)).map_err(|error| raise(py, &error))?;
+        let pictures = self.sweep.pictures(&found.rows).into_iter();
+        Ok(pictures.map(|(name, drawing, caption)| (name, Picture { drawing }, caption)).collect())
+    }
+
+    /// Writes page, pictures and tables of the results in `out` there; the page comes first.
+    fn write(&self, py: Python<'_>, out: PathBuf) -> PyResult<Vec<PathBuf>> {
+        let write = || self.sweep.write(&out, &self.gather(&out)?.rows);
+        py.detach(write).map_err(|error| raise(py, &error))
+    }
+}
+
+impl SweepPlan {
+    fn point(&self, index: usize) -> PyResult<&Point> {
+        self.sweep.points().get(index).ok_or_else(|| PyIndexError::new_err(index))
+    }
+
+    /// The results that are in `out`. Part 0 has no points, so nothing is run.
+    fn gather(&self, out: &Path) -> Result<Finished, Error> {
+        self.sweep.run(out, &RunOptions { shard: Some((0, 1)), threads: Some(1), force: false }, &())
+    }
+
+    fn ask(&self, py: Python<'_>, progress: Option<&Py<PyAny>>, counting: &Counting) -> PyResult<()> {
+        py.check_signals()?;
+        if let Some(progress) = progress {
+            progress.call1(py, (counting.done.load(Ordering::Relaxed), self.sweep.points().len()))?;
+        }
+        Ok(())
+    }
+}

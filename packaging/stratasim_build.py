@@ -1,0 +1,66 @@
+"""Builds the package: the Python module through maturin, and the native command beside it.
+
+A PEP 517 backend that adds one step to maturin's: the command `stratasim` is compiled and put where
+maturin takes scripts from, so that an installed wheel has the binary itself, which starts in a few
+milliseconds, and not a Python script that calls it.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+import maturin
+
+ROOT = Path(__file__).resolve().parent.parent
+SCRIPTS = ROOT / "python" / "stratasim.data" / "scripts"
+
+# maturin is called as a command, which an environment that nobody activated does not find
+os.environ["PATH"] = sysconfig.get_path("scripts") + os.pathsep + os.environ.get("PATH", "")
+
+# maturin wants the folder before anything is built
+SCRIPTS.mkdir(parents=True, exist_ok=True)
+
+get_requires_for_build_wheel = maturin.get_requires_for_build_wheel
+get_requires_for_build_sdist = maturin.get_requires_for_build_sdist
+get_requires_for_build_editable = maturin.get_requires_for_build_editable
+prepare_metadata_for_build_wheel = maturin.prepare_metadata_for_build_wheel
+prepare_metadata_for_build_editable = maturin.prepare_metadata_for_build_editable
+build_sdist = maturin.build_sdist
+
+
+def build_wheel(
+    wheel_directory: str,
+    config_settings: dict[str, Any] | None = None,
+    metadata_directory: str | None = None,
+) -> str:
+    """Builds a wheel with the module and the command."""
+    build_command()
+    return str(maturin.build_wheel(wheel_directory, config_settings, metadata_directory))
+
+
+def build_editable(
+    wheel_directory: str,
+    config_settings: dict[str, Any] | None = None,
+    metadata_directory: str | None = None,
+) -> str:
+    """Builds a wheel that points to the sources in `python`, with the command."""
+    build_command()
+    return str(maturin.build_editable(wheel_directory, config_settings, metadata_directory))
+
+
+def build_command() -> None:
+    """Compiles the command and puts it where maturin takes scripts from."""
+    arguments = ["build", "--release", "--locked", "--package", "stratasim-cli", "--bin", "stratasim"]
+    command = ["cargo", *arguments, "--message-format=json-render-diagnostics"]
+    messages = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+    # cargo knows best where it put the binary
+    artefacts = (json.loads(line) for line in messages.splitlines() if line.startswith("{"))
+    (binary,) = (Path(found) for message in artefacts if (found := message.get("executable")))
+    script = SCRIPTS / binary.name
+    # replaced rather than written to: the old one may be running
+    script.unlink(missing_ok=True)
+    shutil.copy2(binary, script)

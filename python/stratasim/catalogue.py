@@ -1,0 +1,33 @@
+"""What there is: kinds, schemas, compute types."""
+
+import json
+from typing import Any
+
+from . import _core
+
+__all__ = ["compute_types", "explain", "kinds", "schema"]
+
+
+def kinds(noun: str) -> list[str]:
+    """The kinds of a noun: `topology`, `routing`, `placement`, `workload`, `collective`, `pattern`,
+    `size`, `arrival` or `network`.
+    """
+    return _core.kinds(noun)
+
+
+def explain(kind: str) -> str:
+    """What `stratasim explain` prints about a kind: what it is, its keys, units and defaults."""
+    return _core.explain(kind)
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of an experiment file."""
+    return dict(json.loads(_core.experiment_schema()))
+
+
+def compute_types() -> dict[str, dict[str, Any]]:
+    """The compute types that `compute = "H100"` may name, with their properties and sources.
+
+    By name, in the order of the catalogue; `also` lists other names of the same type.
+    """
+    return {entry.pop("name"): entry for entry in json.loads(_core.compute_types())}

@@ -1,0 +1,9 @@
+"""Levels of detail of the network: a function for each kind."""
+
+from ._generate import functions as _functions
+
+__getattr__, __all__ = _functions(__name__, "network")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,103 @@
+"""To and from graphs of NetworkX (the extra `networkx`).
+
+Topologies: nodes have a `kind` ("compute", "memory" or "switch"), compute nodes a `compute` type such as
+"H100" or rates such as `fp32="10 TFLOP/s"`, memory nodes `capacity` and `bandwidth`; other attributes
+that are whole numbers or texts are groups (`rack`, `server`). Edges have `bandwidth`, `latency` and,
+where wanted, `sharing`, `duplex` and `name`. An edge of an undirected graph is a cable, full duplex
+unless it says otherwise; one of a directed graph is one direction. A graph knows no routing rule: routes
+are shortest by latency unless the run's `routing` says otherwise.
+
+Workloads: directed graphs whose nodes are vertices with a `kind` ("compute", "communication", ...) and
+the fields of the workload `graph`, and whose edges are dependencies, with `distance` iterations back.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import _core
+from .machine import Topology
+from .spec import Spec, encode
+
+if TYPE_CHECKING:
+    import networkx
+
+__all__ = ["from_networkx", "to_networkx", "workload_from_networkx", "workload_to_networkx"]
+
+
+def from_networkx(
+    graph: "networkx.Graph[Any]", *, seed: int = 1, base: str | os.PathLike[str] = ""
+) -> Topology:
+    """The topology that a graph describes.
+
+    Raises ConfigError for attributes that make no topology; it names the node or edge, and says what
+    to write.
+    """
+    data = _networkx().node_link_data(graph, edges="edges")
+    return Topology({"kind": "networkx-json", "data": data}, seed=seed, base=base)
+
+
+def to_networkx(topology: Topology | Mapping[str, Any]) -> "networkx.Graph[Any]":
+    """A topology, built or as its spec, as a graph that `from_networkx` reads back.
+
+    Undirected where every link is a cable with two equal directions, otherwise directed; a multigraph
+    where links are parallel.
+    """
+    if not isinstance(topology, Topology):
+        topology = Topology(topology)
+    data = json.loads(topology.export("networkx-json"))
+    return _networkx().node_link_graph(data, edges="edges")
+
+
+def workload_from_networkx(
+    graph: "networkx.DiGraph[Any]",
+    *,
+    iterations: int | None = None,
+    precision: str | None = None,
+    ranks: int | None = None,
+) -> Spec:
+    """The workload that a directed graph describes; the keywords are those of the workload `graph`.
+
+    Raises ConfigError for keywords that do not fit; the graph itself is read when it is run.
+    """
+    from .workload import graph as workload
+
+    data = _networkx().node_link_data(graph, edges="edges")
+    return workload(data=data, iterations=iterations, precision=precision, ranks=ranks)
+
+
+def workload_to_networkx(
+    workload: Mapping[str, Any], *, base: str | os.PathLike[str] = ""
+) -> "networkx.DiGraph[Any]":
+    """A workload of the kind `graph` as a directed graph that `workload_from_networkx` reads back.
+
+    The graph may stand in `vertices` and `edges`, in `data`, or in the file at `path` (relative to
+    `base`). Raises ConfigError for other kinds of workloads.
+    """
+    if workload.get("kind") != "graph":
+        raise _core.ConfigError(
+            f"workload.kind: a workload of kind `{workload.get('kind')}` is no graph of vertices and edges"
+        )
+    data = workload.get("data")
+    if path := workload.get("path"):
+        try:
+            data = json.loads((Path(base) / path).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise _core.ConfigError(f"workload.path: {path}: {error}") from error
+    if data is None:
+        data = workload
+    if "nodes" not in data:
+        vertices, edges = encode(data.get("vertices", [])), encode(data.get("edges", []))
+        data = json.loads(_core.workload_node_link(vertices, edges))
+    data = {"directed": True, **data}
+    return _networkx().node_link_graph(data, edges="links" if "links" in data else "edges")
+
+
+def _networkx() -> Any:
+    try:
+        import networkx
+    except ImportError as error:
+        raise ImportError("this needs NetworkX: pip install 'stratasim[networkx]'") from error
+    return networkx

@@ -1,0 +1,9 @@
+"""Who sends to whom in synthetic traffic: a function for each kind."""
+
+from ._generate import functions as _functions
+
+__getattr__, __all__ = _functions(__name__, "pattern")
+
+
+def __dir__() -> list[str]:
+    return __all__

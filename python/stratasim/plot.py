@@ -1,0 +1,86 @@
+"""Plots with matplotlib (the extra `plot`)."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from . import _core
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from .result import Result
+
+__all__ = ["plot"]
+
+# Okabe and Ito, "Color Universal Design" (2008), as in the pictures of the core
+_COLOURS = {"compute": "#0072b2", "memory": "#009e73", "communication": "#d55e00", "idle": "#c8c8c8"}
+
+
+def plot(result: "Result", kind: str = "breakdown", ax: "Axes | None" = None) -> "Axes":
+    """Draws a result on `ax`, or on new axes.
+
+    `kind` is "breakdown" (where the time of each rank went), "timeline" (what each rank did when) or
+    "links" (how full the fullest links were).
+    """
+    known: dict[str, Callable[[Result, Any], None]] = {
+        "breakdown": _breakdown,
+        "timeline": _timeline,
+        "links": _links,
+    }
+    if kind not in known:
+        raise _core.ConfigError(f"unknown plot `{kind}` (known: {', '.join(known)})")
+    if ax is None:
+        try:
+            from matplotlib import pyplot
+        except ImportError as error:
+            raise ImportError("this needs matplotlib: pip install 'stratasim[plot]'") from error
+        ax = pyplot.subplots(layout="constrained")[1]
+    known[kind](result, ax)
+    return ax
+
+
+def _breakdown(result: "Result", ax: Any) -> None:
+    ranks = result.ranks
+    parts = {
+        "compute": ranks["compute_s"],
+        "memory": ranks["memory_s"],
+        "communication": ranks["comm_exposed_s"],
+        "idle": ranks["idle_s"],
+    }
+    labels = {"communication": "exposed communication"}
+    left = 0 * ranks["compute_s"]
+    for part, seconds in parts.items():
+        label = labels.get(part, part)
+        ax.barh(range(ranks.rows), seconds, left=left, height=0.9, color=_COLOURS[part], label=label)
+        left = left + seconds
+    ax.set(xlabel="time (s)", ylabel="rank", title=result.title["experiment"])
+    ax.invert_yaxis()
+    ax.legend()
+
+
+def _timeline(result: "Result", ax: Any) -> None:
+    tasks = result.tasks
+    # memory beside computation, communication below
+    rows = {"compute": (-0.4, 0.3), "memory": (-0.1, 0.2), "communication": (0.1, 0.3)}
+    for kind, (offset, height) in rows.items():
+        chosen = tasks["kind"] == kind
+        label: str | None = kind
+        for rank in sorted(set(tasks["rank"][chosen].tolist())):
+            mine = chosen & (tasks["rank"] == rank)
+            start, end = tasks["start_s"][mine], tasks["end_s"][mine]
+            spans = list(zip(start, end - start, strict=True))
+            place = (rank + offset, height)
+            ax.broken_barh(spans, place, facecolors=_COLOURS[kind], label=label, linewidth=0)
+            label = None
+    ax.set(xlabel="time (s)", ylabel="rank", title=result.title["experiment"])
+    ax.invert_yaxis()
+    ax.legend()
+
+
+def _links(result: "Result", ax: Any) -> None:
+    links = result.links
+    fullest = (-links["utilisation"]).argsort(kind="stable")[:16]
+    ax.barh(range(len(fullest)), links["utilisation"][fullest], color=_COLOURS["communication"])
+    ax.set_yticks(range(len(fullest)), links["name"][fullest])
+    ax.set(xlabel="utilisation", xlim=(0, 1), title=result.title["experiment"])
+    ax.invert_yaxis()

@@ -1,0 +1,349 @@
+"""What a run says about itself."""
+
+import html
+import json
+import os
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import _core
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["Columns", "Result"]
+
+
+class Columns(dict[str, Any]):
+    """A table as a dict: a NumPy array for each column, all of one length.
+
+    `pandas.DataFrame(columns)` and `polars.DataFrame(columns)` take it as it is.
+    """
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return len(next(iter(self.values()), ()))
+
+    def __repr__(self) -> str:
+        return f"<{self.rows} rows: {', '.join(self)}>"
+
+
+class Result:
+    """The outcome of a run: numbers, columns, pictures.
+
+    Times are seconds of simulated time, amounts are bytes. Printed, it is the table that the command
+    shows. It can be pickled, and read from what the command writes with `--json`.
+    """
+
+    def __init__(self, text: str, *, base: str = "") -> None:
+        """A result from its JSON text. Relative paths in its spec start from the folder `base`."""
+        self._text = text
+        self._base = base
+        # what was recorded, as it comes from the core
+        self._tasks: dict[str, Any] | None = None
+        self._messages: dict[str, Any] | None = None
+        self._vertex_names: list[str] = []
+        self._rank_nodes: list[str] = []
+        # a run that has not been asked for its columns yet
+        self._run: _core.Run | None = None
+
+    @classmethod
+    def _of(cls, run: _core.Run, base: str) -> "Result":
+        result = cls(run.json(), base=base)
+        result._run = run
+        return result
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> "Result":
+        """The result in a file that `write_json`, or the command with `--json`, wrote."""
+        path = Path(path)
+        return cls(path.read_text(encoding="utf-8"), base=os.fspath(path.parent))
+
+    @cached_property
+    def data(self) -> dict[str, Any]:
+        """Everything, as in the JSON text."""
+        return dict(json.loads(self._text))
+
+    # -- numbers
+
+    @property
+    def makespan_s(self) -> float:
+        """End of the last task."""
+        return float(self.data["makespan_s"])
+
+    @property
+    def step_s(self) -> float:
+        """The makespan divided by the number of iterations."""
+        return self.makespan_s / max(len(self.data["iterations"]), 1)
+
+    @property
+    def batches_per_s(self) -> float | None:
+        """Batches that the whole machine processes per second; None where there are none."""
+        rate = self.data.get("batches_per_s")
+        return None if rate is None else float(rate)
+
+    @property
+    def digest(self) -> str:
+        """Digest of what ended when: equal runs have equal digests."""
+        return str(self.data["digest"])
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """The experiment with every default: `stratasim.run(result.spec)` gives the same result."""
+        return dict(self.data["spec"])
+
+    @property
+    def title(self) -> dict[str, str]:
+        """What ran, in words: `experiment`, `topology`, `workload`, `network`."""
+        return dict(self.data["title"])
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """What the run cost inside, by name."""
+        return dict(self.data["counters"])
+
+    @property
+    def bounds(self) -> list[dict[str, Any]]:
+        """Lower bounds on the makespan that hold for any schedule: `name`, `kind`, `seconds`, `where`."""
+        return list(self.data.get("bounds", []))
+
+    @property
+    def binding(self) -> dict[str, Any] | None:
+        """The largest of the bounds, with `ratio`, the makespan over it."""
+        return self.data.get("binding")
+
+    @property
+    def checks(self) -> list[dict[str, Any]]:
+        """Physics checks that were made: `name`, `checked` (how many things), `ok`."""
+        return list(self.data.get("checks", []))
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader should know."""
+        return list(self.data.get("notes", []))
+
+    # -- columns
+
+    @cached_property
+    def iterations(self) -> Columns:
+        """When each iteration ran: `start_s`, `end_s`. Iterations may overlap."""
+        return columns(self.data["iterations"], ("start_s", "end_s"))
+
+    @cached_property
+    def ranks(self) -> Columns:
+        """Where the time of each rank went: `finish_s`, and `compute_s`, `comm_exposed_s`, `memory_s` and
+        `idle_s`, which add up to the makespan.
+        """
+        parts = ("finish_s", "compute_s", "comm_exposed_s", "memory_s", "idle_s")
+        return columns(self.data["ranks"], parts)
+
+    @cached_property
+    def links(self) -> Columns:
+        """What each link carried that carried something: `name`, `from`, `to`, `bytes`, `utilisation` (1 is
+        a link that was full all the time), `busy_s`.
+        """
+        names = ("name", "from", "to", "bytes", "utilisation", "busy_s")
+        return columns(self.data.get("links") or [], names)
+
+    @cached_property
+    def memory(self) -> Columns:
+        """What lives where, by ranges of ranks: `first_rank`, `ranks`, `local_bytes`, `remote_bytes`."""
+        names = ("first_rank", "ranks", "local_bytes", "remote_bytes")
+        return columns(self.data.get("memory") or [], names)
+
+    @cached_property
+    def tasks(self) -> Columns:
+        """Every recorded task, in the order in which they ended.
+
+        `rank`, `node` (name of its node), `stream` (-1 for none), `kind` ("compute", "memory",
+        "communication"), `name` (of its vertex), `iteration`, `start_s`, `end_s`, `bytes`; exactly,
+        `start_ps` and `end_ps` in picoseconds; and `vertex`, the number of its vertex.
+
+        Raises ValueError when tasks were not recorded.
+        """
+        import numpy as np
+
+        raw = self._recorded_tasks()
+        stream = raw["stream"].astype(np.int32)
+        stream[raw["stream"] == np.iinfo(np.uint16).max] = -1
+        return Columns(
+            rank=raw["rank"],
+            node=_text(self._rank_nodes)[raw["rank"]],
+            stream=stream,
+            kind=_text(["compute", "memory", "communication"])[raw["activity"]],
+            name=_text(self._vertex_names)[raw["vertex"]],
+            iteration=raw["iteration"],
+            start_s=raw["start_ps"] / 1e12,
+            end_s=raw["end_ps"] / 1e12,
+            bytes=raw["bytes"],
+            start_ps=raw["start_ps"],
+            end_ps=raw["end_ps"],
+            vertex=raw["vertex"],
+        )
+
+    @cached_property
+    def messages(self) -> Columns:
+        """Every recorded message, in the order in which they arrived.
+
+        `src` and `dst` (ranks), `start_s`, `end_s`, `bytes`; exactly, `start_ps` and `end_ps`.
+
+        Raises ValueError when messages were not recorded.
+        """
+        self._take()
+        if (raw := self._messages) is None:
+            raise ValueError('messages were not recorded; run with record="messages"')
+        return Columns(
+            src=raw["src"],
+            dst=raw["dst"],
+            start_s=raw["start_ps"] / 1e12,
+            end_s=raw["end_ps"] / 1e12,
+            bytes=raw["bytes"],
+            start_ps=raw["start_ps"],
+            end_ps=raw["end_ps"],
+        )
+
+    # -- text and files
+
+    def summary(self, *, width: int = 80, unicode: bool = True, colour: bool = False) -> str:
+        """The table that the command prints."""
+        return _core.summary(self._text, width, unicode, colour)
+
+    def to_json(self) -> str:
+        """The result as JSON text, as the command writes it."""
+        return self._text
+
+    def write_json(self, path: str | os.PathLike[str]) -> None:
+        """Writes the result to a file, as the command does with `--json`."""
+        Path(path).write_text(self._text, encoding="utf-8")
+
+    def write_csv(self, path: str | os.PathLike[str]) -> None:
+        """Writes the recorded tasks to a file, as the command does with `--csv`."""
+        raw = self._recorded_tasks()
+        _core.write_csv(os.fspath(path), raw, self._vertex_names, self._rank_nodes)
+
+    def write_trace(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        ranks: str | Iterable[int] | None = None,
+        window: str | None = None,
+    ) -> None:
+        """Writes a trace for https://ui.perfetto.dev, as the command does with `--trace`.
+
+        A trace is written while a run goes on, so the experiment runs once more; give `trace` to
+        `stratasim.simulate` where that takes too long. `ranks` and `window` limit what is drawn.
+
+        Raises SimulationError when the second run differs, because files that it reads have changed.
+        """
+        from .simulation import run
+
+        again = run(self.spec, base=self._base, record=None, ranks=ranks, window=window, trace=path)
+        if again.digest != self.digest:
+            raise _core.SimulationError(
+                f"{os.fspath(path)} shows another run: files that the experiment reads have changed"
+            )
+
+    # -- pictures
+
+    def timeline(
+        self,
+        *,
+        ranks: str | Iterable[int] | None = None,
+        window: str | None = None,
+        title: str | None = None,
+        width: float = 960,
+    ) -> _core.Picture:
+        """What each rank did when, from the recorded tasks; at most 48 ranks are drawn.
+
+        `width` is in pixels. Raises ValueError when tasks were not recorded.
+        """
+        raw = self._recorded_tasks()
+        if not (ranks is None or isinstance(ranks, str)):
+            ranks = list(ranks)
+        words = self.title
+        heading = title if title is not None else words["experiment"] or "Time line"
+        subtitle = f"{words['topology']} · {words['workload']}"
+        names, nodes = self._vertex_names, self._rank_nodes
+        return _core.timeline(heading, subtitle, raw, names, nodes, ranks, window, width)
+
+    def breakdown(self, *, title: str | None = None) -> _core.Picture:
+        """Where the time of ranks went, as bars."""
+        return _core.breakdown(self._heading("Where the time goes", title), self._text)
+
+    def fullest_links(self, *, count: int = 16, title: str | None = None) -> _core.Picture:
+        """How full the fullest links were, as bars."""
+        return _core.link_bars(self._heading("Fullest links", title), self._text, count)
+
+    def plot(self, kind: str = "breakdown", *, ax: "Axes | None" = None) -> "Axes":
+        """Draws "breakdown", "timeline" or "links" with matplotlib (the extra `plot`)."""
+        from .plot import plot
+
+        return plot(self, kind, ax)
+
+    def _heading(self, what: str, title: str | None) -> str:
+        name = self.title["experiment"]
+        return title if title is not None else f"{what} of {name}" if name else what
+
+    # -- inside
+
+    def _take(self) -> None:
+        """Takes the columns out of the run, which is let go."""
+        if (run := self._run) is not None:
+            self._tasks, self._messages = run.take_tasks(), run.take_messages()
+            self._vertex_names, self._rank_nodes = run.vertex_names(), run.rank_nodes()
+            self._run = None
+
+    def _recorded_tasks(self) -> dict[str, Any]:
+        self._take()
+        if self._tasks is None:
+            raise ValueError('tasks were not recorded; run with record="tasks"')
+        return self._tasks
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Result) and self._text == other._text
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def __repr__(self) -> str:
+        name = self.title["experiment"] or self.title["workload"]
+        return f"<Result of {name}: makespan {self.makespan_s:.6g} s>"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.summary())}</pre>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        self._take()
+        # what is derived is made again when it is asked for
+        kept = ("_text", "_base", "_tasks", "_messages", "_vertex_names", "_rank_nodes", "_run")
+        return {key: self.__dict__[key] for key in kept}
+
+
+def _text(words: list[Any]) -> Any:
+    """The words as an array of Python's own."""
+    import numpy as np
+
+    array = np.empty(len(words), dtype=object)
+    array[:] = words
+    return array
+
+
+def columns(rows: list[dict[str, Any]], names: tuple[str, ...]) -> Columns:
+    """A column for each name from a list of dicts: numbers where all are, NaN where one is missing."""
+    import numpy as np
+
+    made = Columns()
+    for name in names:
+        values = [row.get(name) for row in rows]
+        if all(isinstance(value, int | float | None) for value in values):
+            # without a type, as None is no number
+            made[name] = np.array([float("nan") if value is None else value for value in values])
+        else:
+            made[name] = _text(values)
+    return made

@@ -1,0 +1,176 @@
+"""Running experiments."""
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from . import _core
+from .machine import Topology, section
+from .result import Result
+from .spec import assignment, encode
+
+if TYPE_CHECKING:
+    import networkx
+
+    Section = Mapping[str, Any] | str
+    Graph = networkx.Graph[Any] | networkx.DiGraph[Any]
+    Path = str | os.PathLike[str]
+    Record = Literal["tasks", "messages"] | None
+    Progress = Callable[[float, int, int], object]
+
+__all__ = ["run", "simulate"]
+
+
+def simulate(
+    topology: "Section | Topology | Graph",
+    workload: "Section | Graph",
+    network: "Section" = "flow",
+    *,
+    routing: "Section | None" = None,
+    placement: "Section | None" = None,
+    execution: Mapping[str, Any] | None = None,
+    seed: int = 1,
+    name: str | None = None,
+    base: "Path" = "",
+    record: "Record" = "tasks",
+    ranks: str | Iterable[int] | None = None,
+    window: str | None = None,
+    trace: "Path | None" = None,
+    progress: "Progress | None" = None,
+) -> Result:
+    """Runs one workload on one machine.
+
+    Sections are what functions such as `stratasim.topology.ring` return, dicts as in a file, or the name
+    of a kind. The topology may also be built already, and topology and workload may be graphs of
+    NetworkX (see `stratasim.networkx`).
+
+    Parameters
+    ----------
+    topology, workload, network, routing, placement
+        The sections of an experiment. Routing and placement are chosen by the topology when absent.
+    execution
+        How tasks use nodes and memories: `memory` ("coherent" or "move-then-compute"), `roofline`,
+        `timing-precision`, `eager-limit`; keys may be written with `_`.
+    seed
+        Seed of all random numbers. The same experiment gives the same result.
+    name
+        Name in titles.
+    base
+        Folder that relative paths in sections start from.
+    record
+        "tasks" keeps every finished task in `Result.tasks`, "messages" keeps messages in
+        `Result.messages` too, None keeps neither.
+    ranks, window
+        What is recorded and traced: ranks such as "0-7,16" or numbers, and a window of simulated time
+        such as "1 s..2 s".
+    trace
+        File for a trace that https://ui.perfetto.dev opens.
+    progress
+        Called about twenty times a second with the simulated time in seconds, the tasks done and the
+        tasks altogether. What it raises ends the run.
+
+    Raises ConfigError for bad input and SimulationError for a run that cannot go on. Other threads of
+    Python run on meanwhile, and Ctrl-C ends the run.
+    """
+    built = _topology(topology, seed, base)
+    document: dict[str, Any] = {"topology": built, "workload": _workload(workload), "seed": seed}
+    document["network"] = section(network)
+    if name is not None:
+        document["name"] = name
+    if routing is not None:
+        document["routing"] = section(routing)
+    if placement is not None:
+        document["placement"] = section(placement)
+    if execution is not None:
+        document["execution"] = {key.replace("_", "-"): value for key, value in execution.items()}
+    experiment = _core.Experiment.from_json(encode(document), os.fspath(base))
+    on = built if isinstance(built, Topology) else None
+    return _run(experiment, on, record, ranks, window, trace, progress)
+
+
+def run(
+    experiment: "Path | Mapping[str, Any]",
+    *,
+    set: Mapping[str, Any] | None = None,
+    base: "Path" = "",
+    record: "Record" = "tasks",
+    ranks: str | Iterable[int] | None = None,
+    window: str | None = None,
+    trace: "Path | None" = None,
+    progress: "Progress | None" = None,
+) -> Result:
+    """Runs an experiment: a file, or a dict with the sections of one, such as `Result.spec`.
+
+    Parameters
+    ----------
+    experiment
+        Path of a TOML or JSON file, or the experiment itself.
+    set
+        Values by dotted path that replace those of the experiment, as `--set` does:
+        `{"topology.k": 8, "workload.bytes": "1 MB"}`.
+    base
+        Folder that relative paths start from when the experiment is a dict; a file's own folder
+        otherwise.
+    record, ranks, window, trace, progress
+        As in `simulate`.
+    """
+    loaded = load(experiment, set or {}, base)
+    return _run(loaded, None, record, ranks, window, trace, progress)
+
+
+def load(
+    experiment: "Path | Mapping[str, Any]", set: Mapping[str, Any], base: "Path" = ""
+) -> _core.Experiment:
+    """The experiment with values replaced."""
+    sets = [assignment(path, value) for path, value in set.items()]
+    if isinstance(experiment, Mapping):
+        return _core.Experiment.from_json(encode(experiment), os.fspath(base), sets)
+    return _core.Experiment.load(os.fspath(experiment), sets)
+
+
+def _run(
+    experiment: _core.Experiment,
+    topology: Topology | None,
+    record: "Record",
+    ranks: str | Iterable[int] | None,
+    window: str | None,
+    trace: "Path | None",
+    progress: "Progress | None",
+) -> Result:
+    if record not in ("tasks", "messages", None):
+        raise _core.ConfigError(f"record: {record!r} is not known (known: 'tasks', 'messages', None)")
+    try:
+        finished = experiment.run(
+            topology=None if topology is None else topology._core,
+            tasks=record is not None,
+            messages=record == "messages",
+            ranks=ranks if ranks is None or isinstance(ranks, str) else list(ranks),
+            window=window,
+            trace=None if trace is None else os.fspath(trace),
+            progress=progress,
+        )
+    except _core.SimulationError as error:
+        if isinstance(left := error.result, _core.Run):
+            error.result = Result._of(left, experiment.base)
+        raise
+    return Result._of(finished, experiment.base)
+
+
+def _topology(
+    topology: "Section | Topology | Graph", seed: int, base: "Path"
+) -> "Mapping[str, Any] | Topology":
+    if isinstance(topology, Topology | Mapping):
+        return topology
+    if isinstance(topology, str):
+        return section(topology)
+    from .networkx import from_networkx
+
+    return from_networkx(topology, seed=seed, base=base)
+
+
+def _workload(workload: "Section | Graph") -> Mapping[str, Any]:
+    if isinstance(workload, Mapping | str):
+        return section(workload)
+    from .networkx import workload_from_networkx
+
+    return workload_from_networkx(workload)

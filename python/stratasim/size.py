@@ -1,0 +1,9 @@
+"""How large messages of synthetic traffic are: a function for each kind."""
+
+from ._generate import functions as _functions
+
+__getattr__, __all__ = _functions(__name__, "size")
+
+
+def __dir__() -> list[str]:
+    return __all__

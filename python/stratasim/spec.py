@@ -1,0 +1,86 @@
+"""Parts of an experiment as Python values."""
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from . import _core
+
+__all__ = ["Spec"]
+
+
+class Spec(dict[str, Any]):
+    """A part of an experiment: a dict as it stands in a file, with the noun that it belongs to.
+
+    Made by functions such as `stratasim.topology.fat_tree`. It can be changed like any dict; keys are
+    those of files, with `-`.
+    """
+
+    noun: str
+
+    def __init__(self, noun: str, values: Mapping[str, Any]) -> None:
+        super().__init__(values)
+        self.noun = noun
+
+    @property
+    def kind(self) -> str:
+        """The kind, such as `fat-tree`."""
+        return str(self["kind"])
+
+    def __repr__(self) -> str:
+        options = ", ".join(f"{_name(key)}={value!r}" for key, value in self.items() if key != "kind")
+        return f"stratasim.{self.noun}.{_name(self.kind)}({options})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Spec, (self.noun, dict(self)))
+
+
+def encode(value: object) -> str:
+    """`value` as JSON text; what JSON does not know is turned into what is meant."""
+    try:
+        return json.dumps(value, default=_plain, allow_nan=False, ensure_ascii=False)
+    except RecursionError:
+        raise _core.ConfigError("a value holds itself, or is nested too deep") from None
+    except (TypeError, ValueError) as error:
+        raise _core.ConfigError(str(error)) from None
+
+
+def assignment(path: str, value: object) -> str:
+    """`path=value` as `--set` takes it: the value is TOML."""
+    # what has passed through JSON is plain
+    return f"{path}={_toml(path, json.loads(encode(value)))}"
+
+
+def _toml(path: str, value: Any) -> str:
+    match value:
+        case None:
+            raise _core.ConfigError(f"{path}: None is no value; leave the key out")
+        case dict():
+            entries = (f"{json.dumps(key)} = {_toml(path, item)}" for key, item in value.items())
+            return "{ " + ", ".join(entries) + " }"
+        case list():
+            return "[" + ", ".join(_toml(path, item) for item in value) + "]"
+        case str():
+            # TOML takes the escapes of JSON, but wants DEL escaped, too
+            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        case _:
+            return json.dumps(value)
+
+
+def _plain(value: Any) -> Any:
+    """Topologies, paths, NumPy scalars and arrays, and mappings that are no dicts."""
+    # by method rather than by type: NumPy is not imported for this
+    if callable(to_spec := getattr(value, "_to_spec", None)):
+        return to_spec()
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    if callable(to_list := getattr(value, "tolist", None)):
+        return to_list()
+    raise TypeError(f"{value!r} is a {type(value).__name__}, which an experiment cannot hold")
+
+
+def _name(kind: str) -> str:
+    return kind.replace("-", "_")

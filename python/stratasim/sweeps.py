@@ -1,0 +1,180 @@
+"""Sweeps: one experiment, many settings, on threads or on a Ray cluster."""
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from . import _core
+from .result import Columns, Result, columns
+from .simulation import load
+from .spec import encode
+
+if TYPE_CHECKING:
+    Values = Mapping[str, Sequence[Any]]
+
+__all__ = ["Sweep", "sweep"]
+
+
+def sweep(
+    experiment: str | os.PathLike[str] | Mapping[str, Any],
+    product: "Values | None" = None,
+    *,
+    zip: "Values | None" = None,
+    cases: Mapping[str, Mapping[str, Any]] | None = None,
+    set: Mapping[str, Any] | None = None,
+    base: str | os.PathLike[str] = "",
+    out: str | os.PathLike[str] | None = None,
+    threads: int | None = None,
+    force: bool = False,
+    backend: Literal["threads", "ray"] = "threads",
+    progress: Callable[[int, int], object] | None = None,
+) -> "Sweep":
+    """Runs an experiment with many settings.
+
+    Parameters
+    ----------
+    experiment
+        Path of a TOML or JSON file, or the experiment itself as a dict. It may have a section `sweep`,
+        of which `product`, `zip` and `cases` replace the parts of that name.
+    product
+        Lists of values by dotted path; all combinations are run, the last path varies fastest:
+        `{"topology.k": [8, 16], "workload.bytes": ["1 MB", "1 GB"]}`.
+    zip
+        Lists of one length by dotted path; their values change together.
+    cases
+        Named settings: `{"ring": {"workload.algorithm": {"kind": "ring"}}}`.
+    set
+        Values by dotted path for all points, as in `stratasim.run`.
+    base
+        Folder that relative paths start from when the experiment is a dict.
+    out
+        Folder for results, tables, pictures and a page about them. Points whose results are there
+        already are not run again, unless `force`. Without it results are kept in memory only.
+    threads
+        Points that run at once here; as many as there are cores when None.
+    backend
+        "threads" of this machine, or "ray": one task per point on the Ray cluster that `ray.init` has
+        joined (the extra `ray`). Files that the experiment names must be there on every machine.
+    progress
+        Called now and then with the points done and the points altogether.
+
+    Points that fail are in `Sweep.failures`. Ctrl-C ends the sweep; what is finished stays in `out`.
+    """
+    if backend not in ("threads", "ray"):
+        raise _core.ConfigError(f"backend: {backend!r} is not known (known: 'threads', 'ray')")
+    section: dict[str, Any] = {"product": product, "zip": zip}
+    section["case"] = cases and [{"name": name, "set": settings} for name, settings in cases.items()]
+    replaced = [(key, encode(value)) for key, value in section.items() if value is not None]
+    loaded = load(experiment, set or {}, base)
+    plan = loaded.sweep(replaced)
+    if out is not None:
+        failures = _fill(loaded, plan, Path(out), threads, force, backend, progress)
+        swept = Sweep._of(plan, Path(out), loaded.base, failures)
+        plan.write(os.fspath(out))
+        return swept
+    with tempfile.TemporaryDirectory(prefix="stratasim-") as folder:
+        failures = _fill(loaded, plan, Path(folder), threads, force, backend, progress)
+        return Sweep._of(plan, Path(folder), loaded.base, failures)
+
+
+def _fill(
+    experiment: _core.Experiment,
+    plan: _core.SweepPlan,
+    out: Path,
+    threads: int | None,
+    force: bool,
+    backend: str,
+    progress: Callable[[int, int], object] | None,
+) -> dict[int, str]:
+    """Runs what has no result in `out` yet. Returns what went wrong, by point."""
+    if backend == "threads":
+        return dict(plan.run(os.fspath(out), threads=threads, force=force, progress=progress))
+    there = {} if force else dict.fromkeys(plan.finished(os.fspath(out)))
+    # equal points are run once
+    missing = {digest: index for index, digest in reversed(list(enumerate(plan.digests)))}
+    indices = sorted(index for digest, index in missing.items() if digest not in there)
+    from .ray import run_points
+
+    failures = {}
+    experiments = [(plan.spec(index), experiment.base, experiment.name) for index in indices]
+    for done, (place, text, error) in enumerate(run_points(experiments), 1):
+        if error is not None:
+            failures[indices[place]] = error
+        else:
+            plan.keep(os.fspath(out), indices[place], text)
+        if progress is not None:
+            progress(len(plan.digests) - len(indices) + done, len(plan.digests))
+    return failures
+
+
+class Sweep(Sequence[Result]):
+    """The outcome of a sweep: its results, in the order of its points.
+
+    `sweep[i]` is the result of point `i`; a point that failed raises its error.
+    """
+
+    def __init__(
+        self,
+        settings: list[dict[str, Any]],
+        results: list[Result | None],
+        failures: dict[int, str],
+        numbers: dict[str, Any],
+    ) -> None:
+        """The parts of a sweep; made by `stratasim.sweep`."""
+        self.settings = settings
+        """The settings of each point, by dotted path; `case` is the name of its case."""
+        self.failures = failures
+        """What went wrong, by point."""
+        self._results = results
+        self._numbers = numbers
+
+    @classmethod
+    def _of(cls, plan: _core.SweepPlan, out: Path, base: str, failures: dict[int, str]) -> "Sweep":
+        paths = [path for path, _ in plan.columns]
+        points = range(len(plan.digests))
+        settings = [dict(zip(paths, json.loads(plan.settings(index)), strict=True)) for index in points]
+        failed = {plan.digests[index]: error for index, error in failures.items()}
+        results: list[Result | None] = []
+        for digest, path in zip(plan.digests, (plan.result_path(os.fspath(out), i) for i in points), strict=True):
+            text = None if digest in failed else Path(path).read_text(encoding="utf-8")
+            results.append(None if text is None else Result(text, base=base))
+        every = {index: failed[digest] for index, digest in enumerate(plan.digests) if digest in failed}
+        return cls(settings, results, every, json.loads(plan.numbers(os.fspath(out))))
+
+    @property
+    def results(self) -> list[Result | None]:
+        """The result of each point; None for one that failed."""
+        return list(self._results)
+
+    @cached_property
+    def table(self) -> Columns:
+        """A row for each point with a result: a column for each setting, by dotted path, and for each
+        number (`makespan_s`, `batches_per_s`, `compute_s`, ...; means over ranks for parts of the time).
+        """
+        points = self._numbers["points"]
+        rows = [{**point["settings"], **point["numbers"]} for point in points]
+        return columns(rows, tuple(dict.fromkeys(name for row in rows for name in row)))
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+    @overload
+    def __getitem__(self, index: int) -> Result: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Result]: ...
+
+    def __getitem__(self, index: int | slice) -> Result | list[Result]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        if (result := self._results[index]) is None:
+            raise _core.SimulationError(self.failures[index % len(self)])
+        return result
+
+    def __repr__(self) -> str:
+        failed = f", {len(self.failures)} failed" if self.failures else ""
+        return f"<Sweep of {len(self)} points{failed}: {', '.join(self.settings[0]) if self.settings else ''}>"
