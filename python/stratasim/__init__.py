@@ -4,7 +4,7 @@
 
     result = ss.simulate(
         topology=ss.topology.fat_tree(k=8, bandwidth="400 Gbps", latency="500 ns"),
-        workload=ss.workload.collective(collective="all-reduce", bytes="64 MiB"),
+        workload=ss.workload.collective(operation="all-reduce", bytes="64 MiB"),
     )
     print(result.summary())
     result.tasks["name"], result.tasks["start_s"]  # NumPy arrays

@@ -5,4 +5,4 @@ import sys
 from ._core import main
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv))
+    sys.exit(main(["stratasim", *sys.argv[1:]]))

@@ -4,6 +4,30 @@ import os
 from collections.abc import Callable
 from typing import Any, Final, final
 
+__all__ = [
+    "ConfigError",
+    "Experiment",
+    "Picture",
+    "Run",
+    "SimulationError",
+    "SweepPlan",
+    "Topology",
+    "__version__",
+    "breakdown",
+    "check",
+    "compute_types",
+    "experiment_schema",
+    "explain",
+    "kinds",
+    "link_bars",
+    "main",
+    "schema",
+    "summary",
+    "timeline",
+    "workload_node_link",
+    "write_csv",
+]
+
 __version__: Final[str]
 
 class ConfigError(ValueError):
@@ -128,16 +152,14 @@ class Picture:
     def png(self, scheme: str = "light", scale: float = 2.0) -> bytes:
         """The picture as a PNG file, `scale` times as large as the SVG."""
 
-    def save(
-        self, path: str | os.PathLike[str], *, scheme: str | None = None, scale: float = 2.0
-    ) -> None:
+    def save(self, path: str | os.PathLike[str], *, scheme: str | None = None, scale: float = 2.0) -> None:
         """Writes the picture to a file whose name ends with .svg or .png."""
 
     def _repr_html_(self) -> str: ...
     def _repr_svg_(self) -> str: ...
 
 def main(args: list[str]) -> int: ...
-def explain(kind: str) -> str: ...
+def explain(words: list[str], width: int = 100) -> str: ...
 def kinds(noun: str) -> list[str]: ...
 def schema(noun: str, kind: str) -> str: ...
 def experiment_schema() -> str: ...

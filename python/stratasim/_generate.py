@@ -1,6 +1,7 @@
 """Functions for the kinds of a noun, made from their schemas when they are first asked for."""
 
 import json
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +16,9 @@ def functions(module: str, noun: str) -> tuple[Callable[[str], Callable[..., Spe
 
     def find(name: str) -> Callable[..., Spec]:
         if name not in kinds:
-            raise AttributeError(f"module {module!r} has no attribute {name!r} (known: {', '.join(kinds)})")
+            text = f"module {module!r} has no attribute {name!r} (known: {', '.join(kinds)})"
+            # with what Python needs for `Did you mean`
+            raise AttributeError(text, name=name, obj=sys.modules[module])
         if name not in made:
             made[name] = _function(module, noun, name, kinds[name])
         return made[name]

@@ -1,8 +1,9 @@
 """From the JSON Schema of a kind to the signature and the documentation of its function."""
 
 import inspect
+import json
 import keyword
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -28,7 +29,8 @@ def parameters(schema: dict[str, Any]) -> list[Parameter]:
     found = []
     for key, value in schema.get("properties", {}).items():
         name = key.replace("-", "_")
-        assert name.isidentifier() and not keyword.iskeyword(name), f"`{key}` cannot be a keyword"
+        if not name.isidentifier() or keyword.iskeyword(name):
+            raise AssertionError(f"`{key}` cannot be a keyword")
         default = value.get("default")
         found.append(
             Parameter(
@@ -42,32 +44,42 @@ def parameters(schema: dict[str, Any]) -> list[Parameter]:
     return sorted(found, key=lambda parameter: not parameter.required)
 
 
-def annotation(schema: dict[str, Any] | bool, definitions: dict[str, Any], depth: int = 0) -> str:
+def annotation(schema: dict[str, Any] | bool, definitions: dict[str, Any]) -> str:
     """The Python type of what a schema describes, as source text, without None."""
-    if isinstance(schema, bool):
+    types = list(dict.fromkeys(_alternatives(schema, definitions)))
+    if "Any" in types:
         return "Any"
-    if (name := schema.get("$ref", "").rpartition("/")[2]) in definitions:
-        return annotation(definitions[name], definitions, depth)
-    if "const" in schema:
-        return f"Literal[{schema['const']!r}]"
-    if "enum" in schema:
-        return _union(f"Literal[{value!r}]" for value in schema["enum"])
-    for alternatives in ("anyOf", "oneOf"):
-        if alternatives in schema:
-            return _union(annotation(choice, definitions, depth) for choice in schema[alternatives])
-    match schema.get("type"):
-        case list() as names:
-            return _union(annotation({**schema, "type": name}, definitions, depth) for name in names)
-        case "array":
-            items = annotation(schema.get("items", True), definitions, depth + 1)
-            return f"Sequence[{items}]"
-        case str() as name:
-            return _TYPES[name]
-        case _:
-            return "Any"
+    words = [kind.removeprefix("Literal[").removesuffix("]") for kind in types if kind.startswith("Literal[")]
+    # a text that may be anything may be any of the words, too
+    literals = [f"Literal[{', '.join(words)}]"] if words and "str" not in types else []
+    others = [kind for kind in types if kind != "None" and not kind.startswith("Literal[")]
+    return " | ".join(literals + others)
 
 
-_TYPES = {
+def _alternatives(schema: dict[str, Any] | bool, definitions: dict[str, Any]) -> Iterator[str]:
+    """The types that a value may have, one by one."""
+    if isinstance(schema, bool):
+        yield "Any"
+    elif (name := schema.get("$ref", "").rpartition("/")[2]) in definitions:
+        yield from _alternatives(definitions[name], definitions)
+    elif choices := schema.get("anyOf") or schema.get("oneOf"):
+        for choice in choices:
+            yield from _alternatives(choice, definitions)
+    elif "const" in schema:
+        yield f"Literal[{_quoted(schema['const'])}]"
+    elif "enum" in schema:
+        for value in schema["enum"]:
+            yield "None" if value is None else f"Literal[{_quoted(value)}]"
+    elif isinstance(names := schema.get("type"), list):
+        for name in names:
+            yield from _alternatives({**schema, "type": name}, definitions)
+    elif names == "array":
+        yield f"Sequence[{annotation(schema.get('items', True), definitions)}]"
+    else:
+        yield _TYPES.get(names, "Any")
+
+
+_TYPES: dict[str | None, str] = {
     "boolean": "bool",
     "integer": "int",
     "number": "float",
@@ -77,14 +89,8 @@ _TYPES = {
 }
 
 
-def _union(types: Any) -> str:
-    """The types without repetition and without None; literals in one."""
-    distinct = [kind for kind in dict.fromkeys(" | ".join(types).split(" | ")) if kind != "None"]
-    literals = [kind.removeprefix("Literal[").removesuffix("]") for kind in distinct if "Literal" in kind]
-    others = [kind for kind in distinct if "Literal" not in kind]
-    # a text that may be anything may be any of the words, too
-    words = [f"Literal[{', '.join(literals)}]"] if literals and "str" not in others else []
-    return "Any" if "Any" in others else " | ".join(words + others)
+def _quoted(value: Any) -> str:
+    return json.dumps(value) if isinstance(value, str) else str(value)
 
 
 def signature(known: list[Parameter]) -> inspect.Signature:
@@ -105,7 +111,7 @@ def signature(known: list[Parameter]) -> inspect.Signature:
 
 def documentation(schema: dict[str, Any], known: list[Parameter]) -> str:
     """What the kind is, and what its keywords mean."""
-    text = schema.get("description", "").strip()
+    text = str(schema.get("description", "")).strip()
     if known:
         text += "\n\nParameters\n----------"
     for parameter in known:

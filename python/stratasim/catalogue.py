@@ -15,9 +15,14 @@ def kinds(noun: str) -> list[str]:
     return _core.kinds(noun)
 
 
-def explain(kind: str) -> str:
-    """What `stratasim explain` prints about a kind: what it is, its keys, units and defaults."""
-    return _core.explain(kind)
+def explain(*words: str, width: int = 100) -> str:
+    """What `stratasim explain` prints about a kind: what it is, its keys, units and defaults.
+
+    Where two lists have the kind, the noun goes in front: `explain("topology", "ring")`. Compute types
+    and the sections `experiment`, `execution` and `sweep` are explained, too. Raises ConfigError for what
+    does not exist.
+    """
+    return _core.explain(list(words), width)
 
 
 def schema() -> dict[str, Any]:

@@ -93,9 +93,7 @@ class Topology:
         """
         return self._core.links()
 
-    def route(
-        self, src: str, dst: str, *, routing: Mapping[str, Any] | str = "auto", key: int = 0
-    ) -> Route:
+    def route(self, src: str, dst: str, *, routing: Mapping[str, Any] | str = "auto", key: int = 0) -> Route:
         """The way from node `src` to node `dst`; `key` chooses among equal paths where routing spreads.
 
         Raises ConfigError for unknown nodes, and when there is no way.

@@ -15,7 +15,7 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from . import _core
 from .machine import Topology
@@ -23,6 +23,8 @@ from .spec import Spec, encode
 
 if TYPE_CHECKING:
     import networkx
+
+    _Precision = Literal["fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8"]
 
 __all__ = ["from_networkx", "to_networkx", "workload_from_networkx", "workload_to_networkx"]
 
@@ -48,14 +50,15 @@ def to_networkx(topology: Topology | Mapping[str, Any]) -> "networkx.Graph[Any]"
     if not isinstance(topology, Topology):
         topology = Topology(topology)
     data = json.loads(topology.export("networkx-json"))
-    return _networkx().node_link_graph(data, edges="edges")
+    graph: networkx.Graph[Any] = _networkx().node_link_graph(data, edges="edges")
+    return graph
 
 
 def workload_from_networkx(
     graph: "networkx.DiGraph[Any]",
     *,
     iterations: int | None = None,
-    precision: str | None = None,
+    precision: "_Precision | None" = None,
     ranks: int | None = None,
 ) -> Spec:
     """The workload that a directed graph describes; the keywords are those of the workload `graph`.
@@ -92,7 +95,9 @@ def workload_to_networkx(
         vertices, edges = encode(data.get("vertices", [])), encode(data.get("edges", []))
         data = json.loads(_core.workload_node_link(vertices, edges))
     data = {"directed": True, **data}
-    return _networkx().node_link_graph(data, edges="links" if "links" in data else "edges")
+    edges = "links" if "links" in data else "edges"
+    graph: networkx.DiGraph[Any] = _networkx().node_link_graph(data, edges=edges)
+    return graph
 
 
 def _networkx() -> Any:

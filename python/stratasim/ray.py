@@ -28,11 +28,11 @@ def run_points(experiments: list[tuple[str, str, str]]) -> Iterator[tuple[int, s
             (ended,), _ = ray.wait(list(pending), num_returns=1)
             place = pending.pop(ended)
             try:
-                text, error = ray.get(ended)
+                outcome = ray.get(ended)
             except ray.exceptions.RayError as failure:
                 # the machine went away, or ran out of memory
-                text, error = "", str(failure)
-            yield place, text, error
+                outcome = "", str(failure)
+            yield place, *outcome
     finally:
         for task in pending:
             ray.cancel(task, force=True)

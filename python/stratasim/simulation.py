@@ -12,31 +12,30 @@ from .spec import assignment, encode
 if TYPE_CHECKING:
     import networkx
 
-    Section = Mapping[str, Any] | str
-    Graph = networkx.Graph[Any] | networkx.DiGraph[Any]
-    Path = str | os.PathLike[str]
-    Record = Literal["tasks", "messages"] | None
-    Progress = Callable[[float, int, int], object]
+    _Section = Mapping[str, Any] | str
+    _Path = str | os.PathLike[str]
+    _Record = Literal["tasks", "messages"] | None
+    _Progress = Callable[[float, int, int], object]
 
 __all__ = ["run", "simulate"]
 
 
 def simulate(
-    topology: "Section | Topology | Graph",
-    workload: "Section | Graph",
-    network: "Section" = "flow",
+    topology: "_Section | Topology | networkx.Graph[Any]",
+    workload: "_Section | networkx.DiGraph[Any]",
+    network: "_Section" = "flow",
     *,
-    routing: "Section | None" = None,
-    placement: "Section | None" = None,
+    routing: "_Section | None" = None,
+    placement: "_Section | None" = None,
     execution: Mapping[str, Any] | None = None,
     seed: int = 1,
     name: str | None = None,
-    base: "Path" = "",
-    record: "Record" = "tasks",
+    base: "_Path" = "",
+    record: "_Record" = "tasks",
     ranks: str | Iterable[int] | None = None,
     window: str | None = None,
-    trace: "Path | None" = None,
-    progress: "Progress | None" = None,
+    trace: "_Path | None" = None,
+    progress: "_Progress | None" = None,
 ) -> Result:
     """Runs one workload on one machine.
 
@@ -89,15 +88,15 @@ def simulate(
 
 
 def run(
-    experiment: "Path | Mapping[str, Any]",
+    experiment: "_Path | Mapping[str, Any]",
     *,
     set: Mapping[str, Any] | None = None,
-    base: "Path" = "",
-    record: "Record" = "tasks",
+    base: "_Path" = "",
+    record: "_Record" = "tasks",
     ranks: str | Iterable[int] | None = None,
     window: str | None = None,
-    trace: "Path | None" = None,
-    progress: "Progress | None" = None,
+    trace: "_Path | None" = None,
+    progress: "_Progress | None" = None,
 ) -> Result:
     """Runs an experiment: a file, or a dict with the sections of one, such as `Result.spec`.
 
@@ -119,7 +118,7 @@ def run(
 
 
 def load(
-    experiment: "Path | Mapping[str, Any]", set: Mapping[str, Any], base: "Path" = ""
+    experiment: "_Path | Mapping[str, Any]", set: Mapping[str, Any], base: "_Path" = ""
 ) -> _core.Experiment:
     """The experiment with values replaced."""
     sets = [assignment(path, value) for path, value in set.items()]
@@ -131,11 +130,11 @@ def load(
 def _run(
     experiment: _core.Experiment,
     topology: Topology | None,
-    record: "Record",
+    record: "_Record",
     ranks: str | Iterable[int] | None,
     window: str | None,
-    trace: "Path | None",
-    progress: "Progress | None",
+    trace: "_Path | None",
+    progress: "_Progress | None",
 ) -> Result:
     if record not in ("tasks", "messages", None):
         raise _core.ConfigError(f"record: {record!r} is not known (known: 'tasks', 'messages', None)")
@@ -157,7 +156,7 @@ def _run(
 
 
 def _topology(
-    topology: "Section | Topology | Graph", seed: int, base: "Path"
+    topology: "_Section | Topology | networkx.Graph[Any]", seed: int, base: "_Path"
 ) -> "Mapping[str, Any] | Topology":
     if isinstance(topology, Topology | Mapping):
         return topology
@@ -168,7 +167,7 @@ def _topology(
     return from_networkx(topology, seed=seed, base=base)
 
 
-def _workload(workload: "Section | Graph") -> Mapping[str, Any]:
+def _workload(workload: "_Section | networkx.DiGraph[Any]") -> Mapping[str, Any]:
     if isinstance(workload, Mapping | str):
         return section(workload)
     from .networkx import workload_from_networkx

@@ -14,16 +14,16 @@ from .simulation import load
 from .spec import encode
 
 if TYPE_CHECKING:
-    Values = Mapping[str, Sequence[Any]]
+    _Values = Mapping[str, Sequence[Any]]
 
 __all__ = ["Sweep", "sweep"]
 
 
 def sweep(
     experiment: str | os.PathLike[str] | Mapping[str, Any],
-    product: "Values | None" = None,
+    product: "_Values | None" = None,
     *,
-    zip: "Values | None" = None,
+    zip: "_Values | None" = None,
     cases: Mapping[str, Mapping[str, Any]] | None = None,
     set: Mapping[str, Any] | None = None,
     base: str | os.PathLike[str] = "",
@@ -48,12 +48,14 @@ def sweep(
     cases
         Named settings: `{"ring": {"workload.algorithm": {"kind": "ring"}}}`.
     set
-        Values by dotted path for all points, as in `stratasim.run`.
+        _Values by dotted path for all points, as in `stratasim.run`.
     base
         Folder that relative paths start from when the experiment is a dict.
     out
-        Folder for results, tables, pictures and a page about them. Points whose results are there
-        already are not run again, unless `force`. Without it results are kept in memory only.
+        Folder for results, tables, pictures and a page about them. Without it results are kept in
+        memory only.
+    force
+        Runs points again whose results are in `out` already.
     threads
         Points that run at once here; as many as there are cores when None.
     backend
@@ -135,14 +137,19 @@ class Sweep(Sequence[Result]):
     @classmethod
     def _of(cls, plan: _core.SweepPlan, out: Path, base: str, failures: dict[int, str]) -> "Sweep":
         paths = [path for path, _ in plan.columns]
-        points = range(len(plan.digests))
+        digests = plan.digests
+        points = range(len(digests))
         settings = [dict(zip(paths, json.loads(plan.settings(index)), strict=True)) for index in points]
-        failed = {plan.digests[index]: error for index, error in failures.items()}
+        # equal points were run once
+        failed = {digests[index]: error for index, error in failures.items()}
         results: list[Result | None] = []
-        for digest, path in zip(plan.digests, (plan.result_path(os.fspath(out), i) for i in points), strict=True):
-            text = None if digest in failed else Path(path).read_text(encoding="utf-8")
-            results.append(None if text is None else Result(text, base=base))
-        every = {index: failed[digest] for index, digest in enumerate(plan.digests) if digest in failed}
+        for index, digest in enumerate(digests):
+            if digest in failed:
+                results.append(None)
+                continue
+            path = Path(plan.result_path(os.fspath(out), index))
+            results.append(Result(path.read_text(encoding="utf-8"), base=base))
+        every = {index: failed[digest] for index, digest in enumerate(digests) if digest in failed}
         return cls(settings, results, every, json.loads(plan.numbers(os.fspath(out))))
 
     @property
@@ -177,4 +184,5 @@ class Sweep(Sequence[Result]):
 
     def __repr__(self) -> str:
         failed = f", {len(self.failures)} failed" if self.failures else ""
-        return f"<Sweep of {len(self)} points{failed}: {', '.join(self.settings[0]) if self.settings else ''}>"
+        varied = ", ".join(self.settings[0]) if self.settings else "nothing"
+        return f"<Sweep of {len(self)} points over {varied}{failed}>"

@@ -1,6 +1,7 @@
 //! `stratasim explain`: everything about one kind, from its schema.
 
 pub(crate) mod markdown;
+mod page;
 mod parameters;
 
 use clap::Args;
@@ -10,9 +11,9 @@ use stratasim_core::error::nearest;
 use stratasim_core::registry::Entry;
 use stratasim_experiment::plugins::{NOUNS, Noun, SECTIONS};
 use stratasim_experiment::{ConfigError, Error};
-use stratasim_report::Unit;
 use stratasim_report::style::Tone;
 use stratasim_report::table::Table;
+use stratasim_report::{Style, Unit};
 use stratasim_topo::catalogue;
 
 use crate::list::COMPUTE;
@@ -21,9 +22,13 @@ use crate::terminal::Terminal;
 #[derive(Args)]
 pub(crate) struct Explain {
     /// A kind such as fat-tree, a compute type such as H100, or a section: experiment, execution,
-    /// sweep. Where two lists have the kind, put the list in front: topology ring
+    /// sweep. Where two lists have the kind, put the list in front: topology ring. With --markdown
+    /// also a whole list, such as topologies
     #[arg(required = true, num_args = 1..=2, value_name = "KIND")]
     words: Vec<String>,
+    /// Print Markdown, as in the reference pages of the documentation
+    #[arg(long)]
+    markdown: bool,
 }
 
 /// A plug-in in its list, or a section.
@@ -34,27 +39,36 @@ struct Found {
 
 impl Explain {
     pub(crate) fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
-        let (list, kind) = match self.words.as_slice() {
-            [list, kind] => (Some(list.as_str()), kind.as_str()),
-            words => (None, words.last().map_or("", String::as_str)),
-        };
-        let found = find(list, kind);
-        let mut texts: Vec<String> = found.iter().map(|found| explain(found, terminal)).collect();
-        if list.is_none_or(|list| list == COMPUTE) {
-            let entries = catalogue::entries().iter();
-            texts.extend(
-                entries
-                    .filter(|entry| entry.names().any(|name| name.eq_ignore_ascii_case(kind)))
-                    .map(|entry| explain_compute(entry, terminal)),
-            );
-        }
-        if texts.is_empty() {
-            return Err(unknown(list, kind).into());
-        }
-        let rule = terminal.style.choose("─", "-").repeat(terminal.style.width);
-        terminal.print(&texts.join(&format!("\n{}\n\n", terminal.style.paint(Tone::Muted, &rule))))?;
+        let text = if self.markdown { self.page()? } else { text(&self.words, &terminal.style)? };
+        terminal.print(&text)?;
         Ok(0)
     }
+}
+
+/// What is said about `words`: a kind, or a list and a kind.
+///
+/// # Errors
+/// A kind that does not exist.
+pub fn text(words: &[String], style: &Style) -> Result<String, Error> {
+    let (list, kind) = match words {
+        [list, kind] => (Some(list.as_str()), kind.as_str()),
+        words => (None, words.last().map_or("", String::as_str)),
+    };
+    let found = find(list, kind);
+    let mut texts: Vec<String> = found.iter().map(|found| explain(found, style)).collect();
+    if list.is_none_or(|list| list == COMPUTE) {
+        let entries = catalogue::entries().iter();
+        texts.extend(
+            entries
+                .filter(|entry| entry.names().any(|name| name.eq_ignore_ascii_case(kind)))
+                .map(|entry| explain_compute(entry, style)),
+        );
+    }
+    if texts.is_empty() {
+        return Err(unknown(list, kind).into());
+    }
+    let rule = style.choose("─", "-").repeat(style.width);
+    Ok(texts.join(&format!("\n{}\n\n", style.paint(Tone::Muted, &rule))))
 }
 
 /// Every plug-in and section called `kind`, in `list` if given.
@@ -99,8 +113,7 @@ fn schema(entry: &Entry) -> Value {
     schema
 }
 
-fn explain(found: &Found, terminal: &Terminal) -> String {
-    let style = &terminal.style;
+fn explain(found: &Found, style: &Style) -> String {
     let schema = schema(found.entry);
     let kind = found.entry.kind;
     let heading = style.paint(Tone::Strong, kind);
@@ -113,13 +126,17 @@ fn explain(found: &Found, terminal: &Terminal) -> String {
     let parameters = parameters::of(&schema);
     if !parameters.is_empty() {
         text += &format!("\n{}\n\n", style.paint(Tone::Strong, "Parameters"));
-        let mut table = Table::new(["name", "value", "default", "what it is"]);
         for parameter in &parameters {
-            table.push(
-                [&parameter.name, &parameter.values, &parameter.default, &parameter.help].map(String::as_str),
-            );
+            let default = match parameter.default.as_str() {
+                "" => String::new(),
+                "required" => ", required".to_owned(),
+                value => format!(", {value} when absent"),
+            };
+            text += &format!("  {}  {}{default}\n", style.paint(Tone::Strong, &parameter.name), parameter.values);
+            for line in markdown::to_text(&parameter.help, style.width - 6).lines() {
+                text += &format!("      {line}\n");
+            }
         }
-        text += &table.to_text(style);
     }
     if let Some(noun) = found.noun
         && !help.contains("```toml")
@@ -130,8 +147,7 @@ fn explain(found: &Found, terminal: &Terminal) -> String {
     text
 }
 
-fn explain_compute(entry: &catalogue::Entry, terminal: &Terminal) -> String {
-    let style = &terminal.style;
+fn explain_compute(entry: &catalogue::Entry, style: &Style) -> String {
     let mut text = format!(
         "{}: a compute type (topology.compute = \"{}\")\n\n",
         style.paint(Tone::Strong, &entry.name),

@@ -24,6 +24,7 @@ use std::time::Instant;
 use clap::{Parser, Subcommand};
 use stratasim_experiment::Error;
 
+pub use explain::text as explain;
 use terminal::{Colour, Terminal};
 
 /// Exit code after an interruption.

@@ -7,45 +7,32 @@ use pyo3::prelude::*;
 use schemars::generate::SchemaSettings;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use stratasim_core::registry::Entry;
+use stratasim_experiment::plugins::{self, Noun};
 use stratasim_experiment::{ConfigError, Document, PlacementSpec};
 use stratasim_net::NetworkSpec;
 use stratasim_topo::{RoutingSpec, TopologySpec};
 use stratasim_workload::builders::WorkloadSpec;
 use stratasim_workload::builders::graph::node_link::to_node_link;
 use stratasim_workload::builders::graph::spec::{EdgeSpec, VertexSpec};
-use stratasim_workload::builders::traffic::arrivals::ArrivalSpec;
-use stratasim_workload::builders::traffic::sizes::SizeSpec;
-use stratasim_workload::collective::CollectiveSpec;
-use stratasim_workload::pattern::PatternSpec;
 
 use crate::error::misfit;
 
-/// A list of plug-ins.
-struct Noun {
-    name: &'static str,
-    entries: &'static [Entry],
-    /// Reads a document that has the noun as its only section; `None` where it is no section.
-    read: Option<Read>,
-}
-
+/// Reads a document that has a list of plug-ins as its only section.
 type Read = fn(&Document) -> Result<(), ConfigError>;
 
-/// Every list, by the name of its Python module.
-const NOUNS: &[Noun] = &[
-    section::<TopologySpec>("topology", TopologySpec::ENTRIES),
-    section::<WorkloadSpec>("workload", WorkloadSpec::ENTRIES),
-    section::<NetworkSpec>("network", NetworkSpec::ENTRIES),
-    section::<RoutingSpec>("routing", RoutingSpec::ENTRIES),
-    section::<PlacementSpec>("placement", PlacementSpec::ENTRIES),
-    Noun { name: "collective", entries: CollectiveSpec::ENTRIES, read: None },
-    Noun { name: "pattern", entries: PatternSpec::ENTRIES, read: None },
-    Noun { name: "arrival", entries: ArrivalSpec::ENTRIES, read: None },
-    Noun { name: "size", entries: SizeSpec::ENTRIES, read: None },
-];
-
-const fn section<T: for<'de> Deserialize<'de>>(name: &'static str, entries: &'static [Entry]) -> Noun {
-    Noun { name, entries, read: Some(|document| read_section::<T>(document).map(drop)) }
+/// How a noun is read; `None` for one that is part of a section, and read with it.
+fn reader(noun: &Noun) -> Option<Read> {
+    fn read<T: for<'de> Deserialize<'de>>(document: &Document) -> Result<(), ConfigError> {
+        read_section::<T>(document).map(drop)
+    }
+    Some(match noun.singular {
+        "topology" => read::<TopologySpec>,
+        "workload" => read::<WorkloadSpec>,
+        "network" => read::<NetworkSpec>,
+        "routing" => read::<RoutingSpec>,
+        "placement" => read::<PlacementSpec>,
+        _ => return None,
+    })
 }
 
 /// Reads the only section of a document, so that messages name it as in a whole experiment.
@@ -55,7 +42,10 @@ pub(crate) fn read_section<T: for<'de> Deserialize<'de>>(document: &Document) ->
 }
 
 fn noun(name: &str) -> PyResult<&'static Noun> {
-    NOUNS.iter().find(|noun| noun.name == name).ok_or_else(|| PyKeyError::new_err(name.to_owned()))
+    plugins::noun(name).ok_or_else(|| {
+        let known: Vec<_> = plugins::NOUNS.iter().map(|noun| noun.singular).collect();
+        PyKeyError::new_err(format!("there is no noun `{name}` (known: {})", known.join(", ")))
+    })
 }
 
 /// The kinds of a noun, in the order of its list.
@@ -88,7 +78,7 @@ pub(crate) fn experiment_schema() -> String {
 /// that are parts of sections are not read.
 #[pyfunction]
 pub(crate) fn check(py: Python<'_>, noun: &str, spec: &str) -> PyResult<()> {
-    let Some(read) = self::noun(noun)?.read else { return Ok(()) };
+    let Some(read) = reader(self::noun(noun)?) else { return Ok(()) };
     let text = format!("{{\"{noun}\": {spec}}}");
     let read = Document::from_json("", &text).and_then(|document| read(&document));
     read.map_err(|error| misfit(py, error))

@@ -6,6 +6,7 @@
 
 mod catalogue;
 mod columns;
+mod command;
 mod error;
 mod experiment;
 mod filter;
@@ -21,6 +22,8 @@ mod _core {
     use crate::catalogue::{check, compute_types, experiment_schema, kinds, schema, workload_node_link};
     #[pymodule_export]
     use crate::columns::write_csv;
+    #[pymodule_export]
+    use crate::command::{explain, main};
     #[pymodule_export]
     use crate::error::{ConfigError, SimulationError};
     #[pymodule_export]
