@@ -114,6 +114,21 @@ impl Pipeline {
         let chunk = (member + n - step % n) % n;
         self.chunk_bytes + u64::from(chunk < self.longer_chunks)
     }
+
+    /// `member` and the one it sends to.
+    pub fn ends(&self, member: u32) -> [Member; 2] {
+        let next = (member as usize + 1) % self.members.len();
+        [self.members[member as usize], self.members[next]]
+    }
+
+    /// Bytes of all messages that `member` sends.
+    pub fn bytes_sent(&self, member: u32) -> u64 {
+        let n = self.members.len() as u32;
+        let turns = u64::from(self.steps / n) * u64::from(self.longer_chunks.min(n));
+        // after whole turns of the ring, the chunks `member`, `member - 1`, ... once more
+        let rest = (0..self.steps % n).filter(|step| (member + n - step) % n < self.longer_chunks).count();
+        u64::from(self.steps) * self.chunk_bytes + turns + rest as u64
+    }
 }
 
 /// What a network says.
@@ -145,6 +160,12 @@ pub trait Network: Model<Request = NetworkRequest, Done = NetworkDone> {
 
     /// The least time in which `bytes` can get from `src` to `dst` on an idle network.
     fn least_duration(&mut self, src: NodeId, dst: NodeId, bytes: u64) -> Duration;
+
+    /// The most bytes per second that can leave `node`; infinite where nothing limits them or where
+    /// the limit is not known.
+    fn egress_bytes_per_s(&self, _node: NodeId) -> f64 {
+        f64::INFINITY
+    }
 
     /// Why a transfer failed, for each [`NetworkDone::Failed`] in turn.
     fn failure(&mut self) -> Option<(Token, String)> {

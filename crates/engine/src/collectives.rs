@@ -21,10 +21,23 @@ pub(crate) struct Run {
     left: u32,
     /// Round state by member; empty when the network runs the pipeline.
     members: Vec<RoundState>,
+    /// When each member went in, and what it sent to other nodes since.
+    efforts: Vec<Effort>,
     /// Messages ahead of the receiver's round (positive) or awaited by it (negative), by
     /// (receiver, sender).
     balance: FxHashMap<(u32, u32), i32>,
     pub(crate) is_pipeline: bool,
+}
+
+/// What a member of a collective did so far.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Effort {
+    /// When it went in.
+    pub(crate) since: Time,
+    /// Bytes it sent to other nodes.
+    pub(crate) bytes: u64,
+    /// Messages with them.
+    pub(crate) messages: u32,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -106,6 +119,7 @@ impl Collectives {
                     } else {
                         vec![RoundState::default(); members as usize]
                     },
+                    efforts: vec![Effort::default(); members as usize],
                     balance: FxHashMap::default(),
                     is_pipeline,
                 };
@@ -142,6 +156,7 @@ impl Collectives {
 
     fn enter(&mut self, id: u32, member: u32, now: Time, asks: &mut Vec<Ask>) {
         let run = self.run(id);
+        run.efforts[member as usize].since = now;
         if run.is_pipeline {
             asks.push(Ask::Join { run: id, member });
             return;
@@ -196,6 +211,19 @@ impl Collectives {
             }
             run.members[member as usize].round += 1;
         }
+    }
+
+    /// `member` sends `messages` with `bytes` together to another node.
+    #[inline]
+    pub(crate) fn sends(&mut self, id: u32, member: u32, messages: u32, bytes: u64) {
+        let effort = &mut self.run(id).efforts[member as usize];
+        effort.bytes += bytes;
+        effort.messages += messages;
+    }
+
+    /// What a member did.
+    pub(crate) fn effort(&mut self, id: u32, member: u32) -> Effort {
+        self.run(id).efforts[member as usize]
     }
 
     /// A message of a round has arrived: both ends may go on.

@@ -105,6 +105,8 @@ pub struct Engine<'a> {
     network_done: Vec<NetworkDone>,
     compute_done: Vec<Token>,
     left: u64,
+    /// Most bytes per second that can leave the node of each rank.
+    egress_bytes_per_s: Vec<f64>,
     summary: Summary,
 }
 
@@ -169,6 +171,7 @@ impl<'a> Engine<'a> {
                 iterations: vec![(Time::MAX, Time::ZERO); program.iterations() as usize],
                 ..Summary::default()
             },
+            egress_bytes_per_s: places.iter().map(|place| network.egress_bytes_per_s(place.node)).collect(),
             now: Time::ZERO,
             program,
             places,
@@ -621,6 +624,9 @@ impl<'a> Engine<'a> {
                         bytes: message.bytes,
                         rate_cap: None,
                     };
+                    if transfer.src != transfer.dst {
+                        self.collectives.sends(message.run, message.from, 1, message.bytes);
+                    }
                     self.network.submit(self.now, NetworkRequest::Transfer(transfer));
                 }
                 Ask::Done { run, member } => self.leave(run, member),
@@ -630,6 +636,11 @@ impl<'a> Engine<'a> {
                     self.network.submit(self.now, NetworkRequest::OpenPipeline { token, pipeline });
                 }
                 Ask::Join { run, member } => {
+                    let pipeline = self.collectives.pipeline(run, self.program, &self.nodes);
+                    let [own, next] = pipeline.ends(member);
+                    if own.node != next.node {
+                        self.collectives.sends(run, member, pipeline.steps, pipeline.bytes_sent(member));
+                    }
                     let token = pack(Part::Pipeline, u64::from(run));
                     self.network.submit(self.now, NetworkRequest::JoinPipeline { token, member });
                 }
@@ -643,8 +654,30 @@ impl<'a> Engine<'a> {
     /// A member of a collective is done.
     fn leave(&mut self, run: u32, member: u32) {
         let vertex = self.collectives.run(run).vertex;
+        self.check_member(run, vertex, member);
         self.collectives.left(run);
         self.finish(vertex, member);
+    }
+
+    /// What a member sent cannot have left its node faster than the node's links allow.
+    fn check_member(&mut self, run: u32, vertex: VertexId, member: u32) {
+        const NAMED: usize = 20;
+        let rank = self.instances.rank(self.program, vertex, member);
+        let effort = self.collectives.effort(run, member);
+        let least_s = effort.bytes as f64 / self.egress_bytes_per_s[rank.index()];
+        let took = self.now - effort.since;
+        // every message may end as much early as time is rounded
+        let rounding_s =
+            (self.options.timing_precision.as_secs_f64() + 1e-12) * f64::from(effort.messages + 1);
+        self.summary.collectives += 1;
+        let beaten = took.as_secs_f64() * (1.0 + 1e-9) + rounding_s < least_s;
+        if beaten && self.summary.violations.len() < NAMED {
+            let name = self.name(vertex, rank);
+            let bytes = effort.bytes;
+            self.summary.violations.push(format!(
+                "{name} sent {bytes} bytes in {took}, its node's links take {least_s:.9} s for them"
+            ));
+        }
     }
 
     fn name(&self, vertex: VertexId, rank: Rank) -> String {

@@ -9,7 +9,7 @@ use stratasim_core::{BuildError, Bytes, NodeId};
 use stratasim_device::{ComputeModel, ComputeOptions};
 use stratasim_engine::{MemoryMode, Options, Place};
 use stratasim_net::NetworkContext;
-use stratasim_topo::{BuildContext, Topology};
+use stratasim_topo::{BuildContext, NodeKind, Topology};
 use stratasim_workload::WorkloadContext;
 use stratasim_workload::program::{MemoryPlace, Op, Program};
 
@@ -136,7 +136,7 @@ impl Prepared {
     fn check(&mut self) -> Result<(), BuildError> {
         let mut types: Vec<(u32, NodeId)> = Vec::new();
         for place in &self.places {
-            if let stratasim_topo::NodeKind::Compute(kind) = self.topology.kind(place.node)
+            if let NodeKind::Compute(kind) = self.topology.kind(place.node)
                 && !types.iter().any(|(known, _)| *known == kind)
             {
                 types.push((kind, place.node));
@@ -171,7 +171,14 @@ impl Prepared {
                         let reason = format!("{node} has no memory node of its own to extend its memory; choose a topology that gives it one, or `memory = \"local\"`");
                         named(BuildError::new("", reason))
                     })?,
-                    MemoryPlace::Node(node) => node,
+                    MemoryPlace::Node(node) => {
+                        if self.topology.kind(node) == NodeKind::Switch {
+                            let name = self.topology.node_name(node);
+                            let reason = format!("{name} is a switch and has no memory; name a memory or compute node");
+                            return Err(named(BuildError::new("", reason)));
+                        }
+                        node
+                    }
                     MemoryPlace::OfRank(other) => self.places[other.index()].node,
                 };
                 if memory != place.node {

@@ -77,6 +77,8 @@ pub(super) struct FlowNetwork {
     pub(super) topology: Arc<Topology>,
     pub(super) numbers: RuleNumbers,
     pub(super) shortcuts: FlowShortcuts,
+    /// Whether there are links that only explicit routes know.
+    has_detached_links: bool,
     /// Bandwidth and latency factors that do not depend on the size.
     constant_factors: Option<(f64, f64)>,
     /// Events closer than this to the clock happen at the clock (SimGrid's `precision/timing`).
@@ -152,6 +154,7 @@ impl FlowNetwork {
             routes: Routes::new(routing, topology.node_count()),
             profiles: ProfileEvents::new(&topology),
             link_up: vec![true; topology.link_count()],
+            has_detached_links: topology.links().iter().any(|link| link.ends.is_none()),
             topology,
             constant_factors: numbers.constant_factors(),
             numbers,
@@ -586,6 +589,21 @@ impl model::Network for FlowNetwork {
         delay + Duration::from_ps((bytes as f64 / rate) as u64)
     }
 
+    fn egress_bytes_per_s(&self, node: NodeId) -> f64 {
+        // routes may start on links that only they know
+        if self.has_detached_links || !self.profiles.is_empty() {
+            return f64::INFINITY;
+        }
+        let links: f64 = (self.topology.ports(node).iter())
+            .map(|port| self.topology.link(port.link))
+            .map(|link| match link.sharing {
+                Sharing::Shared => link.bandwidth.bytes_per_s(),
+                Sharing::FatPipe => f64::INFINITY,
+            })
+            .sum();
+        links * self.numbers.bandwidth_factor.largest().max(1.0)
+    }
+
     fn failure(&mut self) -> Option<(Token, String)> {
         self.failures.pop()
     }
@@ -607,7 +625,8 @@ impl model::Network for FlowNetwork {
             // a fat pipe serves each user in full; a profile changes the rate under way
             let bounded =
                 link.sharing == Sharing::Shared && self.profiles.is_empty() && self.numbers.snap == 0.0;
-            if bounded && *busy > now.as_secs_f64() * (1.0 + 1e-9) + 2e-9 {
+            let factor = self.numbers.bandwidth_factor.largest().max(1.0);
+            if bounded && *busy > now.as_secs_f64() * factor * (1.0 + 1e-9) + 2e-9 {
                 let link = stratasim_core::LinkId::from_index(index);
                 violations.push(format!(
                     "link {} carried {} bytes, its rate allows {} in the {} of the run",

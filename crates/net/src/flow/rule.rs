@@ -37,6 +37,11 @@ impl SizeFactor {
         Self { steps: Vec::new(), base: factor }
     }
 
+    /// The largest factor that a message can have.
+    pub fn largest(&self) -> f64 {
+        self.steps.iter().map(|(_, factor)| *factor).fold(self.base, f64::max)
+    }
+
     /// The factor of a message: that of the largest step strictly below its size.
     pub fn of(&self, bytes: u64) -> f64 {
         self.steps.iter().rev().find(|(size, _)| *size < bytes).map_or(self.base, |(_, factor)| *factor)
