@@ -1,18 +1,25 @@
 //! `stratasim compare`: one experiment several ways, side by side.
 
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
-use stratasim_experiment::{Document, Error, Prepared, files};
-use stratasim_report::Unit;
+use stratasim_experiment::{Document, Error, Prepared};
 use stratasim_report::result::{RankResult, RunResult};
-use stratasim_report::table::{Cell, Table};
+use stratasim_report::style::Tone;
+use stratasim_report::{Style, Unit};
 
 use crate::INTERRUPTED;
 use crate::input::{Input, choose_network};
 use crate::progress::Progress;
+use crate::run::create;
 use crate::terminal::Terminal;
+
+/// Columns of the labels on the left, with their margin.
+const LABEL: usize = 16;
+/// Columns of each result.
+const COLUMN: usize = 12;
 
 #[derive(Args)]
 pub(crate) struct Compare {
@@ -21,7 +28,8 @@ pub(crate) struct Compare {
     /// Networks to compare, separated by commas; the file's own when absent
     #[arg(long, value_name = "KINDS", value_delimiter = ',')]
     networks: Vec<String>,
-    /// A variant to compare with: changes as in --set, several separated by ";"; may be repeated
+    /// A variant to compare with: changes as in --set, several separated by ";", with a name in
+    /// front if wanted, as in "fast: topology.bandwidth=1 TB/s"; may be repeated
     #[arg(long = "with", value_name = "KEY=VALUE")]
     variants: Vec<String>,
     /// Write the results as a JSON list
@@ -35,6 +43,7 @@ pub(crate) struct Compare {
 impl Compare {
     pub(crate) fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
         // everything is read before anything runs, so that a typo costs no time
+        let output = self.json.as_deref().map(create).transpose()?;
         let mut cases = Vec::new();
         let networks: Vec<Option<&str>> = match self.networks.as_slice() {
             [] => vec![None],
@@ -45,11 +54,13 @@ impl Compare {
         for network in networks {
             for variant in &variants {
                 let (document, base) = self.case(network, *variant)?;
-                let words: Vec<&str> = network.into_iter().chain(*variant).collect();
+                let variant = variant.map(|text| named(text).0);
+                let words: Vec<&str> = network.into_iter().chain(variant).collect();
                 let name = if words.is_empty() { "as it is".to_owned() } else { words.join(", ") };
                 cases.push((name, Prepared::new(&document, &base)?));
             }
         }
+        let title = cases[0].1.name.clone();
         let mut results = Vec::new();
         for (name, mut prepared) in cases {
             #[allow(clippy::disallowed_methods, reason = "the wall time of the result")]
@@ -64,12 +75,13 @@ impl Compare {
             results.push((name, result));
         }
         if !results.is_empty() {
-            terminal.print(&table(&results).to_text(&terminal.style))?;
+            terminal.print(&side_by_side(&title, &results, &terminal.style))?;
         }
-        if let Some(path) = &self.json {
+        if let (Some(mut file), Some(path)) = (output, &self.json) {
             let list: Vec<&RunResult> = results.iter().map(|(_, result)| result).collect();
             let text = serde_json::to_string_pretty(&list).unwrap_or_default();
-            files::write(path, text.as_bytes()).map_err(|error| Error::file(path, &error))?;
+            let written = file.write_all(text.as_bytes()).and_then(|()| file.commit());
+            written.map_err(|error| Error::file(path, &error))?;
         }
         let codes = results.iter().map(|(_, result)| crate::run::exit_code(result, terminal, true));
         let worst = codes.max().unwrap_or(0);
@@ -86,7 +98,7 @@ impl Compare {
                 document.set(set)?;
             }
         }
-        for set in variant.map(assignments).unwrap_or_default() {
+        for set in variant.map(|text| assignments(named(text).1)).unwrap_or_default() {
             match set.split_once('=') {
                 // another network drops the options of the file's
                 Some((key, kind)) if key.trim() == "network.kind" => {
@@ -96,6 +108,14 @@ impl Compare {
             }
         }
         Ok((document, base))
+    }
+}
+
+/// The name of a variant, and its changes: of `name: a=1` or of `a=1`, which is its own name.
+fn named(text: &str) -> (&str, &str) {
+    match text.split_once(':') {
+        Some((name, changes)) if !name.contains('=') => (name.trim(), changes.trim()),
+        _ => (text.trim(), text.trim()),
     }
 }
 
@@ -118,43 +138,74 @@ fn assignments(text: &str) -> Vec<&str> {
     parts
 }
 
-/// One row per result; differences are to the first.
-fn table(results: &[(String, RunResult)]) -> Table {
-    let batches = results.iter().any(|(_, result)| result.batches_per_s.is_some());
-    let headings = ["", "step time", "difference"].into_iter().chain(batches.then_some("batches/s")).chain([
-        "compute",
-        "memory",
-        "exposed comm.",
-        "idle",
-        "over bound",
-        "tasks",
-        "wall",
-    ]);
-    let mut table = Table::new(headings);
-    let first = results[0].1.step_s();
-    for (at, (name, result)) in results.iter().enumerate() {
-        let mean = |part: fn(&RankResult) -> f64| -> Cell {
-            let sum: f64 = result.ranks.iter().map(part).sum();
-            (sum / result.ranks.len().max(1) as f64, Unit::Seconds).into()
-        };
-        let difference = (at > 0 && first > 0.0).then(|| (result.step_s() / first - 1.0, Unit::Difference));
-        let mut row: Vec<Cell> =
-            vec![name.as_str().into(), (result.step_s(), Unit::Seconds).into(), difference.into()];
-        if batches {
-            row.push(result.batches_per_s.map(|rate| (rate, Unit::Count)).into());
-        }
-        row.extend([
-            mean(|rank| rank.compute_s),
-            mean(|rank| rank.memory_s),
-            mean(|rank| rank.comm_exposed_s),
-            mean(|rank| rank.idle_s),
-            result.binding.as_ref().map(|binding| (binding.ratio, Unit::Factor)).into(),
-            (result.events as f64, Unit::Count).into(),
-            (result.wall_s, Unit::Seconds).into(),
-        ]);
-        table.push(row);
+/// What is compared, one result per column; differences are to the first.
+pub(crate) fn side_by_side(title: &str, results: &[(String, RunResult)], style: &Style) -> String {
+    let mut text = format!("{}\n", style.paint(Tone::Strong, title));
+    let letters: Vec<String> = (0..results.len()).map(letter).collect();
+    for ((name, _), letter) in results.iter().zip(&letters) {
+        text += &format!("  {}  {name}\n", style.paint(Tone::Strong, letter));
     }
-    table
+    let rows = rows(results);
+    // as many columns as fit, the others below them
+    let fitting = usize::max(1, (style.width - LABEL) / COLUMN);
+    for (at, part) in letters.chunks(fitting).enumerate() {
+        let heading: String = part.iter().map(|letter| format!("{letter:>COLUMN$}")).collect();
+        let rule = style.choose("─", "-").repeat(LABEL - 2 + COLUMN * part.len());
+        let heading = style.paint(Tone::Muted, &format!("{:LABEL$}{heading}", ""));
+        text += &format!("\n{heading}\n  {}\n", style.paint(Tone::Muted, &rule));
+        for (label, cells) in &rows {
+            let cells = cells[at * fitting..].iter().take(part.len());
+            let cells: String = cells.map(|cell| format!("{cell:>COLUMN$}")).collect();
+            text += &format!("  {label:<width$}{cells}\n", width = LABEL - 2);
+        }
+    }
+    text
+}
+
+/// A, B, ..., Z, AA, ...
+fn letter(index: usize) -> String {
+    let last = char::from(b'A' + (index % 26) as u8);
+    if index < 26 { last.to_string() } else { format!("{}{last}", letter(index / 26 - 1)) }
+}
+
+/// Label and a cell per result of everything that is compared.
+fn rows(results: &[(String, RunResult)]) -> Vec<(&'static str, Vec<String>)> {
+    let numbers = |unit: Unit, number: &dyn Fn(&RunResult) -> f64| {
+        unit.format_all(&results.iter().map(|(_, result)| number(result)).collect::<Vec<_>>())
+    };
+    let mean = |part: fn(&RankResult) -> f64| {
+        numbers(Unit::Seconds, &|result| {
+            result.ranks.iter().map(part).sum::<f64>() / result.ranks.len().max(1) as f64
+        })
+    };
+    let optional = |unit: Unit, number: &dyn Fn(&RunResult) -> Option<f64>| -> Vec<String> {
+        let cells = results.iter().map(|(_, result)| number(result).map(|value| unit.format(value)));
+        cells.map(|cell| cell.unwrap_or_else(|| "-".to_owned())).collect()
+    };
+    let first = results[0].1.step_s();
+    let mut changes =
+        optional(Unit::Difference, &|result| (first > 0.0).then(|| result.step_s() / first - 1.0));
+    changes[0] = "-".to_owned();
+    let mut rows = vec![("step time", numbers(Unit::Seconds, &RunResult::step_s)), ("change", changes)];
+    if results.iter().any(|(_, result)| result.iterations.len() > 1) {
+        rows.push(("run time", numbers(Unit::Seconds, &|result| result.makespan_s)));
+    }
+    if results.iter().any(|(_, result)| result.batches_per_s.is_some()) {
+        rows.push(("batches/s", optional(Unit::Count, &|result| result.batches_per_s)));
+    }
+    rows.extend([
+        ("compute", mean(|rank| rank.compute_s)),
+        ("memory", mean(|rank| rank.memory_s)),
+        ("exposed comm.", mean(|rank| rank.comm_exposed_s)),
+        ("idle", mean(|rank| rank.idle_s)),
+        (
+            "over bound",
+            optional(Unit::Factor, &|result| result.binding.as_ref().map(|binding| binding.ratio)),
+        ),
+        ("events", numbers(Unit::Count, &|result| result.events as f64)),
+        ("wall", numbers(Unit::Seconds, &|result| result.wall_s)),
+    ]);
+    rows
 }
 
 #[cfg(test)]
@@ -166,5 +217,17 @@ mod tests {
         assert_eq!(assignments("a=1"), ["a=1"]);
         assert_eq!(assignments("a.b=1; c-d = \"x\""), ["a.b=1", "c-d = \"x\""]);
         assert_eq!(assignments("f=\"1:0.5;50000:0.9\";g=2"), ["f=\"1:0.5;50000:0.9\"", "g=2"]);
+    }
+
+    #[test]
+    fn a_variant_has_a_name_of_its_own_or_that_of_its_changes() {
+        assert_eq!(named("fast: a=1; b=2"), ("fast", "a=1; b=2"));
+        assert_eq!(named("f=\"1:0.5\""), ("f=\"1:0.5\"", "f=\"1:0.5\""));
+    }
+
+    #[test]
+    fn results_are_called_by_letters() {
+        let letters: Vec<_> = [0, 25, 26, 51, 52, 701, 702].map(letter).into();
+        assert_eq!(letters, ["A", "Z", "AA", "AZ", "BA", "ZZ", "AAA"]);
     }
 }

@@ -1,12 +1,14 @@
 //! `stratasim conformance`: reference cases of other simulators.
 
+use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use stratasim_experiment::Error;
 use stratasim_experiment::conformance::{CaseReport, flow};
-use stratasim_experiment::{Error, files};
 use stratasim_report::style::Tone;
 
+use crate::run::create;
 use crate::terminal::Terminal;
 
 #[derive(Args)]
@@ -34,6 +36,7 @@ struct Cases {
 impl Conformance {
     pub(crate) fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
         let Family::Flow(cases) = &self.family;
+        let output = cases.json.as_deref().map(create).transpose()?;
         let mut printed = Ok(());
         let reports = flow::run(&cases.paths, &mut |report| {
             if printed.is_ok() {
@@ -49,9 +52,10 @@ impl Conformance {
         };
         let tone = if bad == 0 { Tone::Good } else { Tone::Bad };
         terminal.print(&format!("{}\n", terminal.style.paint(tone, &words)))?;
-        if let Some(path) = &cases.json {
+        if let (Some(mut file), Some(path)) = (output, &cases.json) {
             let text = serde_json::to_string_pretty(&reports).unwrap_or_default();
-            files::write(path, text.as_bytes()).map_err(|error| Error::file(path, &error))?;
+            let written = file.write_all(text.as_bytes()).and_then(|()| file.commit());
+            written.map_err(|error| Error::file(path, &error))?;
         }
         Ok(if bad == 0 { 0 } else { 3 })
     }

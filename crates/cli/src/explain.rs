@@ -132,7 +132,8 @@ fn explain(found: &Found, style: &Style) -> String {
                 "required" => ", required".to_owned(),
                 value => format!(", {value} when absent"),
             };
-            text += &format!("  {}  {}{default}\n", style.paint(Tone::Strong, &parameter.name), parameter.values);
+            text +=
+                &format!("  {}  {}{default}\n", style.paint(Tone::Strong, &parameter.name), parameter.values);
             for line in markdown::to_text(&parameter.help, style.width - 6).lines() {
                 text += &format!("      {line}\n");
             }

@@ -49,7 +49,7 @@ enum Verb {
     Compare(compare::Compare),
     /// Run an experiment with many settings and write a page about it
     Sweep(sweep::Sweep),
-    /// Print the table of a result again, or make a page of it
+    /// Print the table of a result again, put several side by side, or make a page of one
     Report(report::Report),
     /// Look at a topology, write it in another format, or check it
     Topology(topology::TopologyCommand),

@@ -1,13 +1,16 @@
 //! `stratasim report`: a result once more, as a table or as a page.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use stratasim_experiment::{Error, files};
+use stratasim_experiment::{ConfigError, Error};
 use stratasim_report::picture::{breakdown_bars, link_bars};
 use stratasim_report::result::RunResult;
 use stratasim_report::{Page, Style, summary};
 
+use crate::compare::side_by_side;
+use crate::run::create;
 use crate::terminal::Terminal;
 
 /// Links in the picture of a page.
@@ -15,25 +18,42 @@ const FULLEST_LINKS: usize = 16;
 
 #[derive(Args)]
 pub(crate) struct Report {
-    /// Result that `stratasim run --json` wrote
-    file: PathBuf,
-    /// Write a page with tables and pictures, one HTML file that needs nothing else
+    /// Results that `stratasim run --json` wrote; several are put side by side
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Write a page with tables and pictures of one result, an HTML file that needs nothing else
     #[arg(long, value_name = "OUT")]
     html: Option<PathBuf>,
 }
 
 impl Report {
     pub(crate) fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
-        let result = read(&self.file)?;
-        match &self.html {
-            None => terminal.print(&summary(&result, &terminal.style))?,
-            Some(path) => {
-                files::write(path, page(&result).html().as_bytes())
-                    .map_err(|error| Error::file(path, &error))?;
+        if self.html.is_some() && self.files.len() > 1 {
+            let message = format!("--html makes a page of one result, found {}", self.files.len());
+            return Err(ConfigError::new(message, None).into());
+        }
+        let page_file = self.html.as_deref().map(create).transpose()?;
+        let mut results = Vec::new();
+        for path in &self.files {
+            let stem = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+            results.push((stem, read(path)?));
+        }
+        match (results.as_slice(), page_file, &self.html) {
+            ([(_, result)], Some(mut file), Some(path)) => {
+                let written = file.write_all(page(result).html().as_bytes()).and_then(|()| file.commit());
+                written.map_err(|error| Error::file(path, &error))?;
                 terminal.note(&format!("  wrote {} (page)", path.display()));
             }
+            ([(_, result)], ..) => terminal.print(&summary(result, &terminal.style))?,
+            ([(_, first), rest @ ..], ..) => {
+                let name = first.title.experiment.as_str();
+                let same = rest.iter().all(|(_, result)| result.title.experiment == name);
+                let title = if same && !name.is_empty() { name } else { "Results" };
+                terminal.print(&side_by_side(title, &results, &terminal.style))?;
+            }
+            ([], ..) => unreachable!("clap asks for a file"),
         }
-        Ok(if result.checks_hold() { 0 } else { 3 })
+        Ok(if results.iter().all(|(_, result)| result.checks_hold()) { 0 } else { 3 })
     }
 }
 

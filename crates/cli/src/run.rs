@@ -91,6 +91,14 @@ impl Run {
             picture: begin(&self.picture)?,
         };
         let mut prepared = Prepared::new(&document, &base)?;
+        if let Some(largest) = self.ranks.as_ref().and_then(RankSet::largest)
+            && largest.0 >= prepared.program.ranks()
+        {
+            let (ranks, last) = (prepared.program.ranks(), prepared.program.ranks() - 1);
+            let message =
+                format!("--ranks names rank {largest}: this run has {ranks} ranks, from 0 to {last}");
+            return Err(ConfigError::new(message, None).into());
+        }
         let result = self.watched(&mut prepared, outputs, terminal, started)?;
         if to_stdout {
             terminal.print(&result.to_json())?;

@@ -75,7 +75,7 @@ fn link_bounds(prepared: &Prepared, report: &NetworkReport) -> Vec<Bound> {
     };
     let mut bounds = Vec::new();
     for (memory, name, kind) in
-        [(false, "bytes of a link", BoundKind::Link), (true, "bytes of a memory", BoundKind::Memory)]
+        [(false, "bytes over a link", BoundKind::Link), (true, "bytes of a memory", BoundKind::Memory)]
     {
         let busy = report.link_busy_s.iter().enumerate().map(|(index, &busy)| {
             let link = LinkId::from_index(index);

@@ -1,5 +1,7 @@
 //! Errors that a user can cause, with the place in the text.
 
+use std::ops::Range;
+
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
 use stratasim_engine::RunError;
 
@@ -59,18 +61,56 @@ struct Excerpt {
 
 impl Excerpt {
     fn of(error: &ConfigError) -> Self {
-        let place = error.place.as_ref();
+        let Some(place) = error.place.as_ref() else {
+            return Self { message: error.message.clone(), source_code: None, label: None };
+        };
+        let (text, span) = shortened(&place.source.text, place.span.clone());
         Self {
             message: error.message.clone(),
-            source_code: place.map(|place| NamedSource::new(&place.source.name, place.source.text.clone())),
-            label: place.map(|place| {
-                // a table's span may be long: its first line is enough
-                let text = place.source.text.get(place.span.clone()).unwrap_or("");
-                let len = text.find('\n').unwrap_or(text.len());
-                LabeledSpan::new(None, place.span.start, len)
-            }),
+            label: Some(LabeledSpan::new(None, span.start, span.len())),
+            source_code: Some(NamedSource::new(&place.source.name, text)),
         }
     }
+}
+
+/// Characters of a line that an excerpt shows, on either side of the place.
+const SHOWN: usize = 60;
+
+/// The text with its lines cut to what a terminal shows (programs write a whole file on one line),
+/// and the first line of `span` in it.
+fn shortened(text: &str, span: Range<usize>) -> (String, Range<usize>) {
+    let boundary = |mut at: usize| {
+        at = at.min(text.len());
+        while !text.is_char_boundary(at) {
+            at -= 1;
+        }
+        at
+    };
+    let (start, end) = (boundary(span.start), boundary(span.end.max(span.start)));
+    let end = text[start..end].find('\n').map_or(end, |length| start + length);
+    let mut out = String::new();
+    let mut place = 0..0;
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let inside =
+            (at..at + line.len()).contains(&start) || (start == text.len() && at + line.len() == start);
+        // of the line with the place, what is around it; of any other, its beginning
+        let from = if inside { boundary(start.saturating_sub(SHOWN)).max(at) } else { at };
+        let until = boundary(if inside { start + SHOWN } else { at + 2 * SHOWN }).min(at + line.len());
+        if from > at {
+            out.push('…');
+        }
+        if inside {
+            let first = out.len() + start - from;
+            place = first..first + end.min(until) - start;
+        }
+        out.push_str(&text[from..until]);
+        if until < at + line.len() && !text[from..until].ends_with('\n') {
+            out.push_str(if line.ends_with('\n') { "…\n" } else { "…" });
+        }
+        at += line.len();
+    }
+    (out, place)
 }
 
 impl Diagnostic for Excerpt {
@@ -129,6 +169,33 @@ impl Error {
 
     /// A file that could not be read or written.
     pub fn file(path: impl AsRef<std::path::Path>, error: &std::io::Error) -> Self {
-        Self::File { path: path.as_ref().display().to_string(), reason: error.to_string() }
+        let reason = match error.kind() {
+            std::io::ErrorKind::NotFound => "no such file".to_owned(),
+            std::io::ErrorKind::IsADirectory => "this is a folder; name a file".to_owned(),
+            std::io::ErrorKind::InvalidData => "the file is no UTF-8 text".to_owned(),
+            _ => error.to_string(),
+        };
+        Self::File { path: path.as_ref().display().to_string(), reason }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shortened;
+
+    #[test]
+    fn long_lines_are_cut_around_the_place() {
+        assert_eq!(shortened("a = 1\nb = x\n", 10..11), ("a = 1\nb = x\n".to_owned(), 10..11));
+        let long = format!("{}\n{}HERE{}\nend", "x".repeat(500), "y".repeat(500), "z".repeat(500));
+        let (text, span) = shortened(&long, 1001..1005);
+        assert_eq!(&text[span.clone()], "HERE");
+        assert!(text.lines().all(|line| line.chars().count() <= 122), "{text}");
+        assert_eq!(text.lines().count(), 3);
+        assert!(text.ends_with("z…\nend"), "{text}");
+        // a place may be at the end, inside a letter, or over several lines
+        assert_eq!(shortened("ab", 2..2), ("ab".to_owned(), 2..2));
+        assert_eq!(shortened("", 0..0), (String::new(), 0..0));
+        assert_eq!(shortened("ä\nb", 1..4).1, 0..2);
+        assert_eq!(shortened("[t]\na = 1\n", 0..10).1, 0..3);
     }
 }

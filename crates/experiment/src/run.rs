@@ -8,7 +8,7 @@ use stratasim_core::observe::{Activity, Observer};
 use stratasim_core::{Bandwidth, LinkId, Rank, Time};
 use stratasim_engine::{Engine, RunError, Summary};
 use stratasim_report::result::{Check, Iteration, LinkResult, MemoryUse, RankResult, RunResult, Title};
-use stratasim_report::{Labels, RunResult as Result_};
+use stratasim_report::{Labels, RunResult as Result_, Unit};
 use stratasim_topo::Topology;
 use stratasim_workload::program::Program;
 
@@ -188,25 +188,23 @@ impl Prepared {
                 *count.entry(compute.name.as_str()).or_default() += 1;
                 count
             });
-        let nodes: Vec<_> = compute.iter().map(|(name, count)| format!("{count} {name}")).collect();
+        let nodes: Vec<_> = compute.iter().map(|(name, number)| called(name, *number)).collect();
         Title {
             experiment: self.name.clone(),
             topology: format!(
                 "{}: {}, {} nodes, {} links",
                 self.spec.topology.kind(),
                 nodes.join(" + "),
-                topology.node_count(),
-                topology.link_count()
+                count(topology.node_count() as u64),
+                count(topology.link_count() as u64)
             ),
             workload: format!(
                 "{}: {} ranks, {} tasks, {}",
                 self.spec.workload.kind(),
-                self.program.ranks(),
-                self.program
-                    .vertices()
-                    .iter()
-                    .map(|v| u64::from(self.program.scope_len(v.scope)))
-                    .sum::<u64>(),
+                count(self.program.ranks().into()),
+                count(
+                    self.program.vertices().iter().map(|v| u64::from(self.program.scope_len(v.scope))).sum()
+                ),
                 match self.program.iterations() {
                     1 => "1 iteration".to_owned(),
                     n => format!("{n} iterations"),
@@ -273,11 +271,27 @@ impl Prepared {
     }
 }
 
+fn count(number: u64) -> String {
+    Unit::Count.format(number as f64)
+}
+
+/// `8 H100`; a type without a name is described, which needs brackets.
+fn called(name: &str, number: usize) -> String {
+    let number = count(number as u64);
+    if name.starts_with(|c: char| c.is_ascii_digit()) {
+        format!("{number} ({name})")
+    } else {
+        format!("{number} {name}")
+    }
+}
+
 fn counters(summary: &Summary, report: &NetworkReport) -> BTreeMap<String, u64> {
     let mut counters: BTreeMap<String, u64> =
         report.counters.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect();
     counters.insert("engine.tasks".to_owned(), summary.tasks);
     counters.insert("engine.instants".to_owned(), summary.instants);
+    let used = report.link_bytes.iter().filter(|bytes| **bytes > 0.0).count();
+    counters.insert("network.links_used".to_owned(), used as u64);
     counters
 }
 

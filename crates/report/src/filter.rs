@@ -44,6 +44,11 @@ impl RankSet {
         self.ranges.get(at).is_some_and(|&(first, _)| first <= rank.0)
     }
 
+    /// The largest rank of the set; `None` for the set of all.
+    pub fn largest(&self) -> Option<Rank> {
+        self.ranges.last().map(|&(_, last)| Rank(last)).filter(|rank| rank.0 < u32::MAX)
+    }
+
     /// The ranks of the set below `count`, in ascending order.
     pub fn below(&self, count: u32) -> impl Iterator<Item = Rank> {
         let ranges = self.ranges.iter().take_while(move |&&(first, _)| first < count);

@@ -167,8 +167,10 @@ fn links(text: &mut Text<'_>, result: &RunResult) {
     let bar_width = if style.width < 72 { 0 } else { 12 };
     let name_width = style.width - 4 - 9 - 2 - bar_width - 2 * 11;
     text.gap();
+    // a result lists the busiest of very many links
+    let used = result.counters.get("network.links_used").copied().unwrap_or(links.len() as u64);
     let heading =
-        format!("{} link{} used, the fullest", Unit::Count.format(links.len() as f64), plural(links.len()));
+        format!("{} link{} used, the fullest", Unit::Count.format(used as f64), plural(used as usize));
     let columns = [
         pad_right(&heading, name_width),
         pad_left("full", 9),
@@ -216,7 +218,7 @@ fn bound(text: &mut Text<'_>, result: &RunResult) {
     let Some(binding) = &result.binding else { return };
     let what = if result.iterations.len() > 1 { "run" } else { "step" };
     let place =
-        if binding.bound.place.is_empty() { String::new() } else { format!(" of {}", binding.bound.place) };
+        if binding.bound.place.is_empty() { String::new() } else { format!(" ({})", binding.bound.place) };
     let words = format!(
         "{what} is {} the best bound: {}{place}, {}",
         Unit::Factor.format(binding.ratio),
@@ -310,7 +312,7 @@ hcsim/coherent-1024
   xpu-4->cxl-0                      18.4 %  ██▎            0.200 TB    1.472 s
 
   memory        each rank: 80 GB local, 204 GB remote
-  bound         step is 1.09x the best bound: bytes of xpu-0->cxl-0, 7.360 s
+  bound         step is 1.09x the best bound: bytes (xpu-0->cxl-0), 7.360 s
   physics       ✓ 2 checks on 1,224 things held
   note          Capacity: 72 % of the data of each rank lives in its memory
                 node.

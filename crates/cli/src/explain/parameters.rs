@@ -18,7 +18,8 @@ pub(super) struct Parameter {
     pub(super) help: String,
 }
 
-/// The parameters of an object schema, those of tables inside it with dotted names.
+/// The parameters of an object schema, those of tables inside it with dotted names, those of tables in
+/// lists with `[]` behind the list.
 pub(super) fn of(schema: &Value) -> Vec<Parameter> {
     let mut parameters = Vec::new();
     collect(schema, schema, "", DEPTH, &mut parameters);
@@ -47,8 +48,11 @@ fn collect(schema: &Value, root: &Value, prefix: &str, depth: usize, out: &mut V
             default,
             help: one_line(help),
         });
+        let items = resolved(&inner["items"], root);
         if depth > 1 && inner.get("properties").is_some() {
             collect(inner, root, &format!("{name}."), depth - 1, out);
+        } else if depth > 1 && items.get("properties").is_some() {
+            collect(items, root, &format!("{name}[]."), depth - 1, out);
         }
     }
 }

@@ -1,12 +1,14 @@
 //! `stratasim topology export`: in the formats of others.
 
+use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
-use stratasim_experiment::{ConfigError, Error, files};
+use stratasim_experiment::{ConfigError, Error};
 use stratasim_topo::io;
 
 use super::Source;
+use crate::run::create;
 use crate::terminal::Terminal;
 
 #[derive(Args)]
@@ -30,7 +32,9 @@ impl Export {
         match &self.output {
             None => terminal.print(&text)?,
             Some(path) => {
-                files::write(path, text.as_bytes()).map_err(|error| Error::file(path, &error))?;
+                let mut file = create(path)?;
+                let written = file.write_all(text.as_bytes()).and_then(|()| file.commit());
+                written.map_err(|error| Error::file(path, &error))?;
                 terminal.note(&format!("  wrote {} ({format})", path.display()));
             }
         }

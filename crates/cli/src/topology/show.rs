@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use clap::Args;
 use stratasim_core::{LinkId, NodeId};
-use stratasim_experiment::{ConfigError, Error};
+use stratasim_experiment::Error;
 use stratasim_report::Unit;
 use stratasim_report::style::Tone;
 use stratasim_report::table::{Cell, Table};
 use stratasim_topo::graph::NO_GROUP;
 use stratasim_topo::{NodeKind, Sharing, Structure, Topology};
 
+use super::check::has_links_without_place;
 use super::{Machine, Source, flow, measure};
 use crate::terminal::Terminal;
 
@@ -31,7 +32,7 @@ impl Show {
         let mut text = overview(&machine, terminal);
         text += &cut_short(&nodes(&machine.topology), terminal);
         text += &cut_short(&cables(&machine.topology), terminal);
-        text += &routes(&mut machine, terminal)?;
+        text += &routes(&mut machine, terminal);
         text += &bisection(&machine.topology);
         terminal.print(&text)?;
         Ok(0)
@@ -185,13 +186,16 @@ fn cut_short(table: &Table, terminal: &Terminal) -> String {
     format!("\n{}and {} more\n", short.to_text(&terminal.style), count(rows - MOST_CLASSES))
 }
 
-fn routes(machine: &mut Machine, terminal: &Terminal) -> Result<String, Error> {
+fn routes(machine: &mut Machine, terminal: &Terminal) -> String {
     let pairs = measure::pairs(&machine.topology, machine.seed);
     if pairs.is_empty() {
-        return Ok(String::new());
+        return String::new();
     }
-    let routes = measure::routes(&machine.topology, machine.routing.as_mut(), &pairs)
-        .map_err(|error| ConfigError::new(error.to_string(), None))?;
+    let routes = match measure::routes(&machine.topology, machine.routing.as_mut(), &pairs) {
+        Ok(routes) => routes,
+        // a machine with a broken part is worth looking at, too
+        Err(error) => return format!("\nroutes: {error}\n"),
+    };
     let sampled = routes.asked < routes.pairs;
     let heading = if sampled {
         format!("routes of {} of {} pairs", count(routes.asked as usize), count(routes.pairs as usize))
@@ -212,12 +216,15 @@ fn routes(machine: &mut Machine, terminal: &Terminal) -> Result<String, Error> {
         };
         table.push(std::iter::once(name.to_owned()).chain(texts));
     }
-    Ok(format!("\n{}", table.to_text(&terminal.style)))
+    format!("\n{}", table.to_text(&terminal.style))
 }
 
 fn bisection(topology: &Topology) -> String {
     if topology.link_count() > MOST_LINKS {
         return "\nbisection: not worked out for a machine of this size\n".to_owned();
+    }
+    if has_links_without_place(topology) {
+        return "\nbisection: unknown, because there are links in routes only\n".to_owned();
     }
     let capacities = measure::halves(topology).into_iter().map(|(low, high)| {
         let flow = flow::between(topology, &low, &high);
@@ -228,7 +235,7 @@ fn bisection(topology: &Topology) -> String {
         return String::new();
     };
     format!(
-        "\nbisection: at most {} each way, {} of what half of the compute nodes can send\n",
+        "\nbisection: at most {} each way, {} of the rate of half the nodes\n",
         Unit::BytesPerSecond.format(flow),
         Unit::Share.format(share)
     )

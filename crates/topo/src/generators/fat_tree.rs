@@ -18,6 +18,13 @@ use crate::graph::{LinkType, Topology};
 ///      edge-0        edge-1       ...                 level 1     20 switches
 ///   host-0 host-1 host-2 host-3   ...                 level 0
 /// ```
+/// ```toml
+/// [topology]
+/// kind = "fat-tree"
+/// k = 16
+/// bandwidth = "400 Gbps"
+/// latency = "500 ns"
+/// ```
 /// Two ways to give the size:
 ///
 /// - `k`: every switch has `k` ports, half of them down (all, at the top). With three levels that is

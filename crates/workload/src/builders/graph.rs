@@ -20,6 +20,19 @@ use crate::program::Program;
 /// A workload graph (table 3 of the HCSim paper): compute and communication vertices, and edges
 /// that make one wait for another, this iteration or some iterations back.
 ///
+/// ```toml
+/// [workload]
+/// kind = "graph"
+/// iterations = 10
+/// vertices = [
+///   { name = "work", kind = "compute", ranks = "all", flops = "1 TFLOP" },
+///   { name = "sum", kind = "communication", collective = "all-reduce", bytes = "64 MB" },
+/// ]
+/// edges = [
+///   { from = "work", to = "sum" },
+///   { from = "sum", to = "work", distance = 1 },
+/// ]
+/// ```
 /// The graph stands in the experiment itself (`vertices` and `edges`), in a JSON file (`path`), or
 /// inline as JSON (`data`). JSON is either the same two lists or what NetworkX writes for a directed
 /// graph with `node_link_data`; attributes of nodes and edges have the names of the fields here, with

@@ -19,6 +19,13 @@ use crate::program::{
 
 /// Data-parallel training of a decoder-only transformer, one replica per rank.
 ///
+/// ```toml
+/// [workload]
+/// kind = "transformer"
+/// model = "llama2-13b"
+/// precision = "bf16"
+/// batch = 1
+/// ```
 /// Each decoder's operators run one after another, forward through all decoders and backward in
 /// reverse; an operator is one task with its operations and the bytes that it accesses. When the
 /// backward pass leaves a decoder, that decoder's gradients are summed over all ranks while the

@@ -1,0 +1,389 @@
+//! Bad input: one clear error with the place, what was found, and what would be right.
+
+mod support;
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use support::{Ended, Scratch};
+
+/// An experiment that runs, in parts that tests replace.
+const TOPOLOGY: &str =
+    "[topology]\nkind = \"ring\"\nnodes = 4\nbandwidth = \"10 GB/s\"\nlatency = \"1 us\"\n";
+const WORKLOAD: &str = "[workload]\nkind = \"collective\"\noperation = \"all-reduce\"\nbytes = \"1 MB\"\n";
+
+/// Two accelerators, a memory that nothing leads to, and a switch.
+const GRAPH: &str = r#"[topology]
+kind = "graph"
+nodes = [
+  { name = "a", compute = "H100", home-memory = "far" },
+  { name = "b", compute = "H100" },
+  { name = "far", kind = "memory" },
+  { name = "switch", kind = "switch" },
+]
+links = [
+  { from = "a", to = "switch", bandwidth = "10 GB/s", latency = "1 us" },
+  { from = "b", to = "switch", bandwidth = "10 GB/s", latency = "1 us", duplex = "simplex" },
+]
+"#;
+
+/// Runs `text` as an experiment.
+fn run(text: &str, arguments: &[&str]) -> Ended {
+    let scratch = Scratch::new();
+    scratch.write("bad.toml", text);
+    scratch.stratasim(&[&["run", "bad.toml"], arguments].concat())
+}
+
+/// Asserts that the command refused its input with one error that has all of `words` in it.
+fn refused(ended: &Ended, words: &[&str]) {
+    ended.failed(2, words);
+}
+
+#[test]
+fn the_experiment_that_these_tests_change_runs() {
+    assert_eq!(run(&format!("{TOPOLOGY}{WORKLOAD}"), &[]).code, 0);
+}
+
+#[test]
+fn an_unknown_key_is_named_with_its_neighbour() {
+    let text = format!("{TOPOLOGY}duplx = \"half\"\n{WORKLOAD}");
+    refused(&run(&text, &[]), &["topology.duplx", "unknown key", "did you mean `duplex`", "bad.toml:6"]);
+    let text = format!("sed = 3\n{TOPOLOGY}{WORKLOAD}");
+    refused(&run(&text, &[]), &["unknown key `sed`, did you mean `seed`", "bad.toml:1"]);
+    let text = format!("{TOPOLOGY}{WORKLOAD}[netwrok]\nkind = \"flow\"\n");
+    refused(&run(&text, &[]), &["netwrok", "did you mean `network`", "bad.toml:10"]);
+}
+
+#[test]
+fn an_unknown_kind_is_named_with_its_neighbour() {
+    let text = TOPOLOGY.replace("\"ring\"", "\"rng\"") + WORKLOAD;
+    refused(&run(&text, &[]), &["topology.kind", "unknown kind `rng`, did you mean `ring`", "bad.toml:2"]);
+    let text = TOPOLOGY.replace("kind = \"ring\"\n", "") + WORKLOAD;
+    refused(&run(&text, &[]), &["topology", "the key `kind` is missing", "bad.toml:1"]);
+    let text = TOPOLOGY.replace("\"ring\"", "3") + WORKLOAD;
+    refused(&run(&text, &[]), &["topology.kind", "one of single-switch", "integer `3`", "bad.toml:2"]);
+}
+
+#[test]
+fn a_missing_section_or_key_is_named() {
+    refused(&run(WORKLOAD, &[]), &["the key `topology` is missing", "bad.toml"]);
+    let text = TOPOLOGY.replace("latency = \"1 us\"\n", "") + WORKLOAD;
+    refused(&run(&text, &[]), &["topology: the key `latency` is missing", "bad.toml:1"]);
+    refused(&run("", &[]), &["the key `topology` is missing"]);
+}
+
+#[test]
+fn a_wrong_unit_is_named_with_a_right_one() {
+    for (right, wrong, words) in [
+        ("\"10 GB/s\"", "\"400\"", ["topology.bandwidth", "400", "Gbps", "bad.toml:4"]),
+        ("\"10 GB/s\"", "\"10 ms\"", ["topology.bandwidth", "10 ms", "Gbps", "bad.toml:4"]),
+        ("\"10 GB/s\"", "10", ["topology.bandwidth", "`10`", "Gbps", "bad.toml:4"]),
+        ("\"1 us\"", "\"1 GB\"", ["topology.latency", "1 GB", "500 ns", "bad.toml:5"]),
+        ("\"1 MB\"", "\"1 Mb/s\"", ["workload.bytes", "1 Mb/s", "16 MB", "bad.toml:9"]),
+    ] {
+        let text = format!("{TOPOLOGY}{WORKLOAD}").replace(right, wrong);
+        refused(&run(&text, &[]), &words);
+    }
+}
+
+#[test]
+fn values_out_of_range_are_named() {
+    for (right, wrong, words) in [
+        ("\"10 GB/s\"", "\"-10 GB/s\"", ["topology.bandwidth", "-10 GB/s", "bad.toml:4"]),
+        ("\"10 GB/s\"", "\"0 GB/s\"", ["topology.bandwidth", "0 ", "bad.toml:4"]),
+        ("\"10 GB/s\"", "\"nan GB/s\"", ["topology.bandwidth", "nan", "bad.toml:4"]),
+        ("\"1 us\"", "\"-1 us\"", ["topology.latency", "-1 us", "bad.toml:5"]),
+        ("nodes = 4", "nodes = 1", ["topology.nodes", "two", "bad.toml:3"]),
+        ("nodes = 4", "nodes = -4", ["topology.nodes", "-4", "bad.toml:3"]),
+        ("nodes = 4", "nodes = 4.5", ["topology.nodes", "4.5", "bad.toml:3"]),
+        ("nodes = 4", "nodes = \"four\"", ["topology.nodes", "four", "bad.toml:3"]),
+    ] {
+        let text = format!("{TOPOLOGY}{WORKLOAD}").replace(right, wrong);
+        refused(&run(&text, &[]), &words);
+    }
+}
+
+#[test]
+fn toml_that_is_cut_short_or_wrong_is_shown() {
+    let text = format!("{TOPOLOGY}{WORKLOAD}");
+    refused(&run(&text[..text.len() - 4], &[]), &["string", "bad.toml:9"]);
+    refused(&run("[topology\nkind = 1", &[]), &["bad.toml:1"]);
+    refused(&run(&format!("{TOPOLOGY}nodes = 5\n{WORKLOAD}"), &[]), &["duplicate key", "bad.toml:6"]);
+    refused(&run(&"[".repeat(200_000), &[]), &["bad.toml:1"]);
+    refused(&run(&format!("a = {}", "[".repeat(200_000)), &[]), &["bad.toml:1"]);
+    refused(&run(&format!("a{} = 1", ".a".repeat(200_000)), &[]), &["bad.toml"]);
+}
+
+#[test]
+fn files_that_cannot_be_read_are_named() {
+    let scratch = Scratch::new();
+    refused(&scratch.stratasim(&["run", "no-such.toml"]), &["no-such.toml", "no such file"]);
+    refused(&scratch.stratasim(&["run", "."]), &["folder"]);
+    std::fs::write(scratch.path().join("binary.toml"), [0x7f, b'E', b'L', b'F', 0xff, 0xfe, 0, 1]).unwrap();
+    refused(&scratch.stratasim(&["run", "binary.toml"]), &["binary.toml", "text"]);
+    for verb in [["sweep", "no-such.toml", "--out", "x"].as_slice(), &["compare", "no-such.toml"]] {
+        refused(&scratch.stratasim(verb), &["no-such.toml", "no such file"]);
+    }
+    refused(&scratch.stratasim(&["report", "no-such.json"]), &["no-such.json", "no such file"]);
+    refused(&scratch.stratasim(&["topology", "show", "no.xml"]), &["no.xml", "no such file"]);
+    refused(&scratch.stratasim(&["conformance", "flow", "no-such"]), &["no-such", "no such file"]);
+}
+
+#[test]
+fn outputs_that_cannot_be_written_are_said_before_the_run() {
+    let scratch = Scratch::new();
+    scratch.write("good.toml", &format!("{TOPOLOGY}{WORKLOAD}"));
+    scratch.write("file", "");
+    for option in ["--json", "--trace", "--csv", "--picture"] {
+        let name = |folder: &str| format!("{folder}/out.svg");
+        let ended = scratch.stratasim(&["run", "good.toml", option, &name("none")]);
+        refused(&ended, &["none/out.svg", "there is no folder `none`"]);
+        let ended = scratch.stratasim(&["run", "good.toml", option, &name("file")]);
+        refused(&ended, &["file/out.svg"]);
+        if option != "--picture" {
+            refused(&scratch.stratasim(&["run", "good.toml", option, "."]), &["folder"]);
+        }
+    }
+    refused(
+        &scratch.stratasim(&["run", "good.toml", "--picture", "out.jpg"]),
+        &["--picture", ".svg or .png"],
+    );
+    let ended = scratch.stratasim(&["compare", "good.toml", "--json", "none/out.json"]);
+    refused(&ended, &["there is no folder `none`"]);
+    assert_eq!(scratch.names(), ["file", "good.toml"]);
+}
+
+#[test]
+fn typos_in_settings_and_options_are_named() {
+    let text = format!("{TOPOLOGY}{WORKLOAD}");
+    refused(
+        &run(&text, &["--set", "topology.noodes=5"]),
+        &["unknown key `noodes`", "did you mean `nodes`", "--set"],
+    );
+    refused(&run(&text, &["--set", "topology.nodes"]), &["--set key=value"]);
+    refused(&run(&text, &["--set", "topology.nodes=many"]), &["topology.nodes", "many", "--set"]);
+    refused(&run(&text, &["--set", "topology.nodes.x=5"]), &["not a table", "--set"]);
+    refused(&run(&text, &["--set", "=5"]), &["key is missing"]);
+    refused(&run(&text, &["--network", "flwo"]), &["unknown network `flwo`", "did you mean `flow`"]);
+    refused(&run(&text, &["--ranks", "7-3"]), &["--ranks", "7 comes after 3"]);
+    refused(&run(&text, &["--ranks", "two"]), &["--ranks", "`two`", "0-7,16"]);
+    refused(&run(&text, &["--ranks", "4", "--trace", "t"]), &["--ranks", "4 ranks", "0 to 3"]);
+    refused(&run(&text, &["--window", "2 s..1 s"]), &["--window", "ends before it begins"]);
+    refused(&run(&text, &["--window", "2 s"]), &["--window", "1 s..2.5 s"]);
+    let scratch = Scratch::new();
+    scratch.write("good.toml", &text);
+    refused(
+        &scratch.stratasim(&["compare", "good.toml", "--networks", "flow,packets"]),
+        &["packets", "known: flow"],
+    );
+    refused(
+        &scratch.stratasim(&["compare", "good.toml", "--with", "topology.noodes=5"]),
+        &["noodes", "nodes"],
+    );
+    refused(&scratch.stratasim(&["sweep", "good.toml", "--out", "x"]), &["no section `[sweep]`"]);
+    refused(&scratch.stratasim(&["explain", "fat-treee"]), &["fat-treee", "did you mean `fat-tree`"]);
+    refused(&scratch.stratasim(&["list", "topologys"]), &["topologys", "did you mean `topologies`"]);
+    let ended = scratch.stratasim(&["topology", "export", "good.toml", "--format", "graphmll"]);
+    refused(&ended, &["graphmll", "did you mean `graphml`"]);
+    refused(&scratch.stratasim(&["topology", "export", "good.toml"]), &["--format", "simgrid-xml"]);
+}
+
+#[test]
+fn a_missing_route_is_an_error_of_the_run() {
+    let text = format!(
+        "{GRAPH}[workload]\nkind = \"graph\"\nvertices = [{{ name = \"m\", kind = \"communication\", source = 0, destination = 1, bytes = 8 }}]\n"
+    );
+    run(&text, &[]).failed(2, &["from a to b"]);
+}
+
+#[test]
+fn an_unreachable_or_missing_memory_is_named() {
+    let vertex = |rank: u32, memory: &str| {
+        format!(
+            "{GRAPH}[workload]\nkind = \"graph\"\nvertices = [{{ name = \"work\", kind = \"compute\", rank = {rank}, flops = 1, memory-bytes = 8, memory = \"{memory}\" }}]\n"
+        )
+    };
+    refused(&run(&vertex(0, "home"), &[]), &["`work`", "memory cannot be reached", "far"]);
+    refused(&run(&vertex(1, "home"), &[]), &["`work`", "b has no memory node"]);
+    refused(&run(&vertex(1, "fra"), &[]), &["`fra`", "bad.toml"]);
+}
+
+#[test]
+fn a_cycle_within_one_iteration_is_named() {
+    let text = format!(
+        "{TOPOLOGY}{}",
+        r#"[workload]
+kind = "graph"
+vertices = [
+  { name = "a", kind = "join", rank = 0, start = true },
+  { name = "b", kind = "join", rank = 0 },
+  { name = "c", kind = "join", rank = 0 },
+]
+edges = [{ from = "a", to = "b" }, { from = "b", to = "c" }, { from = "c", to = "b" }]
+"#
+    );
+    refused(&run(&text, &[]), &["`b`", "`c`", "distance"]);
+}
+
+#[test]
+fn a_rank_on_a_switch_is_named() {
+    let placement = "[placement]\nkind = \"list\"\nnodes = [\"a\", \"switch\"]\n";
+    let ended = run(&format!("{GRAPH}{placement}{WORKLOAD}"), &[]);
+    refused(&ended, &["placement.nodes.1", "rank 1", "`switch`, which is a switch", "bad.toml:15"]);
+    let ended = run(&format!("{TOPOLOGY}{WORKLOAD}[placement]\nkind = \"linear\"\nranks = 9\n"), &[]);
+    refused(&ended, &["placement.ranks", "9 ranks", "has 4", "bad.toml:12"]);
+}
+
+#[test]
+fn a_stalled_run_names_the_tasks_that_wait() {
+    let text = format!(
+        "{TOPOLOGY}{}",
+        r#"[workload]
+kind = "graph"
+vertices = [
+  { name = "take", kind = "receive", rank = 1, source = 0, tag = 7 },
+  { name = "after", kind = "compute", rank = 1, flops = 1 },
+]
+edges = [{ from = "take", to = "after" }]
+"#
+    );
+    run(&text, &[]).failed(3, &["take", "rank 1", "tag 7"]);
+}
+
+#[test]
+fn machines_of_a_million_million_nodes_are_refused_by_every_generator() {
+    let rates = "bandwidth = \"1 GB/s\"\nlatency = \"1 us\"\n";
+    let most = u32::MAX;
+    for (kind, size) in [
+        ("single-switch", format!("nodes = {most}\n{rates}")),
+        ("ring", format!("nodes = {most}\n{rates}")),
+        ("ring", format!("nodes = 1000000000000\n{rates}")),
+        ("fully-connected", format!("nodes = 1000000\n{rates}")),
+        ("mesh", format!("extents = [10000, 10000, 10000]\n{rates}")),
+        ("torus", format!("extents = [1000000, 1000000]\n{rates}")),
+        ("torus", format!("extents = [{most}, {most}, {most}, {most}]\n{rates}")),
+        ("hypercube", format!("dimensions = 40\n{rates}")),
+        ("hypercube", format!("dimensions = {most}\n{rates}")),
+        ("hyperx", format!("extents = [10000, 100000, 1000]\n{rates}")),
+        ("dragonfly", format!("p = 10000\na = 10000\nh = 10000\n{rates}")),
+        (
+            "multi-dimensional",
+            "dimensions = [{ kind = \"ring\", extent = 1000000, bandwidth = \"1 GB/s\", latency = \"1 us\" }, { kind = \"switch\", extent = 1000000, bandwidth = \"1 GB/s\", latency = \"1 us\" }]\n"
+                .to_owned(),
+        ),
+        ("fat-tree", format!("k = 20000\n{rates}")),
+        ("fat-tree", format!("down = [10000, 10000, 10000]\nup = [1, 10000, 10000]\n{rates}")),
+        ("leaf-spine", format!("leaves = 1000000\nspines = 1000\nhosts-per-leaf = 1000000\n{rates}")),
+        ("k-ary-n-tree", format!("k = 1000\nn = 4\n{rates}")),
+        ("hcsim-cxl", format!("xpus = {most}\n")),
+        ("hcsim-ethernet", format!("xpus = {most}\n")),
+        (
+            "graph",
+            format!(
+                "nodes = [{{ name = \"a\" }}, {{ name = \"b\" }}]\nlinks = [{{ from = \"a\", to = \"b\", bandwidth = \"1 GB/s\", latency = \"1 us\", parallel = {most} }}]\n"
+            ),
+        ),
+    ] {
+        let ended = run(&format!("[topology]\nkind = \"{kind}\"\n{size}{WORKLOAD}"), &[]);
+        refused(&ended, &["topology", "bad.toml"]);
+        assert!(!ended.errors.contains("unknown key"), "{kind}: {}", ended.errors);
+    }
+}
+
+#[test]
+fn programs_of_a_million_million_tasks_are_refused() {
+    for workload in [
+        "kind = \"traffic\"\nflows = 4294967295\nsize = { kind = \"fixed\", bytes = \"1 MB\" }\n",
+        "kind = \"transformer\"\nhidden = 1024\nlayers = 4294967295\nmemory = \"local\"\n",
+        "kind = \"collective\"\noperation = \"all-reduce\"\nbytes = \"1 MB\"\niterations = 4294967295\n",
+        "kind = \"graph\"\niterations = 4294967295\nranks = 4000000000\nvertices = [{ name = \"a\", kind = \"join\", ranks = \"all\" }]\n",
+    ] {
+        let ended = run(&format!("{TOPOLOGY}[workload]\n{workload}"), &[]);
+        refused(&ended, &["workload", "bad.toml"]);
+    }
+}
+
+/// A platform file with `inside` in its zone.
+fn platform(inside: &str) -> String {
+    format!(
+        "<?xml version='1.0'?>\n<platform version=\"4.1\">\n<zone id=\"z\" routing=\"Full\">\n{inside}</zone>\n</platform>\n"
+    )
+}
+
+#[test]
+fn broken_and_malicious_xml_is_refused_with_its_place() {
+    let scratch = Scratch::new();
+    let refuse = |text: &str, words: &[&str]| {
+        scratch.write("bad.xml", text);
+        refused(&scratch.stratasim(&["topology", "show", "bad.xml"]), words);
+    };
+    let good = platform("<host id=\"a\" speed=\"1Gf\"/>\n");
+    refuse(&good[..good.len() - 20], &["bad.xml"]);
+    refuse("", &["bad.xml"]);
+    refuse("<platform version=\"4.1\">", &["bad.xml"]);
+    refuse(&platform("<hsot id=\"a\" speed=\"1Gf\"/>\n"), &["bad.xml:4", "hsot"]);
+    refuse(&platform("<host id=\"a\" speed=\"fast\"/>\n"), &["bad.xml:4", "fast"]);
+    refuse(&platform("<link id=\"l\" bandwidth=\"-1GBps\" latency=\"1us\"/>\n"), &["bad.xml:4", "-1GBps"]);
+    refuse(&platform(&"<zone id=\"y\" routing=\"Full\">".repeat(100_000)), &["bad.xml"]);
+    let mut bomb = "<?xml version='1.0'?>\n<!DOCTYPE platform [\n<!ENTITY a0 \"ha\">\n".to_owned();
+    for level in 1..40 {
+        let _ = writeln!(bomb, "<!ENTITY a{level} \"&a{};&a{};\">", level - 1, level - 1);
+    }
+    bomb += "]>\n<platform version=\"4.1\"><zone id=\"&a39;\" routing=\"Full\"></zone></platform>\n";
+    refuse(&bomb, &["bad.xml", "entit"]);
+    let huge = "<cluster id=\"c\" prefix=\"n\" suffix=\"\" radical=\"0-1000000000000\" speed=\"1Gf\" bw=\"1GBps\" lat=\"1us\"/>\n";
+    refuse(&platform(huge), &["bad.xml:4"]);
+    let huge = "<cluster id=\"c\" prefix=\"n\" suffix=\"\" radical=\"0-4294967294\" speed=\"1Gf\" bw=\"1GBps\" lat=\"1us\"/>\n";
+    refuse(&platform(huge), &["bad.xml:4"]);
+}
+
+#[test]
+fn broken_and_malicious_graphs_are_refused_with_their_place() {
+    let scratch = Scratch::new();
+    let refuse = |name: &str, text: &str, words: &[&str]| {
+        scratch.write(name, text);
+        refused(&scratch.stratasim(&["topology", "show", name]), words);
+    };
+    refuse("bad.json", "{\"nodes\": [", &["bad.json:1"]);
+    refuse("bad.json", "", &["bad.json"]);
+    refuse("bad.json", "[1, 2]", &["no topology here"]);
+    refuse("bad.json", &format!("{{\"nodes\": {}", "[".repeat(200_000)), &["bad.json"]);
+    refuse("bad.json", "{\"nodes\": 3, \"links\": []}", &["nodes"]);
+    let lost = r#"{"directed": false, "nodes": [{"id": "a"}], "links": [{"source": "a", "target": "b"}]}"#;
+    refuse("bad.json", lost, &["b"]);
+    refuse("bad.graphml", "<graphml><graph>", &["bad.graphml"]);
+    refuse("bad.graphml", &"<graphml>".repeat(100_000), &["bad.graphml"]);
+}
+
+#[test]
+fn results_that_are_none_are_refused() {
+    let scratch = Scratch::new();
+    scratch.write("result.json", "{\"stratasim\": \"0.1.0\"");
+    refused(&scratch.stratasim(&["report", "result.json"]), &["result.json", "no result"]);
+    scratch.write("result.json", &"[".repeat(200_000));
+    refused(&scratch.stratasim(&["report", "result.json"]), &["result.json", "no result"]);
+}
+
+/// The folder of a reference case of one message over one link, the text of which is changed.
+fn conformance(change: impl Fn(String) -> String) -> Ended {
+    let scratch = Scratch::new();
+    let text = std::fs::read_to_string(support::root().join("tests/data/flow/single.json")).unwrap();
+    scratch.write("case.json", &change(text));
+    scratch.stratasim(&["conformance", "flow", "case.json"])
+}
+
+#[test]
+fn reference_cases_that_are_damaged_are_refused_and_those_that_differ_are_named() {
+    let good = conformance(|text| text);
+    assert_eq!(good.code, 0, "{}{}", good.output, good.errors);
+    refused(&conformance(|text| text[..text.len() / 2].to_owned()), &["case.json"]);
+    refused(&conformance(|_| String::new()), &["case.json"]);
+    refused(&conformance(|_| "{}".to_owned()), &["case.json"]);
+}
+
+#[test]
+fn a_folder_without_cases_is_an_error() {
+    let scratch = Scratch::new();
+    refused(&scratch.stratasim(&["conformance", "flow", "."]), &["no case"]);
+    assert!(Path::new(scratch.path()).exists());
+}

@@ -1,0 +1,270 @@
+//! Damaged input: whatever is changed in an experiment or in a file that it names, the answer is a
+//! result or one error, in little time and little memory, and never a panic.
+
+mod support;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use rand::RngExt as _;
+use stratasim_core::observe::{Event, Interests, Observer};
+use stratasim_core::random::{Stream, Streams};
+use stratasim_experiment::{Document, Error, Prepared, Sweep};
+
+/// Damaged texts per file.
+const PER_FILE: u64 = 60;
+/// A damaged experiment that still runs is stopped after this.
+const ENOUGH: Duration = Duration::from_millis(300);
+/// Nothing may take longer, on a busy machine and without optimisation.
+const TOO_LONG: Duration = Duration::from_secs(60);
+/// Nothing may need more memory than this, in bytes.
+const TOO_MUCH: u64 = 3 << 30;
+
+/// Numbers and words that have broken programs before.
+const EVIL: &[&str] = &[
+    "0",
+    "-1",
+    "1",
+    "3",
+    "0.5",
+    "-0.0",
+    "1e308",
+    "-1e308",
+    "1e-320",
+    "nan",
+    "inf",
+    "4294967295",
+    "4294967296",
+    "9223372036854775807",
+    "18446744073709551615",
+    "1000000000000",
+    "99999999999999999999999999",
+    "\"\"",
+    "\"0 B\"",
+    "\"-1 GB/s\"",
+    "\"0 Gbps\"",
+    "\"1e300 TB/s\"",
+    "\"1e-300 B/s\"",
+    "\"0 ns\"",
+    "\"1e9 s\"",
+    "\"400 Gbps\"",
+    "\"16 EB\"",
+    "\"nan s\"",
+    "\"ring\"",
+    "\"all\"",
+    "\"\\u0000\"",
+    "\"ä\"",
+    "[]",
+    "{}",
+    "[[[[]]]]",
+    "true",
+    "1979-05-27",
+];
+
+/// Asks a run to stop when it has taken long enough.
+struct Patience(Instant);
+
+impl Observer for Patience {
+    fn interests(&self) -> Interests {
+        Interests::default()
+    }
+    fn on_event(&mut self, _: &Event) {}
+    fn wants_stop(&self) -> bool {
+        self.0.elapsed() > ENOUGH
+    }
+}
+
+#[allow(clippy::disallowed_methods, reason = "the test is about real time")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+/// Everything that the command does with an experiment.
+fn run(name: &str, text: &str, base: &Path) -> Result<(), Error> {
+    let mut document = Document::parse(name, text)?;
+    if document.get("sweep").is_some() {
+        Sweep::new(document.clone(), base)?;
+        document.take("sweep");
+    }
+    let mut prepared = Prepared::new(&document, base)?;
+    let started = now();
+    let result = prepared.run(&mut Patience(started), started)?;
+    let broken: Vec<_> = result.checks.iter().filter(|check| !check.ok).collect();
+    assert!(broken.is_empty(), "broken physics: {broken:?}");
+    let again = stratasim_report::result::RunResult::from_json(&result.to_json());
+    assert!(again.is_ok(), "the result cannot be read back");
+    Ok(())
+}
+
+/// Where values of a text begin and end: what stands between `=`, `,`, `[`, `{` and the next `,`,
+/// `]`, `}` or end of the line; in XML between quotes.
+fn values(text: &str) -> Vec<(usize, usize)> {
+    let xml = text.trim_start().starts_with('<');
+    let (open, close): (&[char], &[char]) =
+        if xml { (&['"'], &['"']) } else { (&['=', ':', ',', '[', '{'], &[',', ']', '}', '\n']) };
+    let mut found = Vec::new();
+    for (at, c) in text.char_indices() {
+        if open.contains(&c) {
+            let start = at + c.len_utf8();
+            let end = text[start..].find(close).map_or(text.len(), |length| start + length);
+            if !text[start..end].trim().is_empty() {
+                found.push((start, end));
+            }
+        }
+    }
+    found
+}
+
+/// One or two changes of a text.
+fn damage(text: &str, random: &mut Stream) -> String {
+    let mut text = text.to_owned();
+    for _ in 0..random.random_range(1..=2) {
+        text = damage_once(&text, random);
+    }
+    text
+}
+
+fn damage_once(text: &str, random: &mut Stream) -> String {
+    let boundary = |mut at: usize| {
+        while !text.is_char_boundary(at) {
+            at -= 1;
+        }
+        at
+    };
+    let places = values(text);
+    let somewhere = boundary(random.random_range(0..=text.len()));
+    let cut = |start: usize, end: usize, with: &str| format!("{}{with}{}", &text[..start], &text[end..]);
+    match random.random_range(0..8) {
+        // most changes are of values: they get past the parser
+        0..=2 if !places.is_empty() => {
+            let (start, end) = places[random.random_range(0..places.len())];
+            let evil = EVIL[random.random_range(0..EVIL.len())];
+            let evil = if text.trim_start().starts_with('<') { evil.trim_matches('"') } else { evil };
+            cut(start, end, evil)
+        }
+        3 if !places.is_empty() => {
+            let (start, end) = places[random.random_range(0..places.len())];
+            let (other_start, other_end) = places[random.random_range(0..places.len())];
+            cut(start, end, &text[other_start..other_end])
+        }
+        4 => text[..somewhere].to_owned(),
+        5 => {
+            let lines: Vec<&str> = text.split_inclusive('\n').collect();
+            let (from, to) = (random.random_range(0..lines.len()), random.random_range(0..=lines.len()));
+            let mut lines = lines.clone();
+            let line = lines.remove(from);
+            // gone, twice, or somewhere else
+            match random.random_range(0..3) {
+                0 => {}
+                1 => {
+                    lines.insert(from, line);
+                    lines.insert(from, line);
+                }
+                _ => lines.insert(to.min(lines.len()), line),
+            }
+            lines.concat()
+        }
+        6 => {
+            let byte = char::from(random.random_range(0_u8..128));
+            cut(somewhere, somewhere, &byte.to_string())
+        }
+        _ => {
+            let end = boundary((somewhere + random.random_range(1_usize..=4)).min(text.len()));
+            cut(somewhere, end.max(somewhere), "")
+        }
+    }
+}
+
+/// An experiment whose folder is `base`, and the file in that folder that is damaged.
+struct Subject {
+    experiment: PathBuf,
+    damaged: PathBuf,
+}
+
+fn subjects() -> Vec<Subject> {
+    let mut subjects = Vec::new();
+    for folder in support::examples() {
+        for experiment in support::files(&folder, "toml") {
+            subjects.push(Subject { damaged: experiment.clone(), experiment: experiment.clone() });
+            for end in ["xml", "json", "graphml"] {
+                for damaged in support::files(&folder, end) {
+                    subjects.push(Subject { experiment: experiment.clone(), damaged });
+                }
+            }
+        }
+    }
+    subjects
+}
+
+#[test]
+fn damaged_files_give_a_result_or_one_error_and_never_a_panic() {
+    let subjects = subjects();
+    assert!(subjects.len() >= 7, "the examples are missing");
+    // a run that hangs cannot be stopped from inside: say which it was, and end
+    let (tell, told) = mpsc::channel::<String>();
+    let watchdog = std::thread::spawn(move || {
+        let mut current = String::new();
+        loop {
+            match told.recv_timeout(TOO_LONG) {
+                Ok(next) => current = next,
+                Err(mpsc::RecvTimeoutError::Disconnected) => return,
+                Err(mpsc::RecvTimeoutError::Timeout) => {
+                    eprintln!("this takes longer than {TOO_LONG:?}:\n{current}");
+                    std::process::abort();
+                }
+            }
+        }
+    });
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let mut panics = Vec::new();
+    let (mut ran, mut refused) = (0, 0);
+    for subject in &subjects {
+        let folder = subject.experiment.parent().unwrap();
+        let scratch = tempfile::tempdir().unwrap();
+        support::copy(folder, scratch.path());
+        let original = std::fs::read_to_string(&subject.damaged).unwrap();
+        let name = subject.damaged.strip_prefix(folder).unwrap();
+        let file_name = subject.experiment.file_name().unwrap().to_string_lossy().into_owned();
+        for seed in 0..PER_FILE {
+            let label = format!("{} {seed}", subject.damaged.display());
+            let mut random = Streams::new(seed).stream(&subject.damaged.display().to_string());
+            let text = damage(&small(&original), &mut random);
+            std::fs::write(scratch.path().join(name), &text).unwrap();
+            let _ = tell.send(format!("{label}\n{text}"));
+            let experiment = std::fs::read_to_string(scratch.path().join(&file_name)).unwrap();
+            let before = support::peak_bytes();
+            let run = || run(&file_name, &small(&experiment), scratch.path());
+            match catch_unwind(AssertUnwindSafe(run)) {
+                Ok(Ok(())) => ran += 1,
+                Ok(Err(error)) => {
+                    refused += 1;
+                    let message = error.render(false);
+                    assert_eq!(message.matches('×').count(), 1, "{label}: {message}");
+                    assert!(message.trim().len() > 12, "{label} says too little: {message}");
+                }
+                Err(payload) => {
+                    let words = payload.downcast_ref::<String>().map(String::as_str);
+                    let words = words.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("");
+                    panics.push(format!("{label}: {words}\n{text}"));
+                }
+            }
+            let peak = support::peak_bytes();
+            assert!(peak < TOO_MUCH || peak == before, "{label} takes {peak} bytes\n{text}");
+        }
+    }
+    std::panic::set_hook(hook);
+    drop(tell);
+    watchdog.join().unwrap();
+    assert!(panics.is_empty(), "{} panics\n{}", panics.len(), panics.join("\n\n"));
+    // both happen, or the damage is too weak or too strong to say anything
+    let all = ran + refused;
+    assert!(ran > all / 10 && refused > all / 4, "{ran} ran, {refused} were refused");
+}
+
+/// The demonstration's machine is too large for this test.
+fn small(text: &str) -> String {
+    text.replace("xpus = 1024", "xpus = 32")
+}
