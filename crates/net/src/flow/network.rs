@@ -433,7 +433,10 @@ impl FlowNetwork {
             _ => {}
         }
         self.release(slot);
-        self.routes.routes[flow.route as usize].carried += flow.bytes as f64;
+        // what the members of a pipeline carry is counted when they are over
+        if flow.member.is_none() {
+            self.routes.routes[flow.route as usize].carried += flow.bytes as f64;
+        }
         if self.link_uses && flow.member.is_none() {
             for &link in self.routes.links(flow.route) {
                 let event = Event::LinkUse {
