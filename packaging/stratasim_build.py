@@ -54,8 +54,11 @@ def build_editable(
 
 def build_command() -> None:
     """Compiles the command and puts it where maturin takes scripts from."""
-    arguments = ["build", "--release", "--locked", "--package", "stratasim-cli", "--bin", "stratasim"]
-    command = ["cargo", *arguments, "--message-format=json-render-diagnostics"]
+    # the package of the module is named, too, so that both are built on dependencies with one set of
+    # features: maturin then finds them compiled
+    packages = ["--package", "stratasim-cli", "--package", "stratasim-py", "--bin", "stratasim"]
+    command = ["cargo", "build", "--release", "--locked", *packages]
+    command.append("--message-format=json-render-diagnostics")
     messages = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
     # cargo knows best where it put the binary
     artefacts = (json.loads(line) for line in messages.splitlines() if line.startswith("{"))

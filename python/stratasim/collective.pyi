@@ -20,7 +20,7 @@ __all__ = [
 def binomial() -> Spec:
     """Broadcast and reduce over a binomial tree with member 0 at its root; all-reduce and barrier as a reduce followed by a broadcast."""
 
-def coarse_ring() -> Spec:
+def coarse_ring(*, coherent: bool | None = None) -> Spec:
     """All-reduce in which every member sends one message of `2 (n - 1) floor(B / n)` bytes to the next one: what a ring all-reduce sends in `2 (n - 1)` steps."""
 
 def coherent_ring(*, fetch: Literal["free", "charged"] | None = "free", window: int | None = None) -> Spec:

@@ -55,7 +55,8 @@ def _breakdown(result: "Result", ax: Any) -> None:
         left = left + seconds
     ax.set(xlabel="time (s)", ylabel="rank", title=result.title["experiment"])
     ax.invert_yaxis()
-    ax.legend()
+    # beside the axes, where nothing is hidden
+    ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0)
 
 
 def _timeline(result: "Result", ax: Any) -> None:
@@ -74,7 +75,7 @@ def _timeline(result: "Result", ax: Any) -> None:
             label = None
     ax.set(xlabel="time (s)", ylabel="rank", title=result.title["experiment"])
     ax.invert_yaxis()
-    ax.legend()
+    ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0)
 
 
 def _links(result: "Result", ax: Any) -> None:

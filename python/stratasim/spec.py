@@ -42,8 +42,12 @@ def encode(value: object) -> str:
         return json.dumps(value, default=_plain, allow_nan=False, ensure_ascii=False)
     except RecursionError:
         raise _core.ConfigError("a value holds itself, or is nested too deep") from None
-    except (TypeError, ValueError) as error:
+    except TypeError as error:
         raise _core.ConfigError(str(error)) from None
+    except ValueError as error:
+        loop = "Circular" in str(error)
+        text = "a value holds itself" if loop else "nan and infinity are no values of an experiment"
+        raise _core.ConfigError(text) from None
 
 
 def assignment(path: str, value: object) -> str:
@@ -57,15 +61,19 @@ def _toml(path: str, value: Any) -> str:
         case None:
             raise _core.ConfigError(f"{path}: None is no value; leave the key out")
         case dict():
-            entries = (f"{json.dumps(key)} = {_toml(path, item)}" for key, item in value.items())
+            entries = (f"{_quoted(key)} = {_toml(path, item)}" for key, item in value.items())
             return "{ " + ", ".join(entries) + " }"
         case list():
             return "[" + ", ".join(_toml(path, item) for item in value) + "]"
         case str():
-            # TOML takes the escapes of JSON, but wants DEL escaped, too
-            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+            return _quoted(value)
         case _:
             return json.dumps(value)
+
+
+def _quoted(text: str) -> str:
+    # TOML takes the escapes of JSON but for halves of characters, and wants DEL escaped, too
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _plain(value: Any) -> Any:

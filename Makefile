@@ -1,0 +1,77 @@
+# `make build`, `make demo` and `make test` are all that a fresh machine with Rust and Python 3.11 needs.
+
+# The first Python that is new enough, for the virtual environment.
+PYTHON ?= $(firstword $(foreach name,python3.13 python3.12 python3.11 python3.14 python3 python,\
+	$(shell $(name) -c 'import sys; sys.version_info >= (3, 11) and print("$(name)")' 2>/dev/null)))
+
+VENV := .venv
+BIN := $(VENV)/bin
+TOOLS := $(VENV)/.tools
+INSTALLED := $(VENV)/.installed
+
+# one Python for everything that cargo and maturin build
+export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+# whatever goes into the package
+SOURCES := Cargo.toml Cargo.lock pyproject.toml packaging/stratasim_build.py $(wildcard README.md LICENSE) \
+	$(shell find crates -type f ! -path '*/tests/*' ! -path '*/benches/*' ! -path '*/target/*') \
+	$(shell find python/stratasim -name '*.py' -o -name '*.pyi' -o -name py.typed)
+
+.PHONY: help build demo test test-rust test-python format stubs bench docs clean
+.DEFAULT_GOAL := help
+
+help: ## Say what there is
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+build: $(INSTALLED) ## Build and install into .venv; leaves the command at .venv/bin/stratasim
+
+demo: build ## Run LLaMA2-13B on 1,024 accelerators, without and with coherent memory
+	STRATASIM=$(CURDIR)/$(BIN)/stratasim examples/06-llama2-13b/demo.sh
+
+test: test-rust test-python ## Run every lint and every test; what CI runs
+
+test-rust: $(TOOLS) ## The Rust half of `make test`
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo test --workspace --locked --quiet
+
+test-python: build ## The Python half of `make test`, on the installed package
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest stratasim --mypy-config-file pyproject.toml
+	$(BIN)/python packaging/generate_stubs.py --check
+	$(BIN)/python -m pytest
+
+format: $(TOOLS) ## Format Rust and Python
+	cargo fmt --all
+	$(BIN)/ruff check --fix --quiet
+	$(BIN)/ruff format
+
+stubs: build ## Write the type stubs of all kinds again, after a change of a spec in Rust
+	$(BIN)/python packaging/generate_stubs.py
+
+bench: build ## Time benches/cases, beside the recorded figures of SimGrid
+	benches/run --command $(BIN)/stratasim
+
+docs: ## Build the book into docs/book; needs mdbook (cargo install mdbook)
+	@command -v mdbook >/dev/null || { echo 'mdbook is missing: cargo install --locked mdbook' >&2; exit 1; }
+	mdbook build docs
+
+clean: ## Remove everything that was built
+	cargo clean
+	rm -rf $(VENV) results dist docs/book python/stratasim.data .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find python packaging tests -name __pycache__ -prune -exec rm -rf {} +
+
+$(TOOLS): packaging/requirements.txt
+	@test -n '$(PYTHON)' || { echo 'Python 3.11 or later is missing; where is it? make PYTHON=/path/to/python' >&2; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --requirement $<
+	@touch $@
+
+# without dependencies: the pinned ones are there; with the pinned maturin rather than a fresh one
+$(INSTALLED): $(TOOLS) $(SOURCES)
+	$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps --no-index --force-reinstall .
+	@touch $@
+	@echo 'The command is $(BIN)/stratasim, the package is in $(BIN)/python.'

@@ -1,0 +1,137 @@
+"""What is wrong is said in the words of the command."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import stratasim as ss
+from conftest import ALL_REDUCE, RING
+
+GOOD = """\
+[topology]
+kind = "ring"
+nodes = 4
+bandwidth = "100 Gbps"
+latency = "1 us"
+
+[workload]
+kind = "collective"
+operation = "all-reduce"
+bytes = "4 MB"
+"""
+
+# what to replace, by what, and the line and column of the mistake
+MISTAKES = {
+    "unknown key": ("nodes = 4", "nods = 4", (3, 1)),
+    "wrong unit": ('"100 Gbps"', '"100 Gs"', (4, 13)),
+    "missing unit": ('"1 us"', '"1"', (5, 11)),
+    "negative": ('"100 Gbps"', '"-1 Gbps"', (4, 13)),
+    "wrong type": ("nodes = 4", 'nodes = "four"', (3, 9)),
+    "unknown kind": ('"ring"', '"rin"', (2, 8)),
+    "too few": ("nodes = 4", "nodes = 1", (3, 9)),
+    "cut short": ('bytes = "4 MB"', 'bytes = "4 M', (10, 13)),
+    "unknown section": ("[workload]", "[wrkload]", None),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_in_a_file_reads_as_the_command_prints_it(
+    mistake: str, tmp_path: Path, run_command: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    found, wrong, place = MISTAKES[mistake]
+    path = tmp_path / "experiment.toml"
+    assert found in GOOD
+    path.write_text(GOOD.replace(found, wrong), encoding="utf-8")
+    with pytest.raises(ss.ConfigError) as raised:
+        ss.run(path)
+    done = run_command("run", path)
+    assert done.returncode == 2
+    assert str(raised.value) == done.stderr.strip()
+    if place is not None:
+        assert raised.value.position == (str(path), *place)
+
+
+def test_a_file_that_is_not_there_reads_as_the_command_prints_it(
+    tmp_path: Path, run_command: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    path = tmp_path / "absent.toml"
+    with pytest.raises(ss.ConfigError) as raised:
+        ss.run(path)
+    assert str(raised.value) == run_command("run", path).stderr.strip()
+    assert raised.value.position is None
+
+
+def test_a_setting_that_does_not_fit_reads_as_the_command_prints_it(
+    tmp_path: Path, run_command: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    path = tmp_path / "experiment.toml"
+    path.write_text(GOOD, encoding="utf-8")
+    with pytest.raises(ss.ConfigError) as raised:
+        ss.run(path, set={"topology.nods": 8})
+    assert str(raised.value) == run_command("run", path, "--set", "topology.nods=8").stderr.strip()
+
+
+@pytest.mark.parametrize(
+    ("keywords", "words"),
+    [
+        ({"nods": 4}, "unknown key `nods`, did you mean `nodes`?"),
+        ({"nodes": "four"}, "topology.nodes"),
+        ({"nodes": 4, "bandwidth": "100"}, "the unit is missing"),
+        ({"nodes": 4, "bandwidth": float("infinity")}, "infinity"),
+        ({"nodes": object()}, "object"),
+    ],
+)
+def test_a_keyword_that_does_not_fit_is_a_config_error(keywords: dict[str, Any], words: str) -> None:
+    with pytest.raises(ss.ConfigError, match=words):
+        ss.topology.ring(**{"bandwidth": "1 Gbps", "latency": "1 us", **keywords})
+
+
+def test_config_errors_are_value_errors_and_simulation_errors_are_runtime_errors() -> None:
+    assert issubclass(ss.ConfigError, ValueError)
+    assert issubclass(ss.SimulationError, RuntimeError)
+    assert ss.ConfigError.__module__ == ss.SimulationError.__module__ == "stratasim"
+
+
+def test_a_generator_and_a_dict_are_refused_in_the_same_words() -> None:
+    with pytest.raises(ss.ConfigError) as by_function:
+        ss.topology.ring(nodes=4, bandwidth="1 Gbps", latency="1 us", colour="red")
+    with pytest.raises(ss.ConfigError) as by_dict:
+        ss.simulate({**RING, "colour": "red"}, ALL_REDUCE)
+    assert str(by_function.value) == str(by_dict.value)
+
+
+@pytest.mark.parametrize("text", ["[1, 2]", "{", '{"topology": 3}', "[" * 100_000])
+def test_a_json_file_that_is_no_experiment_is_a_config_error(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "experiment.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ss.ConfigError):
+        ss.run(path)
+
+
+def test_a_value_that_holds_itself_is_a_config_error() -> None:
+    loop: dict[str, Any] = {}
+    loop["of"] = loop
+    with pytest.raises(ss.ConfigError):
+        ss.simulate({"kind": "scaled", "of": loop}, ALL_REDUCE)
+
+
+def test_machines_that_nobody_can_build_are_refused_at_once() -> None:
+    for spec in (
+        ss.topology.ring(nodes=4_000_000_000, bandwidth="1 Gbps", latency="1 us"),
+        ss.topology.torus(dimensions=[100_000, 100_000], bandwidth="1 Gbps", latency="1 us"),
+    ):
+        with pytest.raises(ss.ConfigError, match="at most"):
+            ss.Topology(spec)
+
+
+def test_errors_are_plain_text_without_colours(tmp_path: Path) -> None:
+    path = tmp_path / "experiment.toml"
+    path.write_text(GOOD.replace("nodes", "nods"), encoding="utf-8")
+    with pytest.raises(ss.ConfigError) as raised:
+        ss.run(path)
+    assert "\x1b" not in str(raised.value)
+    assert json.dumps(str(raised.value))

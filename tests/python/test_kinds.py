@@ -1,0 +1,98 @@
+"""The functions that stand for kinds: made from the schemas, documented, typed."""
+
+import inspect
+import pickle
+import subprocess
+import sys
+import types
+
+import pytest
+
+import stratasim as ss
+from conftest import ROOT
+
+NOUNS = [
+    "topology",
+    "routing",
+    "placement",
+    "workload",
+    "collective",
+    "pattern",
+    "size",
+    "arrival",
+    "network",
+]
+EVERY = [(noun, name) for noun in NOUNS for name in getattr(ss, noun).__all__]
+
+
+def test_there_is_a_function_for_every_kind() -> None:
+    for noun in NOUNS:
+        module: types.ModuleType = getattr(ss, noun)
+        assert module.__all__ == [kind.replace("-", "_") for kind in ss.kinds(noun)]
+        assert dir(module) == sorted(module.__all__)
+
+
+@pytest.mark.parametrize(("noun", "name"), EVERY)
+def test_a_function_says_what_it_takes(noun: str, name: str) -> None:
+    function = getattr(getattr(ss, noun), name)
+    assert function is getattr(getattr(ss, noun), name)
+    assert (function.__name__, function.__module__) == (name, f"stratasim.{noun}")
+    assert len(inspect.getdoc(function) or "") > 20
+    for parameter in inspect.signature(function).parameters.values():
+        assert parameter.kind is parameter.KEYWORD_ONLY
+        assert f"{parameter.name} : " in (function.__doc__ or "")
+
+
+@pytest.mark.parametrize(("noun", "name"), EVERY)
+def test_a_kind_without_required_keys_is_made_without_keywords(noun: str, name: str) -> None:
+    function = getattr(getattr(ss, noun), name)
+    required = [p for p in inspect.signature(function).parameters.values() if p.default is p.empty]
+    # a graph may stand in several places, one of which must be given when it is built
+    if not required:
+        spec = function()
+        assert spec == {"kind": name.replace("_", "-")}
+        assert (spec.noun, spec.kind) == (noun, spec["kind"])
+
+
+def test_a_default_of_the_signature_is_the_default_of_the_spec() -> None:
+    cable = {"bandwidth": "1 Gbps", "latency": "1 us"}
+    for name, required in (
+        ("fully_connected", {"nodes": 4}),
+        ("leaf_spine", {"leaves": 2, "spines": 1, "hosts_per_leaf": 1}),
+    ):
+        function = getattr(ss.topology, name)
+        resolved = ss.Topology(function(**required, **cable)).spec
+        for parameter in inspect.signature(function).parameters.values():
+            if parameter.default is not parameter.empty:
+                assert resolved[parameter.name.replace("_", "-")] == parameter.default
+
+
+def test_a_specification_is_a_dict_that_shows_how_it_was_made() -> None:
+    spec = ss.topology.leaf_spine(leaves=2, spines=1, hosts_per_leaf=4, bandwidth="1 Gbps", latency="1 us")
+    assert eval(repr(spec), {"stratasim": ss}) == spec
+    assert pickle.loads(pickle.dumps(spec)) == spec
+    assert pickle.loads(pickle.dumps(spec)).noun == "topology"
+    assert spec["hosts-per-leaf"] == 4
+
+
+def test_keywords_that_are_none_are_left_out() -> None:
+    assert ss.workload.graph(path=None, iterations=2) == {"kind": "graph", "iterations": 2}
+
+
+def test_a_name_that_is_no_kind_is_an_attribute_error_that_knows_better() -> None:
+    with pytest.raises(AttributeError, match="fat_tree") as raised:
+        _ = ss.topology.fat_tre  # type: ignore[attr-defined]
+    assert raised.value.name == "fat_tre"
+    with pytest.raises(AttributeError, match="nonsense"):
+        _ = ss.nonsense  # type: ignore[attr-defined]
+
+
+def test_a_positional_argument_is_refused() -> None:
+    with pytest.raises(TypeError, match="keywords only"):
+        ss.topology.ring(4)  # type: ignore[call-arg, misc]
+
+
+def test_the_type_stubs_are_current() -> None:
+    script = ROOT / "packaging" / "generate_stubs.py"
+    done = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,177 @@
+"""Results: numbers, columns, pictures, files."""
+
+import csv
+import json
+import pickle
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import stratasim as ss
+from conftest import ALL_REDUCE, RING, ROOT
+
+
+def test_numbers_are_those_of_the_json_text(result: ss.Result) -> None:
+    data = json.loads(result.to_json())
+    assert result.data == data
+    assert result.makespan_s == data["makespan_s"]
+    assert result.step_s == data["makespan_s"] / 2
+    assert result.batches_per_s == data["batches_per_s"]
+    assert (result.digest, result.spec, result.title) == (data["digest"], data["spec"], data["title"])
+    assert (result.counters, result.bounds, result.checks) == (
+        data["counters"],
+        data["bounds"],
+        data["checks"],
+    )
+    assert all(check["ok"] for check in result.checks)
+    assert result.binding is not None
+    assert result.binding["ratio"] >= 1
+
+
+def test_columns_of_ranks_add_up_to_the_makespan(result: ss.Result) -> None:
+    ranks = result.ranks
+    assert ranks.rows == 8
+    parts = ranks["compute_s"] + ranks["memory_s"] + ranks["comm_exposed_s"] + ranks["idle_s"]
+    np.testing.assert_allclose(parts, result.makespan_s, rtol=1e-9)
+    assert ranks["finish_s"].max() == pytest.approx(result.makespan_s)
+
+
+def test_columns_of_tasks_agree_with_the_account_of_ranks(result: ss.Result) -> None:
+    tasks = result.tasks
+    assert {len(column) for column in tasks.values()} == {tasks.rows}
+    assert tasks["end_ps"].max() / 1e12 == pytest.approx(result.makespan_s)
+    assert (tasks["start_ps"] <= tasks["end_ps"]).all()
+    np.testing.assert_array_equal(tasks["start_s"], tasks["start_ps"] / 1e12)
+    assert set(tasks["kind"]) == {"compute", "memory", "communication"}
+    assert set(tasks["iteration"]) == {0, 1}
+    # one computation at a time runs on a rank, so their lengths add up to its compute time
+    computing = tasks["kind"] == "compute"
+    length_s = tasks["end_s"] - tasks["start_s"]
+    for rank in range(8):
+        mine = computing & (tasks["rank"] == rank)
+        assert length_s[mine].sum() == pytest.approx(result.ranks["compute_s"][rank], rel=1e-9)
+        assert len(set(tasks["node"][tasks["rank"] == rank])) == 1
+
+
+def test_columns_of_links_agree_with_what_messages_carried() -> None:
+    result = ss.simulate(RING, ALL_REDUCE, record="messages")
+    messages, links = result.messages, result.links
+    # six steps of a quarter each, on four ranks, over one link each
+    assert messages.rows == 24
+    assert messages["bytes"].sum() == 24e6
+    assert links["bytes"].sum() == 24e6
+    assert (messages["dst"] == (messages["src"] + 1) % 4).all()
+    np.testing.assert_allclose(links["busy_s"], 6e6 / 12.5e9)
+    np.testing.assert_allclose(links["utilisation"] * result.makespan_s, links["busy_s"])
+    assert links["from"].tolist() == [name.partition("->")[0] for name in links["name"]]
+
+
+def test_a_link_under_two_routes_of_a_ring_counts_each_byte_once() -> None:
+    # shortest paths on this torus lead two neighbours of the ring over one link
+    torus = ss.topology.torus(dimensions=[3, 3], bandwidth="100 Gbps", latency="500 ns")
+    ring = ss.workload.collective(operation="all-reduce", bytes="9 MB", algorithm=ss.collective.ring())
+    for pipelines in (True, False):
+        network = ss.network.flow(shortcuts={"pipelines": pipelines})
+        result = ss.simulate(torus, ring, network, routing="dijkstra", record="messages")
+        topology, carried = ss.Topology(torus), dict.fromkeys(result.links["name"], 0)
+        for src, dst, size in zip(*(result.messages[key] for key in ("src", "dst", "bytes")), strict=True):
+            for link in topology.route(f"host-{src}", f"host-{dst}", routing="dijkstra").links:
+                carried[link] += int(size)
+        assert dict(zip(result.links["name"], result.links["bytes"], strict=True)) == carried
+
+
+def test_columns_are_taken_by_data_frames(result: ss.Result) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(result.tasks)
+    assert len(frame) == result.tasks.rows
+    assert list(frame.columns) == list(result.tasks)
+
+
+def test_a_pickled_result_keeps_what_was_recorded(result: ss.Result) -> None:
+    again = pickle.loads(pickle.dumps(result))
+    assert again == result
+    assert hash(again) == hash(result)
+    for table in ("tasks", "messages", "links", "ranks"):
+        ours, theirs = getattr(result, table), getattr(again, table)
+        assert list(ours) == list(theirs)
+        for name, column in ours.items():
+            np.testing.assert_array_equal(column, theirs[name])
+    assert again.timeline().svg() == result.timeline().svg()
+
+
+def test_files_hold_what_the_command_writes(result: ss.Result, tmp_path: Path) -> None:
+    result.write_json(tmp_path / "out.json")
+    assert ss.Result.read(tmp_path / "out.json") == result
+    result.write_csv(tmp_path / "out.csv")
+    with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == result.tasks.rows
+    result.write_trace(tmp_path / "out.perfetto-trace", ranks=[0], window="0 s..1 s")
+    everything = tmp_path / "all.perfetto-trace"
+    result.write_trace(everything)
+    # field 1 of the protobuf, length-delimited: a packet
+    assert everything.read_bytes()[:1] == b"\x0a"
+    assert everything.stat().st_size > (tmp_path / "out.perfetto-trace").stat().st_size > 0
+    with pytest.raises(OSError, match="nowhere"):
+        result.write_csv(tmp_path / "nowhere" / "out.csv")
+
+
+def test_a_trace_of_a_run_that_changed_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "ring.graphml"
+    path.write_text(ss.Topology(RING).export("graphml"), encoding="utf-8")
+    result = ss.simulate(ss.topology.graphml(path="ring.graphml"), ALL_REDUCE, base=tmp_path)
+    slower = ss.topology.scaled(of=RING, bandwidth=0.5)
+    path.write_text(ss.Topology(slower).export("graphml"), encoding="utf-8")
+    with pytest.raises(ss.SimulationError, match="have changed"):
+        result.write_trace(tmp_path / "out.perfetto-trace")
+
+
+def test_the_summary_is_the_table_of_the_command(result: ss.Result) -> None:
+    text = result.summary()
+    assert str(result) == text
+    for words in ("step time", "batches/s", "compute", "memory", "exposed comm.", "idle", "bound", "physics"):
+        assert words in text
+    assert "\x1b[" in result.summary(colour=True)
+    assert result.summary(unicode=False).isascii()
+    assert "makespan" in repr(result)
+    assert "two layers" in repr(result)
+
+
+@pytest.mark.parametrize("name", ["timeline", "breakdown", "fullest_links"])
+def test_pictures_are_well_formed_in_every_form(result: ss.Result, name: str, tmp_path: Path) -> None:
+    picture = getattr(result, name)()
+    width, height = picture.size
+    root = ElementTree.fromstring(picture.svg())
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    assert picture._repr_svg_() == picture._repr_html_() == picture.svg()
+    png = picture.png(scale=1.0)
+    assert png[:8] == b"\x89PNG\r\n\x1a\n"
+    # width and height stand in the first chunk
+    assert int.from_bytes(png[16:20]) == pytest.approx(width, abs=1)
+    assert int.from_bytes(png[20:24]) == pytest.approx(height, abs=1)
+    assert picture.svg("dark") != picture.svg("light")
+    for end in ("svg", "png"):
+        picture.save(tmp_path / f"out.{end}")
+        assert (tmp_path / f"out.{end}").stat().st_size > 500
+    with pytest.raises(ValueError, match=r"\.svg or \.png"):
+        picture.save(tmp_path / "out.jpg")
+    with pytest.raises(ValueError, match="scheme"):
+        picture.svg("sepia")
+    assert picture.title in repr(picture)
+
+
+def test_a_time_line_shows_the_ranks_that_were_asked_for(result: ss.Result) -> None:
+    few, all_ = result.timeline(ranks=[0, 1]), result.timeline()
+    assert few.size[1] < all_.size[1]
+    assert result.timeline(ranks="0-1").svg() == few.svg()
+    assert "rank 1" in few.svg()
+    assert "rank 2" not in few.svg()
+
+
+def test_a_result_of_the_examples_reads_well_in_a_notebook(result: ss.Result) -> None:
+    html = result._repr_html_()
+    assert html.startswith("<pre>")
+    assert "<b" not in html.removeprefix("<pre>").removesuffix("</pre>")
+    assert ROOT.name not in html

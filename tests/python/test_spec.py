@@ -1,0 +1,69 @@
+"""Values of Python on their way into an experiment."""
+
+import json
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+import stratasim as ss
+from conftest import ALL_REDUCE, RING
+from stratasim import _core
+from stratasim.spec import assignment, encode
+
+VALUES = st.recursive(
+    st.booleans()
+    | st.integers(-(2**62), 2**62)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(name=st.text())
+@example(name='"quoted" \\ \x00 \x1f \x7f \u2028 ü 🦀')
+def test_any_text_passes_through_a_setting(name: str) -> None:
+    experiment = {"topology": RING, "workload": ALL_REDUCE}
+    loaded = _core.Experiment.from_json(encode(experiment), "", [assignment("name", name)])
+    assert json.loads(loaded.resolved())["name"] == name
+
+
+@given(value=VALUES)
+def test_any_value_passes_through_a_setting(value: object) -> None:
+    vertices = {"kind": "graph", "data": value}
+    experiment = {"topology": RING, "workload": vertices}
+    direct = _core.Experiment.from_json(encode(experiment), "")
+    replaced = _core.Experiment.from_json(
+        encode({"topology": RING, "workload": {"kind": "graph", "data": {}}}),
+        "",
+        [assignment("workload.data", value)],
+    )
+    outcomes = []
+    for loaded in (direct, replaced):
+        try:
+            outcomes.append(json.loads(loaded.resolved()))
+        except ss.ConfigError as error:
+            outcomes.append(str(error))
+    assert outcomes[0] == outcomes[1]
+
+
+def test_numbers_and_arrays_of_numpy_and_paths_are_taken(tmp_path: Path) -> None:
+    torus = ss.topology.torus(
+        dimensions=np.array([2, 3]), bandwidth="1 Gbps", latency="1 us", hosts_per_switch=np.int64(2)
+    )
+    assert ss.Topology(torus).node_count == 6 + 12
+    path = tmp_path / "ring.json"
+    path.write_text(ss.Topology(RING).export("networkx-json"), encoding="utf-8")
+    assert ss.Topology(ss.topology.networkx_json(path=path)).node_count == 4  # type: ignore[arg-type]
+    assert ss.Topology(MappingProxyType(dict(RING))).node_count == 4
+    nested = ss.topology.scaled(of=ss.Topology(RING), bandwidth=2.0)  # type: ignore[arg-type]
+    assert set(ss.Topology(nested).links["bandwidth_bytes_per_s"]) == {25e9}
+
+
+def test_none_is_no_value_of_a_setting() -> None:
+    with pytest.raises(ss.ConfigError, match="leave the key out"):
+        ss.run({"topology": RING, "workload": ALL_REDUCE}, set={"topology.nodes": None})

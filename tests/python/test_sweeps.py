@@ -1,0 +1,197 @@
+"""Sweeps on threads and on Ray."""
+
+import importlib
+import sys
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import stratasim as ss
+from conftest import ALL_REDUCE, RING
+
+EXPERIMENT = {"topology": RING, "workload": ALL_REDUCE}
+PRODUCT = {"topology.nodes": [4, 8], "workload.bytes": ["8 MB", "16 MB"]}
+
+
+def closed_form(nodes: int, megabytes: int) -> float:
+    """A ring all-reduce: steps, each with latency and one part at 100 Gbps."""
+    return 2 * (nodes - 1) * (1e-6 + megabytes * 1e6 / nodes / 12.5e9)
+
+
+def test_a_product_runs_all_combinations_the_last_fastest() -> None:
+    seen: list[tuple[int, int]] = []
+    swept = ss.sweep(EXPERIMENT, PRODUCT, progress=lambda done, points: seen.append((done, points)))
+    assert len(swept) == 4
+    assert [tuple(point.values()) for point in swept.settings] == [
+        *((4, "8 MB"), (4, "16 MB"), (8, "8 MB"), (8, "16 MB")),
+    ]
+    expected = [closed_form(4, 8), closed_form(4, 16), closed_form(8, 8), closed_form(8, 16)]
+    assert [result.makespan_s for result in swept] == pytest.approx(expected, rel=1e-9)
+    table = swept.table
+    assert table.rows == 4
+    assert table["makespan_s"].tolist() == pytest.approx(expected, rel=1e-9)
+    assert table["topology.nodes"].tolist() == [4, 4, 8, 8]
+    assert swept.failures == {}
+    assert all(points == 4 for _, points in seen)
+
+
+def test_a_point_is_what_a_run_with_its_settings_is() -> None:
+    swept = ss.sweep(EXPERIMENT, PRODUCT)
+    for settings, result in zip(swept.settings, swept, strict=True):
+        assert result.digest == ss.run(EXPERIMENT, set=settings).digest
+
+
+def test_lists_go_in_step_and_cases_have_names() -> None:
+    swept = ss.sweep(
+        EXPERIMENT,
+        zip={"topology.nodes": [4, 8], "workload.bytes": ["8 MB", "16 MB"]},
+        cases={
+            "ring": {"workload.algorithm": ss.collective.ring()},
+            "direct": {"workload.algorithm.kind": "direct"},
+        },
+        set={"topology.latency": "1 us"},
+    )
+    assert [point["case"] for point in swept.settings] == ["ring", "ring", "direct", "direct"]
+    assert swept[0].makespan_s == pytest.approx(closed_form(4, 8), rel=1e-9)
+    assert swept[1].makespan_s == pytest.approx(closed_form(8, 16), rel=1e-9)
+    assert swept[2].spec["workload"]["algorithm"]["kind"] == "direct"
+
+
+def test_results_in_a_folder_are_not_run_again(tmp_path: Path) -> None:
+    first = ss.sweep(EXPERIMENT, PRODUCT, out=tmp_path)
+    points = sorted((tmp_path / "points").glob("*.json"))
+    assert len(points) == 4
+    for name in ("index.html", "README.md", "table.csv", "results.json"):
+        assert (tmp_path / name).stat().st_size > 0
+    written = [path.stat().st_mtime_ns for path in points]
+    again = ss.sweep(EXPERIMENT, PRODUCT, out=tmp_path)
+    assert [path.stat().st_mtime_ns for path in points] == written
+    assert list(again) == list(first)
+    ss.sweep(EXPERIMENT, PRODUCT, out=tmp_path, force=True)
+    assert [path.stat().st_mtime_ns for path in points] != written
+
+
+def test_a_point_that_fails_leaves_the_others_alone() -> None:
+    swept = ss.sweep(EXPERIMENT, {"topology.nodes": [4, 1, 8]}, threads=1)
+    assert list(swept.failures) == [1]
+    assert "topology.nodes" in swept.failures[1]
+    assert [result is None for result in swept.results] == [False, True, False]
+    with pytest.raises(ss.SimulationError, match=r"topology\.nodes"):
+        _ = swept[1]
+    assert len(swept[::2]) == 2
+    assert swept.table.rows == 2
+    assert "1 failed" in repr(swept)
+
+
+def test_a_path_that_is_no_setting_is_a_config_error() -> None:
+    with pytest.raises(ss.ConfigError, match=r"did you mean `bytes`"):
+        ss.sweep(EXPERIMENT, {"workload.byte": ["8 MB"]})
+    with pytest.raises(ss.ConfigError, match="backend"):
+        ss.sweep(EXPERIMENT, PRODUCT, backend="dask")  # type: ignore[arg-type]
+
+
+def test_ctrl_c_in_progress_ends_the_sweep_and_keeps_what_is_finished(tmp_path: Path) -> None:
+    def progress(done: int, points: int) -> None:
+        if done:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ss.sweep(EXPERIMENT, {"workload.iterations": list(range(1, 4000))}, out=tmp_path, progress=progress)
+    kept = len(list((tmp_path / "points").glob("*.json")))
+    assert 0 < kept < 3999
+
+
+def test_without_ray_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ImportError, match=r"stratasim\[ray\]"):
+        ss.sweep(EXPERIMENT, PRODUCT, backend="ray")
+
+
+class StandIn(types.ModuleType):
+    """The five calls of Ray that a sweep makes; tasks run when they are waited for."""
+
+    class exceptions:  # noqa: N801
+        class RayError(Exception):
+            """What Ray raises when a machine goes away."""
+
+    def __init__(self) -> None:
+        super().__init__("ray")
+        self.started = False
+        self.lost: set[int] = set()
+        self.cancelled: list[object] = []
+        self.tasks: list[object] = []
+
+    def is_initialized(self) -> bool:
+        return self.started
+
+    def init(self) -> None:
+        self.started = True
+
+    def remote(self, function: Callable[..., Any]) -> Any:
+        def start(*args: Any) -> object:
+            task = types.SimpleNamespace(run=lambda: function(*args), number=len(self.tasks))
+            handle = Handle(task)
+            self.tasks.append(handle)
+            return handle
+
+        return types.SimpleNamespace(remote=start)
+
+    def wait(self, handles: list[Any], num_returns: int) -> tuple[list[Any], list[Any]]:
+        assert num_returns == 1
+        # the last one ends first
+        return [handles[-1]], handles[:-1]
+
+    def get(self, handle: Any) -> Any:
+        if handle.task.number in self.lost:
+            raise self.exceptions.RayError("the machine went away")
+        return handle.task.run()
+
+    def cancel(self, handle: object, force: bool) -> None:
+        assert force
+        self.cancelled.append(handle)
+
+
+class Handle:
+    """A task under way."""
+
+    def __init__(self, task: Any) -> None:
+        self.task = task
+
+
+@pytest.fixture
+def ray(monkeypatch: pytest.MonkeyPatch) -> StandIn:
+    module = StandIn()
+    monkeypatch.setitem(sys.modules, "ray", module)
+    importlib.import_module("stratasim.ray")
+    return module
+
+
+def test_points_on_ray_are_those_on_threads(ray: StandIn, tmp_path: Path) -> None:
+    on_threads = ss.sweep(EXPERIMENT, PRODUCT)
+    seen: list[tuple[int, int]] = []
+    on_ray = ss.sweep(EXPERIMENT, PRODUCT, backend="ray", out=tmp_path, progress=lambda *p: seen.append(p))
+    assert ray.started
+    assert [result.digest for result in on_ray] == [result.digest for result in on_threads]
+    assert on_ray.settings == on_threads.settings
+    assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    # what is there is not run again
+    ss.sweep(EXPERIMENT, PRODUCT, backend="ray", out=tmp_path)
+    assert len(ray.tasks) == 4
+
+
+def test_a_machine_that_goes_away_is_a_failure_of_its_point(ray: StandIn) -> None:
+    ray.lost = {2}
+    swept = ss.sweep(EXPERIMENT, PRODUCT, backend="ray")
+    assert swept.failures == {2: "the machine went away"}
+
+
+def test_a_sweep_that_is_stopped_cancels_what_is_under_way(ray: StandIn) -> None:
+    def progress(done: int, points: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ss.sweep(EXPERIMENT, PRODUCT, backend="ray", progress=progress)
+    assert len(ray.cancelled) == 3
