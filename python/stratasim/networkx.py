@@ -94,10 +94,11 @@ def workload_to_networkx(
     if "nodes" not in data:
         vertices, edges = encode(data.get("vertices", [])), encode(data.get("edges", []))
         data = json.loads(_core.workload_node_link(vertices, edges))
+        ends = [(edge["source"], edge["target"]) for edge in data["edges"]]
+        # several edges between two vertices differ in how far they reach back
+        data["multigraph"] = len(set(ends)) < len(ends)
+    data = {"directed": True, "multigraph": False, **data}
     edges = "links" if "links" in data else "edges"
-    ends = [(edge["source"], edge["target"]) for edge in data[edges]]
-    # several edges between two vertices reach back differently
-    data = {"directed": True, "multigraph": len(set(ends)) < len(ends), **data}
     graph: networkx.DiGraph[Any] = _networkx().node_link_graph(data, edges=edges)
     return graph
 

@@ -39,14 +39,14 @@ def test_a_machine_and_its_graph_give_exactly_the_same_result(name: str) -> None
     again = ss.networkx.from_networkx(graph)
     assert again.nodes["name"] == topology.nodes["name"]
     # NetworkX keeps edges by node, so links come in another order
-    assert sorted(again.links["name"]) == sorted(topology.links["name"])
+    assert sorted(again.links["latency_s"]) == sorted(topology.links["latency_s"])
     # a graph knows no routing rule
     first = ss.simulate(topology, ALL_REDUCE, routing="dijkstra")
     second = ss.simulate(graph, ALL_REDUCE, routing="dijkstra")
     assert second.digest == first.digest
     assert second.ranks["finish_s"].tolist() == first.ranks["finish_s"].tolist()
-    # and once more, to the same graph
-    assert graphs_equal(ss.networkx.to_networkx(again), graph)
+    # and once more
+    assert ss.simulate(again.to_networkx(), ALL_REDUCE, routing="dijkstra").digest == first.digest
 
 
 def test_the_kind_of_graph_follows_the_links() -> None:
@@ -90,9 +90,8 @@ def test_any_connected_graph_survives_the_round_trip(
     assert topology.link_count == 2 * part.number_of_edges()
     again = ss.networkx.to_networkx(topology)
     assert sorted(map(sorted, again.edges)) == sorted(sorted(map(str, edge)) for edge in part.edges)
-    assert (
-        ss.networkx.from_networkx(again).links["latency_s"].tolist() == [latency * 1e-9] * topology.link_count
-    )
+    latencies = ss.networkx.from_networkx(again).links["latency_s"]
+    assert latencies.tolist() == pytest.approx([latency * 1e-9] * topology.link_count)
     # hops of the routes are those of the graph
     lengths = dict(nx.all_pairs_shortest_path_length(part))
     first, *others = part.nodes
