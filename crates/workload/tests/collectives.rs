@@ -248,6 +248,10 @@ fn coarse_ring_sends_what_a_ring_of_whole_chunks_sends() {
         assert_eq!(account.bytes, n * 2 * (n - 1) * (bytes / n));
         assert_eq!(account.rounds, u32::from(n > 1));
     });
+    sweep(r#"{"kind": "coarse-ring", "coherent": true}"#, &[AllReduce], |_, n, bytes, plan, account| {
+        assert_eq!(plan.guarantee(), Guarantee::CostOnly);
+        assert_eq!(account.bytes, n * (n - 1) * (bytes / n));
+    });
 }
 
 #[test]

@@ -47,7 +47,7 @@ impl Sweep {
         let usual = ["step_s", "batches_per_s", "compute_s", "memory_s", "comm_exposed_s", "idle_s"]
             .map(str::to_owned);
         let asked = if self.spec.metrics.is_empty() { usual.as_slice() } else { &self.spec.metrics };
-        self.table_of(rows, asked)
+        self.table_of(rows, asked, false)
     }
 
     /// The same with all numbers.
@@ -56,10 +56,11 @@ impl Sweep {
         let mut seen = BTreeSet::new();
         let names: Vec<String> =
             usual.chain(self.asked().cloned()).filter(|name| seen.insert(name.clone())).collect();
-        self.table_of(rows, &names)
+        self.table_of(rows, &names, true)
     }
 
-    fn table_of(&self, rows: &[Row], names: &[String]) -> Table {
+    /// `measured`: settings in the base unit of their column, for programs, and not as they were written.
+    fn table_of(&self, rows: &[Row], names: &[String], measured: bool) -> Table {
         let metrics: Vec<Metric> = names
             .iter()
             .filter(|name| rows.iter().any(|row| row.numbers.contains_key(*name)))
@@ -68,7 +69,8 @@ impl Sweep {
         let headings = self.columns.iter().map(|column| &column.heading);
         let mut table = Table::new(headings.chain(metrics.iter().map(|metric| &metric.title)).cloned());
         for row in rows {
-            let settings = (0..self.columns.len()).map(|column| self.cell(column, &row.settings[column]));
+            let settings =
+                (0..self.columns.len()).map(|column| self.cell(column, &row.settings[column], measured));
             let numbers = metrics
                 .iter()
                 .map(|metric| row.numbers.get(&metric.name).map(|number| (*number, metric.unit)).into());
@@ -78,9 +80,9 @@ impl Sweep {
     }
 
     /// A setting as a cell: a number where the whole column is of one unit.
-    fn cell(&self, column: usize, value: &Value) -> Cell {
+    fn cell(&self, column: usize, value: &Value, measured: bool) -> Cell {
         match (self.unit(column), measure(value)) {
-            (Some(_), Some(number)) => number.into(),
+            (Some(_), Some(number)) if measured || value.is_number() => number.into(),
             _ => words(value).into(),
         }
     }

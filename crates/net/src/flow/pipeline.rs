@@ -75,7 +75,7 @@ pub(super) struct MemberState {
 #[derive(Debug, Clone, Default)]
 pub(super) struct MemberRoute {
     pub(super) route: RouteId,
-    latency: u64,
+    pub(super) latency: u64,
     /// Bytes per picosecond when alone.
     rate: f64,
     /// Picoseconds that a longer message takes more than a shorter one.
@@ -147,7 +147,7 @@ pub(super) struct Run {
     pub(super) slow: u32,
     /// Members that are not done.
     pub(super) left: u32,
-    pub(super) outcomes: Vec<Outcome>,
+    pub(super) outcomes: VecDeque<Outcome>,
     /// Whether observers want every message, and those that arrived.
     pub(super) record: bool,
     pub(super) seen: Vec<(RouteId, MessageSpan)>,
@@ -181,7 +181,7 @@ impl Run {
             flying: 0,
             slow: 0,
             left: n as u32,
-            outcomes: Vec::new(),
+            outcomes: VecDeque::new(),
             record: false,
             seen: Vec::new(),
             pipeline,
@@ -272,7 +272,7 @@ impl Run {
                 self.next[i] = from + serialize(bytes as f64, rate);
                 self.estimate_end(component);
             }
-            Channel::Slow => self.outcomes.push(Outcome::StartSlow(i as u32)),
+            Channel::Slow => self.outcomes.push_back(Outcome::StartSlow(i as u32)),
         }
     }
 
@@ -341,7 +341,7 @@ impl Run {
             self.estimate_end(component);
         }
         if self.members[i].doing == Doing::Over {
-            self.outcomes.push(Outcome::Over(i as u32));
+            self.outcomes.push_back(Outcome::Over(i as u32));
             self.check_done(i);
         }
     }
@@ -350,7 +350,7 @@ impl Run {
     fn check_done(&mut self, i: usize) {
         let member = &self.members[i];
         if member.step == self.steps && member.received == self.steps {
-            self.outcomes.push(Outcome::Done(i as u32));
+            self.outcomes.push_back(Outcome::Done(i as u32));
         }
     }
 

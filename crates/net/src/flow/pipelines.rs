@@ -47,6 +47,11 @@ impl Pipelines {
         self.runs[slot as usize].as_mut().expect("the pipeline is under way")
     }
 
+    /// The oldest outcome that is not settled; none when the run is over.
+    fn next_outcome(&mut self, slot: u32) -> Option<Outcome> {
+        self.runs[slot as usize].as_mut()?.outcomes.pop_front()
+    }
+
     /// The bound of a run is out of date.
     fn touch(&mut self, slot: u32) {
         if self.stale.last() != Some(&slot) {
@@ -97,7 +102,8 @@ impl FlowNetwork {
             Ok(route) => route,
             Err(error) => return self.refuse(token, error.to_string()),
         };
-        let channel = self.acquire(slot, member, route);
+        let mut met = Vec::new();
+        let channel = self.acquire(slot, member, route, &mut met);
         let info = self.routes.get(route);
         let (latency, factor) = (info.latency, self.numbers.bandwidth_factor.of(1));
         let latency = super::rule::stretch(latency, self.numbers.latency_factor.of(1));
@@ -111,11 +117,14 @@ impl FlowNetwork {
         run.join(member, route, latency, rate, now);
         self.classify(slot, member);
         self.settle_run(slot);
+        for run in met {
+            self.settle_run(run);
+        }
     }
 
     /// Takes possession of a member's channel. A channel that meets another one is slow, and so is
-    /// the other.
-    fn acquire(&mut self, slot: u32, member: u32, route: RouteId) -> Channel {
+    /// the other; other runs so met have outcomes to be settled.
+    fn acquire(&mut self, slot: u32, member: u32, route: RouteId, met: &mut Vec<u32>) -> Channel {
         let mut channel = Channel::Cold;
         for index in 0..self.routes.uses(route).len() {
             let resource = self.routes.uses(route)[index].0 as usize;
@@ -131,6 +140,9 @@ impl FlowNetwork {
                 let (run, other) = (occupancy.run, occupancy.member);
                 self.catch_up(run);
                 self.slow_down(run, other);
+                if run != slot && !met.contains(&run) {
+                    met.push(run);
+                }
             }
         }
         channel
@@ -163,6 +175,14 @@ impl FlowNetwork {
             }
         }
         for &(slot, member) in &met {
+            // what was settled for the one before may have been the end of this one
+            let is_there = |&(resource, _): &(u32, f64)| {
+                let occupancy = &self.occupancy[resource as usize];
+                (occupancy.run, occupancy.member) == (slot, member)
+            };
+            if !self.routes.uses(route).iter().any(is_there) {
+                continue;
+            }
             self.catch_up(slot);
             if met.len() > 1 {
                 self.slow_down(slot, member);
@@ -312,6 +332,8 @@ impl FlowNetwork {
         let UnderWay { sent, from, remaining } = run.under_way(member as usize);
         let from = Time::from_ps(from);
         let in_latency = from > self.now;
+        // `from` moves when a foreign flow leaves the channel; the message had its latency paid before
+        let enabled = from.min(Time::from_ps(sent + run.routes[member as usize].latency));
         let flow = Flow {
             token,
             state: if in_latency { State::Latency } else { State::Active },
@@ -321,7 +343,7 @@ impl FlowNetwork {
             rate: 0.0,
             last: from,
             start: Time::from_ps(sent),
-            enabled: from,
+            enabled,
             cap: self.routes.get(route).bound,
             factor: self.numbers.bandwidth_factor.of(1),
             member: Some((slot, member)),
@@ -334,10 +356,9 @@ impl FlowNetwork {
     /// Does what a pipeline's window left to the network, and notes its new bound.
     fn settle_run(&mut self, slot: u32) {
         self.spans.append(&mut self.pipelines.run(slot).seen);
-        // in order: a channel is over before its member is done
-        let mut next = 0;
-        while let Some(&outcome) = self.pipelines.run(slot).outcomes.get(next) {
-            next += 1;
+        // In order: a channel is over before its member is done. One by one: a slow message without
+        // latency meets channels at once, and settles what is left before this returns.
+        while let Some(outcome) = self.pipelines.next_outcome(slot) {
             match outcome {
                 Outcome::Over(member) => {
                     self.give_up(slot, member);
@@ -358,19 +379,18 @@ impl FlowNetwork {
                     self.pending.push(NetworkDone::MemberDone { token, member });
                     if left == 0 {
                         self.retire(slot);
-                        return;
                     }
                 }
                 Outcome::StartSlow(member) => self.start_slow(slot, member),
             }
         }
-        self.pipelines.run(slot).outcomes.clear();
         self.pipelines.touch(slot);
     }
 
     /// A pipeline is finished.
     fn retire(&mut self, slot: u32) {
         let mut run = self.pipelines.runs[slot as usize].take().expect("it was under way");
+        debug_assert!(run.outcomes.is_empty(), "nothing happens after the last member is done");
         run.outcomes.clear();
         self.pipelines.bounds[slot as usize] = NEVER;
         self.pipelines.busy -= 1;

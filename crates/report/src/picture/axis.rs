@@ -120,7 +120,10 @@ impl Scale {
             let candidates = exponents
                 .filter(|exponent| exponent % stride == 0)
                 .flat_map(|exponent| factors.iter().map(move |factor| factor * 10f64.powi(exponent)));
-            candidates.filter(|value| (low * 0.999..=high * 1.001).contains(value)).collect()
+            let round: Vec<f64> =
+                candidates.filter(|value| (low * 0.999..=high * 1.001).contains(value)).collect();
+            // values so close together that hardly a power of ten lies between them
+            if round.len() < 2 && high > low { between(low, high, count) } else { round }
         };
         // a little room beyond the outermost points
         let margin = 10f64.powf((0.04 * decades).max(0.02));
@@ -149,6 +152,13 @@ impl Scale {
         };
         self.pixels.0 + share * (self.pixels.1 - self.pixels.0)
     }
+}
+
+/// Round values in equal steps from `low` to `high`.
+fn between(low: f64, high: f64, count: usize) -> Vec<f64> {
+    let step = round_step((high - low) / count as f64);
+    let (first, last) = ((low / step).ceil() as i64, (high / step).floor() as i64);
+    (first..=last).map(|at| at as f64 * step).collect()
 }
 
 /// `title (unit)`
@@ -199,6 +209,9 @@ mod tests {
         let scale = Scale::fit(&Axis::log("latency", Unit::Seconds), many, 7);
         assert_eq!(labels(&scale), ["100 ns", "1 µs", "10 µs", "100 µs", "1 ms", "10 ms", "100 ms"]);
         assert_eq!(scale.title, "latency");
+        let near = (0..40).map(|n| 8.2 + 0.01 * f64::from(n));
+        let scale = Scale::fit(&Axis::log("batches/s", Unit::Count), near, 4);
+        assert_eq!(labels(&scale), ["8.2", "8.3", "8.4", "8.5"]);
     }
 
     #[test]

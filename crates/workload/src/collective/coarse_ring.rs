@@ -15,13 +15,20 @@ use super::{Action, CollectiveAlgorithm, CollectiveKind, Combine, Guarantee, Pip
 /// count a ring in this way.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct CoarseRing {}
+pub struct CoarseRing {
+    /// Count the bytes of the coherent ring (`coherent-ring` with free reads): the reduce-scatter only,
+    /// `(n - 1) floor(B / n)`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub coherent: bool,
+}
 
 impl CollectiveAlgorithm for CoarseRing {
     fn plan(&self, kind: CollectiveKind, members: u32, bytes: u64) -> Result<Box<dyn Plan>, BuildError> {
         check("coarse-ring", &[CollectiveKind::AllReduce], kind, members, bytes)?;
         let others = u64::from(members - 1);
-        Ok(Box::new(CoarseRingPlan { members, message_bytes: 2 * others * (bytes / u64::from(members)) }))
+        let phases = if self.coherent { 1 } else { 2 };
+        let message_bytes = phases * others * (bytes / u64::from(members));
+        Ok(Box::new(CoarseRingPlan { members, message_bytes }))
     }
 }
 
