@@ -12,7 +12,7 @@ EXPERIMENT=$(dirname "$0")/experiment.toml
 PART='--ranks 0-7,128,1023'
 
 mkdir -p "$OUT"
-echo "Simulating one training step on 1,024 accelerators, first without coherent memory, then with it ..."
+echo "One training step on 1,024 accelerators, without and with coherent memory:"
 "$STRATASIM" run "$EXPERIMENT" --quiet $PART --window '12.5 s..14 s' \
     --set topology.kind=hcsim-ethernet --set execution.memory=move-then-compute \
     --json "$OUT/non-coherent.json" --trace "$OUT/non-coherent.perfetto-trace" --picture "$OUT/non-coherent.svg"
@@ -22,8 +22,9 @@ echo
 "$STRATASIM" report "$OUT/non-coherent.json" "$OUT/coherent.json"
 cat <<END
 
-  tables     $STRATASIM report $OUT/coherent.json
-  traces     $OUT/non-coherent.perfetto-trace and coherent.perfetto-trace: ten accelerators, the last
-             1.5 s of the step; open them in https://ui.perfetto.dev
-  pictures   $OUT/non-coherent.svg and coherent.svg: the same as a picture
+In $OUT:
+  non-coherent.json, coherent.json              the results; stratasim report prints the tables
+  non-coherent.svg, coherent.svg                ten accelerators in the last second and a half
+  non-coherent.perfetto-trace, coherent.perfetto-trace
+                                                the same, every task: https://ui.perfetto.dev
 END

@@ -79,7 +79,7 @@ fn a_wrong_unit_is_named_with_a_right_one() {
         ("\"10 GB/s\"", "\"10 ms\"", ["topology.bandwidth", "10 ms", "Gbps", "bad.toml:4"]),
         ("\"10 GB/s\"", "10", ["topology.bandwidth", "`10`", "Gbps", "bad.toml:4"]),
         ("\"1 us\"", "\"1 GB\"", ["topology.latency", "1 GB", "500 ns", "bad.toml:5"]),
-        ("\"1 MB\"", "\"1 Mb/s\"", ["workload.bytes", "1 Mb/s", "16 MB", "bad.toml:9"]),
+        ("\"1 MB\"", "\"1 Mb/s\"", ["workload.bytes", "1 Mb/s", "64 MiB", "bad.toml:9"]),
     ] {
         let text = format!("{TOPOLOGY}{WORKLOAD}").replace(right, wrong);
         refused(&run(&text, &[]), &words);
@@ -90,7 +90,7 @@ fn a_wrong_unit_is_named_with_a_right_one() {
 fn values_out_of_range_are_named() {
     for (right, wrong, words) in [
         ("\"10 GB/s\"", "\"-10 GB/s\"", ["topology.bandwidth", "-10 GB/s", "bad.toml:4"]),
-        ("\"10 GB/s\"", "\"0 GB/s\"", ["topology.bandwidth", "0 ", "bad.toml:4"]),
+        ("\"10 GB/s\"", "\"0 GB/s\"", ["topology", "bandwidth 0 bps", "bad.toml:1"]),
         ("\"10 GB/s\"", "\"nan GB/s\"", ["topology.bandwidth", "nan", "bad.toml:4"]),
         ("\"1 us\"", "\"-1 us\"", ["topology.latency", "-1 us", "bad.toml:5"]),
         ("nodes = 4", "nodes = 1", ["topology.nodes", "two", "bad.toml:3"]),
@@ -193,7 +193,7 @@ fn a_missing_route_is_an_error_of_the_run() {
     let text = format!(
         "{GRAPH}[workload]\nkind = \"graph\"\nvertices = [{{ name = \"m\", kind = \"communication\", source = 0, destination = 1, bytes = 8 }}]\n"
     );
-    run(&text, &[]).failed(2, &["from a to b"]);
+    run(&text, &[]).failed(3, &["`m` on rank 0", "no route from a to b"]);
 }
 
 #[test]
@@ -241,13 +241,30 @@ fn a_stalled_run_names_the_tasks_that_wait() {
         r#"[workload]
 kind = "graph"
 vertices = [
-  { name = "take", kind = "receive", rank = 1, source = 0, tag = 7 },
-  { name = "after", kind = "compute", rank = 1, flops = 1 },
+  { name = "give-0", kind = "send", rank = 0, destination = 1, bytes = 8, stream = 0 },
+  { name = "take-0", kind = "receive", rank = 0, source = 1, stream = 0 },
+  { name = "give-1", kind = "send", rank = 1, destination = 0, bytes = 8, stream = 0 },
+  { name = "take-1", kind = "receive", rank = 1, source = 0, stream = 0 },
 ]
-edges = [{ from = "take", to = "after" }]
+edges = [{ from = "give-0", to = "take-0" }, { from = "give-1", to = "take-1" }]
 "#
     );
-    run(&text, &[]).failed(3, &["take", "rank 1", "tag 7"]);
+    // both send first: that works while nobody waits for the other, and only then
+    assert_eq!(run(&text, &[]).code, 0);
+    let ended = run(&text, &["--set", "execution.eager-limit=0 B"]);
+    ended.failed(3, &["stalled", "4 tasks", "`give-0` on rank 0", "`take-1` on rank 1"]);
+}
+
+#[test]
+fn a_receive_without_a_send_is_named() {
+    let text = format!(
+        "{TOPOLOGY}{}",
+        r#"[workload]
+kind = "graph"
+vertices = [{ name = "take", kind = "receive", rank = 1, source = 0, tag = 7 }]
+"#
+    );
+    refused(&run(&text, &[]), &["`take`", "from rank 0 to rank 1 with tag 7", "no matching send"]);
 }
 
 #[test]
@@ -259,13 +276,13 @@ fn machines_of_a_million_million_nodes_are_refused_by_every_generator() {
         ("ring", format!("nodes = {most}\n{rates}")),
         ("ring", format!("nodes = 1000000000000\n{rates}")),
         ("fully-connected", format!("nodes = 1000000\n{rates}")),
-        ("mesh", format!("extents = [10000, 10000, 10000]\n{rates}")),
-        ("torus", format!("extents = [1000000, 1000000]\n{rates}")),
-        ("torus", format!("extents = [{most}, {most}, {most}, {most}]\n{rates}")),
+        ("mesh", format!("dimensions = [10000, 10000, 10000]\n{rates}")),
+        ("torus", format!("dimensions = [1000000, 1000000]\n{rates}")),
+        ("torus", format!("dimensions = [{most}, {most}, {most}, {most}]\n{rates}")),
         ("hypercube", format!("dimensions = 40\n{rates}")),
         ("hypercube", format!("dimensions = {most}\n{rates}")),
-        ("hyperx", format!("extents = [10000, 100000, 1000]\n{rates}")),
-        ("dragonfly", format!("p = 10000\na = 10000\nh = 10000\n{rates}")),
+        ("hyperx", format!("dimensions = [10000, 100000, 1000]\nhosts-per-switch = 1\n{rates}")),
+        ("dragonfly", format!("hosts-per-router = 10000\nrouters-per-group = 10000\nglobal-links-per-router = 10000\n{rates}")),
         (
             "multi-dimensional",
             "dimensions = [{ kind = \"ring\", extent = 1000000, bandwidth = \"1 GB/s\", latency = \"1 us\" }, { kind = \"switch\", extent = 1000000, bandwidth = \"1 GB/s\", latency = \"1 us\" }]\n"
@@ -367,7 +384,8 @@ fn results_that_are_none_are_refused() {
 /// The folder of a reference case of one message over one link, the text of which is changed.
 fn conformance(change: impl Fn(String) -> String) -> Ended {
     let scratch = Scratch::new();
-    let text = std::fs::read_to_string(support::root().join("tests/data/flow/single.json")).unwrap();
+    let text =
+        std::fs::read_to_string(support::root().join("tests/data/flow/single_equal_lat.json")).unwrap();
     scratch.write("case.json", &change(text));
     scratch.stratasim(&["conformance", "flow", "case.json"])
 }
@@ -379,11 +397,15 @@ fn reference_cases_that_are_damaged_are_refused_and_those_that_differ_are_named(
     refused(&conformance(|text| text[..text.len() / 2].to_owned()), &["case.json"]);
     refused(&conformance(|_| String::new()), &["case.json"]);
     refused(&conformance(|_| "{}".to_owned()), &["case.json"]);
+    // two equal flows over one link: 1 GB and 3 GB at 1.25 GB/s are done after 1.6 and 3.2 s
+    let late = conformance(|text| text.replace("3.2001", "3.3001"));
+    assert_eq!(late.code, 3, "{}{}", late.output, late.errors);
+    assert!(late.output.contains("differs") && late.output.contains("f1"), "{}", late.output);
 }
 
 #[test]
 fn a_folder_without_cases_is_an_error() {
     let scratch = Scratch::new();
-    refused(&scratch.stratasim(&["conformance", "flow", "."]), &["no case"]);
+    refused(&scratch.stratasim(&["conformance", "flow", "."]), &["no flow case here"]);
     assert!(Path::new(scratch.path()).exists());
 }

@@ -160,8 +160,7 @@ fn reference_pages_are_what_the_command_writes() {
         let current = stratasim(&["explain", name, "--markdown"]);
         assert!(text(&path) == current, "{} is not current; write it again: {command}", path.display());
     }
-    let names: BTreeSet<PathBuf> =
-        generated().iter().map(|name| folder.join(format!("{name}.md"))).collect();
+    let names: BTreeSet<PathBuf> = generated().iter().map(|name| folder.join(format!("{name}.md"))).collect();
     assert_eq!(pages_below(&folder), names, "a page that explains nothing");
 }
 

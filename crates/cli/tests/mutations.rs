@@ -117,13 +117,10 @@ fn values(text: &str) -> Vec<(usize, usize)> {
     found
 }
 
-/// One or two changes of a text.
+/// One change of a text, or two.
 fn damage(text: &str, random: &mut Stream) -> String {
-    let mut text = text.to_owned();
-    for _ in 0..random.random_range(1..=2) {
-        text = damage_once(&text, random);
-    }
-    text
+    let once = damage_once(text, random);
+    if random.random_range(0..4) == 0 { damage_once(&once, random) } else { once }
 }
 
 fn damage_once(text: &str, random: &mut Stream) -> String {
@@ -136,7 +133,8 @@ fn damage_once(text: &str, random: &mut Stream) -> String {
     let places = values(text);
     let somewhere = boundary(random.random_range(0..=text.len()));
     let cut = |start: usize, end: usize, with: &str| format!("{}{with}{}", &text[..start], &text[end..]);
-    match random.random_range(0..8) {
+    let numbers: Vec<usize> = text.match_indices(|c: char| c.is_ascii_digit()).map(|(at, _)| at).collect();
+    match random.random_range(0..11) {
         // most changes are of values: they get past the parser
         0..=2 if !places.is_empty() => {
             let (start, end) = places[random.random_range(0..places.len())];
@@ -169,6 +167,11 @@ fn damage_once(text: &str, random: &mut Stream) -> String {
         6 => {
             let byte = char::from(random.random_range(0_u8..128));
             cut(somewhere, somewhere, &byte.to_string())
+        }
+        7..=9 if !numbers.is_empty() => {
+            let at = numbers[random.random_range(0..numbers.len())];
+            let digits = ["0", "1", "9", "12", "7.", "-3", "1e", ""];
+            cut(at, at + 1, digits[random.random_range(0..digits.len())])
         }
         _ => {
             let end = boundary((somewhere + random.random_range(1_usize..=4)).min(text.len()));
@@ -261,7 +264,7 @@ fn damaged_files_give_a_result_or_one_error_and_never_a_panic() {
     assert!(panics.is_empty(), "{} panics\n{}", panics.len(), panics.join("\n\n"));
     // both happen, or the damage is too weak or too strong to say anything
     let all = ran + refused;
-    assert!(ran > all / 10 && refused > all / 4, "{ran} ran, {refused} were refused");
+    assert!(ran > all / 8 && refused > all / 4, "{ran} ran, {refused} were refused");
 }
 
 /// The demonstration's machine is too large for this test.

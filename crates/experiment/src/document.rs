@@ -77,8 +77,12 @@ impl Document {
     pub fn from_toml(name: &str, text: &str) -> Result<Self, ConfigError> {
         let source = Arc::new(Source { name: name.to_owned(), text: text.to_owned() });
         let table = toml::de::DeTable::parse(text).map_err(|error| {
-            let place = error.span().map(|span| Place { source: source.clone(), span });
-            ConfigError::new(error.message(), place)
+            let span = error.span().unwrap_or(0..0);
+            let message = match error.message() {
+                "recursion limit" => "values are nested too deeply",
+                message => message,
+            };
+            ConfigError::new(message, Some(Place { source: source.clone(), span }))
         })?;
         let span = table.span();
         let value = from_toml_table(table.into_inner(), &source)?;

@@ -6,10 +6,17 @@ use stratasim_core::{BuildError, Rank};
 
 use super::{Op, Peer, Program, Scope, VertexId};
 
+/// A result has an entry for each iteration; more are refused before anything is allocated.
+const MOST_ITERATIONS: u32 = 1 << 20;
+
 /// Checks everything that does not need a machine.
 pub(super) fn check(program: &Program) -> Result<(), BuildError> {
     if program.iterations == 0 {
         return Err(BuildError::new("iterations", "a program runs at least once, got 0"));
+    }
+    if program.iterations > MOST_ITERATIONS {
+        let reason = format!("a program runs at most {MOST_ITERATIONS} times, got {}", program.iterations);
+        return Err(BuildError::new("iterations", reason));
     }
     ranks(program)?;
     cycles(program)?;

@@ -1,0 +1,346 @@
+//! The verbs as a user meets them: what goes where, what the options do, how a run ends.
+
+mod support;
+
+use std::process::Stdio;
+
+use serde_json::Value;
+use support::Scratch;
+
+const EXPERIMENT: &str = r#"
+name = "small"
+
+[topology]
+kind = "ring"
+nodes = 4
+bandwidth = "10 GB/s"
+latency = "1 us"
+
+[workload]
+kind = "collective"
+operation = "all-reduce"
+bytes = "1 MB"
+"#;
+
+fn scratch() -> Scratch {
+    let scratch = Scratch::new();
+    scratch.write("small.toml", EXPERIMENT);
+    scratch
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}:\n{text}"))
+}
+
+#[test]
+fn a_table_goes_to_standard_output_and_all_else_to_standard_error() {
+    let scratch = scratch();
+    let ended = scratch.stratasim(&["run", "small.toml", "--json", "out.json"]);
+    assert_eq!(ended.code, 0);
+    assert!(ended.output.starts_with("small\n  topology      ring: 4 H100"), "{}", ended.output);
+    assert_eq!(ended.errors, "  wrote out.json (result)\n");
+    let quiet = scratch.stratasim(&["run", "small.toml", "--json", "again.json", "--quiet"]);
+    assert_eq!((quiet.code, quiet.output.as_str(), quiet.errors.as_str()), (0, "", ""));
+}
+
+#[test]
+fn the_result_is_what_the_house_promises_and_the_same_each_time() {
+    let scratch = scratch();
+    let ended = scratch.stratasim(&["run", "small.toml", "--json", "-"]);
+    assert_eq!((ended.code, ended.errors.as_str()), (0, ""));
+    let result = json(&ended.output);
+    for key in [
+        "stratasim",
+        "spec",
+        "seed",
+        "digest",
+        "makespan_s",
+        "iterations",
+        "ranks",
+        "counters",
+        "wall_s",
+        "peak_rss_bytes",
+        "events",
+    ] {
+        assert!(result.get(key).is_some(), "{key} is missing");
+    }
+    for key in ["finish_s", "compute_s", "comm_exposed_s", "memory_s", "idle_s"] {
+        assert!(result["ranks"][3].get(key).is_some(), "{key} is missing");
+    }
+    // a ring of 4: six steps, each of a quarter of the bytes over one link
+    let step_s = 1e-6 + 250_000.0 / 10e9;
+    let makespan_s = result["makespan_s"].as_f64().unwrap();
+    assert!((makespan_s - 6.0 * step_s).abs() < 1e-12, "{makespan_s}");
+    let again = json(&scratch.stratasim(&["run", "small.toml", "--json", "-"]).output);
+    assert_eq!(result["digest"], again["digest"]);
+    let other =
+        json(&scratch.stratasim(&["run", "small.toml", "--json", "-", "--set", "topology.nodes=5"]).output);
+    assert_ne!(result["digest"], other["digest"]);
+}
+
+#[test]
+fn a_resolved_spec_runs_again_with_the_same_digest() {
+    let scratch = scratch();
+    let result = json(&scratch.stratasim(&["run", "small.toml", "--json", "-"]).output);
+    scratch.write("resolved.json", &result["spec"].to_string());
+    let again = json(&scratch.stratasim(&["run", "resolved.json", "--json", "-"]).output);
+    assert_eq!(result["digest"], again["digest"]);
+}
+
+#[test]
+fn settings_and_networks_change_the_run() {
+    let scratch = scratch();
+    let makespan = |arguments: &[&str]| {
+        let ended = scratch.stratasim(&[&["run", "small.toml", "--json", "-"], arguments].concat());
+        json(&ended.output)["makespan_s"].as_f64().unwrap()
+    };
+    let once = makespan(&[]);
+    assert!((makespan(&["--set", "workload.iterations=3"]) - 3.0 * once).abs() < 1e-12);
+    assert!(makespan(&["--set", "topology.bandwidth=20 GB/s"]) < once);
+    let constant = ["--network", "constant-rate", "--set", "network.latency=1 us"];
+    let constant = makespan(&[constant.as_slice(), &["--set", "network.bandwidth=10 GB/s"]].concat());
+    assert!((constant - once).abs() < 1e-12, "a ring of neighbours shares no link");
+}
+
+#[test]
+fn ranks_and_window_limit_what_is_recorded() {
+    let scratch = scratch();
+    let rows = |arguments: &[&str]| {
+        let all = [&["run", "small.toml", "--csv", "out.csv", "--quiet"], arguments].concat();
+        assert_eq!(scratch.stratasim(&all).code, 0);
+        scratch.read("out.csv").lines().count() - 1
+    };
+    let all = rows(&["--set", "workload.iterations=2"]);
+    assert_eq!(all, 8, "one row for each rank and iteration");
+    assert_eq!(rows(&["--set", "workload.iterations=2", "--ranks", "1-2"]), 4);
+    // an iteration takes 156 us
+    assert_eq!(rows(&["--set", "workload.iterations=2", "--window", "..100 us"]), 4);
+    assert_eq!(rows(&["--window", "1 s..2 s"]), 0);
+}
+
+#[test]
+fn traces_and_pictures_are_what_their_names_say() {
+    let scratch = scratch();
+    let run = |option: &str, name: &str| {
+        assert_eq!(scratch.stratasim(&["run", "small.toml", "--quiet", option, name]).code, 0);
+        std::fs::read(scratch.path().join(name)).unwrap()
+    };
+    assert!(run("--picture", "out.png").starts_with(b"\x89PNG"));
+    assert!(String::from_utf8(run("--picture", "out.svg")).unwrap().starts_with("<svg"));
+    // the first byte of a Perfetto trace: field 1 of a message, a packet
+    assert_eq!(run("--trace", "out.perfetto-trace")[0], 0x0a);
+    assert_eq!(scratch.names(), ["out.perfetto-trace", "out.png", "out.svg", "small.toml"]);
+}
+
+#[test]
+fn colours_are_for_terminals_that_want_them() {
+    let scratch = scratch();
+    let coloured = |arguments: &[&str]| scratch.stratasim(arguments).output.contains('\x1b');
+    assert!(!coloured(&["run", "small.toml"]));
+    assert!(coloured(&["run", "small.toml", "--color", "always"]));
+    assert!(coloured(&["list", "networks", "--colour", "always"]));
+    let error = scratch.stratasim(&["run", "none.toml"]).errors;
+    assert!(!error.contains('\x1b'), "{error}");
+}
+
+#[test]
+fn no_table_is_wider_than_the_terminal() {
+    let scratch = scratch();
+    scratch.stratasim(&["run", "small.toml", "--json", "out.json"]);
+    for arguments in [
+        &["run", "small.toml"][..],
+        &["compare", "small.toml", "--networks", "flow", "--with", "topology.nodes=5"],
+        &["report", "out.json"],
+        &["report", "out.json", "out.json", "out.json", "out.json", "out.json", "out.json", "out.json"],
+        &["topology", "show", "small.toml"],
+        &["topology", "check", "small.toml"],
+        &["list"],
+        &["explain", "flow"],
+        &["explain", "transformer"],
+        &["explain", "H100"],
+        &["explain", "experiment"],
+    ] {
+        for columns in ["60", "80"] {
+            let ended = scratch.command(arguments).env("COLUMNS", columns).output().unwrap();
+            let output = String::from_utf8(ended.stdout).unwrap();
+            assert!(!output.is_empty(), "{arguments:?}");
+            let most: usize = columns.parse().unwrap();
+            // addresses and examples are not broken
+            let wide = output.lines().find(|line| {
+                line.chars().count() > most && !line.contains("://") && !line.starts_with("    ")
+            });
+            assert_eq!(wide, None, "{arguments:?} at {columns} columns");
+        }
+    }
+}
+
+#[test]
+fn results_are_put_side_by_side() {
+    let scratch = scratch();
+    let ended = scratch.stratasim(&[
+        "compare",
+        "small.toml",
+        "--with",
+        "twice: workload.bytes=2 MB",
+        "--json",
+        "all.json",
+    ]);
+    assert_eq!(ended.code, 0, "{}", ended.errors);
+    assert!(ended.output.contains("  B  twice\n"), "{}", ended.output);
+    let results = json(&scratch.read("all.json"));
+    assert_eq!(results.as_array().map(Vec::len), Some(2));
+    assert!(results[1]["makespan_s"].as_f64() > results[0]["makespan_s"].as_f64());
+}
+
+#[test]
+fn a_page_is_one_file() {
+    let scratch = scratch();
+    scratch.stratasim(&["run", "small.toml", "--json", "out.json", "--quiet"]);
+    assert_eq!(scratch.stratasim(&["report", "out.json", "--html", "out.html"]).code, 0);
+    let page = scratch.read("out.html");
+    assert!(page.contains("<svg") && page.contains("small"));
+    for outside in ["src=\"http", "href=\"http", "@import", "<script src"] {
+        assert!(!page.contains(outside), "the page needs {outside}");
+    }
+}
+
+#[test]
+fn topologies_are_shown_from_every_form() {
+    let scratch = scratch();
+    let section = "kind = \"ring\"\nnodes = 6\nbandwidth = \"10 GB/s\"\nlatency = \"1 us\"\n";
+    scratch.write("section.toml", section);
+    for name in ["ring.xml", "ring.json", "ring.graphml"] {
+        let ended = scratch.stratasim(&["topology", "export", "section.toml", "--output", name]);
+        assert_eq!(ended.code, 0, "{}", ended.errors);
+    }
+    for name in ["section.toml", "ring.xml", "ring.json", "ring.graphml"] {
+        let ended = scratch.stratasim(&["topology", "show", name]);
+        assert!(
+            ended.output.contains("6: 6 compute, 0 memory, 0 switch"),
+            "{}{}",
+            ended.output,
+            ended.errors
+        );
+        assert!(ended.output.contains("routes of all 30 pairs"), "{}", ended.output);
+        assert_eq!(scratch.stratasim(&["topology", "check", name]).code, 0, "{name}");
+    }
+}
+
+#[test]
+fn a_topology_in_two_pieces_does_not_pass_its_check() {
+    let scratch = Scratch::new();
+    scratch.write("pieces.toml", "kind = \"graph\"\nnodes = [{ name = \"a\" }, { name = \"b\" }]\n");
+    let ended = scratch.stratasim(&["topology", "check", "pieces.toml"]);
+    assert_eq!(ended.code, 2);
+    assert!(ended.output.contains("no path of links leads from a to b"), "{}", ended.output);
+    let shown = scratch.stratasim(&["topology", "show", "pieces.toml"]);
+    assert_eq!(shown.code, 0);
+    assert!(shown.output.contains("no route from a to b"), "{}", shown.output);
+}
+
+#[test]
+fn the_example_of_every_topology_can_be_shown() {
+    let scratch = Scratch::new();
+    let kinds = scratch.stratasim(&["list", "topologies"]).output;
+    let kinds: Vec<&str> = kinds
+        .lines()
+        .filter_map(|line| line.split_whitespace().next().filter(|_| !line.starts_with(' ')))
+        .filter(|kind| !kind.starts_with(['─', 't', 'k']) || *kind == "torus" || *kind == "k-ary-n-tree")
+        .collect();
+    assert!(kinds.len() >= 20 && kinds.contains(&"fat-tree"), "{kinds:?}");
+    for kind in kinds {
+        let explained = scratch.stratasim(&["explain", "topology", kind]);
+        assert_eq!(explained.code, 0, "{kind}");
+        let example = explained.output.split("    [topology]\n").nth(1).unwrap_or_else(|| panic!("{kind}"));
+        let example: String = example
+            .lines()
+            .take_while(|line| line.starts_with("    "))
+            .map(|line| format!("{}\n", line.trim_start()))
+            .collect();
+        // these need a file of yours
+        if ["simgrid-xml", "graphml"].contains(&kind) {
+            continue;
+        }
+        scratch.write("example.toml", &example);
+        let shown = scratch.stratasim(&["topology", "show", "example.toml"]);
+        assert_eq!(shown.code, 0, "{kind}: {}\n{example}", shown.errors);
+    }
+}
+
+#[test]
+fn the_schema_is_json_schema_of_the_sections() {
+    let schema = json(&Scratch::new().stratasim(&["schema"]).output);
+    for section in ["topology", "workload", "network", "execution", "placement", "routing", "sweep"] {
+        assert!(schema["properties"].get(section).is_some(), "{section}");
+    }
+}
+
+#[test]
+fn a_sweep_resumes_and_one_part_after_another_makes_the_whole() {
+    let scratch = scratch();
+    let sweep = "[sweep]\nproduct = { \"workload.bytes\" = [\"1 MB\", \"2 MB\", \"4 MB\"] }\n";
+    scratch.write("sweep.toml", &format!("{EXPERIMENT}{sweep}"));
+    let run = |arguments: &[&str]| {
+        let ended = scratch.stratasim(&[&["sweep", "sweep.toml", "--out", "out"], arguments].concat());
+        assert_eq!(ended.code, 0, "{}", ended.errors);
+        ended
+    };
+    assert!(run(&["--shard", "1/2"]).errors.contains("2 points ran"));
+    let whole = run(&[]);
+    assert!(whole.errors.contains("1 points ran, 2 were there"), "{}", whole.errors);
+    assert!(whole.output.contains("4 MB"), "{}", whole.output);
+    assert!(run(&[]).errors.contains("0 points ran, 3 were there"));
+    assert!(
+        scratch.read("out/index.html").contains("<svg") || scratch.read("out/index.html").contains("<table")
+    );
+}
+
+#[test]
+fn a_run_that_fails_leaves_the_old_file_alone() {
+    let scratch = Scratch::new();
+    let text = EXPERIMENT.replace("kind = \"ring\"", "kind = \"graph\"");
+    let graph = "nodes = [{ name = \"a\" }, { name = \"b\" }]\n";
+    let text = text.replace("nodes = 4\nbandwidth = \"10 GB/s\"\nlatency = \"1 us\"\n", graph);
+    scratch.write("apart.toml", &text);
+    scratch.write("out.json", "old");
+    let ended = scratch.stratasim(&["run", "apart.toml", "--json", "out.json"]);
+    ended.failed(3, &["no route"]);
+    assert_eq!(scratch.read("out.json"), "old");
+    assert_eq!(scratch.names(), ["apart.toml", "out.json"]);
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let scratch = scratch();
+    for arguments in
+        [&["list"][..], &["schema"], &["explain", "transformer"], &["run", "small.toml"], &["--help"]]
+    {
+        let mut command = scratch.command(arguments);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // closed before anything can be written
+        drop(child.stdout.take());
+        let ended = child.wait_with_output().unwrap();
+        let errors = String::from_utf8(ended.stderr).unwrap();
+        assert_eq!((ended.status.code(), errors.as_str()), (Some(0), ""), "{arguments:?}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_run_says_what_it_has() {
+    let scratch = Scratch::new();
+    // many iterations, of which each takes a moment
+    let text = EXPERIMENT.replace("bytes = \"1 MB\"", "bytes = \"1 MB\"\niterations = 1000000");
+    scratch.write("long.toml", &text.replace("nodes = 4", "nodes = 64"));
+    let mut command = scratch.command(&["run", "long.toml", "--json", "out.json"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // long enough to be listening
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    let id = child.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    let ended = child.wait_with_output().unwrap();
+    let output = String::from_utf8(ended.stdout).unwrap();
+    assert_eq!(ended.status.code(), Some(130), "{output}");
+    assert!(output.contains("Stopped before the end"), "{output}");
+    assert!(json(&scratch.read("out.json"))["makespan_s"].as_f64() > Some(0.0));
+}
