@@ -234,3 +234,10 @@ fn the_picture_of_the_first_run_is_current() {
         "draw it again: stratasim run {experiment} --picture docs/src/pictures/first-run.svg"
     );
 }
+
+#[test]
+fn the_tutorial_shows_the_example_that_it_runs() {
+    let example = text(&root().join("examples/01-first-run/experiment.toml"));
+    let page = text(&root().join("docs/src/tutorial/first-run.md"));
+    assert!(page.contains(&format!("```toml\n{example}```")), "first-run.md shows another experiment");
+}
