@@ -81,15 +81,15 @@ def test_keywords_that_are_none_are_left_out() -> None:
 
 def test_a_name_that_is_no_kind_is_an_attribute_error_that_knows_better() -> None:
     with pytest.raises(AttributeError, match="fat_tree") as raised:
-        _ = ss.topology.fat_tre  # type: ignore[attr-defined]
+        _ = ss.topology.fat_tre
     assert raised.value.name == "fat_tre"
     with pytest.raises(AttributeError, match="nonsense"):
-        _ = ss.nonsense  # type: ignore[attr-defined]
+        _ = ss.nonsense
 
 
 def test_a_positional_argument_is_refused() -> None:
     with pytest.raises(TypeError, match="keywords only"):
-        ss.topology.ring(4)  # type: ignore[call-arg, misc]
+        ss.topology.ring(4)
 
 
 def test_the_type_stubs_are_current() -> None:

@@ -58,9 +58,9 @@ def test_numbers_and_arrays_of_numpy_and_paths_are_taken(tmp_path: Path) -> None
     assert ss.Topology(torus).node_count == 6 + 12
     path = tmp_path / "ring.json"
     path.write_text(ss.Topology(RING).export("networkx-json"), encoding="utf-8")
-    assert ss.Topology(ss.topology.networkx_json(path=path)).node_count == 4  # type: ignore[arg-type]
+    assert ss.Topology(ss.topology.networkx_json(path=path)).node_count == 4
     assert ss.Topology(MappingProxyType(dict(RING))).node_count == 4
-    nested = ss.topology.scaled(of=ss.Topology(RING), bandwidth=2.0)  # type: ignore[arg-type]
+    nested = ss.topology.scaled(of=ss.Topology(RING), bandwidth=2.0)
     assert set(ss.Topology(nested).links["bandwidth_bytes_per_s"]) == {25e9}
 
 

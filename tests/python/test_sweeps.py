@@ -90,7 +90,7 @@ def test_a_path_that_is_no_setting_is_a_config_error() -> None:
     with pytest.raises(ss.ConfigError, match=r"did you mean `bytes`"):
         ss.sweep(EXPERIMENT, {"workload.byte": ["8 MB"]})
     with pytest.raises(ss.ConfigError, match="backend"):
-        ss.sweep(EXPERIMENT, PRODUCT, backend="dask")  # type: ignore[arg-type]
+        ss.sweep(EXPERIMENT, PRODUCT, backend="dask")
 
 
 def test_ctrl_c_in_progress_ends_the_sweep_and_keeps_what_is_finished(tmp_path: Path) -> None:
