@@ -129,6 +129,9 @@ pub struct Plot {
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, Value>")]
     pub relative_to: IndexMap<String, Value>,
+    /// With `relative-to`: show by how many percent more, not how many times as much.
+    #[serde(default)]
+    pub difference: bool,
     /// Logarithmic across.
     #[serde(default)]
     pub log_x: bool,

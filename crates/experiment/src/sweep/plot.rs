@@ -46,7 +46,8 @@ impl Sweep {
                 return Some((row, number));
             }
             let base = rows.iter().find(|other| self.is_base(other, row, plot))?;
-            Some((row, number / base.numbers.get(&plot.y)?))
+            let ratio = number / base.numbers.get(&plot.y)?;
+            Some((row, if plot.difference { ratio - 1.0 } else { ratio }))
         })
     }
 
@@ -165,5 +166,6 @@ fn y_axis(plot: &Plot, metric: &Metric) -> (String, Unit) {
     }
     let base: Vec<String> = plot.relative_to.values().map(words).collect();
     let title = format!("{} relative to {}", metric.title, base.join(", "));
-    (plot.y_title.clone().unwrap_or(title), Unit::Factor)
+    let unit = if plot.difference { Unit::Difference } else { Unit::Factor };
+    (plot.y_title.clone().unwrap_or(title), unit)
 }
