@@ -3,18 +3,21 @@
 
 mod support;
 
+use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
-use std::sync::mpsc;
+use std::path::Path;
+use std::sync::{Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use rand::RngExt as _;
 use stratasim_core::observe::{Event, Interests, Observer};
 use stratasim_core::random::{Stream, Streams};
 use stratasim_experiment::{Document, Error, Prepared, Sweep};
+use stratasim_report::Style;
+use stratasim_report::result::RunResult;
 
 /// Damaged texts per file.
-const PER_FILE: u64 = 60;
+const PER_FILE: u64 = 30;
 /// A damaged experiment that still runs is stopped after this.
 const ENOUGH: Duration = Duration::from_millis(300);
 /// Nothing may take longer, on a busy machine and without optimisation.
@@ -93,7 +96,7 @@ fn run(name: &str, text: &str, base: &Path) -> Result<(), Error> {
     let result = prepared.run(&mut Patience(started), started)?;
     let broken: Vec<_> = result.checks.iter().filter(|check| !check.ok).collect();
     assert!(broken.is_empty(), "broken physics: {broken:?}");
-    let again = stratasim_report::result::RunResult::from_json(&result.to_json());
+    let again = RunResult::from_json(&result.to_json());
     assert!(again.is_ok(), "the result cannot be read back");
     Ok(())
 }
@@ -180,25 +183,74 @@ fn damage_once(text: &str, random: &mut Stream) -> String {
     }
 }
 
-/// An experiment whose folder is `base`, and the file in that folder that is damaged.
+/// Files of which one is damaged; the first is the experiment.
 struct Subject {
-    experiment: PathBuf,
-    damaged: PathBuf,
+    files: Vec<(String, String)>,
+    damaged: usize,
 }
 
+impl Subject {
+    fn name(&self) -> &str {
+        &self.files[self.damaged].0
+    }
+}
+
+fn read(path: &Path) -> (String, String) {
+    let name = path.file_name().unwrap().to_string_lossy().into_owned();
+    // the demonstration's machine is too large for this test
+    (name, std::fs::read_to_string(path).unwrap().replace("xpus = 1024", "xpus = 32"))
+}
+
+/// The examples with the files that they name, and formats of others in small experiments.
 fn subjects() -> Vec<Subject> {
     let mut subjects = Vec::new();
     for folder in support::examples() {
         for experiment in support::files(&folder, "toml") {
-            subjects.push(Subject { damaged: experiment.clone(), experiment: experiment.clone() });
-            for end in ["xml", "json", "graphml"] {
-                for damaged in support::files(&folder, end) {
-                    subjects.push(Subject { experiment: experiment.clone(), damaged });
-                }
+            let others = support::files(&folder, "xml");
+            let files: Vec<_> = std::iter::once(&experiment).chain(&others).map(|path| read(path)).collect();
+            for damaged in 0..files.len() {
+                subjects.push(Subject { files: files.clone(), damaged });
             }
         }
     }
+    let data = support::root().join("tests/data");
+    let workload = "[workload]\nkind = \"collective\"\noperation = \"all-to-all\"\nbytes = \"1 MB\"\n";
+    for (folder, end, kind) in [
+        ("networkx", "json", "networkx-json"),
+        ("networkx", "graphml", "graphml"),
+        ("simgrid-xml", "xml", "simgrid-xml"),
+    ] {
+        for path in support::files(&data.join(folder), end) {
+            let file = read(&path);
+            let text = format!("[topology]\nkind = \"{kind}\"\npath = \"{}\"\n{workload}", file.0);
+            let mut files = vec![("experiment.toml".to_owned(), text), file];
+            files.extend(support::files(&data.join(folder), "trace").iter().map(|path| read(path)));
+            subjects.push(Subject { files, damaged: 1 });
+        }
+    }
+    let graph = read(&support::root().join("crates/workload/tests/data/networkx-edges.json"));
+    let text = format!(
+        "[topology]\nkind = \"hcsim-cxl\"\nxpus = 4\n[workload]\nkind = \"graph\"\npath = \"{}\"\n",
+        graph.0
+    );
+    subjects.push(Subject { files: vec![("experiment.toml".to_owned(), text), graph], damaged: 1 });
     subjects
+}
+
+/// How many damaged texts of each file are tried; `MUTATIONS=1000` in the environment tries more.
+fn per_file() -> u64 {
+    std::env::var("MUTATIONS").ok().and_then(|number| number.parse().ok()).unwrap_or(PER_FILE)
+}
+
+/// Where the last panic was, and what it said.
+static PANIC: Mutex<String> = Mutex::new(String::new());
+
+/// Does `work` with panics caught; what a panic said and where.
+fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    std::panic::set_hook(Box::new(|info| *PANIC.lock().unwrap() = info.to_string()));
+    let done = catch_unwind(AssertUnwindSafe(work)).map_err(|_| PANIC.lock().unwrap().clone());
+    let _ = std::panic::take_hook();
+    done
 }
 
 #[test]
@@ -214,33 +266,32 @@ fn damaged_files_give_a_result_or_one_error_and_never_a_panic() {
                 Ok(next) => current = next,
                 Err(mpsc::RecvTimeoutError::Disconnected) => return,
                 Err(mpsc::RecvTimeoutError::Timeout) => {
-                    eprintln!("this takes longer than {TOO_LONG:?}:\n{current}");
+                    // past the test harness, which keeps what a test says until it ends
+                    let _ = writeln!(std::io::stderr(), "this takes longer than {TOO_LONG:?}:\n{current}");
                     std::process::abort();
                 }
             }
         }
     });
-    let hook = std::panic::take_hook();
-    std::panic::set_hook(Box::new(|_| {}));
     let mut panics = Vec::new();
     let (mut ran, mut refused) = (0, 0);
     for subject in &subjects {
-        let folder = subject.experiment.parent().unwrap();
         let scratch = tempfile::tempdir().unwrap();
-        support::copy(folder, scratch.path());
-        let original = std::fs::read_to_string(&subject.damaged).unwrap();
-        let name = subject.damaged.strip_prefix(folder).unwrap();
-        let file_name = subject.experiment.file_name().unwrap().to_string_lossy().into_owned();
-        for seed in 0..PER_FILE {
-            let label = format!("{} {seed}", subject.damaged.display());
-            let mut random = Streams::new(seed).stream(&subject.damaged.display().to_string());
-            let text = damage(&small(&original), &mut random);
-            std::fs::write(scratch.path().join(name), &text).unwrap();
+        let write =
+            |(name, text): &(String, String)| std::fs::write(scratch.path().join(name), text).unwrap();
+        subject.files.iter().for_each(write);
+        let (experiment, original) = &subject.files[0];
+        let good = run(experiment, original, scratch.path());
+        assert!(good.is_ok(), "{} is damaged to begin with: {good:?}", subject.name());
+        for seed in 0..per_file() {
+            let label = format!("{} {seed}", subject.name());
+            let mut random = Streams::new(seed).stream(subject.name());
+            let text = damage(&subject.files[subject.damaged].1, &mut random);
+            write(&(subject.name().to_owned(), text.clone()));
             let _ = tell.send(format!("{label}\n{text}"));
-            let experiment = std::fs::read_to_string(scratch.path().join(&file_name)).unwrap();
+            let experiment_text = if subject.damaged == 0 { &text } else { original };
             let before = support::peak_bytes();
-            let run = || run(&file_name, &small(&experiment), scratch.path());
-            match catch_unwind(AssertUnwindSafe(run)) {
+            match caught(|| run(experiment, experiment_text, scratch.path())) {
                 Ok(Ok(())) => ran += 1,
                 Ok(Err(error)) => {
                     refused += 1;
@@ -248,17 +299,12 @@ fn damaged_files_give_a_result_or_one_error_and_never_a_panic() {
                     assert_eq!(message.matches('×').count(), 1, "{label}: {message}");
                     assert!(message.trim().len() > 12, "{label} says too little: {message}");
                 }
-                Err(payload) => {
-                    let words = payload.downcast_ref::<String>().map(String::as_str);
-                    let words = words.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("");
-                    panics.push(format!("{label}: {words}\n{text}"));
-                }
+                Err(words) => panics.push(format!("{label}: {words}\n{text}")),
             }
             let peak = support::peak_bytes();
             assert!(peak < TOO_MUCH || peak == before, "{label} takes {peak} bytes\n{text}");
         }
     }
-    std::panic::set_hook(hook);
     drop(tell);
     watchdog.join().unwrap();
     assert!(panics.is_empty(), "{} panics\n{}", panics.len(), panics.join("\n\n"));
@@ -267,7 +313,26 @@ fn damaged_files_give_a_result_or_one_error_and_never_a_panic() {
     assert!(ran > all / 8 && refused > all / 4, "{ran} ran, {refused} were refused");
 }
 
-/// The demonstration's machine is too large for this test.
-fn small(text: &str) -> String {
-    text.replace("xpus = 1024", "xpus = 32")
+#[test]
+fn damaged_results_are_shown_or_refused_and_never_a_panic() {
+    let path = support::root().join("examples/02-graphs-by-hand/experiment.toml");
+    let (name, text) = read(&path);
+    let document = Document::parse(&name, &text).unwrap();
+    let mut prepared = Prepared::new(&document, path.parent().unwrap()).unwrap();
+    let started = now();
+    let good = prepared.run(&mut Patience(started), started).unwrap().to_json();
+    let mut shown = 0;
+    for seed in 0..5 * per_file() {
+        let mut random = Streams::new(seed).stream("result");
+        let text = damage(&good, &mut random);
+        let show = || match RunResult::from_json(&text) {
+            Ok(result) => !stratasim_report::summary(&result, &Style::UNICODE).is_empty(),
+            Err(_) => false,
+        };
+        match caught(show) {
+            Ok(is_shown) => shown += u64::from(is_shown),
+            Err(words) => panic!("{seed}: {words}\n{text}"),
+        }
+    }
+    assert!(shown > per_file(), "only {shown} could be shown");
 }

@@ -107,9 +107,10 @@ fn secs(ps: u64) -> f64 {
 
 impl Add<Duration> for Time {
     type Output = Self;
+    /// [`Time::MAX`] when the sum does not fit: what happens then never happens.
     #[inline]
     fn add(self, length: Duration) -> Self {
-        Self(self.0.checked_add(length.0).expect("simulated time passed 213 days"))
+        self.saturating_add(length)
     }
 }
 
@@ -130,9 +131,10 @@ impl Sub for Time {
 
 impl Add for Duration {
     type Output = Self;
+    /// [`Duration::MAX`] when the sum does not fit.
     #[inline]
     fn add(self, other: Self) -> Self {
-        Self(self.0.checked_add(other.0).expect("a length of time passed 213 days"))
+        Self(self.0.saturating_add(other.0))
     }
 }
 
@@ -153,9 +155,10 @@ impl Sub for Duration {
 
 impl Mul<u64> for Duration {
     type Output = Self;
+    /// [`Duration::MAX`] when the product does not fit.
     #[inline]
     fn mul(self, times: u64) -> Self {
-        Self(self.0.checked_mul(times).expect("a length of time passed 213 days"))
+        Self(self.0.saturating_mul(times))
     }
 }
 

@@ -160,7 +160,7 @@ impl ComputeModel {
 
     fn finish(&mut self, slot: u32, cx: &mut Cx<'_, Token>) {
         let task = self.tasks[slot as usize];
-        let took = (self.now - task.start).as_ps() + 2 * self.options.timing_precision.as_ps() + 1;
+        let took = (self.now - task.start + self.options.timing_precision * 2 + Duration::from_ps(1)).as_ps();
         if (took as f64) < task.least * (1.0 - 1e-12) - 1.0
             && self.speed_events.is_empty()
             && self.violations.len() < 20

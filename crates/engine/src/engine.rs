@@ -235,6 +235,10 @@ impl<'a> Engine<'a> {
             let cx = &mut Cx { done: &mut self.network_done, observer: &mut *self.observer };
             reached = self.network.advance(until, cx);
         }
+        if reached == Time::MAX {
+            // what is left would end after the end of time
+            return Ok(false);
+        }
         self.now = reached;
         if compute <= reached || compute.is_within(precision, reached) {
             let cx = &mut Cx { done: &mut self.compute_done, observer: &mut *self.observer };
@@ -748,7 +752,9 @@ impl<'a> Engine<'a> {
                 let iteration = self.instances.iteration(self.instances.number(vertex, index));
                 self.collectives.describe(vertex, iteration, index)
             }
-            Op::Compute(_) | Op::Transfer { .. } => "a node or link that has no rate left".to_owned(),
+            Op::Compute(_) | Op::Transfer { .. } => {
+                "a node or link without rate, or takes longer than 213 days".to_owned()
+            }
             _ => "its stream".to_owned(),
         }
     }

@@ -103,7 +103,7 @@ fn routed(machine: &mut Machine) -> Finding {
     let problems =
         pairs.iter().enumerate().filter_map(|(key, &pair)| route_problem(machine, pair, key as u64));
     let problems = problems.collect();
-    Finding { name: "routes lead from their first to their last node", checked: pairs.len(), problems }
+    Finding { name: "routes lead from end to end", checked: pairs.len(), problems }
 }
 
 /// Whether compute nodes reach their memories.

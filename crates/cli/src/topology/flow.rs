@@ -149,9 +149,9 @@ mod tests {
         // a ring is cut twice, a torus of 8 x 8 twice along 8 rows, a mesh once
         let ring = topology(&format!(r#"{{"kind": "ring", "nodes": 8, {LINK}}}"#));
         assert_eq!(halves(&ring), 2e9);
-        let torus = topology(&format!(r#"{{"kind": "torus", "extents": [8, 8], {LINK}}}"#));
+        let torus = topology(&format!(r#"{{"kind": "torus", "dimensions": [8, 8], {LINK}}}"#));
         assert_eq!(halves(&torus), 16e9);
-        let mesh = topology(&format!(r#"{{"kind": "mesh", "extents": [8, 8], {LINK}}}"#));
+        let mesh = topology(&format!(r#"{{"kind": "mesh", "dimensions": [8, 8], {LINK}}}"#));
         assert_eq!(halves(&mesh), 8e9);
         let cube = topology(&format!(r#"{{"kind": "hypercube", "dimensions": 5, {LINK}}}"#));
         assert_eq!(halves(&cube), 16e9);

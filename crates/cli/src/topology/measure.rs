@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn halves_are_cut_across_the_dimensions_that_have_a_middle() {
-        let json = r#"{"kind": "torus", "extents": [3, 4, 2], "bandwidth": "1 GB/s", "latency": "1 us"}"#;
+        let json = r#"{"kind": "torus", "dimensions": [3, 4, 2], "bandwidth": "1 GB/s", "latency": "1 us"}"#;
         let spec: TopologySpec = serde_json::from_str(json).unwrap();
         let torus = spec.plugin().build(&BuildContext::default()).unwrap();
         let ways = halves(&torus);

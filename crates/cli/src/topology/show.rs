@@ -235,7 +235,7 @@ fn bisection(topology: &Topology) -> String {
         return String::new();
     };
     format!(
-        "\nbisection: at most {} each way, {} of the rate of half the nodes\n",
+        "\nbisection: at most {} each way, {} of injection\n",
         Unit::BytesPerSecond.format(flow),
         Unit::Share.format(share)
     )

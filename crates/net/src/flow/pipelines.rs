@@ -12,6 +12,10 @@ use super::pipeline::{Channel, Component, Doing, NEVER, Outcome, Run, UnderWay};
 use super::routes::RouteId;
 use super::system::NONE;
 
+/// A member whose messages take longer than this, one after another and alone, is refused: 13 days of
+/// the 213 that can be told, so that dates stay apart from the end of time.
+const LONGEST_PS: f64 = (1_u64 << 60) as f64;
+
 /// All pipelines under way.
 #[derive(Debug, Default)]
 pub(super) struct Pipelines {
@@ -110,6 +114,12 @@ impl FlowNetwork {
         let rate = self.routes.alone_rate(route, info.bound) * factor * PER_PS;
         let now = self.now.as_ps();
         let run = self.pipelines.run(slot);
+        let alone_ps = latency.as_ps() as f64 + run.pipeline.chunk_bytes as f64 / rate;
+        if alone_ps * f64::from(run.pipeline.steps) > LONGEST_PS
+            || now as f64 > u64::MAX as f64 - 2.0 * LONGEST_PS
+        {
+            return self.refuse(token, "its messages take longer than can be simulated".to_owned());
+        }
         run.members[member as usize].channel = channel;
         if channel == Channel::Slow {
             run.slow += 1;
