@@ -542,7 +542,10 @@ impl Model for FlowNetwork {
             self.solve();
             self.pipelines.refresh();
             match self.next_date() {
-                Some(at) if at <= until || merges && at.is_within(self.precision, until) => {
+                // what is due at the end of time never ends
+                Some(at)
+                    if at < Time::MAX && (at <= until || merges && at.is_within(self.precision, until)) =>
+                {
                     self.now = self.now.max(at.min(until))
                 }
                 _ => {
