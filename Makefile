@@ -72,6 +72,7 @@ $(TOOLS): packaging/requirements.txt
 
 # without dependencies: the pinned ones are there; with the pinned maturin rather than a fresh one
 $(INSTALLED): $(TOOLS) $(SOURCES)
+	@echo 'Compiling; from clean this takes some minutes.'
 	$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps --no-index --force-reinstall .
 	@touch $@
 	@echo 'The command is $(BIN)/stratasim, the package is in $(BIN)/python.'

@@ -143,7 +143,7 @@ class Result:
     @cached_property
     def links(self) -> Columns:
         """What each link carried that carried something: `name`, `from`, `to`, `bytes`, `utilisation` (1 is
-        a link that was full all the time), `busy_s`.
+        a link that was full all the time), `busy_s`; the busiest first, and 1,000 at most.
         """
         names = ("name", "from", "to", "bytes", "utilisation", "busy_s")
         return columns(self.data.get("links") or [], names)
