@@ -13,6 +13,10 @@ import stratasim as ss
 
 ROOT = Path(__file__).resolve().parents[2]
 
+# the same cases everywhere, however slow the machine is
+settings.register_profile("stratasim", deadline=None, derandomize=True, max_examples=50)
+settings.load_profile("stratasim")
+
 # pictures are drawn without a screen
 os.environ["MPLBACKEND"] = "Agg"
 

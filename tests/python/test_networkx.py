@@ -71,7 +71,7 @@ def test_a_graph_by_hand_is_a_machine() -> None:
     assert result.makespan_s > 0
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     edges=st.sets(st.tuples(st.integers(0, 7), st.integers(0, 7)).filter(lambda e: e[0] < e[1]), min_size=1),
     rate=st.integers(1, 800),
