@@ -1,1 +1,46 @@
-//! placeholder
+//! Contract suites that every plug-in runs with one line.
+//!
+//! ```ignore
+//! // crates/net/tests/contract.rs
+//! stratasim_testkit::network_contract!(constant_rate, |topology| build("constant-rate", topology));
+//! ```
+//!
+//! A suite knows nothing of the plug-in but its contract: see [`network`] for what a network must do.
+
+pub mod drive;
+pub mod machines;
+pub mod network;
+pub mod ring;
+pub mod traffic;
+
+/// Tests a network against the contract of [`network`].
+///
+/// `$name` becomes a module with one test per rule; `$build` makes the network on an
+/// `Arc<Topology>` and returns a `Box<dyn Network>`.
+#[macro_export]
+macro_rules! network_contract {
+    ($name:ident, $build:expr) => {
+        $crate::network_contract!(@tests $name, $build;
+            the_same_requests_give_the_same_log
+            small_steps_change_nothing
+            equal_messages_end_together
+            every_message_is_delivered_once
+            nothing_is_faster_than_the_wire
+            the_next_event_is_never_too_late
+            no_link_carries_more_than_its_rate
+            a_ring_ends_when_its_messages_do
+        );
+    };
+    (@tests $name:ident, $build:expr; $($rule:ident)+) => {
+        mod $name {
+            #[allow(unused_imports, reason = "the expression may or may not use what is around it")]
+            use super::*;
+            $(
+                #[test]
+                fn $rule() {
+                    $crate::network::$rule(&$build);
+                }
+            )+
+        }
+    };
+}

@@ -141,6 +141,8 @@ pub(super) struct Run {
     furthest: u32,
     /// No message of a joined member takes less than this.
     least: u64,
+    /// The longest that a message of a joined member takes alone.
+    most: u64,
     /// Messages under way on channels that are not slow.
     flying: u32,
     /// Channels that are slow.
@@ -178,6 +180,7 @@ impl Run {
             time: now,
             furthest: 0,
             least: NEVER,
+            most: 0,
             flying: 0,
             slow: 0,
             left: n as u32,
@@ -194,6 +197,7 @@ impl Run {
         self.time = now;
         self.furthest = 0;
         self.least = NEVER;
+        self.most = 0;
         self.left = self.members.len() as u32;
         self.components.clear();
         self.ends.clear();
@@ -221,6 +225,7 @@ impl Run {
         state.longer = serialize((bytes + 1) as f64, rate) - short;
         self.members[i].alone = state.latency + short;
         self.least = self.least.min(self.members[i].alone);
+        self.most = self.most.max(self.members[i].alone);
         self.flying += u32::from(self.members[i].channel != Channel::Slow);
         self.start(i, now);
     }
@@ -391,7 +396,9 @@ impl Run {
         loop {
             // round and round: only the first member can be released behind the sweep
             let mut again = true;
+            let mut pending = limit;
             while again {
+                pending = NEVER;
                 let mut at = 0;
                 while at < n {
                     let end = (at + LANES).min(n);
@@ -406,6 +413,9 @@ impl Run {
                                 self.arrive(i, arrival);
                             }
                         }
+                        pending = limit;
+                    } else {
+                        pending = pending.min(first);
                     }
                     at = end;
                 }
@@ -414,7 +424,8 @@ impl Run {
             if limit == until {
                 return;
             }
-            limit = until.min(limit.saturating_add(self.least.saturating_mul(CUT)));
+            // where nothing arrives soon (messages may take no time at all), on to the next arrival
+            limit = until.min(pending.max(limit).saturating_add(self.least.saturating_mul(CUT)));
         }
     }
 
@@ -426,10 +437,12 @@ impl Run {
             NEVER
         } else if self.slow > 0 {
             // a fast message may release a slow one
-            self.next.iter().fold(NEVER, |least, &next| least.min(next))
+            self.first()
         } else if left > 2 {
             // of the messages that the furthest member has to send, all but one have not begun
-            self.time.saturating_add((left - 1).saturating_mul(self.least))
+            let done = self.time.saturating_add((left - 1).saturating_mul(self.least));
+            // members may be so unlike that this comes to nothing
+            if self.least < self.most / 16 || self.least == 0 { done.max(self.first()) } else { done }
         } else {
             let mut first = NEVER;
             let mut last_ones = NEVER;
@@ -442,6 +455,11 @@ impl Run {
             last_ones.min(first.saturating_add(self.least))
         };
         ends.min(done).max(self.time)
+    }
+
+    /// The earliest arrival on a fast channel.
+    fn first(&self) -> u64 {
+        self.next.iter().fold(NEVER, |least, &next| least.min(next))
     }
 
     /// Brings the foreign flow of a component up to `at`, not after the arrival under way.

@@ -51,6 +51,11 @@ impl Pipelines {
         self.runs[slot as usize].as_mut().expect("the pipeline is under way")
     }
 
+    /// A component of a run whose foreign flow ends at `at` at the latest; none when the run is over.
+    fn ended(&self, slot: u32, at: u64) -> Option<u32> {
+        self.runs[slot as usize].as_ref()?.ended(at)
+    }
+
     /// The oldest outcome that is not settled; none when the run is over.
     fn next_outcome(&mut self, slot: u32) -> Option<Outcome> {
         self.runs[slot as usize].as_mut()?.outcomes.pop_front()
@@ -365,7 +370,8 @@ impl FlowNetwork {
 
     /// Does what a pipeline's window left to the network, and notes its new bound.
     fn settle_run(&mut self, slot: u32) {
-        self.spans.append(&mut self.pipelines.run(slot).seen);
+        let Some(run) = &mut self.pipelines.runs[slot as usize] else { return };
+        self.spans.append(&mut run.seen);
         // In order: a channel is over before its member is done. One by one: a slow message without
         // latency meets channels at once, and settles what is left before this returns.
         while let Some(outcome) = self.pipelines.next_outcome(slot) {
@@ -451,7 +457,8 @@ impl FlowNetwork {
             }
             self.counters.pipeline_windows += 1;
             self.pipelines.run(slot).run_to(now);
-            while let Some(component) = self.pipelines.run(slot).ended(now) {
+            // a flow that ends may be a message of this very run, and its last one
+            while let Some(component) = self.pipelines.ended(slot, now) {
                 let flow = self.cool(slot, component).flow;
                 self.counters.events += 1;
                 self.finish(flow, cx);
