@@ -118,9 +118,10 @@ fn explain(found: &Found, style: &Style) -> String {
     let kind = found.entry.kind;
     let heading = style.paint(Tone::Strong, kind);
     let mut text = match found.noun {
-        Some(noun) => format!("{heading}: a kind of {} ({} = \"{kind}\")\n\n", noun.singular, noun.place),
-        None => format!("{heading}: a section of an experiment\n\n"),
+        Some(noun) => format!("{heading}: a kind of {} ({} = \"{kind}\")", noun.singular, noun.place),
+        None => format!("{heading}: a section of an experiment"),
     };
+    text = format!("{}\n", markdown::to_text(&text, style.width));
     let help = schema["description"].as_str().unwrap_or_default();
     text += &markdown::to_text(help, style.width);
     let parameters = parameters::of(&schema);
@@ -132,8 +133,17 @@ fn explain(found: &Found, style: &Style) -> String {
                 "required" => ", required".to_owned(),
                 value => format!(", {value} when absent"),
             };
-            text +=
-                &format!("  {}  {}{default}\n", style.paint(Tone::Strong, &parameter.name), parameter.values);
+            let name = style.paint(Tone::Strong, &parameter.name);
+            let values = format!("{}{default}", parameter.values);
+            // beside the name where there is room, below it otherwise
+            if parameter.name.len() + 4 + values.chars().count() <= style.width {
+                text += &format!("  {name}  {values}\n");
+            } else {
+                text += &format!("  {name}\n");
+                for line in markdown::to_text(&values, style.width - 4).lines() {
+                    text += &format!("    {line}\n");
+                }
+            }
             for line in markdown::to_text(&parameter.help, style.width - 6).lines() {
                 text += &format!("      {line}\n");
             }

@@ -11,7 +11,7 @@ use stratasim_report::style::Tone;
 use stratasim_report::table::{Cell, Table};
 use stratasim_topo::catalogue;
 
-use crate::explain::markdown::first_sentence;
+use crate::explain::markdown::{self, first_sentence};
 use crate::terminal::Terminal;
 
 /// The name of the list of compute types, which is a catalogue and no registry.
@@ -60,7 +60,9 @@ fn section(noun: &Noun, terminal: &Terminal) -> String {
         table.push([entry.kind.to_owned(), about(entry)]);
     }
     let heading = terminal.style.paint(Tone::Strong, noun.name);
-    format!("{heading}: {} ({} = ...)\n\n{}", noun.about, noun.place, table.to_text(&terminal.style))
+    let about = format!("{heading}: {} ({} = ...)", noun.about, noun.place);
+    let about = markdown::to_text(&about, terminal.style.width);
+    format!("{about}\n{}", table.to_text(&terminal.style))
 }
 
 /// The first sentence of a plug-in's help.

@@ -12,12 +12,13 @@ use std::time::{Duration, Instant};
 use rand::RngExt as _;
 use stratasim_core::observe::{Event, Interests, Observer};
 use stratasim_core::random::{Stream, Streams};
+use stratasim_experiment::plugins::NOUNS;
 use stratasim_experiment::{Document, Error, Prepared, Sweep};
 use stratasim_report::Style;
 use stratasim_report::result::RunResult;
 
 /// Damaged texts per file.
-const PER_FILE: u64 = 30;
+const PER_FILE: u64 = 15;
 /// A damaged experiment that still runs is stopped after this.
 const ENOUGH: Duration = Duration::from_millis(300);
 /// Nothing may take longer, on a busy machine and without optimisation.
@@ -228,6 +229,7 @@ fn subjects() -> Vec<Subject> {
             subjects.push(Subject { files, damaged: 1 });
         }
     }
+    subjects.extend(kinds().into_iter().map(|file| Subject { files: vec![file], damaged: 0 }));
     let graph = read(&support::root().join("crates/workload/tests/data/networkx-edges.json"));
     let text = format!(
         "[topology]\nkind = \"hcsim-cxl\"\nxpus = 4\n[workload]\nkind = \"graph\"\npath = \"{}\"\n",
@@ -235,6 +237,62 @@ fn subjects() -> Vec<Subject> {
     );
     subjects.push(Subject { files: vec![("experiment.toml".to_owned(), text), graph], damaged: 1 });
     subjects
+}
+
+/// Sixteen hosts and a sum over them.
+const SWITCH: &str =
+    "[topology]\nkind = \"single-switch\"\nnodes = 16\nbandwidth = \"10 GB/s\"\nlatency = \"1 us\"\n";
+const SUM: &str = "[workload]\nkind = \"collective\"\noperation = \"all-reduce\"\nbytes = \"1 MB\"\n";
+
+/// Every option of the flow network and of the execution.
+const OPTIONS: &str = r#"[network]
+kind = "flow"
+rule = "lv08"
+options = { tcp-gamma = "4 MiB", cross-traffic = true, bandwidth-factor = 0.97, latency-factor = "1000:2;50000:3", weight-s = "20537 B", work-precision = 1e-5, loopback-latency = "1 us" }
+shortcuts = { local-solve = false, pipelines = false, solo-flows = false }
+[execution]
+timing-precision = "1 ns"
+eager-limit = "1 kB"
+roofline = true
+"#;
+
+/// A small experiment with each kind of topology, collective and pattern, and one with every option.
+fn kinds() -> Vec<(String, String)> {
+    let mut kinds = vec![("options.toml".to_owned(), format!("{SWITCH}{SUM}{OPTIONS}"))];
+    for noun in NOUNS {
+        for entry in noun.entries {
+            let kind = entry.kind;
+            let experiment = match noun.name {
+                // these need a file; their formats are tried by themselves
+                "topologies" if ["simgrid-xml", "graphml", "networkx-json"].contains(&kind) => continue,
+                "topologies" => {
+                    let words = ["topology".to_owned(), kind.to_owned()];
+                    let help = stratasim_cli::explain(&words, &Style::PLAIN).unwrap();
+                    let example = help.split("    [topology]\n").nth(1).expect("topologies have examples");
+                    let lines = example.lines().take_while(|line| line.starts_with("    "));
+                    let lines: Vec<_> = lines.map(str::trim_start).collect();
+                    let traffic = "[workload]\nkind = \"traffic\"\nflows = 20\nsize = { kind = \"fixed\", bytes = \"1 MB\" }\n";
+                    format!("[topology]\n{}\n{traffic}", lines.join("\n"))
+                }
+                "collectives" => {
+                    let (operation, more) = match kind {
+                        "binomial" => ("broadcast", ""),
+                        "dissemination" => ("barrier", ""),
+                        "hierarchical" => ("all-reduce", ", dimensions = [4, 4]"),
+                        _ => ("all-reduce", ""),
+                    };
+                    let sum = SUM.replace("all-reduce", operation);
+                    format!("{SWITCH}{sum}algorithm = {{ kind = \"{kind}\"{more} }}\niterations = 2\n")
+                }
+                "patterns" => format!(
+                    "{SWITCH}[workload]\nkind = \"traffic\"\nflows = 40\npattern = {{ kind = \"{kind}\" }}\nsize = {{ kind = \"exponential\", mean = \"1 MB\" }}\narrivals = {{ kind = \"poisson\", load = 0.3, rate = \"12.5 GB/s\" }}\n"
+                ),
+                _ => continue,
+            };
+            kinds.push((format!("{}-{kind}.toml", noun.name), experiment));
+        }
+    }
+    kinds
 }
 
 /// How many damaged texts of each file are tried; `MUTATIONS=1000` in the environment tries more.

@@ -154,7 +154,7 @@ fn no_table_is_wider_than_the_terminal() {
         &["report", "out.json", "out.json", "out.json", "out.json", "out.json", "out.json", "out.json"],
         &["topology", "show", "small.toml"],
         &["topology", "check", "small.toml"],
-        &["list"],
+        &["list", "topologies"],
         &["explain", "flow"],
         &["explain", "transformer"],
         &["explain", "H100"],
