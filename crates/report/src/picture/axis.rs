@@ -114,7 +114,7 @@ impl Scale {
         let ticks: Vec<f64> = if (1..=count + 4).contains(&values.len()) {
             values.to_vec()
         } else {
-            let factors: &[f64] = if decades < 1.5 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+            let factors: &[f64] = if decades < 2.5 { &[1.0, 2.0, 5.0] } else { &[1.0] };
             let stride = ((decades / count as f64).ceil() as i32).max(1);
             let exponents = low.log10().floor() as i32..=high.log10().ceil() as i32;
             let candidates = exponents
