@@ -236,6 +236,13 @@ fn the_picture_of_the_first_run_is_current() {
 }
 
 #[test]
+fn the_picture_of_the_sweep_is_the_example_s() {
+    let example = root().join("examples/03-collectives/makespan-over-bytes-per-rank.svg");
+    let shown = root().join("docs/src/pictures/collectives.svg");
+    assert!(text(&example) == text(&shown), "copy {} to {}", example.display(), shown.display());
+}
+
+#[test]
 fn the_tutorial_shows_the_example_that_it_runs() {
     let example = text(&root().join("examples/01-first-run/experiment.toml"));
     let page = text(&root().join("docs/src/tutorial/first-run.md"));
