@@ -190,11 +190,10 @@ impl<'a> Engine<'a> {
     /// [`RunError`]; what was observed until then stays with the observer.
     pub fn run(mut self) -> Result<Summary, RunError> {
         for vertex in 0..self.program.vertices().len() as VertexId {
-            if self.program.vertex(vertex).start {
-                for index in 0..self.instances.len(vertex) {
-                    if self.instances.is_ready(self.instances.number(vertex, index)) {
-                        self.release(vertex, index);
-                    }
+            // of a vertex that waits for others on some ranks, the instances on the rest may begin, too
+            for index in 0..self.instances.len(vertex) {
+                if self.instances.is_ready(self.instances.number(vertex, index)) {
+                    self.release(vertex, index);
                 }
             }
         }

@@ -17,15 +17,18 @@ use crate::traffic::{Timed, random, stream};
 /// Makes the network under test.
 pub type Build<'a> = &'a dyn Fn(Arc<Topology>) -> Box<dyn Network>;
 
+/// A new network on the machine in hand.
+type Fresh<'a> = &'a dyn Fn() -> Box<dyn Network>;
+
 const MESSAGES: u64 = 150;
 
 /// Calls `look` with the network, messages and a number for each of several loads.
-fn each_load(build: Build<'_>, look: &mut dyn FnMut(&mut dyn Fn() -> Box<dyn Network>, &[Timed], u64)) {
+fn each_load(build: Build<'_>, look: &mut dyn FnMut(Fresh<'_>, &[Timed], u64)) {
     for (index, topology) in machines().into_iter().enumerate() {
         for seed in 0..4 {
             let case = 10 * index as u64 + seed;
             let messages = random(&topology, MESSAGES, &mut stream(case));
-            look(&mut || build(topology.clone()), &messages, case);
+            look(&|| build(topology.clone()), &messages, case);
         }
     }
 }
