@@ -13,10 +13,10 @@ PART='--ranks 0-7,128,1023'
 
 mkdir -p "$OUT"
 echo "One training step on 1,024 accelerators, without and with coherent memory:"
-"$STRATASIM" run "$EXPERIMENT" --quiet $PART --window '12.5 s..14 s' \
+"$STRATASIM" run "$EXPERIMENT" --quiet $PART --window '13 s..14 s' \
     --set topology.kind=hcsim-ethernet --set execution.memory=move-then-compute \
     --json "$OUT/non-coherent.json" --trace "$OUT/non-coherent.perfetto-trace" --picture "$OUT/non-coherent.svg"
-"$STRATASIM" run "$EXPERIMENT" --quiet $PART --window '6.5 s..8 s' \
+"$STRATASIM" run "$EXPERIMENT" --quiet $PART --window '7 s..8 s' \
     --json "$OUT/coherent.json" --trace "$OUT/coherent.perfetto-trace" --picture "$OUT/coherent.svg"
 echo
 "$STRATASIM" report "$OUT/non-coherent.json" "$OUT/coherent.json"
@@ -24,7 +24,7 @@ cat <<END
 
 In $OUT:
   non-coherent.json, coherent.json              the results; stratasim report prints the tables
-  non-coherent.svg, coherent.svg                ten accelerators in the last second and a half
+  non-coherent.svg, coherent.svg                ten accelerators at the end of the step
   non-coherent.perfetto-trace, coherent.perfetto-trace
                                                 the same, every task: https://ui.perfetto.dev
 END
