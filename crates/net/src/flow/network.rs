@@ -131,6 +131,9 @@ impl FlowNetwork {
         precision: Duration,
     ) -> Self {
         let mut system = System { snap: numbers.snap, ..System::default() };
+        let memories = (0..topology.node_count())
+            .filter(|&node| matches!(topology.kind(NodeId::from_index(node)), NodeKind::Memory(_)));
+        system.resources.reserve_exact(topology.link_count() + memories.count() + 1);
         for link in topology.links() {
             system.add_resource(link.bandwidth.bytes_per_s(), link.sharing);
         }

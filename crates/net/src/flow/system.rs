@@ -33,7 +33,7 @@ pub(crate) struct Resource {
     pub(crate) sharing: Sharing,
     /// Whether it is to be recomputed.
     pub(super) marked: bool,
-    pub(super) users: SmallVec<[User; 4]>,
+    pub(super) users: SmallVec<[User; 2]>,
 }
 
 /// A flow on a resource, with what a solve needs of its [`Element`].
