@@ -53,7 +53,9 @@ fn graph(body: &str) -> String {
 #[test]
 fn a_message_alone_costs_latency_and_size_over_bandwidth() {
     takes(
-        &graph(r#"vertices = [{ name = "m", kind = "communication", source = 0, destination = 1, bytes = "5 MB" }]"#),
+        &graph(
+            r#"vertices = [{ name = "m", kind = "communication", source = 0, destination = 1, bytes = "5 MB" }]"#,
+        ),
         LATENCY_S + 5e6 / BYTES_PER_S,
         1.0,
     );
@@ -341,9 +343,8 @@ kind = "flow"
 "#;
     for case in [training, traffic] {
         for rule in ["max-min", "cm02"] {
-            let with = |shortcuts: &str| {
-                run(&format!("{case}rule = \"{rule}\"\nshortcuts = {{ {shortcuts} }}\n"))
-            };
+            let with =
+                |shortcuts: &str| run(&format!("{case}rule = \"{rule}\"\nshortcuts = {{ {shortcuts} }}\n"));
             let reference = with("local-solve = false, solo-flows = false, pipelines = false");
             for one_off in ["", "local-solve = false", "solo-flows = false", "pipelines = false"] {
                 let result = with(one_off);
