@@ -435,24 +435,24 @@ impl Run {
         let left = u64::from(self.steps.saturating_sub(self.furthest));
         let done = if self.flying == 0 {
             NEVER
-        } else if self.slow > 0 {
-            // a fast message may release a slow one
-            self.first()
-        } else if left > 2 {
+        } else if left > 2 && self.slow == 0 {
             // of the messages that the furthest member has to send, all but one have not begun
             let done = self.time.saturating_add((left - 1).saturating_mul(self.least));
             // members may be so unlike that this comes to nothing
             if self.least < self.most / 16 || self.least == 0 { done.max(self.first()) } else { done }
         } else {
+            // the end of a message that is the last of its member, or releases a slow one; no message
+            // that has not begun ends before one that has, and then takes its own time
             let mut first = NEVER;
-            let mut last_ones = NEVER;
-            for (next, member) in self.next.iter().zip(&self.members) {
+            let mut noticed = NEVER;
+            let after = self.members.iter().skip(1).chain(self.members.first());
+            for ((next, member), after) in self.next.iter().zip(&self.members).zip(after) {
                 first = first.min(*next);
-                if member.step + 1 == self.steps {
-                    last_ones = last_ones.min(*next);
+                if member.step + 1 == self.steps || after.channel == Channel::Slow {
+                    noticed = noticed.min(*next);
                 }
             }
-            last_ones.min(first.saturating_add(self.least))
+            noticed.min(first.saturating_add(self.least))
         };
         ends.min(done).max(self.time)
     }
