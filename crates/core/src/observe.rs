@@ -107,6 +107,11 @@ impl Interests {
 pub trait Observer: Send {
     /// What to tell it; asked once, before the run.
     fn interests(&self) -> Interests;
+    /// From when until when messages and uses of links matter. Those that do not overlap it may be left
+    /// out, which makes a look at a part of a long run cheap.
+    fn span(&self) -> (Time, Time) {
+        (Time::ZERO, Time::MAX)
+    }
     /// Called for each event, in a fixed order.
     fn on_event(&mut self, event: &Event);
     /// Whether the run should stop early (Ctrl-C); asked every few thousand events.
@@ -147,6 +152,12 @@ impl<'a> Fan<'a> {
 impl Observer for Fan<'_> {
     fn interests(&self) -> Interests {
         self.watchers.iter().fold(Interests::default(), |all, (interests, _)| all.or(*interests))
+    }
+
+    fn span(&self) -> (Time, Time) {
+        let wanting = self.watchers.iter().filter(|(wants, _)| wants.messages || wants.link_uses);
+        let spans = wanting.map(|(_, observer)| observer.span());
+        spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).unwrap_or((Time::ZERO, Time::MAX))
     }
 
     fn on_event(&mut self, event: &Event) {

@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::time::Instant;
 
-use stratasim_core::observe::Blind;
+use stratasim_core::Time;
+use stratasim_core::observe::{Blind, Event, Interests, MessageSpan, Observer};
 use stratasim_experiment::{Document, Prepared};
 use stratasim_report::RunResult;
 
@@ -372,4 +373,63 @@ size = { kind = "exponential", mean = "200 kB" }
     let (first, second) = (run(&text), run(&text));
     assert_eq!(first.digest, second.digest);
     assert_ne!(first.digest, run(&format!("seed = 2\n{text}")).digest, "another seed, other traffic");
+}
+
+/// Keeps the messages that overlap a span of time, and counts all it is told of.
+struct Watch {
+    span: (Time, Time),
+    told: usize,
+    kept: Vec<MessageSpan>,
+}
+
+impl Observer for Watch {
+    fn interests(&self) -> Interests {
+        Interests { messages: true, ..Interests::default() }
+    }
+
+    fn span(&self) -> (Time, Time) {
+        self.span
+    }
+
+    fn on_event(&mut self, event: &Event) {
+        if let Event::Message(message) = event {
+            self.told += 1;
+            if message.end >= self.span.0 && message.start <= self.span.1 {
+                self.kept.push(*message);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_window_shows_every_message_in_it_and_spares_the_rest() {
+    let text = r#"
+[topology]
+kind = "hcsim-cxl"
+xpus = 16
+
+[workload]
+kind = "transformer"
+model = "llama2-13b"
+layers = 2
+precision = "fp32"
+memory = "home"
+"#;
+    let watch = |span: (Time, Time)| {
+        let document = Document::parse("test.toml", text).expect("it parses");
+        let mut prepared = Prepared::new(&document, Path::new("")).expect("it builds");
+        let mut watch = Watch { span, told: 0, kept: Vec::new() };
+        #[allow(clippy::disallowed_methods, reason = "the wall time is part of a result")]
+        prepared.run(&mut watch, Instant::now()).expect("it runs");
+        watch.kept.sort_by_key(|message| (message.end, message.src));
+        watch
+    };
+    let all = watch((Time::ZERO, Time::MAX));
+    let window = (all.kept[all.kept.len() / 3].start, all.kept[all.kept.len() / 2].end);
+    let part = watch(window);
+    let wanted: Vec<MessageSpan> = (all.kept.iter().copied())
+        .filter(|message| message.end >= window.0 && message.start <= window.1)
+        .collect();
+    assert!(!wanted.is_empty() && part.kept == wanted);
+    assert!(part.told < all.told, "{} of {} messages", part.told, all.told);
 }

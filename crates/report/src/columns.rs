@@ -224,6 +224,10 @@ impl Observer for Columns {
         Interests { tasks: true, messages: self.with_messages, ..Interests::default() }
     }
 
+    fn span(&self) -> (Time, Time) {
+        (self.filter.window.from, self.filter.window.until)
+    }
+
     #[inline]
     fn on_event(&mut self, event: &Event) {
         let Filter { ranks, window } = &self.filter;

@@ -24,7 +24,7 @@ use std::io::{self, Write};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::observe::{Event, Interests, MessageSpan, Observer, TaskSpan};
-use stratasim_core::{LinkId, Rank};
+use stratasim_core::{LinkId, Rank, Time};
 
 use crate::filter::{RankSet, TimeWindow};
 use crate::labels::Labels;
@@ -275,6 +275,10 @@ impl<'a, W: Write + Send> PerfettoTrace<'a, W> {
 impl<W: Write + Send> Observer for PerfettoTrace<'_, W> {
     fn interests(&self) -> Interests {
         Interests { tasks: true, messages: self.options.messages, link_uses: self.options.links > 0 }
+    }
+
+    fn span(&self) -> (Time, Time) {
+        (self.options.window.from, self.options.window.until)
     }
 
     #[inline]

@@ -99,8 +99,8 @@ pub(super) struct FlowNetwork {
     changed: Vec<u32>,
     /// What is to be said at the next advance.
     pub(super) pending: Vec<NetworkDone>,
-    /// Whether observers want the messages of pipelines, and those not told yet.
-    pub(super) record: bool,
+    /// From when until when observers want the messages of pipelines, and those not told yet.
+    pub(super) record: Option<(u64, u64)>,
     link_uses: bool,
     pub(super) spans: Vec<(RouteId, MessageSpan)>,
     /// Why transfers failed.
@@ -174,7 +174,7 @@ impl FlowNetwork {
             pipelines: Pipelines::default(),
             changed: Vec::new(),
             pending: Vec::new(),
-            record: false,
+            record: None,
             link_uses: false,
             spans: Vec::new(),
             failures: Vec::new(),

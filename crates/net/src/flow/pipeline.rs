@@ -150,8 +150,8 @@ pub(super) struct Run {
     /// Members that are not done.
     pub(super) left: u32,
     pub(super) outcomes: VecDeque<Outcome>,
-    /// Whether observers want every message, and those that arrived.
-    pub(super) record: bool,
+    /// From when until when observers want every message, and those that arrived.
+    pub(super) record: Option<(u64, u64)>,
     pub(super) seen: Vec<(RouteId, MessageSpan)>,
 }
 
@@ -185,7 +185,7 @@ impl Run {
             slow: 0,
             left: n as u32,
             outcomes: VecDeque::new(),
-            record: false,
+            record: None,
             seen: Vec::new(),
             pipeline,
         }
@@ -366,12 +366,19 @@ impl Run {
 
     /// Works off all messages that arrive until `until`, which is not after [`Run::bound`].
     pub(super) fn run_to(&mut self, until: u64) {
-        if self.record {
+        // a message that arrives in this window may have begun some time before it
+        let begin = self.time.saturating_sub(self.most.saturating_mul(64));
+        if self.records(begin, until) {
             self.sweep::<true>(until)
         } else {
             self.sweep::<false>(until)
         }
         self.time = until;
+    }
+
+    /// Whether observers want messages that lie between `from` and `until`.
+    pub(super) fn records(&self, from: u64, until: u64) -> bool {
+        self.record.is_some_and(|(first, last)| first <= until && from <= last)
     }
 
     /// Notes a message that arrives at `at`, for observers.

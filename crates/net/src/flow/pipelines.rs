@@ -441,7 +441,7 @@ impl FlowNetwork {
         self.catch_up(slot);
         let now = self.now;
         let run = self.pipelines.run(slot);
-        if run.record {
+        if run.records(run.under_way(member as usize).sent, now.as_ps()) {
             run.note(member as usize, now.as_ps());
         }
         run.arrive_slow(member, now.as_ps());
@@ -467,11 +467,13 @@ impl FlowNetwork {
         }
     }
 
-    /// Asks observers, at each advance, whether they want every message of pipelines. Returns whether
-    /// they want the use of links.
+    /// Asks observers, at each advance, whether they want messages of pipelines, and when. Returns
+    /// whether they want the use of links.
     pub(super) fn watch(&mut self, cx: &Cx<'_, NetworkDone>) -> bool {
         let interests = cx.observer.interests();
-        let record = interests.messages || interests.link_uses;
+        let record = (interests.messages || interests.link_uses)
+            .then(|| cx.observer.span())
+            .map(|(from, until)| (from.as_ps(), until.as_ps()));
         if record != self.record {
             self.record = record;
             for run in self.pipelines.runs.iter_mut().flatten() {
