@@ -321,7 +321,8 @@ impl Compute for ComputeModel {
     }
 
     fn least_duration(&self, request: &Execute) -> Duration {
-        Duration::from_ps(self.core_ps(request) as u64)
+        let peak = self.topology.node_profiles(request.node).map_or(1.0, |profiles| profiles.peak_speed());
+        Duration::from_ps((self.core_ps(request) / peak) as u64)
     }
 
     fn violations(&self) -> Vec<String> {

@@ -15,6 +15,7 @@ pub(crate) fn bounds(prepared: &mut Prepared, report: &NetworkReport) -> Vec<Bou
     let mut bounds = Vec::new();
     bounds.extend(compute_bound(prepared));
     bounds.extend(link_bounds(prepared, report));
+    bounds.extend(memory_bound(prepared));
     bounds.extend(chain_bound(prepared));
     bounds
 }
@@ -57,10 +58,54 @@ fn compute_bound(prepared: &Prepared) -> Option<Bound> {
     })
 }
 
-/// Operations per second of all cores of a node.
+/// Operations per second of all cores of a node, at the highest speed that it ever has.
 fn node_rate(prepared: &Prepared, node: NodeId, precision: Precision) -> f64 {
     let compute = prepared.topology.compute_type(node).expect("ranks are placed on compute nodes");
-    compute.rate_flop_per_s[precision.index()] * f64::from(compute.cores)
+    let peak = prepared.topology.node_profiles(node).map_or(1.0, |profiles| profiles.peak_speed());
+    compute.rate_flop_per_s[precision.index()] * f64::from(compute.cores) * peak
+}
+
+/// The bytes that are accessed in one memory node at that node's own rate; the largest over the
+/// memory nodes that have one.
+fn memory_bound(prepared: &Prepared) -> Option<Bound> {
+    let (topology, program) = (&prepared.topology, &prepared.program);
+    let rate = |node: NodeId| topology.memory_type(node).and_then(|memory| memory.bandwidth);
+    let rated = |index| rate(NodeId::from_index(index)).is_some();
+    if !(0..topology.node_count()).any(rated) {
+        return None; // left to the links of the memories
+    }
+    let mut busy = vec![0.0_f64; topology.node_count()];
+    for vertex in program.vertices() {
+        let Op::Compute(compute) = &vertex.op else { continue };
+        if compute.remote_bytes == 0 {
+            continue;
+        }
+        for index in 0..program.scope_len(vertex.scope) {
+            let place = prepared.places[program.scope_rank(vertex.scope, index).index()];
+            if let Some(node) = memory_of(prepared, place, compute.place)
+                && let Some(rate) = rate(node)
+            {
+                busy[node.index()] += compute.remote_bytes as f64 / rate.bytes_per_s();
+            }
+        }
+    }
+    let (node, seconds) = largest(busy.iter().copied())?;
+    Some(Bound {
+        name: "rate of a memory".to_owned(),
+        kind: BoundKind::Memory,
+        seconds: seconds * f64::from(program.iterations()),
+        place: topology.node_name(NodeId::from_index(node)).to_owned(),
+    })
+}
+
+/// The node that holds the remote bytes of a computation at `place`.
+fn memory_of(prepared: &Prepared, place: Place, memory: MemoryPlace) -> Option<NodeId> {
+    match memory {
+        MemoryPlace::Home => place.home_memory,
+        MemoryPlace::Node(node) => Some(node),
+        MemoryPlace::OfRank(other) => Some(prepared.places[other.index()].node),
+        MemoryPlace::Local => None,
+    }
 }
 
 /// The bytes of the busiest link, and of the busiest link of a memory, at full rate.
@@ -188,22 +233,25 @@ fn least_seconds(prepared: &mut Prepared, id: VertexId, rank: Rank) -> f64 {
         Op::Transfer { to, bytes, .. } => {
             let to = prepared.program.peer(rank, to).expect("checked when the program was built");
             let dst = prepared.places[to.index()].node;
-            prepared.network.least_duration(place.node, dst, bytes).as_secs_f64()
+            least_transfer_seconds(prepared, place.node, dst, bytes)
         }
         _ => 0.0,
     }
 }
 
+/// The least time of a transfer; 0 where links change under way, as the network only knows their
+/// present rates and latencies.
+fn least_transfer_seconds(prepared: &mut Prepared, src: NodeId, dst: NodeId, bytes: u64) -> f64 {
+    if !prepared.topology.profiles().links.is_empty() {
+        return 0.0;
+    }
+    prepared.network.least_duration(src, dst, bytes).as_secs_f64()
+}
+
 fn least_compute_seconds(prepared: &mut Prepared, place: Place, compute: &Compute) -> f64 {
-    let memory = match compute.place {
-        MemoryPlace::Home => place.home_memory,
-        MemoryPlace::Node(node) => Some(node),
-        MemoryPlace::OfRank(other) => Some(prepared.places[other.index()].node),
-        MemoryPlace::Local => None,
-    };
-    let moved = match memory {
+    let moved = match memory_of(prepared, place, compute.place) {
         Some(node) if node != place.node && compute.remote_bytes > 0 => {
-            prepared.network.least_duration(node, place.node, compute.remote_bytes).as_secs_f64()
+            least_transfer_seconds(prepared, node, place.node, compute.remote_bytes)
         }
         _ => 0.0,
     };

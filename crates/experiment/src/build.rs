@@ -1,5 +1,6 @@
 //! From a spec to everything that runs: topology, places, program, network, compute.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use stratasim_core::{BuildError, Bytes, NodeId};
 use stratasim_device::{ComputeModel, ComputeOptions};
 use stratasim_engine::{MemoryMode, Options, Place};
 use stratasim_net::NetworkContext;
+use stratasim_report::Unit;
 use stratasim_topo::{BuildContext, NodeKind, Topology};
 use stratasim_workload::WorkloadContext;
 use stratasim_workload::program::{MemoryPlace, Op, Program};
@@ -189,7 +191,43 @@ impl Prepared {
             }
             checked_home |= compute.place == MemoryPlace::Home && self.program.scope_len(vertex.scope) > 1;
         }
-        Ok(())
+        match self.overfull_memories().into_iter().next() {
+            Some(reason) => Err(BuildError::new("memory", reason)),
+            None => Ok(()),
+        }
+    }
+
+    /// The memories in which the workload places more than they hold, each with a sentence about it.
+    /// A memory that several ranks use holds what all of them place there.
+    pub(crate) fn overfull_memories(&self) -> Vec<String> {
+        let Some(each) = self.program.summary().memory else { return Vec::new() };
+        let mut used: BTreeMap<NodeId, (u128, usize)> = BTreeMap::new();
+        for place in &self.places {
+            let parts = [(Some(place.node), each.local_bytes), (place.home_memory, each.remote_bytes)];
+            for (node, bytes) in parts {
+                if let Some(node) = node.filter(|_| bytes > 0) {
+                    let (total, ranks) = used.entry(node).or_default();
+                    *total += u128::from(bytes);
+                    *ranks += 1;
+                }
+            }
+        }
+        let over = used.into_iter().filter_map(|(node, (total, ranks))| {
+            let room = match self.topology.compute_type(node) {
+                Some(compute) => compute.memory_bytes,
+                None => self.topology.memory_type(node)?.capacity_bytes,
+            }?;
+            let size = |bytes: f64| Unit::Bytes.format(bytes);
+            (total > u128::from(room)).then(|| {
+                format!(
+                    "the memory of {} holds {}, the workload places {} of {ranks} rank(s) there; make the model or the batch smaller, or the memory larger",
+                    self.topology.node_name(node),
+                    size(room as f64),
+                    size(total as f64)
+                )
+            })
+        });
+        over.take(20).collect()
     }
 }
 
@@ -199,8 +237,14 @@ fn build_program(
     nodes: &[NodeId],
     base: &Path,
 ) -> Result<Program, BuildError> {
-    let local = nodes.iter().filter_map(|&node| topology.compute_type(node)?.memory_bytes).min();
-    let mut rank_of = std::collections::BTreeMap::new();
+    // ranks on one node share its memory
+    let mut ranks_on: BTreeMap<NodeId, u64> = BTreeMap::new();
+    for &node in nodes {
+        *ranks_on.entry(node).or_default() += 1;
+    }
+    let part = |(&node, ranks): (&NodeId, &u64)| Some(topology.compute_type(node)?.memory_bytes? / ranks);
+    let local = ranks_on.iter().filter_map(part).min();
+    let mut rank_of = BTreeMap::new();
     for (rank, &node) in nodes.iter().enumerate() {
         rank_of.entry(node).or_insert(rank as u32);
     }

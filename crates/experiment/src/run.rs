@@ -244,27 +244,8 @@ impl Prepared {
             ),
             Check::of("no task beat the peak rate of its node", summary.tasks, self.compute.violations()),
         ];
-        if let Some(memory) = self.program.summary().memory {
-            let mut violations = Vec::new();
-            for place in &self.places {
-                let local = self.topology.compute_type(place.node).and_then(|compute| compute.memory_bytes);
-                let remote =
-                    place.home_memory.and_then(|node| self.topology.memory_type(node)?.capacity_bytes);
-                for (node, used, room) in [
-                    (Some(place.node), memory.local_bytes, local),
-                    (place.home_memory, memory.remote_bytes, remote),
-                ] {
-                    if let (Some(node), Some(room)) = (node, room)
-                        && used > room
-                        && violations.len() < 20
-                    {
-                        let name = self.topology.node_name(node);
-                        violations.push(format!(
-                            "the memory of {name} holds {room} bytes, {used} are placed there"
-                        ));
-                    }
-                }
-            }
+        if self.program.summary().memory.is_some() {
+            let violations = self.overfull_memories();
             checks.push(Check::of(
                 "no memory holds more than its capacity",
                 2 * self.places.len() as u64,

@@ -51,6 +51,15 @@ pub struct NodeProfiles {
     pub state: Option<Profile>,
 }
 
+impl NodeProfiles {
+    /// The largest fraction of the nominal compute rate that is ever available; at least 1, which
+    /// holds until the first point.
+    pub fn peak_speed(&self) -> f64 {
+        let points = self.speed.iter().flat_map(|profile| &profile.points);
+        points.map(|(_, value)| *value).fold(1.0, f64::max)
+    }
+}
+
 /// Everything about a topology that changes over time.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Profiles {

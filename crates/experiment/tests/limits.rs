@@ -1,0 +1,144 @@
+//! What machines cannot exceed: capacities and rates of memories, speeds that change.
+
+use std::path::Path;
+use std::time::Instant;
+
+use stratasim_core::observe::Blind;
+use stratasim_experiment::{Document, Prepared};
+use stratasim_report::RunResult;
+
+fn prepare(text: &str, base: &Path) -> Result<Prepared, String> {
+    let document = Document::parse("test.toml", text).map_err(|error| error.to_string())?;
+    Prepared::new(&document, base).map_err(|error| error.to_string())
+}
+
+fn run_in(text: &str, base: &Path) -> RunResult {
+    let mut prepared = prepare(text, base).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    #[allow(clippy::disallowed_methods, reason = "the wall time is part of a result")]
+    let result = prepared.run(&mut Blind, Instant::now()).unwrap();
+    assert!(result.checks_hold(), "{:?}", result.checks);
+    result
+}
+
+/// Two accelerators with 1 GB each and one memory node of `pool` for both.
+fn shared(pool: &str, workload: &str) -> String {
+    format!(
+        r#"
+[topology]
+kind = "graph"
+nodes = [
+  {{ name = "a", home-memory = "m", compute = {{ base = "H100", memory = "1 GB" }} }},
+  {{ name = "b", home-memory = "m", compute = {{ base = "H100", memory = "1 GB" }} }},
+  {{ name = "m", kind = "memory", {pool} }},
+  {{ name = "s", kind = "switch" }},
+]
+links = [
+  {{ from = "a", to = "s", bandwidth = "10 GB/s", latency = "1 us" }},
+  {{ from = "b", to = "s", bandwidth = "10 GB/s", latency = "1 us" }},
+  {{ from = "m", to = "s", bandwidth = "10 GB/s", latency = "1 us" }},
+]
+
+[workload]
+{workload}
+"#
+    )
+}
+
+const MODEL: &str = "kind = \"transformer\"\nmodel = \"llama2-7b\"\nlayers = 1\n";
+
+#[test]
+fn what_all_ranks_place_in_a_shared_memory_must_fit_into_it() {
+    let used = run_in(&shared("capacity = \"1 TB\"", MODEL), Path::new("")).memory.unwrap();
+    let [each] = used.as_slice() else { panic!("both ranks place the same") };
+    assert_eq!(each.local_bytes, 1_000_000_000);
+    let both = 2 * each.remote_bytes;
+    run_in(&shared(&format!("capacity = \"{both} B\""), MODEL), Path::new(""));
+    // each of the two would fit alone
+    let error = prepare(&shared(&format!("capacity = \"{} B\"", both - 1), MODEL), Path::new("")).err();
+    let error = error.expect("one byte is missing");
+    assert!(error.contains("the memory of m holds") && error.contains("2 rank(s)"), "{error}");
+}
+
+#[test]
+fn ranks_on_one_node_share_its_memory() {
+    let machine = shared("capacity = \"1 TB\"", MODEL);
+    let placed = format!("{machine}\n[placement]\nkind = \"list\"\nnodes = [\"a\", \"a\"]\n");
+    let used = run_in(&placed, Path::new("")).memory.unwrap();
+    assert_eq!(used[0].local_bytes, 500_000_000);
+}
+
+#[test]
+fn the_rate_of_a_memory_is_a_bound() {
+    let workload = r#"kind = "graph"
+iterations = 3
+vertices = [{ name = "x", kind = "compute", ranks = "all", memory-bytes = "5 GB", memory = "home" }]"#;
+    let result = run_in(&shared("bandwidth = \"1 GB/s\"", workload), Path::new(""));
+    let binding = result.binding.unwrap();
+    assert_eq!((binding.bound.name.as_str(), binding.bound.place.as_str()), ("rate of a memory", "m"));
+    assert!((binding.bound.seconds - 30.0).abs() < 1e-9, "{binding:?}");
+    assert!(binding.ratio < 1.001, "{binding:?}");
+}
+
+/// Seconds that 2 GFLOP take on a host of 1 GFLOP/s with these profiles.
+fn with_profiles(profiles: &[(&str, &str)]) -> f64 {
+    let mut platform =
+        "<platform version=\"4.1\"><zone id=\"z\" routing=\"Full\"><host id=\"a\" speed=\"1Gf\"/>".to_owned();
+    for (kind, points) in profiles {
+        platform += &format!("<trace id=\"{kind}\" periodicity=\"0\">{points}</trace>");
+        platform += &format!("<trace_connect kind=\"{kind}\" trace=\"{kind}\" element=\"a\"/>");
+    }
+    platform += "</zone></platform>";
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("p.xml"), platform).unwrap();
+    let text = r#"
+[topology]
+kind = "simgrid-xml"
+path = "p.xml"
+
+[workload]
+kind = "graph"
+vertices = [{ name = "c", kind = "compute", rank = 0, flops = "2 GFLOP" }]
+"#;
+    run_in(text, folder.path()).makespan_s
+}
+
+#[test]
+fn a_node_that_becomes_faster_than_its_nominal_speed_breaks_no_bound() {
+    assert_eq!(with_profiles(&[("SPEED", "0 2")]), 1.0);
+    assert_eq!(with_profiles(&[("SPEED", "1 4")]), 1.25);
+}
+
+#[test]
+fn a_link_that_becomes_slower_after_a_transfer_breaks_no_bound() {
+    let platform = r#"<platform version="4.1"><zone id="z" routing="Full">
+<host id="a" speed="1Gf"/><host id="b" speed="1Gf"/>
+<trace id="t" periodicity="0">2.5 1e8</trace>
+<link id="l" bandwidth="1GBps" latency="0"/><route src="a" dst="b"><link_ctn id="l"/></route>
+<trace_connect kind="BANDWIDTH" trace="t" element="l"/></zone></platform>"#;
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("p.xml"), platform).unwrap();
+    let text = r#"
+[topology]
+kind = "simgrid-xml"
+path = "p.xml"
+
+[workload]
+kind = "graph"
+vertices = [
+  { name = "early", kind = "communication", source = 0, destination = 1, bytes = "2 GB" },
+  { name = "wait", kind = "delay", rank = 1, duration = "3 s" },
+  { name = "late", kind = "communication", source = 0, destination = 1, bytes = "10 MB" },
+]
+edges = [{ from = "wait", to = "late" }]
+"#;
+    // the early one has the full rate, the late one the tenth that is left
+    assert_eq!(run_in(text, folder.path()).makespan_s, 3.1);
+}
+
+#[test]
+fn a_node_that_comes_back_has_the_speed_of_its_profile() {
+    // 0.5 GFLOP in the first second, off until 3 s, 1.5 GFLOP at half speed
+    assert_eq!(with_profiles(&[("SPEED", "0 0.5"), ("HOST_AVAIL", "1 0\n3 1")]), 6.0);
+    // a new speed does not switch it on
+    assert_eq!(with_profiles(&[("SPEED", "2 4"), ("HOST_AVAIL", "1 0\n3 1")]), 3.25);
+}
