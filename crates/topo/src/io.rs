@@ -45,6 +45,11 @@ pub fn write(format: &str, topology: &Topology, routing: &mut dyn Routing) -> Re
 /// # Errors
 /// At `field`, when it cannot be read or is no UTF-8 text.
 pub(crate) fn read_text(field: &str, path: &Path) -> Result<String, BuildError> {
+    // a device has no end, a pipe may never have one
+    let special = std::fs::metadata(path).is_ok_and(|data| !data.is_file() && !data.is_dir());
+    if special {
+        return Err(BuildError::new(field, format!("cannot read `{}`: it is not a file", path.display())));
+    }
     std::fs::read_to_string(path).map_err(|error| {
         let what = match error.kind() {
             std::io::ErrorKind::NotFound => {

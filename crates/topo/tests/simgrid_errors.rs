@@ -349,6 +349,8 @@ fn a_profile_or_its_use_that_is_wrong_is_named() {
         (trace("0 1\n2 1\n"), "do not fit into the period"),
         (trace(""), "the trace `t` is empty"),
         (full("<trace id=\"t\" file=\"none\" periodicity=\"1\"/>"), "cannot read"),
+        (full("<trace id=\"t\" file=\"/dev/zero\" periodicity=\"1\"/>"), "not beside or below this file"),
+        (full("<trace id=\"t\" file=\"../secret\" periodicity=\"1\"/>"), "not beside or below this file"),
         (full("<trace id=\"t\" periodicity=\"often\">0 1</trace>"), "a number of seconds is expected"),
         (connect("<trace id=\"t\" periodicity=\"-1\">0 1</trace>"), "a trace called `t` is there already"),
         (connect("<trace_connect kind=\"SPEED\" trace=\"u\" element=\"a\"/>"), "no trace called `u`"),

@@ -1,5 +1,7 @@
 //! `<trace>` and `<trace_connect>`: values that change over time.
 
+use std::path::{Component, Path};
+
 use super::read::{Connection, Parse};
 use super::routes::Point;
 use super::trace;
@@ -9,8 +11,16 @@ use crate::io::xml::{Element, XmlError};
 impl<'a> Parse<'a> {
     /// The profile in `file`.
     pub(super) fn profile_file(&self, element: &Element<'a>, file: &str) -> Result<Profile, XmlError> {
-        let path = self.base.join(file);
         let fail = |reason: String| element.error(&self.source, reason);
+        // a platform from elsewhere names no other file of this machine
+        let beside =
+            Path::new(file).components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir));
+        if !beside {
+            return Err(fail(format!(
+                "the trace file `{file}` is not beside or below this file; give a relative path without `..`"
+            )));
+        }
+        let path = self.base.join(file);
         let text = crate::io::read_text("", &path).map_err(|e| fail(e.reason))?;
         self.profile_text(&text, file, -1.0)
             .map_err(|(line, reason)| fail(format!("{file}, line {}: {reason}", line + 1)))
