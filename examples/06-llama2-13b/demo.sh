@@ -13,7 +13,7 @@ PART='--ranks 0-7,128,1023'
 
 mkdir -p "$OUT"
 echo "One training step on 1,024 accelerators, without and with coherent memory:"
-"$STRATASIM" run "$EXPERIMENT" --quiet $PART --window '13 s..14 s' \
+"$STRATASIM" run "$EXPERIMENT" --quiet $PART --window '9.8 s..10.5 s' \
     --set topology.kind=hcsim-ethernet --set execution.memory=move-then-compute \
     --json "$OUT/non-coherent.json" --trace "$OUT/non-coherent.perfetto-trace" --picture "$OUT/non-coherent.svg"
 "$STRATASIM" run "$EXPERIMENT" --quiet $PART --window '7 s..8 s' \
@@ -24,7 +24,7 @@ cat <<END
 
 In $OUT:
   non-coherent.json, coherent.json              the results; stratasim report prints the tables
-  non-coherent.svg, coherent.svg                ten accelerators at the end of the step
+  non-coherent.svg, coherent.svg                ten accelerators as the backward pass ends
   non-coherent.perfetto-trace, coherent.perfetto-trace
                                                 the same, every task: https://ui.perfetto.dev
 END
