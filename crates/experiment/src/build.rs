@@ -37,6 +37,8 @@ pub struct Prepared {
     pub compute: ComputeModel,
     /// Options of the engine.
     pub options: Options,
+    /// Whether messages between the same two nodes may take different ways.
+    pub spread_routes: bool,
     /// The network's account of the last run.
     pub report: NetworkReport,
 }
@@ -89,6 +91,7 @@ impl Prepared {
         let at = |section: &'static str| move |error: BuildError| document.locate(&error, section);
         let streams = Streams::new(spec.seed);
         let routing = spec.routing.plugin().build(&topology).map_err(at("routing"))?;
+        let spread_routes = routing.per_flow();
         let wanted = spec.workload.plugin().ranks();
         let nodes = spec.placement.plugin().place(&topology, &streams, wanted).map_err(at("placement"))?;
         let places: Vec<Place> =
@@ -128,6 +131,7 @@ impl Prepared {
             network,
             compute,
             options,
+            spread_routes,
             report: NetworkReport::default(),
         };
         prepared.check().map_err(at("workload"))?;

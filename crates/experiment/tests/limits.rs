@@ -136,6 +136,37 @@ edges = [{ from = "wait", to = "late" }]
 }
 
 #[test]
+fn messages_that_take_different_ways_break_no_bound() {
+    // two ways of equally many links, one ten times as fast: which one is a matter of hashing
+    let took: Vec<f64> = (0..8)
+        .map(|salt| {
+            let text = format!(
+                r#"
+[topology]
+kind = "graph"
+nodes = [{{ name = "a" }}, {{ name = "b" }}, {{ name = "s", kind = "switch" }}]
+links = [
+  {{ from = "a", to = "s", bandwidth = "10 GB/s", latency = "0 ns" }},
+  {{ from = "a", to = "s", bandwidth = "1 GB/s", latency = "0 ns" }},
+  {{ from = "s", to = "b", bandwidth = "10 GB/s", latency = "0 ns" }},
+]
+
+[routing]
+kind = "ecmp"
+salt = {salt}
+
+[workload]
+kind = "graph"
+vertices = [{{ name = "x", kind = "communication", source = 0, destination = 1, bytes = "1 GB" }}]
+"#
+            );
+            run_in(&text, Path::new("")).makespan_s
+        })
+        .collect();
+    assert!(took.contains(&0.1) && took.contains(&1.0), "{took:?}");
+}
+
+#[test]
 fn a_node_that_comes_back_has_the_speed_of_its_profile() {
     // 0.5 GFLOP in the first second, off until 3 s, 1.5 GFLOP at half speed
     assert_eq!(with_profiles(&[("SPEED", "0 0.5"), ("HOST_AVAIL", "1 0\n3 1")]), 6.0);
