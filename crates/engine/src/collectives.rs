@@ -312,6 +312,9 @@ impl Collectives {
                     .map(|((_, from), _)| *from)
                     .collect();
                 senders.sort_unstable();
+                if senders.is_empty() {
+                    return format!("its own messages of round {} to arrive", state.round);
+                }
                 let senders: Vec<_> = senders.iter().take(4).map(u32::to_string).collect();
                 format!("round {}: messages from member {}", state.round, senders.join(", "))
             }

@@ -113,7 +113,7 @@ pub struct Engine<'a> {
 /// A stream: one task at a time, in order of readiness.
 #[derive(Debug, Default)]
 struct StreamState {
-    busy: bool,
+    running: Option<(VertexId, u32)>,
     queue: VecDeque<(VertexId, u32)>,
 }
 
@@ -355,11 +355,11 @@ impl<'a> Engine<'a> {
         if stream != Stream::NONE {
             let rank = self.instances.rank(self.program, vertex, index);
             let state = &mut self.streams[rank.index() * self.streams_per_rank + stream.0 as usize];
-            if state.busy {
+            if state.running.is_some() {
                 state.queue.push_back((vertex, index));
                 return;
             }
-            state.busy = true;
+            state.running = Some((vertex, index));
         }
         self.start(vertex, index);
     }
@@ -604,10 +604,8 @@ impl<'a> Engine<'a> {
         let stream = self.program.vertex(vertex).stream;
         if stream != Stream::NONE {
             let state = &mut self.streams[rank.index() * self.streams_per_rank + stream.0 as usize];
-            match state.queue.pop_front() {
-                Some(next) => self.next.push(next),
-                None => state.busy = false,
-            }
+            state.running = state.queue.pop_front();
+            self.next.extend(state.running);
         }
     }
 
@@ -736,6 +734,16 @@ impl<'a> Engine<'a> {
 
     /// What a task waits for whose dependencies are met.
     fn waits_inside(&self, vertex: VertexId, index: u32, rank: Rank) -> String {
+        let stream = self.program.vertex(vertex).stream;
+        if stream != Stream::NONE {
+            let state = &self.streams[rank.index() * self.streams_per_rank + stream.0 as usize];
+            if let Some((other, _)) = state.running
+                && state.queue.contains(&(vertex, index))
+            {
+                let other = self.program.name(other);
+                return format!("stream {} of the rank, on which `{other}` runs", stream.0);
+            }
+        }
         match self.program.vertex(vertex).op {
             Op::Receive { from, tag } => {
                 let from =

@@ -7,7 +7,7 @@ use stratasim_core::Time;
 #[non_exhaustive]
 pub enum RunError {
     /// Tasks are left, but nothing will ever happen again.
-    #[error("stalled at {at}: {count} tasks will never end\n{}", waiting.join("\n"))]
+    #[error("stalled at {at}: {count} {} will never end\n{}", if *count == 1 { "task" } else { "tasks" }, waiting.join("\n"))]
     Stalled {
         /// When everything stood still.
         at: Time,

@@ -173,3 +173,62 @@ fn a_node_that_comes_back_has_the_speed_of_its_profile() {
     // a new speed does not switch it on
     assert_eq!(with_profiles(&[("SPEED", "2 4"), ("HOST_AVAIL", "1 0\n3 1")]), 3.25);
 }
+
+const BUSY: &str = r#"
+[topology]
+kind = "single-switch"
+nodes = 4
+bandwidth = "1 GB/s"
+latency = "1 us"
+
+[workload]
+kind = "traffic"
+flows = 300
+size = { kind = "fixed", bytes = "10 kB" }
+"#;
+
+#[test]
+fn merged_events_break_no_bound() {
+    // every message may end a microsecond early, a tenth of its time
+    run_in(&format!("{BUSY}[execution]\ntiming-precision = \"1 us\"\n"), Path::new(""));
+}
+
+#[test]
+fn a_bandwidth_factor_above_one_breaks_no_bound() {
+    let network = "[network]\nkind = \"flow\"\nrule = \"cm02\"\noptions = { bandwidth-factor = 2.0 }\n";
+    run_in(&format!("{BUSY}{network}"), Path::new(""));
+}
+
+#[test]
+fn a_link_that_was_faster_before_is_not_busier_than_always() {
+    let folder = tempfile::tempdir().unwrap();
+    let platform = r#"<?xml version="1.0"?>
+<platform version="4.1"><zone id="z" routing="Full">
+<host id="a" speed="1Gf"/><host id="b" speed="1Gf"/>
+<trace id="bw" periodicity="0">2.5 1e8
+</trace>
+<link id="l" bandwidth="1GBps" latency="1us"/>
+<route src="a" dst="b"><link_ctn id="l"/></route>
+<trace_connect kind="BANDWIDTH" trace="bw" element="l"/>
+</zone></platform>"#;
+    std::fs::write(folder.path().join("p.xml"), platform).unwrap();
+    let text = r#"
+[topology]
+kind = "simgrid-xml"
+path = "p.xml"
+
+[workload]
+kind = "graph"
+vertices = [
+  { name = "x", kind = "communication", source = 0, destination = 1, bytes = "2 GB" },
+  { name = "d", kind = "delay", rank = 1, duration = "3 s" },
+  { name = "y", kind = "communication", source = 0, destination = 1, bytes = "1 MB" },
+]
+edges = [{ from = "d", to = "y" }]
+"#;
+    let result = run_in(text, folder.path());
+    let links = result.links.unwrap();
+    assert_eq!(links.len(), 1);
+    // 2.001 GB at the highest rate of 1 GB/s, in the 3.01 s that the run takes
+    assert!((links[0].busy_s - 2.001).abs() < 1e-9 && links[0].utilisation < 1.0, "{:?}", links[0]);
+}

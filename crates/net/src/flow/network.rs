@@ -4,6 +4,7 @@
 //! once (`Solo`) and becomes an ordinary flow when somebody comes. Requests of one instant are solved
 //! together. Rates are kept per flow; only flows whose rate changes are brought up to date.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use stratasim_core::model::{NetworkDone, NetworkReport, NetworkRequest, Transfer};
@@ -96,6 +97,8 @@ pub(super) struct FlowNetwork {
     pub(super) pipelines: Pipelines,
     profiles: ProfileEvents,
     pub(super) link_up: Vec<bool>,
+    /// The highest capacity that each link had whose capacity changed.
+    pub(super) peaks: BTreeMap<u32, f64>,
     changed: Vec<u32>,
     /// What is to be said at the next advance.
     pub(super) pending: Vec<NetworkDone>,
@@ -172,6 +175,7 @@ impl FlowNetwork {
             free: Vec::new(),
             occupancy: vec![Occupancy { flows: 0, solo: NONE, run: NONE, member: NONE }; resources],
             pipelines: Pipelines::default(),
+            peaks: BTreeMap::new(),
             changed: Vec::new(),
             pending: Vec::new(),
             record: None,
@@ -624,24 +628,26 @@ impl model::Network for FlowNetwork {
                 link_bytes[link.index()] += route.carried;
             }
         }
-        let link_busy_s: Vec<f64> = link_bytes
-            .iter()
-            .zip(&self.system.resources)
-            .map(|(bytes, link)| bytes / link.capacity)
-            .collect();
+        // at the highest rate that the link had, and that its payload can have there
+        let factor = self.numbers.bandwidth_factor.largest().max(1.0);
+        let full = |index: usize| {
+            let capacity = self.system.resources[index].capacity;
+            self.peaks.get(&(index as u32)).copied().unwrap_or(capacity) * factor
+        };
+        let link_busy_s: Vec<f64> =
+            link_bytes.iter().enumerate().map(|(index, bytes)| bytes / full(index)).collect();
+        // rounding, and what every transfer may end early with a timing precision
+        let slack_s = 2e-9 + self.precision.as_secs_f64() * self.counters.flows as f64;
         let mut violations = std::mem::take(&mut self.violations);
         for (index, (busy, link)) in link_busy_s.iter().zip(self.topology.links()).enumerate() {
-            // a fat pipe serves each user in full; a profile changes the rate under way
-            let bounded =
-                link.sharing == Sharing::Shared && self.profiles.is_empty() && self.numbers.snap == 0.0;
-            let factor = self.numbers.bandwidth_factor.largest().max(1.0);
-            if bounded && *busy > now.as_secs_f64() * factor * (1.0 + 1e-9) + 2e-9 {
-                let link = stratasim_core::LinkId::from_index(index);
+            // a fat pipe serves each user in full
+            let bounded = link.sharing == Sharing::Shared && self.numbers.snap == 0.0;
+            if bounded && *busy > now.as_secs_f64() * (1.0 + 1e-9) + slack_s {
                 violations.push(format!(
                     "link {} carried {} bytes, its rate allows {} in the {} of the run",
-                    self.topology.link_name(link),
+                    self.topology.link_name(stratasim_core::LinkId::from_index(index)),
                     link_bytes[index],
-                    now.as_secs_f64() * self.system.resources[index].capacity,
+                    now.as_secs_f64() * full(index),
                     now
                 ));
             }

@@ -90,6 +90,9 @@ impl FlowNetwork {
         match change.quantity {
             Quantity::Bandwidth => {
                 self.wake_solo_on(resource);
+                let before = self.system.capacity(resource).max(change.value);
+                let peak = self.peaks.entry(resource).or_insert(before);
+                *peak = peak.max(change.value);
                 // cm02: a flow keeps the bound that it had when it started
                 let keep_caps = self.numbers.weight_s_bytes.is_some();
                 self.system.set_capacity(resource, change.value, keep_caps);

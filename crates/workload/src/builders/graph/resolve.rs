@@ -245,7 +245,7 @@ impl Writer<'_, '_> {
         })?;
         let gate = vertex.gate.map(Into::into).unwrap_or_default();
         let op = Op::Collective(Collective { kind, plan, group, bytes, gate });
-        Ok((Scope::Group(group), op, Stream::COMMUNICATION))
+        Ok((Scope::Group(group), op, Stream::NONE))
     }
 
     fn edge(

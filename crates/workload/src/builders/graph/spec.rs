@@ -77,8 +77,8 @@ pub struct VertexSpec {
     /// Several ranks on which it runs, once on each: `"all"` or a list of numbers and node names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ranks: Option<Ranks>,
-    /// Stream of the rank, on which one vertex runs at a time. When absent, 0 for computations, 1 for
-    /// collectives, none for all others.
+    /// Stream of the rank, on which one vertex runs at a time. When absent, 0 for computations and
+    /// none for all others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<StreamNumber>,
     /// Runs at the beginning. When no vertex says so, those that wait for nothing within an iteration

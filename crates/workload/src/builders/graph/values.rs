@@ -231,7 +231,7 @@ impl PeerRef {
     }
 }
 
-/// A stream of the rank: a number (0 computes, 1 communicates unless told otherwise), or `"none"`.
+/// A stream of the rank: a number (0 computes unless told otherwise), or `"none"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StreamNumber(pub crate::program::Stream);
 
