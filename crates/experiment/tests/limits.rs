@@ -189,8 +189,34 @@ size = { kind = "fixed", bytes = "10 kB" }
 
 #[test]
 fn merged_events_break_no_bound() {
-    // every message may end a microsecond early, a tenth of its time
-    run_in(&format!("{BUSY}[execution]\ntiming-precision = \"1 us\"\n"), Path::new(""));
+    // messages of nearly equal sizes share a link and end together, the longer ones early
+    let messages: Vec<String> = (0..100)
+        .map(|index| {
+            let bytes = 100_000 + 10 * index;
+            format!(
+                "{{ name = \"m{index}\", kind = \"communication\", source = 0, destination = 1, bytes = \"{bytes} B\" }}"
+            )
+        })
+        .collect();
+    let text = format!(
+        r#"
+[topology]
+kind = "single-switch"
+nodes = 2
+bandwidth = "1 GB/s"
+latency = "0 s"
+
+[workload]
+kind = "graph"
+vertices = [{}]
+
+[execution]
+timing-precision = "1 us"
+"#,
+        messages.join(", ")
+    );
+    let result = run_in(&text, Path::new(""));
+    assert!(result.makespan_s < 10_049_500.0 / 1e9, "nothing was merged");
 }
 
 #[test]
