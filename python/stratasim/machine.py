@@ -27,24 +27,28 @@ class Route(NamedTuple):
 class Topology:
     """A frozen graph of compute, memory and switch nodes.
 
-    Built from a spec (`stratasim.topology.fat_tree(...)`, or a dict as in a file), once; it can then be
-    used for any number of runs. Nodes and links are numbered from 0.
+    Built from a spec (`stratasim.topology.fat_tree(...)`, or a dict as in a file) or from a graph of
+    NetworkX, once; it can then be used for any number of runs. Nodes and links are numbered from 0.
     """
 
     def __init__(
         self,
-        spec: Mapping[str, Any] | str,
+        spec: "Mapping[str, Any] | str | networkx.Graph[Any]",
         *,
         seed: int = 1,
         base: str | os.PathLike[str] = "",
     ) -> None:
-        """Builds the topology of `spec`.
+        """Builds the topology of `spec`: a spec, the name of a kind, or a graph (see `stratasim.networkx`).
 
         `seed` feeds what is drawn at random, such as the links that fail; a run with another seed
         builds the topology again. Relative paths start from the folder `base`.
 
         Raises ConfigError when the spec makes no topology.
         """
+        if not isinstance(spec, Mapping | str | Topology):
+            from .networkx import node_link
+
+            spec = {"kind": "networkx-json", "data": node_link(spec, "topology")}
         self._core = _core.Topology(encode(section(spec)), seed, os.fspath(base))
 
     @cached_property

@@ -13,13 +13,14 @@ the fields of the workload `graph`, and whose edges are dependencies, with `dist
 
 import json
 import os
+import reprlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import _core
 from .machine import Topology
-from .spec import Spec, encode
+from .spec import Spec, encode, is_graph
 
 if TYPE_CHECKING:
     import networkx
@@ -37,11 +38,10 @@ def from_networkx(
     Raises ConfigError for attributes that make no topology; it names the node or edge, and says what
     to write.
     """
-    data = _networkx().node_link_data(graph, edges="edges")
-    return Topology({"kind": "networkx-json", "data": data}, seed=seed, base=base)
+    return Topology(graph, seed=seed, base=base)
 
 
-def to_networkx(topology: Topology | Mapping[str, Any]) -> "networkx.Graph[Any]":
+def to_networkx(topology: Topology | Mapping[str, Any] | str) -> "networkx.Graph[Any]":
     """A topology, built or as its spec, as a graph that `from_networkx` reads back.
 
     Undirected where every link is a cable with two equal directions, otherwise directed; a multigraph
@@ -67,7 +67,7 @@ def workload_from_networkx(
     """
     from .workload import graph as workload
 
-    data = _networkx().node_link_data(graph, edges="edges")
+    data = node_link(graph, "workload")
     return workload(data=data, iterations=iterations, precision=precision, ranks=ranks)
 
 
@@ -101,6 +101,22 @@ def workload_to_networkx(
     edges = "links" if "links" in data else "edges"
     graph: networkx.DiGraph[Any] = _networkx().node_link_graph(data, edges=edges)
     return graph
+
+
+def node_link(graph: "networkx.Graph[Any]", place: str) -> dict[str, Any]:
+    """The graph at `place` of an experiment as data for JSON.
+
+    Raises ConfigError for what is no graph.
+    """
+    if not is_graph(graph):
+        also = ", a Topology" if place == "topology" else ""
+        raise _core.ConfigError(
+            f"{place}: found {reprlib.repr(graph)} of type {type(graph).__name__}, expected what a function "
+            f"of stratasim.{place} returns, a dict with a `kind`, the name of a kind{also} or a graph of "
+            "NetworkX"
+        )
+    data: dict[str, Any] = _networkx().node_link_data(graph, edges="edges")
+    return data
 
 
 def _networkx() -> Any:

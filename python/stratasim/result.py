@@ -144,6 +144,9 @@ class Result:
     def links(self) -> Columns:
         """What each link carried that carried something: `name`, `from`, `to`, `bytes`, `utilisation` (1 is
         a link that was full all the time), `busy_s`; the busiest first, and 1,000 at most.
+
+        Where more links than that carried something, the others are left out, so sums over these rows are
+        no totals of the machine; `counters["network.links_used"]` is how many there were.
         """
         names = ("name", "from", "to", "bytes", "utilisation", "busy_s")
         return columns(self.data.get("links") or [], names)

@@ -162,9 +162,7 @@ def _topology(
         return topology
     if isinstance(topology, str):
         return section(topology)
-    from .networkx import from_networkx
-
-    return from_networkx(topology, seed=seed, base=base)
+    return Topology(topology, seed=seed, base=base)
 
 
 def _workload(workload: "_Section | networkx.DiGraph[Any]") -> Mapping[str, Any]:

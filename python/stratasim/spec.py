@@ -87,7 +87,19 @@ def _plain(value: Any) -> Any:
         return dict(value)
     if callable(to_list := getattr(value, "tolist", None)):
         return to_list()
-    raise TypeError(f"{value!r} is a {type(value).__name__}, which an experiment cannot hold")
+    remedy = ""
+    if is_graph(value):
+        remedy = (
+            "; make it a topology with stratasim.networkx.from_networkx, or a workload with "
+            "stratasim.networkx.workload_from_networkx"
+        )
+    raise TypeError(f"{value!r} is a {type(value).__name__}, which an experiment cannot hold{remedy}")
+
+
+def is_graph(value: object) -> bool:
+    """Whether `value` is a graph of NetworkX."""
+    # by method rather than by type: NetworkX is not imported for this
+    return callable(getattr(value, "is_multigraph", None))
 
 
 def _name(kind: str) -> str:

@@ -90,6 +90,19 @@ def test_a_keyword_that_does_not_fit_is_a_config_error(keywords: dict[str, Any],
         ss.topology.ring(**{"bandwidth": "1 Gbps", "latency": "1 us", **keywords})
 
 
+@pytest.mark.parametrize("wrong", [42, None, 1.5, [RING], b"ring", object()], ids=repr)
+def test_what_is_no_topology_or_workload_is_named_with_what_is_expected(wrong: Any) -> None:
+    found = f"of type {type(wrong).__name__}, expected what a function of stratasim"
+    with pytest.raises(
+        ss.ConfigError, match=rf"^topology: found .* {found}\.topology returns, .* a Topology"
+    ):
+        ss.simulate(wrong, wrong)
+    with pytest.raises(ss.ConfigError, match=rf"^topology: found .* {found}\.topology returns"):
+        ss.Topology(wrong)
+    with pytest.raises(ss.ConfigError, match=rf"^workload: found .* {found}\.workload returns"):
+        ss.simulate(RING, wrong)
+
+
 def test_config_errors_are_value_errors_and_simulation_errors_are_runtime_errors() -> None:
     assert issubclass(ss.ConfigError, ValueError)
     assert issubclass(ss.SimulationError, RuntimeError)

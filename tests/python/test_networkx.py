@@ -100,6 +100,24 @@ def test_any_connected_graph_survives_the_round_trip(
         assert len(route.links) == lengths[first][other]
 
 
+@pytest.mark.parametrize("name", MACHINES)
+def test_a_topology_is_built_from_a_graph_as_from_its_spec(name: str) -> None:
+    topology = ss.Topology(MACHINES[name])
+    again = ss.Topology(ss.networkx.to_networkx(topology), seed=7)
+    assert again.nodes["name"] == topology.nodes["name"]
+    assert sorted(again.links["latency_s"]) == sorted(topology.links["latency_s"])
+    assert again.seed == 7
+    # a graph and a built topology are the same to whoever draws them
+    graph = ss.networkx.to_networkx(again)
+    assert graphs_equal(ss.networkx.to_networkx(graph), graph)
+
+
+def test_a_graph_inside_an_experiment_is_refused_with_what_to_do() -> None:
+    graph: nx.Graph[Any] = nx.path_graph(2)
+    with pytest.raises(ss.ConfigError, match=r"make it a topology with stratasim\.networkx\.from_networkx"):
+        ss.run({"topology": graph, "workload": ALL_REDUCE})
+
+
 def test_what_makes_no_machine_names_the_edge() -> None:
     graph: nx.Graph[Any] = nx.Graph()
     graph.add_node("a", kind="compute", compute="H100")

@@ -139,6 +139,18 @@ def test_the_summary_is_the_table_of_the_command(result: ss.Result) -> None:
     assert "two layers" in repr(result)
 
 
+def test_the_busiest_thousand_links_are_listed_and_a_counter_says_how_many_were_used() -> None:
+    ring = ss.topology.ring(nodes=1100, bandwidth="100 Gbps", latency="1 us")
+    # every rank once, to the next one: each message has a link of its own
+    work = ss.workload.traffic(
+        flows=1100, size=ss.size.fixed(bytes="1 MB"), pattern=ss.pattern.shift(offset=1)
+    )
+    result = ss.simulate(ring, work)
+    assert result.links.rows == 1000
+    assert result.counters["network.links_used"] == 1100
+    assert result.links["bytes"].tolist() == [1e6] * 1000
+
+
 @pytest.mark.parametrize("name", ["timeline", "breakdown", "fullest_links"])
 def test_pictures_are_well_formed_in_every_form(result: ss.Result, name: str, tmp_path: Path) -> None:
     picture = getattr(result, name)()
