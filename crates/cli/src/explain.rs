@@ -3,6 +3,7 @@
 pub(crate) mod markdown;
 mod page;
 mod parameters;
+mod value;
 
 use clap::Args;
 use serde_json::Value;
@@ -18,6 +19,7 @@ use stratasim_topo::catalogue;
 
 use crate::list::COMPUTE;
 use crate::terminal::Terminal;
+use parameters::Parameter;
 
 #[derive(Args)]
 pub(crate) struct Explain {
@@ -32,6 +34,7 @@ pub(crate) struct Explain {
 }
 
 /// A plug-in in its list, or a section.
+#[derive(Clone, Copy)]
 struct Found {
     noun: Option<&'static Noun>,
     entry: &'static Entry,
@@ -65,6 +68,9 @@ pub fn text(words: &[String], style: &Style) -> Result<String, Error> {
         );
     }
     if texts.is_empty() {
+        texts.extend(value::explain(list, kind, style));
+    }
+    if texts.is_empty() {
         return Err(unknown(list, kind).into());
     }
     let rule = style.choose("─", "-").repeat(style.width);
@@ -94,7 +100,9 @@ fn unknown(list: Option<&str>, kind: &str) -> ConfigError {
         let sections = SECTIONS.iter().map(|entry| entry.kind);
         plugins.chain(sections).chain(catalogue::entries().iter().flat_map(catalogue::Entry::names))
     };
-    let hint = nearest(kind, kinds()).map_or_else(String::new, |near| format!(", did you mean `{near}`?"));
+    let values = value::all();
+    let near = nearest(kind, kinds()).or_else(|| nearest(kind, values.iter().map(String::as_str)));
+    let hint = near.map_or_else(String::new, |near| format!(", did you mean `{near}`?"));
     let place = list.map_or_else(String::new, |list| format!(" among `{list}`"));
     ConfigError::new(
         format!("there is no kind `{kind}`{place}{hint} (`stratasim list` says what there is)"),
@@ -127,33 +135,36 @@ fn explain(found: &Found, style: &Style) -> String {
     let parameters = parameters::of(&schema);
     if !parameters.is_empty() {
         text += &format!("\n{}\n\n", style.paint(Tone::Strong, "Parameters"));
-        for parameter in &parameters {
-            let default = match parameter.default.as_str() {
-                "" => String::new(),
-                "required" => ", required".to_owned(),
-                value => format!(", {value} when absent"),
-            };
-            let name = style.paint(Tone::Strong, &parameter.name);
-            let values = format!("{}{default}", parameter.values);
-            // beside the name where there is room, below it otherwise
-            if parameter.name.len() + 4 + values.chars().count() <= style.width {
-                text += &format!("  {name}  {values}\n");
-            } else {
-                text += &format!("  {name}\n");
-                for line in markdown::to_text(&values, style.width - 4).lines() {
-                    text += &format!("    {line}\n");
-                }
-            }
-            for line in markdown::to_text(&parameter.help, style.width - 6).lines() {
-                text += &format!("      {line}\n");
-            }
-        }
+        text.extend(parameters.iter().map(|parameter| entry(parameter, style)));
     }
     if let Some(noun) = found.noun
         && !help.contains("```toml")
     {
         let example = parameters::example(&schema, noun.place, kind);
         text += &format!("\n{}\n\n{example}", style.paint(Tone::Strong, "Example"));
+    }
+    text
+}
+
+/// A parameter with what it may be and its help.
+fn entry(parameter: &Parameter, style: &Style) -> String {
+    let default = match parameter.default.as_str() {
+        "" => String::new(),
+        "required" => ", required".to_owned(),
+        value => format!(", {value} when absent"),
+    };
+    let name = style.paint(Tone::Strong, &parameter.name);
+    let values = format!("{}{default}", parameter.values);
+    // beside the name where there is room, below it otherwise
+    let mut text = if parameter.name.len() + 4 + values.chars().count() <= style.width {
+        format!("  {name}  {values}\n")
+    } else {
+        let values = markdown::to_text(&values, style.width - 4);
+        let lines = values.lines().map(|line| format!("    {line}\n"));
+        format!("  {name}\n{}", lines.collect::<String>())
+    };
+    for line in markdown::to_text(&parameter.help, style.width - 6).lines() {
+        text += &format!("      {line}\n");
     }
     text
 }

@@ -13,7 +13,7 @@ use stratasim_experiment::{ConfigError, Error, Prepared, RunLabels};
 use stratasim_report::perfetto::PerfettoOptions;
 use stratasim_report::picture::{Scheme, Timeline};
 use stratasim_report::result::RunResult;
-use stratasim_report::{Columns, Filter, PerfettoTrace, RankSet, TimeWindow, summary};
+use stratasim_report::{Columns, Filter, PerfettoTrace, RankSet, TimeWindow, Unit, summary};
 
 use crate::INTERRUPTED;
 use crate::input::Input;
@@ -147,7 +147,11 @@ impl Run {
             let path = path.clone().unwrap_or_default();
             move |error: std::io::Error| Error::file(&path, &error)
         };
+        let mut empty = Vec::new();
         if let Some(trace) = trace {
+            if trace.slices() == 0 {
+                empty.push("trace");
+            }
             trace.finish().and_then(AtomicFile::commit).map_err(fail(&self.trace))?;
         }
         if let Some(mut file) = outputs.csv {
@@ -163,12 +167,35 @@ impl Run {
             };
             file.write_all(&bytes).and_then(|()| file.commit()).map_err(fail(&self.picture))?;
         }
+        if columns.tasks.is_empty() {
+            empty.extend(self.csv.as_ref().map(|_| "CSV"));
+            empty.extend(self.picture.as_ref().map(|_| "picture"));
+        }
         let result = result?;
+        if !empty.is_empty() {
+            terminal.note(&self.nothing(&empty, program.ranks(), result.makespan_s));
+        }
         if let Some(mut file) = outputs.json {
             let text = result.to_json();
             file.write_all(text.as_bytes()).and_then(|()| file.commit()).map_err(fail(&self.json))?;
         }
         Ok(result)
+    }
+
+    /// What is said about files that are empty because nothing happened where they look.
+    fn nothing(&self, files: &[&str], ranks: u32, makespan_s: f64) -> String {
+        let mut text = format!("  nothing in {}: nothing happened", files.join(", "));
+        match &self.ranks {
+            Some(chosen) => text += &format!(" at ranks {chosen}"),
+            None if files == ["picture"] && ranks > PICTURED_RANKS => {
+                text += &format!(" at the {PICTURED_RANKS} ranks that it shows (--ranks chooses others)");
+            }
+            None => {}
+        }
+        if let Some(window) = self.window {
+            text += &format!(" in the window {window}");
+        }
+        format!("{text}; the run ended at {}", Unit::Seconds.format(makespan_s))
     }
 
     /// Says what was written where.

@@ -119,6 +119,40 @@ fn ranks_and_window_limit_what_is_recorded() {
 }
 
 #[test]
+fn files_that_are_empty_say_why_and_when_the_run_ended() {
+    let scratch = scratch();
+    let errors = |arguments: &[&str]| {
+        let ended = scratch.stratasim(&[&["run", "small.toml", "--quiet"], arguments].concat());
+        assert_eq!(ended.code, 0, "{}", ended.errors);
+        ended.errors
+    };
+    let files = ["--trace", "out.trace", "--csv", "out.csv", "--picture", "out.svg"];
+    let with = |arguments: &[&'static str]| errors(&[files.as_slice(), arguments].concat());
+    // six steps of 26 us
+    assert_eq!(
+        with(&["--window", "1 s..2 s"]),
+        "  nothing in trace, CSV, picture: nothing happened in the window 1 s..2 s; the run ended at 156.0 us\n"
+    );
+    assert!(
+        with(&["--window", "200 us..", "--ranks", "0,2-3"])
+            .contains("happened at ranks 0,2-3 in the window 200 us..; the run ended at 156.0 us")
+    );
+    for some in [&[][..], &["--window", "150 us..1 s"], &["--ranks", "3"]] {
+        assert_eq!(with(some), "", "{some:?}");
+    }
+    // one message, from rank 0 to rank 1: the others do nothing
+    let one =
+        [("operation = \"all-reduce\"", ""), ("bytes = \"1 MB\"", ""), ("\"collective\"", "\"traffic\"")];
+    let text = one.iter().fold(EXPERIMENT.to_owned(), |text, (from, to)| text.replace(from, to));
+    let traffic =
+        "flows = 1\nsize = { kind = \"fixed\", bytes = \"1 MB\" }\npattern = { kind = \"shift\" }\n";
+    scratch.write("small.toml", &format!("{text}{traffic}"));
+    let said = errors(&["--csv", "out.csv", "--ranks", "3"]);
+    assert_eq!(said, "  nothing in CSV: nothing happened at ranks 3; the run ended at 101.0 us\n");
+    assert_eq!(scratch.read("out.csv").lines().count(), 1, "nothing but the heading");
+}
+
+#[test]
 fn traces_and_pictures_are_what_their_names_say() {
     let scratch = scratch();
     let run = |option: &str, name: &str| {
@@ -158,6 +192,8 @@ fn no_table_is_wider_than_the_terminal() {
         &["explain", "flow"],
         &["explain", "transformer"],
         &["explain", "H100"],
+        &["explain", "lv08"],
+        &["explain", "full"],
         &["explain", "experiment"],
     ] {
         for columns in ["60", "80"] {
@@ -265,6 +301,34 @@ fn the_example_of_every_topology_can_be_shown() {
         let shown = scratch.stratasim(&["topology", "show", "example.toml"]);
         assert_eq!(shown.code, 0, "{kind}: {}\n{example}", shown.errors);
     }
+}
+
+#[test]
+fn a_value_leads_to_the_parameter_that_takes_it() {
+    let scratch = Scratch::new();
+    for (value, parameter, see) in [
+        ("max-min", "rule", "network flow"),
+        ("cm02", "rule", "network flow"),
+        ("LV08", "rule", "network flow"),
+        ("llama2-13b", "model", "workload transformer"),
+        ("move-then-compute", "memory", "execution"),
+    ] {
+        let ended = scratch.stratasim(&["explain", value]);
+        assert_eq!((ended.code, ended.errors.as_str()), (0, ""), "{value}");
+        let heading = format!("{value}: a value of `{parameter}` of `{see}`\n");
+        assert!(ended.output.starts_with(&heading), "{}", ended.output);
+        assert!(ended.output.contains(&format!("\n  {parameter}  ")), "{}", ended.output);
+        assert!(ended.output.ends_with(&format!("\nSee: stratasim explain {see}\n")), "{}", ended.output);
+        // what it points to is there, and knows the value
+        let words: Vec<&str> = ["explain"].into_iter().chain(see.split(' ')).collect();
+        assert!(scratch.stratasim(&words).output.contains(&value.to_lowercase()), "{value}");
+    }
+    // in one list only, and never in the place of a kind
+    assert_eq!(scratch.stratasim(&["explain", "networks", "lv08"]).code, 0);
+    scratch.stratasim(&["explain", "topology", "lv08"]).failed(2, &["no kind `lv08` among `topology`"]);
+    assert!(scratch.stratasim(&["explain", "ring"]).output.starts_with("ring: a kind of topology"));
+    scratch.stratasim(&["explain", "llama2-13"]).failed(2, &["did you mean `llama2-13b`"]);
+    scratch.stratasim(&["explain", "lv08", "--markdown"]).failed(2, &["lv08", "stratasim explain lv08"]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::result::{MemoryUse, RankResult, RunResult};
-use crate::style::{Style, Tone, pad_left, pad_right, shorten, wrap};
+use crate::style::{Style, Tone, display_width, pad_left, pad_right, shorten, wrap};
 use crate::units::Unit;
 
 /// Links shown.
@@ -85,19 +85,29 @@ fn title(text: &mut Text<'_>, result: &RunResult) {
     let step = Unit::Seconds.format(result.step_s());
     let mut line =
         format!("  {}{}", pad_right("step time", LABEL - 2), text.style.paint(Tone::Strong, &step));
+    let room = |line: &str, more: &str| display_width(line) + display_width(more) <= text.style.width;
     if result.iterations.len() > 1 {
-        let _ = write!(
-            line,
-            "  (mean of {} iterations in {})",
+        let mean = format!(
+            "(mean of {} iterations in {})",
             Unit::Count.format(result.iterations.len() as f64),
             Unit::Seconds.format(result.makespan_s)
         );
+        let between = if room(&line, &format!("  {mean}")) {
+            "  ".to_owned()
+        } else {
+            format!("\n{}", " ".repeat(LABEL))
+        };
+        line += &(between + &mean);
     }
-    if let Some(rate) = result.batches_per_s {
-        let rate = text.style.paint(Tone::Strong, &Unit::Count.format(rate));
-        let _ = write!(line, "{}batches/s  {rate}", " ".repeat(6));
+    let rate = result.batches_per_s.map(|rate| text.style.paint(Tone::Strong, &Unit::Count.format(rate)));
+    let beside = rate.as_ref().map_or_else(String::new, |rate| format!("{}batches/s  {rate}", " ".repeat(6)));
+    if room(line.lines().last().unwrap_or_default(), &beside) {
+        text.line(&(line + &beside));
+    } else {
+        // many iterations are told before it, and leave no room
+        text.line(&line);
+        text.fact("batches/s", &rate.unwrap_or_default(), None);
     }
-    text.line(&line);
     text.gap();
 }
 
@@ -284,7 +294,6 @@ mod tests {
     use super::*;
     use crate::result::tests::sample;
     use crate::result::{Check, Iteration};
-    use crate::style::display_width;
 
     const EXPECTED: &str = "\
 hcsim/coherent-1024
@@ -337,6 +346,23 @@ hcsim/coherent-1024
             assert!(widest <= style.width, "{widest} columns of {}\n{text}", style.width);
         }
         assert!(summary(&result, &Style::PLAIN).is_ascii());
+    }
+
+    #[test]
+    fn batches_get_a_line_of_their_own_where_the_step_leaves_no_room() {
+        let mut result = sample();
+        result.iterations = vec![Iteration { start_s: 0.0, end_s: 8.0 }; 12_345];
+        result.batches_per_s = Some(1_543.125);
+        for style in [Style::PLAIN, Style::UNICODE, Style { width: 60, colour: true, ..Style::UNICODE }] {
+            let text = summary(&result, &style);
+            let wide = text.lines().find(|line| display_width(line) > style.width);
+            assert_eq!(wide, None, "{text}");
+            assert!(text.lines().any(|line| line.contains("mean of 12,345") && !line.contains("batches")));
+            assert!(text.lines().any(|line| line.contains("batches/s") && line.contains("1,543")), "{text}");
+        }
+        // where there is room it stays beside the step
+        let text = summary(&result, &Style { width: 100, ..Style::UNICODE });
+        assert!(text.lines().any(|line| line.contains("mean of 12,345") && line.contains("batches")));
     }
 
     #[test]

@@ -3,11 +3,11 @@
 use stratasim_core::Precision;
 use stratasim_experiment::plugins::{Noun, noun};
 use stratasim_experiment::{ConfigError, Error};
-use stratasim_report::Unit;
+use stratasim_report::{Style, Unit};
 use stratasim_topo::catalogue;
 
 use super::markdown::first_sentence;
-use super::{Explain, Found, find, parameters, schema, unknown};
+use super::{Explain, Found, find, parameters, schema, unknown, value};
 use crate::list::COMPUTE;
 
 impl Explain {
@@ -35,6 +35,12 @@ impl Explain {
 fn kinds_page(list: Option<&str>, kind: &str) -> Result<String, ConfigError> {
     let found = find(list, kind);
     if found.is_empty() {
+        if !value::explain(list, kind, &Style::PLAIN).is_empty() {
+            let words = list.into_iter().chain([kind]).collect::<Vec<_>>().join(" ");
+            let message =
+                format!("`{kind}` is a value, which has no page (`stratasim explain {words}` says of what)");
+            return Err(ConfigError::new(message, None));
+        }
         return Err(unknown(list, kind));
     }
     Ok(found.iter().map(|found| section(found, "#")).collect::<Vec<_>>().join("\n"))

@@ -12,6 +12,8 @@ pub(super) struct Parameter {
     pub(super) name: String,
     /// What it may be.
     pub(super) values: String,
+    /// The words that it may be, where only some are.
+    pub(super) choices: Vec<String>,
     /// What it is when absent; `required` where it must be given.
     pub(super) default: String,
     /// Its help.
@@ -45,6 +47,7 @@ fn collect(schema: &Value, root: &Value, prefix: &str, depth: usize, out: &mut V
         out.push(Parameter {
             name: name.clone(),
             values: values(property, root),
+            choices: choices(property, root),
             default,
             help: one_line(help),
         });
@@ -118,6 +121,22 @@ fn values(property: &Value, root: &Value) -> String {
         Some("object") => "table".to_owned(),
         _ => "any value".to_owned(),
     }
+}
+
+/// The words among which a value is chosen; none where any text, number or table will do.
+fn choices(property: &Value, root: &Value) -> Vec<String> {
+    let schema = resolved(property, root);
+    let word = |value: &Value| value.as_str().map(str::to_owned);
+    let mut words: Vec<String> = schema["enum"].as_array().into_iter().flatten().filter_map(word).collect();
+    words.extend(word(&schema["const"]));
+    for list in ["oneOf", "anyOf"] {
+        let options = schema[list].as_array().into_iter().flatten();
+        words.extend(options.flat_map(|option| choices(option, root)));
+    }
+    if schema["items"].is_object() {
+        words.extend(choices(&schema["items"], root));
+    }
+    words
 }
 
 /// The list whose kinds are the alternatives of a schema.
