@@ -6,6 +6,7 @@
 mod compare;
 mod conformance;
 mod explain;
+pub mod heap;
 mod input;
 mod interrupt;
 mod list;
