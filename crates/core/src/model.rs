@@ -124,10 +124,12 @@ impl Pipeline {
     /// Bytes of all messages that `member` sends.
     pub fn bytes_sent(&self, member: u32) -> u64 {
         let n = self.members.len() as u32;
-        let turns = u64::from(self.steps / n) * u64::from(self.longer_chunks.min(n));
-        // after whole turns of the ring, the chunks `member`, `member - 1`, ... once more
-        let rest = (0..self.steps % n).filter(|step| (member + n - step) % n < self.longer_chunks).count();
-        u64::from(self.steps) * self.chunk_bytes + turns + rest as u64
+        let (turns, rest) = (self.steps / n, self.steps % n);
+        // after whole turns of the ring, the chunks `member`, `member - 1`, ... down to 0, and on from the top
+        let down = self.longer_chunks.min(member + 1).saturating_sub((member + 1).saturating_sub(rest));
+        let top = self.longer_chunks.min(n).saturating_sub(n - rest.saturating_sub(member + 1));
+        let longer = u64::from(turns) * u64::from(self.longer_chunks.min(n)) + u64::from(down + top);
+        u64::from(self.steps) * self.chunk_bytes + longer
     }
 }
 
@@ -220,4 +222,23 @@ pub trait Compute: Model<Request = Execute, Done = Token> {
 
     /// Broken invariants; empty unless there is a bug.
     fn violations(&self) -> Vec<String>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bytes_of_a_member_are_those_of_its_messages() {
+        for n in 1..9 {
+            let members: Vec<Member> = (0..n).map(|i| Member { rank: Rank(i), node: NodeId(i) }).collect();
+            for (steps, longer_chunks) in (0..3 * n).flat_map(|steps| (0..=n).map(move |l| (steps, l))) {
+                let pipeline = Pipeline { members: members.clone(), steps, chunk_bytes: 7, longer_chunks };
+                for member in 0..n {
+                    let sum: u64 = (0..steps).map(|step| pipeline.bytes(member, step)).sum();
+                    assert_eq!(pipeline.bytes_sent(member), sum, "{pipeline:?}, member {member}");
+                }
+            }
+        }
+    }
 }

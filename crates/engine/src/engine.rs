@@ -483,16 +483,8 @@ impl<'a> Engine<'a> {
 
     /// The node whose memory is meant; `None` for the rank's own.
     fn memory_node(&self, rank: Rank, place: MemoryPlace) -> Option<NodeId> {
-        let own = self.nodes[rank.index()];
-        match place {
-            MemoryPlace::Local => None,
-            MemoryPlace::Home => self.places[rank.index()].home_memory,
-            MemoryPlace::Node(node) => (node != own).then_some(node),
-            MemoryPlace::OfRank(other) => {
-                let node = self.nodes[other.index()];
-                (node != own).then_some(node)
-            }
-        }
+        let node = place.node(self.places[rank.index()].home_memory, |other| self.nodes[other.index()]);
+        node.filter(|&node| node != self.nodes[rank.index()])
     }
 
     fn access(&mut self, vertex: VertexId, index: u32, rank: Rank, memory: NodeId, bytes: u64) {
@@ -633,15 +625,16 @@ impl<'a> Engine<'a> {
                 Ask::Done { run, member } => self.leave(run, member),
                 Ask::Open { run } => {
                     let pipeline = self.collectives.pipeline(run, self.program, &self.nodes);
+                    for member in 0..pipeline.members.len() as u32 {
+                        let [own, next] = pipeline.ends(member);
+                        if own.node != next.node {
+                            self.collectives.sends(run, member, pipeline.steps, pipeline.bytes_sent(member));
+                        }
+                    }
                     let token = pack(Part::Pipeline, u64::from(run));
                     self.network.submit(self.now, NetworkRequest::OpenPipeline { token, pipeline });
                 }
                 Ask::Join { run, member } => {
-                    let pipeline = self.collectives.pipeline(run, self.program, &self.nodes);
-                    let [own, next] = pipeline.ends(member);
-                    if own.node != next.node {
-                        self.collectives.sends(run, member, pipeline.steps, pipeline.bytes_sent(member));
-                    }
                     let token = pack(Part::Pipeline, u64::from(run));
                     self.network.submit(self.now, NetworkRequest::JoinPipeline { token, member });
                 }

@@ -100,12 +100,7 @@ fn memory_bound(prepared: &Prepared) -> Option<Bound> {
 
 /// The node that holds the remote bytes of a computation at `place`.
 fn memory_of(prepared: &Prepared, place: Place, memory: MemoryPlace) -> Option<NodeId> {
-    match memory {
-        MemoryPlace::Home => place.home_memory,
-        MemoryPlace::Node(node) => Some(node),
-        MemoryPlace::OfRank(other) => Some(prepared.places[other.index()].node),
-        MemoryPlace::Local => None,
-    }
+    memory.node(place.home_memory, |other| prepared.places[other.index()].node)
 }
 
 /// The bytes of the busiest link, and of the busiest link of a memory, at full rate.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use stratasim_core::model::{Compute, Network, NetworkReport};
 use stratasim_core::random::Streams;
-use stratasim_core::{BuildError, Bytes, NodeId};
+use stratasim_core::{BuildError, Bytes, NodeId, Rank};
 use stratasim_device::{ComputeModel, ComputeOptions};
 use stratasim_engine::{MemoryMode, Options, Place};
 use stratasim_net::NetworkContext;
@@ -170,23 +170,23 @@ impl Prepared {
             for index in 0..self.program.scope_len(vertex.scope) {
                 let rank = self.program.scope_rank(vertex.scope, index);
                 let place = self.places[rank.index()];
-                let memory = match compute.place {
-                    MemoryPlace::Local => continue,
-                    MemoryPlace::Home => place.home_memory.ok_or_else(|| {
-                        let node = self.topology.node_name(place.node);
-                        let reason = format!("{node} has no memory node of its own to extend its memory; choose a topology that gives it one, or `memory = \"local\"`");
-                        named(BuildError::new("", reason))
-                    })?,
-                    MemoryPlace::Node(node) => {
-                        if self.topology.kind(node) == NodeKind::Switch {
-                            let name = self.topology.node_name(node);
-                            let reason = format!("{name} is a switch and has no memory; name a memory or compute node");
-                            return Err(named(BuildError::new("", reason)));
-                        }
-                        node
+                let node_of = |other: Rank| self.places[other.index()].node;
+                let Some(memory) = compute.place.node(place.home_memory, node_of) else {
+                    if compute.place == MemoryPlace::Local {
+                        continue;
                     }
-                    MemoryPlace::OfRank(other) => self.places[other.index()].node,
+                    let node = self.topology.node_name(place.node);
+                    let reason = format!(
+                        "{node} has no memory node of its own to extend its memory; choose a topology that gives it one, or `memory = \"local\"`"
+                    );
+                    return Err(named(BuildError::new("", reason)));
                 };
+                if self.topology.kind(memory) == NodeKind::Switch {
+                    let name = self.topology.node_name(memory);
+                    let reason =
+                        format!("{name} is a switch and has no memory; name a memory or compute node");
+                    return Err(named(BuildError::new("", reason)));
+                }
                 if memory != place.node {
                     self.network.check_route(memory, place.node).map_err(|error| {
                         named(BuildError::new("", format!("the memory cannot be reached: {}", error.reason)))

@@ -152,34 +152,12 @@ impl Prepared {
 
     /// The account of the `most` links that were busiest, busiest first.
     pub fn busiest_links(&self, report: &NetworkReport, makespan: Time, most: usize) -> Vec<LinkResult> {
-        let busy = |link: &LinkId| report.link_busy_s[link.index()];
-        let mut used: Vec<LinkId> = (0..report.link_bytes.len())
-            .filter(|&index| report.link_bytes[index] > 0.0)
-            .map(LinkId::from_index)
-            .collect();
-        let order = |a: &LinkId, b: &LinkId| busy(b).total_cmp(&busy(a)).then(a.cmp(b));
-        if used.len() > most {
-            used.select_nth_unstable_by(most, order);
-            used.truncate(most);
-        }
-        used.sort_unstable_by(order);
-        let makespan_s = makespan.as_secs_f64();
         let name = |node| self.topology.node_name(node).to_owned();
-        used.iter()
-            .map(|&link| {
-                let ends = self.topology.link(link).ends.map(|[from, to]| (name(from), name(to)));
-                let (from, to) = ends.unwrap_or_default();
-                let busy_s = busy(&link);
-                LinkResult {
-                    name: self.topology.link_name(link),
-                    from,
-                    to,
-                    bytes: report.link_bytes[link.index()],
-                    utilisation: if makespan_s > 0.0 { busy_s / makespan_s } else { 0.0 },
-                    busy_s,
-                }
-            })
-            .collect()
+        LinkResult::of_network(report, makespan, most, |link| {
+            let ends = self.topology.link(link).ends.map(|[from, to]| (name(from), name(to)));
+            let (from, to) = ends.unwrap_or_default();
+            (self.topology.link_name(link), from, to)
+        })
     }
 
     fn title(&self) -> Title {

@@ -150,22 +150,33 @@ pub struct LinkResult {
 }
 
 impl LinkResult {
-    /// The links of a network's account that carried something, in link order. `describe` gives the
-    /// name, the start and the end of a link.
+    /// The `most` busiest links of a network's account that carried something, busiest first.
+    /// `describe` gives the name, the start and the end of a link.
     pub fn of_network(
         report: &NetworkReport,
         makespan: Time,
+        most: usize,
         describe: impl Fn(LinkId) -> (String, String, String),
     ) -> Vec<Self> {
+        let busy = |link: &LinkId| report.link_busy_s[link.index()];
+        let mut used: Vec<LinkId> = (0..report.link_bytes.len())
+            .filter(|&index| report.link_bytes[index] > 0.0)
+            .map(LinkId::from_index)
+            .collect();
+        let order = |a: &LinkId, b: &LinkId| busy(b).total_cmp(&busy(a)).then(a.cmp(b));
+        if used.len() > most {
+            used.select_nth_unstable_by(most, order);
+            used.truncate(most);
+        }
+        used.sort_unstable_by(order);
         let makespan_s = makespan.as_secs_f64();
-        let used = report.link_bytes.iter().enumerate().filter(|(_, bytes)| **bytes > 0.0);
-        used.map(|(index, &bytes)| {
-            let (name, from, to) = describe(LinkId::from_index(index));
-            let busy_s = report.link_busy_s.get(index).copied().unwrap_or(0.0);
+        let account = |link: LinkId| {
+            let (name, from, to) = describe(link);
+            let busy_s = busy(&link);
             let utilisation = if makespan_s > 0.0 { busy_s / makespan_s } else { 0.0 };
-            Self { name, from, to, bytes, utilisation, busy_s }
-        })
-        .collect()
+            Self { name, from, to, bytes: report.link_bytes[link.index()], utilisation, busy_s }
+        };
+        used.into_iter().map(account).collect()
     }
 }
 
@@ -429,7 +440,7 @@ pub(crate) mod tests {
             link_busy_s: vec![0.0, 2.0],
             ..NetworkReport::default()
         };
-        let links = LinkResult::of_network(&report, Time::from_ps(8_000_000_000_000), |link| {
+        let links = LinkResult::of_network(&report, Time::from_ps(8_000_000_000_000), usize::MAX, |link| {
             (format!("l{link}"), "a".into(), "b".into())
         });
         assert_eq!(links.len(), 1);

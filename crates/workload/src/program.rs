@@ -66,6 +66,19 @@ pub enum MemoryPlace {
     OfRank(Rank),
 }
 
+impl MemoryPlace {
+    /// The node that is meant, for a rank whose memory is extended by `home` where other ranks run on
+    /// `node_of`. `None` for the rank's own memory, and for a home memory that does not exist.
+    pub fn node(self, home: Option<NodeId>, node_of: impl FnOnce(Rank) -> NodeId) -> Option<NodeId> {
+        match self {
+            Self::Local => None,
+            Self::Home => home,
+            Self::Node(node) => Some(node),
+            Self::OfRank(other) => Some(node_of(other)),
+        }
+    }
+}
+
 /// Another rank, seen from an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Peer {

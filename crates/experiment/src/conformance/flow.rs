@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde::Deserialize;
 use stratasim_core::random::Streams;
 use stratasim_core::{Bandwidth, Bytes, Duration, NodeId, Precision, Rank};
 use stratasim_device::{ComputeModel, ComputeOptions};
@@ -201,4 +202,25 @@ pub(super) fn chain_lengths(activities: &[Activity]) -> Vec<u32> {
 /// The tolerance of a finish time: 1e-9 relative and a picosecond per activity of its chain.
 pub(super) fn tolerance(expected_s: f64, chain: u32) -> f64 {
     1e-9 * expected_s.abs() + 1e-12 * f64::from(chain)
+}
+
+/// A host of a reference file.
+#[derive(Deserialize)]
+pub(super) struct Host {
+    pub(super) name: String,
+    /// Operations per second of a core.
+    pub(super) speed: f64,
+    pub(super) cores: u32,
+}
+
+/// A link of a reference file.
+#[derive(Deserialize)]
+pub(super) struct Link {
+    pub(super) name: String,
+    /// Bytes per second.
+    pub(super) bandwidth: f64,
+    /// Seconds.
+    pub(super) latency: f64,
+    /// How it is shared, in SimGrid's words.
+    pub(super) policy: String,
 }

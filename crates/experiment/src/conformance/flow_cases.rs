@@ -10,7 +10,7 @@ use stratasim_topo::graph::LinkType;
 use stratasim_topo::structure::RouteRule;
 use stratasim_topo::{ComputeType, NodeKind, RouteError, Sharing, Structure, Topology, TopologyBuilder};
 
-use super::flow::{Activity, What, chain_lengths, rule_of, simulate, tolerance};
+use super::flow::{Activity, Host, Link, What, chain_lengths, rule_of, simulate, tolerance};
 use super::{CaseReport, bad};
 use crate::error::Error;
 
@@ -23,21 +23,6 @@ struct Case {
     routes: Vec<Route>,
     activities: Vec<CaseActivity>,
     expected: BTreeMap<String, f64>,
-}
-
-#[derive(Deserialize)]
-struct Host {
-    name: String,
-    speed: f64,
-    cores: u32,
-}
-
-#[derive(Deserialize)]
-struct Link {
-    name: String,
-    bandwidth: f64,
-    latency: f64,
-    policy: String,
 }
 
 #[derive(Deserialize)]

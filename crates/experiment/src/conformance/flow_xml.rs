@@ -10,7 +10,7 @@ use stratasim_topo::io::simgrid::{LOOPBACK, Platform, import};
 use stratasim_topo::routing::auto::Auto;
 use stratasim_topo::{RoutingAlgorithm as _, Sharing, Topology};
 
-use super::flow::{Activity, What, rule_of, simulate, tolerance};
+use super::flow::{Activity, Host, Link, What, rule_of, simulate, tolerance};
 use super::{CaseReport, bad, read};
 use crate::error::Error;
 
@@ -19,21 +19,6 @@ struct Resolved {
     hosts: Vec<Host>,
     links: Vec<Link>,
     routes: Vec<Route>,
-}
-
-#[derive(Deserialize)]
-struct Host {
-    name: String,
-    speed: f64,
-    cores: u32,
-}
-
-#[derive(Deserialize)]
-struct Link {
-    name: String,
-    bandwidth: f64,
-    latency: f64,
-    policy: String,
 }
 
 #[derive(Deserialize)]

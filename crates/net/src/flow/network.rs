@@ -10,12 +10,13 @@ use std::sync::Arc;
 use stratasim_core::model::{NetworkDone, NetworkReport, NetworkRequest, Transfer};
 use stratasim_core::observe::{Event, MessageSpan};
 use stratasim_core::queue::GroupedQueue;
-use stratasim_core::{BuildError, Cx, Duration, Model, NodeId, Time, Token, model};
+use stratasim_core::{BuildError, Cx, Duration, LinkId, Model, NodeId, Time, Token, model};
+use stratasim_topo::io::profile::ProfileEvents;
 use stratasim_topo::{NodeKind, Routing, Sharing, Topology};
 
 use super::FlowShortcuts;
 use super::pipelines::Pipelines;
-use super::profiles::ProfileEvents;
+use super::profiles::{Quantity, link_changes};
 use super::routes::{Machine, RouteId, Routes};
 use super::rule::{RuleNumbers, done_at, stretch};
 use super::system::{NONE, System};
@@ -95,7 +96,7 @@ pub(super) struct FlowNetwork {
     free: Vec<u32>,
     pub(super) occupancy: Vec<Occupancy>,
     pub(super) pipelines: Pipelines,
-    profiles: ProfileEvents,
+    profiles: ProfileEvents<(LinkId, Quantity)>,
     pub(super) link_up: Vec<bool>,
     /// The highest capacity that each link had whose capacity changed.
     pub(super) peaks: BTreeMap<u32, f64>,
@@ -158,7 +159,7 @@ impl FlowNetwork {
         Self {
             latency: topology.links().iter().map(|link| link.latency).collect(),
             routes: Routes::new(routing, topology.node_count()),
-            profiles: ProfileEvents::new(&topology),
+            profiles: link_changes(&topology),
             link_up: vec![true; topology.link_count()],
             has_detached_links: topology.links().iter().any(|link| link.ends.is_none()),
             topology,
@@ -227,6 +228,11 @@ impl FlowNetwork {
             Some(factors) => factors,
             None => (self.numbers.bandwidth_factor.of(bytes), self.numbers.latency_factor.of(bytes)),
         }
+    }
+
+    /// How much more than its rate a link can carry, by the largest bandwidth factor; at least 1.
+    fn payload_factor(&self) -> f64 {
+        self.numbers.bandwidth_factor.largest().max(1.0)
     }
 
     /// Remembers that a transfer cannot start.
@@ -496,8 +502,8 @@ impl FlowNetwork {
 
     /// Applies the profile events of this instant.
     fn profile_events(&mut self, cx: &mut Cx<'_, NetworkDone>) {
-        while let Some(change) = self.profiles.pop_due(self.now) {
-            self.apply(change, cx);
+        while let Some((what, value)) = self.profiles.pop_due(self.now) {
+            self.apply(what, value, cx);
         }
     }
 
@@ -506,7 +512,7 @@ impl FlowNetwork {
         let flows = self.queue.peek().map(|(at, _)| at);
         // without flows, profiles do not keep a run going
         let busy = self.flows.len() > self.free.len();
-        let profiles = if busy { self.profiles.next() } else { None };
+        let profiles = if busy { self.profiles.next_at() } else { None };
         [flows, profiles, self.pipelines.bound()].into_iter().flatten().min()
     }
 }
@@ -614,7 +620,7 @@ impl model::Network for FlowNetwork {
                 Sharing::FatPipe => f64::INFINITY,
             })
             .sum();
-        links * self.numbers.bandwidth_factor.largest().max(1.0)
+        links * self.payload_factor()
     }
 
     fn failure(&mut self) -> Option<(Token, String)> {
@@ -629,7 +635,7 @@ impl model::Network for FlowNetwork {
             }
         }
         // at the highest rate that the link had, and that its payload can have there
-        let factor = self.numbers.bandwidth_factor.largest().max(1.0);
+        let factor = self.payload_factor();
         let full = |index: usize| {
             let capacity = self.system.resources[index].capacity;
             self.peaks.get(&(index as u32)).copied().unwrap_or(capacity) * factor
@@ -645,7 +651,7 @@ impl model::Network for FlowNetwork {
             if bounded && *busy > now.as_secs_f64() * (1.0 + 1e-9) + slack_s {
                 violations.push(format!(
                     "link {} carried {} bytes, its rate allows {} in the {} of the run",
-                    self.topology.link_name(stratasim_core::LinkId::from_index(index)),
+                    self.topology.link_name(LinkId::from_index(index)),
                     link_bytes[index],
                     now.as_secs_f64() * full(index),
                     now

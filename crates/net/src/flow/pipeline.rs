@@ -65,8 +65,6 @@ pub(super) struct MemberState {
     own_end: u64,
     /// Oldest arrival that no message of its own has followed yet; later ones are in `inbox`.
     early: u64,
-    /// Arrival of the last message to it.
-    last_received: u64,
     /// Picoseconds that a shorter message takes when alone, latency included.
     alone: u64,
 }
@@ -166,7 +164,6 @@ impl Run {
             received: 0,
             own_end: 0,
             early: NEVER,
-            last_received: 0,
             alone: 0,
         };
         Self {
@@ -239,14 +236,6 @@ impl Run {
         }
     }
 
-    /// Bytes of all messages of a member.
-    pub(super) fn total_bytes(&self, member: u32) -> u64 {
-        match self.pipeline.longer_chunks {
-            0 => self.pipeline.chunk_bytes * u64::from(self.steps),
-            _ => (0..self.steps).map(|step| self.pipeline.bytes(member, step)).sum(),
-        }
-    }
-
     /// A message of `i` starts at `at`.
     #[inline(always)]
     fn start(&mut self, i: usize, at: u64) {
@@ -315,7 +304,6 @@ impl Run {
         let j = if i + 1 == self.members.len() { 0 } else { i + 1 };
         let receiver = &mut self.members[j];
         receiver.received += 1;
-        receiver.last_received = at;
         match receiver.doing {
             Doing::Waiting => {
                 let start = at.max(receiver.own_end);
@@ -383,10 +371,10 @@ impl Run {
 
     /// Notes a message that arrives at `at`, for observers.
     pub(super) fn note(&mut self, i: usize, at: u64) {
-        let members = &self.pipeline.members;
+        let [from, to] = self.pipeline.ends(i as u32);
         let span = MessageSpan {
-            src: members[i].rank,
-            dst: members[(i + 1) % members.len()].rank,
+            src: from.rank,
+            dst: to.rank,
             start: Time::from_ps(self.under_way(i).sent),
             end: Time::from_ps(at),
             bytes: self.bytes(i as u32),

@@ -104,10 +104,8 @@ impl FlowNetwork {
 
     pub(super) fn join_pipeline(&mut self, token: Token, member: u32) {
         let slot = self.pipelines.find(token);
-        let run = self.pipelines.run(slot);
-        let members = &run.pipeline.members;
-        let (src, dst) = (members[member as usize].node, members[(member as usize + 1) % members.len()].node);
-        let route = match self.route(src, dst, token.0) {
+        let [from, to] = self.pipelines.run(slot).pipeline.ends(member);
+        let route = match self.route(from.node, to.node, token.0) {
             Ok(route) => route,
             Err(error) => return self.refuse(token, error.to_string()),
         };
@@ -166,10 +164,6 @@ impl FlowNetwork {
     /// Gives up what a member's channel possesses.
     fn give_up(&mut self, slot: u32, member: u32) {
         let route = self.pipelines.run(slot).routes[member as usize].route;
-        self.disown(slot, member, route);
-    }
-
-    fn disown(&mut self, slot: u32, member: u32, route: RouteId) {
         for &(resource, _) in self.routes.uses(route) {
             let occupancy = &mut self.occupancy[resource as usize];
             if (occupancy.run, occupancy.member) == (slot, member) {
@@ -379,7 +373,8 @@ impl FlowNetwork {
                 Outcome::Over(member) => {
                     self.give_up(slot, member);
                     let run = self.pipelines.run(slot);
-                    let (route, carried) = (run.routes[member as usize].route, run.total_bytes(member));
+                    let (route, carried) =
+                        (run.routes[member as usize].route, run.pipeline.bytes_sent(member));
                     self.counters.pipeline_messages += u64::from(run.pipeline.steps);
                     match run.members[member as usize].channel {
                         Channel::Slow => run.speed_up(member),

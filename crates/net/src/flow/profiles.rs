@@ -1,13 +1,9 @@
 //! Link rates, latencies and states that change at given instants.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-use std::sync::Arc;
-
 use stratasim_core::model::NetworkDone;
-use stratasim_core::{Cx, Duration, LinkId, Time};
+use stratasim_core::{Cx, Duration, LinkId};
 use stratasim_topo::Topology;
-use stratasim_topo::io::profile::Profile;
+use stratasim_topo::io::profile::ProfileEvents;
 
 use super::network::{FlowNetwork, State};
 use super::routes::Machine;
@@ -20,85 +16,47 @@ pub(super) enum Quantity {
     State,
 }
 
-/// A profile event.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Change {
-    pub(super) link: LinkId,
-    pub(super) quantity: Quantity,
-    pub(super) value: f64,
-}
-
-/// The profile events to come.
-#[derive(Debug, Default)]
-pub(super) struct ProfileEvents {
-    profiles: Vec<(LinkId, Quantity, Profile)>,
-    /// (instant, profile, index of the change)
-    heap: BinaryHeap<Reverse<(Time, u32, u64)>>,
-}
-
-impl ProfileEvents {
-    pub(super) fn new(topology: &Arc<Topology>) -> Self {
-        let mut events = Self::default();
-        for (&link, profiles) in &topology.profiles().links {
-            let each = [
-                (Quantity::Bandwidth, &profiles.bandwidth),
-                (Quantity::Latency, &profiles.latency),
-                (Quantity::State, &profiles.state),
-            ];
-            for (quantity, profile) in each {
-                let Some(profile) = profile else { continue };
-                if let Some((at, _)) = profile.change(0) {
-                    events.heap.push(Reverse((at, events.profiles.len() as u32, 0)));
-                }
-                events.profiles.push((link, quantity, profile.clone()));
+/// The changes of links to come.
+pub(super) fn link_changes(topology: &Topology) -> ProfileEvents<(LinkId, Quantity)> {
+    let mut changes = ProfileEvents::default();
+    for (&link, profiles) in &topology.profiles().links {
+        let each = [
+            (Quantity::Bandwidth, &profiles.bandwidth),
+            (Quantity::Latency, &profiles.latency),
+            (Quantity::State, &profiles.state),
+        ];
+        for (quantity, profile) in each {
+            if let Some(profile) = profile {
+                changes.add((link, quantity), profile);
             }
         }
-        events
     }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.profiles.is_empty()
-    }
-
-    /// When the next change comes.
-    pub(super) fn next(&self) -> Option<Time> {
-        self.heap.peek().map(|Reverse((at, _, _))| *at)
-    }
-
-    /// The next change that is due at `now`.
-    pub(super) fn pop_due(&mut self, now: Time) -> Option<Change> {
-        let &Reverse((at, profile, index)) = self.heap.peek()?;
-        if at > now {
-            return None;
-        }
-        self.heap.pop();
-        let (link, quantity, points) = &self.profiles[profile as usize];
-        let (_, value) = points.change(index).expect("queued changes exist");
-        if let Some((next, _)) = points.change(index + 1) {
-            self.heap.push(Reverse((next, profile, index + 1)));
-        }
-        Some(Change { link: *link, quantity: *quantity, value })
-    }
+    changes
 }
 
 impl FlowNetwork {
     /// Applies a change of a link. The flows on it feel a new rate at once, a new latency in their
     /// share of bottlenecks (cm02); with the link down they fail.
-    pub(super) fn apply(&mut self, change: Change, cx: &mut Cx<'_, NetworkDone>) {
-        let link = change.link.index();
-        let resource = change.link.0;
-        match change.quantity {
+    pub(super) fn apply(
+        &mut self,
+        (link, quantity): (LinkId, Quantity),
+        value: f64,
+        cx: &mut Cx<'_, NetworkDone>,
+    ) {
+        let resource = link.0;
+        let link = link.index();
+        match quantity {
             Quantity::Bandwidth => {
                 self.wake_solo_on(resource);
-                let before = self.system.capacity(resource).max(change.value);
+                let before = self.system.capacity(resource).max(value);
                 let peak = self.peaks.entry(resource).or_insert(before);
-                *peak = peak.max(change.value);
+                *peak = peak.max(value);
                 // cm02: a flow keeps the bound that it had when it started
                 let keep_caps = self.numbers.weight_s_bytes.is_some();
-                self.system.set_capacity(resource, change.value, keep_caps);
+                self.system.set_capacity(resource, value, keep_caps);
             }
             Quantity::Latency => {
-                let latency = Duration::from_secs_f64(change.value);
+                let latency = Duration::from_secs_f64(value);
                 let shift = latency.as_secs_f64() - self.latency[link].as_secs_f64();
                 self.latency[link] = latency;
                 if self.numbers.weight_s_bytes.is_some() {
@@ -107,7 +65,7 @@ impl FlowNetwork {
                 }
             }
             Quantity::State => {
-                self.link_up[link] = change.value != 0.0;
+                self.link_up[link] = value != 0.0;
                 if !self.link_up[link] {
                     self.fail_users(resource, cx);
                 }

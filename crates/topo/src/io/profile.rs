@@ -1,6 +1,7 @@
 //! Values that change over simulated time: link rates, latencies, speeds, failures.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
 
 use stratasim_core::{Duration, LinkId, NodeId, Time};
 
@@ -28,6 +29,56 @@ impl Profile {
             (_, Some(period)) => period.as_ps().checked_mul(round)?,
         };
         Some((Time::from_ps(start.checked_add(offset.as_ps())?), value))
+    }
+}
+
+/// The changes of many profiles in order of time; `K` says what each profile is of.
+#[derive(Debug, Clone)]
+pub struct ProfileEvents<K> {
+    profiles: Vec<(K, Profile)>,
+    /// (instant, profile, index of the change)
+    heap: BinaryHeap<Reverse<(Time, u32, u64)>>,
+}
+
+impl<K> Default for ProfileEvents<K> {
+    fn default() -> Self {
+        Self { profiles: Vec::new(), heap: BinaryHeap::new() }
+    }
+}
+
+impl<K: Copy> ProfileEvents<K> {
+    /// Adds the changes of a profile.
+    pub fn add(&mut self, key: K, profile: &Profile) {
+        if let Some((at, _)) = profile.change(0) {
+            self.heap.push(Reverse((at, self.profiles.len() as u32, 0)));
+        }
+        self.profiles.push((key, profile.clone()));
+    }
+
+    /// Whether there is no profile.
+    pub fn is_empty(&self) -> bool {
+        self.profiles.is_empty()
+    }
+
+    /// When the next change comes.
+    pub fn next_at(&self) -> Option<Time> {
+        self.heap.peek().map(|Reverse((at, _, _))| *at)
+    }
+
+    /// The next change that is due at `now`, with its value. Changes of one instant come in the order
+    /// in which their profiles were added.
+    pub fn pop_due(&mut self, now: Time) -> Option<(K, f64)> {
+        let &Reverse((at, profile, index)) = self.heap.peek()?;
+        if at > now {
+            return None;
+        }
+        self.heap.pop();
+        let (key, points) = &self.profiles[profile as usize];
+        let (_, value) = points.change(index).expect("queued changes exist");
+        if let Some((next, _)) = points.change(index + 1) {
+            self.heap.push(Reverse((next, profile, index + 1)));
+        }
+        Some((*key, value))
     }
 }
 
