@@ -2,6 +2,7 @@
 
 pub mod builders;
 pub mod collective;
+pub mod goal;
 pub mod pattern;
 pub mod program;
 pub mod training;
