@@ -9,6 +9,7 @@
 //! types, and dependencies between crates only point down (see `ARCHITECTURE.md`).
 
 pub mod error;
+pub mod files;
 pub mod ids;
 pub mod model;
 pub mod names;

@@ -147,21 +147,21 @@ impl Edge {
 #[derive(Debug, Clone, Default)]
 pub struct Schedule {
     /// First operation of each rank, then the total.
-    first: Vec<u32>,
-    shape_of: Vec<u32>,
-    shapes: Vec<Shape>,
+    pub(super) first: Vec<u32>,
+    pub(super) shape_of: Vec<u32>,
+    pub(super) shapes: Vec<Shape>,
     /// First edge of each operation, then the total.
-    first_edge: Vec<u32>,
-    edges: Vec<Edge>,
-    labels: Labels,
+    pub(super) first_edge: Vec<u32>,
+    pub(super) edges: Vec<Edge>,
+    pub(super) labels: Labels,
 }
 
 /// Labels that are not `l1`, `l2`, ... in the order of a rank's operations.
 #[derive(Debug, Clone, Default)]
-struct Labels {
+pub(super) struct Labels {
     /// (operation, end of its label in `text`), ascending.
-    ends: Vec<(u32, u32)>,
-    text: String,
+    pub(super) ends: Vec<(u32, u32)>,
+    pub(super) text: String,
 }
 
 impl Schedule {
@@ -306,7 +306,7 @@ impl Schedule {
 #[derive(Debug)]
 pub struct ScheduleBuilder {
     ranks: u32,
-    schedule: Schedule,
+    pub(super) schedule: Schedule,
     numbers: FxHashMap<Shape, u32>,
     /// The shapes of the last operations, by their place modulo a few: what repeats is found at once.
     recent: [u32; RECENT],
