@@ -6,15 +6,24 @@
 //! plan on sets of contributions and says what is wrong with it.
 
 pub mod binomial;
+pub mod bruck;
+pub mod chain;
+mod check;
 pub mod coarse_ring;
 pub mod coherent_ring;
 pub mod direct;
 pub mod dissemination;
 pub mod double_binary_tree;
+mod folding;
 pub mod hierarchical;
+pub mod neighbour_exchange;
+pub mod pairwise;
+pub mod parts;
 pub mod proof;
 pub mod recursive;
+pub mod recursive_doubling;
 pub mod ring;
+mod segment;
 
 use std::ops::Range;
 
@@ -22,9 +31,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::{BuildError, registry};
 
+pub use check::{check, unsupported};
+use check::{check_pairs, check_parts, countable, needs_equal_parts};
+pub use parts::Parts;
+
 /// What a collective computes. Sizes count bytes per member: the vector that each member holds
-/// before an all-reduce, reduce-scatter, reduce or broadcast, and after an all-gather; the sum of
-/// what each member sends (its own part included) in an all-to-all.
+/// before an all-reduce, reduce-scatter, reduce, broadcast or scan, and after an all-gather; the vector
+/// of member 0 before a scatter and after a gather; the sum of what each member sends (its own part
+/// included) in an all-to-all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CollectiveKind {
@@ -42,11 +56,19 @@ pub enum CollectiveKind {
     AllToAll,
     /// Nobody leaves before everybody came.
     Barrier,
+    /// Member 0 gets the parts of all.
+    Gather,
+    /// Member `i` gets part `i` of the vector of member 0.
+    Scatter,
+    /// Member `i` gets the sum of members 0 to `i`.
+    Scan,
+    /// Member `i` gets the sum of members 0 to `i - 1`, member 0 nothing.
+    ExclusiveScan,
 }
 
 impl CollectiveKind {
     /// Every kind.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 11] = [
         Self::AllReduce,
         Self::ReduceScatter,
         Self::AllGather,
@@ -54,6 +76,10 @@ impl CollectiveKind {
         Self::Reduce,
         Self::AllToAll,
         Self::Barrier,
+        Self::Gather,
+        Self::Scatter,
+        Self::Scan,
+        Self::ExclusiveScan,
     ];
 
     /// The name used in files.
@@ -66,6 +92,10 @@ impl CollectiveKind {
             Self::Reduce => "reduce",
             Self::AllToAll => "all-to-all",
             Self::Barrier => "barrier",
+            Self::Gather => "gather",
+            Self::Scatter => "scatter",
+            Self::Scan => "scan",
+            Self::ExclusiveScan => "exclusive-scan",
         }
     }
 
@@ -74,7 +104,12 @@ impl CollectiveKind {
     pub fn usual_algorithm(self) -> CollectiveSpec {
         match self {
             Self::AllReduce | Self::ReduceScatter | Self::AllGather => CollectiveSpec::default(),
-            Self::Broadcast | Self::Reduce => CollectiveSpec::Binomial(binomial::Binomial::default()),
+            Self::Broadcast | Self::Reduce | Self::Gather | Self::Scatter => {
+                CollectiveSpec::Binomial(binomial::Binomial::default())
+            }
+            Self::Scan | Self::ExclusiveScan => {
+                CollectiveSpec::RecursiveDoubling(recursive_doubling::RecursiveDoubling::default())
+            }
             Self::AllToAll => CollectiveSpec::Direct(direct::Direct::default()),
             Self::Barrier => CollectiveSpec::Dissemination(dissemination::Dissemination::default()),
         }
@@ -84,8 +119,10 @@ impl CollectiveKind {
 /// What the receiver does with what it gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Combine {
-    /// Adds it to what it has.
+    /// Adds it to what it has; in a scan, to what it passes on only.
     Reduce,
+    /// In a scan: adds it to what it passes on and to its result.
+    Scan,
     /// Replaces what it has.
     Copy,
 }
@@ -98,7 +135,7 @@ pub enum Action {
     Send {
         /// Receiving member.
         to: u32,
-        /// Chunks of the data that it carries, for the proof of the algorithm.
+        /// Chunks of the data that it carries ([`Plan::carried`]), for the proof of the algorithm.
         chunks: Range<u32>,
         /// Payload.
         bytes: u64,
@@ -156,14 +193,31 @@ pub trait Plan: Send + Sync + std::fmt::Debug {
     /// Appends what `member` does in `round`: at least one action.
     fn round(&self, member: u32, round: u32, out: &mut Vec<Action>);
 
-    /// Chunks that the data is cut into, as equal as whole bytes allow ([`bytes_of`]). In an
-    /// all-to-all chunk `i * n + j` goes from `i` to `j` and is part `j` of `n` of the vector of
-    /// `i`; otherwise chunk `c` of a reduce-scatter or all-gather belongs to member
-    /// [`Plan::owner`]`(c)`.
+    /// Chunks that the data is cut into, as equal as whole bytes allow ([`bytes_of`]) unless
+    /// [`Plan::parts`] says how. In an all-to-all chunk `i * n + j` goes from `i` to `j` and is part `j`
+    /// of `n` of the vector of `i`; otherwise chunk `c` of a reduce-scatter, all-gather, gather or
+    /// scatter belongs to member [`Plan::owner`]`(c)`.
     fn chunks(&self) -> u32;
 
-    /// The member that holds chunk `c` after a reduce-scatter and before an all-gather.
+    /// The member that holds chunk `c` after a reduce-scatter or scatter and before an all-gather or
+    /// gather.
     fn owner(&self, chunk: u32) -> u32;
+
+    /// The parts of the members, one chunk each, where they are not equal.
+    fn parts(&self) -> Option<&Parts> {
+        None
+    }
+
+    /// Whether messages carry chunks that are not neighbours. The `chunks` of an action then number
+    /// messages, and [`Plan::carried`] tells what is in them.
+    fn numbers_messages(&self) -> bool {
+        false
+    }
+
+    /// Appends the chunks of the data that a message with `chunks` carries.
+    fn carried(&self, chunks: &Range<u32>, out: &mut Vec<Range<u32>>) {
+        out.push(chunks.clone());
+    }
 
     /// Set when every member `i` sends once per round to member `i + 1` and receives once from
     /// `i - 1`, sending chunk `i - round` of as many chunks as members: networks may run such a
@@ -188,6 +242,37 @@ pub fn bytes_of(bytes: u64, count: u32, parts: Range<u32>) -> u64 {
     let (each, longer) = (bytes / u64::from(count), bytes % u64::from(count));
     let before = |part: u32| each * u64::from(part) + u64::from(part).min(longer);
     before(parts.end) - before(parts.start)
+}
+
+/// Bytes of a message with `chunks` in `plan`, which was made for `kind` over `members` members with
+/// `bytes` bytes each: what its send says, and what its receive expects.
+pub fn payload_bytes(
+    plan: &dyn Plan,
+    kind: CollectiveKind,
+    members: u32,
+    bytes: u64,
+    chunks: &Range<u32>,
+) -> u64 {
+    let of_range = |range: &Range<u32>| {
+        let equal = Parts::equal(members, bytes);
+        let parts = plan.parts();
+        match (kind, parts) {
+            (CollectiveKind::Barrier, _) => 0,
+            (CollectiveKind::AllToAll, _) => {
+                let parts = parts.unwrap_or(&equal);
+                let part = |chunk: u32| (chunk / members, chunk % members);
+                range.clone().map(part).map(|(from, to)| parts.bytes_from(from, to..to + 1)).sum()
+            }
+            (_, Some(parts)) => parts.bytes(range.clone()),
+            (_, None) => bytes_of(bytes, plan.chunks(), range.clone()),
+        }
+    };
+    if !plan.numbers_messages() {
+        return of_range(chunks);
+    }
+    let mut carried = Vec::new();
+    plan.carried(chunks, &mut carried);
+    carried.iter().map(of_range).sum()
 }
 
 /// The numbers of a [`Plan::pipeline`].
@@ -224,6 +309,17 @@ pub trait CollectiveAlgorithm: std::fmt::Debug + Send + Sync {
         let _ = dimensions;
         self.plan(kind, members, bytes)
     }
+
+    /// Plans `kind` for members whose parts may differ (the "v" operations of MPI).
+    ///
+    /// # Errors
+    /// As [`CollectiveAlgorithm::plan`]; an algorithm or a kind that needs equal parts.
+    fn plan_parts(&self, kind: CollectiveKind, parts: Parts) -> Result<Box<dyn Plan>, BuildError> {
+        if parts.is_equal() {
+            return self.plan(kind, parts.members(), parts.total());
+        }
+        Err(BuildError::new("kind", needs_equal_parts(kind)))
+    }
 }
 
 registry! {
@@ -231,9 +327,14 @@ registry! {
     pub enum CollectiveSpec: dyn CollectiveAlgorithm {
         "ring" => Ring(ring::Ring),
         "recursive" => Recursive(recursive::Recursive),
+        "recursive-doubling" => RecursiveDoubling(recursive_doubling::RecursiveDoubling),
         "binomial" => Binomial(binomial::Binomial),
+        "chain" => Chain(chain::Chain),
         "double-binary-tree" => DoubleBinaryTree(double_binary_tree::DoubleBinaryTree),
         "direct" => Direct(direct::Direct),
+        "pairwise" => Pairwise(pairwise::Pairwise),
+        "bruck" => Bruck(bruck::Bruck),
+        "neighbour-exchange" => NeighbourExchange(neighbour_exchange::NeighbourExchange),
         "dissemination" => Dissemination(dissemination::Dissemination),
         "hierarchical" => Hierarchical(hierarchical::Hierarchical),
         "coherent-ring" => CoherentRing(coherent_ring::CoherentRing),
@@ -245,44 +346,4 @@ impl Default for CollectiveSpec {
     fn default() -> Self {
         Self::Ring(ring::Ring::default())
     }
-}
-
-/// Refuses what no plan of `algorithm` can be made for: a kind that it does not do, no members, or
-/// more bytes than can be counted.
-///
-/// # Errors
-/// One of these.
-pub fn check(
-    algorithm: &str,
-    does: &[CollectiveKind],
-    kind: CollectiveKind,
-    members: u32,
-    bytes: u64,
-) -> Result<(), BuildError> {
-    if !does.contains(&kind) {
-        return Err(unsupported(algorithm, kind, does));
-    }
-    // twice the members must fit into 32 bits, with room for sums of indices
-    if !(1..=1 << 30).contains(&members) {
-        return Err(BuildError::new(
-            "",
-            format!("{} over {members} members; it needs at least 1 and at most 2^30", kind.name()),
-        ));
-    }
-    // no algorithm here sends more than every member twice its vector
-    if bytes.checked_mul(2 * u64::from(members)).is_none() {
-        return Err(BuildError::new(
-            "",
-            format!(
-                "{bytes} bytes at each of {members} members are more than can be counted (2^63 together)"
-            ),
-        ));
-    }
-    Ok(())
-}
-
-/// The error of a kind that an algorithm does not do.
-pub fn unsupported(algorithm: &str, kind: CollectiveKind, does: &[CollectiveKind]) -> BuildError {
-    let does: Vec<_> = does.iter().map(|kind| kind.name()).collect();
-    BuildError::new("kind", format!("`{algorithm}` does not do {}, it does {}", kind.name(), does.join(", ")))
 }

@@ -1,9 +1,12 @@
 //! Every algorithm of the list, proved for every kind that it does, for many sizes.
 
 use stratasim_workload::collective::proof::{Account, prove};
-use stratasim_workload::collective::{Action, CollectiveKind, CollectiveSpec, Guarantee, Plan};
+use stratasim_workload::collective::{Action, CollectiveKind, CollectiveSpec, Guarantee, Parts, Plan};
 
-use CollectiveKind::{AllGather, AllReduce, AllToAll, Barrier, Broadcast, Reduce, ReduceScatter};
+use CollectiveKind::{
+    AllGather, AllReduce, AllToAll, Barrier, Broadcast, ExclusiveScan, Gather, Reduce, ReduceScatter, Scan,
+    Scatter,
+};
 
 fn spec(json: &str) -> CollectiveSpec {
     serde_json::from_str(json).unwrap_or_else(|error| panic!("{json}: {error}"))
@@ -99,8 +102,16 @@ fn recursive_sends_p_minus_1_times_the_vector_per_phase_and_folds_the_rest() {
 
 #[test]
 fn binomial_sends_the_vector_over_every_edge_of_the_tree() {
-    let kinds = [AllReduce, Broadcast, Reduce, Barrier];
+    let kinds = [AllReduce, Broadcast, Reduce, Barrier, Gather, Scatter];
     sweep(r#"{"kind": "binomial"}"#, &kinds, |kind, n, bytes, _, account| {
+        if matches!(kind, Gather | Scatter) {
+            // a part travels once per set bit of its member's number
+            let part = |member: u64| bytes / n + u64::from(member < bytes % n);
+            let expected: u64 = (0..n).map(|member| u64::from(member.count_ones()) * part(member)).sum();
+            assert_eq!(account.bytes, expected);
+            assert_eq!((account.messages, account.rounds), (n - 1, log2_ceil(n)));
+            return;
+        }
         let bytes = if kind == Barrier { 0 } else { bytes };
         assert_eq!(account.bytes, phases(kind) * (n - 1) * bytes);
         let both = if matches!(kind, AllReduce | Barrier) { 2 } else { 1 };
@@ -126,16 +137,22 @@ fn double_binary_tree_sends_half_the_vector_over_every_edge_of_each_tree() {
 
 #[test]
 fn direct_sends_n_minus_1_times_the_vector_per_phase() {
-    let kinds = [AllReduce, ReduceScatter, AllGather, Broadcast, Reduce, AllToAll];
+    let kinds = [AllReduce, ReduceScatter, AllGather, Broadcast, Reduce, AllToAll, Gather, Scatter];
     for window in [None, Some(1), Some(3), Some(1000)] {
         let json = match window {
             None => r#"{"kind": "direct"}"#.to_owned(),
             Some(window) => format!(r#"{{"kind": "direct", "window": {window}}}"#),
         };
         sweep(&json, &kinds, |kind, n, bytes, plan, account| {
-            assert_eq!(account.bytes, phases(kind) * (n - 1) * bytes);
+            let expected = match kind {
+                // all but the root's own part, which is one of the longer ones
+                Gather | Scatter => bytes - bytes.div_ceil(n),
+                _ => phases(kind) * (n - 1) * bytes,
+            };
+            assert_eq!(account.bytes, expected);
             let exchange = (n - 1).div_ceil(window.unwrap_or(u64::MAX));
-            let rounds = if kind == Reduce { u64::from(n > 1) } else { phases(kind) * exchange };
+            let once = matches!(kind, Reduce | Gather);
+            let rounds = if once { u64::from(n > 1) } else { phases(kind) * exchange };
             assert_eq!(u64::from(account.rounds), rounds);
             let mut actions = Vec::new();
             for round in 0..plan.rounds(0) {
@@ -146,6 +163,192 @@ fn direct_sends_n_minus_1_times_the_vector_per_phase() {
             }
         });
     }
+}
+
+#[test]
+fn recursive_doubling_exchanges_whole_vectors_and_folds_the_rest() {
+    let kinds = [AllReduce, Barrier, Scan, ExclusiveScan];
+    sweep(r#"{"kind": "recursive-doubling"}"#, &kinds, |kind, n, bytes, _, account| {
+        let core = 1 << n.ilog2();
+        let messages = match kind {
+            // every set bit of every number is one partner below, who has one above
+            Scan | ExclusiveScan => 2 * (0..n).map(|member| u64::from(member.count_ones())).sum::<u64>(),
+            _ => core * u64::from(n.ilog2()) + 2 * (n - core),
+        };
+        assert_eq!(account.messages, messages);
+        assert_eq!(account.bytes, if kind == Barrier { 0 } else { messages * bytes });
+        let folding = if n > core { 2 } else { 0 };
+        let rounds = match kind {
+            Scan | ExclusiveScan => log2_ceil(n),
+            _ => n.ilog2() + folding,
+        };
+        assert_eq!(account.rounds, rounds);
+    });
+}
+
+#[test]
+fn segments_follow_each_other_through_chains_and_binomial_trees() {
+    for segment in [1000, 4096, 1 << 20] {
+        let pieces = |bytes: u64| bytes.div_ceil(segment).max(1);
+        let json = format!(r#"{{"kind": "chain", "segment": "{segment} B"}}"#);
+        sweep(&json, &[Broadcast, Reduce, Scan, ExclusiveScan], |_, n, bytes, plan, account| {
+            let pieces = pieces(bytes);
+            assert_eq!(u64::from(plan.chunks()), pieces);
+            assert_eq!((account.bytes, account.messages), ((n - 1) * bytes, (n - 1) * pieces));
+            let rounds = if n == 1 { 0 } else { pieces + u64::from(n > 2) };
+            assert_eq!(u64::from(account.rounds), rounds);
+        });
+        let json = format!(r#"{{"kind": "binomial", "segment": "{segment} B"}}"#);
+        let kinds = [AllReduce, Broadcast, Reduce, Barrier, Gather, Scatter];
+        sweep(&json, &kinds, |kind, n, bytes, _, account| {
+            if matches!(kind, Broadcast | Reduce | AllReduce) {
+                let pieces = pieces(bytes);
+                assert_eq!(account.bytes, phases(kind) * (n - 1) * bytes);
+                assert_eq!(account.messages, phases(kind) * (n - 1) * pieces);
+                if pieces > 1 && n > 1 {
+                    // members 1 to n - 1 of the broadcast are inner ones from n = 4 on
+                    assert_eq!(u64::from(account.rounds), phases(kind) * (pieces + u64::from(n > 3)));
+                }
+            }
+        });
+    }
+    sweep(r#"{"kind": "chain"}"#, &[Broadcast, Reduce, Scan, ExclusiveScan], |_, n, _, _, account| {
+        assert_eq!(account.messages, n - 1);
+    });
+}
+
+#[test]
+fn pairwise_meets_one_member_per_round() {
+    for json in [r#"{"kind": "pairwise"}"#, r#"{"kind": "pairwise", "exchange": "shift"}"#] {
+        sweep(json, &[AllToAll], |_, n, bytes, plan, account| {
+            assert_eq!(account.bytes, (n - 1) * bytes);
+            assert_eq!((u64::from(account.rounds), account.messages), (n - 1, n * (n - 1)));
+            let mut actions = Vec::new();
+            for round in 0..plan.rounds(0) {
+                actions.clear();
+                plan.round(0, round, &mut actions);
+                let [Action::Send { to, .. }, Action::Receive { from, .. }] = &actions[..] else {
+                    panic!("{actions:?}")
+                };
+                let mirrored = json.contains("shift") || !n.is_power_of_two();
+                let expected = if mirrored { n as u32 - 1 - round } else { round + 1 };
+                assert_eq!((*to, *from), (round + 1, expected));
+            }
+        });
+    }
+    let odd = spec(r#"{"kind": "pairwise", "exchange": "xor"}"#).plugin().plan(AllToAll, 6, 1).unwrap_err();
+    assert_eq!(odd.to_string(), "exchange: `xor` pairs a power of two of members, not 6; choose `shift`");
+}
+
+#[test]
+fn bruck_takes_log2_n_messages_of_each_member() {
+    sweep(r#"{"kind": "bruck"}"#, &[AllGather, AllToAll], |kind, n, bytes, _, account| {
+        assert_eq!(account.rounds, log2_ceil(n));
+        assert_eq!(account.messages, n * u64::from(log2_ceil(n)));
+        // an all-to-all sends each part once per set bit of its way
+        let hops = (0..n).map(|way| u64::from(way.count_ones())).sum::<u64>();
+        assert_eq!(account.bytes, if kind == AllToAll { hops * bytes } else { (n - 1) * bytes });
+    });
+}
+
+#[test]
+fn neighbour_exchange_takes_half_as_many_rounds_as_members() {
+    let spec = spec(r#"{"kind": "neighbour-exchange"}"#);
+    for n in MEMBERS {
+        let bytes = 4096 * u64::from(n) + 7;
+        let plan = spec.plugin().plan(AllGather, n, bytes);
+        if n > 1 && n % 2 == 1 {
+            assert!(plan.unwrap_err().to_string().contains("an even number of members"));
+            continue;
+        }
+        let account =
+            prove(&*plan.unwrap(), AllGather, n, bytes).unwrap_or_else(|flaw| panic!("{n}: {flaw}"));
+        assert_eq!((account.rounds, account.bytes), (n / 2, u64::from(n - 1) * bytes));
+        assert_eq!(account.messages, u64::from(n) * u64::from(n / 2));
+    }
+}
+
+#[test]
+fn parts_of_different_sizes_arrive_whole() {
+    let does = [
+        (r#"{"kind": "direct"}"#, &[Gather, Scatter, AllGather, AllToAll][..]),
+        (r#"{"kind": "direct", "window": 2}"#, &[Gather, Scatter, AllGather, AllToAll]),
+        (r#"{"kind": "binomial"}"#, &[Gather, Scatter]),
+        (r#"{"kind": "ring"}"#, &[AllGather]),
+        (r#"{"kind": "bruck"}"#, &[AllGather]),
+        (r#"{"kind": "neighbour-exchange"}"#, &[AllGather]),
+        (r#"{"kind": "pairwise"}"#, &[AllToAll]),
+    ];
+    for (json, kinds) in does {
+        for kind in CollectiveKind::ALL {
+            for n in (1..=20).chain([33, 64]) {
+                let sizes: Vec<u64> = (0..n).map(|member| u64::from(member * member % 7)).collect();
+                for parts in [Parts::listed(&sizes), Parts::skewed(n, 10_007, 5.0, u64::from(n))] {
+                    let parts = parts.unwrap();
+                    let sizes: Vec<u64> = (0..n).map(|part| parts.bytes(part..part + 1)).collect();
+                    let plan = spec(json).plugin().plan_parts(kind, parts);
+                    if !kinds.contains(&kind) || (json.contains("neighbour") && n > 1 && n % 2 == 1) {
+                        assert!(plan.is_err(), "{json} {kind:?}");
+                        continue;
+                    }
+                    let total: u64 = sizes.iter().sum();
+                    // the size that equal parts would have must not matter
+                    let account = prove(&*plan.unwrap(), kind, n, 12_345)
+                        .unwrap_or_else(|flaw| panic!("{json} {kind:?}, {n} members: {flaw}"));
+                    let expected = match kind {
+                        Gather | Scatter if json.contains("binomial") => (0_u32..)
+                            .zip(&sizes)
+                            .map(|(member, size)| u64::from(member.count_ones()) * size)
+                            .sum(),
+                        Gather | Scatter => total - sizes[0],
+                        _ => u64::from(n - 1) * total,
+                    };
+                    assert_eq!(account.bytes, expected, "{json} {kind:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_matrix_says_what_every_pair_exchanges() {
+    for json in [r#"{"kind": "direct"}"#, r#"{"kind": "direct", "window": 1}"#, r#"{"kind": "pairwise"}"#] {
+        for n in 1..=20 {
+            let size = |from: u64, to: u64| (3 * from + 5 * to) % 11;
+            let rows: Vec<Vec<u64>> = (0..n).map(|from| (0..n).map(|to| size(from, to)).collect()).collect();
+            let parts = Parts::rows(&rows).unwrap();
+            let plan = spec(json).plugin().plan_parts(AllToAll, parts.clone()).unwrap();
+            let account =
+                prove(&*plan, AllToAll, n as u32, 0).unwrap_or_else(|flaw| panic!("{json} {n}: {flaw}"));
+            let off_diagonal = (0..n * n).filter(|pair| pair / n != pair % n);
+            let expected: u64 = off_diagonal.map(|pair| size(pair / n, pair % n)).sum();
+            assert_eq!(account.bytes, expected);
+            let error = spec(r#"{"kind": "direct"}"#).plugin().plan_parts(Gather, parts).unwrap_err();
+            assert!(error.to_string().contains("a matrix of sizes is for all-to-all"), "{error}");
+        }
+    }
+}
+
+#[test]
+fn what_needs_equal_parts_says_who_does_not() {
+    let parts = Parts::listed(&[1, 2, 3]).unwrap();
+    for (json, kind) in [
+        (r#"{"kind": "recursive"}"#, AllGather),
+        (r#"{"kind": "bruck"}"#, AllToAll),
+        (r#"{"kind": "ring"}"#, AllReduce),
+    ] {
+        let error = spec(json).plugin().plan_parts(kind, parts.clone()).unwrap_err().to_string();
+        assert!(
+            error.contains("with equal parts only; parts of different sizes are done by `direct`"),
+            "{error}"
+        );
+    }
+    let nested = r#"{"kind": "hierarchical", "algorithms": [{"kind": "bruck"}]}"#;
+    let error = spec(nested).plugin().plan_on(AllGather, 6, 60, &[2, 3]).unwrap_err().to_string();
+    assert!(
+        error.starts_with("algorithms.0.kind: its messages carry parts that are not neighbours"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -274,6 +477,14 @@ fn every_algorithm_refuses_what_cannot_be_planned() {
     );
     let many = spec(r#"{"kind": "direct"}"#).plugin().plan(AllToAll, 1 << 16, 16).unwrap_err();
     assert!(many.to_string().contains("65535 members"));
+    for kind in ["chain", "binomial"] {
+        let segment = |size: &str| {
+            let json = format!(r#"{{"kind": "{kind}", "segment": "{size}"}}"#);
+            spec(&json).plugin().plan(Broadcast, 4, 1 << 40).unwrap_err().to_string()
+        };
+        assert!(segment("0 B").contains("segment: a segment of 0 bytes never moves anything"), "{kind}");
+        assert!(segment("1 B").contains("give larger segments"), "{kind}");
+    }
 }
 
 #[test]

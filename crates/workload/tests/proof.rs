@@ -1,12 +1,14 @@
 //! The proof of a plan finds every kind of fault that is put into a correct one.
 
+use stratasim_workload::collective::chain::Chain;
+use stratasim_workload::collective::direct::Direct;
 use stratasim_workload::collective::proof::{Flaw, prove};
 use stratasim_workload::collective::ring::Ring;
 use stratasim_workload::collective::{
     Action, CollectiveAlgorithm, CollectiveKind, Combine, Guarantee, PipelineShape, Plan,
 };
 
-use CollectiveKind::{AllGather, AllReduce, ReduceScatter};
+use CollectiveKind::{AllGather, AllReduce, ExclusiveScan, Gather, ReduceScatter, Scan, Scatter};
 
 /// A ring over four members with 40 bytes each in which something is wrong.
 #[derive(Debug)]
@@ -245,4 +247,70 @@ fn a_cost_model_is_only_asked_for_its_messages() {
         }
     });
     assert!(matches!(prove(&Cost(silent), AllReduce, 4, 40), Err(Flaw::Deadlock { .. })));
+}
+
+#[test]
+fn a_scan_that_is_not_the_one_promised_is_found() {
+    let chain = |kind| Chain::default().plan(kind, 4, 40).unwrap();
+    prove(&*chain(Scan), Scan, 4, 40).unwrap();
+    prove(&*chain(ExclusiveScan), ExclusiveScan, 4, 40).unwrap();
+    let broken = |fault| {
+        prove(
+            &Faulty { ring: chain(Scan), fault, pipeline: None, total_bytes: None, owner: None },
+            Scan,
+            4,
+            40,
+        )
+    };
+    // what comes is passed on, but never gets into the result
+    let forgotten = broken(|member, _, out: &mut Vec<Action>| {
+        if let (2, Some(Action::Receive { combine, .. })) = (member, out.first_mut()) {
+            *combine = Combine::Reduce;
+        }
+    });
+    assert_eq!(forgotten, Err(Flaw::Result { member: 2, chunk: 0, found: 1, expected: 3 }));
+    // a member that stands in front takes in who comes after it
+    let ahead = broken(|member, round, out: &mut Vec<Action>| {
+        if (member, round) == (1, 1) {
+            out.push(Action::Receive { from: 2, chunks: 0..1, combine: Combine::Scan });
+        }
+        if (member, round) == (2, 0) {
+            out.push(Action::Send { to: 1, chunks: 0..1, bytes: 40 });
+        }
+    });
+    assert_eq!(ahead, Err(Flaw::Result { member: 1, chunk: 0, found: 3, expected: 2 }));
+    // and nothing but a scan has a result of its own
+    let reduce = faulty(AllReduce, |_, _, out| {
+        if let Action::Receive { combine, .. } = &mut out[1] {
+            *combine = Combine::Scan;
+        }
+    });
+    assert!(matches!(prove(&reduce, AllReduce, 4, 40), Err(Flaw::Overlap { round: 0, .. })));
+}
+
+#[test]
+fn parts_that_come_to_the_wrong_member_are_found() {
+    let direct = |kind| Direct::default().plan(kind, 4, 40).unwrap();
+    for kind in [Gather, Scatter] {
+        prove(&*direct(kind), kind, 4, 40).unwrap();
+        let mut plan = Faulty {
+            ring: direct(kind),
+            fault: |_, _, _| {},
+            pipeline: None,
+            total_bytes: None,
+            owner: Some(2),
+        };
+        assert!(matches!(prove(&plan, kind, 4, 40), Err(Flaw::Share { .. })));
+        plan.owner = None;
+        plan.fault = |_, _, out| {
+            for action in out {
+                let chunks = action.chunks_mut();
+                *chunks = 4 - chunks.end..4 - chunks.start;
+            }
+        };
+        assert!(prove(&plan, kind, 4, 40).is_err());
+    }
+    // a gather whose root takes one part for another
+    let swapped = prove(&*direct(Scatter), Gather, 4, 40);
+    assert!(matches!(swapped, Err(Flaw::NothingToSend { member: 0, .. })), "{swapped:?}");
 }

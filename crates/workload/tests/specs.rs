@@ -86,3 +86,39 @@ fn every_operation_has_an_algorithm_when_none_is_chosen() {
         assert_eq!(collective.kind, kind);
     }
 }
+
+#[test]
+fn the_collective_benchmark_takes_parts_of_different_sizes() {
+    let bytes = |json: &str| {
+        let program = Machine::new(3).build(json).unwrap();
+        let Op::Collective(collective) = &program.vertex(0).op else { panic!() };
+        (collective.bytes, collective.plan.total_bytes())
+    };
+    let all = |rest: &str| format!(r#"{{"kind": "collective", {rest}}}"#);
+    assert_eq!(bytes(&all(r#""operation": "gather", "sizes": ["1 B", "20 B", "300 B"]"#)), (321, 320));
+    assert_eq!(bytes(&all(r#""operation": "all-gather", "sizes": ["1 B", "20 B", "300 B"]"#)), (321, 642));
+    let matrix = r#""matrix": [["1 B", "2 B", "3 B"], ["4 B", "5 B", "6 B"], ["7 B", "8 B", "9 B"]]"#;
+    assert_eq!(bytes(&all(&format!(r#""operation": "all-to-all", {matrix}"#))), (15, 30));
+    let skewed = r#""operation": "all-to-all", "bytes": "1 MB", "skew": 4"#;
+    assert_eq!(bytes(&all(&format!(r#"{skewed}, "seed": 7"#))), (1_000_000, 2_000_000));
+    assert_eq!(bytes(&all(r#""operation": "barrier""#)), (0, 0));
+
+    for (rest, expected) in [
+        (r#""operation": "gather""#, "bytes: missing; give the bytes per rank, or the `sizes` of the parts"),
+        (r#""operation": "gather", "sizes": ["1 B"]"#, "sizes: 3 ranks need as many, got 1"),
+        (r#""operation": "gather", "sizes": ["1 B"], "bytes": "1 B""#, "bytes: `sizes` already says"),
+        (r#""operation": "gather", "sizes": ["1 B"], "skew": 2"#, "skew: `sizes` and `skew` both say"),
+        (r#""operation": "gather", "bytes": "1 B", "seed": 2"#, "seed: nothing is drawn without `skew`"),
+        (r#""operation": "scan", "bytes": "1 B", "skew": 2"#, "skew: scan has no parts of different sizes"),
+        (r#""operation": "gather", "bytes": "1 B", "skew": 0"#, "skew: largest over smallest part must lie"),
+        (r#""operation": "gather", "matrix": [[], [], []]"#, "matrix: gather has one size per rank"),
+        (r#""operation": "all-to-all", "matrix": [["1 B"], [], []]"#, "matrix: row 0 has 1 sizes"),
+        (
+            r#""operation": "all-to-all", "bytes": "1 B", "skew": 2, "algorithm": {"kind": "bruck"}"#,
+            "algorithm.kind: this algorithm does all-to-all with equal parts only",
+        ),
+    ] {
+        let error = Machine::new(3).error(&all(rest));
+        assert!(error.starts_with(expected), "{rest}: {error}");
+    }
+}

@@ -4,42 +4,50 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::BuildError;
 
-use super::{Action, CollectiveAlgorithm, CollectiveKind, Combine, Plan, bytes_of, check};
+use super::{Action, CollectiveAlgorithm, CollectiveKind, Combine, Parts, Plan, check_pairs, check_parts};
 
 /// All-to-all, all-gather, reduce-scatter, all-reduce (reduce-scatter, then all-gather), broadcast
-/// (the root sends to everybody) and reduce (everybody sends to the root).
+/// and scatter (the root sends to everybody), reduce and gather (everybody sends to the root): the
+/// linear algorithms of MPI.
 ///
 /// Member `i` serves the others in the order `i + 1`, `i + 2`, ... so that no member is everybody's
 /// first target. All members together send `(n - 1) B` bytes, twice that for an all-reduce. One
-/// latency per phase, but up to `n - 1` messages of a member at once: `window` limits them.
+/// latency per phase, but up to `n - 1` messages of a member at once: `window` limits them. A scatter or gather sends all but
+/// the root's own part.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Direct {
     /// Messages that a member sends at once; the next ones wait for all of them. Everything at once
-    /// when absent. A reduce, where each member sends a single message, is not limited.
+    /// when absent. A reduce or gather, where each member sends a single message, is not limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<u32>,
 }
 
-const DOES: [CollectiveKind; 6] = [
+const DOES: [CollectiveKind; 8] = [
     CollectiveKind::AllReduce,
     CollectiveKind::ReduceScatter,
     CollectiveKind::AllGather,
     CollectiveKind::Broadcast,
     CollectiveKind::Reduce,
     CollectiveKind::AllToAll,
+    CollectiveKind::Gather,
+    CollectiveKind::Scatter,
 ];
+
+/// Those in which the parts of the members may differ.
+const UNEVEN: [CollectiveKind; 4] =
+    [CollectiveKind::AllGather, CollectiveKind::AllToAll, CollectiveKind::Gather, CollectiveKind::Scatter];
 
 impl CollectiveAlgorithm for Direct {
     fn plan(&self, kind: CollectiveKind, members: u32, bytes: u64) -> Result<Box<dyn Plan>, BuildError> {
-        check("direct", &DOES, kind, members, bytes)?;
-        if kind == CollectiveKind::AllToAll && members >= 1 << 16 {
-            return Err(BuildError::new(
-                "",
-                format!("a direct all-to-all is limited to 65535 members, got {members}"),
-            ));
-        }
-        Ok(Box::new(DirectPlan { kind, members, window: window(self.window, members)?, bytes }))
+        self.plan_parts(kind, Parts::equal(members, bytes))
+    }
+
+    fn plan_parts(&self, kind: CollectiveKind, parts: Parts) -> Result<Box<dyn Plan>, BuildError> {
+        check_parts("direct", &DOES, &UNEVEN, kind, &parts)?;
+        let members = parts.members();
+        check_pairs(kind, members)?;
+        Ok(Box::new(DirectPlan { kind, members, window: window(self.window, members)?, parts }))
     }
 }
 
@@ -56,7 +64,7 @@ struct DirectPlan {
     kind: CollectiveKind,
     members: u32,
     window: u32,
-    bytes: u64,
+    parts: Parts,
 }
 
 impl DirectPlan {
@@ -66,11 +74,7 @@ impl DirectPlan {
     }
 
     fn send(&self, to: u32, chunk: u32) -> Action {
-        Action::Send {
-            to,
-            chunks: chunk..chunk + 1,
-            bytes: bytes_of(self.bytes, self.members, chunk..chunk + 1),
-        }
+        Action::Send { to, chunks: chunk..chunk + 1, bytes: self.parts.bytes(chunk..chunk + 1) }
     }
 
     /// The others that `round` serves, as distances from the member.
@@ -86,7 +90,8 @@ impl Plan for DirectPlan {
             return 0;
         }
         match (self.kind, member) {
-            (CollectiveKind::Broadcast, 1..) | (CollectiveKind::Reduce, _) => 1,
+            (CollectiveKind::Broadcast | CollectiveKind::Scatter, 1..)
+            | (CollectiveKind::Reduce | CollectiveKind::Gather, _) => 1,
             (CollectiveKind::AllReduce, _) => 2 * self.exchange_rounds(),
             _ => self.exchange_rounds(),
         }
@@ -94,7 +99,7 @@ impl Plan for DirectPlan {
 
     fn round(&self, member: u32, round: u32, out: &mut Vec<Action>) {
         let n = self.members;
-        let whole = |to| Action::Send { to, chunks: 0..1, bytes: self.bytes };
+        let whole = |to| Action::Send { to, chunks: 0..1, bytes: self.parts.total() };
         let receive = |from, chunk, combine| Action::Receive { from, chunks: chunk..chunk + 1, combine };
         let scatters = match self.kind {
             CollectiveKind::Broadcast if member == 0 => {
@@ -113,6 +118,22 @@ impl Plan for DirectPlan {
                 out.push(whole(0));
                 return;
             }
+            CollectiveKind::Scatter if member == 0 => {
+                out.extend(self.distances(round).map(|to| self.send(to, to)));
+                return;
+            }
+            CollectiveKind::Scatter => {
+                out.push(receive(0, member, Combine::Copy));
+                return;
+            }
+            CollectiveKind::Gather if member == 0 => {
+                out.extend((1..n).map(|from| receive(from, from, Combine::Copy)));
+                return;
+            }
+            CollectiveKind::Gather => {
+                out.push(self.send(0, member));
+                return;
+            }
             CollectiveKind::ReduceScatter => true,
             CollectiveKind::AllReduce => round < self.exchange_rounds(),
             _ => false,
@@ -121,7 +142,7 @@ impl Plan for DirectPlan {
             let to = (member + distance) % n;
             let from = (member + n - distance) % n;
             if self.kind == CollectiveKind::AllToAll {
-                let bytes = bytes_of(self.bytes, n, to..to + 1);
+                let bytes = self.parts.bytes_from(member, to..to + 1);
                 let chunk = member * n + to;
                 out.push(Action::Send { to, chunks: chunk..chunk + 1, bytes });
                 out.push(receive(from, from * n + member, Combine::Copy));
@@ -147,8 +168,17 @@ impl Plan for DirectPlan {
         chunk % self.members
     }
 
+    fn parts(&self) -> Option<&Parts> {
+        (!self.parts.is_equal()).then_some(&self.parts)
+    }
+
     fn total_bytes(&self) -> u64 {
-        let phases = if self.kind == CollectiveKind::AllReduce { 2 } else { 1 };
-        phases * u64::from(self.members - 1) * self.bytes
+        let others = u64::from(self.members - 1);
+        match self.kind {
+            CollectiveKind::AllReduce => 2 * others * self.parts.total(),
+            CollectiveKind::AllToAll => self.parts.exchanged(),
+            CollectiveKind::Gather | CollectiveKind::Scatter => self.parts.bytes(1..self.members),
+            _ => others * self.parts.total(),
+        }
     }
 }

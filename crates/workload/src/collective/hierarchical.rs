@@ -121,8 +121,10 @@ impl Hierarchy {
         let mut chunk_of = Vec::new();
         let mut part = bytes;
         for (level, &(dimension, size, algorithm)) in dimensions.iter().enumerate() {
-            let plan =
-                |kind| algorithm.plan(kind, size, part).map_err(|error| error.within(&dimension.to_string()));
+            let plan = |kind| {
+                let plan = algorithm.plan(kind, size, part).and_then(neighbouring);
+                plan.map_err(|error| error.within(&dimension.to_string()))
+            };
             let outermost = level + 1 == dimensions.len();
             if all_reduce && outermost {
                 chunk_of.push(vec![0; size as usize]);
@@ -216,6 +218,16 @@ fn runs(names: &[u32], chunks: Range<u32>) -> Vec<Range<u32>> {
 
 fn phase_chunks(phases: &[Phase], level: usize) -> u32 {
     phases.iter().find(|phase| phase.level == level).map_or(1, |phase| phase.plan.chunks())
+}
+
+/// Refuses a plan whose messages are no runs of chunks: they could not be cut into those of the whole.
+fn neighbouring(plan: Box<dyn Plan>) -> Result<Box<dyn Plan>, BuildError> {
+    if plan.numbers_messages() {
+        let reason = "its messages carry parts that are not neighbours, which a hierarchy cannot cut; \
+                      choose `ring`, `recursive` or `direct`";
+        return Err(BuildError::new("kind", reason));
+    }
+    Ok(plan)
 }
 
 fn too_many_chunks() -> BuildError {

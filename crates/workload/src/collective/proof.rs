@@ -1,14 +1,18 @@
 //! Proof of a plan: run it on sets of contributions and look at what the members hold at the end.
 //!
 //! Every chunk of every member is the set of members whose data is in it. A reduce unites two sets,
-//! which must not overlap; a copy replaces one; at the end each member must hold what the kind of
-//! the collective promises. On the way everything is checked that an engine relies on: messages
+//! which must not overlap; a copy replaces one; a scan has a second set per chunk, its result; at the end
+//! each member must hold what the kind of the collective promises. On the way everything is checked that an engine relies on: messages
 //! match in order, carry the bytes of their chunks, are all received, and nobody waits for ever.
+
+mod flaw;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
-use super::{Action, CollectiveKind, Combine, Guarantee, Plan, bytes_of};
+pub use flaw::Flaw;
+
+use super::{Action, CollectiveKind, Combine, Guarantee, Plan, payload_bytes};
 
 /// What a correct plan costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,43 +23,6 @@ pub struct Account {
     pub bytes: u64,
     /// Rounds of the member that has most.
     pub rounds: u32,
-}
-
-/// What is wrong with a plan.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-#[expect(missing_docs, reason = "the messages say what the fields are")]
-pub enum Flaw {
-    #[error("member {member} has nothing to do in round {round}")]
-    EmptyRound { member: u32, round: u32 },
-    #[error("member {member} exchanges a message with member {peer} in round {round}")]
-    Peer { member: u32, peer: u32, round: u32 },
-    #[error("member {member} names chunks {chunks:?} of {count} in round {round}")]
-    Chunks { member: u32, round: u32, chunks: Range<u32>, count: u32 },
-    #[error("member {member} sends {found} bytes in round {round}, chunks {chunks:?} have {expected}")]
-    Bytes { member: u32, round: u32, chunks: Range<u32>, found: u64, expected: u64 },
-    #[error("member {member} sends chunk {chunk} in round {round} and does not have it")]
-    NothingToSend { member: u32, round: u32, chunk: u32 },
-    #[error(
-        "member {to} takes chunks {expected:?} from member {from} in round {round}, chunks {found:?} came"
-    )]
-    Mismatch { from: u32, to: u32, round: u32, found: Range<u32>, expected: Range<u32> },
-    #[error("member {member} adds chunk {chunk} in round {round} twice for a contributor, or to nothing")]
-    Overlap { member: u32, round: u32, chunk: u32 },
-    #[error("the order of arrivals decides what member {member} holds of chunk {chunk} after round {round}")]
-    Race { member: u32, round: u32, chunk: u32 },
-    #[error("member {member} waits for member {from} in round {round} for ever")]
-    Deadlock { member: u32, round: u32, from: u32 },
-    #[error("{count} message(s) from member {from} to member {to} are never received")]
-    Unreceived { from: u32, to: u32, count: usize },
-    #[error("member {member} ends with {found} of {expected} contributions to chunk {chunk}")]
-    Result { member: u32, chunk: u32, found: u32, expected: u32 },
-    #[error("member {member} owns {found} chunks of {chunks}, not an equal share of {members} members")]
-    Share { member: u32, found: u32, chunks: u32, members: u32 },
-    #[error("the plan says {said} bytes in total, its messages have {found}")]
-    Total { said: u64, found: u64 },
-    #[error("round {round} of member {member} is not the step of the pipeline that the plan declares")]
-    Pipeline { member: u32, round: u32 },
 }
 
 /// Runs `plan`, which was made for `kind` over `members` members with `bytes` bytes each.
@@ -97,6 +64,8 @@ struct Run<'a> {
     words: usize,
     /// Sets by member and chunk; empty where the member does not have the chunk.
     held: Vec<u64>,
+    /// Results of a scan, by member and chunk; nothing in other kinds.
+    results: Vec<u64>,
     under_way: BTreeMap<(u32, u32), VecDeque<Message>>,
     account: Account,
 }
@@ -107,36 +76,44 @@ impl<'a> Run<'a> {
         let words = members.div_ceil(64) as usize;
         let held = vec![0; members as usize * chunks as usize * words];
         let account = Account { messages: 0, bytes: 0, rounds: 0 };
-        let mut run =
-            Self { plan, kind, members, bytes, chunks, words, held, under_way: BTreeMap::new(), account };
+        let scans = matches!(kind, CollectiveKind::Scan | CollectiveKind::ExclusiveScan);
+        let results = vec![0; if scans { held.len() } else { 0 }];
+        let under_way = BTreeMap::new();
+        let mut run = Self { plan, kind, members, bytes, chunks, words, held, results, under_way, account };
         for member in 0..members {
             for chunk in 0..chunks {
                 let has = match kind {
-                    CollectiveKind::AllGather => plan.owner(chunk) == member,
-                    CollectiveKind::Broadcast => member == 0,
+                    CollectiveKind::AllGather | CollectiveKind::Gather => plan.owner(chunk) == member,
+                    CollectiveKind::Broadcast | CollectiveKind::Scatter => member == 0,
                     CollectiveKind::AllToAll => chunk / members == member,
                     _ => true,
                 };
                 if has {
                     run.set(member, chunk)[member as usize / 64] |= 1 << (member % 64);
                 }
+                if kind == CollectiveKind::Scan {
+                    let at = run.at(member, chunk);
+                    run.results[at + member as usize / 64] |= 1 << (member % 64);
+                }
             }
         }
         run
     }
 
+    fn at(&self, member: u32, chunk: u32) -> usize {
+        (member as usize * self.chunks as usize + chunk as usize) * self.words
+    }
+
     fn set(&mut self, member: u32, chunk: u32) -> &mut [u64] {
-        let at = (member as usize * self.chunks as usize + chunk as usize) * self.words;
+        let at = self.at(member, chunk);
         &mut self.held[at..at + self.words]
     }
 
-    fn chunk_bytes(&self, chunks: &Range<u32>) -> u64 {
-        if self.kind == CollectiveKind::AllToAll {
-            let part = |chunk: u32| chunk % self.members;
-            return chunks.clone().map(|c| bytes_of(self.bytes, self.members, part(c)..part(c) + 1)).sum();
-        }
-        let bytes = if self.kind == CollectiveKind::Barrier { 0 } else { self.bytes };
-        bytes_of(bytes, self.chunks, chunks.clone())
+    /// The chunks of the data in a message with `chunks`.
+    fn carried(&self, chunks: &Range<u32>) -> Vec<Range<u32>> {
+        let mut carried = Vec::new();
+        self.plan.carried(chunks, &mut carried);
+        carried
     }
 
     /// Lets every member go on as far as it can, until nobody can.
@@ -209,11 +186,13 @@ impl<'a> Run<'a> {
             if peer >= self.members || peer == member {
                 return Err(Flaw::Peer { member, peer, round });
             }
-            if chunks.is_empty() || chunks.end > self.chunks {
+            let carried = self.carried(chunks);
+            let outside = |chunks: &Range<u32>| chunks.is_empty() || chunks.end > self.chunks;
+            if chunks.is_empty() || carried.iter().any(outside) {
                 return Err(Flaw::Chunks { member, round, chunks: chunks.clone(), count: self.chunks });
             }
             let Action::Send { to, chunks, bytes } = action else { continue };
-            let expected = self.chunk_bytes(chunks);
+            let expected = payload_bytes(self.plan, self.kind, self.members, self.bytes, chunks);
             if !cost_only && *bytes != expected {
                 let chunks = chunks.clone();
                 return Err(Flaw::Bytes { member, round, chunks, found: *bytes, expected });
@@ -221,7 +200,7 @@ impl<'a> Run<'a> {
             self.account.messages += 1;
             self.account.bytes += bytes;
             let mut sets = Vec::with_capacity(chunks.len() * self.words);
-            for chunk in chunks.clone() {
+            for chunk in carried.into_iter().flatten() {
                 let set = self.set(member, chunk);
                 if !cost_only && is_empty(set) {
                     return Err(Flaw::NothingToSend { member, round, chunk });
@@ -248,22 +227,30 @@ impl<'a> Run<'a> {
             if cost_only {
                 continue;
             }
-            for (chunk, theirs) in chunks.clone().zip(message.sets.chunks(self.words)) {
+            let carried = self.carried(chunks);
+            for (chunk, theirs) in carried.into_iter().flatten().zip(message.sets.chunks(self.words)) {
                 let before = touched.insert(chunk, *combine);
                 if before.is_some_and(|before| before == Combine::Copy || *combine == Combine::Copy) {
                     return Err(Flaw::Race { member, round, chunk });
                 }
                 let barrier = self.kind == CollectiveKind::Barrier;
+                if *combine == Combine::Scan {
+                    let at = self.at(member, chunk);
+                    let Some(result) = self.results.get_mut(at..at + self.words) else {
+                        return Err(Flaw::Overlap { member, round, chunk });
+                    };
+                    if !unite(result, theirs) {
+                        return Err(Flaw::Overlap { member, round, chunk });
+                    }
+                }
                 let mine = self.set(member, chunk);
                 match combine {
                     Combine::Copy => mine.copy_from_slice(theirs),
-                    Combine::Reduce => {
-                        let overlap = mine.iter().zip(theirs).any(|(mine, theirs)| mine & theirs != 0);
-                        // a barrier only learns who came, so hearing it twice does no harm
-                        if (overlap && !barrier) || is_empty(mine) {
+                    // a barrier only learns who came, so hearing it twice does no harm
+                    Combine::Reduce | Combine::Scan => {
+                        if is_empty(mine) || !(unite(mine, theirs) || barrier) {
                             return Err(Flaw::Overlap { member, round, chunk });
                         }
-                        mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine |= theirs);
                     }
                 }
             }
@@ -273,7 +260,13 @@ impl<'a> Run<'a> {
 
     /// Every member answers for as many chunks as every other one.
     fn check_shares(&self) -> Result<(), Flaw> {
-        if !matches!(self.kind, CollectiveKind::ReduceScatter | CollectiveKind::AllGather) {
+        if !matches!(
+            self.kind,
+            CollectiveKind::ReduceScatter
+                | CollectiveKind::AllGather
+                | CollectiveKind::Gather
+                | CollectiveKind::Scatter
+        ) {
             return Ok(());
         }
         let mut owned = vec![0_u32; self.members as usize];
@@ -300,10 +293,15 @@ impl<'a> Run<'a> {
                     {
                         continue;
                     }
-                    CollectiveKind::Reduce if member != 0 => continue,
+                    CollectiveKind::Reduce | CollectiveKind::Gather if member != 0 => continue,
+                    CollectiveKind::Scatter if self.plan.owner(chunk) != member => continue,
                     CollectiveKind::AllToAll if chunk % n != member => continue,
-                    CollectiveKind::AllGather => Some(self.plan.owner(chunk)),
-                    CollectiveKind::Broadcast => Some(0),
+                    CollectiveKind::Scan | CollectiveKind::ExclusiveScan => {
+                        self.check_prefix(member, chunk)?;
+                        continue;
+                    }
+                    CollectiveKind::AllGather | CollectiveKind::Gather => Some(self.plan.owner(chunk)),
+                    CollectiveKind::Broadcast | CollectiveKind::Scatter => Some(0),
                     CollectiveKind::AllToAll => Some(chunk / n),
                     _ => None,
                 };
@@ -318,6 +316,26 @@ impl<'a> Run<'a> {
         }
         Ok(())
     }
+
+    /// The result of a scan holds the members up to `member`, and nobody after them.
+    fn check_prefix(&self, member: u32, chunk: u32) -> Result<(), Flaw> {
+        let expected = member + u32::from(self.kind == CollectiveKind::Scan);
+        let at = self.at(member, chunk);
+        let set = &self.results[at..at + self.words];
+        let has = |other: u32| set[other as usize / 64] >> (other % 64) & 1 == 1;
+        if (0..self.members).any(|other| has(other) != (other < expected)) {
+            let found = (0..self.members).filter(|&other| has(other)).count() as u32;
+            return Err(Flaw::Result { member, chunk, found, expected });
+        }
+        Ok(())
+    }
+}
+
+/// Adds `theirs` to `mine`; whether nobody was in both.
+fn unite(mine: &mut [u64], theirs: &[u64]) -> bool {
+    let overlap = mine.iter().zip(theirs).any(|(mine, theirs)| mine & theirs != 0);
+    mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine |= theirs);
+    !overlap
 }
 
 fn is_empty(set: &[u64]) -> bool {

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::BuildError;
 
+use super::folding::{Folding, Role};
 use super::{Action, CollectiveAlgorithm, CollectiveKind, Combine, Plan, bytes_of, check};
 
 /// Reduce-scatter by recursive halving, all-gather by recursive doubling, all-reduce by both.
@@ -29,8 +30,7 @@ const DOES: [CollectiveKind; 3] =
 impl CollectiveAlgorithm for Recursive {
     fn plan(&self, kind: CollectiveKind, members: u32, bytes: u64) -> Result<Box<dyn Plan>, BuildError> {
         check("recursive", &DOES, kind, members, bytes)?;
-        let core = 1 << members.ilog2();
-        Ok(Box::new(RecursivePlan { kind, members, core, folded: members - core, bytes }))
+        Ok(Box::new(RecursivePlan { kind, members, folding: Folding::new(members), bytes }))
     }
 }
 
@@ -38,38 +38,15 @@ impl CollectiveAlgorithm for Recursive {
 struct RecursivePlan {
     kind: CollectiveKind,
     members: u32,
-    /// The largest power of two that is not above `members`.
-    core: u32,
-    /// Members beyond it. Of the first `2 * folded` members the even ones fold into the next one.
-    folded: u32,
+    folding: Folding,
     bytes: u64,
 }
 
-/// What a member is after folding.
-enum Role {
-    /// It hands its part to the member after it and waits for the result.
-    Folded,
-    /// It has this index among those that go on.
-    Core(u32),
-}
-
 impl RecursivePlan {
-    fn role(&self, member: u32) -> Role {
-        match member {
-            m if m >= 2 * self.folded => Role::Core(m - self.folded),
-            m if m.is_multiple_of(2) => Role::Folded,
-            m => Role::Core(m / 2),
-        }
-    }
-
-    fn member(&self, core: u32) -> u32 {
-        if core < self.folded { 2 * core + 1 } else { core + self.folded }
-    }
-
     /// First chunk that core member `core` is responsible for. An all-reduce is cut evenly over the
     /// core; in the other kinds a member answers for the chunk of the one that folded into it, too.
     fn first_chunk(&self, core: u32) -> u32 {
-        if self.kind == CollectiveKind::AllReduce { core } else { core + core.min(self.folded) }
+        if self.kind == CollectiveKind::AllReduce { core } else { core + core.min(self.folding.folded) }
     }
 
     fn chunks_of(&self, core: Range<u32>) -> Range<u32> {
@@ -92,19 +69,19 @@ impl RecursivePlan {
     }
 
     fn halving_rounds(&self) -> u32 {
-        if self.kind == CollectiveKind::AllGather { 0 } else { self.core.ilog2() }
+        if self.kind == CollectiveKind::AllGather { 0 } else { self.folding.core.ilog2() }
     }
 
     fn doubling_rounds(&self) -> u32 {
-        if self.kind == CollectiveKind::ReduceScatter { 0 } else { self.core.ilog2() }
+        if self.kind == CollectiveKind::ReduceScatter { 0 } else { self.folding.core.ilog2() }
     }
 
     fn halve(&self, core: u32, round: u32, out: &mut Vec<Action>) {
-        let distance = self.core >> (round + 1);
+        let distance = self.folding.core >> (round + 1);
         let lower = core & !(2 * distance - 1);
         let (keep, give) =
             if core & distance == 0 { (lower, lower + distance) } else { (lower + distance, lower) };
-        let partner = self.member(core ^ distance);
+        let partner = self.folding.member(core ^ distance);
         out.push(self.send(partner, self.chunks_of(give..give + distance)));
         let chunks = self.chunks_of(keep..keep + distance);
         out.push(Action::Receive { from: partner, chunks, combine: Combine::Reduce });
@@ -113,7 +90,7 @@ impl RecursivePlan {
     fn double(&self, core: u32, round: u32, out: &mut Vec<Action>) {
         let distance = 1 << round;
         let held = core & !(distance - 1);
-        let partner = self.member(core ^ distance);
+        let partner = self.folding.member(core ^ distance);
         out.push(self.send(partner, self.chunks_of(held..held + distance)));
         let theirs = held ^ distance;
         let chunks = self.chunks_of(theirs..theirs + distance);
@@ -123,16 +100,16 @@ impl RecursivePlan {
 
 impl Plan for RecursivePlan {
     fn rounds(&self, member: u32) -> u32 {
-        match self.role(member) {
+        match self.folding.role(member) {
             Role::Folded => 2,
             Role::Core(core) => {
-                2 * u32::from(core < self.folded) + self.halving_rounds() + self.doubling_rounds()
+                2 * u32::from(core < self.folding.folded) + self.halving_rounds() + self.doubling_rounds()
             }
         }
     }
 
     fn round(&self, member: u32, round: u32, out: &mut Vec<Action>) {
-        let core = match self.role(member) {
+        let core = match self.folding.role(member) {
             Role::Folded if round == 0 => {
                 out.push(self.send(member + 1, self.handed_in(member)));
                 return;
@@ -144,7 +121,7 @@ impl Plan for RecursivePlan {
             }
             Role::Core(core) => core,
         };
-        let takes_in = core < self.folded;
+        let takes_in = core < self.folding.folded;
         if takes_in && round == 0 {
             let combine =
                 if self.kind == CollectiveKind::AllGather { Combine::Copy } else { Combine::Reduce };
@@ -163,20 +140,20 @@ impl Plan for RecursivePlan {
     }
 
     fn chunks(&self) -> u32 {
-        if self.kind == CollectiveKind::AllReduce { self.core } else { self.members }
+        if self.kind == CollectiveKind::AllReduce { self.folding.core } else { self.members }
     }
 
     fn owner(&self, chunk: u32) -> u32 {
-        if self.kind == CollectiveKind::AllReduce { self.member(chunk) } else { chunk }
+        if self.kind == CollectiveKind::AllReduce { self.folding.member(chunk) } else { chunk }
     }
 
     fn total_bytes(&self) -> u64 {
-        let (core, folded) = (u64::from(self.core), u64::from(self.folded));
+        let (core, folded) = (u64::from(self.folding.core), u64::from(self.folding.folded));
         // every chunk is sent by half of a group that halves each round: p/2 + p/4 + ... = p - 1
         let phase = self.bytes * (core - 1);
         let vectors = self.bytes * folded;
         let single: u64 =
-            (0..self.folded).map(|i| bytes_of(self.bytes, self.members, 2 * i..2 * i + 1)).sum();
+            (0..self.folding.folded).map(|i| bytes_of(self.bytes, self.members, 2 * i..2 * i + 1)).sum();
         match self.kind {
             CollectiveKind::AllReduce => 2 * phase + 2 * vectors,
             _ => phase + vectors + single,

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::BuildError;
 
-use super::{Action, CollectiveAlgorithm, CollectiveKind, Combine, PipelineShape, Plan, bytes_of, check};
+use super::{Action, CollectiveAlgorithm, CollectiveKind, Combine, Parts, PipelineShape, Plan, check_parts};
 
 /// Ring reduce-scatter (`n - 1` rounds), all-gather (`n - 1`) and all-reduce (both, `2 (n - 1)`).
 ///
@@ -20,8 +20,12 @@ const DOES: [CollectiveKind; 3] =
 
 impl CollectiveAlgorithm for Ring {
     fn plan(&self, kind: CollectiveKind, members: u32, bytes: u64) -> Result<Box<dyn Plan>, BuildError> {
-        check("ring", &DOES, kind, members, bytes)?;
-        Ok(Box::new(RingPlan { kind, members, bytes }))
+        self.plan_parts(kind, Parts::equal(members, bytes))
+    }
+
+    fn plan_parts(&self, kind: CollectiveKind, parts: Parts) -> Result<Box<dyn Plan>, BuildError> {
+        check_parts("ring", &DOES, &[CollectiveKind::AllGather], kind, &parts)?;
+        Ok(Box::new(RingPlan { kind, members: parts.members(), parts }))
     }
 }
 
@@ -29,7 +33,7 @@ impl CollectiveAlgorithm for Ring {
 struct RingPlan {
     kind: CollectiveKind,
     members: u32,
-    bytes: u64,
+    parts: Parts,
 }
 
 impl RingPlan {
@@ -53,7 +57,7 @@ impl Plan for RingPlan {
         out.push(Action::Send {
             to: (member + 1) % n,
             chunks: sent..sent + 1,
-            bytes: bytes_of(self.bytes, n, sent..sent + 1),
+            bytes: self.parts.bytes(sent..sent + 1),
         });
         out.push(Action::Receive { from: (member + n - 1) % n, chunks: received..received + 1, combine });
     }
@@ -69,15 +73,20 @@ impl Plan for RingPlan {
     }
 
     fn pipeline(&self) -> Option<PipelineShape> {
-        (self.members > 1).then(|| PipelineShape {
+        let (n, bytes) = (u64::from(self.members), self.parts.total());
+        (n > 1 && self.parts.is_equal()).then(|| PipelineShape {
             steps: self.rounds(0),
-            chunk_bytes: self.bytes / u64::from(self.members),
-            longer_chunks: (self.bytes % u64::from(self.members)) as u32,
+            chunk_bytes: bytes / n,
+            longer_chunks: (bytes % n) as u32,
         })
+    }
+
+    fn parts(&self) -> Option<&Parts> {
+        (!self.parts.is_equal()).then_some(&self.parts)
     }
 
     fn total_bytes(&self) -> u64 {
         let phases = if self.kind == CollectiveKind::AllReduce { 2 } else { 1 };
-        phases * u64::from(self.members.saturating_sub(1)) * self.bytes
+        phases * u64::from(self.members.saturating_sub(1)) * self.parts.total()
     }
 }
