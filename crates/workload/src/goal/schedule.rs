@@ -107,6 +107,25 @@ impl Shape {
         if rank >= room { rank - room } else { rank + self.operation.peer }
     }
 
+    /// Whether it is one that [`Shape::of`] gives, in a schedule of `ranks` ranks; what is wrong otherwise.
+    ///
+    /// # Errors
+    /// A distance of `ranks` or more, a rank that is not kept as a distance, a computation with a peer, tag or
+    /// NIC.
+    pub fn check(&self, ranks: u32) -> Result<(), String> {
+        let Operation { kind, peer, tag, nic, .. } = self.operation;
+        if kind == OperationKind::Calc {
+            if self.relative || peer != 0 || tag != 0 || nic != 0 {
+                return Err(format!("a computation with peer {peer}, tag {tag}, NIC {nic}; 0 expected"));
+            }
+        } else if self.relative != (peer < ranks) {
+            let what = if self.relative { "the peer at a distance of" } else { "peer" };
+            let bound = if self.relative { "less than" } else { "at least" };
+            return Err(format!("{what} {peer}; {bound} the number of ranks ({ranks}) expected"));
+        }
+        Ok(())
+    }
+
     /// The operation as it is on `rank`.
     #[inline]
     pub fn on(&self, rank: u32, ranks: u32) -> Operation {
