@@ -5,8 +5,14 @@
 //! LogGOPSim and ATLAHS exchange workloads: a graph of operations per rank, without loops. A
 //! [`Schedule`] holds one in memory, in 10 to 20 bytes per operation where ranks resemble each other.
 
+pub mod binary;
+mod columns;
 pub mod error;
+pub mod file;
 pub mod schedule;
+mod source;
+pub mod strata;
+pub mod text;
 
-pub use error::{FormatError, Place};
+pub use error::{FormatError, Place, ReadError, WriteError};
 pub use schedule::{ANY, Edge, Operation, OperationKind, Schedule, ScheduleBuilder, Shape};

@@ -1,6 +1,6 @@
 //! What is wrong with a GOAL file, and where.
 
-use std::fmt;
+use std::{fmt, io};
 
 /// Where in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,11 +28,33 @@ pub struct FormatError {
     pub reason: String,
 }
 
+/// Why a file cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The file itself.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// What stands in it.
+    #[error(transparent)]
+    Format(#[from] FormatError),
+}
+
 impl FormatError {
     /// An error at `place`.
     pub fn new(place: Place, reason: impl Into<String>) -> Self {
         Self { place, reason: reason.into() }
     }
+}
+
+/// Why a schedule could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// What the system says.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// The form cannot hold it: what was found, and what the form holds.
+    #[error("{0}")]
+    Form(String),
 }
 
 impl fmt::Display for Place {
