@@ -1,5 +1,9 @@
 //! Event queues: ordered by time, without allocation once warm.
 
+mod radix;
+
+pub use radix::RadixQueue;
+
 use crate::Time;
 
 /// A priority queue of dense keys, each with at most one date; the date of a key can be moved.

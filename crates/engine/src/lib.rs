@@ -6,10 +6,13 @@
 
 mod account;
 mod collectives;
+pub mod compat;
 mod engine;
 mod error;
+mod fifo;
 mod instances;
 mod matching;
+mod stall;
 mod token;
 
 pub use account::RankAccount;

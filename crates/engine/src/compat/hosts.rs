@@ -1,0 +1,180 @@
+//! What both peers keep: the clocks of each rank, its queues, and what each operation misses.
+
+use stratasim_core::BuildError;
+use stratasim_workload::goal::{OperationKind, Schedule};
+
+use super::blocked::{Clocks, Resource};
+use super::queue::RANK;
+use crate::fifo::{Fifo, Fifos};
+use crate::stall::{Left, Waits};
+
+/// Most words for the clocks of all ranks (2 GiB).
+const MOST_WORDS: u64 = 1 << 28;
+
+/// Posted receives in [`Hosts::queues`].
+pub(super) const POSTED: usize = 0;
+/// Unexpected messages there.
+pub(super) const UNEXPECTED: usize = 1;
+
+/// The state of all ranks.
+pub(super) struct Hosts<'a> {
+    pub(super) schedule: &'a Schedule,
+    cpus: usize,
+    nics: usize,
+    /// Clocks of each rank: its streams, the sending side of its NICs, their receiving side.
+    clocks: Vec<u64>,
+    /// Dependencies that each operation still misses.
+    missing: Vec<u32>,
+    /// Posted receives and unexpected messages of each rank.
+    pub(super) queues: Vec<[Fifo; 2]>,
+    pub(super) fifos: Fifos,
+    /// (rank, operation) enabled by the event in hand, in order.
+    pub(super) enabled: Vec<(u32, u32)>,
+}
+
+impl<'a> Hosts<'a> {
+    pub(super) fn new(schedule: &'a Schedule) -> Result<Self, BuildError> {
+        let (cpus, nics) = (schedule.cpus() as usize, schedule.nics() as usize);
+        let ranks = schedule.ranks() as usize;
+        let words = (cpus + 2 * nics) as u64 * ranks as u64;
+        if words > MOST_WORDS || ranks > RANK as usize {
+            let reason = format!(
+                "{ranks} ranks with {cpus} streams and {nics} NICs each have more clocks than fit into 2 GiB"
+            );
+            return Err(BuildError::new("", reason));
+        }
+        let mut missing = vec![0_u32; schedule.len() as usize];
+        for rank in 0..schedule.ranks() {
+            let range = schedule.of_rank(rank);
+            for operation in range.clone() {
+                for edge in schedule.edges(operation) {
+                    missing[(range.start + edge.after()) as usize] += 1;
+                }
+                let shape = schedule.shape(operation);
+                if shape.operation.kind == OperationKind::Send && !shape.relative {
+                    let reason = format!(
+                        "rank {rank}: `{}` sends to rank {}, there are {ranks} ranks",
+                        schedule.label(rank, operation),
+                        shape.operation.peer
+                    );
+                    return Err(BuildError::new("", reason));
+                }
+            }
+        }
+        Ok(Self {
+            schedule,
+            cpus,
+            nics,
+            clocks: vec![0; words as usize],
+            missing,
+            queues: vec![[Fifo::default(); 2]; ranks],
+            fifos: Fifos::default(),
+            enabled: Vec::new(),
+        })
+    }
+
+    #[inline]
+    fn first_clock(&self, rank: u32) -> usize {
+        rank as usize * (self.cpus + 2 * self.nics)
+    }
+
+    #[inline]
+    pub(super) fn cpu(&mut self, rank: u32, cpu: u16) -> &mut u64 {
+        let at = self.first_clock(rank) + cpu as usize;
+        &mut self.clocks[at]
+    }
+
+    #[inline]
+    pub(super) fn send_nic(&mut self, rank: u32, nic: u16) -> &mut u64 {
+        let at = self.first_clock(rank) + self.cpus + nic as usize;
+        &mut self.clocks[at]
+    }
+
+    #[inline]
+    pub(super) fn receive_nic(&mut self, rank: u32, nic: u16) -> &mut u64 {
+        let at = self.first_clock(rank) + self.cpus + self.nics + nic as usize;
+        &mut self.clocks[at]
+    }
+
+    /// Operations that need nothing, by kind: sends, receives, computations; each in the order of the
+    /// file.
+    pub(super) fn roots(&self, rank: u32, by_kind: bool, out: &mut Vec<u32>) {
+        out.clear();
+        out.extend(self.schedule.of_rank(rank).filter(|&operation| self.missing[operation as usize] == 0));
+        if by_kind {
+            out.sort_by_key(|&operation| self.schedule.shape(operation).operation.kind);
+        }
+    }
+
+    /// `operation` started or ended: what waits for that misses one thing less.
+    #[inline]
+    pub(super) fn resolve(
+        &mut self,
+        rank: u32,
+        operation: u32,
+        started: bool,
+        mut enabling: impl FnMut(u32, bool),
+    ) {
+        let schedule = self.schedule;
+        let edges = schedule.edges(operation);
+        if edges.is_empty() {
+            return;
+        }
+        let first = schedule.of_rank(rank).start;
+        for edge in edges {
+            if edge.on_start() != started {
+                continue;
+            }
+            let after = first + edge.after();
+            let missing = &mut self.missing[after as usize];
+            *missing = missing.wrapping_sub(1);
+            enabling(after, *missing == 0);
+            if *missing == 0 {
+                self.enabled.push((rank, after));
+            }
+        }
+    }
+
+    /// When the last stream of each rank became free.
+    pub(super) fn finish(&self) -> Vec<u64> {
+        let busy = |clocks: &[u64]| clocks[..self.cpus].iter().copied().max().unwrap_or(0);
+        self.clocks.chunks(self.cpus + 2 * self.nics).map(busy).collect()
+    }
+
+    /// What never ended.
+    pub(super) fn left(&self) -> Left<'_> {
+        let mut left = Left::new(self.schedule);
+        if self.fifos.len() > 0 {
+            for (rank, [posted, unexpected]) in self.queues.iter().enumerate() {
+                for entry in self.fifos.entries(*posted) {
+                    left.add(rank as u32, entry.item, Waits::ForMessage);
+                }
+                for entry in self.fifos.entries(*unexpected) {
+                    left.add(self.schedule.rank_of(entry.item), entry.item, Waits::ForReceive);
+                }
+            }
+        }
+        for rank in 0..self.schedule.ranks() {
+            for operation in self.schedule.of_rank(rank) {
+                if self.missing[operation as usize] != 0 {
+                    left.add(rank, operation, Waits::ForOthers);
+                }
+            }
+        }
+        left
+    }
+}
+
+impl Clocks for Hosts<'_> {
+    #[inline]
+    fn free_at(&self, rank: u32, resource: Resource) -> u64 {
+        let clocks = &self.clocks[self.first_clock(rank)..];
+        match resource {
+            Resource::Cpu(cpu) => clocks[cpu as usize],
+            Resource::Send(cpu, nic) => clocks[cpu as usize].max(clocks[self.cpus + nic as usize]),
+            Resource::Receive(cpu, nic) => {
+                clocks[cpu as usize].max(clocks[self.cpus + self.nics + nic as usize])
+            }
+        }
+    }
+}
