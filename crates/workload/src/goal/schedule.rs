@@ -115,7 +115,10 @@ impl Shape {
     pub fn check(&self, ranks: u32) -> Result<(), String> {
         let Operation { kind, peer, tag, nic, .. } = self.operation;
         if kind == OperationKind::Calc {
-            if self.relative || peer != 0 || tag != 0 || nic != 0 {
+            if self.relative {
+                return Err("a computation with a peer at a distance; none expected".to_owned());
+            }
+            if peer != 0 || tag != 0 || nic != 0 {
                 return Err(format!("a computation with peer {peer}, tag {tag}, NIC {nic}; 0 expected"));
             }
         } else if self.relative != (peer < ranks) {
@@ -494,6 +497,42 @@ impl ScheduleBuilder {
             *place += 1;
         }
         self.schedule.first.push(total as u32);
+        Ok(())
+    }
+
+    /// Lets the next `times` ranks do what the last one did, peers counted from each rank itself.
+    ///
+    /// # Errors
+    /// As [`Self::close_rank`]; no rank was written, or one is in hand.
+    pub fn repeat_rank(&mut self, times: u32) -> Result<(), BuildError> {
+        let Some(last) = self.rank().checked_sub(1).filter(|_| self.rank_len() == 0 && self.declared.is_empty())
+        else {
+            return Err(BuildError::new("", "only a rank that is written and closed can be repeated"));
+        };
+        let schedule = &mut self.schedule;
+        let operations = schedule.first[last as usize] as usize..schedule.shape_of.len();
+        let edges = schedule.first_edge[operations.start] as usize..schedule.edges.len();
+        let total = |own: usize, all: usize| own as u64 * u64::from(times) + all as u64;
+        let most = total(operations.len(), operations.end).max(total(edges.len(), edges.end));
+        if u64::from(last) + u64::from(times) >= u64::from(self.ranks) || most >= u64::from(u32::MAX) {
+            let reason = format!(
+                "rank {last} of {} ranks {times} times more is {most} operations or dependencies in all; a schedule holds 2^32 - 2",
+                self.ranks
+            );
+            return Err(BuildError::new("", reason));
+        }
+        self.reserve(operations.len() * times as usize, edges.len() * times as usize);
+        let schedule = &mut self.schedule;
+        for _ in 0..times {
+            schedule.shape_of.extend_from_within(operations.clone());
+            let behind = (schedule.edges.len() - edges.start) as u32;
+            schedule.edges.extend_from_within(edges.clone());
+            let ends = operations.start + 1..operations.end + 1;
+            let first = schedule.first_edge.len();
+            schedule.first_edge.extend_from_within(ends);
+            schedule.first_edge[first..].iter_mut().for_each(|end| *end += behind);
+            schedule.first.push(schedule.shape_of.len() as u32);
+        }
         Ok(())
     }
 

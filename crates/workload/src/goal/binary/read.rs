@@ -321,7 +321,7 @@ impl Reader {
                 };
                 let Some(less) = waits.checked_sub(1) else {
                     let reason = format!(
-                        "rank {rank}: operation {after} waits for more operations than its number of dependencies says"
+                        "rank {rank}: operation {after} has more dependencies than its number says"
                     );
                     return Err(wrong_at(at + 4 * index as u64, reason));
                 };
@@ -339,7 +339,7 @@ impl Reader {
         }
         if let Some(after) = self.waits.iter().position(|&waits| waits > 0) {
             let reason = format!(
-                "rank {rank}: operation {after} waits for {} operations less than its number of dependencies says",
+                "rank {rank}: operation {after} lacks {} of the dependencies that its number says",
                 self.waits[after]
             );
             return Err(source.error(reason));

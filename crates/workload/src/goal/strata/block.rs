@@ -1,5 +1,6 @@
 //! The frame: header, blocks with checksums, and the trailer.
 
+use std::fmt;
 use std::io::Read;
 
 use super::super::error::ReadError;
@@ -24,6 +25,16 @@ pub(super) struct Totals {
     pub(super) shapes: u32,
     pub(super) labels: u32,
     pub(super) label_bytes: u32,
+}
+
+impl fmt::Display for Totals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { ranks, operations, edges, shapes, labels, label_bytes } = self;
+        write!(
+            f,
+            "{ranks} ranks, {operations} operations, {edges} dependencies, {shapes} shapes, {labels} labels of {label_bytes} bytes"
+        )
+    }
 }
 
 impl Totals {

@@ -262,8 +262,7 @@ impl<R: Read> Reader<R> {
             return wrong(trailer_at, reason);
         }
         if self.seen != self.totals {
-            let reason =
-                format!("{:?} were found; {:?} expected, as the header says", self.seen, self.totals);
+            let reason = format!("{}; {} expected, as the header says", self.seen, self.totals);
             return wrong(at, reason);
         }
         Ok(())

@@ -66,6 +66,7 @@ pub(super) fn decode(raw: &[u8], count: u32, ranks: u32, shapes: &mut Vec<Shape>
         let (Ok(peer), Ok(tag), Ok(cpu), Ok(nic)) =
             (peer.try_into(), tag.try_into(), cpu.try_into(), nic.try_into())
         else {
+            let [_, peer, tag, cpu, nic] = values.map(|value| value as i64);
             return Err(format!(
                 "a shape with peer {peer}, tag {tag}, stream {cpu}, NIC {nic}; 32, 32, 16 and 16 bits expected"
             ));

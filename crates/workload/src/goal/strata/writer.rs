@@ -138,7 +138,7 @@ fn dependants<'a>(schedule: &'a Schedule, operations: &Range<u32>) -> &'a [Edge]
     &schedule.edges[first[operations.start as usize] as usize..first[operations.end as usize] as usize]
 }
 
-/// Ranks of the block in hand by what they do: a rank is looked up only when it differs from the one before.
+/// Ranks of the block in hand by what they do; those in a run are not among them.
 #[derive(Debug, Default)]
 struct Seen {
     shapes: FxHashMap<u64, u32>,
@@ -156,11 +156,11 @@ fn encode(schedule: &Schedule, ranks: Range<u32>, seen: &mut Seen, lists: &mut L
     let mut run = (0u64, 0);
     for rank in ranks.clone() {
         let content = Content::of(schedule, rank);
-        let distance = if rank > ranks.start && content == Content::of(schedule, rank - 1) {
-            Ok(1)
-        } else {
-            seen.find(schedule, rank, &content)
-        };
+        let like =
+            |before: u32| before <= rank - ranks.start && content == Content::of(schedule, rank - before);
+        // a run that goes on, or the rank before; else it is looked up
+        let near = [run.1, 1].into_iter().find(|&distance| distance > 0 && like(distance));
+        let distance = near.map_or_else(|| seen.find(schedule, rank, &content), Ok);
         match distance {
             Ok(distance) if run.0 > 0 && run.1 == distance => run.0 += 1,
             Ok(distance) => {
