@@ -11,6 +11,7 @@ pub mod error;
 pub mod file;
 pub mod generate;
 pub mod merge;
+pub mod nccl;
 pub mod regroup;
 pub mod schedule;
 mod source;

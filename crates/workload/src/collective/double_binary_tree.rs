@@ -79,10 +79,10 @@ struct TwoTrees {
 /// One of the two trees: positions 1 to `nodes` of an in-order binary tree. The level of a position
 /// is the number of its trailing zeros, so leaves are exactly the odd positions.
 #[derive(Clone, Copy)]
-struct Tree {
-    nodes: u32,
+pub(crate) struct Tree {
+    pub(crate) nodes: u32,
     /// Even and odd positions are exchanged.
-    second: bool,
+    pub(crate) second: bool,
 }
 
 impl Tree {
@@ -106,7 +106,7 @@ impl Tree {
     }
 
     /// Position above `position`; `None` for the root.
-    fn parent(self, position: u32) -> Option<u32> {
+    pub(crate) fn parent(self, position: u32) -> Option<u32> {
         let level = position & position.wrapping_neg();
         let left = position ^ level;
         let up = left | (level << 1);
@@ -115,7 +115,7 @@ impl Tree {
     }
 
     /// Positions below `position`.
-    fn children(self, position: u32) -> impl Iterator<Item = u32> {
+    pub(crate) fn children(self, position: u32) -> impl Iterator<Item = u32> {
         let half = (position & position.wrapping_neg()) / 2;
         let left = (half > 0).then(|| position - half);
         let step = std::iter::successors(Some(half), |step| Some(step / 2))
@@ -128,7 +128,7 @@ impl Tree {
         std::iter::successors(self.parent(position), |&at| self.parent(at)).count() as u32
     }
 
-    fn height(self) -> u32 {
+    pub(crate) fn height(self) -> u32 {
         self.nodes.checked_ilog2().unwrap_or(0)
     }
 }
