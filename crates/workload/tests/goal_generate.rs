@@ -7,8 +7,8 @@ use goal_text::{assert_same, count, parse, reference, run};
 use serde_json::{Map, Value, json};
 use stratasim_core::random::Streams;
 use stratasim_workload::collective::{CollectiveKind, CollectiveSpec};
-use stratasim_workload::goal::generate::{Background, GenerateContext, GenerateSpec};
-use stratasim_workload::goal::{OperationKind, Schedule};
+use stratasim_workload::goal::generate::{Background, GenerateContext, GenerateSpec, RankWriter};
+use stratasim_workload::goal::{Operation, OperationKind, Schedule, ScheduleBuilder};
 
 /// Messages on the longest chain.
 fn depth(schedule: &Schedule) -> u32 {
@@ -162,6 +162,42 @@ fn every_pattern_runs_to_the_end_and_has_the_size_that_it_says() {
         tried += 1;
     });
     assert!(tried > 500, "{tried}");
+}
+
+#[test]
+fn ranks_that_are_alike_are_what_they_are_one_by_one() {
+    let mut kinds = std::collections::BTreeSet::new();
+    every(|kind, options, spec, context| {
+        let Ok(mut ranks) = spec.plugin().over(context) else { return };
+        if !ranks.alike() {
+            return;
+        }
+        kinds.insert(kind.to_owned());
+        let mut builder = ScheduleBuilder::new(context.ranks);
+        for rank in 0..context.ranks {
+            ranks.write(rank, &mut RankWriter::new(&mut builder, context.tag));
+            builder.close_rank().unwrap();
+        }
+        let what = format!("{kind} {options} over {}", context.ranks);
+        assert_same(&spec.generate(context).unwrap(), &builder.build().unwrap(), &what);
+    });
+    assert!(kinds.len() >= 6, "{kinds:?}");
+}
+
+#[test]
+fn only_a_written_rank_is_repeated_and_only_as_often_as_there_are_ranks() {
+    let mut builder = ScheduleBuilder::new(3);
+    assert!(builder.repeat_rank(1).unwrap_err().reason.contains("written and closed"));
+    builder.push(Operation::calc(1));
+    builder.push(Operation::send(8, 1, 0));
+    builder.requires(1, 0);
+    assert!(builder.repeat_rank(1).unwrap_err().reason.contains("written and closed"));
+    builder.close_rank().unwrap();
+    assert!(builder.repeat_rank(3).unwrap_err().reason.starts_with("rank 0 of 3 ranks 3 times more"));
+    builder.repeat_rank(2).unwrap();
+    let schedule = builder.build().unwrap();
+    assert_eq!((schedule.operation(1, 3).peer, schedule.operation(2, 5).peer), (2, 0));
+    assert_eq!(schedule.edges(4)[0].after(), 1);
 }
 
 #[test]
@@ -486,6 +522,16 @@ fn what_cannot_be_generated_is_said() {
         ),
         (error("resnet", json!({}), &|context| context.tag = u32::MAX - 1), "tag: this pattern uses 10 tags"),
         (error("gather", json!({}), &|context| context.repetitions = 0), "repetitions: at least once"),
+        (
+            error("all-reduce", json!({}), &|context| context.ranks = 1 << 30),
+            "ranks: a schedule holds 2^32 - 2",
+        ),
+        (
+            error("pipelined-ring", json!({"dependent": true}), &|context| {
+                (context.bytes, context.segment_bytes) = (Some(u64::MAX), Some(1));
+            }),
+            "ranks: `pipelined-ring` over 8 ranks",
+        ),
     ];
     for (found, expected) in cases {
         assert!(found.starts_with(expected), "{found}");

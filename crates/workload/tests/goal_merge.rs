@@ -126,6 +126,32 @@ fn tenants_keep_their_bytes_and_their_order() {
     }
 }
 
+#[test]
+fn programs_with_streams_and_nics_of_their_own_keep_them() {
+    let files =
+        ["h17_nccl_like_ring_8", "fuzz_106_p5", "fuzz_104_p3", "h02_irequires_overlap", "h14_self_send"];
+    let texts = files.iter().map(|file| reference(&format!("cases/{file}.goal")));
+    let Some(texts) = texts.collect::<Option<Vec<String>>>() else { return };
+    let schedules: Vec<Schedule> = texts.iter().map(|text| parse(text)).collect();
+    let all: Vec<&Schedule> = schedules.iter().collect();
+    let sizes: Vec<u32> = schedules.iter().map(Schedule::ranks).collect();
+    let nodes = Nodes { ranks_per_node: 2, shared: true, ..Nodes::new(6) };
+    let options = MergeOptions { nodes: 6, nics: NicPolicy::Own };
+    let merged = merge(&jobs(&all, place("random", &sizes, &nodes)), &options).unwrap();
+    assert_apart(&merged);
+    for (job, (schedule, file)) in schedules.iter().zip(files).enumerate() {
+        assert_same_but_moved(&merged, job, schedule, file);
+        for (rank, tenant) in (0..).zip(&merged.jobs[job]) {
+            for (number, original) in tenant.operations.clone().zip(schedule.of_rank(rank)) {
+                let (found, before) =
+                    (merged.schedule.operation(tenant.node, number), schedule.operation(rank, original));
+                let message = before.kind != OperationKind::Calc;
+                assert_eq!(found.nic, if message { before.nic + tenant.first_nic } else { 0 }, "{file}");
+            }
+        }
+    }
+}
+
 /// Operations of a job: the same kinds, sizes and dependencies, peers on the nodes of their ranks.
 fn assert_same_but_moved(merged: &Merged, job: usize, schedule: &Schedule, what: &str) {
     let own = &merged.jobs[job];
@@ -288,6 +314,8 @@ fn what_cannot_be_merged_is_said() {
     let lost = builder.build().unwrap();
     let text = merge(&[Job::new("b", &lost, vec![0])], &MergeOptions::new(4)).unwrap_err().to_string();
     assert_eq!(text, "schedule: job `b`, rank 0: operation l1 names rank 9999999, the job has ranks 0 to 0");
+    let text = merge(&[], &MergeOptions::new(u32::MAX)).unwrap_err().to_string();
+    assert_eq!(text, "nodes: at most 67108864 nodes, got 4294967295");
     let mut builder = ScheduleBuilder::new(1);
     builder.push(Operation::calc(1).on_cpu(40_000));
     let wide = builder.build().unwrap();

@@ -52,6 +52,12 @@ pub trait RankSchedules {
 
     /// Writes what `rank` does.
     fn write(&mut self, rank: u32, out: &mut RankWriter<'_>);
+
+    /// Whether every rank does what rank 0 does, peers counted from the rank itself. One is written then,
+    /// and repeated.
+    fn alike(&self) -> bool {
+        false
+    }
 }
 
 registry! {
@@ -214,16 +220,18 @@ impl GenerateSpec {
         }
         let mut builder = ScheduleBuilder::new(context.ranks);
         builder.reserve(operations as usize, edges as usize);
-        for rank in 0..context.ranks {
+        let written = if ranks.alike() { 1 } else { context.ranks };
+        for rank in 0..written {
             for piece in 0..pieces {
                 let place = builder.push(Operation::calc(piece_ns).on_cpu(context.background.cpu));
                 if piece > 0 {
                     builder.requires(place, place - 1);
                 }
             }
-            ranks.write(rank, &mut RankWriter { builder: &mut builder, tag: context.tag });
+            ranks.write(rank, &mut RankWriter::new(&mut builder, context.tag));
             builder.close_rank()?;
         }
+        builder.repeat_rank(context.ranks - written)?;
         let schedule = builder.build()?;
         if context.repetitions == 1 {
             return Ok(schedule);
@@ -242,7 +250,12 @@ pub struct RankWriter<'a> {
     tag: u32,
 }
 
-impl RankWriter<'_> {
+impl<'a> RankWriter<'a> {
+    /// Writes the rank that `builder` has in hand; messages have `tag`.
+    pub fn new(builder: &'a mut ScheduleBuilder, tag: u32) -> Self {
+        Self { builder, tag }
+    }
+
     /// Gives the messages that follow another tag.
     pub fn tag(&mut self, tag: u32) {
         self.tag = tag;
@@ -282,6 +295,7 @@ impl RankWriter<'_> {
 struct PerRank<F> {
     size: (u64, u64),
     write: F,
+    alike: bool,
 }
 
 impl<F: FnMut(u32, &mut RankWriter<'_>)> RankSchedules for PerRank<F> {
@@ -292,6 +306,10 @@ impl<F: FnMut(u32, &mut RankWriter<'_>)> RankSchedules for PerRank<F> {
     fn write(&mut self, rank: u32, out: &mut RankWriter<'_>) {
         (self.write)(rank, out);
     }
+
+    fn alike(&self) -> bool {
+        self.alike
+    }
 }
 
 /// Boxes what `write` does for each rank; `size` counts the operations and dependencies of all.
@@ -299,7 +317,15 @@ fn per_rank(
     size: (u64, u64),
     write: impl FnMut(u32, &mut RankWriter<'_>) + 'static,
 ) -> Result<Box<dyn RankSchedules>, BuildError> {
-    Ok(Box::new(PerRank { size, write }))
+    Ok(Box::new(PerRank { size, write, alike: false }))
+}
+
+/// The same where `write` does the same for each rank, peers counted from the rank itself.
+fn alike_ranks(
+    size: (u64, u64),
+    write: impl FnMut(u32, &mut RankWriter<'_>) + 'static,
+) -> Result<Box<dyn RankSchedules>, BuildError> {
+    Ok(Box::new(PerRank { size, write, alike: true }))
 }
 
 /// Rounds of a doubling: the logarithm to base 2, rounded up.

@@ -3,8 +3,11 @@
 //! Each rank of each job becomes a tenant of a node. The tenants of a node follow one another, job by
 //! job and rank by rank; each has its own streams: the first tenant's cpus stay as they are, those of the
 //! next begin behind them. NICs are shared, or as the [`NicPolicy`] says. Peers become nodes and tags
-//! are kept apart ([`tags`]), so that a message reaches the rank that it was meant for. The result is a
-//! schedule like any other, whose ranks are nodes.
+//! are kept apart (`merge/tags.rs` says how), so that a message reaches the rank that it was meant for. The
+//! result is a schedule like any other, whose ranks are nodes.
+//!
+//! LogGOPSim charges a receiver on the sender's cpu and NIC. Under its semantics tenants that do not have
+//! the same place on all their nodes take time on each other's streams; under ours they do not.
 
 pub mod placement;
 mod tags;
@@ -132,6 +135,9 @@ pub fn merge(jobs: &[Job<'_>], options: &MergeOptions) -> Result<Merged, BuildEr
     Ok(Merged { jobs: jobs.collect(), schedule: builder.build()? })
 }
 
+/// More nodes than any machine has; their number may come from a file.
+const MOST_NODES: u32 = 1 << 26;
+
 /// A tenant, and its number on the node.
 #[derive(Debug)]
 struct Settled {
@@ -151,6 +157,10 @@ struct Machine {
 
 impl Machine {
     fn settle(jobs: &[Job<'_>], options: &MergeOptions) -> Result<Self, BuildError> {
+        if options.nodes > MOST_NODES {
+            let reason = format!("at most {MOST_NODES} nodes, got {}", options.nodes);
+            return Err(BuildError::new("nodes", reason));
+        }
         let mut on_node = vec![(0_u32, 0_u32, 0_u32); options.nodes as usize];
         let mut tenants = Vec::with_capacity(jobs.len());
         for job in jobs {

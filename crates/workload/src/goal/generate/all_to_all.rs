@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 use stratasim_core::BuildError;
 use stratasim_core::random::{Stream, Streams};
 
-use super::{GenerateContext, RankSchedules, RankWriter, SchedulePattern, ahead, behind, per_rank};
+use super::{
+    GenerateContext, RankSchedules, RankWriter, SchedulePattern, ahead, alike_ranks, behind, per_rank,
+};
 
 /// All-to-all in P - 1 steps: rank r sends to r + step and receives from r - step. All operations are
 /// free from the beginning (schedgen's `linear_alltoall`).
@@ -73,7 +75,8 @@ fn all_to_all(ranks: u32, window: Option<u32>, sizes: Sizes) -> Result<Box<dyn R
     let window = window.unwrap_or(steps).min(steps);
     let all = u64::from(ranks);
     let size = (2 * all * u64::from(steps), 2 * all * u64::from(steps - window));
-    per_rank(size, move |rank, out: &mut RankWriter<'_>| {
+    let alike = sizes.drawn.is_none() && sizes.large.is_none();
+    let write = move |rank, out: &mut RankWriter<'_>| {
         for step in 1..ranks {
             let (to, from) = (ahead(rank, step, ranks), behind(rank, step, ranks));
             let send = out.send(sizes.of(rank, to), to);
@@ -83,7 +86,8 @@ fn all_to_all(ranks: u32, window: Option<u32>, sizes: Sizes) -> Result<Box<dyn R
                 out.requires(send, send - 2 * window + 1);
             }
         }
-    })
+    };
+    if alike { alike_ranks(size, write) } else { per_rank(size, write) }
 }
 
 /// Bytes from one rank to another. Both sides draw the same number from a stream of the pair, so nothing

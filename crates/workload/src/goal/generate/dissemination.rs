@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use stratasim_core::BuildError;
 
 use super::{
-    GenerateContext, RankSchedules, RankWriter, SchedulePattern, ahead, behind, check_tags, doublings,
-    per_rank,
+    GenerateContext, RankSchedules, RankWriter, SchedulePattern, ahead, alike_ranks, behind, check_tags,
+    doublings,
 };
 
 /// Dissemination (Hensgen, Finkel and Manber, "Two algorithms for barrier synchronization", 1988): each
@@ -21,7 +21,7 @@ impl SchedulePattern for Dissemination {
         let (ranks, bytes) = (context.ranks, context.step_bytes());
         let rounds = u64::from(doublings(ranks));
         let size = (2 * rounds * u64::from(ranks), rounds.saturating_sub(1) * u64::from(ranks));
-        per_rank(size, move |rank, out| {
+        alike_ranks(size, move |rank, out| {
             disseminate(rank, ranks, bytes, out);
         })
     }
@@ -90,7 +90,7 @@ impl SchedulePattern for NWayDissemination {
         let reductions = ranks * ways * rounds.saturating_sub(1);
         let size = (2 * ways * rounds * ranks + reductions, 3 * reductions);
         let mut received: Vec<u32> = Vec::new();
-        per_rank(size, move |rank, out| {
+        alike_ranks(size, move |rank, out| {
             let rank = u64::from(rank);
             for (round, distance) in distances.iter().enumerate() {
                 let step = |way: u64| way * distance % ranks;
@@ -158,7 +158,7 @@ impl SchedulePattern for ChainedDissemination {
         let (all, runs_64) = (u64::from(ranks), u64::from(runs));
         let edges = runs_64 * (rounds.saturating_sub(1) + loose) + runs_64.saturating_sub(1) * loose;
         let size = (all.saturating_mul(runs_64 * (2 * rounds + 1)), all.saturating_mul(edges));
-        per_rank(size, move |rank, out| {
+        alike_ranks(size, move |rank, out| {
             let mut marker = None;
             for run in 0..runs {
                 out.tag(first_tag + run);

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use stratasim_core::BuildError;
 
 use super::dissemination::{collective_tag, disseminate, ends};
-use super::{GenerateContext, RankSchedules, SchedulePattern, doublings, per_rank};
+use super::{GenerateContext, RankSchedules, SchedulePattern, alike_ranks, doublings};
 
 /// A step of data-parallel ResNet-152 training: the forward pass, then ten pieces of the backward pass;
 /// after each of them the gradients of its layers are summed up over all ranks, by dissemination and
@@ -53,7 +53,7 @@ impl SchedulePattern for Resnet {
         let of_each = if rounds > 0 { 2 * rounds } else { 0 };
         let size =
             (all.saturating_mul(1 + pieces * (2 + 2 * rounds)), all.saturating_mul(pieces * (2 + of_each)));
-        per_rank(size, move |rank, out| {
+        alike_ranks(size, move |rank, out| {
             let forward = out.calc(forward_ns);
             for (tag, &bytes) in (tag..).zip(&gradients) {
                 let backward = out.calc(backward_ns);

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::BuildError;
 
-use super::{GenerateContext, RankSchedules, SchedulePattern, ahead, behind, per_rank};
+use super::{GenerateContext, RankSchedules, SchedulePattern, ahead, alike_ranks, behind, per_rank};
 
 /// Broadcast along the ranks in segments of `segment-bytes`: a rank passes a segment on when it has
 /// received it (schedgen's `pipelinedring`).
@@ -22,7 +22,7 @@ impl SchedulePattern for PipelinedRing {
         let segment = context.segment_bytes.unwrap_or(bytes).max(1);
         let segments = bytes.div_ceil(segment);
         let inner = u64::from(ranks).saturating_sub(2);
-        let edges = segments + if dependent { segments.saturating_sub(1) } else { 0 };
+        let edges = segments.saturating_add(if dependent { segments.saturating_sub(1) } else { 0 });
         let size = ((2 * (u64::from(ranks) - 1)).saturating_mul(segments), inner.saturating_mul(edges));
         let swapped = context.swapped();
         per_rank(size, move |rank, out| {
@@ -97,7 +97,7 @@ impl SchedulePattern for RingAllreduce {
         let steps = 2 * (ranks - 1);
         let all = u64::from(ranks);
         let size = (2 * u64::from(steps) * all, u64::from(steps.saturating_sub(1)) * all);
-        per_rank(size, move |rank, out| {
+        alike_ranks(size, move |rank, out| {
             let (next, before) = (ahead(rank, 1, ranks), behind(rank, 1, ranks));
             for step in 0..steps {
                 let send = out.send(bytes, next);
