@@ -17,6 +17,7 @@
 //! }
 //! ```
 
+mod blocks;
 mod cursor;
 mod labels;
 mod parse;

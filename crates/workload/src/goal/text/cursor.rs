@@ -1,5 +1,7 @@
 //! A place in the window, and the tokens that follow it.
 
+use std::cell::Cell;
+
 use super::strict::Rule;
 use crate::goal::{FormatError, Place};
 
@@ -58,6 +60,8 @@ pub(super) struct Cursor<'a> {
     line_start: usize,
     /// Characters of the window's first line before the window.
     columns: u64,
+    /// A byte whose place was asked for, and its column: lines may be long, and much may be wrong with them.
+    counted: Cell<(usize, u64)>,
     /// A comment inside of a statement that does not end.
     pub(super) open_comment: Option<usize>,
     strict: bool,
@@ -89,6 +93,7 @@ impl<'a> Cursor<'a> {
             line,
             line_start: 0,
             columns,
+            counted: Cell::new((0, columns)),
             open_comment: None,
             strict,
             notes: Vec::new(),
@@ -139,6 +144,12 @@ impl<'a> Cursor<'a> {
         self.line_start = self.at;
     }
 
+    /// Goes over blanks and ends of lines.
+    pub(super) fn space(&mut self) {
+        let space = |byte: &&u8| matches!(**byte, b' ' | b'\t' | b'\n');
+        self.skip(self.rest().iter().take_while(space).count());
+    }
+
     /// Goes over bytes, with the ends of lines among them.
     pub(super) fn skip(&mut self, bytes: usize) {
         for at in self.at..self.at + bytes {
@@ -157,9 +168,14 @@ impl<'a> Cursor<'a> {
             line -= 1;
             start = self.bytes[..start - 1].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         }
-        let before = if start == 0 { self.columns } else { 0 };
-        let continues = |byte: &&u8| **byte & 0xC0 != 0x80;
-        let column = before + self.bytes[start..at].iter().filter(continues).count() as u64 + 1;
+        let (mut from, mut column) = self.counted.get();
+        if from < start || from > at {
+            (from, column) = (start, if start == 0 { self.columns } else { 0 });
+        }
+        let begins = |byte: &&u8| **byte & 0xC0 != 0x80;
+        column += self.bytes[from..at].iter().filter(begins).count() as u64;
+        self.counted.set((at, column));
+        let column = column + 1;
         Place::Line { line, column }
     }
 

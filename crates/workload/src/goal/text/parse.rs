@@ -8,12 +8,7 @@ use super::labels::Labels;
 use super::source::Source;
 use super::statement::{Label, Statement};
 use super::strict::Rule;
-use crate::goal::{ANY, Edge, FormatError, Operation, OperationKind, Place, ReadError};
-
-/// Most ranks that are read: 1 GiB for the places of the ranks alone.
-const MOST_RANKS: u64 = 1 << 28;
-/// Ranks that a text may have without writing a byte for each.
-const FREE_RANKS: u32 = 1 << 24;
+use crate::goal::{Edge, FormatError, Operation, Place, ReadError};
 
 /// Takes what a text says. Blocks come in the order of the text.
 pub(super) trait Sink {
@@ -52,6 +47,7 @@ pub(super) fn parse<S: Sink>(source: &mut dyn Read, sink: S) -> Result<(S, u32),
         labels: Labels::default(),
         late: Vec::new(),
         unknown: Vec::new(),
+        hints: 0,
         comment: Comment::No,
         after_statement: false,
         after_blank: false,
@@ -68,60 +64,62 @@ pub(super) fn parse<S: Sink>(source: &mut dyn Read, sink: S) -> Result<(S, u32),
     }
 }
 
-struct Parser<S> {
-    sink: S,
-    ranks: Option<u32>,
+pub(super) struct Parser<S> {
+    pub(super) sink: S,
+    pub(super) ranks: Option<u32>,
     /// The blocks of all ranks below are complete.
-    next: u32,
+    pub(super) next: u32,
     /// Ranks above `next` whose blocks are complete.
-    early: BTreeSet<u32>,
-    block: Option<Block>,
+    pub(super) early: BTreeSet<u32>,
+    pub(super) block: Option<Block>,
     /// Labels of the block.
-    labels: Labels,
+    pub(super) labels: Labels,
     /// Dependencies of the block, from the first one whose labels are not all defined.
-    late: Vec<Late>,
+    pub(super) late: Vec<Late>,
     /// Labels in `late` that are not defined yet, in order.
-    unknown: Vec<Unknown>,
-    comment: Comment,
+    pub(super) unknown: Vec<Unknown>,
+    /// Labels that no operation has.
+    pub(super) hints: u32,
+    pub(super) comment: Comment,
     /// Whether a statement stands on the line.
-    after_statement: bool,
+    pub(super) after_statement: bool,
     /// Whether blanks stand before what comes.
-    after_blank: bool,
+    pub(super) after_blank: bool,
 }
 
-struct Block {
-    rank: u32,
-    line: u64,
-    operations: u32,
+pub(super) struct Block {
+    pub(super) rank: u32,
+    pub(super) line: u64,
+    pub(super) operations: u32,
     /// Whether it cannot be the rank's block; read only to find more that is wrong.
-    ignored: bool,
+    pub(super) ignored: bool,
 }
 
-struct Late {
-    after: u32,
-    before: u32,
-    on_start: bool,
+pub(super) struct Late {
+    pub(super) after: u32,
+    pub(super) before: u32,
+    pub(super) on_start: bool,
 }
 
-struct Unknown {
-    late: usize,
+pub(super) struct Unknown {
+    pub(super) late: usize,
     /// Which side of the dependency.
-    before: bool,
-    word: Box<[u8]>,
-    number: Option<u32>,
-    place: Place,
+    pub(super) before: bool,
+    pub(super) word: Box<[u8]>,
+    pub(super) number: Option<u32>,
+    pub(super) place: Place,
 }
 
 /// Whether the cursor is in a comment between statements.
 #[derive(Clone, Copy, PartialEq)]
-enum Comment {
+pub(super) enum Comment {
     No,
     Line,
     /// With its beginning.
     Block(Place),
 }
 
-enum Step {
+pub(super) enum Step {
     Done,
     /// The text ends, or its last rank.
     End,
@@ -136,6 +134,10 @@ impl<S: Sink> Parser<S> {
             let step = self.step(cursor);
             if cursor.starved {
                 cursor.rewind(start);
+                if self.comment == Comment::No {
+                    // so that the place, should it be asked for, is that of the statement
+                    cursor.space();
+                }
                 return Ok(false);
             }
             if S::STRICT {
@@ -186,7 +188,7 @@ impl<S: Sink> Parser<S> {
     }
 
     /// Whether all ranks are read; what follows does not count.
-    fn complete(&self) -> bool {
+    pub(super) fn complete(&self) -> bool {
         self.block.is_none() && self.ranks == Some(self.next)
     }
 
@@ -281,146 +283,6 @@ impl<S: Sink> Parser<S> {
         Ok(())
     }
 
-    /// What stands between blocks.
-    fn between(&mut self, cursor: &mut Cursor<'_>, word: &[u8], at: usize) -> Result<Step, Box<Problem>> {
-        if self.complete() {
-            if !S::STRICT {
-                return Ok(Step::End);
-            }
-            if word == b"rank" && !cursor.starved {
-                self.complain(cursor, Rule::Ignored, at, || "a block after that of the last rank".to_owned());
-            }
-            self.comment = Comment::Line;
-            return Ok(Step::Done);
-        }
-        match word {
-            b"rank" => self.open(cursor, at)?,
-            b"num_ranks" => self.ranks(cursor)?,
-            _ if word.strip_prefix(b"num_ranks").is_some_and(|rest| rest.iter().all(u8::is_ascii_digit)) => {
-                cursor.note(Rule::MissingBlank, at, || "no blank after `num_ranks`".to_owned());
-                cursor.at = at + b"num_ranks".len();
-                self.ranks(cursor)?;
-            }
-            _ => {
-                let digits =
-                    word.strip_prefix(b"rank").is_some_and(|rest| rest.iter().all(u8::is_ascii_digit));
-                let hint = if digits { ": a blank is missing after `rank`" } else { "" };
-                let reason = format!("expected `num_ranks` or `rank`, found {}{hint}", quote(word));
-                return Err(Problem::at(at, reason));
-            }
-        }
-        Ok(Step::Done)
-    }
-
-    /// Reads what follows `num_ranks`.
-    fn ranks(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Box<Problem>> {
-        cursor.blanks();
-        let at = cursor.at;
-        let ranks = cursor.number("a number of ranks")?;
-        if cursor.starved {
-            return Ok(());
-        }
-        if ranks > MOST_RANKS {
-            return Err(Problem::at(at, format!("{ranks} ranks; at most {MOST_RANKS} can be read")));
-        }
-        let ranks = ranks as u32;
-        if let Some(before) = self.ranks.filter(|before| *before != ranks) {
-            if self.next > 0 || !self.early.is_empty() {
-                let reason = format!("`num_ranks {ranks}` behind blocks of a schedule of {before} ranks");
-                return Err(Problem::at(at, reason));
-            }
-            cursor.note(Rule::SecondCount, at, || format!("`num_ranks` was {before} before"));
-        }
-        self.ranks = Some(ranks);
-        Ok(())
-    }
-
-    /// Reads what follows `rank`.
-    fn open(&mut self, cursor: &mut Cursor<'_>, at: usize) -> Result<(), Box<Problem>> {
-        cursor.blanks();
-        let number = cursor.number("the number of a rank")?;
-        cursor.blanks();
-        if cursor.peek() != b'{' {
-            return Err(cursor.expected("`{` on the line of `rank`"));
-        }
-        cursor.at += 1;
-        if cursor.starved {
-            return Ok(());
-        }
-        let wrong = match self.ranks {
-            None => Some("`num_ranks` must come before the first rank".to_owned()),
-            Some(ranks) if number >= u64::from(ranks) => {
-                Some(format!("rank {number} in a schedule of {ranks} ranks, which count from 0"))
-            }
-            Some(_) if number < u64::from(self.next) || self.early.contains(&(number as u32)) => {
-                Some(format!("a second block of rank {number}"))
-            }
-            Some(_) => None,
-        };
-        let ignored = wrong.is_some();
-        if let Some(reason) = wrong {
-            self.sink.problem(FormatError::new(cursor.place(at), reason)).map_err(Problem::again)?;
-        }
-        let rank = number as u32;
-        let place = self.next + self.early.len() as u32;
-        if S::STRICT && !ignored && rank != place {
-            self.complain(cursor, Rule::Order, at, || format!("the block of rank {rank} as number {place}"));
-        }
-        self.sink.open(rank, self.ranks.unwrap_or(0));
-        self.block = Some(Block { rank, line: cursor.line, operations: 0, ignored });
-        self.labels.clear();
-        (self.after_statement, self.after_blank) = (false, false);
-        Ok(())
-    }
-
-    /// Ends a block.
-    fn close(&mut self, cursor: &mut Cursor<'_>) -> Result<Step, Box<Problem>> {
-        let at = cursor.at;
-        let Some(block) = self.block.take() else {
-            return Err(Problem::at(at, "`}` outside of a block"));
-        };
-        cursor.at += 1;
-        if S::STRICT && self.after_statement {
-            self.complain(cursor, Rule::SameLine, at, || "`}` on the line of a statement".to_owned());
-        }
-        (self.after_statement, self.after_blank) = (false, false);
-        self.resolve(block.rank)?;
-        self.sink.close().map_err(|reason| Problem::at(at, reason))?;
-        if block.ignored {
-        } else if block.rank > self.next {
-            self.early.insert(block.rank);
-        } else {
-            self.next += 1;
-            while self.early.remove(&self.next) {
-                self.next += 1;
-            }
-        }
-        Ok(if self.complete() && !S::STRICT { Step::End } else { Step::Done })
-    }
-
-    /// Finds the operations of labels that were used before they were defined.
-    fn resolve(&mut self, rank: u32) -> Result<(), Box<Problem>> {
-        for Unknown { late, before, word, number, place } in self.unknown.drain(..) {
-            let Some(operation) = self.labels.find(&word, number) else {
-                let near = self.labels.nearest(&word);
-                let hint = near.map_or_else(String::new, |near| format!(", did you mean `{near}`?"));
-                let reason = format!("rank {rank} has no operation with the label {}{hint}", quote(&word));
-                self.sink.problem(FormatError::new(place, reason)).map_err(Problem::again)?;
-                continue;
-            };
-            if S::STRICT {
-                let text = format!("{} is used before it is defined", quote(&word));
-                self.sink.complain(Rule::Forward, place, text);
-            }
-            let late = &mut self.late[late];
-            *(if before { &mut late.before } else { &mut late.after }) = operation;
-        }
-        for Late { after, before, on_start } in self.late.drain(..) {
-            self.sink.dependency(after, before, on_start);
-        }
-        Ok(())
-    }
-
     fn open_comment(&mut self, cursor: &mut Cursor<'_>) -> Result<Step, Box<Problem>> {
         let at = cursor.at;
         cursor.at += 1;
@@ -492,46 +354,14 @@ impl<S: Sink> Parser<S> {
         }))
     }
 
-    /// Checks what can be said at the end of the text.
-    fn finish(&mut self, place: Place, bytes: u64) -> Result<(), FormatError> {
-        if let Some(block) = &self.block {
-            let reason = format!(
-                "expected `}}` of the block of rank {} (line {}), found the end of the file",
-                block.rank, block.line
-            );
-            self.sink.problem(FormatError::new(place, reason))?;
-        }
-        let Some(ranks) = self.ranks else {
-            return self
-                .sink
-                .problem(FormatError::new(place, "expected `num_ranks`, found the end of the file"));
-        };
-        let missing = ranks - self.next - self.early.len() as u32;
-        if ranks > FREE_RANKS && missing > 0 && bytes < u64::from(ranks) {
-            let reason = format!("{ranks} ranks in a text of {bytes} bytes");
-            self.sink.problem(FormatError::new(place, reason))?;
-        }
-        if S::STRICT && missing > 0 && self.block.is_none() {
-            let text = match missing {
-                1 => format!("rank {} has no block", self.next),
-                _ => format!("{missing} ranks have no block; the first is rank {}", self.next),
-            };
-            self.sink.complain(Rule::Missing, place, text);
-        }
-        Ok(())
-    }
-
-    /// Other tools do not check whether a peer exists.
-    fn check_peer(&mut self, cursor: &Cursor<'_>, at: usize, operation: Operation) {
-        let Operation { kind, peer, .. } = operation;
-        let Some(ranks) = self.ranks else { return };
-        if kind != OperationKind::Calc && peer >= ranks && (peer != ANY || kind == OperationKind::Send) {
-            self.complain(cursor, Rule::Peer, at, || format!("peer {peer} in a schedule of {ranks} ranks"));
-        }
-    }
-
     #[cold]
-    fn complain(&mut self, cursor: &Cursor<'_>, rule: Rule, at: usize, text: impl FnOnce() -> String) {
+    pub(super) fn complain(
+        &mut self,
+        cursor: &Cursor<'_>,
+        rule: Rule,
+        at: usize,
+        text: impl FnOnce() -> String,
+    ) {
         self.sink.complain(rule, cursor.place(at), text());
     }
 
