@@ -49,6 +49,8 @@ pub struct Reader<R> {
     seen: Totals,
     partial: bool,
     ended: bool,
+    /// Whether what the file claims was compared with its length.
+    sized: bool,
     /// Checksum over the headers so far.
     headers: crc32fast::Hasher,
     /// Blocks of ranks: those read so far, or all of them when parts were left out.
@@ -92,6 +94,7 @@ impl<R: Read> Reader<R> {
             seen: Totals::default(),
             partial: false,
             ended: false,
+            sized: length.is_some(),
             headers,
             blocks: Vec::new(),
             stored: Vec::new(),
@@ -168,6 +171,12 @@ impl<R: Read> Reader<R> {
     /// Reads all ranks; from the beginning only.
     pub(in crate::goal) fn read_all(mut self) -> Result<Schedule, ReadError> {
         let mut schedule = Schedule::without_ranks();
+        if self.sized {
+            // the file is long enough for what it claims
+            let Totals { ranks, operations, edges, .. } = self.totals;
+            let whole = [ranks, operations, edges].map(|size| size as usize);
+            schedule.make_room(whole, whole);
+        }
         while self.read_block(&mut schedule)? {}
         schedule.shapes = self.shapes;
         Ok(schedule)
