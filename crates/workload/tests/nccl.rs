@@ -259,6 +259,22 @@ fn channels_run_on_their_own_streams_and_nics() {
 }
 
 #[test]
+fn a_channel_handles_eight_pairs_of_a_group_at_once() {
+    let schedule = NcclSpec { channels: 1, ..spec(AllToAll, Simple, 20, 20 << 20) }.schedule().unwrap();
+    let mut waits = Vec::new();
+    for rank in 0..20 {
+        schedule.count_dependencies(rank, &mut waits);
+        let operations = schedule.of_rank(rank).map(|op| schedule.operation(rank, op));
+        let kinds: Vec<_> = operations.map(|operation| operation.kind).collect();
+        // 19 others in batches of 8, 8 and 3; the first of each of 16 rows waits for nothing
+        assert_eq!(kinds.iter().filter(|kind| **kind == OperationKind::Calc).count(), 2);
+        assert_eq!(waits.iter().filter(|waits| **waits == 0).count(), 16);
+        // 8 chunks of 128 KiB to and from every other one
+        assert_eq!(kinds.len(), 2 * 19 * 8 + 2);
+    }
+}
+
+#[test]
 fn what_cannot_be_scheduled_is_refused() {
     let error = |spec: NcclSpec| spec.schedule().map(|_| ()).unwrap_err().to_string();
     let plain = || spec(AllReduce, Simple, 8, 1 << 20);
