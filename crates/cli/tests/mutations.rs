@@ -278,6 +278,9 @@ fn kinds() -> Vec<(String, String)> {
                     let (operation, more) = match kind {
                         "binomial" => ("broadcast", ""),
                         "dissemination" => ("barrier", ""),
+                        "chain" => ("broadcast", ", segment = \"64 kB\""),
+                        "pairwise" => ("all-to-all", ""),
+                        "bruck" | "neighbour-exchange" => ("all-gather", ""),
                         "hierarchical" => ("all-reduce", ", dimensions = [4, 4]"),
                         _ => ("all-reduce", ""),
                     };
