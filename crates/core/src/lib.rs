@@ -26,7 +26,7 @@ pub use error::BuildError;
 pub use ids::{LinkId, NodeId, Rank};
 pub use model::{Cx, Model, Token};
 pub use precision::Precision;
-pub use quantity::{Bandwidth, Bytes, ComputeRate, Flops};
+pub use quantity::{Bandwidth, Bytes, ComputeRate, Flops, TimePerByte};
 pub use time::{Duration, Time};
 
 // The registry macro names these crates in the code that it writes.

@@ -78,6 +78,37 @@ pub struct Transfer {
     pub bytes: u64,
     /// The sender's own limit, if it has one.
     pub rate_cap: Option<Bandwidth>,
+    /// The NIC that carries it, of both nodes; 0 unless the program says.
+    pub nic: u16,
+    /// Whether the requester charged what a host does for a message ([`HostCosts`]) to a stream of its own.
+    pub overhead_charged: bool,
+}
+
+impl Transfer {
+    /// A message without a limit of its own, by the first NIC, whose overheads nobody has charged.
+    pub const fn new(token: Token, src: NodeId, dst: NodeId, bytes: u64) -> Self {
+        Self { token, src, dst, bytes, rate_cap: None, nic: 0, overhead_charged: false }
+    }
+}
+
+/// What a host does for a message, beside the network: o, O and S of LogGOPS.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct HostCosts {
+    /// o: time of a message on a processor, at each end.
+    pub overhead: Duration,
+    /// O: picoseconds that each byte but the first adds to it.
+    pub overhead_ps_per_byte: f64,
+    /// S: larger messages wait for their receive (rendezvous); `None`: none does.
+    pub eager_limit_bytes: Option<u64>,
+}
+
+impl HostCosts {
+    /// Time that a message of `bytes` takes a processor at one end.
+    #[inline]
+    pub fn of(&self, bytes: u64) -> Duration {
+        let further = bytes.saturating_sub(1) as f64 * self.overhead_ps_per_byte;
+        Duration::from_ps(self.overhead.as_ps().saturating_add(further.round() as u64))
+    }
 }
 
 /// A ring of members, each of which sends `steps` messages to the next one.
@@ -154,6 +185,16 @@ pub enum NetworkDone {
 pub trait Network: Model<Request = NetworkRequest, Done = NetworkDone> {
     /// Whether it accepts pipelines as one request; otherwise the engine sends every message.
     fn runs_pipelines(&self) -> bool {
+        false
+    }
+
+    /// What hosts do for each message; nothing unless the network says so.
+    fn host_costs(&self) -> HostCosts {
+        HostCosts::default()
+    }
+
+    /// Whether messages from one node to another by one NIC arrive in the order in which they were sent.
+    fn keeps_order(&self) -> bool {
         false
     }
 

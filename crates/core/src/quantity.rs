@@ -246,6 +246,12 @@ quantity! {
     Flops(f64), "an amount of computation", "195 GFLOP", count, print: FLOP_PRINT, also: FLOP_ALSO
 }
 
+quantity! {
+    /// Picoseconds per byte: the inverse of a bandwidth, as LogGP has it.
+    TimePerByte(f64), "a time per byte", "0.04 ns/B", ps_per_byte,
+    print: &[("us/B", 1e6), ("ns/B", 1e3), ("ps/B", 1.0)], also: &[("s/B", 1e12), ("ms/B", 1e9)]
+}
+
 impl std::str::FromStr for Duration {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {

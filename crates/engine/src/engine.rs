@@ -420,7 +420,7 @@ impl<'a> Engine<'a> {
                 self.clocks[rank.index()].begin(self.now, Activity::Communication);
                 let token = pack_task(Part::Message, vertex, index);
                 let (src, dst) = (self.nodes[rank.index()], self.nodes[to.index()]);
-                let transfer = Transfer { token, src, dst, bytes, rate_cap };
+                let transfer = Transfer { rate_cap, ..Transfer::new(token, src, dst, bytes) };
                 self.network.submit(self.now, NetworkRequest::Transfer(transfer));
             }
             &Op::Send { to, tag, bytes } => {
@@ -477,7 +477,7 @@ impl<'a> Engine<'a> {
     fn message(&mut self, vertex: VertexId, index: u32, from: Rank, to: Rank, bytes: u64) {
         let token = pack_task(Part::Message, vertex, index);
         let (src, dst) = (self.nodes[from.index()], self.nodes[to.index()]);
-        let transfer = Transfer { token, src, dst, bytes, rate_cap: None };
+        let transfer = Transfer::new(token, src, dst, bytes);
         self.network.submit(self.now, NetworkRequest::Transfer(transfer));
     }
 
@@ -491,7 +491,10 @@ impl<'a> Engine<'a> {
         self.parts[self.instances.number(vertex, index) as usize] += 1;
         self.clocks[rank.index()].begin(self.now, Activity::Memory);
         let token = pack_task(Part::Memory, vertex, index);
-        let transfer = Transfer { token, src: memory, dst: self.nodes[rank.index()], bytes, rate_cap: None };
+        let transfer = Transfer {
+            overhead_charged: true, // no host takes part
+            ..Transfer::new(token, memory, self.nodes[rank.index()], bytes)
+        };
         self.network.submit(self.now, NetworkRequest::Transfer(transfer));
     }
 
@@ -610,13 +613,9 @@ impl<'a> Engine<'a> {
                     let message = self.collectives.messages[slot as usize];
                     let group = &self.program.groups()[self.collectives.run(message.run).group as usize];
                     let node = |member: u32| self.nodes[group[member as usize].index()];
-                    let transfer = Transfer {
-                        token: pack(Part::Round, u64::from(slot)),
-                        src: node(message.from),
-                        dst: node(message.to),
-                        bytes: message.bytes,
-                        rate_cap: None,
-                    };
+                    let token = pack(Part::Round, u64::from(slot));
+                    let ends = [message.from, message.to].map(node);
+                    let transfer = Transfer::new(token, ends[0], ends[1], message.bytes);
                     if transfer.src != transfer.dst {
                         self.collectives.sends(message.run, message.from, 1, message.bytes);
                     }

@@ -71,11 +71,6 @@ impl Default for Fifos {
 }
 
 impl Fifos {
-    /// Makes room for as many entries.
-    pub(crate) fn reserve(&mut self, entries: usize) {
-        self.nodes.reserve(entries);
-    }
-
     /// Entries of all queues.
     pub(crate) fn len(&self) -> u64 {
         self.len

@@ -12,9 +12,11 @@ mod error;
 mod fifo;
 mod instances;
 mod matching;
+pub mod schedule;
 mod stall;
 mod token;
 
 pub use account::RankAccount;
 pub use engine::{Engine, MemoryMode, Options, Place, Summary};
 pub use error::RunError;
+pub use schedule::{ScheduleEngine, ScheduleOptions, ScheduleSummary};

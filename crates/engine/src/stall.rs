@@ -6,11 +6,11 @@ use stratasim_workload::goal::{ANY, Operation, OperationKind, Schedule};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Waits {
     /// A receive that no message matched.
-    ForMessage,
+    Message,
     /// A message that no receive matched.
-    ForReceive,
+    Receive,
     /// Something else has to start or end first.
-    ForOthers,
+    Others,
 }
 
 /// Operations that did not end.
@@ -51,12 +51,12 @@ impl<'a> Left<'a> {
             for &(waits, operation, rank) in group.iter().take(DESCRIBED) {
                 let name = self.name(rank, operation);
                 match waits {
-                    Waits::ForMessage => {
+                    Waits::Message => {
                         let hint = self.near_miss(rank, operation);
                         lines.push(format!("  {name} waits for a message that is never sent{hint}"));
                     }
-                    Waits::ForReceive => lines.push(format!("  {name} is never received")),
-                    Waits::ForOthers => {
+                    Waits::Receive => lines.push(format!("  {name} is never received")),
+                    Waits::Others => {
                         let (chain, cyclic) = self.chain(rank, operation);
                         if cyclic {
                             let mut members: Vec<u32> = chain.clone();
@@ -83,9 +83,9 @@ impl<'a> Left<'a> {
             }
             if group.len() > DESCRIBED {
                 let what = match group[0].0 {
-                    Waits::ForMessage => "receives without a message",
-                    Waits::ForReceive => "messages without a receive",
-                    Waits::ForOthers => "operations that wait for others",
+                    Waits::Message => "receives without a message",
+                    Waits::Receive => "messages without a receive",
+                    Waits::Others => "operations that wait for others",
                 };
                 lines.push(format!("  ... {} {what} in all", group.len()));
             }
@@ -110,8 +110,8 @@ impl<'a> Left<'a> {
     /// A message that waits at the rank and almost fits a receive.
     fn near_miss(&self, rank: u32, receive: u32) -> String {
         let wanted = self.schedule.operation(rank, receive);
-        let first = self.operations.partition_point(|(waits, ..)| *waits < Waits::ForReceive);
-        let misses = self.operations[first..].iter().take_while(|(waits, ..)| *waits == Waits::ForReceive);
+        let first = self.operations.partition_point(|(waits, ..)| *waits < Waits::Receive);
+        let misses = self.operations[first..].iter().take_while(|(waits, ..)| *waits == Waits::Receive);
         let mut near = misses.filter_map(|&(_, send, from)| {
             let sent = self.schedule.operation(from, send);
             let fits = |wanted: u32, found: u32| wanted == ANY || wanted == found;

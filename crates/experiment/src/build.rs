@@ -105,6 +105,7 @@ impl Prepared {
                 routing,
                 streams,
                 timing_precision: spec.execution.timing_precision,
+                nics: 1,
             })
             .map_err(at("network"))?;
         let options = ComputeOptions {

@@ -2,6 +2,7 @@
 
 pub mod constant_rate;
 pub mod flow;
+pub mod message;
 pub mod networks;
 
 pub use networks::{NetworkContext, NetworkKind, NetworkSpec};

@@ -7,7 +7,7 @@ use stratasim_core::random::Streams;
 use stratasim_core::{BuildError, Duration, registry};
 use stratasim_topo::{Routing, Topology};
 
-use crate::{constant_rate, flow};
+use crate::{constant_rate, flow, message};
 
 /// What a network is built on.
 pub struct NetworkContext {
@@ -19,6 +19,8 @@ pub struct NetworkContext {
     pub streams: Streams,
     /// Events closer than this to the clock happen at the clock; zero is exact.
     pub timing_precision: Duration,
+    /// NICs that the workload uses per node; at least 1.
+    pub nics: u32,
 }
 
 /// A kind of network as the user chose it.
@@ -34,6 +36,7 @@ registry! {
     /// Every network, by its `kind`.
     pub enum NetworkSpec: dyn NetworkKind {
         "flow" => Flow(flow::Flow),
+        "message" => Message(message::Message),
         "constant-rate" => ConstantRate(constant_rate::ConstantRate),
     }
 }

@@ -13,7 +13,8 @@ pub mod network;
 pub mod ring;
 pub mod traffic;
 
-/// Tests a network against the contract of [`network`].
+/// Tests a network against the contract of [`network`]. With `in_turn` before the name, the network
+/// carries equal messages one after the other, and need not end them together.
 ///
 /// `$name` becomes a module with one test per rule; `$build` makes the network on an
 /// `Arc<Topology>` and returns a `Box<dyn Network>`.
@@ -24,6 +25,17 @@ macro_rules! network_contract {
             the_same_requests_give_the_same_log
             small_steps_change_nothing
             equal_messages_end_together
+            every_message_is_delivered_once
+            nothing_is_faster_than_the_wire
+            the_next_event_is_never_too_late
+            no_link_carries_more_than_its_rate
+            a_ring_ends_when_its_messages_do
+        );
+    };
+    (in_turn $name:ident, $build:expr) => {
+        $crate::network_contract!(@tests $name, $build;
+            the_same_requests_give_the_same_log
+            small_steps_change_nothing
             every_message_is_delivered_once
             nothing_is_faster_than_the_wire
             the_next_event_is_never_too_late

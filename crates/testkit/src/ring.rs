@@ -137,13 +137,9 @@ impl Case {
         let message = |ring: usize, member: usize, step: u32| {
             let pipeline = &self.rings[ring].pipeline;
             let [from, to] = pipeline.ends(member as u32);
-            NetworkRequest::Transfer(Transfer {
-                token: Token(RING * (ring as u64 + 1) + member as u64),
-                src: from.node,
-                dst: to.node,
-                bytes: pipeline.bytes(member as u32, step),
-                rate_cap: None,
-            })
+            let token = Token(RING * (ring as u64 + 1) + member as u64);
+            let bytes = pipeline.bytes(member as u32, step);
+            NetworkRequest::Transfer(Transfer::new(token, from.node, to.node, bytes))
         };
         let fresh = Progress { started: 1, sent: 0, received: 0 };
         let mut progress: Vec<_> = self.rings.iter().map(|ring| vec![fresh; ring.joins.len()]).collect();

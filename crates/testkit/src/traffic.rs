@@ -34,7 +34,7 @@ pub fn random(topology: &Topology, count: u64, random: &mut Stream) -> Vec<Timed
             };
             let limited = random.next_u32().is_multiple_of(8);
             let rate_cap = limited.then(|| Bandwidth(random.random_range(1e7..2e9)));
-            (now, Transfer { token: Token(token), src, dst, bytes, rate_cap })
+            (now, Transfer { rate_cap, ..Transfer::new(Token(token), src, dst, bytes) })
         })
         .collect()
 }

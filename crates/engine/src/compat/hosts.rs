@@ -147,17 +147,17 @@ impl<'a> Hosts<'a> {
         if self.fifos.len() > 0 {
             for (rank, [posted, unexpected]) in self.queues.iter().enumerate() {
                 for entry in self.fifos.entries(*posted) {
-                    left.add(rank as u32, entry.item, Waits::ForMessage);
+                    left.add(rank as u32, entry.item, Waits::Message);
                 }
                 for entry in self.fifos.entries(*unexpected) {
-                    left.add(self.schedule.rank_of(entry.item), entry.item, Waits::ForReceive);
+                    left.add(self.schedule.rank_of(entry.item), entry.item, Waits::Receive);
                 }
             }
         }
         for rank in 0..self.schedule.ranks() {
             for operation in self.schedule.of_rank(rank) {
                 if self.missing[operation as usize] != 0 {
-                    left.add(rank, operation, Waits::ForOthers);
+                    left.add(rank, operation, Waits::Others);
                 }
             }
         }

@@ -168,6 +168,7 @@ fn run_program(
         routing: Auto {}.build(topology)?,
         streams: Streams::new(1),
         timing_precision: TIMING_PRECISION,
+        nics: 1,
     })?;
     let compute = ComputeOptions { roofline: false, timing_precision: TIMING_PRECISION };
     let mut compute = ComputeModel::new(topology.clone(), compute);

@@ -1,0 +1,537 @@
+//! Runs a GOAL schedule on any network.
+//!
+//! - A stream of a rank runs one thing at a time, in the order in which they became ready: computations,
+//!   and what the host does for sends and receives (o of LogGOPS).
+//! - A send starts when its stream takes it up. After the host's overhead the message is handed to the
+//!   network, and the send ends, if the message is eager. A larger one announces itself, waits until the
+//!   receiver answers that a receive has been matched, and ends when the data has arrived; announcement
+//!   and answer are messages without payload.
+//! - A receive is posted as soon as it is ready and holds no stream while it waits. When it has been
+//!   matched and the message is there, its stream spends the overhead, and it ends.
+//! - Messages are matched in the order in which they arrive; those from one rank to another never
+//!   overtake each other. Wildcards take the first that fits.
+//! - `requires` waits for the end of an operation, `irequires` for its start, on any stream.
+//!
+//! Time never goes back, nothing starts before what it requires, and a run that cannot go on says so.
+
+pub mod noise;
+mod order;
+mod streams;
+
+use stratasim_core::model::{HostCosts, Network, NetworkDone, NetworkRequest, Transfer};
+use stratasim_core::observe::{Activity, Event, Interests, MessageSpan, Observer, TaskSpan};
+use stratasim_core::queue::RadixQueue;
+use stratasim_core::random::mix;
+use stratasim_core::{BuildError, Cx, Duration, NodeId, Rank, Time, Token};
+use stratasim_workload::goal::{Operation, OperationKind, Schedule};
+
+use crate::account::Clock;
+use crate::engine::Summary;
+use crate::error::RunError;
+use crate::fifo::{Entry, Fifo, Fifos};
+use crate::stall::{Left, Waits};
+use noise::Noise;
+use order::Order;
+use streams::Streams;
+
+/// What a message is, in the two highest bits of its token; then the rank that sends the data and the
+/// send.
+const EAGER: u64 = 0;
+const ANNOUNCEMENT: u64 = 1;
+const ANSWER: u64 = 2;
+const DATA: u64 = 3;
+const KIND_SHIFT: u32 = 62;
+const RANK_SHIFT: u32 = 32;
+/// Most ranks that fit between them.
+const MOST_RANKS: u32 = 1 << 30;
+
+const POSTED: usize = 0;
+const UNEXPECTED: usize = 1;
+
+/// How often the observer is asked whether to stop, in instants.
+const PROGRESS_EVERY: u64 = 1 << 12;
+
+/// Options of a run.
+#[derive(Debug, Default)]
+pub struct ScheduleOptions<'a> {
+    /// What hosts do for each message; the network's own, where `None`.
+    pub host: Option<HostCosts>,
+    /// What the system takes from computations and overheads.
+    pub noise: Option<Noise>,
+    /// First operation of each part whose end is wanted, ascending ([`ScheduleSummary::part_ends`]).
+    pub parts: &'a [u32],
+}
+
+/// What a run came to.
+#[derive(Debug, Clone, Default)]
+pub struct ScheduleSummary {
+    /// As for a program.
+    pub run: Summary,
+    /// Receives whose size was not that of their message.
+    pub size_mismatches: u64,
+    /// When the last operation of each part ended.
+    pub part_ends: Vec<Time>,
+}
+
+/// Runs one schedule once.
+pub struct ScheduleEngine<'a, N: Network + ?Sized> {
+    schedule: &'a Schedule,
+    nodes: &'a [NodeId],
+    network: &'a mut N,
+    observer: &'a mut dyn Observer,
+    interests: Interests,
+    costs: HostCosts,
+    now: Time,
+    /// Dependencies that each operation misses; [`OVER`] when it has ended.
+    missing: Vec<u32>,
+    /// Start of each operation; empty when nobody asks.
+    starts: Vec<Time>,
+    streams: Streams,
+    clocks: Vec<Clock>,
+    queues: Vec<[Fifo; 2]>,
+    fifos: Fifos,
+    /// (send, receive) of rendezvous messages under way.
+    partners: rustc_hash::FxHashMap<u32, u32>,
+    /// Keeps messages in order where the network does not.
+    order: Option<Order>,
+    noise: Option<Noise>,
+    parts: &'a [u32],
+    /// Ends of what streams do: (rank, operation).
+    ends: RadixQueue<(u32, u32)>,
+    /// Operations whose dependencies are met: (rank, operation).
+    ready: Vec<(u32, u32)>,
+    done: Vec<NetworkDone>,
+    left: u64,
+    summary: ScheduleSummary,
+}
+
+/// An operation that has ended, in [`ScheduleEngine::missing`].
+const OVER: u32 = u32::MAX;
+
+impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
+    /// An engine for `schedule` with rank `r` on `nodes[r]`.
+    ///
+    /// # Errors
+    /// A send to a rank that does not exist; more ranks or streams than can be held.
+    ///
+    /// # Panics
+    /// When there is not one node per rank.
+    pub fn new(
+        schedule: &'a Schedule,
+        nodes: &'a [NodeId],
+        network: &'a mut N,
+        observer: &'a mut dyn Observer,
+        options: ScheduleOptions<'a>,
+    ) -> Result<Self, BuildError> {
+        let ranks = schedule.ranks();
+        assert_eq!(nodes.len(), ranks as usize, "one node per rank");
+        if ranks > MOST_RANKS {
+            return Err(BuildError::new("", format!("{ranks} ranks; at most 2^30 can run")));
+        }
+        let missing = missing(schedule)?;
+        let interests = observer.interests();
+        let order = (!network.keeps_order() || schedule.nics() > 1).then(Order::default);
+        Ok(Self {
+            costs: options.host.unwrap_or_else(|| network.host_costs()),
+            starts: if interests.tasks || interests.messages {
+                vec![Time::ZERO; schedule.len() as usize]
+            } else {
+                Vec::new()
+            },
+            streams: Streams::new(ranks, schedule.cpus())?,
+            clocks: vec![Clock::default(); ranks as usize],
+            queues: vec![[Fifo::default(); 2]; ranks as usize],
+            fifos: Fifos::default(),
+            partners: rustc_hash::FxHashMap::default(),
+            order,
+            noise: options.noise,
+            parts: options.parts,
+            ends: RadixQueue::new(),
+            ready: Vec::new(),
+            done: Vec::new(),
+            left: u64::from(schedule.len()),
+            summary: ScheduleSummary {
+                part_ends: vec![Time::ZERO; options.parts.len()],
+                ..ScheduleSummary::default()
+            },
+            now: Time::ZERO,
+            schedule,
+            nodes,
+            network,
+            observer,
+            interests,
+            missing,
+        })
+    }
+
+    /// Runs to the end.
+    ///
+    /// # Errors
+    /// Operations that can never run, messages that nobody receives, messages that cannot be carried.
+    pub fn run(mut self) -> Result<ScheduleSummary, RunError> {
+        let mut roots = Vec::new();
+        for rank in 0..self.schedule.ranks() {
+            // what becomes ready here belongs to the rank in hand, and is not yet among its roots
+            roots.clear();
+            let free = |operation: &u32| self.missing[*operation as usize] == 0;
+            roots.extend(self.schedule.of_rank(rank).filter(free));
+            for &operation in &roots {
+                self.begin(rank, operation);
+            }
+            self.begin_ready();
+        }
+        while self.step()? {
+            self.summary.run.instants += 1;
+            if self.summary.run.instants.is_multiple_of(PROGRESS_EVERY) {
+                let done = self.summary.run.tasks;
+                self.observer.on_event(&Event::Progress { at: self.now, done, tasks: done + self.left });
+                if self.observer.wants_stop() {
+                    self.summary.run.stopped = true;
+                    break;
+                }
+            }
+        }
+        if !self.summary.run.stopped && (self.left > 0 || self.unmatched() > 0) {
+            return Err(self.stalled());
+        }
+        let end = self.summary.run.makespan;
+        self.summary.run.iterations = vec![(Time::ZERO, end)];
+        self.summary.run.ranks = self.clocks.iter().map(|clock| clock.close(end.max(self.now))).collect();
+        Ok(self.summary)
+    }
+
+    /// Advances to the next instant and handles what ends there; false when nothing will happen.
+    fn step(&mut self) -> Result<bool, RunError> {
+        let own = self.ends.earliest().map_or(Time::MAX, Time::from_ps);
+        let network = self.network.next_event().unwrap_or(Time::MAX);
+        if own == Time::MAX && network == Time::MAX {
+            return Ok(false);
+        }
+        self.now = own;
+        if network <= own {
+            let cx = &mut Cx { done: &mut self.done, observer: &mut *self.observer };
+            self.now = self.network.advance(own, cx);
+        }
+        if self.now == Time::MAX {
+            return Ok(false);
+        }
+        while let Some((_, (rank, operation))) = self.ends.pop_until(self.now.as_ps()) {
+            self.stream_done(rank, operation);
+        }
+        if !self.done.is_empty() {
+            let mut done = std::mem::take(&mut self.done);
+            for completion in done.drain(..) {
+                match completion {
+                    NetworkDone::Delivered(token) => self.delivered(token),
+                    NetworkDone::Failed(_) => return Err(self.failed()),
+                    _ => unreachable!("a schedule sends messages only"),
+                }
+            }
+            self.done = done;
+        }
+        self.begin_ready();
+        Ok(true)
+    }
+
+    fn begin_ready(&mut self) {
+        let mut at = 0;
+        while let Some(&(rank, operation)) = self.ready.get(at) {
+            at += 1;
+            self.begin(rank, operation);
+        }
+        self.ready.clear();
+    }
+
+    /// Everything that an operation waited for has happened.
+    fn begin(&mut self, rank: u32, operation: u32) {
+        let shape = self.schedule.shape(operation);
+        let Operation { kind, tag, cpu, .. } = shape.operation;
+        if kind != OperationKind::Receive {
+            if self.streams.take(rank, cpu, operation) {
+                self.start_on_stream(rank, operation);
+            }
+            return;
+        }
+        let source = shape.peer(rank, self.schedule.ranks());
+        self.note_start(operation);
+        self.clocks[rank as usize].begin(self.now, Activity::Communication);
+        self.release(rank, operation, true);
+        let queues = &mut self.queues[rank as usize];
+        match self.fifos.take(&mut queues[UNEXPECTED], source, tag) {
+            Some(sent) => self.matched(sent.source, sent.item, rank, operation),
+            None => {
+                let entry = Entry { source, tag, item: operation };
+                self.fifos.push(&mut queues[POSTED], entry);
+            }
+        }
+    }
+
+    /// A stream takes up an operation.
+    fn start_on_stream(&mut self, rank: u32, operation: u32) {
+        let Operation { kind, size, .. } = self.schedule.shape(operation).operation;
+        let (length, activity) = match kind {
+            OperationKind::Calc => (Duration::from_ps(size.saturating_mul(1000)), Some(Activity::Compute)),
+            OperationKind::Send => (self.costs.of(size), Some(Activity::Communication)),
+            // its wait counts as communication already
+            OperationKind::Receive => (self.costs.of(size), None),
+        };
+        if let Some(activity) = activity {
+            self.note_start(operation);
+            self.clocks[rank as usize].begin(self.now, activity);
+            self.release(rank, operation, true);
+        }
+        let length = match &mut self.noise {
+            Some(noise) if length > Duration::ZERO => noise.stretch(rank, self.now, length),
+            _ => length,
+        };
+        self.ends.push((self.now + length).as_ps(), (rank, operation));
+    }
+
+    /// A stream has done what an operation asked of it.
+    fn stream_done(&mut self, rank: u32, operation: u32) {
+        let shape = self.schedule.shape(operation);
+        let Operation { kind, size, cpu, .. } = shape.operation;
+        match kind {
+            OperationKind::Calc => self.end(rank, operation, Activity::Compute, 0),
+            OperationKind::Receive => self.end(rank, operation, Activity::Communication, size),
+            OperationKind::Send => {
+                if self.costs.eager_limit_bytes.is_none_or(|limit| size <= limit) {
+                    self.send(EAGER, rank, operation);
+                    self.end(rank, operation, Activity::Communication, size);
+                } else {
+                    self.send(ANNOUNCEMENT, rank, operation);
+                }
+            }
+        }
+        if let Some(next) = self.streams.release(rank, cpu) {
+            self.start_on_stream(rank, next);
+        }
+    }
+
+    /// Hands a message to the network.
+    fn send(&mut self, kind: u64, rank: u32, operation: u32) {
+        let shape = self.schedule.shape(operation);
+        let Operation { size, nic, .. } = shape.operation;
+        let to = shape.peer(rank, self.schedule.ranks());
+        let token = kind << KIND_SHIFT | u64::from(rank) << RANK_SHIFT | u64::from(operation);
+        let (from, to) = if kind == ANSWER { (to, rank) } else { (rank, to) };
+        let bytes = if kind == EAGER || kind == DATA { size } else { 0 };
+        if let Some(order) = &mut self.order
+            && matches!(kind, EAGER | ANNOUNCEMENT)
+        {
+            order.sent(from, to, operation);
+        }
+        let transfer = Transfer {
+            nic,
+            overhead_charged: true,
+            ..Transfer::new(Token(token), self.nodes[from as usize], self.nodes[to as usize], bytes)
+        };
+        self.network.submit(self.now, NetworkRequest::Transfer(transfer));
+    }
+
+    fn delivered(&mut self, token: Token) {
+        let operation = token.0 as u32;
+        let rank = (token.0 >> RANK_SHIFT) as u32 & (MOST_RANKS - 1);
+        match token.0 >> KIND_SHIFT {
+            ANSWER => self.send(DATA, rank, operation),
+            DATA => {
+                let to = self.schedule.shape(operation).peer(rank, self.schedule.ranks());
+                let receive = self.partners.remove(&operation).expect("data follows a match");
+                self.note_message(rank, to, operation);
+                self.end(
+                    rank,
+                    operation,
+                    Activity::Communication,
+                    self.schedule.shape(operation).operation.size,
+                );
+                self.received(to, receive);
+            }
+            kind => {
+                if kind == EAGER && self.interests.messages {
+                    let to = self.schedule.shape(operation).peer(rank, self.schedule.ranks());
+                    self.note_message(rank, to, operation);
+                }
+                match self.order.take() {
+                    None => self.arrived(rank, operation),
+                    Some(mut order) => {
+                        let to = self.schedule.shape(operation).peer(rank, self.schedule.ranks());
+                        order.arrived(rank, to, operation, |operation| self.arrived(rank, operation));
+                        self.order = Some(order);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A message, or its announcement, is at its receiver, after all that were sent before.
+    fn arrived(&mut self, from: u32, send: u32) {
+        let shape = self.schedule.shape(send);
+        let to = shape.peer(from, self.schedule.ranks());
+        let tag = shape.operation.tag;
+        let queues = &mut self.queues[to as usize];
+        match self.fifos.take(&mut queues[POSTED], from, tag) {
+            Some(posted) => self.matched(from, send, to, posted.item),
+            None => {
+                let entry = Entry { source: from, tag, item: send };
+                self.fifos.push(&mut queues[UNEXPECTED], entry);
+            }
+        }
+    }
+
+    /// A message and a receive have found each other.
+    fn matched(&mut self, from: u32, send: u32, to: u32, receive: u32) {
+        let size = self.schedule.shape(send).operation.size;
+        self.summary.size_mismatches += u64::from(size != self.schedule.shape(receive).operation.size);
+        if self.costs.eager_limit_bytes.is_none_or(|limit| size <= limit) {
+            self.received(to, receive);
+        } else {
+            self.partners.insert(send, receive);
+            self.send(ANSWER, from, send);
+        }
+    }
+
+    /// The message of a receive is there: the host takes it up.
+    fn received(&mut self, rank: u32, receive: u32) {
+        let Operation { size, cpu, .. } = self.schedule.shape(receive).operation;
+        if self.costs.of(size) == Duration::ZERO {
+            self.end(rank, receive, Activity::Communication, size);
+        } else if self.streams.take(rank, cpu, receive) {
+            self.start_on_stream(rank, receive);
+        }
+    }
+
+    /// An operation has ended.
+    fn end(&mut self, rank: u32, operation: u32, activity: Activity, bytes: u64) {
+        self.clocks[rank as usize].end(self.now, activity);
+        let summary = &mut self.summary.run;
+        summary.makespan = self.now;
+        summary.tasks += 1;
+        self.left -= 1;
+        let hash = mix(u64::from(operation) ^ mix(self.now.as_ps()));
+        summary.digest[0] = summary.digest[0].wrapping_add(hash);
+        summary.digest[1] =
+            summary.digest[1].wrapping_add(hash.rotate_left(29).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        if !self.parts.is_empty() {
+            let part = self.parts.partition_point(|&first| first <= operation);
+            if let Some(part) = part.checked_sub(1) {
+                self.summary.part_ends[part] = self.now;
+            }
+        }
+        if self.interests.tasks {
+            let span = TaskSpan {
+                rank: Rank(rank),
+                stream: self.schedule.shape(operation).operation.cpu,
+                vertex: operation,
+                iteration: 0,
+                activity,
+                start: self.starts[operation as usize],
+                end: self.now,
+                bytes,
+            };
+            self.observer.on_event(&Event::Task(span));
+        }
+        self.missing[operation as usize] = OVER;
+        self.release(rank, operation, false);
+    }
+
+    /// What waits for the start or the end of an operation misses one thing less.
+    #[inline]
+    fn release(&mut self, rank: u32, operation: u32, started: bool) {
+        let edges = self.schedule.edges(operation);
+        if edges.is_empty() {
+            return;
+        }
+        let first = self.schedule.of_rank(rank).start;
+        for edge in edges {
+            if edge.on_start() == started {
+                let after = first + edge.after();
+                self.missing[after as usize] -= 1;
+                if self.missing[after as usize] == 0 {
+                    self.ready.push((rank, after));
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn note_start(&mut self, operation: u32) {
+        if !self.starts.is_empty() {
+            self.starts[operation as usize] = self.now;
+        }
+    }
+
+    fn note_message(&mut self, from: u32, to: u32, operation: u32) {
+        if self.interests.messages {
+            let span = MessageSpan {
+                src: Rank(from),
+                dst: Rank(to),
+                start: self.starts[operation as usize],
+                end: self.now,
+                bytes: self.schedule.shape(operation).operation.size,
+            };
+            self.observer.on_event(&Event::Message(span));
+        }
+    }
+
+    /// Messages that nobody received, but whose sends have ended.
+    fn unmatched(&self) -> u64 {
+        if self.fifos.len() == 0 {
+            return 0;
+        }
+        self.queues.iter().map(|[_, unexpected]| self.fifos.entries(*unexpected).len() as u64).sum()
+    }
+
+    fn failed(&mut self) -> RunError {
+        let (token, reason) = self.network.failure().unwrap_or((Token(0), "unknown".to_owned()));
+        let (rank, operation) = ((token.0 >> RANK_SHIFT) as u32 & (MOST_RANKS - 1), token.0 as u32);
+        let task = format!("rank {rank} `{}`", self.schedule.label(rank, operation));
+        RunError::Failed { at: self.now, task, reason }
+    }
+
+    fn stalled(&self) -> RunError {
+        let mut left = Left::new(self.schedule);
+        for (rank, [posted, unexpected]) in (0..).zip(&self.queues) {
+            for entry in self.fifos.entries(*posted) {
+                left.add(rank, entry.item, Waits::Message);
+            }
+            for entry in self.fifos.entries(*unexpected) {
+                left.add(entry.source, entry.item, Waits::Receive);
+            }
+        }
+        for rank in 0..self.schedule.ranks() {
+            for operation in self.schedule.of_rank(rank) {
+                if !matches!(self.missing[operation as usize], 0 | OVER) {
+                    left.add(rank, operation, Waits::Others);
+                }
+            }
+        }
+        RunError::Stalled { at: self.now, count: left.len(), waiting: left.describe() }
+    }
+}
+
+/// How many dependencies each operation has.
+///
+/// # Errors
+/// A send to a rank that does not exist.
+fn missing(schedule: &Schedule) -> Result<Vec<u32>, BuildError> {
+    let ranks = schedule.ranks();
+    let mut missing = vec![0_u32; schedule.len() as usize];
+    for rank in 0..ranks {
+        let range = schedule.of_rank(rank);
+        for operation in range.clone() {
+            for edge in schedule.edges(operation) {
+                missing[(range.start + edge.after()) as usize] += 1;
+            }
+            let shape = schedule.shape(operation);
+            if shape.operation.kind == OperationKind::Send && !shape.relative {
+                let reason = format!(
+                    "rank {rank}: `{}` sends to rank {}, there are {ranks} ranks",
+                    schedule.label(rank, operation),
+                    shape.operation.peer
+                );
+                return Err(BuildError::new("", reason));
+            }
+        }
+    }
+    Ok(missing)
+}
