@@ -320,9 +320,8 @@ impl Reader {
                     return Err(wrong_at(at + 4 * index as u64, reason));
                 };
                 let Some(less) = waits.checked_sub(1) else {
-                    let reason = format!(
-                        "rank {rank}: operation {after} has more dependencies than its number says"
-                    );
+                    let reason =
+                        format!("rank {rank}: operation {after} has more dependencies than its number says");
                     return Err(wrong_at(at + 4 * index as u64, reason));
                 };
                 *waits = less;

@@ -168,8 +168,15 @@ impl<R: Read> Reader<R> {
         more
     }
 
-    /// Reads all ranks; from the beginning only.
-    pub(in crate::goal) fn read_all(mut self) -> Result<Schedule, ReadError> {
+    /// Reads all ranks at once, into a schedule.
+    ///
+    /// # Errors
+    /// As [`Self::next_rank`].
+    ///
+    /// # Panics
+    /// If ranks were read before.
+    pub fn read_all(mut self) -> Result<Schedule, ReadError> {
+        assert!(self.blocks.is_empty(), "ranks were read before");
         let mut schedule = Schedule::without_ranks();
         if self.sized {
             // the file is long enough for what it claims
