@@ -505,7 +505,8 @@ impl ScheduleBuilder {
     /// # Errors
     /// As [`Self::close_rank`]; no rank was written, or one is in hand.
     pub fn repeat_rank(&mut self, times: u32) -> Result<(), BuildError> {
-        let Some(last) = self.rank().checked_sub(1).filter(|_| self.rank_len() == 0 && self.declared.is_empty())
+        let Some(last) =
+            self.rank().checked_sub(1).filter(|_| self.rank_len() == 0 && self.declared.is_empty())
         else {
             return Err(BuildError::new("", "only a rank that is written and closed can be repeated"));
         };
@@ -522,17 +523,7 @@ impl ScheduleBuilder {
             return Err(BuildError::new("", reason));
         }
         self.reserve(operations.len() * times as usize, edges.len() * times as usize);
-        let schedule = &mut self.schedule;
-        for _ in 0..times {
-            schedule.shape_of.extend_from_within(operations.clone());
-            let behind = (schedule.edges.len() - edges.start) as u32;
-            schedule.edges.extend_from_within(edges.clone());
-            let ends = operations.start + 1..operations.end + 1;
-            let first = schedule.first_edge.len();
-            schedule.first_edge.extend_from_within(ends);
-            schedule.first_edge[first..].iter_mut().for_each(|end| *end += behind);
-            schedule.first.push(schedule.shape_of.len() as u32);
-        }
+        self.schedule.repeat_ranks(1, times as usize);
         Ok(())
     }
 
