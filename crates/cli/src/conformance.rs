@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use stratasim_experiment::Error;
-use stratasim_experiment::conformance::{CaseReport, flow};
+use stratasim_experiment::conformance::{CaseReport, flow, goal};
 use stratasim_report::style::Tone;
 
 use crate::run::create;
@@ -21,6 +21,8 @@ pub(crate) struct Conformance {
 enum Family {
     /// SimGrid's flow level: cases, XML platforms with their routes and flow sets, HC runs
     Flow(Cases),
+    /// LogGOPSim and ATLAHS' LGS: GOAL schedules with the finish of every rank, binary forms
+    Goal(Cases),
 }
 
 #[derive(Args)]
@@ -33,12 +35,18 @@ struct Cases {
     json: Option<PathBuf>,
 }
 
+/// Runs the cases of a family.
+type Runner = fn(&[PathBuf], &mut dyn FnMut(&CaseReport)) -> Result<Vec<CaseReport>, Error>;
+
 impl Conformance {
     pub(crate) fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
-        let Family::Flow(cases) = &self.family;
+        let (cases, run): (_, Runner) = match &self.family {
+            Family::Flow(cases) => (cases, flow::run),
+            Family::Goal(cases) => (cases, goal::run),
+        };
         let output = cases.json.as_deref().map(create).transpose()?;
         let mut printed = Ok(());
-        let reports = flow::run(&cases.paths, &mut |report| {
+        let reports = run(&cases.paths, &mut |report| {
             if printed.is_ok() {
                 printed = terminal.print(&line(report, terminal));
             }

@@ -6,6 +6,7 @@
 mod compare;
 mod conformance;
 mod explain;
+mod goal;
 pub mod heap;
 mod input;
 mod interrupt;
@@ -54,6 +55,8 @@ enum Verb {
     Report(report::Report),
     /// Look at a topology, write it in another format, or check it
     Topology(topology::TopologyCommand),
+    /// Run GOAL schedules, and write, read, check and combine them
+    Goal(goal::Goal),
     /// List what can be chosen: topologies, workloads, collectives, compute types, ...
     List(list::List),
     /// Explain a kind: what it is, its parameters, an example, its source
@@ -84,6 +87,7 @@ pub fn main_with_args(args: impl IntoIterator<Item = OsString>) -> u8 {
             Verb::Sweep(verb) => verb.run(&terminal),
             Verb::Report(verb) => verb.run(&terminal),
             Verb::Topology(verb) => verb.run(&terminal),
+            Verb::Goal(verb) => verb.run(&terminal, started),
             Verb::List(verb) => verb.run(&terminal),
             Verb::Explain(verb) => verb.run(&terminal),
             Verb::Schema(verb) => verb.run(&terminal),

@@ -120,7 +120,13 @@ impl Run {
         // the run borrows what is prepared, so names come from what is shared
         let (topology, program) = (Arc::clone(&prepared.topology), Arc::clone(&prepared.program));
         let places = prepared.places.clone();
-        let labels = RunLabels { topology: &topology, program: &program, places: &places };
+        let schedule = prepared.schedule.clone();
+        let labels = RunLabels {
+            topology: &topology,
+            program: &program,
+            places: &places,
+            schedule: schedule.as_deref(),
+        };
         let (ranks, window) = (self.ranks.clone().unwrap_or_default(), self.window.unwrap_or_default());
         let recorded = match &self.ranks {
             None if self.csv.is_none() => some_ranks(program.ranks()),
@@ -176,8 +182,7 @@ impl Run {
             terminal.note(&self.nothing(&empty, program.ranks(), result.makespan_s));
         }
         if let Some(mut file) = outputs.json {
-            let text = result.to_json();
-            file.write_all(text.as_bytes()).and_then(|()| file.commit()).map_err(fail(&self.json))?;
+            result.write_json(&mut file).and_then(|()| file.commit()).map_err(fail(&self.json))?;
         }
         Ok(result)
     }

@@ -16,6 +16,12 @@ pub enum RunError {
         /// The first of them, each with what it waits for.
         waiting: Vec<String>,
     },
+    /// It cannot begin.
+    #[error("{reason}")]
+    Refused {
+        /// Why.
+        reason: String,
+    },
     /// A message could not be carried.
     #[error("{task} failed at {at}: {reason}")]
     Failed {

@@ -8,15 +8,17 @@ use stratasim_core::model::{Compute, Network, NetworkReport};
 use stratasim_core::random::Streams;
 use stratasim_core::{BuildError, Bytes, NodeId, Rank};
 use stratasim_device::{ComputeModel, ComputeOptions};
+use stratasim_engine::schedule::noise::Noise;
 use stratasim_engine::{MemoryMode, Options, Place};
 use stratasim_net::NetworkContext;
 use stratasim_report::Unit;
-use stratasim_topo::{BuildContext, NodeKind, Topology};
+use stratasim_topo::{BuildContext, NodeKind, Routing, Topology};
 use stratasim_workload::WorkloadContext;
-use stratasim_workload::program::{MemoryPlace, Op, Program};
+use stratasim_workload::program::{MemoryPlace, Op, Program, ProgramBuilder};
 
 use crate::document::Document;
 use crate::error::{ConfigError, Error};
+use crate::jobs::{self, ScheduleWork};
 use crate::spec::{MemoryAccess, Spec};
 
 /// A machine and a program, ready to run.
@@ -29,8 +31,13 @@ pub struct Prepared {
     pub topology: Arc<Topology>,
     /// Where each rank runs.
     pub places: Vec<Place>,
-    /// What it does; shared, so that names outlive the borrow that a run takes.
+    /// What it does; shared, so that names outlive the borrow that a run takes. Without a vertex where a
+    /// schedule runs.
     pub program: Arc<Program>,
+    /// The schedule that runs in place of a program.
+    pub schedule: Option<Arc<ScheduleWork>>,
+    /// What the system takes from its streams.
+    pub noise: Option<Noise>,
     /// The network.
     pub network: Box<dyn Network>,
     /// The compute nodes.
@@ -92,22 +99,29 @@ impl Prepared {
         let streams = Streams::new(spec.seed);
         let routing = spec.routing.plugin().build(&topology).map_err(at("routing"))?;
         let spread_routes = routing.per_flow();
-        let wanted = spec.workload.plugin().ranks();
+        let schedule = read_schedule(&spec, &topology, base, document)?;
+        let wanted = match (&schedule, &spec.workload) {
+            (Some(work), _) => Some(work.schedule.ranks()),
+            (None, Some(workload)) => workload.plugin().ranks(),
+            (None, None) => None,
+        };
         let nodes = spec.placement.plugin().place(&topology, &streams, wanted).map_err(at("placement"))?;
         let places: Vec<Place> =
             nodes.iter().map(|&node| Place { node, home_memory: topology.home_memory(node) }).collect();
         let program = Arc::new(build_program(&spec, &topology, &nodes, base).map_err(at("workload"))?);
-        let network = spec
-            .network
-            .plugin()
-            .build(NetworkContext {
-                topology: topology.clone(),
-                routing,
-                streams,
-                timing_precision: spec.execution.timing_precision,
-                nics: 1,
-            })
-            .map_err(at("network"))?;
+        let nics = schedule.as_ref().map_or(1, |work| work.schedule.nics());
+        let network = build_network(&spec, &topology, routing, nics).map_err(at("network"))?;
+        let noise = match (&spec.execution.noise, &schedule) {
+            (Some(noise), Some(work)) => {
+                let noise = noise.build(work.schedule.ranks(), streams, base);
+                Some(noise.map_err(|error| document.locate(&error.within("noise"), "execution"))?)
+            }
+            (Some(_), None) => {
+                let reason = "noise is for the streams of schedules (workload `goal`)";
+                return Err(document.locate(&BuildError::new("noise", reason), "execution"));
+            }
+            (None, _) => None,
+        };
         let options = ComputeOptions {
             roofline: spec.execution.roofline,
             timing_precision: spec.execution.timing_precision,
@@ -129,6 +143,8 @@ impl Prepared {
             topology,
             places,
             program,
+            schedule,
+            noise,
             network,
             compute,
             options,
@@ -137,6 +153,16 @@ impl Prepared {
         };
         prepared.check().map_err(at("workload"))?;
         Ok(prepared)
+    }
+
+    /// The network again, as if nothing had happened on it.
+    ///
+    /// # Errors
+    /// None that did not come when the first one was built.
+    pub(crate) fn fresh_network(&self) -> Result<Box<dyn Network>, BuildError> {
+        let routing = self.spec.routing.plugin().build(&self.topology)?;
+        let nics = self.schedule.as_ref().map_or(1, |work| work.schedule.nics());
+        build_network(&self.spec, &self.topology, routing, nics)
     }
 
     /// What the program asks of the machine must exist: rates, memories, ways to them.
@@ -236,6 +262,50 @@ impl Prepared {
     }
 }
 
+fn build_network(
+    spec: &Spec,
+    topology: &Arc<Topology>,
+    routing: Box<dyn Routing>,
+    nics: u32,
+) -> Result<Box<dyn Network>, BuildError> {
+    spec.network.plugin().build(NetworkContext {
+        topology: topology.clone(),
+        routing,
+        streams: Streams::new(spec.seed),
+        timing_precision: spec.execution.timing_precision,
+        nics,
+    })
+}
+
+/// The schedule of the workload or of the jobs, if that is what they are.
+fn read_schedule(
+    spec: &Spec,
+    topology: &Topology,
+    base: &Path,
+    document: &Document,
+) -> Result<Option<Arc<ScheduleWork>>, ConfigError> {
+    let streams = Streams::new(spec.seed);
+    match (&spec.workload, spec.job.is_empty()) {
+        (Some(workload), true) => {
+            let schedule = workload.plugin().schedule(base, streams);
+            let schedule = schedule.map_err(|error| document.locate(&error, "workload"))?;
+            Ok(schedule.map(|schedule| Arc::new(ScheduleWork { schedule, jobs: Vec::new() })))
+        }
+        (None, false) => {
+            let work = jobs::build(&spec.job, &spec.jobs, topology, streams, base);
+            work.map(|work| Some(Arc::new(work))).map_err(|error| document.locate(&error, ""))
+        }
+        (Some(_), false) => {
+            let reason = "there is a `workload` beside `[[job]]`; one of the two is expected";
+            Err(document.locate(&BuildError::new("", reason), "workload"))
+        }
+        (None, true) => {
+            let reason = "what should run? `[workload]` or `[[job]]` is expected";
+            Err(document.locate(&BuildError::new("", reason), ""))
+        }
+    }
+}
+
 fn build_program(
     spec: &Spec,
     topology: &Topology,
@@ -264,5 +334,8 @@ fn build_program(
         find_node: &|name| topology.find_node(name),
         rank_of: &|node| rank_of.get(&node).copied(),
     };
-    spec.workload.plugin().build(&context)
+    match &spec.workload {
+        Some(workload) => workload.plugin().build(&context),
+        None => ProgramBuilder::new(context.ranks).build(),
+    }
 }

@@ -7,6 +7,7 @@ pub mod flow;
 mod flow_cases;
 mod flow_hc;
 mod flow_xml;
+pub mod goal;
 
 use std::path::{Path, PathBuf};
 

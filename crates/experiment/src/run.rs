@@ -6,14 +6,16 @@ use std::time::Instant;
 use stratasim_core::model::{Compute as _, NetworkReport};
 use stratasim_core::observe::{Activity, Observer};
 use stratasim_core::{Bandwidth, LinkId, Rank, Time};
-use stratasim_engine::{Engine, RunError, Summary};
+use stratasim_engine::{Engine, RankAccount, RunError, Summary};
 use stratasim_report::result::{Check, Iteration, LinkResult, MemoryUse, RankResult, RunResult, Title};
 use stratasim_report::{Labels, RunResult as Result_, Unit};
 use stratasim_topo::Topology;
+use stratasim_workload::goal::{ANY, Operation, OperationKind, Schedule};
 use stratasim_workload::program::Program;
 
 use crate::bounds::bounds;
 use crate::build::Prepared;
+use crate::jobs::ScheduleWork;
 
 /// Links that a result lists; more are left to [`Prepared::busiest_links`].
 const LISTED_LINKS: usize = 1000;
@@ -26,6 +28,8 @@ pub struct RunLabels<'a> {
     pub program: &'a Program,
     /// Where each rank runs.
     pub places: &'a [stratasim_engine::Place],
+    /// The schedule that runs in place of the program.
+    pub schedule: Option<&'a ScheduleWork>,
 }
 
 impl Labels for RunLabels<'_> {
@@ -38,7 +42,10 @@ impl Labels for RunLabels<'_> {
     }
 
     fn vertex(&self, vertex: u32) -> String {
-        self.program.name(vertex).to_owned()
+        match self.schedule {
+            Some(work) => operation_name(&work.schedule, vertex),
+            None => self.program.name(vertex).to_owned(),
+        }
     }
 
     fn link(&self, link: LinkId) -> String {
@@ -50,14 +57,35 @@ impl Labels for RunLabels<'_> {
     }
 
     fn stream(&self, _: Rank, stream: u16, activity: Activity) -> String {
-        stratasim_report::labels::stream_name(stream, activity)
+        match self.schedule {
+            Some(_) => format!("cpu {stream}"),
+            None => stratasim_report::labels::stream_name(stream, activity),
+        }
+    }
+}
+
+/// An operation as a reader knows it, such as `l17: send to 3`.
+pub(crate) fn operation_name(schedule: &Schedule, operation: u32) -> String {
+    let rank = schedule.rank_of(operation);
+    let label = schedule.label(rank, operation);
+    let Operation { kind, peer, .. } = schedule.operation(rank, operation);
+    match kind {
+        OperationKind::Send => format!("{label}: send to {peer}"),
+        OperationKind::Receive if peer == ANY => format!("{label}: receive"),
+        OperationKind::Receive => format!("{label}: receive from {peer}"),
+        OperationKind::Calc => format!("{label}: calc"),
     }
 }
 
 impl Prepared {
     /// Names of what runs.
     pub fn labels(&self) -> RunLabels<'_> {
-        RunLabels { topology: &self.topology, program: &self.program, places: &self.places }
+        RunLabels {
+            topology: &self.topology,
+            program: &self.program,
+            places: &self.places,
+            schedule: self.schedule.as_deref(),
+        }
     }
 
     /// Runs to the end, watched by `observer`. `started` is when the clock for `wall_s` began.
@@ -65,6 +93,17 @@ impl Prepared {
     /// # Errors
     /// A run that stalled, or a message that could not be carried.
     pub fn run(&mut self, observer: &mut dyn Observer, started: Instant) -> Result<RunResult, RunError> {
+        if let Some(work) = self.schedule.clone() {
+            let (summary, jobs) = self.run_schedule(&work, observer)?;
+            let mut result = self.result(&summary.run, started);
+            result.finish_ns = Some(finish_ns(&summary.run));
+            result.jobs = jobs;
+            if summary.size_mismatches > 0 {
+                result.notes.push(size_note(summary.size_mismatches));
+            }
+            result.wall_s = started.elapsed().as_secs_f64();
+            return Ok(result);
+        }
         let engine = Engine::new(
             &self.program,
             &self.places,
@@ -101,17 +140,9 @@ impl Prepared {
                 .map(|batches| {
                     batches * f64::from(self.program.iterations()) / summary.makespan.as_secs_f64()
                 }),
-            ranks: summary
-                .ranks
-                .iter()
-                .map(|rank| RankResult {
-                    finish_s: rank.finish.as_secs_f64(),
-                    compute_s: rank.compute.as_secs_f64(),
-                    comm_exposed_s: rank.communication.as_secs_f64(),
-                    memory_s: rank.memory.as_secs_f64(),
-                    idle_s: rank.idle.as_secs_f64(),
-                })
-                .collect(),
+            ranks: summary.ranks.iter().map(rank_result).collect(),
+            finish_ns: None,
+            jobs: Vec::new(),
             memory: self.program.summary().memory.map(|memory| {
                 MemoryUse::grouped(self.places.iter().map(|_| (memory.local_bytes, memory.remote_bytes)))
             }),
@@ -180,9 +211,27 @@ impl Prepared {
                 count(topology.node_count() as u64),
                 count(topology.link_count() as u64)
             ),
-            workload: format!(
-                "{}: {} ranks, {} tasks, {}",
-                self.spec.workload.kind(),
+            workload: self.work_title(),
+            network: match serde_json::to_value(&self.spec.network).unwrap_or_default().get("rule") {
+                Some(serde_json::Value::String(rule)) => format!("{}, {rule}", self.spec.network.kind()),
+                _ => self.spec.network.kind().to_owned(),
+            },
+        }
+    }
+
+    /// The work in a few words.
+    fn work_title(&self) -> String {
+        let kind = self.spec.workload.as_ref().map_or("jobs", |workload| workload.kind());
+        match self.schedule.as_deref() {
+            Some(ScheduleWork { schedule, jobs }) if jobs.is_empty() => schedule_title(kind, schedule),
+            Some(ScheduleWork { schedule, jobs }) => format!(
+                "{} jobs on {} nodes, {} operations",
+                jobs.len(),
+                count(schedule.ranks().into()),
+                count(schedule.len().into())
+            ),
+            None => format!(
+                "{kind}: {} ranks, {} tasks, {}",
                 count(self.program.ranks().into()),
                 count(
                     self.program.vertices().iter().map(|v| u64::from(self.program.scope_len(v.scope))).sum()
@@ -192,10 +241,6 @@ impl Prepared {
                     n => format!("{n} iterations"),
                 }
             ),
-            network: match serde_json::to_value(&self.spec.network).unwrap_or_default().get("rule") {
-                Some(serde_json::Value::String(rule)) => format!("{}, {rule}", self.spec.network.kind()),
-                _ => self.spec.network.kind().to_owned(),
-            },
         }
     }
 
@@ -234,7 +279,35 @@ impl Prepared {
     }
 }
 
-fn count(number: u64) -> String {
+/// A schedule in a few words.
+pub(crate) fn schedule_title(kind: &str, schedule: &Schedule) -> String {
+    let (ranks, operations) = (count(schedule.ranks().into()), count(schedule.len().into()));
+    format!("{kind}: {ranks} ranks, {operations} operations")
+}
+
+/// The account of a rank in seconds.
+pub(crate) fn rank_result(rank: &RankAccount) -> RankResult {
+    RankResult {
+        finish_s: rank.finish.as_secs_f64(),
+        compute_s: rank.compute.as_secs_f64(),
+        comm_exposed_s: rank.communication.as_secs_f64(),
+        memory_s: rank.memory.as_secs_f64(),
+        idle_s: rank.idle.as_secs_f64(),
+    }
+}
+
+/// When each rank finished, in nanoseconds.
+pub(crate) fn finish_ns(summary: &Summary) -> Vec<f64> {
+    summary.ranks.iter().map(|rank| rank.finish.as_ps() as f64 / 1000.0).collect()
+}
+
+/// What is said about receives whose size is not that of their message.
+pub(crate) fn size_note(mismatches: u64) -> String {
+    let number = count(mismatches);
+    format!("{number} receive(s) took a message of another size than theirs; the message's counts.")
+}
+
+pub(crate) fn count(number: u64) -> String {
     Unit::Count.format(number as f64)
 }
 

@@ -7,6 +7,8 @@ use stratasim_net::NetworkSpec;
 use stratasim_topo::{RoutingSpec, TopologySpec};
 use stratasim_workload::WorkloadSpec;
 
+use crate::jobs::{JobSpec, JobsSpec};
+use crate::noise::NoiseSpec;
 use crate::placement::PlacementSpec;
 
 /// One workload on one machine.
@@ -30,8 +32,15 @@ pub struct Spec {
     /// Which rank runs where.
     #[serde(default)]
     pub placement: PlacementSpec,
-    /// What the machine is asked to do.
-    pub workload: WorkloadSpec,
+    /// What the machine is asked to do. Absent where there are jobs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workload: Option<WorkloadSpec>,
+    /// Several jobs that share the machine, instead of one workload.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub job: Vec<JobSpec>,
+    /// How they share it.
+    #[serde(default, skip_serializing_if = "JobsSpec::is_default")]
+    pub jobs: JobsSpec,
     /// Level of detail of the network.
     #[serde(default)]
     pub network: NetworkSpec,
@@ -69,6 +78,9 @@ pub struct Execution {
     /// Sends of more bytes wait for their receive (rendezvous). Absent: none do (eager).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub eager_limit: Option<Bytes>,
+    /// What the system takes from the streams of a schedule (GOAL).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub noise: Option<NoiseSpec>,
 }
 
 /// The JSON Schema of an experiment file, for editors.

@@ -168,7 +168,13 @@ impl Experiment {
         // names outlive the run, which holds the rest
         let (topology, program) = (prepared.topology.clone(), prepared.program.clone());
         let places = prepared.places.clone();
-        let labels = RunLabels { topology: &topology, program: &program, places: &places };
+        let schedule = prepared.schedule.clone();
+        let labels = RunLabels {
+            topology: &topology,
+            program: &program,
+            places: &places,
+            schedule: schedule.as_deref(),
+        };
         let mut tracing = file.map(|file| {
             let Filter { ranks, window } = filter;
             let options = PerfettoOptions { ranks, window, ..PerfettoOptions::default() };
@@ -196,6 +202,7 @@ impl Experiment {
             result,
             topology,
             program,
+            schedule,
             places,
             tasks: Mutex::new(recorded),
             messages: Mutex::new(delivered.filter(|_| messages)),

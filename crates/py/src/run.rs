@@ -5,6 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use stratasim_engine::Place;
+use stratasim_experiment::RunLabels;
+use stratasim_experiment::jobs::ScheduleWork;
+use stratasim_report::Labels as _;
 use stratasim_report::RunResult;
 use stratasim_report::columns::{MessageColumns, TaskColumns};
 use stratasim_workload::program::Program;
@@ -17,6 +20,8 @@ pub(crate) struct Run {
     pub(crate) result: RunResult,
     pub(crate) topology: Arc<stratasim_topo::Topology>,
     pub(crate) program: Arc<Program>,
+    /// The schedule that ran in place of a program.
+    pub(crate) schedule: Option<Arc<ScheduleWork>>,
     pub(crate) places: Vec<Place>,
     /// What was recorded, until it is taken.
     pub(crate) tasks: Mutex<Option<TaskColumns>>,
@@ -42,8 +47,18 @@ impl Run {
     }
 
     /// Names of the program's vertices, by id.
-    fn vertex_names(&self) -> Vec<&str> {
-        (0..self.program.vertices().len()).map(|id| self.program.name(id as u32)).collect()
+    fn vertex_names(&self) -> Vec<String> {
+        let count = match &self.schedule {
+            Some(work) => work.schedule.len(),
+            None => self.program.vertices().len() as u32,
+        };
+        let labels = RunLabels {
+            topology: &self.topology,
+            program: &self.program,
+            places: &self.places,
+            schedule: self.schedule.as_deref(),
+        };
+        (0..count).map(|id| labels.vertex(id)).collect()
     }
 
     /// Names of the nodes that ranks run on, by rank.

@@ -7,12 +7,10 @@ use serde_json::ser::Formatter;
 
 /// `value` as JSON: the outer object has one line per key, its lists one line per entry; what is
 /// deeper stays on the line. Ends with a newline.
-pub(crate) fn by_line(value: &impl Serialize) -> String {
-    let mut out = Vec::new();
-    let mut serializer = serde_json::Serializer::with_formatter(&mut out, ByLine::default());
-    value.serialize(&mut serializer).expect("results have string keys and write to memory");
-    out.push(b'\n');
-    String::from_utf8(out).expect("JSON is UTF-8")
+pub(crate) fn by_line(value: &impl Serialize, out: &mut impl Write) -> io::Result<()> {
+    let mut serializer = serde_json::Serializer::with_formatter(&mut *out, ByLine::default());
+    value.serialize(&mut serializer).map_err(io::Error::from)?;
+    out.write_all(b"\n")
 }
 
 /// Breaks lines in the outer object and in the lists directly in it.
@@ -92,7 +90,9 @@ mod tests {
     #[test]
     fn lists_of_the_outer_object_have_a_line_per_entry() {
         let value = serde_json::json!({"a": 1, "b": [{"c": [1, 2]}, {}], "d": {"e": [3]}, "f": []});
-        let text = by_line(&value);
+        let mut text = Vec::new();
+        by_line(&value, &mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
         assert_eq!(
             text,
             "{\n  \"a\": 1,\n  \"b\": [\n    {\"c\": [1, 2]},\n    {}\n  ],\n  \"d\": {\"e\": [3]},\n  \"f\": []\n}\n"

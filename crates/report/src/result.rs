@@ -4,6 +4,7 @@
 //! indexed by rank have one entry per rank, in rank order.
 
 use std::collections::BTreeMap;
+use std::io::{self, Write as _};
 
 use serde::{Deserialize, Serialize};
 use stratasim_core::model::NetworkReport;
@@ -34,6 +35,12 @@ pub struct RunResult {
     pub batches_per_s: Option<f64>,
     /// Where each rank's time went.
     pub ranks: Vec<RankResult>,
+    /// When the last operation of each rank ended, in nanoseconds of simulated time; for GOAL schedules.
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "whole_numbers")]
+    pub finish_ns: Option<Vec<f64>>,
+    /// The jobs that shared the machine, where there were several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<JobResult>,
     /// What lives where, by ranges of ranks with the same placement, where the workload says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Vec<MemoryUse>>,
@@ -73,6 +80,43 @@ pub struct Title {
     pub workload: String,
     /// Level of detail and its rule, such as `flow, max-min`.
     pub network: String,
+}
+
+/// Numbers that are whole are written without a fraction.
+fn whole_numbers<S: serde::Serializer>(numbers: &Option<Vec<f64>>, serializer: S) -> Result<S::Ok, S::Error> {
+    struct Number(f64);
+    impl Serialize for Number {
+        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            match self.0 {
+                whole if whole.fract() == 0.0 && whole.abs() < 9e15 => serializer.serialize_i64(whole as i64),
+                number => serializer.serialize_f64(number),
+            }
+        }
+    }
+    serializer.collect_seq(numbers.iter().flatten().map(|&number| Number(number)))
+}
+
+/// How one of several jobs fared.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JobResult {
+    /// Its name.
+    pub name: String,
+    /// Its ranks.
+    pub ranks: u32,
+    /// Nodes that it ran on.
+    pub nodes: u32,
+    /// When it was started, in seconds.
+    pub start_s: f64,
+    /// When its last operation ended, in seconds.
+    pub finish_s: f64,
+    /// From its start to its end, in seconds.
+    pub duration_s: f64,
+    /// The same on the same nodes without the other jobs, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alone_s: Option<f64>,
+    /// How many times longer it took than alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slowdown: Option<f64>,
 }
 
 /// When one iteration ran.
@@ -278,7 +322,19 @@ impl RunResult {
     /// As JSON: one line per key, and one line per entry of a list, so that a run on thousands of ranks
     /// is both small and readable. Ends with a newline.
     pub fn to_json(&self) -> String {
-        json::by_line(self)
+        let mut out = Vec::new();
+        json::by_line(self, &mut out).expect("writing to memory cannot fail");
+        String::from_utf8(out).expect("JSON is UTF-8")
+    }
+
+    /// Writes [`Self::to_json`] piece by piece, for results of a million ranks.
+    ///
+    /// # Errors
+    /// What `out` says.
+    pub fn write_json(&self, out: impl io::Write) -> io::Result<()> {
+        let mut out = io::BufWriter::with_capacity(1 << 16, out);
+        json::by_line(self, &mut out)?;
+        out.flush()
     }
 
     /// Reads what [`Self::to_json`] wrote, or a later version that has more keys.
@@ -317,6 +373,8 @@ pub(crate) mod tests {
             iterations: vec![Iteration { start_s: 0.0, end_s: 8.0 }],
             batches_per_s: Some(0.5),
             ranks: vec![rank(1.0), rank(0.98), rank(1.0), rank(0.99)],
+            finish_ns: None,
+            jobs: Vec::new(),
             memory: Some(MemoryUse::grouped([(80_000_000_000, 204_000_000_000); 4])),
             links: Some(
                 (0..7_u32)

@@ -1,14 +1,16 @@
 //! Builders: what writes a program from a spec. One per file, one line in the list.
 
 pub mod collective;
+pub mod goal;
 pub mod graph;
 pub mod traffic;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use stratasim_core::random::Streams;
 use stratasim_core::{BuildError, NodeId, registry};
 
+use crate::goal::Schedule;
 use crate::program::Program;
 
 /// What a builder may know about the machine.
@@ -37,6 +39,15 @@ pub trait WorkloadGenerator {
     /// Parameters that make no program.
     fn build(&self, context: &WorkloadContext<'_>) -> Result<Program, BuildError>;
 
+    /// The schedule, of workloads that are one instead of a program; relative paths start from `base`.
+    ///
+    /// # Errors
+    /// A file that cannot be read, parameters that make no schedule.
+    fn schedule(&self, base: &Path, streams: Streams) -> Result<Option<Schedule>, BuildError> {
+        let _ = (base, streams);
+        Ok(None)
+    }
+
     /// Ranks that the program needs, when it is not simply one per compute node.
     fn ranks(&self) -> Option<u32> {
         None
@@ -47,6 +58,7 @@ registry! {
     /// Every workload, by its `kind`.
     pub enum WorkloadSpec: dyn WorkloadGenerator {
         "collective" => Collective(collective::CollectiveWorkload),
+        "goal" => Goal(goal::GoalWorkload),
         "graph" => Graph(graph::GraphWorkload),
         "traffic" => Traffic(traffic::TrafficWorkload),
         "transformer" => Transformer(crate::training::transformer::TransformerWorkload),

@@ -65,6 +65,12 @@ impl Noise {
         Self { source, streams, ranks: vec![State::New; ranks as usize] }
     }
 
+    /// The same noise from the beginning.
+    #[must_use]
+    pub fn fresh(&self) -> Self {
+        Self::new(self.source.clone(), self.ranks.len() as u32, self.streams)
+    }
+
     /// How long `work` that begins at `now` takes on `rank` with the detours that it meets.
     pub fn stretch(&mut self, rank: u32, now: Time, work: Duration) -> Duration {
         let Self { source, streams, ranks } = self;

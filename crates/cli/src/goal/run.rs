@@ -1,0 +1,190 @@
+//! `stratasim goal run`: a schedule between nodes that all see each other.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clap::{Args, ValueEnum};
+use stratasim_core::Duration;
+use stratasim_core::observe::Fan;
+use stratasim_engine::compat::Semantics;
+use stratasim_experiment::files::AtomicFile;
+use stratasim_experiment::goal::{GoalRun, GoalSemantics, LogGops, ScheduleLabels};
+use stratasim_experiment::noise::NoiseSpec;
+use stratasim_experiment::{ConfigError, Error};
+use stratasim_report::perfetto::PerfettoOptions;
+use stratasim_report::{Columns, Filter, PerfettoTrace, summary};
+use stratasim_workload::goal::file;
+
+use crate::progress::Progress;
+use crate::run::{create, exit_code};
+use crate::terminal::Terminal;
+
+/// Times are in nanoseconds, as LogGOPSim and ATLAHS take them.
+#[derive(Args)]
+pub(crate) struct Run {
+    /// The schedule: GOAL text, binary GOAL or .strata
+    file: PathBuf,
+    /// Whose rules apply
+    #[arg(long, value_enum, default_value_t, value_name = "RULES")]
+    semantics: Rules,
+    /// Latency from NIC to NIC, in ns
+    #[arg(short = 'L', long = "latency", default_value_t = LogGops::default().latency_ns, value_parser = time, value_name = "NS", help_heading = "LogGOPS")]
+    latency_ns: f64,
+    /// Overhead of a message on a processor at each end, in ns
+    #[arg(short = 'o', long = "overhead", default_value_t = LogGops::default().overhead_ns, value_parser = time, value_name = "NS", help_heading = "LogGOPS")]
+    overhead_ns: f64,
+    /// Gap between two messages of a NIC, in ns
+    #[arg(short = 'g', long = "gap", default_value_t = LogGops::default().gap_ns, value_parser = time, value_name = "NS", help_heading = "LogGOPS")]
+    gap_ns: f64,
+    /// Gap per byte, in ns; 0.04 for 200 Gbps
+    #[arg(short = 'G', long = "gap-per-byte", default_value_t = LogGops::default().gap_per_byte_ns, value_parser = time, value_name = "NS", help_heading = "LogGOPS")]
+    gap_per_byte_ns: f64,
+    /// Overhead per byte, in ns
+    #[arg(short = 'O', long = "overhead-per-byte", default_value_t = LogGops::default().overhead_per_byte_ns, value_parser = time, value_name = "NS", help_heading = "LogGOPS")]
+    overhead_per_byte_ns: f64,
+    /// Larger messages are sent by rendezvous
+    #[arg(short = 'S', long = "eager-limit", default_value_t = LogGops::default().eager_limit_bytes, value_name = "BYTES", help_heading = "LogGOPS")]
+    eager_limit_bytes: u64,
+    /// Detours that stop what streams do: lines of start and length in ns; the record repeats
+    #[arg(long, value_name = "FILE", help_heading = "Noise", conflicts_with_all = ["noise_every", "noise_length"])]
+    noise_trace: Option<PathBuf>,
+    /// All ranks begin at the same place of the record
+    #[arg(long, requires = "noise_trace", help_heading = "Noise")]
+    noise_together: bool,
+    /// Mean time between two random detours, such as "1 ms"
+    #[arg(long, value_name = "TIME", requires = "noise_length", help_heading = "Noise")]
+    noise_every: Option<Duration>,
+    /// Their mean length, such as "10 us"
+    #[arg(long, value_name = "TIME", requires = "noise_every", help_heading = "Noise")]
+    noise_length: Option<Duration>,
+    /// Seed of the noise
+    #[arg(long, default_value_t = 1, help_heading = "Noise")]
+    seed: u64,
+    /// Write the result as JSON; - writes it to standard output, in place of the table
+    #[arg(long, value_name = "OUT")]
+    json: Option<PathBuf>,
+    /// Write a trace for https://ui.perfetto.dev (native semantics)
+    #[arg(long, value_name = "OUT")]
+    trace: Option<PathBuf>,
+    /// Write all operations as CSV (native semantics)
+    #[arg(long, value_name = "OUT")]
+    csv: Option<PathBuf>,
+    /// Print nothing but errors
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+enum Rules {
+    /// Ours: time never goes back, both NICs pay for every byte
+    #[default]
+    Native,
+    /// LogGOPSim (2023), to the nanosecond
+    Loggopsim,
+    /// ATLAHS' LGS (2025), to the nanosecond
+    AtlahsLgs,
+}
+
+/// A time in nanoseconds, a fraction or not.
+fn time(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(ns) if (0.0..9e15).contains(&ns) => Ok(ns),
+        _ => Err("a number of nanoseconds from 0 on is expected".to_owned()),
+    }
+}
+
+impl Run {
+    pub(crate) fn run(&self, terminal: &Terminal, started: Instant) -> Result<u8, Error> {
+        let semantics = match self.semantics {
+            Rules::Native => GoalSemantics::Native,
+            Rules::Loggopsim => GoalSemantics::Compatible(Semantics::LogGopSim),
+            Rules::AtlahsLgs => GoalSemantics::Compatible(Semantics::AtlahsLgs),
+        };
+        if semantics != GoalSemantics::Native && (self.trace.is_some() || self.csv.is_some()) {
+            let message = format!(
+                "--trace and --csv are for `--semantics native`: in `{}` time goes back and forth",
+                semantics.name()
+            );
+            return Err(ConfigError::new(message, None).into());
+        }
+        let to_stdout = self.json.as_deref() == Some(Path::new("-"));
+        let begin = |path: &Option<PathBuf>| path.as_deref().map(create).transpose();
+        let json = if to_stdout { None } else { begin(&self.json)? };
+        let (trace, csv) = (begin(&self.trace)?, begin(&self.csv)?);
+        let schedule = file::read(&self.file).map_err(|error| Error::File {
+            path: error.path.display().to_string(),
+            reason: error.cause.to_string(),
+        })?;
+        let noise = self.noise_spec().map(|spec| {
+            let noise = spec.build(schedule.ranks(), GoalRun::streams(self.seed), Path::new(""));
+            noise.map_err(|error| Error::from(ConfigError::new(format!("noise: {}", error.reason), None)))
+        });
+        let name = self.file.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+        let run = GoalRun {
+            schedule: &schedule,
+            name: &name,
+            semantics,
+            parameters: LogGops {
+                latency_ns: self.latency_ns,
+                overhead_ns: self.overhead_ns,
+                gap_ns: self.gap_ns,
+                gap_per_byte_ns: self.gap_per_byte_ns,
+                overhead_per_byte_ns: self.overhead_per_byte_ns,
+                eager_limit_bytes: self.eager_limit_bytes,
+            },
+            noise: noise.transpose()?,
+            seed: self.seed,
+        };
+        let labels = ScheduleLabels(&schedule);
+        let mut progress = Progress::new(terminal, self.quiet);
+        let mut columns = Columns::new(Filter::default());
+        let mut trace = trace.map(|file| PerfettoTrace::new(file, PerfettoOptions::default(), &labels));
+        let mut watchers = Fan::new();
+        watchers.add(&mut progress);
+        if csv.is_some() {
+            watchers.add(&mut columns);
+        }
+        if let Some(trace) = &mut trace {
+            watchers.add(trace);
+        }
+        let result = run.run(&mut watchers, started);
+        drop(watchers);
+        progress.clear();
+        let fail = |path: &Option<PathBuf>| {
+            let path = path.clone().unwrap_or_default();
+            move |error: std::io::Error| Error::file(&path, &error)
+        };
+        // what was observed before a run stalls is written, too
+        if let Some(trace) = trace {
+            trace.finish().and_then(AtomicFile::commit).map_err(fail(&self.trace))?;
+        }
+        if let Some(mut file) = csv {
+            let mut buffered = std::io::BufWriter::with_capacity(1 << 16, &mut file);
+            columns.tasks.write_csv(&mut buffered, &labels).map_err(fail(&self.csv))?;
+            buffered.flush().map_err(fail(&self.csv))?;
+            drop(buffered);
+            file.commit().map_err(fail(&self.csv))?;
+        }
+        let result = result?;
+        if let Some(mut file) = json {
+            result.write_json(&mut file).and_then(|()| file.commit()).map_err(fail(&self.json))?;
+        }
+        if to_stdout {
+            terminal.print(&result.to_json())?;
+        } else if !self.quiet {
+            terminal.print(&summary(&result, &terminal.style))?;
+        }
+        Ok(exit_code(&result, terminal, self.quiet || to_stdout))
+    }
+
+    fn noise_spec(&self) -> Option<NoiseSpec> {
+        let any = self.noise_trace.is_some() || self.noise_every.is_some();
+        any.then(|| NoiseSpec {
+            trace: self.noise_trace.as_ref().map(|path| path.display().to_string()),
+            together: self.noise_together,
+            every: self.noise_every,
+            length: self.noise_length,
+        })
+    }
+}

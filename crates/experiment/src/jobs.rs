@@ -1,0 +1,191 @@
+//! Several jobs on one machine: `[[job]]` and `[jobs]`.
+
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stratasim_core::random::Streams;
+use stratasim_core::{BuildError, Duration};
+use stratasim_topo::Topology;
+use stratasim_workload::WorkloadSpec;
+use stratasim_workload::goal::Schedule;
+use stratasim_workload::goal::merge::placement::{JobPlacementSpec, Nodes, placement};
+use stratasim_workload::goal::merge::{Job, MergeOptions, NicPolicy, Tenant, merge};
+
+/// One of several jobs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct JobSpec {
+    /// Its name in tables; `job 0`, `job 1`, ... when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// What it does: a workload that is a schedule, such as `goal`.
+    pub workload: WorkloadSpec,
+    /// When it starts.
+    #[serde(default)]
+    pub start: Duration,
+    /// How often it runs. A rank begins again when it has finished, whatever the others do.
+    #[serde(default = "one")]
+    pub repetitions: u32,
+    /// Computation of each rank between two repetitions.
+    #[serde(default)]
+    pub pause: Duration,
+}
+
+const fn one() -> u32 {
+    1
+}
+
+/// Which NIC a job uses on nodes that it shares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum JobNics {
+    /// The one that its schedule says, as the other jobs do.
+    #[default]
+    Shared,
+    /// Its own, behind those of the jobs before it.
+    Own,
+}
+
+/// How the jobs share the machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct JobsSpec {
+    /// Which nodes each job gets: `packed`, `round-robin`, `random`, `fill-racks`, `spread-racks` or `list`.
+    pub placement: JobPlacementSpec,
+    /// Ranks of one job on each of its nodes.
+    pub ranks_per_node: u32,
+    /// Whether jobs may share nodes (several tenants); each then has streams of its own.
+    pub shared: bool,
+    /// NICs of jobs on shared nodes.
+    pub nics: JobNics,
+    /// Grouping of the topology that `fill-racks` and `spread-racks` mean.
+    pub racks: String,
+    /// Runs each job alone on the same nodes, too, and tells its slowdown.
+    pub alone: bool,
+}
+
+impl Default for JobsSpec {
+    fn default() -> Self {
+        Self {
+            placement: JobPlacementSpec::default(),
+            ranks_per_node: 1,
+            shared: false,
+            nics: JobNics::Shared,
+            racks: "rack".to_owned(),
+            alone: true,
+        }
+    }
+}
+
+impl JobsSpec {
+    pub(crate) fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A schedule that runs in place of a program.
+pub struct ScheduleWork {
+    /// What the ranks do; with several jobs, a rank is a compute node.
+    pub schedule: Schedule,
+    /// The jobs in it; empty when it is one.
+    pub jobs: Vec<PlacedJob>,
+}
+
+/// A job and where it runs.
+pub struct PlacedJob {
+    /// Its name.
+    pub name: String,
+    /// When it starts.
+    pub start: Duration,
+    /// Its ranks: node, operations, streams.
+    pub tenants: Vec<Tenant>,
+    /// The same job without the others, on the same nodes; where wanted.
+    pub alone: Option<Schedule>,
+}
+
+impl ScheduleWork {
+    /// First operation and job of each part of the schedule that belongs to one rank of one job,
+    /// ascending; only with several jobs.
+    pub fn parts(&self) -> (Vec<u32>, Vec<usize>) {
+        let mut parts: Vec<(u32, usize)> = Vec::new();
+        for (number, job) in self.jobs.iter().enumerate() {
+            let filled = job.tenants.iter().filter(|tenant| !tenant.operations.is_empty());
+            parts.extend(filled.map(|tenant| (tenant.operations.start, number)));
+        }
+        parts.sort_unstable();
+        parts.into_iter().unzip()
+    }
+}
+
+/// Reads the jobs, places them on the compute nodes of `topology` and merges them.
+///
+/// # Errors
+/// A job that is no schedule; jobs that do not fit on the machine or beside each other.
+pub fn build(
+    jobs: &[JobSpec],
+    how: &JobsSpec,
+    topology: &Topology,
+    streams: Streams,
+    base: &Path,
+) -> Result<ScheduleWork, BuildError> {
+    let mut schedules = Vec::with_capacity(jobs.len());
+    for (number, job) in jobs.iter().enumerate() {
+        let own = Streams::new(rand::Rng::next_u64(&mut streams.indexed("workload of job", number as u64)));
+        let schedule = job
+            .workload
+            .plugin()
+            .schedule(base, own)
+            .map_err(|error| error.within("workload").within(&number.to_string()).within("job"))?;
+        let Some(schedule) = schedule else {
+            let reason = format!("`{}` is no schedule; jobs are of kind `goal`", job.workload.kind());
+            return Err(BuildError::new(format!("job.{number}.workload.kind"), reason));
+        };
+        schedules.push(schedule);
+    }
+    let names: Vec<String> = (0..jobs.len())
+        .map(|number| jobs[number].name.clone().unwrap_or_else(|| format!("job {number}")))
+        .collect();
+    let nodes = topology.compute_nodes();
+    let racks: Vec<u32> = match topology.grouping(&how.racks) {
+        Some(groups) => nodes.iter().map(|node| groups[node.index()]).collect(),
+        None => Vec::new(),
+    };
+    let count = nodes.len() as u32;
+    let machine = Nodes { count, ranks_per_node: how.ranks_per_node, shared: how.shared, rack_of: &racks };
+    let sizes: Vec<u32> = schedules.iter().map(Schedule::ranks).collect();
+    let within = |error: BuildError| error.within("jobs");
+    let placed = placement(&how.placement, &sizes, &machine, &streams).map_err(within)?;
+    let nics = match how.nics {
+        JobNics::Shared => NicPolicy::Shared,
+        JobNics::Own => NicPolicy::Own,
+    };
+    let options = MergeOptions { nodes: count, nics };
+    let merging: Vec<Job<'_>> = (0..jobs.len())
+        .map(|number| Job {
+            name: &names[number],
+            schedule: &schedules[number],
+            nodes: placed[number].clone(),
+            start_offset_ns: ns(jobs[number].start),
+            repetitions: jobs[number].repetitions,
+            pause_ns: ns(jobs[number].pause),
+        })
+        .collect();
+    let merged = merge(&merging, &options).map_err(within)?;
+    let mut placed_jobs = Vec::with_capacity(jobs.len());
+    for (job, tenants) in merging.iter().zip(merged.jobs) {
+        let alone = if how.alone && jobs.len() > 1 {
+            Some(merge(std::slice::from_ref(job), &options).map_err(within)?.schedule)
+        } else {
+            None
+        };
+        let start = Duration::from_ns(job.start_offset_ns);
+        placed_jobs.push(PlacedJob { name: job.name.to_owned(), start, tenants, alone });
+    }
+    Ok(ScheduleWork { schedule: merged.schedule, jobs: placed_jobs })
+}
+
+/// Whole nanoseconds, as schedules count.
+fn ns(duration: Duration) -> u64 {
+    duration.as_ps().div_ceil(1000)
+}

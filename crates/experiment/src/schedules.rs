@@ -1,0 +1,87 @@
+//! Running a schedule that was prepared, and each of its jobs alone.
+
+use std::collections::BTreeSet;
+
+use stratasim_core::model::{HostCosts, Network};
+use stratasim_core::observe::{Blind, Observer};
+use stratasim_core::{BuildError, NodeId, Time};
+use stratasim_engine::schedule::noise::Noise;
+use stratasim_engine::{RunError, ScheduleEngine, ScheduleOptions, ScheduleSummary};
+use stratasim_report::result::JobResult;
+use stratasim_workload::goal::Schedule;
+
+use crate::build::Prepared;
+use crate::jobs::ScheduleWork;
+
+/// What is the same for all runs of an experiment's schedules.
+pub(crate) struct Common<'a> {
+    pub(crate) nodes: &'a [NodeId],
+    pub(crate) host: Option<HostCosts>,
+    pub(crate) noise: &'a dyn Fn() -> Option<Noise>,
+}
+
+/// Runs `schedule` once; `parts` are the first operations of what is told apart.
+pub(crate) fn run<N: Network + ?Sized>(
+    schedule: &Schedule,
+    network: &mut N,
+    observer: &mut dyn Observer,
+    common: &Common<'_>,
+    parts: &[u32],
+) -> Result<ScheduleSummary, RunError> {
+    let options = ScheduleOptions { host: common.host, noise: (common.noise)(), parts };
+    let engine = ScheduleEngine::new(schedule, common.nodes, network, observer, options);
+    engine.map_err(refused)?.run()
+}
+
+/// A schedule that cannot run at all.
+pub(crate) fn refused(error: BuildError) -> RunError {
+    RunError::Refused { reason: error.reason }
+}
+
+impl Prepared {
+    /// Runs the schedule, watched by `observer`, and then each job alone.
+    pub(crate) fn run_schedule(
+        &mut self,
+        work: &ScheduleWork,
+        observer: &mut dyn Observer,
+    ) -> Result<(ScheduleSummary, Vec<JobResult>), RunError> {
+        let nodes: Vec<NodeId> = self.places.iter().map(|place| place.node).collect();
+        let network_costs = self.network.host_costs();
+        let host = self
+            .options
+            .eager_limit_bytes
+            .map(|limit| HostCosts { eager_limit_bytes: Some(limit), ..network_costs });
+        let noise = self.noise.take();
+        let make = || noise.as_ref().map(|noise| noise.fresh());
+        let common = Common { nodes: &nodes, host, noise: &make };
+        let (first, job_of) = work.parts();
+        let summary = run(&work.schedule, self.network.as_mut(), observer, &common, &first)?;
+        let mut jobs = Vec::with_capacity(work.jobs.len());
+        for (number, job) in work.jobs.iter().enumerate() {
+            let ends = summary.part_ends.iter().zip(&job_of).filter(|(_, of)| **of == number);
+            let finish = ends.map(|(end, _)| *end).max().unwrap_or(Time::ZERO);
+            let since = |end: Time| end.saturating_since(Time::ZERO + job.start).as_secs_f64();
+            let alone = match &job.alone {
+                Some(schedule) if !summary.run.stopped => {
+                    let mut network = self.fresh_network().map_err(refused)?;
+                    let alone = run(schedule, network.as_mut(), &mut Blind, &common, &[])?;
+                    Some(since(alone.run.makespan))
+                }
+                _ => None,
+            };
+            let on: BTreeSet<u32> = job.tenants.iter().map(|tenant| tenant.node).collect();
+            let duration_s = since(finish);
+            jobs.push(JobResult {
+                name: job.name.clone(),
+                ranks: job.tenants.len() as u32,
+                nodes: on.len() as u32,
+                start_s: job.start.as_secs_f64(),
+                finish_s: finish.as_secs_f64(),
+                duration_s,
+                alone_s: alone,
+                slowdown: alone.filter(|alone| *alone > 0.0).map(|alone| duration_s / alone),
+            });
+        }
+        Ok((summary, jobs))
+    }
+}
