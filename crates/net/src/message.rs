@@ -258,6 +258,8 @@ impl Model for MessageNetwork {
                     let flight = self.flights[slot as usize];
                     let lane = &mut self.lane[flight.lane as usize];
                     let begin = at.max(lane.receives);
+                    // without a gap, the one before may be due in this instant, and goes first
+                    let follows = lane.receives >= at;
                     let mut end = begin.saturating_add(flight.bytes_ps);
                     lane.receives = end.saturating_add(flight.gap_ps);
                     if flight.host_ps > 0 {
@@ -265,7 +267,7 @@ impl Model for MessageNetwork {
                         end = end.max(*host).saturating_add(flight.host_ps);
                         *host = end;
                     }
-                    if end > at {
+                    if end > at || follows {
                         self.queue.push(end, Event::Delivered(slot));
                         continue;
                     }
