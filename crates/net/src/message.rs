@@ -269,10 +269,10 @@ impl Model for MessageNetwork {
                     }
                     if end > at || follows {
                         self.queue.push(end, Event::Delivered(slot));
-                        continue;
+                    } else {
+                        self.free.push(slot);
+                        cx.done.push(NetworkDone::Delivered(flight.token));
                     }
-                    self.free.push(slot);
-                    cx.done.push(NetworkDone::Delivered(flight.token));
                 }
                 Event::Delivered(slot) => {
                     self.free.push(slot);
