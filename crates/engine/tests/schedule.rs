@@ -167,6 +167,28 @@ fn a_rendezvous_waits_for_its_receive_but_its_stream_does_not() {
 }
 
 #[test]
+fn a_message_ends_in_its_instant_whatever_arrives_with_it() {
+    let run = message(
+        "num_ranks 4
+        rank 0 {
+        send 1b to 1
+        }
+        rank 1 {
+        r: recv 1b from 0
+        }
+        rank 2 {
+        send 1001b to 3
+        }
+        rank 3 {
+        r: recv 1001b from 2
+        }",
+        &plain(),
+    );
+    assert_eq!(run.end("1.r"), ns(O + L + O));
+    assert_eq!(run.end("3.r"), ns(O + L + 1000.0 * G + O));
+}
+
+#[test]
 fn an_incast_takes_what_the_receivers_nic_takes() {
     let senders = 32;
     let mut text = format!("num_ranks {}\nrank 0 {{\n", senders + 1);
