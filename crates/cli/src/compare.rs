@@ -163,7 +163,7 @@ pub(crate) fn side_by_side(title: &str, results: &[(String, RunResult)], style: 
 }
 
 /// A, B, ..., Z, AA, ...
-fn letter(index: usize) -> String {
+pub(crate) fn letter(index: usize) -> String {
     let last = char::from(b'A' + (index % 26) as u8);
     if index < 26 { last.to_string() } else { format!("{}{last}", letter(index / 26 - 1)) }
 }

@@ -2,7 +2,7 @@
 
 pub(crate) mod markdown;
 mod page;
-mod parameters;
+pub(crate) mod parameters;
 mod value;
 
 use clap::Args;

@@ -6,6 +6,7 @@
 //! [`Schedule`] holds one in memory, in 10 to 20 bytes per operation where ranks resemble each other.
 
 pub mod binary;
+pub mod check;
 mod columns;
 pub mod error;
 pub mod file;
@@ -16,6 +17,7 @@ pub mod regroup;
 pub mod schedule;
 mod source;
 pub mod strata;
+pub mod summary;
 pub mod text;
 
 pub use error::{FormatError, Place, ReadError, WriteError};

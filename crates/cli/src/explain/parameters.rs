@@ -7,22 +7,22 @@ use stratasim_experiment::plugins::NOUNS;
 const DEPTH: usize = 2;
 
 /// One parameter, in words.
-pub(super) struct Parameter {
+pub(crate) struct Parameter {
     /// Dotted path.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// What it may be.
-    pub(super) values: String,
+    pub(crate) values: String,
     /// The words that it may be, where only some are.
-    pub(super) choices: Vec<String>,
+    pub(crate) choices: Vec<String>,
     /// What it is when absent; `required` where it must be given.
-    pub(super) default: String,
+    pub(crate) default: String,
     /// Its help.
-    pub(super) help: String,
+    pub(crate) help: String,
 }
 
 /// The parameters of an object schema, those of tables inside it with dotted names, those of tables in
 /// lists with `[]` behind the list.
-pub(super) fn of(schema: &Value) -> Vec<Parameter> {
+pub(crate) fn of(schema: &Value) -> Vec<Parameter> {
     let mut parameters = Vec::new();
     collect(schema, schema, "", DEPTH, &mut parameters);
     parameters
@@ -159,7 +159,7 @@ fn one_line(text: &str) -> String {
 }
 
 /// A section of an experiment with everything that must be given.
-pub(super) fn example(schema: &Value, place: &str, kind: &str) -> String {
+pub(crate) fn example(schema: &Value, place: &str, kind: &str) -> String {
     let section = place.strip_suffix(".kind").unwrap_or(place);
     let mut text = format!("    [{section}]\n    kind = \"{kind}\"\n");
     for (key, value) in required_values(schema, schema) {

@@ -22,6 +22,15 @@ pub enum Form {
 }
 
 impl Form {
+    /// What it is, in a word or two.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Text => "GOAL text",
+            Self::Binary => "GOAL binary",
+            Self::Strata => "strata",
+        }
+    }
+
     /// The form that a file's first bytes belong to; eight are enough.
     pub fn of_content(first: &[u8]) -> Self {
         let cookies = [binary::COOKIE, binary::USED_UP].map(u64::to_le_bytes);
@@ -100,19 +109,28 @@ pub fn read(path: &Path) -> Result<Schedule, FileError> {
 }
 
 fn read_any(path: &Path) -> Result<Schedule, Cause> {
-    let mut file = File::open(path)?;
+    let file = File::open(path)?;
     let length = file.metadata().ok().filter(fs::Metadata::is_file).map(|metadata| metadata.len());
+    Ok(read_from(file, length)?.0)
+}
+
+/// Reads a schedule from `source`, of `length` bytes where that is known, and finds its form.
+///
+/// # Errors
+/// What the system says, or what is wrong with the content.
+pub fn read_from(mut source: impl Read, length: Option<u64>) -> Result<(Schedule, Form), ReadError> {
     let mut first = Vec::new();
-    Read::by_ref(&mut file).take(8).read_to_end(&mut first)?;
+    source.by_ref().take(8).read_to_end(&mut first)?;
     let form = Form::of_content(&first);
     // not by seeking: a pipe is as good
-    let whole = io::Cursor::new(first).chain(file);
-    Ok(match (form, length) {
+    let whole = io::Cursor::new(first).chain(source);
+    let schedule = match (form, length) {
         (Form::Text, _) => text::read(whole)?,
         (Form::Binary, _) => binary::read(whole)?,
         (Form::Strata, Some(length)) => strata::Reader::with_length(whole, length)?.read_all()?,
         (Form::Strata, None) => strata::read(whole)?,
-    })
+    };
+    Ok((schedule, form))
 }
 
 /// Writes a schedule in the form that the name's ending asks for: `.goal`, `.bin` or `.strata`. The file is
@@ -127,14 +145,19 @@ pub fn write(path: &Path, schedule: &Schedule) -> Result<(), FileError> {
 fn write_any(path: &Path, schedule: &Schedule) -> Result<(), Cause> {
     let form = Form::of_name(path).ok_or(Cause::Name)?;
     let mut file = AtomicFile::create(path)?;
-    match form {
-        Form::Text => {
-            let mut out = io::BufWriter::with_capacity(1 << 16, &mut file);
-            text::write(schedule, &mut out)?;
-            out.flush()?;
-        }
-        Form::Binary => binary::write(schedule, &mut file)?,
-        Form::Strata => strata::write(schedule, &mut file)?,
-    }
+    write_to(form, schedule, &mut file)?;
     Ok(file.commit()?)
+}
+
+/// Writes a schedule in `form` to `out`, in pieces of some size.
+///
+/// # Errors
+/// A schedule that the form cannot hold; what the system says.
+pub fn write_to(form: Form, schedule: &Schedule, out: &mut impl Write) -> Result<(), WriteError> {
+    match form {
+        Form::Text => text::write(schedule, out)?,
+        Form::Binary => binary::write(schedule, out)?,
+        Form::Strata => strata::write(schedule, out)?,
+    }
+    Ok(out.flush()?)
 }

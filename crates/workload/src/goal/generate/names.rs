@@ -52,6 +52,23 @@ impl GenerateSpec {
     /// # Errors
     /// An unknown name; options that the pattern does not have.
     pub fn named(name: &str, mut options: Map<String, Value>) -> Result<Self, BuildError> {
+        let mut table = Self::table(name)?;
+        if let Some(Value::String(algorithm)) = options.get("algorithm") {
+            let algorithm = json!({ "kind": algorithm });
+            options.insert("algorithm".to_owned(), algorithm);
+        }
+        table.extend(options.into_iter().filter(|(key, _)| key != "kind"));
+        let kind = table["kind"].as_str().unwrap_or_default().to_owned();
+        serde_json::from_value(Value::Object(table))
+            .map_err(|error| BuildError::new("", format!("pattern `{kind}`: {error}")))
+    }
+
+    /// What the name alone says of the spec: its `kind` and, for some names, an option. The names are those of
+    /// [`Self::named`].
+    ///
+    /// # Errors
+    /// An unknown name.
+    pub fn table(name: &str) -> Result<Map<String, Value>, BuildError> {
         let plain = name.to_ascii_lowercase().replace('_', "-");
         let (kind, preset) = if let Some(kind) = Self::KINDS.iter().find(|kind| **kind == plain) {
             (*kind, None)
@@ -62,17 +79,14 @@ impl GenerateSpec {
         } else {
             return Err(BuildError::new("pattern", unknown(name, &plain)));
         };
-        if let Some((key, value)) = preset {
-            options.entry(key).or_insert(value);
-        }
-        if let Some(Value::String(algorithm)) = options.get("algorithm") {
-            let algorithm = json!({ "kind": algorithm });
-            options.insert("algorithm".to_owned(), algorithm);
-        }
-        let mut table = Map::from_iter([("kind".to_owned(), Value::String(kind.to_owned()))]);
-        table.extend(options.into_iter().filter(|(key, _)| key != "kind"));
-        serde_json::from_value(Value::Object(table))
-            .map_err(|error| BuildError::new("", format!("pattern `{kind}`: {error}")))
+        let preset = preset.map(|(key, value)| (key.to_owned(), value));
+        let kind = ("kind".to_owned(), Value::String(kind.to_owned()));
+        Ok(std::iter::once(kind).chain(preset).collect())
+    }
+
+    /// Names of schedgen and Schedgen2, each with our kind.
+    pub const fn aliases() -> &'static [(&'static str, &'static str)] {
+        ALIASES
     }
 
     /// Every name that [`Self::named`] knows, our kinds first.

@@ -1,0 +1,74 @@
+//! The configuration of ATLAHS' `merge_goals.py`.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use stratasim_experiment::{ConfigError, Document, Error};
+use stratasim_workload::goal::merge::NicPolicy;
+use stratasim_workload::goal::merge::placement::{JobPlacementSpec, List, Packed, Random, RoundRobin};
+
+use super::Plan;
+use super::job::JobArgument;
+
+/// The file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Config {
+    mode: Mode,
+    /// Relative to the file's folder.
+    #[serde(rename = "goal_files")]
+    goal_files: Vec<PathBuf>,
+    pattern: Pattern,
+    #[serde(default)]
+    share_nic: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Mode {
+    /// Every job has nodes of its own.
+    MultiJob,
+    /// Jobs share nodes.
+    MultiTenant,
+}
+
+/// A name, or the node of each rank of each job.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Pattern {
+    Name(String),
+    Lists(Vec<Vec<u32>>),
+}
+
+/// Reads the file.
+pub(super) fn read(path: &Path) -> Result<Plan, Error> {
+    let text = std::fs::read_to_string(path).map_err(|error| Error::file(path, &error))?;
+    let document = Document::from_json(&path.to_string_lossy(), &text)?;
+    let config: Config = document.read()?;
+    let fail =
+        |message: String| Error::from(ConfigError::new(format!("{}: {message}", path.display()), None));
+    if config.goal_files.is_empty() {
+        return Err(fail("goal_files: at least one file is expected".to_owned()));
+    }
+    let placement = match config.pattern {
+        Pattern::Lists(nodes) => JobPlacementSpec::List(List { nodes }),
+        Pattern::Name(name) => match name.replace('_', "-").as_str() {
+            "packed" => JobPlacementSpec::Packed(Packed::default()),
+            "round-robin" => JobPlacementSpec::RoundRobin(RoundRobin::default()),
+            "random" => JobPlacementSpec::Random(Random::default()),
+            _ => {
+                let expected = "packed, round_robin, random or lists of nodes is expected";
+                return Err(fail(format!("pattern: {expected}, found `{name}`")));
+            }
+        },
+    };
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let shared = matches!(config.mode, Mode::MultiTenant);
+    Ok(Plan {
+        jobs: config.goal_files.iter().map(|file| JobArgument::new(folder.join(file))).collect(),
+        placement,
+        shared,
+        // jobs on nodes of their own keep the NICs that they name
+        nics: if config.share_nic || !shared { NicPolicy::Shared } else { NicPolicy::Own },
+    })
+}
