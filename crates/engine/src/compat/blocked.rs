@@ -68,9 +68,11 @@ impl Blocked {
         free: u64,
         event: Event,
     ) {
+        // one that was due in the past was not there when a group moved in the instant in hand
+        let was_due = event.number <= queue.reached().1;
         let same = |&&id: &&u32| {
             let group = &self.groups[id as usize];
-            group.resource == resource && group.time == free
+            group.resource == resource && group.time == free && (was_due || group.moved_at.is_none())
         };
         match self.of_rank[rank as usize].iter().find(same) {
             Some(&id) => self.add(queue, id, event),
