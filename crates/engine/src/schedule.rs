@@ -495,7 +495,8 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
                 left.add(rank, entry.item, Waits::Message);
             }
             for entry in self.fifos.entries(*unexpected) {
-                left.add(entry.source, entry.item, Waits::Receive);
+                let over = self.missing[entry.item as usize] == OVER;
+                left.add(entry.source, entry.item, if over { Waits::Nothing } else { Waits::Receive });
             }
         }
         for rank in 0..self.schedule.ranks() {

@@ -70,7 +70,7 @@ pub(super) fn run(
     };
     let stopped = simulation.run(watch)?;
     let hosts = &simulation.hosts;
-    let left = hosts.left();
+    let left = hosts.left(|size| size.max(1) <= parameters.eager_limit_bytes).without_wildcards();
     Ok(Outcome {
         finish_ns: hosts.finish(),
         events: simulation.next_number,

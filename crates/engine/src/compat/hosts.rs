@@ -141,8 +141,8 @@ impl<'a> Hosts<'a> {
         self.clocks.chunks(self.cpus + 2 * self.nics).map(busy).collect()
     }
 
-    /// What never ended.
-    pub(super) fn left(&self) -> Left<'_> {
+    /// What never ended; `eager` says of a size whether such a message does not wait for its receive.
+    pub(super) fn left(&self, eager: impl Fn(u64) -> bool) -> Left<'_> {
         let mut left = Left::new(self.schedule);
         if self.fifos.len() > 0 {
             for (rank, [posted, unexpected]) in self.queues.iter().enumerate() {
@@ -150,7 +150,9 @@ impl<'a> Hosts<'a> {
                     left.add(rank as u32, entry.item, Waits::Message);
                 }
                 for entry in self.fifos.entries(*unexpected) {
-                    left.add(self.schedule.rank_of(entry.item), entry.item, Waits::Receive);
+                    let over = eager(self.schedule.shape(entry.item).operation.size);
+                    let waits = if over { Waits::Nothing } else { Waits::Receive };
+                    left.add(self.schedule.rank_of(entry.item), entry.item, waits);
                 }
             }
         }

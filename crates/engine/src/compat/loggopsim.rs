@@ -49,7 +49,7 @@ pub(super) fn run(
     };
     let stopped = simulation.run(watch);
     let hosts = &simulation.hosts;
-    let left = hosts.left();
+    let left = hosts.left(|size| size <= parameters.eager_limit_bytes);
     Ok(Outcome {
         finish_ns: hosts.finish(),
         events: simulation.next_number,
