@@ -18,7 +18,7 @@ mod timeline;
 mod tests;
 
 pub use axis::Axis;
-pub use bars::{Bars, breakdown_bars, link_bars};
+pub use bars::{Bars, breakdown_bars, job_bars, link_bars};
 pub use heat_map::{HeatMap, link_heat_map};
 pub use lines::{LineChart, Series};
 pub use palette::Scheme;

@@ -1,5 +1,7 @@
 //! The table that a run prints on the terminal.
 
+mod jobs;
+
 use std::fmt::Write as _;
 
 use crate::result::{MemoryUse, RankResult, RunResult};
@@ -17,6 +19,7 @@ const LABEL: usize = 16;
 pub fn summary(result: &RunResult, style: &Style) -> String {
     let mut text = Text { out: String::new(), style };
     title(&mut text, result);
+    jobs::jobs(&mut text, result);
     times(&mut text, result);
     links(&mut text, result);
     text.gap();
@@ -127,8 +130,9 @@ fn times(text: &mut Text<'_>, result: &RunResult) {
     // a narrow terminal has room for numbers only
     let bar_width = style.width.saturating_sub(LABEL + 10 + 9 + 2 + 2 * 11 + 2);
     let count = result.ranks.len();
-    let ranks =
-        if count == 1 { "1 rank".to_owned() } else { format!("{} ranks", Unit::Count.format(count as f64)) };
+    // where there are several jobs, a rank of the whole is a node
+    let rank = if result.jobs.is_empty() { "rank" } else { "node" };
+    let ranks = format!("{} {rank}{}", Unit::Count.format(count as f64), plural(count));
     let columns = [
         pad_right(&ranks, LABEL - 2),
         pad_left(if count == 1 { "time" } else { "mean" }, 10),
@@ -160,9 +164,10 @@ fn times(text: &mut Text<'_>, result: &RunResult) {
         );
         text.line(&line);
     }
-    if let Some((rank, finish_s)) = result.slowest_rank().filter(|_| count > 1) {
+    if let Some((number, finish_s)) = result.slowest_rank().filter(|_| count > 1) {
         text.gap();
-        text.fact("slowest", &format!("rank {rank}, done at {}", Unit::Seconds.format(finish_s)), None);
+        let words = format!("{rank} {number}, done at {}", Unit::Seconds.format(finish_s));
+        text.fact("slowest", &words, None);
     }
 }
 

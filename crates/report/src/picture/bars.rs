@@ -6,7 +6,7 @@ use super::font;
 use super::palette::Paint;
 use super::scene::{Anchor, BODY, SMALL, Scene, TITLE};
 use super::timeline::legend;
-use crate::result::{LinkResult, RankResult};
+use crate::result::{JobResult, LinkResult, RankResult};
 use crate::units::Unit;
 
 /// Bars to be drawn.
@@ -130,6 +130,23 @@ pub fn breakdown_bars(title: impl Into<String>, ranks: &[RankResult]) -> Bars {
             label,
             [mean(|r| r.compute_s), mean(|r| r.memory_s), mean(|r| r.comm_exposed_s), mean(|r| r.idle_s)],
         );
+    }
+    bars
+}
+
+/// How long each job took: its start, its time alone, and what the others cost it. At most 16 bars: of
+/// more jobs those that ended last.
+pub fn job_bars(title: impl Into<String>, jobs: &[JobResult]) -> Bars {
+    let parts = ["before its start", "alone", "more because of the others"];
+    let mut bars = Bars::new(title, Axis::linear("time", Unit::Seconds), parts);
+    bars.paints = Some(vec![Paint::Idle, Paint::Compute, Paint::Communication]);
+    let mut order: Vec<usize> = (0..jobs.len()).collect();
+    order.sort_by(|&a, &b| jobs[b].finish_s.total_cmp(&jobs[a].finish_s));
+    order.truncate(16);
+    order.sort_unstable();
+    for job in order.into_iter().map(|job| &jobs[job]) {
+        let alone = job.alone_s.map_or(job.duration_s, |alone| alone.min(job.duration_s));
+        bars.push(job.name.as_str(), [job.start_s, alone, job.duration_s - alone]);
     }
     bars
 }

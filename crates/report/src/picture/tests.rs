@@ -9,7 +9,7 @@ use super::*;
 use crate::columns::TaskColumns;
 use crate::labels::{Labels, Plain};
 use crate::load::LinkLoad;
-use crate::result::{LinkResult, RankResult};
+use crate::result::{JobResult, LinkResult, RankResult};
 use crate::units::Unit;
 use crate::{Filter, TimeWindow};
 
@@ -39,6 +39,66 @@ fn tasks(ranks: u32, count: u64, busy: f64) -> TaskColumns {
         }
     }
     columns
+}
+
+/// Two ranks and `count` tasks on each of `streams` streams, `per_ms` of them in a millisecond.
+fn streams(streams: u16, count: u64, per_ms: u64) -> TaskColumns {
+    let mut columns = TaskColumns::default();
+    for at in 0..2 * u64::from(streams) * count {
+        let (rank, stream) = (Rank((at % 2) as u32), (at / 2 % u64::from(streams)) as u16);
+        let start = Time::from_ps(at / 2 / u64::from(streams) * MS / per_ms);
+        columns.push(&TaskSpan {
+            rank,
+            stream,
+            vertex: at as u32,
+            iteration: 0,
+            activity: if stream == 0 { Activity::Compute } else { Activity::Communication },
+            start,
+            end: start + stratasim_core::Duration::from_ps(MS / per_ms),
+            bytes: 0,
+        });
+    }
+    columns
+}
+
+#[test]
+fn streams_have_rows_of_their_own_with_computation_over_what_waits() {
+    struct Cpus;
+    impl Labels for Cpus {
+        fn stream(&self, _: Rank, stream: u16, _: Activity) -> String {
+            format!("cpu {stream}")
+        }
+        fn vertex(&self, vertex: u32) -> String {
+            ["wait", "work", "send"][vertex as usize].to_owned()
+        }
+    }
+    let mut columns = TaskColumns::default();
+    let mut push = |stream, vertex, activity, start: u64, end: u64| {
+        let (start, end) = (Time::from_ps(start * MS), Time::from_ps(end * MS));
+        let span = TaskSpan { rank: Rank(0), stream, vertex, iteration: 0, activity, start, end, bytes: 0 };
+        columns.push(&span);
+    };
+    push(0, 1, Activity::Compute, 0, 40);
+    push(0, 0, Activity::Communication, 0, 90);
+    push(1, 2, Activity::Communication, 10, 90);
+    let mut timeline = Timeline::new("Streams", &columns, &Cpus);
+    let by_activity = timeline.draw().svg();
+    assert!(!by_activity.contains("cpu 0") && by_activity.contains(">wait<"));
+    timeline.by_stream = true;
+    let by_stream = timeline.draw();
+    let svg = by_stream.svg();
+    // two rows as before, but the computation lies on the receive of the same stream
+    assert_eq!(by_stream.size(), timeline_size(&columns));
+    assert!(svg.contains(">cpu 0<") && svg.contains(">cpu 1<") && svg.contains(">send<"), "{svg}");
+    assert!(svg.find(">wait<").unwrap() < svg.find(">work<").unwrap());
+    // one stream needs no name
+    timeline.filter.window = "0 ms..5 ms".parse().unwrap();
+    assert!(!timeline.draw().svg().contains("cpu 0"));
+}
+
+/// Size of a time line by activity.
+fn timeline_size(columns: &TaskColumns) -> (f64, f64) {
+    Timeline::new("Streams", columns, &Plain).draw().size()
 }
 
 fn chart() -> LineChart {
@@ -88,6 +148,23 @@ fn all() -> Vec<Picture> {
     let timeline = |tasks, labels| Timeline::new("Time line", tasks, labels);
     let mut named = timeline(&few, &Long);
     named.subtitle = "A line that says more about what was run and on which machine ".repeat(4);
+    // streams: few with names, and more ranks than can be named
+    let mut by_stream = timeline(&few, &Plain);
+    by_stream.by_stream = true;
+    let streams = streams(3, 70, 3);
+    let mut many_streams = timeline(&streams, &Long);
+    many_streams.by_stream = true;
+    let job = |at: usize| JobResult {
+        name: format!("job {at} with a long name that goes on and on"),
+        ranks: 4,
+        nodes: 4,
+        start_s: at as f64,
+        finish_s: at as f64 + 3.0,
+        duration_s: 3.0,
+        alone_s: (at % 2 == 0).then_some(2.0 + at as f64),
+        slowdown: None,
+    };
+    let jobs: Vec<JobResult> = (0..40).map(job).collect();
     let size = |n: usize| (0..n).map(|at| format!("group {at}")).collect::<Vec<_>>();
     let square = |n: usize| {
         let values = (0..n).map(|a| (0..n).map(|b| (a * b) as f64).collect()).collect();
@@ -101,6 +178,11 @@ fn all() -> Vec<Picture> {
         named.draw(),
         timeline(&many, &Plain).draw(),
         timeline(&empty, &Plain).draw(),
+        by_stream.draw(),
+        many_streams.draw(),
+        job_bars("Jobs", &jobs[..2]).draw(),
+        job_bars("Jobs", &jobs).draw(),
+        job_bars("Jobs", &[]).draw(),
         breakdown_bars("Where the time goes", &[rank; 3]).draw(),
         breakdown_bars("Where the time goes", &vec![rank; 5000]).draw(),
         breakdown_bars("Where the time goes", &[]).draw(),

@@ -37,13 +37,20 @@ pub struct Timeline<'a> {
     pub labels: &'a dyn Labels,
     /// Ranks and window of time to draw.
     pub filter: Filter,
+    /// A row for each stream of a rank, named by [`Labels::stream`], in place of one for each activity:
+    /// for schedules, whose streams are what the user wrote. Computation is drawn over communication,
+    /// which may be a receive that waits.
+    pub by_stream: bool,
     /// Width in pixels.
     pub width: f64,
 }
 
-/// What one row of one rank shows.
+/// The rows of one rank, by activity or by stream, and in each what is drawn, by activity.
+type Rows = BTreeMap<u16, [Option<Layer>; 3]>;
+
+/// What a row shows of one activity.
 #[derive(Default)]
-struct Row {
+struct Layer {
     /// Tasks drawn one by one: start and end in pixels, vertex.
     singles: Vec<(f64, f64, u32)>,
     /// Pixels of each cell that are busy with narrow tasks.
@@ -59,6 +66,7 @@ impl<'a> Timeline<'a> {
             tasks,
             labels,
             filter: Filter::default(),
+            by_stream: false,
             width: 960.0,
         }
     }
@@ -70,8 +78,12 @@ impl<'a> Timeline<'a> {
         let ranks = picked(&present);
         let names: BTreeMap<Rank, String> =
             ranks.iter().map(|&rank| (rank, self.labels.rank(rank))).collect();
-        let widest = names.values().map(|name| font::room(name, SMALL, false)).fold(0.0, f64::max);
-        let left = (widest + 30.0).clamp(60.0, width * 0.28);
+        let room = |name: &String| font::room(name, SMALL, false);
+        let widest = names.values().map(room).fold(0.0, f64::max);
+        let streams = self.stream_names(&ranks);
+        let stream_room = streams.values().map(room).fold(0.0, f64::max);
+        let stream_room = if streams.is_empty() { 0.0 } else { stream_room + 12.0 };
+        let left = (widest + 30.0).clamp(60.0, width * 0.28) + stream_room;
         let plot = (left, width - 22.0);
         let (low, high) = range.unwrap_or((0, 1_000_000));
         let seconds = |ps: u64| ps as f64 * 1e-12;
@@ -80,7 +92,7 @@ impl<'a> Timeline<'a> {
             .over(plot.0, plot.1);
         let rows = self.rows(&ranks, (low, high), &time, plot);
 
-        let count: usize = rows.values().map(|rows| rows.iter().flatten().count()).sum();
+        let count: usize = rows.values().map(Rows::len).sum();
         let (thick, gap) = match count {
             0..=12 => (18.0, 12.0),
             13..=36 => (11.0, 9.0),
@@ -88,7 +100,7 @@ impl<'a> Timeline<'a> {
             _ => (4.0, 5.0),
         };
         let top = if self.subtitle.is_empty() { 68.0 } else { 90.0 };
-        let height_of = |rows: &[Option<Row>; 3]| rows.iter().flatten().count() as f64 * (thick + 1.0) + gap;
+        let height_of = |rows: &Rows| rows.len() as f64 * (thick + 1.0) + gap;
         let bottom = top + rows.values().map(height_of).sum::<f64>().max(40.0);
         let mut scene = Scene::new(width, bottom + 44.0);
         scene.title(20.0, 28.0, &font::fitted(&self.title, width - 40.0, TITLE, true));
@@ -112,16 +124,24 @@ impl<'a> Timeline<'a> {
         let mut partly = false;
         for (at, (rank, rows)) in rows.iter().enumerate() {
             let height = height_of(rows) - gap;
-            let name = font::fitted(&names[rank], left - 28.0, SMALL, false);
+            let name = font::fitted(&names[rank], left - stream_room - 28.0, SMALL, false);
             // of many thin ranks only some can be named
             let named = at.is_multiple_of((13.0 / (height + gap)).ceil() as usize);
             if named {
-                scene.text(left - 10.0, y + height / 2.0 + 4.0, Anchor::End, Paint::Ink, SMALL, name);
+                let x = left - stream_room - 10.0;
+                scene.text(x, y + height / 2.0 + 4.0, Anchor::End, Paint::Ink, SMALL, name);
             }
-            for (activity, row) in ACTIVITIES.into_iter().zip(rows) {
-                let Some(row) = row else { continue };
+            for (stream, layers) in rows {
                 scene.fill(plot.0, y, plot.1 - plot.0, thick, Paint::Empty);
-                partly |= self.draw_row(&mut scene, row, activity.into(), plot, (y, thick));
+                // thinner rows have no room for a name each
+                if let Some(name) = streams.get(stream).filter(|_| thick >= 11.0) {
+                    let middle = y + thick / 2.0 + 4.0;
+                    scene.text(left - 10.0, middle, Anchor::End, Paint::Muted, SMALL, name.as_str());
+                }
+                for (activity, layer) in ACTIVITIES.into_iter().zip(layers).rev() {
+                    let Some(layer) = layer else { continue };
+                    partly |= self.draw_layer(&mut scene, layer, activity.into(), plot, (y, thick));
+                }
                 y += thick + 1.0;
             }
             y += gap;
@@ -138,7 +158,7 @@ impl<'a> Timeline<'a> {
         scene.text(20.0, bottom + 35.0, Anchor::Start, Paint::Muted, SMALL, notes.join("; "));
         let mut x = 20.0;
         for (at, activity) in ACTIVITIES.into_iter().enumerate() {
-            if rows.values().any(|rows| rows[at].is_some()) {
+            if rows.values().flat_map(Rows::values).any(|layers| layers[at].is_some()) {
                 x = legend(&mut scene, x, top - 18.0, activity.into(), activity_name(activity));
             }
         }
@@ -173,16 +193,17 @@ impl<'a> Timeline<'a> {
         (low, high): (u64, u64),
         time: &Scale,
         plot: (f64, f64),
-    ) -> BTreeMap<Rank, [Option<Row>; 3]> {
-        let mut rows: BTreeMap<Rank, [Option<Row>; 3]> =
-            ranks.iter().map(|&rank| (rank, Default::default())).collect();
+    ) -> BTreeMap<Rank, Rows> {
+        let mut rows: BTreeMap<Rank, Rows> = ranks.iter().map(|&rank| (rank, Rows::new())).collect();
         let cells = ((plot.1 - plot.0) / CELL).ceil() as usize;
         for task in self.tasks.iter() {
             if !self.filter.window.overlaps(task.start, task.end) {
                 continue;
             }
             let Some(of_rank) = rows.get_mut(&task.rank) else { continue };
-            let row = of_rank[task.activity as usize].get_or_insert_default();
+            let activity = task.activity as usize;
+            let row = if self.by_stream { task.stream } else { activity as u16 };
+            let row = of_rank.entry(row).or_default()[activity].get_or_insert_default();
             let pixel = |ps: u64| time.at(ps.clamp(low, high) as f64 * 1e-12);
             let (from, to) = (pixel(task.start.as_ps()), pixel(task.end.as_ps()));
             if to - from >= CELL {
@@ -199,11 +220,25 @@ impl<'a> Timeline<'a> {
         rows
     }
 
-    /// Draws one row; says whether some of it is summed up and partly busy.
-    fn draw_row(
+    /// The names of the streams of `ranks`, where rows are streams and there are several.
+    fn stream_names(&self, ranks: &[Rank]) -> BTreeMap<u16, String> {
+        let mut names = BTreeMap::new();
+        if self.by_stream {
+            let window = self.filter.window;
+            for task in self.tasks.iter().filter(|task| window.overlaps(task.start, task.end)) {
+                if !names.contains_key(&task.stream) && ranks.binary_search(&task.rank).is_ok() {
+                    names.insert(task.stream, self.labels.stream(task.rank, task.stream, task.activity));
+                }
+            }
+        }
+        if names.len() > 1 { names } else { BTreeMap::new() }
+    }
+
+    /// Draws one activity of a row; says whether some of it is summed up and partly busy.
+    fn draw_layer(
         &self,
         scene: &mut Scene,
-        row: &Row,
+        row: &Layer,
         paint: Paint,
         (left, right): (f64, f64),
         (y, thick): (f64, f64),
