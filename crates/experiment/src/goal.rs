@@ -265,7 +265,7 @@ impl GoalRun<'_> {
                 topology: String::new(),
                 workload: schedule_title("goal", self.schedule),
                 network: format!(
-                    "LogGOPS, {}: L {latency_ns} ns, o {overhead_ns} ns, g {gap_ns} ns, G {gap_per_byte_ns} ns/B, O {overhead_per_byte_ns} ns/B, S {eager_limit_bytes} B",
+                    "LogGOPS, {}: L={latency_ns} o={overhead_ns} g={gap_ns} G={gap_per_byte_ns} O={overhead_per_byte_ns} ns, S={eager_limit_bytes} B",
                     self.semantics.name()
                 ),
             },

@@ -26,6 +26,16 @@ use pairs::{Pair, Pairs};
 /// end, a NIC for g + (s - 1) G at each end, and is on its way for L. Where the workload has streams
 /// (GOAL), o is spent on the stream of the operation; otherwise on one processor per node that does
 /// nothing else.
+///
+/// ```toml
+/// [network]
+/// kind = "message"
+/// latency = "3.7 us"
+/// overhead = "200 ns"
+/// gap = "5 ns"
+/// gap-per-byte = "0.04 ns/B"
+/// near = [{ within = "node", latency = "200 ns", gap-per-byte = "0.003 ns/B" }]
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Message {
