@@ -106,8 +106,11 @@ impl HostCosts {
     /// Time that a message of `bytes` takes a processor at one end.
     #[inline]
     pub fn of(&self, bytes: u64) -> Duration {
+        if self.overhead_ps_per_byte == 0.0 {
+            return self.overhead;
+        }
         let further = bytes.saturating_sub(1) as f64 * self.overhead_ps_per_byte;
-        Duration::from_ps(self.overhead.as_ps().saturating_add(further.round() as u64))
+        Duration::from_ps(self.overhead.as_ps().saturating_add((further + 0.5) as u64))
     }
 }
 

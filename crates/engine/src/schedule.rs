@@ -25,7 +25,7 @@ use stratasim_core::random::mix;
 use stratasim_core::{BuildError, Cx, Duration, NodeId, Rank, Time, Token};
 use stratasim_workload::goal::{Operation, OperationKind, Schedule};
 
-use crate::account::Clock;
+use crate::account::SmallClock;
 use crate::engine::Summary;
 use crate::error::RunError;
 use crate::fifo::{Entry, Fifo, Fifos};
@@ -82,12 +82,14 @@ pub struct ScheduleEngine<'a, N: Network + ?Sized> {
     interests: Interests,
     costs: HostCosts,
     now: Time,
-    /// Dependencies that each operation misses; [`OVER`] when it has ended.
+    /// Dependencies that each operation misses.
     missing: Vec<u32>,
+    /// Whether something waits for a start.
+    waits_for_starts: bool,
     /// Start of each operation; empty when nobody asks.
     starts: Vec<Time>,
     streams: Streams,
-    clocks: Vec<Clock>,
+    clocks: Vec<SmallClock>,
     queues: Vec<[Fifo; 2]>,
     fifos: Fifos,
     /// (send, receive) of rendezvous messages under way.
@@ -104,9 +106,6 @@ pub struct ScheduleEngine<'a, N: Network + ?Sized> {
     left: u64,
     summary: ScheduleSummary,
 }
-
-/// An operation that has ended, in [`ScheduleEngine::missing`].
-const OVER: u32 = u32::MAX;
 
 impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
     /// An engine for `schedule` with rank `r` on `nodes[r]`.
@@ -128,7 +127,7 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
         if ranks > MOST_RANKS {
             return Err(BuildError::new("", format!("{ranks} ranks; at most 2^30 can run")));
         }
-        let missing = missing(schedule)?;
+        let (missing, waits_for_starts) = missing(schedule)?;
         let interests = observer.interests();
         let order = (!network.keeps_order() || schedule.nics() > 1).then(Order::default);
         Ok(Self {
@@ -139,7 +138,7 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
                 Vec::new()
             },
             streams: Streams::new(ranks, schedule.cpus())?,
-            clocks: vec![Clock::default(); ranks as usize],
+            clocks: vec![SmallClock::default(); ranks as usize],
             queues: vec![[Fifo::default(); 2]; ranks as usize],
             fifos: Fifos::default(),
             partners: rustc_hash::FxHashMap::default(),
@@ -161,6 +160,7 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
             observer,
             interests,
             missing,
+            waits_for_starts,
         })
     }
 
@@ -194,10 +194,12 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
         if !self.summary.run.stopped && (self.left > 0 || self.unmatched() > 0) {
             return Err(self.stalled());
         }
-        let end = self.summary.run.makespan;
-        self.summary.run.iterations = vec![(Time::ZERO, end)];
-        self.summary.run.ranks = self.clocks.iter().map(|clock| clock.close(end.max(self.now))).collect();
-        Ok(self.summary)
+        let Self { mut summary, clocks, now, missing, streams, queues, fifos, ends, .. } = self;
+        drop((missing, streams, queues, fifos, ends)); // before the accounts take their place
+        let end = summary.run.makespan;
+        summary.run.iterations = vec![(Time::ZERO, end)];
+        summary.run.ranks = clocks.iter().map(|clock| clock.close(end.max(now))).collect();
+        Ok(summary)
     }
 
     /// Advances to the next instant and handles what ends there; false when nothing will happen.
@@ -295,7 +297,7 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
             OperationKind::Calc => self.end(rank, operation, Activity::Compute, 0),
             OperationKind::Receive => self.end(rank, operation, Activity::Communication, size),
             OperationKind::Send => {
-                if self.costs.eager_limit_bytes.is_none_or(|limit| size <= limit) {
+                if self.is_eager(size) {
                     self.send(EAGER, rank, operation);
                     self.end(rank, operation, Activity::Communication, size);
                 } else {
@@ -306,6 +308,12 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
         if let Some(next) = self.streams.release(rank, cpu) {
             self.start_on_stream(rank, next);
         }
+    }
+
+    /// Whether a message of `size` bytes travels without waiting for its receive.
+    #[inline]
+    fn is_eager(&self, size: u64) -> bool {
+        self.costs.eager_limit_bytes.is_none_or(|limit| size <= limit)
     }
 
     /// Hands a message to the network.
@@ -382,7 +390,7 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
     fn matched(&mut self, from: u32, send: u32, to: u32, receive: u32) {
         let size = self.schedule.shape(send).operation.size;
         self.summary.size_mismatches += u64::from(size != self.schedule.shape(receive).operation.size);
-        if self.costs.eager_limit_bytes.is_none_or(|limit| size <= limit) {
+        if self.is_eager(size) {
             self.received(to, receive);
         } else {
             self.partners.insert(send, receive);
@@ -407,7 +415,7 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
         summary.makespan = self.now;
         summary.tasks += 1;
         self.left -= 1;
-        let hash = mix(u64::from(operation) ^ mix(self.now.as_ps()));
+        let hash = mix(self.now.as_ps().wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from(operation));
         summary.digest[0] = summary.digest[0].wrapping_add(hash);
         summary.digest[1] =
             summary.digest[1].wrapping_add(hash.rotate_left(29).wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -430,13 +438,15 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
             };
             self.observer.on_event(&Event::Task(span));
         }
-        self.missing[operation as usize] = OVER;
         self.release(rank, operation, false);
     }
 
     /// What waits for the start or the end of an operation misses one thing less.
     #[inline]
     fn release(&mut self, rank: u32, operation: u32, started: bool) {
+        if started && !self.waits_for_starts {
+            return;
+        }
         let edges = self.schedule.edges(operation);
         if edges.is_empty() {
             return;
@@ -495,13 +505,13 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
                 left.add(rank, entry.item, Waits::Message);
             }
             for entry in self.fifos.entries(*unexpected) {
-                let over = self.missing[entry.item as usize] == OVER;
+                let over = self.is_eager(self.schedule.shape(entry.item).operation.size);
                 left.add(entry.source, entry.item, if over { Waits::Nothing } else { Waits::Receive });
             }
         }
         for rank in 0..self.schedule.ranks() {
             for operation in self.schedule.of_rank(rank) {
-                if !matches!(self.missing[operation as usize], 0 | OVER) {
+                if self.missing[operation as usize] != 0 {
                     left.add(rank, operation, Waits::Others);
                 }
             }
@@ -510,11 +520,12 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
     }
 }
 
-/// How many dependencies each operation has.
+/// How many dependencies each operation has, and whether any of them is on a start.
 ///
 /// # Errors
 /// A send to a rank that does not exist.
-fn missing(schedule: &Schedule) -> Result<Vec<u32>, BuildError> {
+fn missing(schedule: &Schedule) -> Result<(Vec<u32>, bool), BuildError> {
+    let mut on_start = false;
     let ranks = schedule.ranks();
     let mut missing = vec![0_u32; schedule.len() as usize];
     for rank in 0..ranks {
@@ -522,6 +533,7 @@ fn missing(schedule: &Schedule) -> Result<Vec<u32>, BuildError> {
         for operation in range.clone() {
             for edge in schedule.edges(operation) {
                 missing[(range.start + edge.after()) as usize] += 1;
+                on_start |= edge.on_start();
             }
             let shape = schedule.shape(operation);
             if shape.operation.kind == OperationKind::Send && !shape.relative {
@@ -534,5 +546,5 @@ fn missing(schedule: &Schedule) -> Result<Vec<u32>, BuildError> {
             }
         }
     }
-    Ok(missing)
+    Ok((missing, on_start))
 }

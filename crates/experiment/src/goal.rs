@@ -168,13 +168,14 @@ impl GoalRun<'_> {
         let options = ScheduleOptions { noise: self.noise.take(), ..ScheduleOptions::default() };
         let engine = ScheduleEngine::new(self.schedule, &nodes, &mut network, observer, options);
         let summary = engine.map_err(refused)?.run()?;
-        let run = &summary.run;
+        let run = summary.run;
         let mut result = self.blank();
+        result.finish_ns = Some(finish_ns(&run));
         result.digest = format!("{:016x}{:016x}", run.digest[0], run.digest[1]);
         result.makespan_s = run.makespan.as_secs_f64();
         result.iterations = vec![Iteration { start_s: 0.0, end_s: result.makespan_s }];
-        result.ranks = run.ranks.iter().map(crate::run::rank_result).collect();
-        result.finish_ns = Some(finish_ns(run));
+        // in the memory of the accounts
+        result.ranks = run.ranks.into_iter().map(crate::run::rank_result).collect();
         result.events = run.tasks;
         result.counters.insert("engine.tasks".to_owned(), run.tasks);
         result.counters.insert("engine.instants".to_owned(), run.instants);

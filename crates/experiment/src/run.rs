@@ -140,7 +140,7 @@ impl Prepared {
                 .map(|batches| {
                     batches * f64::from(self.program.iterations()) / summary.makespan.as_secs_f64()
                 }),
-            ranks: summary.ranks.iter().map(rank_result).collect(),
+            ranks: summary.ranks.iter().copied().map(rank_result).collect(),
             finish_ns: None,
             jobs: Vec::new(),
             memory: self.program.summary().memory.map(|memory| {
@@ -286,7 +286,7 @@ pub(crate) fn schedule_title(kind: &str, schedule: &Schedule) -> String {
 }
 
 /// The account of a rank in seconds.
-pub(crate) fn rank_result(rank: &RankAccount) -> RankResult {
+pub(crate) fn rank_result(rank: RankAccount) -> RankResult {
     RankResult {
         finish_s: rank.finish.as_secs_f64(),
         compute_s: rank.compute.as_secs_f64(),

@@ -96,10 +96,12 @@ impl NetworkKind for Message {
 pub struct MessageNetwork {
     costs: HostCosts,
     pairs: Pairs,
-    /// NICs of a node, and one lane for messages within it.
+    /// NICs of a node; and one lane more, where messages within it have parameters of their own.
+    nics: usize,
     lanes: usize,
     lane: Vec<Lane>,
-    /// Until when the processor for messages of each node is busy.
+    nodes: usize,
+    /// Until when the processor for messages of each node is busy; empty until one is needed.
     hosts: Vec<u64>,
     queue: RadixQueue<Event>,
     /// Messages under way.
@@ -107,8 +109,6 @@ pub struct MessageNetwork {
     free: Vec<u32>,
     links: usize,
     messages: u64,
-    /// Picoseconds that sending lanes were busy, of the busiest.
-    busiest_ps: u64,
     now: Time,
     /// Messages without a way; the first `told` have been told of.
     failures: Vec<(Token, String)>,
@@ -122,7 +122,6 @@ struct Lane {
     sends: u64,
     /// Until when it receives.
     receives: u64,
-    busy_ps: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -161,7 +160,7 @@ impl MessageNetwork {
     }
 
     fn of(spec: &Message, nodes: usize, nics: u32, pairs: Pairs, links: usize) -> Result<Self, BuildError> {
-        let lanes = u64::from(nics) + 1;
+        let lanes = u64::from(nics) + u64::from(pairs.within_nodes());
         if lanes * nodes as u64 > MOST_LANES {
             let reason = format!("{nics} NICs at each of {nodes} nodes are more than 2^28");
             return Err(BuildError::new("nics", reason));
@@ -173,15 +172,16 @@ impl MessageNetwork {
                 eager_limit_bytes: Some(spec.eager_limit.count()),
             },
             pairs,
+            nics: nics as usize,
             lanes: lanes as usize,
             lane: vec![Lane::default(); lanes as usize * nodes],
-            hosts: vec![0; nodes],
+            nodes,
+            hosts: Vec::new(),
             queue: RadixQueue::new(),
             flights: Vec::new(),
             free: Vec::new(),
             links,
             messages: 0,
-            busiest_ps: 0,
             now: Time::ZERO,
             failures: Vec::new(),
             told: 0,
@@ -193,7 +193,7 @@ impl MessageNetwork {
     fn bytes_ps(pair: &Pair, transfer: &Transfer) -> u64 {
         let further = transfer.bytes.saturating_sub(1) as f64;
         let own = transfer.rate_cap.map_or(0.0, |cap| transfer.bytes as f64 / cap.bytes_per_s() * 1e12);
-        (further * pair.ps_per_byte).max(own).round() as u64
+        ((further * pair.ps_per_byte).max(own) + 0.5) as u64
     }
 }
 
@@ -215,10 +215,11 @@ impl Model for MessageNetwork {
             }
         };
         // messages within a node that have parameters of their own do not pass a NIC
-        let lane = if pair.own_lane { self.lanes - 1 } else { transfer.nic as usize % (self.lanes - 1) };
+        let lane = if pair.own_lane { self.nics } else { transfer.nic as usize % self.nics };
         let host_ps = if transfer.overhead_charged { 0 } else { self.costs.of(transfer.bytes).as_ps() };
         let mut ready = now.as_ps();
         if host_ps > 0 {
+            self.hosts.resize(self.nodes, 0);
             let host = &mut self.hosts[transfer.src.index()];
             ready = ready.max(*host).saturating_add(host_ps);
             *host = ready;
@@ -227,8 +228,6 @@ impl Model for MessageNetwork {
         let sender = &mut self.lane[transfer.src.index() * self.lanes + lane];
         let injected = ready.max(sender.sends);
         sender.sends = injected.saturating_add(bytes_ps).saturating_add(pair.gap_ps);
-        sender.busy_ps += sender.sends - injected;
-        self.busiest_ps = self.busiest_ps.max(sender.busy_ps);
         let flight = Flight {
             token: transfer.token,
             lane: (transfer.dst.index() * self.lanes + lane) as u32,
@@ -329,10 +328,7 @@ impl model::Network for MessageNetwork {
             link_bytes: vec![0.0; self.links],
             link_busy_s: vec![0.0; self.links],
             violations: Vec::new(),
-            counters: vec![
-                ("network.messages", self.messages),
-                ("network.busiest_nic_ns", self.busiest_ps / 1000),
-            ],
+            counters: vec![("network.messages", self.messages)],
         }
     }
 }

@@ -12,6 +12,10 @@ pub struct RadixQueue<T> {
     buckets: Vec<Vec<(u64, T)>>,
     /// Bit `b` is set when bucket `b + 1` holds something.
     occupied: u64,
+    /// Bit `b` is set when bucket `b + 1` holds more than one date.
+    mixed: u64,
+    /// Buffers that no bucket needs.
+    spare: Vec<Vec<(u64, T)>>,
     /// First item of bucket 0 that has not left.
     head: usize,
     last: u64,
@@ -32,6 +36,8 @@ impl<T: Copy> RadixQueue<T> {
         Self {
             buckets: std::iter::repeat_with(Vec::new).take(65).collect(),
             occupied: 0,
+            mixed: 0,
+            spare: Vec::new(),
             head: 0,
             last: 0,
             len: 0,
@@ -61,15 +67,37 @@ impl<T: Copy> RadixQueue<T> {
     #[inline]
     pub fn push(&mut self, date: u64, item: T) {
         debug_assert!(date >= self.last, "dates never go back");
-        let bucket = (u64::BITS - (date ^ self.last).leading_zeros()) as usize;
-        self.buckets[bucket].push((date, item));
-        if bucket > 0 {
-            self.occupied |= 1 << (bucket - 1);
-        }
+        self.put(date, item);
         self.len += 1;
         if self.len == 1 || self.earliest.is_some_and(|earliest| date < earliest) {
             self.earliest = Some(date);
         }
+    }
+
+    #[inline]
+    fn put(&mut self, date: u64, item: T) {
+        let bucket = (u64::BITS - (date ^ self.last).leading_zeros()) as usize;
+        let items = &mut self.buckets[bucket];
+        if bucket > 0 {
+            let bit = 1 << (bucket - 1);
+            self.occupied |= bit;
+            if items.last().is_some_and(|(other, _)| *other != date) {
+                self.mixed |= bit;
+            }
+        }
+        if items.capacity() == 0
+            && let Some(spare) = self.spare.pop()
+        {
+            *items = spare;
+        }
+        items.push((date, item));
+    }
+
+    /// Bucket 0 is used up.
+    fn clear_instant(&mut self) {
+        self.buckets[0].clear();
+        self.head = 0;
+        self.earliest = None;
     }
 
     /// The earliest date.
@@ -82,8 +110,12 @@ impl<T: Copy> RadixQueue<T> {
             self.earliest = if self.head < self.buckets[0].len() {
                 Some(self.last)
             } else {
-                let lowest = self.occupied.trailing_zeros() as usize + 1;
-                self.buckets[lowest].iter().map(|(date, _)| *date).min()
+                let bit = self.occupied.trailing_zeros();
+                let items = &self.buckets[bit as usize + 1];
+                match self.mixed >> bit & 1 {
+                    0 => items.first().map(|(date, _)| *date),
+                    _ => items.iter().map(|(date, _)| *date).min(),
+                }
             };
         }
         self.earliest
@@ -100,9 +132,7 @@ impl<T: Copy> RadixQueue<T> {
         self.head += 1;
         self.len -= 1;
         if self.head == self.buckets[0].len() {
-            self.buckets[0].clear();
-            self.head = 0;
-            self.earliest = None;
+            self.clear_instant();
         }
         Some((date, item))
     }
@@ -124,9 +154,7 @@ impl<T: Copy> RadixQueue<T> {
         }
         out.extend(self.buckets[0][self.head..].iter().map(|(_, item)| *item));
         self.len -= self.buckets[0].len() - self.head;
-        self.buckets[0].clear();
-        self.head = 0;
-        self.earliest = None;
+        self.clear_instant();
         Some(self.last)
     }
 
@@ -138,17 +166,27 @@ impl<T: Copy> RadixQueue<T> {
         if bucket == 0 {
             return;
         }
-        self.occupied &= !(1 << (bucket - 1));
+        let bit = 1 << (bucket - 1);
+        self.occupied &= !bit;
+        if self.mixed & bit == 0 {
+            // one date: as it is, it becomes the bucket of that date, which is empty
+            self.buckets.swap(0, bucket);
+            let empty = std::mem::take(&mut self.buckets[bucket]);
+            return self.keep(empty);
+        }
+        self.mixed &= !bit;
         // all of them agree with `to` in the bits from this bucket's on: they move to lower buckets
         let mut items = std::mem::take(&mut self.buckets[bucket]);
         for (date, item) in items.drain(..) {
-            let lower = (u64::BITS - (date ^ to).leading_zeros()) as usize;
-            self.buckets[lower].push((date, item));
-            if lower > 0 {
-                self.occupied |= 1 << (lower - 1);
-            }
+            self.put(date, item);
         }
-        self.buckets[bucket] = items;
+        self.keep(items);
+    }
+
+    fn keep(&mut self, buffer: Vec<(u64, T)>) {
+        if buffer.capacity() > 0 {
+            self.spare.push(buffer);
+        }
     }
 }
 

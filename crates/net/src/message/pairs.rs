@@ -92,6 +92,11 @@ impl Pairs {
         Ok(pairs)
     }
 
+    /// Whether messages within a node have parameters of their own.
+    pub(super) fn within_nodes(&self) -> bool {
+        self.own.is_some()
+    }
+
     /// The parameters between `src` and `dst`.
     ///
     /// # Errors
