@@ -38,6 +38,8 @@ pub enum Source {
 #[derive(Debug)]
 pub struct Noise {
     source: Source,
+    /// Time of a trace's period that its detours leave, in picoseconds.
+    free_ps: u64,
     streams: Streams,
     ranks: Vec<State>,
 }
@@ -62,7 +64,11 @@ struct Drawn {
 impl Noise {
     /// Noise for `ranks` ranks; offsets and random numbers come from `streams`.
     pub fn new(source: Source, ranks: u32, streams: Streams) -> Self {
-        Self { source, streams, ranks: vec![State::New; ranks as usize] }
+        let free_ps = match &source {
+            Source::Trace { detours, period_ps, .. } => left_by(detours, *period_ps),
+            Source::Random { .. } => 0,
+        };
+        Self { source, free_ps, streams, ranks: vec![State::New; ranks as usize] }
     }
 
     /// The same noise from the beginning.
@@ -73,7 +79,7 @@ impl Noise {
 
     /// How long `work` that begins at `now` takes on `rank` with the detours that it meets.
     pub fn stretch(&mut self, rank: u32, now: Time, work: Duration) -> Duration {
-        let Self { source, streams, ranks } = self;
+        let Self { source, free_ps, streams, ranks } = self;
         let state = &mut ranks[rank as usize];
         if let State::New = state {
             *state = match source {
@@ -90,7 +96,7 @@ impl Noise {
         let (from, work) = (now.as_ps(), work.as_ps());
         let end = match (source, state) {
             (Source::Trace { detours, period_ps, .. }, State::Trace(offset)) => {
-                through_trace(detours, *period_ps, *offset, from, work)
+                through_trace(detours, [*period_ps, *free_ps], *offset, from, work)
             }
             (Source::Random { every_ps, length_ps }, State::Random(drawn)) => {
                 drawn.through(from, work, [*every_ps, *length_ps])
@@ -101,12 +107,26 @@ impl Noise {
     }
 }
 
-/// When `work` that begins at `from` ends, in a trace that repeats.
-fn through_trace(detours: &[Detour], period: u64, offset: u64, from: u64, work: u64) -> u64 {
+/// What detours leave of a period.
+fn left_by(detours: &[Detour], period: u64) -> u64 {
+    detours.iter().fold(period, |left, (_, length)| left.saturating_sub(*length))
+}
+
+/// When `work` that begins at `from` ends, in a trace that repeats and leaves `free` of each period;
+/// never, where it leaves nothing.
+fn through_trace(detours: &[Detour], [period, free]: [u64; 2], offset: u64, from: u64, work: u64) -> u64 {
     if detours.is_empty() || period == 0 {
         return from.saturating_add(work);
     }
-    let (mut at, mut left) = (from, work);
+    if free == 0 {
+        return u64::MAX;
+    }
+    // whole periods at once; the last part is looked at in detail
+    let whole = work.saturating_sub(1) / free;
+    let Some(mut at) = whole.checked_mul(period).and_then(|long| from.checked_add(long)) else {
+        return u64::MAX;
+    };
+    let mut left = work - whole * free;
     loop {
         let place = at.wrapping_add(offset) % period;
         let next = detours.partition_point(|&(start, length)| start + length <= place);
@@ -161,13 +181,15 @@ impl Drawn {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
     fn a_trace_delays_work_by_the_detours_that_it_meets() {
         let detours = [(10, 5), (20, 10)];
         // period 40: free 0..10, 15..20, 30..40
-        let end = |from, work| through_trace(&detours, 40, 0, from, work);
+        let end = |from, work| through_trace(&detours, [40, 25], 0, from, work);
         assert_eq!(end(0, 10), 10);
         assert_eq!(end(0, 11), 16);
         assert_eq!(end(12, 1), 16);
@@ -175,6 +197,87 @@ mod tests {
         assert_eq!(end(0, 16), 31);
         assert_eq!(end(0, 26), 41, "the record begins again");
         assert_eq!(end(35, 25), 75, "35..40, 40..50, 55..60 and 70..75");
+    }
+
+    /// As many picoseconds outside of detours as the work needs, one by one.
+    fn one_by_one(detours: &[Detour], period: u64, offset: u64, from: u64, work: u64) -> u64 {
+        let busy = |at: u64| {
+            let place = (at + offset) % period;
+            detours.iter().any(|&(start, length)| (start..start + length).contains(&place))
+        };
+        let (mut at, mut left) = (from, work);
+        while left > 0 {
+            left -= u64::from(!busy(at));
+            at += 1;
+        }
+        at
+    }
+
+    proptest! {
+        #[test]
+        fn a_trace_gives_what_counting_picoseconds_gives(
+            parts in prop::collection::vec((0..9_u64, 0..9_u64), 1..8),
+            rest in 1..9_u64,
+            (offset, from, work) in (0..200_u64, 0..200_u64, 1..300_u64),
+        ) {
+            let mut detours = Vec::new();
+            let mut at = 0;
+            for (free, length) in parts {
+                detours.push((at + free, length));
+                at += free + length;
+            }
+            let period = at + rest;
+            let free = left_by(&detours, period);
+            let offset = offset % period;
+            let end = through_trace(&detours, [period, free], offset, from, work);
+            prop_assert_eq!(end, one_by_one(&detours, period, offset, from, work));
+        }
+
+        #[test]
+        fn work_in_two_parts_ends_when_it_does_in_one(
+            pieces in prop::collection::vec((0..5_000_u64, 1..9_000_u64, 1..9_000_u64), 1..60),
+            seed in any::<u64>(),
+            record in any::<bool>(),
+        ) {
+            let source = match record {
+                true => Source::Trace { detours: vec![(100, 40), (700, 250)], period_ps: 1000, together: false },
+                false => Source::Random { every_ps: 800.0, length_ps: 150.0 },
+            };
+            let mut noise = Noise::new(source.clone(), 4, Streams::new(seed));
+            let mut again = Noise::new(source, 4, Streams::new(seed));
+            let mut now = Time::ZERO;
+            for (pause, first, second) in pieces {
+                now = now + Duration::from_ps(pause);
+                let whole = now + noise.stretch(3, now, Duration::from_ps(first + second));
+                let middle = now + again.stretch(3, now, Duration::from_ps(first));
+                let end = middle + again.stretch(3, middle, Duration::from_ps(second));
+                prop_assert_eq!(whole, end);
+                prop_assert!(whole >= now + Duration::from_ps(first + second));
+                now = end;
+            }
+        }
+    }
+
+    #[test]
+    fn a_trace_that_leaves_nothing_or_next_to_nothing_is_no_endless_loop() {
+        assert_eq!(through_trace(&[(0, 10)], [10, 0], 3, 5, 1), u64::MAX);
+        let (detours, second) = ([(1, 999_999_999_999)], 1_000_000_000_000);
+        assert_eq!(through_trace(&detours, [second, 1], 0, 0, 1_000_000), 999_999 * second + 1);
+        assert_eq!(through_trace(&detours, [second, 1], 0, 0, u64::MAX), u64::MAX);
+    }
+
+    #[test]
+    fn ranks_have_offsets_of_their_own_unless_they_are_together() {
+        let ends = |together| {
+            let source = Source::Trace { detours: vec![(0, 500_000)], period_ps: 10_000_000, together };
+            let mut noise = Noise::new(source, 40, Streams::new(3));
+            let mut end = |rank| noise.stretch(rank, Time::ZERO, Duration::from_ps(5_000_000)).as_ps();
+            (0..40).map(&mut end).collect::<Vec<_>>()
+        };
+        let (apart, together) = (ends(false), ends(true));
+        assert!(together.iter().all(|end| *end == together[0]));
+        let hit = apart.iter().filter(|end| **end > 5_000_000).count();
+        assert!((10..=32).contains(&hit), "a bit more than half of them meet it: {hit}");
     }
 
     #[test]
