@@ -35,7 +35,7 @@ pub struct Options {
     /// Events closer than this to the clock happen at the clock; zero is exact.
     pub timing_precision: Duration,
     /// Sends of more bytes wait for their receive before the message travels (rendezvous); `None`:
-    /// every message travels at once (eager).
+    /// what the network says, and without a word of it every message travels at once (eager).
     pub eager_limit_bytes: Option<u64>,
 }
 
@@ -175,11 +175,14 @@ impl<'a> Engine<'a> {
             now: Time::ZERO,
             program,
             places,
-            network,
             compute,
             observer,
             interests,
-            options,
+            options: Options {
+                eager_limit_bytes: options.eager_limit_bytes.or(network.host_costs().eager_limit_bytes),
+                ..options
+            },
+            network,
             instances,
         }
     }
@@ -310,7 +313,7 @@ impl<'a> Engine<'a> {
                     self.observer.on_event(&Event::Message(span));
                 }
                 if let Op::Send { .. } = self.program.vertex(vertex).op
-                    && let Some(receive) = self.matching.arrived(to, instance)
+                    && let Some(receive) = self.matching.arrived(instance)
                 {
                     let (vertex, index) = self.instances.locate(receive);
                     self.finish(vertex, index);

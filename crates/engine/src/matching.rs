@@ -1,41 +1,28 @@
 //! Sends meet receives: first in, first out among those that fit.
 
-use std::collections::VecDeque;
-
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use stratasim_core::Rank;
+use stratasim_workload::goal::ANY;
 
+use crate::fifo::{Entry, Fifo, Fifos};
 use crate::instances::Instance;
 
-/// A send that no receive has taken yet.
+/// A send that a receive takes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Envelope {
-    pub(crate) from: Rank,
-    pub(crate) tag: u32,
     pub(crate) send: Instance,
     /// Whether its message has arrived (eager messages travel before they are matched).
     pub(crate) arrived: bool,
 }
 
-/// A receive that no send has met yet.
-#[derive(Debug, Clone, Copy)]
-struct Posted {
-    from: Option<Rank>,
-    tag: Option<u32>,
-    receive: Instance,
-}
-
-impl Posted {
-    fn takes(&self, from: Rank, tag: u32) -> bool {
-        self.from.is_none_or(|wanted| wanted == from) && self.tag.is_none_or(|wanted| wanted == tag)
-    }
-}
-
 /// Unmatched sends and receives of every rank, and the pairs under way.
 #[derive(Debug, Default)]
 pub(crate) struct Matching {
-    posted: FxHashMap<Rank, VecDeque<Posted>>,
-    unexpected: FxHashMap<Rank, VecDeque<Envelope>>,
+    fifos: Fifos,
+    posted: FxHashMap<Rank, Fifo>,
+    unexpected: FxHashMap<Rank, Fifo>,
+    /// Sends whose message has arrived before a receive took it.
+    arrived: FxHashSet<Instance>,
     /// The receive that waits for the message of a send.
     partner: FxHashMap<Instance, Instance>,
 }
@@ -44,13 +31,12 @@ impl Matching {
     /// A send to `to` begins: the receive that it meets, if one waits.
     pub(crate) fn send(&mut self, to: Rank, from: Rank, tag: u32, send: Instance) -> Option<Instance> {
         let waiting = self.posted.entry(to).or_default();
-        if let Some(at) = waiting.iter().position(|posted| posted.takes(from, tag)) {
-            let receive = waiting.remove(at).expect("just found").receive;
-            self.partner.insert(send, receive);
-            return Some(receive);
+        if let Some(posted) = self.fifos.take(waiting, from.0, tag) {
+            self.partner.insert(send, posted.item);
+            return Some(posted.item);
         }
-        let envelope = Envelope { from, tag, send, arrived: false };
-        self.unexpected.entry(to).or_default().push_back(envelope);
+        let entry = Entry { source: from.0, tag, item: send };
+        self.fifos.push(self.unexpected.entry(to).or_default(), entry);
         None
     }
 
@@ -62,28 +48,26 @@ impl Matching {
         tag: Option<u32>,
         receive: Instance,
     ) -> Option<Envelope> {
-        let posted = Posted { from, tag, receive };
+        let (source, tag) = (from.map_or(ANY, |rank| rank.0), tag.unwrap_or(ANY));
         let came = self.unexpected.entry(rank).or_default();
-        if let Some(at) = came.iter().position(|envelope| posted.takes(envelope.from, envelope.tag)) {
-            let envelope = came.remove(at).expect("just found");
-            if !envelope.arrived {
-                self.partner.insert(envelope.send, receive);
+        if let Some(sent) = self.fifos.take(came, source, tag) {
+            let arrived = self.arrived.remove(&sent.item);
+            if !arrived {
+                self.partner.insert(sent.item, receive);
             }
-            return Some(envelope);
+            return Some(Envelope { send: sent.item, arrived });
         }
-        self.posted.entry(rank).or_default().push_back(posted);
+        let entry = Entry { source, tag, item: receive };
+        self.fifos.push(self.posted.entry(rank).or_default(), entry);
         None
     }
 
-    /// The message of a send has arrived at `to`: the receive that it completes, if it is matched.
-    pub(crate) fn arrived(&mut self, to: Rank, send: Instance) -> Option<Instance> {
-        if let Some(receive) = self.partner.remove(&send) {
-            return Some(receive);
+    /// The message of a send has arrived: the receive that it completes, if it is matched.
+    pub(crate) fn arrived(&mut self, send: Instance) -> Option<Instance> {
+        let receive = self.partner.remove(&send);
+        if receive.is_none() {
+            self.arrived.insert(send);
         }
-        let came = self.unexpected.entry(to).or_default();
-        if let Some(envelope) = came.iter_mut().find(|envelope| envelope.send == send) {
-            envelope.arrived = true;
-        }
-        None
+        receive
     }
 }

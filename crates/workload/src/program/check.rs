@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use stratasim_core::{BuildError, Rank};
 
 use super::{Op, Peer, Program, Scope, VertexId};
+use crate::goal::ANY;
 
 /// A result has an entry for each iteration; more are refused before anything is allocated.
 const MOST_ITERATIONS: u32 = 1 << 20;
@@ -158,6 +159,10 @@ fn matching(program: &Program) -> Result<(), BuildError> {
         let id = id as VertexId;
         if !matches!(vertex.op, Op::Send { .. } | Op::Receive { .. }) {
             continue;
+        }
+        if let Op::Send { tag: ANY, .. } | Op::Receive { tag: Some(ANY), .. } = vertex.op {
+            let reason = format!("`{}`: the tag {ANY} is kept for `any tag`", program.name(id));
+            return Err(BuildError::new("", reason));
         }
         for index in 0..program.scope_len(vertex.scope) {
             let rank = program.scope_rank(vertex.scope, index);
