@@ -1,5 +1,7 @@
 //! Lower bounds on the makespan that no schedule can beat.
 
+mod schedule;
+
 use stratasim_core::model::{Compute as _, Execute, NetworkReport};
 use stratasim_core::{LinkId, NodeId, Precision, Rank, Token};
 use stratasim_engine::Place;
@@ -10,13 +12,15 @@ use stratasim_workload::program::{Compute, Edge, Link, MemoryPlace, Op, Scope, S
 use crate::build::Prepared;
 use crate::spec::MemoryAccess;
 
-/// The bounds of a finished run: work of a node, bytes of a link, and the longest chain of tasks.
+/// The bounds of a finished run: work of a node, bytes of a link, and the longest chain of tasks; of a
+/// schedule, work of a stream and bytes of a link or NIC.
 pub(crate) fn bounds(prepared: &mut Prepared, report: &NetworkReport) -> Vec<Bound> {
     let mut bounds = Vec::new();
     bounds.extend(compute_bound(prepared));
     bounds.extend(link_bounds(prepared, report));
     bounds.extend(memory_bound(prepared));
     bounds.extend(chain_bound(prepared));
+    bounds.extend(schedule::bounds(prepared));
     bounds
 }
 

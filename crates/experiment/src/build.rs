@@ -19,6 +19,7 @@ use stratasim_workload::program::{MemoryPlace, Op, Program, ProgramBuilder};
 use crate::document::Document;
 use crate::error::{ConfigError, Error};
 use crate::jobs::{self, ScheduleWork};
+use crate::placement::PlacementSpec;
 use crate::spec::{MemoryAccess, Spec};
 
 /// A machine and a program, ready to run.
@@ -105,7 +106,14 @@ impl Prepared {
             (None, Some(workload)) => workload.plugin().ranks(),
             (None, None) => None,
         };
-        let nodes = spec.placement.plugin().place(&topology, &streams, wanted).map_err(at("placement"))?;
+        let nodes = spec.placement.plugin().place(&topology, &streams, wanted);
+        let nodes = nodes.map_err(|error| match &schedule {
+            // nobody placed the ranks: there are more than the machine has nodes
+            Some(_) if document.get("placement").is_none() => {
+                document.locate(&BuildError::new("", error.reason), "workload")
+            }
+            _ => document.locate(&error, "placement"),
+        })?;
         let places: Vec<Place> =
             nodes.iter().map(|&node| Place { node, home_memory: topology.home_memory(node) }).collect();
         let program = Arc::new(build_program(&spec, &topology, &nodes, base).map_err(at("workload"))?);
@@ -285,6 +293,14 @@ fn read_schedule(
     document: &Document,
 ) -> Result<Option<Arc<ScheduleWork>>, ConfigError> {
     let streams = Streams::new(spec.seed);
+    if spec.job.is_empty() && document.get("jobs").is_some() && spec.workload.is_some() {
+        let reason = "this is about jobs, and there is no `[[job]]`";
+        return Err(document.locate(&BuildError::new("", reason), "jobs"));
+    }
+    if !spec.job.is_empty() && spec.placement != PlacementSpec::default() {
+        let reason = "jobs are placed by `jobs.placement`";
+        return Err(document.locate(&BuildError::new("", reason), "placement"));
+    }
     match (&spec.workload, spec.job.is_empty()) {
         (Some(workload), true) => {
             let schedule = workload.plugin().schedule(base, streams);

@@ -12,7 +12,24 @@ use stratasim_workload::goal::Schedule;
 use stratasim_workload::goal::merge::placement::{JobPlacementSpec, Nodes, placement};
 use stratasim_workload::goal::merge::{Job, MergeOptions, NicPolicy, Tenant, merge};
 
-/// One of several jobs.
+/// One of several jobs that share the machine: `[[job]]`, instead of `[workload]`.
+///
+/// A job is a schedule (workload `goal`). Section `jobs` says where the jobs run.
+///
+/// ```toml
+/// [[job]]
+/// name = "training"
+/// workload = { kind = "goal", pattern = { kind = "ring-allreduce" }, ranks = 8, bytes = "64 MB" }
+///
+/// [[job]]
+/// name = "storage"
+/// workload = { kind = "goal", pattern = { kind = "incast" }, ranks = 4, bytes = "1 MB" }
+/// start = "1 ms"
+/// repetitions = 10
+///
+/// [jobs]
+/// placement = { kind = "random" }
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct JobSpec {
@@ -47,7 +64,7 @@ pub enum JobNics {
     Own,
 }
 
-/// How the jobs share the machine.
+/// How several jobs share the machine: `[jobs]`, beside `[[job]]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct JobsSpec {
@@ -129,6 +146,7 @@ pub fn build(
     streams: Streams,
     base: &Path,
 ) -> Result<ScheduleWork, BuildError> {
+    check(jobs)?;
     let mut schedules = Vec::with_capacity(jobs.len());
     for (number, job) in jobs.iter().enumerate() {
         let own = Streams::new(rand::Rng::next_u64(&mut streams.indexed("workload of job", number as u64)));
@@ -147,15 +165,18 @@ pub fn build(
         .map(|number| jobs[number].name.clone().unwrap_or_else(|| format!("job {number}")))
         .collect();
     let nodes = topology.compute_nodes();
-    let racks: Vec<u32> = match topology.grouping(&how.racks) {
-        Some(groups) => nodes.iter().map(|node| groups[node.index()]).collect(),
-        None => Vec::new(),
-    };
+    let racks = racks(how, topology)?;
     let count = nodes.len() as u32;
     let machine = Nodes { count, ranks_per_node: how.ranks_per_node, shared: how.shared, rack_of: &racks };
     let sizes: Vec<u32> = schedules.iter().map(Schedule::ranks).collect();
     let within = |error: BuildError| error.within("jobs");
-    let placed = placement(&how.placement, &sizes, &machine, &streams).map_err(within)?;
+    let placed = placement(&how.placement, &sizes, &machine, &streams);
+    let placed = placed.map_err(|error| match (&how.placement, error.field.split('.').next()) {
+        // what the list says stands in the list; that there are too few nodes stands nowhere
+        (JobPlacementSpec::List(_), Some("nodes")) => error.within("placement").within("jobs"),
+        (_, Some("nodes")) => BuildError::new("job", error.reason),
+        _ => within(error),
+    })?;
     let nics = match how.nics {
         JobNics::Shared => NicPolicy::Shared,
         JobNics::Own => NicPolicy::Own,
@@ -183,6 +204,39 @@ pub fn build(
         placed_jobs.push(PlacedJob { name: job.name.to_owned(), start, tenants, alone });
     }
     Ok(ScheduleWork { schedule: merged.schedule, jobs: placed_jobs })
+}
+
+/// What is wrong with a job by itself.
+fn check(jobs: &[JobSpec]) -> Result<(), BuildError> {
+    for (number, job) in jobs.iter().enumerate() {
+        if job.repetitions == 0 {
+            return Err(BuildError::new(format!("job.{number}.repetitions"), "at least once, got 0"));
+        }
+        let same = jobs[..number].iter().position(|other| job.name.is_some() && other.name == job.name);
+        if let (Some(name), Some(same)) = (&job.name, same) {
+            let reason = format!("`{name}` is the name of job {same}, too");
+            return Err(BuildError::new(format!("job.{number}.name"), reason));
+        }
+    }
+    Ok(())
+}
+
+/// The rack of each compute node, where the placement asks for it.
+fn racks(how: &JobsSpec, topology: &Topology) -> Result<Vec<u32>, BuildError> {
+    if !matches!(how.placement, JobPlacementSpec::FillRacks(_) | JobPlacementSpec::SpreadRacks(_)) {
+        return Ok(Vec::new());
+    }
+    let Some(groups) = topology.grouping(&how.racks) else {
+        let known: Vec<&str> = topology.groupings().collect();
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        let reason = format!(
+            "`{}` needs to know the racks, and this topology has no grouping `{}` (it has: {known})",
+            how.placement.kind(),
+            how.racks
+        );
+        return Err(BuildError::new("jobs.racks", reason));
+    };
+    Ok(topology.compute_nodes().iter().map(|node| groups[node.index()]).collect())
 }
 
 /// Whole nanoseconds, as schedules count.

@@ -8,7 +8,16 @@ use stratasim_core::random::Streams;
 use stratasim_core::{BuildError, Duration};
 use stratasim_engine::schedule::noise::{Noise, Source};
 
-/// Detours that stop what streams do. Either a `trace`, or `every` and `length`.
+use crate::error::Error;
+
+/// Detours that stop what the streams of a schedule do (`execution.noise`). Either a `trace`, or `every`
+/// and `length`.
+///
+/// ```toml
+/// [execution.noise]
+/// every = "1 ms"
+/// length = "10 us"
+/// ```
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct NoiseSpec {
@@ -36,8 +45,12 @@ impl NoiseSpec {
         let source = match (&self.trace, self.every, self.length) {
             (Some(name), None, None) => {
                 let path = base.join(name);
+                // a device has no end, a pipe may never have one
+                if std::fs::metadata(&path).is_ok_and(|data| !data.is_file()) {
+                    return Err(BuildError::new("trace", format!("{} is not a file", path.display())));
+                }
                 let text = std::fs::read_to_string(&path)
-                    .map_err(|error| BuildError::new("trace", format!("{}: {error}", path.display())))?;
+                    .map_err(|error| BuildError::new("trace", Error::file(&path, &error).to_string()))?;
                 read_trace(&text, self.together)
                     .map_err(|reason| BuildError::new("trace", format!("{}: {reason}", path.display())))?
             }

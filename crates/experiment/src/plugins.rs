@@ -8,8 +8,13 @@ use stratasim_workload::WorkloadSpec;
 use stratasim_workload::builders::traffic::arrivals::ArrivalSpec;
 use stratasim_workload::builders::traffic::sizes::SizeSpec;
 use stratasim_workload::collective::CollectiveSpec;
+use stratasim_workload::goal::generate::GenerateSpec;
+use stratasim_workload::goal::merge::placement::JobPlacementSpec;
+use stratasim_workload::goal::nccl::NcclSpec;
 use stratasim_workload::pattern::PatternSpec;
 
+use crate::jobs::{JobSpec, JobsSpec};
+use crate::noise::NoiseSpec;
 use crate::placement::PlacementSpec;
 use crate::spec::{Execution, Spec};
 use crate::sweep::SweepSpec;
@@ -87,6 +92,20 @@ pub const NOUNS: &[Noun] = &[
         entries: ArrivalSpec::ENTRIES,
     },
     Noun {
+        name: "goal-patterns",
+        singular: "goal-pattern",
+        place: "workload.pattern.kind",
+        about: "schedules that workload `goal` generates",
+        entries: GenerateSpec::ENTRIES,
+    },
+    Noun {
+        name: "job-placements",
+        singular: "job-placement",
+        place: "jobs.placement.kind",
+        about: "which nodes each of several jobs runs on",
+        entries: JobPlacementSpec::ENTRIES,
+    },
+    Noun {
         name: "networks",
         singular: "network",
         place: "network.kind",
@@ -104,5 +123,9 @@ pub fn noun(name: &str) -> Option<&'static Noun> {
 pub const SECTIONS: &[Entry] = &[
     Entry { kind: "experiment", schema: <Spec as JsonSchema>::json_schema },
     Entry { kind: "execution", schema: <Execution as JsonSchema>::json_schema },
+    Entry { kind: "noise", schema: <NoiseSpec as JsonSchema>::json_schema },
+    Entry { kind: "job", schema: <JobSpec as JsonSchema>::json_schema },
+    Entry { kind: "jobs", schema: <JobsSpec as JsonSchema>::json_schema },
+    Entry { kind: "nccl", schema: <NcclSpec as JsonSchema>::json_schema },
     Entry { kind: "sweep", schema: <SweepSpec as JsonSchema>::json_schema },
 ];

@@ -130,7 +130,7 @@ pub fn display_width(text: &str) -> usize {
 }
 
 /// `text` followed by blanks up to `width` columns.
-pub(crate) fn pad_right(text: &str, width: usize) -> String {
+pub fn pad_right(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(width.saturating_sub(display_width(text))))
 }
 
@@ -141,7 +141,7 @@ pub(crate) fn pad_left(text: &str, width: usize) -> String {
 
 /// `text` cut to `width` columns, with `mark` in place of what is missing in the middle: both ends of
 /// a name tell it from its neighbours.
-pub(crate) fn shorten(text: &str, width: usize, mark: &str) -> String {
+pub fn shorten(text: &str, width: usize, mark: &str) -> String {
     if display_width(text) <= width {
         return text.to_owned();
     }

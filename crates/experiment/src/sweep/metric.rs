@@ -47,7 +47,7 @@ impl Metric {
                 .map_or_else(String::new, |near| format!(", did you mean `{near}`?"));
             let known: Vec<_> = known.collect();
             return Err(format!(
-                "a result has no number `{name}`{hint} (known: {}, counters such as `network.flows`, paths such as `iterations.0.end_s`)",
+                "a result has no number `{name}`{hint} (known: {}, counters such as `network.flows`, paths such as `iterations.0.end_s` and `jobs.NAME.slowdown`)",
                 known.join(", ")
             ));
         }
@@ -56,6 +56,7 @@ impl Metric {
             name if name.ends_with("_s") => Unit::Seconds,
             name if name.ends_with("bytes") => Unit::Bytes,
             name if name.ends_with("utilisation") => Unit::Share,
+            name if name.ends_with("slowdown") => Unit::Factor,
             _ => Unit::Count,
         };
         Ok(Self { name: name.to_owned(), title: name.to_owned(), unit })
@@ -106,10 +107,13 @@ pub(super) fn of<'a>(result: &RunResult, asked: impl Iterator<Item = &'a str>) -
     numbers
 }
 
-/// What stands under `key` of an object or at a position of a list.
+/// What stands under `key` of an object, or at a position of a list or under a `name` in it.
 fn step<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
     match value {
-        Value::Array(list) => list.get(key.parse::<usize>().ok()?),
+        Value::Array(list) => match key.parse::<usize>() {
+            Ok(position) => list.get(position),
+            Err(_) => list.iter().find(|entry| entry.get("name").and_then(Value::as_str) == Some(key)),
+        },
         other => other.get(key),
     }
 }
@@ -133,6 +137,26 @@ mod tests {
         assert_eq!((numbers["step_s"], numbers["compute_s"], numbers["idle_s"]), (2.0, 1.5, 2.0));
         assert_eq!((numbers["network.flows"], numbers["iterations.1.start_s"]), (7.0, 2.0));
         assert!(!numbers.contains_key("ranks.7.idle_s") && !numbers.contains_key("batches_per_s"));
+    }
+
+    #[test]
+    fn what_has_a_name_is_found_by_it() {
+        let mut result = result();
+        result.jobs.push(stratasim_report::result::JobResult {
+            name: "training".to_owned(),
+            ranks: 8,
+            nodes: 8,
+            start_s: 0.0,
+            finish_s: 3.0,
+            duration_s: 3.0,
+            alone_s: Some(2.0),
+            slowdown: Some(1.5),
+        });
+        let asked = ["jobs.0.slowdown", "jobs.training.alone_s", "jobs.storage.alone_s"];
+        let numbers = of(&result, asked.into_iter());
+        assert_eq!((numbers["jobs.0.slowdown"], numbers["jobs.training.alone_s"]), (1.5, 2.0));
+        assert!(!numbers.contains_key("jobs.storage.alone_s"));
+        assert_eq!(Metric::named("jobs.training.slowdown").unwrap().unit, Unit::Factor);
     }
 
     #[test]

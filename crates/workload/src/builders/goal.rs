@@ -11,20 +11,28 @@ use super::{WorkloadContext, WorkloadGenerator};
 use crate::goal::generate::{GenerateContext, GenerateSpec};
 use crate::goal::nccl::NcclSpec;
 use crate::goal::regroup::{InNode, Regroup, regroup};
-use crate::goal::{Schedule, file};
+use crate::goal::{FormatError, Place, Schedule, file};
 use crate::program::{Program, ProgramBuilder};
 
 /// Sends, receives and computations with their dependencies, as GOAL describes them (LogGOPSim, ATLAHS).
 ///
 /// Either a `file` (text, binary or `.strata`), or a `pattern` with `ranks` and `bytes`, or `nccl`. Each
 /// rank of the schedule is a rank of the experiment.
+///
+/// ```toml
+/// [workload]
+/// kind = "goal"
+/// pattern = { kind = "linear-alltoall" }
+/// ranks = 64
+/// bytes = "1 MB"
+/// ```
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct GoalWorkload {
     /// The schedule: GOAL text, binary GOAL or `.strata`, whatever its name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// A pattern to generate, such as `{ kind = "linear-alltoall" }`.
+    /// A pattern to generate, such as `{ kind = "linear-alltoall" }`. It needs `ranks`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pattern: Option<GenerateSpec>,
     /// A collective as NCCL schedules it, with channels, chunks and protocols.
@@ -74,7 +82,12 @@ impl GoalWorkload {
             return Err(BuildError::new(*field, "this belongs to a `pattern`, and there is none"));
         }
         if let Some(name) = &self.file {
-            return file::read(&base.join(name)).map_err(|error| BuildError::new("file", error.to_string()));
+            let path = base.join(name);
+            // a device has no end, a pipe may never have one
+            if std::fs::metadata(&path).is_ok_and(|data| !data.is_file()) {
+                return Err(BuildError::new("file", format!("{} is not a file", path.display())));
+            }
+            return file::read(&path).map_err(|error| BuildError::new("file", of_file(&error)));
         }
         if let Some(nccl) = &self.nccl {
             return nccl.schedule().map_err(|error| error.within("nccl"));
@@ -91,7 +104,26 @@ impl GoalWorkload {
             streams,
             ..GenerateContext::new(ranks)
         };
-        pattern.generate(&context).map_err(|error| error.within("pattern"))
+        pattern.generate(&context).map_err(|error| match error.field.as_str() {
+            // these stand beside the pattern
+            "ranks" | "root" | "repetitions" => error,
+            "segment-bytes" => BuildError::new("segment", error.reason),
+            _ => error.within("pattern"),
+        })
+    }
+}
+
+/// What is wrong with a file: its name, where in it, and what.
+fn of_file(error: &file::FileError) -> String {
+    let path = error.path.display();
+    match &error.cause {
+        file::Cause::Io(cause) if cause.kind() == std::io::ErrorKind::NotFound => {
+            format!("{path}: no such file; a relative path starts from the experiment's folder")
+        }
+        file::Cause::Format(FormatError { place: Place::Line { line, column }, reason }) => {
+            format!("{path}:{line}:{column}: {reason}")
+        }
+        cause => format!("{path}: {cause}"),
     }
 }
 

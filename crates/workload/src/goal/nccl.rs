@@ -29,6 +29,12 @@ use super::{ANY, Schedule, ScheduleBuilder};
 /// GPU. A tree is NCCL's double binary tree over the nodes with a chain inside of each node: the first
 /// half of the channels use the first tree, the others the second one. All messages of channel `c` have
 /// tag `tag + c`. Slices without data are left out.
+///
+/// ```toml
+/// [workload]
+/// kind = "goal"
+/// nccl = { operation = "all-reduce", ranks = 16, ranks-per-node = 8, bytes = "64 MiB", protocol = "ll128" }
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct NcclSpec {

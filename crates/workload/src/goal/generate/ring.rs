@@ -6,7 +6,7 @@ use stratasim_core::BuildError;
 
 use super::{GenerateContext, RankSchedules, SchedulePattern, ahead, alike_ranks, behind, per_rank};
 
-/// Broadcast along the ranks in segments of `segment-bytes`: a rank passes a segment on when it has
+/// Broadcast along the ranks in segments of `segment`: a rank passes a segment on when it has
 /// received it (schedgen's `pipelinedring`).
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]

@@ -124,20 +124,21 @@ fn check_lists(
         return Err(BuildError::new("nodes", reason));
     }
     let mut job_of: BTreeMap<u32, usize> = BTreeMap::new();
+    let at = |job: usize, reason: String| BuildError::new(format!("nodes.{job}"), reason);
     for (job, (list, &ranks)) in lists.iter().zip(job_sizes).enumerate() {
         if list.len() != ranks as usize {
             let reason = format!("{} nodes for the {ranks} ranks of job {job}", list.len());
-            return Err(BuildError::new("nodes", reason));
+            return Err(at(job, reason));
         }
         for &node in list {
             if node >= nodes.count {
                 let reason = format!("job {job} names node {node}, the machine has {}", nodes.count);
-                return Err(BuildError::new("nodes", reason));
+                return Err(at(job, reason));
             }
             let other = *job_of.entry(node).or_insert(job);
             if other != job && !nodes.shared {
                 let reason = format!("node {node} is given to jobs {other} and {job}, and is not shared");
-                return Err(BuildError::new("nodes", reason));
+                return Err(at(job, reason));
             }
         }
     }
@@ -257,7 +258,7 @@ fn racks(nodes: &Nodes<'_>) -> Result<Vec<Vec<u32>>, BuildError> {
     Ok(racks.into_values().collect())
 }
 
-/// Nodes by name.
+/// Nodes by their numbers: the compute nodes of the topology count from 0.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct List {
