@@ -111,7 +111,7 @@ fn unknown(list: Option<&str>, kind: &str) -> ConfigError {
 }
 
 /// The schema of an entry, definitions included.
-fn schema(entry: &Entry) -> Value {
+pub(crate) fn schema(entry: &Entry) -> Value {
     let mut generator = schemars::SchemaGenerator::default();
     let mut schema = (entry.schema)(&mut generator).to_value();
     if let Some(object) = schema.as_object_mut() {
@@ -147,7 +147,7 @@ fn explain(found: &Found, style: &Style) -> String {
 }
 
 /// A parameter with what it may be and its help.
-fn entry(parameter: &Parameter, style: &Style) -> String {
+pub(crate) fn entry(parameter: &Parameter, style: &Style) -> String {
     let default = match parameter.default.as_str() {
         "" => String::new(),
         "required" => ", required".to_owned(),

@@ -71,7 +71,9 @@ fn flush(paragraph: &mut String, hanging: usize, width: usize, out: &mut String)
 pub(crate) fn first_sentence(markdown: &str) -> String {
     let paragraph: Vec<&str> = markdown.lines().take_while(|line| !line.trim().is_empty()).collect();
     let text = paragraph.join(" ");
-    let end = text.find(". ").unwrap_or(text.len());
+    // not that of `1, 2, 4, ... times`
+    let mut ends = text.match_indices(". ").map(|(at, _)| at).filter(|&at| !text[..at].ends_with('.'));
+    let end = ends.next().unwrap_or(text.len());
     text[..end].trim_end_matches(['.', ':']).to_owned()
 }
 
@@ -92,6 +94,7 @@ mod tests {
     fn a_first_sentence_ends_at_its_full_stop() {
         assert_eq!(first_sentence("A ring.\n\nMore."), "A ring");
         assert_eq!(first_sentence("Over two\nlines, 1.5 long. More."), "Over two lines, 1.5 long");
+        assert_eq!(first_sentence("1, 2, 4, ... ranks on. More."), "1, 2, 4, ... ranks on");
         assert_eq!(first_sentence(""), "");
     }
 }

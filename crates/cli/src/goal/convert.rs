@@ -58,5 +58,5 @@ impl Convert {
 
 /// Bytes of an operation: fractions count.
 pub(super) fn per_operation(bytes: f64) -> String {
-    if bytes < 0.01 { format!("{bytes:.2e} B") } else { format!("{bytes:.2} B") }
+    if bytes < 0.005 { "under 0.01 B".to_owned() } else { format!("{bytes:.2} B") }
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use stratasim_core::error::nearest;
 use stratasim_core::random::Streams;
 use stratasim_experiment::{ConfigError, Document, Error};
-use stratasim_workload::collective::CollectiveKind;
+use stratasim_workload::collective::{CollectiveKind, CollectiveSpec};
 use stratasim_workload::goal::Schedule;
 use stratasim_workload::goal::generate::{Background, GenerateContext, GenerateSpec};
 use stratasim_workload::goal::nccl::NcclSpec;
@@ -126,14 +126,14 @@ impl Generate {
             self.fill_nccl(&mut document)?;
         }
         if let Some(algorithm) = &self.algorithm {
-            let value = if nccl { json!(algorithm) } else { json!({ "kind": algorithm }) };
-            document.set_json("algorithm", value)?;
+            if !nccl {
+                known(algorithm)?;
+            }
+            document.set(&format!("algorithm{}={algorithm}", if nccl { "" } else { ".kind" }))?;
         }
-        for (key, value) in
-            [("gap-ns", self.rpl_dep_cmp.map(|ns| json!(ns))), ("ways", self.nway.map(|ways| json!(ways)))]
-        {
+        for (key, value) in [("gap-ns", self.rpl_dep_cmp), ("ways", self.nway.map(u64::from))] {
             if let Some(value) = value {
-                document.set_json(key, value)?;
+                document.set(&format!("{key}={value}"))?;
             }
         }
         for set in &self.sets {
@@ -194,6 +194,18 @@ impl Prepared {
         };
         done.map_err(|error| wrong(&error, OPTIONS))
     }
+}
+
+/// Refuses an algorithm that no collective has.
+fn known(algorithm: &str) -> Result<(), Error> {
+    let kinds = CollectiveSpec::KINDS;
+    if kinds.contains(&algorithm) {
+        return Ok(());
+    }
+    let hint = nearest(algorithm, kinds.iter().copied())
+        .map_or_else(String::new, |near| format!(", did you mean `{near}`?"));
+    let message = format!("--algorithm: unknown kind `{algorithm}`{hint} (known: {})", kinds.join(", "));
+    Err(ConfigError::new(message, None).into())
 }
 
 /// What a name says of the spec: `kind` and more, or nothing for NCCL. A name that a pattern and a collective

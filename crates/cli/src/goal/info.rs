@@ -6,7 +6,7 @@ use clap::Args;
 use serde::Serialize;
 use stratasim_experiment::Error;
 use stratasim_report::style::Tone;
-use stratasim_report::table::Table;
+use stratasim_report::table::{Cell, Table};
 use stratasim_report::{Style, Unit};
 use stratasim_workload::goal::summary::{SizeClass, Summary};
 
@@ -129,7 +129,13 @@ fn alone(file: &Described, style: &Style) -> String {
         ("form", format!("{}, {}{each}", file.form, bytes(file.file_bytes))),
         ("ranks", format!("{}{idle}", count(summary.ranks))),
         ("operations", of_kinds),
-        ("dependencies", format!("{}: {requires} requires, {irequires} irequires", count(dependencies))),
+        (
+            "dependencies",
+            match dependencies {
+                0 => "none".to_owned(),
+                all => format!("{}: {requires} requires, {irequires} irequires", count(all)),
+            },
+        ),
         ("longest chain", chain),
         (
             "per rank",
@@ -176,7 +182,7 @@ fn histogram(classes: &[SizeClass], style: &Style) -> String {
         let (from, to) = (bytes(class.from_bytes), bytes(class.to_bytes));
         let size = if class.from_bytes == class.to_bytes { from } else { format!("{from} to {to}") };
         let bar = style.bar(class.messages as f64 / most, BAR).trim_end().to_owned();
-        table.push([size, count(class.messages), bar]);
+        table.push([Cell::from(size), (class.messages as f64, Unit::Count).into(), bar.into()]);
     }
     table.to_text(style)
 }

@@ -134,6 +134,11 @@ impl Merge {
 
     fn merged(&self, plan: &Plan, schedules: &[Schedule]) -> Result<Merged, Error> {
         let sizes: Vec<u32> = schedules.iter().map(Schedule::ranks).collect();
+        for (job, ranks) in plan.jobs.iter().zip(&sizes) {
+            if let Some(nodes) = job.nodes.as_ref().filter(|nodes| nodes.len() != *ranks as usize) {
+                return fail(format!("--job {}: {} nodes for its {ranks} ranks", job.name, nodes.len()));
+            }
+        }
         let per_node = self.ranks_per_node.max(1);
         let needed = |ranks: &u32| u64::from(ranks.div_ceil(per_node));
         let wanted = match &plan.placement {
@@ -183,7 +188,7 @@ impl Merge {
 fn table(jobs: &[JobArgument], merged: &Merged, style: &Style) -> String {
     let several = jobs.iter().any(|job| job.repetitions > 1);
     let late = jobs.iter().any(|job| job.start_ns > 0);
-    let mut headings = vec!["job", "ranks", "nodes", "on nodes, in the order of the ranks"];
+    let mut headings = vec!["job", "ranks", "nodes", "on nodes, by rank"];
     if late {
         headings.insert(3, "starts");
     }

@@ -2,6 +2,7 @@
 
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value};
+use stratasim_core::registry::Entry;
 use stratasim_report::Style;
 use stratasim_report::style::Tone;
 use stratasim_report::table::Table;
@@ -10,21 +11,20 @@ use stratasim_workload::goal::generate::GenerateSpec;
 use stratasim_workload::goal::nccl::NcclSpec;
 
 use super::NCCL;
-use crate::explain::{markdown, parameters};
+use crate::explain::{entry, markdown, parameters, schema as schema_of};
+
+/// NCCL's operations as if they were a pattern.
+const NCCL_ENTRY: Entry = Entry { kind: NCCL, schema: <NcclSpec as JsonSchema>::json_schema };
 
 /// Every name, in tables.
 pub(super) fn patterns(style: &Style) -> String {
-    let mut table = Table::new(["pattern", "in schedgen", "what it is"]);
-    for entry in GenerateSpec::ENTRIES {
-        let aliases: Vec<&str> = GenerateSpec::aliases()
-            .iter()
-            .filter(|(_, kind)| *kind == entry.kind)
-            .map(|(alias, _)| *alias)
-            .collect();
-        let schema = (entry.schema)(&mut SchemaGenerator::default()).to_value();
-        table.push([entry.kind.to_owned(), aliases.join(", "), about(&schema)]);
+    let mut table = Table::new(["pattern", "what it is"]);
+    for entry in GenerateSpec::ENTRIES.iter().chain([&NCCL_ENTRY]) {
+        table.push([entry.kind.to_owned(), about(&schema_of(entry))]);
     }
-    table.push([NCCL.to_owned(), String::new(), about(&nccl())]);
+    let aliases: Vec<String> =
+        GenerateSpec::aliases().iter().map(|(alias, kind)| format!("{alias} ({kind})")).collect();
+    let aliases = format!("Names of schedgen: {}", aliases.join(", "));
     let mut collectives = Table::new(["collective", "what it is"]);
     let schema = CollectiveKind::json_schema(&mut SchemaGenerator::default()).to_value();
     for kind in CollectiveKind::ALL {
@@ -35,8 +35,9 @@ pub(super) fn patterns(style: &Style) -> String {
     }
     let algorithms = format!("Algorithms of collectives: {}", CollectiveSpec::KINDS.join(", "));
     format!(
-        "{}\n{}\n{}\n{}",
+        "{}\n{}\n{}\n{}\n{}",
         table.to_text(style),
+        markdown::to_text(&aliases, style.width),
         collectives.to_text(style),
         markdown::to_text(&algorithms, style.width),
         markdown::to_text("Options of each: stratasim goal generate --list NAME", style.width),
@@ -46,8 +47,8 @@ pub(super) fn patterns(style: &Style) -> String {
 /// The help of a pattern and its own options.
 pub(super) fn options(name: &str, table: &Map<String, Value>, style: &Style) -> String {
     let kind = table.get("kind").and_then(Value::as_str);
-    let entry = GenerateSpec::ENTRIES.iter().find(|entry| Some(entry.kind) == kind);
-    let schema = entry.map_or_else(nccl, |entry| (entry.schema)(&mut SchemaGenerator::default()).to_value());
+    let pattern = GenerateSpec::ENTRIES.iter().find(|entry| Some(entry.kind) == kind);
+    let schema = schema_of(pattern.unwrap_or(&NCCL_ENTRY));
     let set: Vec<String> = table
         .iter()
         .filter(|(key, _)| *key != "kind")
@@ -56,27 +57,39 @@ pub(super) fn options(name: &str, table: &Map<String, Value>, style: &Style) -> 
     let kind = kind.unwrap_or(NCCL);
     let called = if kind == name { kind.to_owned() } else { format!("{name}: {kind}") };
     let heading = if set.is_empty() { called } else { format!("{called} with {}", set.join(", ")) };
-    let help = markdown::to_text(schema["description"].as_str().unwrap_or_default(), style.width);
+    // examples there are of experiments
+    let help = schema["description"].as_str().unwrap_or_default();
+    let help: Vec<&str> = help.split("```").step_by(2).map(str::trim_end).collect();
+    let help = markdown::to_text(&help.join("\n"), style.width);
     let mut text = format!("{}\n\n{help}", style.paint(Tone::Strong, &heading));
     // said by options of the command
     let said = ["ranks", "bytes", "root", "tag"];
     let parameters = parameters::of(&schema).into_iter();
-    let mut parameters = parameters.filter(|it| kind != NCCL || !said.contains(&it.name.as_str())).peekable();
-    if parameters.peek().is_some() {
-        let mut table = Table::new(["option", "values", "default", "what it does"]);
-        for it in parameters {
-            table.push([it.name, it.values, it.default, it.help]);
-        }
-        text += &format!("\n{}", table.to_text(style));
+    let own: Vec<_> = parameters.filter(|it| kind != NCCL || !said.contains(&it.name.as_str())).collect();
+    if !own.is_empty() {
+        text += &format!("\n{}\n\n", style.paint(Tone::Strong, "Options for --set"));
+        text.extend(own.iter().map(|parameter| entry(parameter, style)));
     }
     text
 }
 
-fn nccl() -> Value {
-    NcclSpec::json_schema(&mut SchemaGenerator::default()).to_value()
-}
-
-/// The first sentence of a help text.
+/// The first sentence of a help text in short: without what stands in brackets or behind a colon.
 fn about(schema: &Value) -> String {
-    markdown::first_sentence(schema["description"].as_str().unwrap_or_default())
+    let sentence = markdown::first_sentence(schema["description"].as_str().unwrap_or_default());
+    let mut plain = String::new();
+    let mut depth = 0;
+    for c in sentence.chars() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            _ if depth == 0 => plain.push(c),
+            _ => {}
+        }
+    }
+    let plain = plain.replace(" :", ":").replace(" ,", ",").replace("  ", " ");
+    match plain.split_once(": ") {
+        // one word says too little
+        Some((before, _)) if before.contains(' ') => before.to_owned(),
+        _ => plain.trim().to_owned(),
+    }
 }
