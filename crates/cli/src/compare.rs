@@ -1,13 +1,14 @@
 //! `stratasim compare`: one experiment several ways, side by side.
 
+use std::borrow::Cow;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
 use stratasim_experiment::{Document, Error, Prepared};
-use stratasim_report::result::{RankResult, RunResult};
-use stratasim_report::style::Tone;
+use stratasim_report::result::{JobResult, RankResult, RunResult};
+use stratasim_report::style::{Tone, pad_right, shorten};
 use stratasim_report::{Style, Unit};
 
 use crate::INTERRUPTED;
@@ -20,6 +21,8 @@ use crate::terminal::Terminal;
 const LABEL: usize = 16;
 /// Columns of each result.
 const COLUMN: usize = 12;
+/// Jobs of which times are shown.
+const COMPARED_JOBS: usize = 8;
 
 #[derive(Args)]
 pub(crate) struct Compare {
@@ -156,7 +159,8 @@ pub(crate) fn side_by_side(title: &str, results: &[(String, RunResult)], style: 
         for (label, cells) in &rows {
             let cells = cells[at * fitting..].iter().take(part.len());
             let cells: String = cells.map(|cell| format!("{cell:>COLUMN$}")).collect();
-            text += &format!("  {label:<width$}{cells}\n", width = LABEL - 2);
+            let line = format!("  {}{cells}", pad_right(label, LABEL - 2));
+            text += &format!("{}\n", line.trim_end());
         }
     }
     text
@@ -169,7 +173,7 @@ pub(crate) fn letter(index: usize) -> String {
 }
 
 /// Label and a cell per result of everything that is compared.
-fn rows(results: &[(String, RunResult)]) -> Vec<(&'static str, Vec<String>)> {
+fn rows(results: &[(String, RunResult)]) -> Vec<(Cow<'static, str>, Vec<String>)> {
     let numbers = |unit: Unit, number: &dyn Fn(&RunResult) -> f64| {
         unit.format_all(&results.iter().map(|(_, result)| number(result)).collect::<Vec<_>>())
     };
@@ -193,7 +197,9 @@ fn rows(results: &[(String, RunResult)]) -> Vec<(&'static str, Vec<String>)> {
     if results.iter().any(|(_, result)| result.batches_per_s.is_some()) {
         rows.push(("batches/s", optional(Unit::Count, &|result| result.batches_per_s)));
     }
-    rows.extend([
+    let mut rows: Vec<_> = rows.into_iter().map(|(label, cells)| (Cow::Borrowed(label), cells)).collect();
+    rows.extend(job_rows(results));
+    let others = [
         ("compute", mean(|rank| rank.compute_s)),
         ("memory", mean(|rank| rank.memory_s)),
         ("exposed comm.", mean(|rank| rank.comm_exposed_s)),
@@ -204,7 +210,43 @@ fn rows(results: &[(String, RunResult)]) -> Vec<(&'static str, Vec<String>)> {
         ),
         ("events", numbers(Unit::Count, &|result| result.events as f64)),
         ("wall", numbers(Unit::Seconds, &|result| result.wall_s)),
-    ]);
+    ];
+    rows.extend(others.into_iter().map(|(label, cells)| (Cow::Borrowed(label), cells)));
+    rows
+}
+
+/// How long each job took in each result, and how much longer than alone.
+fn job_rows(results: &[(String, RunResult)]) -> Vec<(Cow<'static, str>, Vec<String>)> {
+    let mut names: Vec<&str> = Vec::new();
+    for job in results.iter().flat_map(|(_, result)| &result.jobs) {
+        if !names.contains(&job.name.as_str()) {
+            names.push(&job.name);
+        }
+    }
+    names.truncate(COMPARED_JOBS);
+    let cells = |name: &str, unit: Unit, number: fn(&JobResult) -> Option<f64>| -> Vec<String> {
+        let found = results.iter().map(|(_, result)| {
+            let job = result.jobs.iter().find(|job| job.name == name);
+            job.and_then(number).map_or_else(|| "-".to_owned(), |value| unit.format(value))
+        });
+        found.collect()
+    };
+    type Part = (&'static str, Unit, fn(&JobResult) -> Option<f64>);
+    let parts: [Part; 2] = [
+        ("time of", Unit::Seconds, |job| Some(job.duration_s)),
+        ("slowdown of", Unit::Factor, |job| job.slowdown),
+    ];
+    let mut rows = Vec::new();
+    for (heading, unit, number) in parts {
+        let of_part: Vec<(&str, Vec<String>)> =
+            names.iter().map(|name| (*name, cells(name, unit, number))).collect();
+        if of_part.iter().flat_map(|(_, cells)| cells).all(|cell| cell == "-") {
+            continue;
+        }
+        rows.push((Cow::Borrowed(heading), vec![String::new(); results.len()]));
+        let indented = |name: &str| format!("  {}", shorten(name, LABEL - 5, ".."));
+        rows.extend(of_part.into_iter().map(|(name, cells)| (Cow::Owned(indented(name)), cells)));
+    }
     rows
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use stratasim_experiment::{ConfigError, Error};
-use stratasim_report::picture::{breakdown_bars, link_bars};
+use stratasim_report::picture::{breakdown_bars, job_bars, link_bars};
 use stratasim_report::result::RunResult;
 use stratasim_report::{Page, Style, summary};
 
@@ -72,9 +72,14 @@ fn page(result: &RunResult) -> Page {
     let mut page = Page::new(name);
     // the table has everything but colours and a width of its own
     page.code(summary(result, &Style { width: 84, ..Style::UNICODE }));
+    if !result.jobs.is_empty() {
+        page.heading("Jobs");
+        page.picture(job_bars("Time of the jobs", &result.jobs).draw(), "jobs", "");
+    }
     if !result.ranks.is_empty() {
         page.heading("Where the time goes");
-        page.picture(breakdown_bars("Time of the ranks", &result.ranks).draw(), "ranks", "");
+        let whose = if result.jobs.is_empty() { "Time of the ranks" } else { "Time of the nodes" };
+        page.picture(breakdown_bars(whose, &result.ranks).draw(), "ranks", "");
     }
     if let Some(links) = result.links.as_ref().filter(|links| !links.is_empty()) {
         page.heading("Links");

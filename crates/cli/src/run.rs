@@ -263,6 +263,7 @@ fn timeline<'a>(
     result: Option<&RunResult>,
 ) -> Timeline<'a> {
     let mut timeline = Timeline::new(prepared.name.as_str(), &columns.tasks, labels);
+    timeline.by_stream = prepared.schedule.as_ref().is_some_and(|work| work.schedule.cpus() > 1);
     if let Some(result) = result {
         timeline.subtitle = format!("{} · {}", result.title.topology, result.title.workload);
     }

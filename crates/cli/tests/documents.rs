@@ -191,6 +191,11 @@ fn every_key_of_a_result_is_explained() {
         let entry = first(list);
         keys.extend(entry.as_object().unwrap_or_else(|| panic!("no {list}: {entry}")).keys().cloned());
     }
+    let text = stratasim(&["run", "examples/10-jobs/experiment.toml", "--json", "-"]);
+    let of_jobs: serde_json::Value = serde_json::from_str(&text).unwrap();
+    keys.extend(of_jobs.as_object().unwrap().keys().cloned());
+    keys.extend(of_jobs["jobs"][0].as_object().unwrap().keys().cloned());
+    assert!(keys.contains("finish_ns") && keys.contains("slowdown"), "{keys:?}");
     for key in keys {
         assert!(page.contains(&format!("`{key}`")), "result.md does not explain `{key}`");
     }

@@ -178,6 +178,16 @@ fn the_demonstration_is_as_its_page_says() {
 }
 
 #[test]
+fn a_goal_schedule_is_as_its_page_says() {
+    check("09-goal");
+}
+
+#[test]
+fn jobs_on_one_machine_are_as_their_page_says() {
+    check("10-jobs");
+}
+
+#[test]
 fn every_example_is_checked() {
     let names: Vec<String> = support::examples()
         .iter()

@@ -207,7 +207,8 @@ fn subjects() -> Vec<Subject> {
     let mut subjects = Vec::new();
     for folder in support::examples() {
         for experiment in support::files(&folder, "toml") {
-            let others = support::files(&folder, "xml");
+            let mut others = support::files(&folder, "xml");
+            others.extend(support::files(&folder, "goal"));
             let files: Vec<_> = std::iter::once(&experiment).chain(&others).map(|path| read(path)).collect();
             for damaged in 0..files.len() {
                 subjects.push(Subject { files: files.clone(), damaged });
@@ -256,9 +257,55 @@ eager-limit = "1 kB"
 roofline = true
 "#;
 
-/// A small experiment with each kind of topology, collective and pattern, and one with every option.
+/// A schedule as NCCL makes it, several ranks on a node, on the message level with every option.
+const MESSAGE: &str = r#"[workload]
+kind = "goal"
+nccl = { operation = "all-reduce", algorithm = "tree", protocol = "ll128", ranks = 12, ranks-per-node = 4, bytes = "100 kB", channels = 3, nics = 2, root = 0, chunk = "8 kB", buffer = "64 KiB", reduce-bandwidth = "50 GB/s", copy-bandwidth = "80 GB/s", tag = 7 }
+ranks-per-node = 2
+nics = 2
+[network]
+kind = "message"
+latency = "3.7 us"
+overhead = "200 ns"
+gap = "5 ns"
+gap-per-byte = "0.04 ns/B"
+overhead-per-byte = "0.001 ns/B"
+eager-limit = "4 kB"
+from-routes = true
+nics = 2
+near = [{ within = "node", latency = "200 ns", gap = "1 ns", gap-per-byte = "0.003 ns/B" }]
+[execution.noise]
+every = "50 us"
+length = "2 us"
+"#;
+
+/// Several jobs with every option.
+const JOBS: &str = r#"[[job]]
+name = "training"
+workload = { kind = "goal", pattern = { kind = "ring-allreduce" }, ranks = 6, bytes = "60 kB" }
+repetitions = 2
+pause = "10 us"
+[[job]]
+workload = { kind = "goal", pattern = { kind = "pipelined-ring" }, ranks = 4, bytes = "40 kB", segment = "10 kB", root = 1, repetitions = 2 }
+start = "5 us"
+[jobs]
+placement = { kind = "list", nodes = [[0, 1, 2, 3, 4, 5], [5, 6, 7, 5]] }
+shared = true
+ranks-per-node = 2
+nics = "own"
+racks = "rack"
+alone = true
+[execution]
+eager-limit = "1 kB"
+"#;
+
+/// A small experiment with each kind of topology, collective and pattern, and some with every option.
 fn kinds() -> Vec<(String, String)> {
-    let mut kinds = vec![("options.toml".to_owned(), format!("{SWITCH}{SUM}{OPTIONS}"))];
+    let mut kinds = vec![
+        ("options.toml".to_owned(), format!("{SWITCH}{SUM}{OPTIONS}")),
+        ("message.toml".to_owned(), format!("{SWITCH}{MESSAGE}")),
+        ("jobs.toml".to_owned(), format!("{SWITCH}{JOBS}")),
+    ];
     for noun in NOUNS {
         for entry in noun.entries {
             let kind = entry.kind;
@@ -290,6 +337,26 @@ fn kinds() -> Vec<(String, String)> {
                 "patterns" => format!(
                     "{SWITCH}[workload]\nkind = \"traffic\"\nflows = 40\npattern = {{ kind = \"{kind}\" }}\nsize = {{ kind = \"exponential\", mean = \"1 MB\" }}\narrivals = {{ kind = \"poisson\", load = 0.3, rate = \"12.5 GB/s\" }}\n"
                 ),
+                "goal-patterns" => {
+                    let collective = ", operation = \"all-gather\", algorithm = { kind = \"ring\" }";
+                    let more = if kind == "collective" { collective } else { "" };
+                    format!(
+                        "{SWITCH}[workload]\nkind = \"goal\"\npattern = {{ kind = \"{kind}\"{more} }}\nranks = 8\nbytes = \"20 kB\"\n[network]\nkind = \"message\"\n"
+                    )
+                }
+                "job-placements" => {
+                    let racks = SWITCH.replace(
+                        "kind = \"single-switch\"\nnodes = 16",
+                        "kind = \"leaf-spine\"\nleaves = 4\nspines = 2\nhosts-per-leaf = 4",
+                    );
+                    let more = if kind == "list" { ", nodes = [[0, 1, 2], [3, 4, 5, 6]]" } else { "" };
+                    let job = |ranks: u32| {
+                        format!(
+                            "[[job]]\nworkload = {{ kind = \"goal\", pattern = {{ kind = \"incast\" }}, ranks = {ranks} }}\n"
+                        )
+                    };
+                    format!("{racks}{}{}[jobs]\nplacement = {{ kind = \"{kind}\"{more} }}\n", job(3), job(4))
+                }
                 _ => continue,
             };
             kinds.push((format!("{}-{kind}.toml", noun.name), experiment));
@@ -376,8 +443,13 @@ fn damaged_files_give_a_result_or_one_error_and_never_a_panic() {
 
 #[test]
 fn damaged_results_are_shown_or_refused_and_never_a_panic() {
-    let path = support::root().join("examples/02-graphs-by-hand/experiment.toml");
-    let (name, text) = read(&path);
+    for example in ["02-graphs-by-hand", "10-jobs"] {
+        damaged_results_of(&support::root().join("examples").join(example).join("experiment.toml"));
+    }
+}
+
+fn damaged_results_of(path: &Path) {
+    let (name, text) = read(path);
     let document = Document::parse(&name, &text).unwrap();
     let mut prepared = Prepared::new(&document, path.parent().unwrap()).unwrap();
     let started = now();
