@@ -297,7 +297,7 @@ fn a_strict_check_lists_what_txt2bin_would_not_take() {
         "✗ kind.goal:3:3: rejected by txt2bin: blanks before a statement\n",
         "✗ kind.goal:3:14: rejected by txt2bin: `a` is used before it is defined\n",
         "✗ kind.goal:4:15: changed by txt2bin: a cpu of 300 is taken modulo 256: 44\n",
-        "✗ 1 ranks with 2 operations: ",
+        "✗ 1 rank with 2 operations: ",
     ] {
         assert!(strict.output.contains(line), "{line}is not in:\n{}", strict.output);
     }

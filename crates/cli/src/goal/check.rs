@@ -74,12 +74,14 @@ impl Check {
         for kind in FindingKind::ALL {
             *(if kind.is_fault() { &mut bad } else { &mut doubtful }) += findings.count(kind);
         }
-        let [ranks, operations] =
-            [loaded.schedule.ranks(), loaded.schedule.len()].map(|number| Unit::Count.format(number.into()));
-        let what = format!("{ranks} ranks with {operations} operations");
         let count = |number: u64, one: &str, more: &str| {
             format!("{} {}", Unit::Count.format(number as f64), if number == 1 { one } else { more })
         };
+        let what = format!(
+            "{} with {}",
+            count(loaded.schedule.ranks().into(), "rank", "ranks"),
+            count(loaded.schedule.len().into(), "operation", "operations"),
+        );
         let notes = count(doubtful, "thing worth a look", "things worth a look");
         text += &match (bad, doubtful) {
             (0, 0) => line(Mark::Good, &format!("{what}: nothing is wrong"), terminal),

@@ -303,7 +303,9 @@ mod tests {
         let chain = |edges: &[(u32, u32)]| {
             let mut builder = ScheduleBuilder::new(2);
             builder.close_rank().unwrap();
-            (0..5).for_each(|_| drop(builder.push(Operation::calc(1))));
+            for _ in 0..5 {
+                builder.push(Operation::calc(1));
+            }
             edges.iter().for_each(|&(after, before)| builder.requires(after, before));
             let schedule = builder.build().unwrap();
             Summary::of(&schedule).longest_chain.map(|chain| (chain.operations, chain.rank))
