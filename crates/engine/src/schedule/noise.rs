@@ -247,7 +247,7 @@ mod tests {
             let mut again = Noise::new(source, 4, Streams::new(seed));
             let mut now = Time::ZERO;
             for (pause, first, second) in pieces {
-                now = now + Duration::from_ps(pause);
+                now += Duration::from_ps(pause);
                 let whole = now + noise.stretch(3, now, Duration::from_ps(first + second));
                 let middle = now + again.stretch(3, now, Duration::from_ps(first));
                 let end = middle + again.stretch(3, middle, Duration::from_ps(second));
