@@ -14,8 +14,8 @@ use stratasim_experiment::noise::NoiseSpec;
 use stratasim_experiment::{ConfigError, Error};
 use stratasim_report::perfetto::PerfettoOptions;
 use stratasim_report::{Columns, Filter, PerfettoTrace, summary};
-use stratasim_workload::goal::file;
 
+use super::file::read;
 use crate::progress::Progress;
 use crate::run::{create, exit_code};
 use crate::terminal::Terminal;
@@ -112,10 +112,7 @@ impl Run {
         let begin = |path: &Option<PathBuf>| path.as_deref().map(create).transpose();
         let json = if to_stdout { None } else { begin(&self.json)? };
         let (trace, csv) = (begin(&self.trace)?, begin(&self.csv)?);
-        let schedule = file::read(&self.file).map_err(|error| Error::File {
-            path: error.path.display().to_string(),
-            reason: error.cause.to_string(),
-        })?;
+        let schedule = read(&self.file, terminal, self.quiet)?.schedule;
         let noise = self.noise_spec().map(|spec| {
             let noise = spec.build(schedule.ranks(), GoalRun::streams(self.seed), Path::new(""));
             noise.map_err(|error| Error::from(ConfigError::new(format!("noise: {}", error.reason), None)))
