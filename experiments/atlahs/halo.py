@@ -1,9 +1,10 @@
 """Writes halo.goal: a stencil code on a 4 x 4 x 2 torus of ranks, standing in for LULESH.
 
-    python experiments/atlahs/halo.py > halo.goal && stratasim goal convert halo.goal experiments/atlahs/halo.strata
+    python experiments/atlahs/halo.py > halo.goal
+    stratasim goal convert halo.goal experiments/atlahs/halo.strata
 
 Each of the steps computes for 20 ms, of which 15 ms need nothing from others, and exchanges a face of 2 MB
-with each neighbour. The exchange runs on a stream of its own beside the 15 ms; the last 5 ms of a step need it.
+with each neighbour. The exchange runs on a stream of its own beside the 15 ms; the last 5 ms need it.
 """
 
 DIMENSIONS = (4, 4, 2)

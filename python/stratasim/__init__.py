@@ -10,7 +10,8 @@
     result.tasks["name"], result.tasks["start_s"]  # NumPy arrays
 
 The functions in `topology`, `workload`, `network`, `routing`, `placement`, `collective`, `pattern`,
-`size` and `arrival` are the kinds of an experiment file; their keywords are its keys, with `_` for `-`.
+`size`, `arrival`, `goal_pattern` and `job_placement` are the kinds of an experiment file; their keywords are
+its keys, with `_` for `-`.
 Quantities are text with units, as in files. What is wrong raises `ConfigError`, with the message that
 the command `stratasim` prints.
 """
@@ -18,7 +19,19 @@ the command `stratasim` prints.
 from importlib import import_module as _import_module
 from types import ModuleType as _ModuleType
 
-from . import arrival, collective, network, pattern, placement, routing, size, topology, workload
+from . import (
+    arrival,
+    collective,
+    goal_pattern,
+    job_placement,
+    network,
+    pattern,
+    placement,
+    routing,
+    size,
+    topology,
+    workload,
+)
 from ._core import ConfigError, Picture, SimulationError, __version__
 from .catalogue import compute_types, explain, kinds, schema
 from .machine import Topology
@@ -41,6 +54,8 @@ __all__ = [
     "collective",
     "compute_types",
     "explain",
+    "goal_pattern",
+    "job_placement",
     "kinds",
     "network",
     "pattern",

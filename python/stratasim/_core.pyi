@@ -178,6 +178,7 @@ def timeline(
     ranks: str | list[int] | None,
     window: str | None,
     width: float,
+    by_stream: bool,
 ) -> Picture: ...
 def write_csv(
     path: str | os.PathLike[str], tasks: dict[str, Any], vertex_names: list[str], rank_nodes: list[str]

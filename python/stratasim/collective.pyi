@@ -7,18 +7,29 @@ from .spec import Spec
 
 __all__ = [
     "binomial",
+    "bruck",
+    "chain",
     "coarse_ring",
     "coherent_ring",
     "direct",
     "dissemination",
     "double_binary_tree",
     "hierarchical",
+    "neighbour_exchange",
+    "pairwise",
     "recursive",
+    "recursive_doubling",
     "ring",
 ]
 
-def binomial() -> Spec:
-    """Broadcast and reduce over a binomial tree with member 0 at its root; all-reduce and barrier as a reduce followed by a broadcast."""
+def binomial(*, segment: str | None = None) -> Spec:
+    """Broadcast, reduce, gather and scatter over a binomial tree with member 0 at its root; all-reduce and barrier as a reduce followed by a broadcast."""
+
+def bruck() -> Spec:
+    """All-gather and all-to-all in `ceil(log2 n)` rounds for any number of members (Bruck, Ho, Kipnis, Upfal and Weathersby, "Efficient algorithms for all-to-all communications in multiport message-passing systems", 1997): for short messages, where latency counts."""
+
+def chain(*, segment: str | None = None) -> Spec:
+    """Broadcast, reduce, scan and exclusive scan along the chain of all members, pipelined in segments."""
 
 def coarse_ring(*, coherent: bool | None = None) -> Spec:
     """All-reduce in which every member sends one message of `2 (n - 1) floor(B / n)` bytes to the next one: what a ring all-reduce sends in `2 (n - 1)` steps."""
@@ -27,7 +38,7 @@ def coherent_ring(*, fetch: Literal["free", "charged"] | None = "free", window: 
     """All-reduce of the HCSim paper's section 3.3 (figure 12b): a ring reduce-scatter of `n - 1` rounds. Then the sum exists once in the machine, each part at one member, and the others read it there through cache-coherent memory, so that the all-gather of the ring is left out."""
 
 def direct(*, window: int | None = None) -> Spec:
-    """All-to-all, all-gather, reduce-scatter, all-reduce (reduce-scatter, then all-gather), broadcast (the root sends to everybody) and reduce (everybody sends to the root)."""
+    """All-to-all, all-gather, reduce-scatter, all-reduce (reduce-scatter, then all-gather), broadcast and scatter (the root sends to everybody), reduce and gather (everybody sends to the root): the linear algorithms of MPI."""
 
 def dissemination() -> Spec:
     """Barrier in `ceil(log2 n)` rounds: in round `k` member `i` tells member `i + 2^k` that it and everybody it heard of have come, and hears the same from `i - 2^k` (Hensgen, Finkel and Manber, "Two algorithms for barrier synchronization", 1988). Messages are empty."""
@@ -40,8 +51,17 @@ def hierarchical(
 ) -> Spec:
     """Reduce-scatter, all-gather and all-reduce dimension by dimension."""
 
+def neighbour_exchange() -> Spec:
+    """All-gather in `n / 2` rounds between neighbours, for even numbers of members."""
+
+def pairwise(*, exchange: Literal["xor", "shift"] | None = None) -> Spec:
+    """All-to-all in `n - 1` rounds, in each of which a member sends to one other member and receives from one (Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", 2005): for long messages, where a member's link is better not shared."""
+
 def recursive() -> Spec:
     """Reduce-scatter by recursive halving, all-gather by recursive doubling, all-reduce by both."""
+
+def recursive_doubling() -> Spec:
+    """All-reduce, scan, exclusive scan and barrier in `ceil(log2 n)` rounds of whole vectors."""
 
 def ring() -> Spec:
     """Ring reduce-scatter (`n - 1` rounds), all-gather (`n - 1`) and all-reduce (both, `2 (n - 1)`)."""

@@ -90,6 +90,16 @@ class Result:
         """Digest of what ended when: equal runs have equal digests."""
         return str(self.data["digest"])
 
+    @cached_property
+    def finish_ns(self) -> Any:
+        """When the last operation of each rank ended, in nanoseconds, as a NumPy array; None for a run that
+        is no GOAL schedule. Where there are several jobs, a rank of the whole is a compute node.
+        """
+        import numpy as np
+
+        finish = self.data.get("finish_ns")
+        return None if finish is None else np.array(finish, dtype=np.float64)
+
     @property
     def spec(self) -> dict[str, Any]:
         """The experiment with every default: `stratasim.run(result.spec)` gives the same result."""
@@ -150,6 +160,15 @@ class Result:
         """
         names = ("name", "from", "to", "bytes", "utilisation", "busy_s")
         return columns(self.data.get("links") or [], names)
+
+    @cached_property
+    def jobs(self) -> Columns:
+        """How each of several jobs fared: `name`, `ranks`, `nodes`, `start_s`, `finish_s`, `duration_s`,
+        `alone_s` (the same without the others) and `slowdown` (`duration_s` / `alone_s`); NaN where the
+        jobs did not run alone, too. Empty for a run without jobs.
+        """
+        numbers = ("ranks", "nodes", "start_s", "finish_s", "duration_s", "alone_s", "slowdown")
+        return columns(self.data.get("jobs") or [], ("name", *numbers))
 
     @cached_property
     def memory(self) -> Columns:
@@ -270,7 +289,9 @@ class Result:
         heading = title if title is not None else words["experiment"] or "Time line"
         subtitle = f"{words['topology']} · {words['workload']}"
         names, nodes = self._vertex_names, self._rank_nodes
-        return _core.timeline(heading, subtitle, raw, names, nodes, ranks, window, width)
+        # streams of a schedule are what the user wrote: a row each
+        by_stream = self.finish_ns is not None and bool((raw["stream"] != 0).any())
+        return _core.timeline(heading, subtitle, raw, names, nodes, ranks, window, width, by_stream)
 
     def breakdown(self, *, title: str | None = None) -> _core.Picture:
         """Where the time of ranks went, as bars."""

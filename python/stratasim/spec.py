@@ -30,7 +30,7 @@ class Spec(dict[str, Any]):
 
     def __repr__(self) -> str:
         options = ", ".join(f"{_name(key)}={value!r}" for key, value in self.items() if key != "kind")
-        return f"stratasim.{self.noun}.{_name(self.kind)}({options})"
+        return f"stratasim.{_name(self.noun)}.{_name(self.kind)}({options})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (Spec, (self.noun, dict(self)))

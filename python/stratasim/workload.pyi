@@ -7,6 +7,7 @@ from .spec import Spec
 
 __all__ = [
     "collective",
+    "goal",
     "graph",
     "traffic",
     "transformer",
@@ -15,13 +16,42 @@ __all__ = [
 def collective(
     *,
     operation: Literal[
-        "all-reduce", "reduce-scatter", "all-gather", "broadcast", "reduce", "all-to-all", "barrier"
+        "all-reduce",
+        "reduce-scatter",
+        "all-gather",
+        "broadcast",
+        "reduce",
+        "all-to-all",
+        "barrier",
+        "gather",
+        "scatter",
+        "scan",
+        "exclusive-scan",
     ],
-    bytes: str,
     algorithm: Mapping[str, Any] | None = None,
+    bytes: str | None = None,
+    sizes: Sequence[str] | None = None,
+    matrix: Sequence[Sequence[str]] | None = None,
+    skew: float | None = None,
+    seed: int | None = None,
     iterations: int | None = 1,
 ) -> Spec:
     """One collective over all ranks, `iterations` times in a row."""
+
+def goal(
+    *,
+    file: str | None = None,
+    pattern: Mapping[str, Any] | None = None,
+    nccl: Mapping[str, Any] | None = None,
+    ranks: int | None = None,
+    bytes: str | None = None,
+    root: int | None = None,
+    segment: str | None = None,
+    repetitions: int | None = None,
+    ranks_per_node: int | None = None,
+    nics: int | None = None,
+) -> Spec:
+    """Sends, receives and computations with their dependencies, as GOAL describes them (LogGOPSim, ATLAHS)."""
 
 def graph(
     *,

@@ -21,6 +21,8 @@ NOUNS = [
     "size",
     "arrival",
     "network",
+    "goal_pattern",
+    "job_placement",
 ]
 EVERY = [(noun, name) for noun in NOUNS for name in getattr(ss, noun).__all__]
 
@@ -28,7 +30,7 @@ EVERY = [(noun, name) for noun in NOUNS for name in getattr(ss, noun).__all__]
 def test_there_is_a_function_for_every_kind() -> None:
     for noun in NOUNS:
         module: types.ModuleType = getattr(ss, noun)
-        assert module.__all__ == [kind.replace("-", "_") for kind in ss.kinds(noun)]
+        assert module.__all__ == [kind.replace("-", "_") for kind in ss.kinds(noun.replace("_", "-"))]
         assert dir(module) == sorted(module.__all__)
 
 
@@ -51,7 +53,7 @@ def test_a_kind_without_required_keys_is_made_without_keywords(noun: str, name: 
     if not required:
         spec = function()
         assert spec == {"kind": name.replace("_", "-")}
-        assert (spec.noun, spec.kind) == (noun, spec["kind"])
+        assert (spec.noun, spec.kind) == (noun.replace("_", "-"), spec["kind"])
 
 
 def test_a_default_of_the_signature_is_the_default_of_the_spec() -> None:

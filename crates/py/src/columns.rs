@@ -69,7 +69,7 @@ pub(crate) fn write_csv(
     rank_nodes: Vec<String>,
 ) -> PyResult<()> {
     let tasks = read_tasks(tasks)?;
-    let names = Names { vertices: vertex_names, nodes: rank_nodes };
+    let names = Names { vertices: vertex_names, nodes: rank_nodes, cpus: false };
     let write = || {
         let mut file = AtomicFile::create(&path)?;
         tasks.write_csv(&mut file, &names)?;
@@ -82,6 +82,8 @@ pub(crate) fn write_csv(
 pub(crate) struct Names {
     pub(crate) vertices: Vec<String>,
     pub(crate) nodes: Vec<String>,
+    /// Whether streams are those of a schedule, which are called after its cpus.
+    pub(crate) cpus: bool,
 }
 
 impl Labels for Names {
@@ -98,6 +100,9 @@ impl Labels for Names {
     }
 
     fn stream(&self, _: Rank, stream: u16, activity: Activity) -> String {
+        if self.cpus {
+            return format!("cpu {stream}");
+        }
         stratasim_report::labels::stream_name(stream, activity)
     }
 }

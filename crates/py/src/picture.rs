@@ -98,7 +98,7 @@ fn parse_scheme(scheme: &str) -> PyResult<Scheme> {
 
 /// The time line of recorded tasks.
 #[pyfunction]
-#[pyo3(signature = (title, subtitle, tasks, vertex_names, rank_nodes, ranks, window, width))]
+#[pyo3(signature = (title, subtitle, tasks, vertex_names, rank_nodes, ranks, window, width, by_stream))]
 #[expect(clippy::too_many_arguments, reason = "one per part of the picture")]
 pub(crate) fn timeline(
     py: Python<'_>,
@@ -110,15 +110,17 @@ pub(crate) fn timeline(
     ranks: Option<RankArgument>,
     window: Option<&str>,
     width: f64,
+    by_stream: bool,
 ) -> PyResult<Picture> {
     let tasks = read_tasks(tasks)?;
     let filter = filter(py, ranks, window)?;
-    let labels = Names { vertices: vertex_names, nodes: rank_nodes };
+    let labels = Names { vertices: vertex_names, nodes: rank_nodes, cpus: by_stream };
     let drawing = py.detach(|| {
         let mut timeline = Timeline::new(title, &tasks, &labels);
         timeline.subtitle = subtitle;
         timeline.filter = filter;
         timeline.width = width;
+        timeline.by_stream = by_stream;
         timeline.draw()
     });
     Ok(Picture { drawing })

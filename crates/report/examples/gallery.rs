@@ -10,9 +10,10 @@ use stratasim_core::{Bandwidth, LinkId, Rank, Time};
 use stratasim_report::labels::Labels;
 use stratasim_report::perfetto::{PerfettoOptions, PerfettoTrace};
 use stratasim_report::picture::{
-    Axis, HeatMap, LineChart, Picture, Scheme, Series, Timeline, breakdown_bars, link_bars, link_heat_map,
+    Axis, HeatMap, LineChart, Picture, Scheme, Series, Timeline, breakdown_bars, job_bars, link_bars,
+    link_heat_map,
 };
-use stratasim_report::result::{LinkResult, RankResult};
+use stratasim_report::result::{JobResult, LinkResult, RankResult};
 use stratasim_report::table::{Comparison, comparison};
 use stratasim_report::{Columns, Filter, LinkLoad, Page, TimeWindow, Unit};
 
@@ -157,6 +158,8 @@ fn main() -> std::io::Result<()> {
     timeline.subtitle = "cxl-fabric, LLaMA2-13B, data parallel 4".into();
     let time_line = timeline.draw();
     save("timeline-few", &time_line)?;
+    timeline.by_stream = true;
+    save("timeline-streams", &timeline.draw())?;
     let many = record(&iteration(1024, 8));
     let crowded = Timeline::new("One iteration on 1,024 accelerators", &many.tasks, &Names).draw();
     save("timeline-many", &crowded)?;
@@ -174,6 +177,19 @@ fn main() -> std::io::Result<()> {
     save("breakdown", &breakdown_bars("Where the time goes", &four).draw())?;
     let all: Vec<_> = (0..1024).map(share).collect();
     save("breakdown-many", &breakdown_bars("Where the time goes, 1,024 ranks", &all).draw())?;
+
+    let job = |(name, start_s, duration_s, alone_s): (&str, f64, f64, f64)| JobResult {
+        name: name.to_owned(),
+        ranks: 8,
+        nodes: 8,
+        start_s,
+        finish_s: start_s + duration_s,
+        duration_s,
+        alone_s: Some(alone_s),
+        slowdown: Some(duration_s / alone_s),
+    };
+    let jobs = [("training", 0.0, 0.042, 0.031), ("shuffle", 0.005, 0.013, 0.013)].map(job);
+    save("jobs", &job_bars("Time of the jobs", &jobs).draw())?;
 
     let mut load = LinkLoad::new(TimeWindow::ALWAYS, 512);
     iteration(24, 1).iter().for_each(|event| load.on_event(event));

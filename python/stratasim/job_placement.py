@@ -1,0 +1,9 @@
+"""Which nodes each of several jobs runs on: a function for each kind."""
+
+from ._generate import functions as _functions
+
+__getattr__, __all__ = _functions(__name__, "job-placement")
+
+
+def __dir__() -> list[str]:
+    return __all__
