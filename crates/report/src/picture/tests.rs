@@ -161,7 +161,7 @@ fn all() -> Vec<Picture> {
         start_s: at as f64,
         finish_s: at as f64 + 3.0,
         duration_s: 3.0,
-        alone_s: (at % 2 == 0).then_some(2.0 + at as f64),
+        alone_s: at.is_multiple_of(2).then_some(2.0 + at as f64),
         slowdown: None,
     };
     let jobs: Vec<JobResult> = (0..40).map(job).collect();
