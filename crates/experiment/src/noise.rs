@@ -84,7 +84,8 @@ fn read_trace(text: &str, together: bool) -> Result<Source, String> {
             let ns: f64 = word.parse().map_err(|_| {
                 format!("{place}: `{word}` is no number; the {what} of a detour in nanoseconds is expected")
             })?;
-            if !(0.0..1e16).contains(&ns) {
+            // a start and a length fit into the clock together
+            if !(0.0..9e15).contains(&ns) {
                 return Err(format!("{place}: {word} ns is negative or too long"));
             }
             Ok((ns * 1000.0).round() as u64)
@@ -120,6 +121,7 @@ mod tests {
         assert_eq!(fault("1 2\n2 1\n"), "line 2: a detour begins before the one before it ends");
         assert_eq!(fault("1\n"), "line 1: the length of a detour is missing");
         assert!(fault("x 1").contains("`x` is no number"));
+        assert!(fault("9e15 9.9e15").contains("too long"));
         assert!(fault("").contains("no detour"));
         assert!(fault("0 5").contains("no time for anything else"));
     }
