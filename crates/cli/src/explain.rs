@@ -24,7 +24,7 @@ use parameters::Parameter;
 #[derive(Args)]
 pub(crate) struct Explain {
     /// A kind such as fat-tree, a compute type such as H100, a section (experiment, execution,
-    /// sweep), or a value of a parameter such as lv08. Where two lists have the kind, put the list in
+    /// noise, job, jobs, nccl, sweep), or a value of a parameter such as lv08. Where two lists have the kind, put the list in
     /// front: topology ring. With --markdown also a whole list, such as topologies
     #[arg(required = true, num_args = 1..=2, value_name = "KIND")]
     words: Vec<String>,

@@ -20,7 +20,7 @@ pub(crate) const COMPUTE: &str = "compute";
 #[derive(Args)]
 pub(crate) struct List {
     /// What to list: topologies, routings, placements, workloads, collectives, patterns, sizes,
-    /// arrivals, networks or compute; everything when absent
+    /// arrivals, goal-patterns, job-placements, networks or compute; everything when absent
     noun: Option<String>,
 }
 

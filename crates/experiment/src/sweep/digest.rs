@@ -1,5 +1,7 @@
 //! The name of a point: a digest of everything that determines its result.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::Path;
 
 use serde_json::Value;
@@ -25,24 +27,38 @@ pub(super) fn of(spec: &Value, base: &Path) -> String {
     format!("{:032x}", digest.0)
 }
 
-/// Adds the contents of files under keys called `path`, so that a changed file is another point. A
-/// file that cannot be read is reported when the point is built.
+/// Keys whose values name files: of topologies and graphs, of GOAL schedules, of recorded noise.
+const FILES: [&str; 3] = ["path", "file", "trace"];
+
+/// Adds the contents of files under such keys, so that a changed file is another point. A file that
+/// cannot be read is reported when the point is built.
 fn add_files(value: &Value, base: &Path, digest: &mut Fnv) {
     match value {
         Value::Array(list) => list.iter().for_each(|item| add_files(item, base, digest)),
         Value::Object(table) => {
             for (key, item) in table {
                 match item {
-                    Value::String(path) if key == "path" => {
-                        if let Ok(content) = std::fs::read(base.join(path)) {
-                            digest.add(&content);
-                        }
+                    Value::String(path) if FILES.contains(&key.as_str()) => {
+                        add_file(&base.join(path), digest);
                     }
                     _ => add_files(item, base, digest),
                 }
             }
         }
         _ => {}
+    }
+}
+
+/// Adds the content of a file, which may be large.
+fn add_file(path: &Path, digest: &mut Fnv) {
+    // a pipe may never end
+    if !path.is_file() {
+        return;
+    }
+    let Ok(mut file) = File::open(path) else { return };
+    let mut piece = vec![0; 1 << 16];
+    while let Ok(length @ 1..) = file.read(&mut piece) {
+        digest.add(&piece[..length]);
     }
 }
 
@@ -67,12 +83,14 @@ mod tests {
     fn another_value_or_another_file_is_another_point() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("graph.json");
-        let spec = |seed: u32| serde_json::json!({"seed": seed, "topology": {"path": "graph.json"}});
-        std::fs::write(&path, "{}").unwrap();
-        let first = of(&spec(1), folder.path());
-        assert_eq!(first, of(&spec(1), folder.path()));
-        assert_ne!(first, of(&spec(2), folder.path()));
-        std::fs::write(&path, "{ }").unwrap();
-        assert_ne!(first, of(&spec(1), folder.path()));
+        for (section, key) in [("topology", "path"), ("workload", "file"), ("noise", "trace")] {
+            let spec = |seed: u32| serde_json::json!({"seed": seed, section: {key: "graph.json"}});
+            std::fs::write(&path, "{}").unwrap();
+            let first = of(&spec(1), folder.path());
+            assert_eq!(first, of(&spec(1), folder.path()));
+            assert_ne!(first, of(&spec(2), folder.path()));
+            std::fs::write(&path, "{ }").unwrap();
+            assert_ne!(first, of(&spec(1), folder.path()));
+        }
     }
 }
