@@ -7,6 +7,7 @@
 mod account;
 mod collectives;
 pub mod compat;
+mod dependencies;
 mod engine;
 mod error;
 mod fifo;

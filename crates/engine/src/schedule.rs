@@ -26,6 +26,7 @@ use stratasim_core::{BuildError, Cx, Duration, NodeId, Rank, Time, Token};
 use stratasim_workload::goal::{Operation, OperationKind, Schedule};
 
 use crate::account::SmallClock;
+use crate::dependencies::count;
 use crate::engine::Summary;
 use crate::error::RunError;
 use crate::fifo::{Entry, Fifo, Fifos};
@@ -127,7 +128,7 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
         if ranks > MOST_RANKS {
             return Err(BuildError::new("", format!("{ranks} ranks; at most 2^30 can run")));
         }
-        let (missing, waits_for_starts) = missing(schedule)?;
+        let (missing, waits_for_starts) = count(schedule)?;
         let interests = observer.interests();
         let order = (!network.keeps_order() || schedule.nics() > 1).then(Order::default);
         Ok(Self {
@@ -518,33 +519,4 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
         }
         RunError::Stalled { at: self.now, count: left.len(), waiting: left.describe() }
     }
-}
-
-/// How many dependencies each operation has, and whether any of them is on a start.
-///
-/// # Errors
-/// A send to a rank that does not exist.
-fn missing(schedule: &Schedule) -> Result<(Vec<u32>, bool), BuildError> {
-    let mut on_start = false;
-    let ranks = schedule.ranks();
-    let mut missing = vec![0_u32; schedule.len() as usize];
-    for rank in 0..ranks {
-        let range = schedule.of_rank(rank);
-        for operation in range.clone() {
-            for edge in schedule.edges(operation) {
-                missing[(range.start + edge.after()) as usize] += 1;
-                on_start |= edge.on_start();
-            }
-            let shape = schedule.shape(operation);
-            if shape.operation.kind == OperationKind::Send && !shape.relative {
-                let reason = format!(
-                    "rank {rank}: `{}` sends to rank {}, there are {ranks} ranks",
-                    schedule.label(rank, operation),
-                    shape.operation.peer
-                );
-                return Err(BuildError::new("", reason));
-            }
-        }
-    }
-    Ok((missing, on_start))
 }

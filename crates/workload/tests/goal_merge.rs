@@ -380,9 +380,9 @@ fn what_cannot_be_placed_is_said() {
     let text = error(json!({"kind": "fill-racks"}), &[3], &Nodes::new(4));
     assert_eq!(text, "this placement needs to know the racks of the nodes");
     let text = error(json!({"kind": "list", "nodes": [[0, 1], [1]]}), &[2, 1], &Nodes::new(4));
-    assert_eq!(text, "nodes: node 1 is given to jobs 0 and 1, and is not shared");
+    assert_eq!(text, "nodes.1: node 1 is given to jobs 0 and 1, and is not shared");
     let text = error(json!({"kind": "list", "nodes": [[0, 9]]}), &[2], &Nodes::new(4));
-    assert_eq!(text, "nodes: job 0 names node 9, the machine has 4");
+    assert_eq!(text, "nodes.0: job 0 names node 9, the machine has 4");
 }
 
 const FOUR: Regroup = Regroup { ranks_per_node: 4, nics: 2, in_node: InNode::Messages };

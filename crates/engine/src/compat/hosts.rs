@@ -5,6 +5,7 @@ use stratasim_workload::goal::{OperationKind, Schedule};
 
 use super::blocked::{Clocks, Resource};
 use super::queue::RANK;
+use crate::dependencies::count;
 use crate::fifo::{Fifo, Fifos};
 use crate::stall::{Left, Waits};
 
@@ -43,24 +44,7 @@ impl<'a> Hosts<'a> {
             );
             return Err(BuildError::new("", reason));
         }
-        let mut missing = vec![0_u32; schedule.len() as usize];
-        for rank in 0..schedule.ranks() {
-            let range = schedule.of_rank(rank);
-            for operation in range.clone() {
-                for edge in schedule.edges(operation) {
-                    missing[(range.start + edge.after()) as usize] += 1;
-                }
-                let shape = schedule.shape(operation);
-                if shape.operation.kind == OperationKind::Send && !shape.relative {
-                    let reason = format!(
-                        "rank {rank}: `{}` sends to rank {}, there are {ranks} ranks",
-                        schedule.label(rank, operation),
-                        shape.operation.peer
-                    );
-                    return Err(BuildError::new("", reason));
-                }
-            }
-        }
+        let (missing, _) = count(schedule)?;
         Ok(Self {
             schedule,
             cpus,
