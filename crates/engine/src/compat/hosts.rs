@@ -1,7 +1,7 @@
 //! What both peers keep: the clocks of each rank, its queues, and what each operation misses.
 
 use stratasim_core::BuildError;
-use stratasim_workload::goal::{OperationKind, Schedule};
+use stratasim_workload::goal::Schedule;
 
 use super::blocked::{Clocks, Resource};
 use super::queue::RANK;
