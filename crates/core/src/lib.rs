@@ -19,6 +19,7 @@ pub mod quantity;
 pub mod queue;
 pub mod random;
 pub mod registry;
+pub mod slots;
 pub mod time;
 pub mod water_level;
 
@@ -27,6 +28,7 @@ pub use ids::{LinkId, NodeId, Rank};
 pub use model::{Cx, Model, Token};
 pub use precision::Precision;
 pub use quantity::{Bandwidth, Bytes, ComputeRate, Flops, TimePerByte};
+pub use slots::Slots;
 pub use time::{Duration, Time};
 
 // The registry macro names these crates in the code that it writes.

@@ -11,7 +11,7 @@ use stratasim_core::model::{Compute, Execute};
 use stratasim_core::queue::GroupedQueue;
 use stratasim_core::time::PS_PER_S;
 use stratasim_core::water_level::water_level;
-use stratasim_core::{BuildError, Cx, Duration, Model, NodeId, Precision, Time, Token};
+use stratasim_core::{BuildError, Cx, Duration, Model, NodeId, Precision, Slots, Time, Token};
 use stratasim_topo::Topology;
 
 use crate::profiles::SpeedEvents;
@@ -31,8 +31,7 @@ pub struct ComputeModel {
     options: ComputeOptions,
     now: Time,
     queue: GroupedQueue,
-    tasks: Vec<Task>,
-    free: Vec<u32>,
+    tasks: Slots<Task>,
     nodes: Vec<Node>,
     dirty: Vec<NodeId>,
     speed_events: SpeedEvents,
@@ -83,8 +82,7 @@ impl ComputeModel {
             options,
             now: Time::ZERO,
             queue: GroupedQueue::new(),
-            tasks: Vec::new(),
-            free: Vec::new(),
+            tasks: Slots::default(),
             nodes,
             dirty: Vec::new(),
             violations: Vec::new(),
@@ -117,7 +115,7 @@ impl ComputeModel {
             self.scratch.clear();
             let mut all = 0.0;
             for &slot in &state.running {
-                let task = &self.tasks[slot as usize];
+                let task = &self.tasks[slot];
                 // level x gives weight * x cores, up to the bound
                 self.scratch.push((task.weight, task.bound * state.speed / task.weight));
                 all += task.weight;
@@ -127,7 +125,7 @@ impl ComputeModel {
         for index in 0..self.nodes[node.index()].running.len() {
             let slot = self.nodes[node.index()].running[index];
             let speed = self.nodes[node.index()].speed;
-            let task = &mut self.tasks[slot as usize];
+            let task = &mut self.tasks[slot];
             let rate = (task.weight * level).min(task.bound * speed);
             if rate == task.rate {
                 continue;
@@ -159,7 +157,7 @@ impl ComputeModel {
     }
 
     fn finish(&mut self, slot: u32, cx: &mut Cx<'_, Token>) {
-        let task = self.tasks[slot as usize];
+        let task = self.tasks[slot];
         let took = (self.now - task.start + self.options.timing_precision * 2 + Duration::from_ps(1)).as_ps();
         if (took as f64) < task.least * (1.0 - 1e-12) - 1.0
             && self.speed_events.is_empty()
@@ -178,7 +176,7 @@ impl ComputeModel {
         if crowded && !state.running.is_empty() {
             self.mark(task.node);
         }
-        self.free.push(slot);
+        self.tasks.release(slot);
         cx.done.push(task.token);
     }
 
@@ -188,7 +186,7 @@ impl ComputeModel {
             let cores = self.topology.compute_type(node).map_or(0.0, |compute| f64::from(compute.cores));
             let state = &mut self.nodes[node.index()];
             state.capacity = cores * speed;
-            state.asked = state.running.iter().map(|&slot| self.tasks[slot as usize].bound * speed).sum();
+            state.asked = state.running.iter().map(|&slot| self.tasks[slot].bound * speed).sum();
             state.speed = speed;
             self.mark(node);
         }
@@ -197,7 +195,7 @@ impl ComputeModel {
 
     fn next_date(&self) -> Option<Time> {
         let tasks = self.queue.peek().map(|(at, _)| at);
-        let busy = self.tasks.len() > self.free.len();
+        let busy = !self.tasks.is_empty();
         let speeds = if busy { self.speed_events.next() } else { None };
         [tasks, speeds].into_iter().flatten().min()
     }
@@ -233,16 +231,7 @@ impl Model for ComputeModel {
             start: now,
             least: core_ps,
         };
-        let slot = match self.free.pop() {
-            Some(slot) => {
-                self.tasks[slot as usize] = task;
-                slot
-            }
-            None => {
-                self.tasks.push(task);
-                self.tasks.len() as u32 - 1
-            }
-        };
+        let slot = self.tasks.insert(task);
         let state = &mut self.nodes[request.node.index()];
         state.running.push(slot);
         state.asked += bound * state.speed;
@@ -251,7 +240,7 @@ impl Model for ComputeModel {
         } else if state.asked <= state.capacity && !state.dirty && state.speed > 0.0 {
             // room for everybody: nobody else is concerned
             let rate = bound * state.speed;
-            self.tasks[slot as usize].rate = rate;
+            self.tasks[slot].rate = rate;
             let ps = (work / rate + 0.5) as u64;
             self.queue.set(slot, now.saturating_add(Duration::from_ps(ps)));
         } else {

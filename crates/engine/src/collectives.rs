@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use stratasim_core::model::{Member, Pipeline};
-use stratasim_core::{NodeId, Time};
+use stratasim_core::{NodeId, Slots, Time};
 use stratasim_workload::collective::{Action, Plan};
 use stratasim_workload::program::{Collective, Gate, Program, VertexId};
 
@@ -79,10 +79,8 @@ type Shape = (u32, u32, u64, u32);
 #[derive(Debug, Default)]
 pub(crate) struct Collectives {
     active: FxHashMap<(VertexId, u32), u32>,
-    pub(crate) runs: Vec<Option<Run>>,
-    free_runs: Vec<u32>,
-    pub(crate) messages: Vec<RoundMessage>,
-    free_messages: Vec<u32>,
+    runs: Slots<Option<Run>>,
+    pub(crate) messages: Slots<RoundMessage>,
     actions: Vec<Action>,
     /// Equal collectives share one pipeline.
     pipelines: Vec<(Shape, Arc<Pipeline>)>,
@@ -123,16 +121,7 @@ impl Collectives {
                     balance: FxHashMap::default(),
                     is_pipeline,
                 };
-                let id = match self.free_runs.pop() {
-                    Some(id) => {
-                        self.runs[id as usize] = Some(run);
-                        id
-                    }
-                    None => {
-                        self.runs.push(Some(run));
-                        self.runs.len() as u32 - 1
-                    }
-                };
+                let id = self.runs.insert(Some(run));
                 self.active.insert((vertex, iteration), id);
                 if is_pipeline {
                     asks.push(Ask::Open { run: id });
@@ -140,7 +129,7 @@ impl Collectives {
                 id
             }
         };
-        let run = self.runs[id as usize].as_mut().expect("an active run exists");
+        let run = self.runs[id].as_mut().expect("an active run exists");
         if run.gate == Gate::AllMembers {
             run.came.push(member);
             if run.came.len() < members as usize {
@@ -168,7 +157,7 @@ impl Collectives {
     /// Runs the rounds of a member until one has something open, or all are done.
     fn rounds(&mut self, id: u32, member: u32, now: Time, asks: &mut Vec<Ask>) {
         loop {
-            let run = self.runs[id as usize].as_mut().expect("an active run exists");
+            let run = self.runs[id].as_mut().expect("an active run exists");
             let round = run.members[member as usize].round;
             if round == run.plan.rounds(member) {
                 asks.push(Ask::Done { run: id, member });
@@ -181,16 +170,7 @@ impl Collectives {
                 match *action {
                     Action::Send { to, bytes, .. } => {
                         let message = RoundMessage { run: id, from: member, to, bytes, start: now };
-                        let slot = match self.free_messages.pop() {
-                            Some(slot) => {
-                                self.messages[slot as usize] = message;
-                                slot
-                            }
-                            None => {
-                                self.messages.push(message);
-                                self.messages.len() as u32 - 1
-                            }
-                        };
+                        let slot = self.messages.insert(message);
                         open += 1;
                         asks.push(Ask::Send(slot));
                     }
@@ -228,8 +208,8 @@ impl Collectives {
 
     /// A message of a round has arrived: both ends may go on.
     pub(crate) fn delivered(&mut self, slot: u32, now: Time, asks: &mut Vec<Ask>) -> RoundMessage {
-        let message = self.messages[slot as usize];
-        self.free_messages.push(slot);
+        let message = self.messages[slot];
+        self.messages.release(slot);
         let run = self.run(message.run);
         let balance = run.balance.entry((message.to, message.from)).or_insert(0);
         *balance += 1;
@@ -263,18 +243,18 @@ impl Collectives {
         }
         let key = (run.vertex, run.iteration);
         self.active.remove(&key);
-        self.runs[id as usize] = None;
-        self.free_runs.push(id);
+        self.runs[id] = None;
+        self.runs.release(id);
         true
     }
 
     pub(crate) fn run(&mut self, id: u32) -> &mut Run {
-        self.runs[id as usize].as_mut().expect("an active run exists")
+        self.runs[id].as_mut().expect("an active run exists")
     }
 
     /// The pipeline of a run.
     pub(crate) fn pipeline(&mut self, id: u32, program: &Program, nodes: &[NodeId]) -> Arc<Pipeline> {
-        let run = self.runs[id as usize].as_ref().expect("an active run exists");
+        let run = self.runs[id].as_ref().expect("an active run exists");
         let shape = run.plan.pipeline().expect("only such runs are pipelines");
         let key = (run.group, shape.steps, shape.chunk_bytes, shape.longer_chunks);
         if let Some((_, known)) = self.pipelines.iter().find(|(known, _)| *known == key) {
@@ -296,8 +276,7 @@ impl Collectives {
 
     /// What a member waits for, for the report of a stalled run.
     pub(crate) fn describe(&self, vertex: VertexId, iteration: u32, member: u32) -> String {
-        let Some(run) = self.active.get(&(vertex, iteration)).and_then(|&id| self.runs[id as usize].as_ref())
-        else {
+        let Some(run) = self.active.get(&(vertex, iteration)).and_then(|&id| self.runs[id].as_ref()) else {
             return "its members".to_owned();
         };
         if run.gate == Gate::AllMembers && !run.came.is_empty() {

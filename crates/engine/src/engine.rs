@@ -613,7 +613,7 @@ impl<'a> Engine<'a> {
         for ask in asks.drain(..) {
             match ask {
                 Ask::Send(slot) => {
-                    let message = self.collectives.messages[slot as usize];
+                    let message = self.collectives.messages[slot];
                     let group = &self.program.groups()[self.collectives.run(message.run).group as usize];
                     let node = |member: u32| self.nodes[group[member as usize].index()];
                     let token = pack(Part::Round, u64::from(slot));
@@ -685,7 +685,7 @@ impl<'a> Engine<'a> {
         let (part, number) = unpack(token);
         let (vertex, rank) = match part {
             Part::Round => {
-                let message = self.collectives.messages[number as usize];
+                let message = self.collectives.messages[number as u32];
                 let run = self.collectives.run(message.run);
                 (run.vertex, self.program.groups()[run.group as usize][message.from as usize])
             }

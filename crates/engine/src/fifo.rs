@@ -5,24 +5,26 @@
 //! (source, tag): from then on an exact search costs one look-up, whatever waits in front.
 
 use rustc_hash::FxHashMap;
+use stratasim_core::Slots;
 use stratasim_workload::goal::ANY;
+
+use crate::lists::{List, Lists, NONE};
 
 /// Entries that a search may pass before the queue gets an index.
 const PATIENCE: u32 = 12;
-const NONE: u32 = u32::MAX;
 /// Marks the head of a queue with an index; the rest of the head is the index.
 const INDEXED: u32 = 1 << 31;
 
-/// A queue of one rank: its first and last entry, or its index.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Fifo {
-    first: u32,
-    last: u32,
-}
+/// A queue of one rank: a list, or an index in the place of its first entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Fifo(List);
 
-impl Default for Fifo {
-    fn default() -> Self {
-        Self { first: NONE, last: NONE }
+impl Fifo {
+    /// The number of its index, if it has one.
+    #[inline]
+    fn index(self) -> Option<usize> {
+        let Self(List { first, .. }) = self;
+        (first != NONE && first & INDEXED != 0).then_some((first & !INDEXED) as usize)
     }
 }
 
@@ -48,26 +50,12 @@ impl Entry {
     }
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Node {
-    entry: Entry,
-    next: u32,
-}
-
 /// The entries of all queues.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Fifos {
-    nodes: Vec<Node>,
-    /// First of the nodes that hold nothing; they are linked.
-    free: u32,
+    lists: Lists<Entry>,
     indices: Vec<Index>,
     len: u64,
-}
-
-impl Default for Fifos {
-    fn default() -> Self {
-        Self { nodes: Vec::new(), free: NONE, indices: Vec::new(), len: 0 }
-    }
 }
 
 impl Fifos {
@@ -76,131 +64,80 @@ impl Fifos {
         self.len
     }
 
-    #[inline]
-    fn node(&mut self, node: Node) -> u32 {
-        match self.free {
-            NONE => {
-                assert!(self.nodes.len() < INDEXED as usize, "less than 2^31 messages and receives wait");
-                self.nodes.push(node);
-                self.nodes.len() as u32 - 1
-            }
-            at => {
-                self.free = std::mem::replace(&mut self.nodes[at as usize], node).next;
-                at
-            }
-        }
-    }
-
-    #[inline]
-    fn release(&mut self, at: u32) {
-        self.nodes[at as usize].next = self.free;
-        self.free = at;
-    }
-
     /// Appends an entry.
     #[inline]
     pub(crate) fn push(&mut self, fifo: &mut Fifo, entry: Entry) {
         self.len += 1;
-        if fifo.first != NONE && fifo.first & INDEXED != 0 {
-            return self.indices[(fifo.first & !INDEXED) as usize].push(entry);
+        match fifo.index() {
+            Some(index) => self.indices[index].push(entry),
+            None => self.lists.push_back(&mut fifo.0, entry),
         }
-        let node = Node { entry, next: NONE };
-        let at = self.node(node);
-        match fifo.last {
-            NONE => fifo.first = at,
-            last => self.nodes[last as usize].next = at,
-        }
-        fifo.last = at;
     }
 
     /// Takes out the first entry that fits.
     #[inline]
     pub(crate) fn take(&mut self, fifo: &mut Fifo, source: u32, tag: u32) -> Option<Entry> {
-        let mut at = fifo.first;
-        if at == NONE {
-            return None;
-        }
-        if at & INDEXED != 0 {
-            let found = self.indices[(at & !INDEXED) as usize].take(source, tag);
-            self.len -= u64::from(found.is_some());
-            return found;
-        }
-        let mut before = NONE;
+        let found = match fifo.index() {
+            Some(index) => self.indices[index].take(source, tag),
+            None => self.search(fifo, source, tag),
+        };
+        self.len -= u64::from(found.is_some());
+        found
+    }
+
+    #[inline]
+    fn search(&mut self, fifo: &mut Fifo, source: u32, tag: u32) -> Option<Entry> {
+        let (mut before, mut at) = (NONE, fifo.0.first);
         let mut passed = 0;
-        loop {
-            let Node { entry, next } = self.nodes[at as usize];
+        while at != NONE {
+            let (entry, next) = self.lists.get(at);
             if entry.fits(source, tag) {
-                match before {
-                    NONE => fifo.first = next,
-                    before => self.nodes[before as usize].next = next,
-                }
-                if next == NONE {
-                    fifo.last = before;
-                }
-                self.release(at);
-                self.len -= 1;
-                return Some(entry);
+                return self.lists.remove_after(&mut fifo.0, before);
             }
             passed += 1;
             if passed > PATIENCE {
-                self.index(fifo);
-                return self.take(fifo, source, tag);
-            }
-            if next == NONE {
-                return None;
+                let index = self.give_index(fifo);
+                return self.indices[index].take(source, tag);
             }
             (before, at) = (at, next);
         }
+        None
     }
 
     /// Puts an entry back in front of all others.
     pub(crate) fn put_back(&mut self, fifo: &mut Fifo, entry: Entry) {
         self.len += 1;
-        if fifo.first != NONE && fifo.first & INDEXED != 0 {
-            return self.indices[(fifo.first & !INDEXED) as usize].put_back(entry);
+        match fifo.index() {
+            Some(index) => self.indices[index].put_back(entry),
+            None => self.lists.push_front(&mut fifo.0, entry),
         }
-        let node = Node { entry, next: fifo.first };
-        let at = self.node(node);
-        if fifo.first == NONE {
-            fifo.last = at;
-        }
-        fifo.first = at;
     }
 
-    /// Gives a queue an index.
-    fn index(&mut self, fifo: &mut Fifo) {
+    /// Moves the entries of a queue into an index.
+    fn give_index(&mut self, fifo: &mut Fifo) -> usize {
         let mut index = Index::default();
-        let mut at = fifo.first;
-        while at != NONE {
-            let Node { entry, next } = self.nodes[at as usize];
+        while let Some(entry) = self.lists.remove_after(&mut fifo.0, NONE) {
             index.push(entry);
-            self.release(at);
-            at = next;
         }
-        *fifo = Fifo { first: INDEXED | self.indices.len() as u32, last: NONE };
+        fifo.0.first = INDEXED | self.indices.len() as u32;
         self.indices.push(index);
+        self.indices.len() - 1
     }
 
     /// The entries of a queue in order.
     pub(crate) fn entries(&self, fifo: Fifo) -> Vec<Entry> {
-        if fifo.first != NONE && fifo.first & INDEXED != 0 {
-            return self.indices[(fifo.first & !INDEXED) as usize].entries();
+        match fifo.index() {
+            Some(index) => self.indices[index].entries(),
+            None => self.lists.iter(fifo.0).collect(),
         }
-        let mut at = fifo.first;
-        let mut entries = Vec::new();
-        while at != NONE {
-            entries.push(self.nodes[at as usize].entry);
-            at = self.nodes[at as usize].next;
-        }
-        entries
     }
 }
 
 /// The entries of a queue by source and tag; those with wildcards apart.
 #[derive(Debug, Default)]
 struct Index {
-    slots: Vec<Slot>,
-    free: Vec<u32>,
+    slots: Slots<Slot>,
+    /// In order of their numbers, linked both ways.
     exact: List,
     wild: List,
     /// First and last exact entry by (source, tag).
@@ -208,19 +145,6 @@ struct Index {
     /// Orders entries of both lists: those put back count down, the others up.
     next_number: i64,
     front_number: i64,
-}
-
-/// A list of slots in order of their numbers.
-#[derive(Debug, Clone, Copy)]
-struct List {
-    first: u32,
-    last: u32,
-}
-
-impl Default for List {
-    fn default() -> Self {
-        Self { first: NONE, last: NONE }
-    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -235,17 +159,7 @@ struct Slot {
 
 impl Index {
     fn slot(&mut self, entry: Entry, number: i64) -> u32 {
-        let slot = Slot { entry, number, before: NONE, after: NONE, same: NONE };
-        match self.free.pop() {
-            Some(at) => {
-                self.slots[at as usize] = slot;
-                at
-            }
-            None => {
-                self.slots.push(slot);
-                self.slots.len() as u32 - 1
-            }
-        }
+        self.slots.insert(Slot { entry, number, before: NONE, after: NONE, same: NONE })
     }
 
     fn push(&mut self, entry: Entry) {
@@ -253,15 +167,15 @@ impl Index {
         self.next_number += 1;
         let exact = entry.is_exact();
         let list = if exact { &mut self.exact } else { &mut self.wild };
-        self.slots[at as usize].before = list.last;
+        self.slots[at].before = list.last;
         match std::mem::replace(&mut list.last, at) {
             NONE => list.first = at,
-            last => self.slots[last as usize].after = at,
+            last => self.slots[last].after = at,
         }
         if exact {
             let ends = self.keys.entry((entry.source, entry.tag)).or_insert((at, at));
             if ends.1 != at {
-                self.slots[ends.1 as usize].same = at;
+                self.slots[ends.1].same = at;
                 ends.1 = at;
             }
         }
@@ -272,15 +186,15 @@ impl Index {
         let at = self.slot(entry, self.front_number);
         let exact = entry.is_exact();
         let list = if exact { &mut self.exact } else { &mut self.wild };
-        self.slots[at as usize].after = list.first;
+        self.slots[at].after = list.first;
         match std::mem::replace(&mut list.first, at) {
             NONE => list.last = at,
-            first => self.slots[first as usize].before = at,
+            first => self.slots[first].before = at,
         }
         if exact {
             let ends = self.keys.entry((entry.source, entry.tag)).or_insert((at, at));
             if ends.0 != at {
-                self.slots[at as usize].same = ends.0;
+                self.slots[at].same = ends.0;
                 ends.0 = at;
             }
         }
@@ -293,21 +207,21 @@ impl Index {
             self.search(self.exact.first, source, tag)
         };
         let wild = self.search(self.wild.first, source, tag);
-        let number = |at: u32| if at == NONE { i64::MAX } else { self.slots[at as usize].number };
+        let number = |at: u32| if at == NONE { i64::MAX } else { self.slots[at].number };
         let at = if number(exact) < number(wild) { exact } else { wild };
         if at == NONE {
             return None;
         }
-        let Slot { entry, before, after, same, .. } = self.slots[at as usize];
+        let Slot { entry, before, after, same, .. } = self.slots[at];
         let is_exact = entry.is_exact();
         let list = if is_exact { &mut self.exact } else { &mut self.wild };
         match before {
             NONE => list.first = after,
-            before => self.slots[before as usize].after = after,
+            before => self.slots[before].after = after,
         }
         match after {
             NONE => list.last = before,
-            after => self.slots[after as usize].before = before,
+            after => self.slots[after].before = before,
         }
         if is_exact {
             // the first that fits is the first of its source and tag
@@ -317,13 +231,13 @@ impl Index {
                 same => self.keys.get_mut(&key).expect("every exact entry has a key").0 = same,
             }
         }
-        self.free.push(at);
+        self.slots.release(at);
         Some(entry)
     }
 
     fn search(&self, mut at: u32, source: u32, tag: u32) -> u32 {
-        while at != NONE && !self.slots[at as usize].entry.fits(source, tag) {
-            at = self.slots[at as usize].after;
+        while at != NONE && !self.slots[at].entry.fits(source, tag) {
+            at = self.slots[at].after;
         }
         at
     }
@@ -333,7 +247,7 @@ impl Index {
         for list in [self.exact, self.wild] {
             let mut at = list.first;
             while at != NONE {
-                let slot = &self.slots[at as usize];
+                let slot = &self.slots[at];
                 found.push((slot.number, slot.entry));
                 at = slot.after;
             }

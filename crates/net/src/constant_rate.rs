@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::model::{self, NetworkDone, NetworkReport, NetworkRequest};
 use stratasim_core::queue::IndexedQueue;
-use stratasim_core::{Bandwidth, BuildError, Cx, Duration, Model, NodeId, Time, Token};
+use stratasim_core::{Bandwidth, BuildError, Cx, Duration, Model, NodeId, Slots, Time, Token};
 
 use crate::networks::{NetworkContext, NetworkKind};
 
@@ -32,8 +32,7 @@ impl NetworkKind for ConstantRate {
             links: context.topology.link_count(),
             now: Time::ZERO,
             queue: IndexedQueue::new(),
-            tokens: Vec::new(),
-            free: Vec::new(),
+            tokens: Slots::default(),
             messages: 0,
         }))
     }
@@ -44,8 +43,7 @@ struct Constant {
     links: usize,
     now: Time,
     queue: IndexedQueue,
-    tokens: Vec<Token>,
-    free: Vec<u32>,
+    tokens: Slots<Token>,
     messages: u64,
 }
 
@@ -65,11 +63,7 @@ impl Model for Constant {
         };
         self.now = now;
         self.messages += 1;
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.tokens.push(transfer.token);
-            self.tokens.len() as u32 - 1
-        });
-        self.tokens[slot as usize] = transfer.token;
+        let slot = self.tokens.insert(transfer.token);
         let cap = transfer.rate_cap.map_or(Duration::ZERO, |cap| {
             Duration::from_secs_f64(transfer.bytes as f64 / cap.bytes_per_s()) + self.spec.latency
         });
@@ -92,8 +86,8 @@ impl Model for Constant {
             && at == self.now
         {
             self.queue.pop();
-            self.free.push(slot);
-            cx.done.push(NetworkDone::Delivered(self.tokens[slot as usize]));
+            self.tokens.release(slot);
+            cx.done.push(NetworkDone::Delivered(self.tokens[slot]));
         }
         self.now
     }

@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::model::{self, HostCosts, NetworkDone, NetworkReport, NetworkRequest, Transfer};
 use stratasim_core::queue::RadixQueue;
-use stratasim_core::{BuildError, Bytes, Cx, Duration, Model, NodeId, Time, TimePerByte, Token};
+use stratasim_core::{BuildError, Bytes, Cx, Duration, Model, NodeId, Slots, Time, TimePerByte, Token};
 
 use crate::networks::{NetworkContext, NetworkKind};
 pub use near::Near;
@@ -105,8 +105,7 @@ pub struct MessageNetwork {
     hosts: Vec<u64>,
     queue: RadixQueue<Event>,
     /// Messages under way.
-    flights: Vec<Flight>,
-    free: Vec<u32>,
+    flights: Slots<Flight>,
     links: usize,
     messages: u64,
     now: Time,
@@ -178,8 +177,7 @@ impl MessageNetwork {
             nodes,
             hosts: Vec::new(),
             queue: RadixQueue::new(),
-            flights: Vec::new(),
-            free: Vec::new(),
+            flights: Slots::default(),
             links,
             messages: 0,
             now: Time::ZERO,
@@ -235,16 +233,7 @@ impl Model for MessageNetwork {
             bytes_ps,
             gap_ps: pair.gap_ps,
         };
-        let slot = match self.free.pop() {
-            Some(slot) => {
-                self.flights[slot as usize] = flight;
-                slot
-            }
-            None => {
-                self.flights.push(flight);
-                self.flights.len() as u32 - 1
-            }
-        };
+        let slot = self.flights.insert(flight);
         self.queue.push(injected.saturating_add(pair.latency_ps), Event::Arrives(slot));
     }
 
@@ -264,7 +253,7 @@ impl Model for MessageNetwork {
         while let Some((at, event)) = self.queue.pop_until(until.as_ps()) {
             match event {
                 Event::Arrives(slot) => {
-                    let flight = self.flights[slot as usize];
+                    let flight = self.flights[slot];
                     let lane = &mut self.lane[flight.lane as usize];
                     let begin = at.max(lane.receives);
                     // without a gap, the one before may be due in this instant, and goes first
@@ -279,13 +268,13 @@ impl Model for MessageNetwork {
                     if end > at || follows {
                         self.queue.push(end, Event::Delivered(slot));
                     } else {
-                        self.free.push(slot);
+                        self.flights.release(slot);
                         cx.done.push(NetworkDone::Delivered(flight.token));
                     }
                 }
                 Event::Delivered(slot) => {
-                    self.free.push(slot);
-                    cx.done.push(NetworkDone::Delivered(self.flights[slot as usize].token));
+                    self.flights.release(slot);
+                    cx.done.push(NetworkDone::Delivered(self.flights[slot].token));
                 }
             }
             // everything of the instant that completes something

@@ -2,14 +2,13 @@
 
 use stratasim_core::BuildError;
 
-const NONE: u32 = u32::MAX;
+use crate::lists::{List, Lists, NONE};
 
 /// A stream: idle, or busy with a queue behind.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Stream {
     busy: bool,
-    first: u32,
-    last: u32,
+    queue: List,
 }
 
 /// Every stream of every rank.
@@ -17,9 +16,8 @@ struct Stream {
 pub(super) struct Streams {
     streams: Vec<Stream>,
     per_rank: usize,
-    /// (operation, next in the queue)
-    waiting: Vec<(u32, u32)>,
-    free: u32,
+    /// Operations that wait for their stream.
+    waiting: Lists<u32>,
 }
 
 /// Most streams of all ranks together (3 GiB).
@@ -32,12 +30,10 @@ impl Streams {
             let reason = format!("{ranks} ranks with {per_rank} streams each are more than 2^28");
             return Err(BuildError::new("", reason));
         }
-        let idle = Stream { busy: false, first: NONE, last: NONE };
         Ok(Self {
-            streams: vec![idle; count as usize],
+            streams: vec![Stream::default(); count as usize],
             per_rank: per_rank as usize,
-            waiting: Vec::new(),
-            free: NONE,
+            waiting: Lists::default(),
         })
     }
 
@@ -48,20 +44,7 @@ impl Streams {
         if !std::mem::replace(&mut stream.busy, true) {
             return true;
         }
-        let at = match self.free {
-            NONE => {
-                self.waiting.push((operation, NONE));
-                self.waiting.len() as u32 - 1
-            }
-            at => {
-                self.free = std::mem::replace(&mut self.waiting[at as usize], (operation, NONE)).1;
-                at
-            }
-        };
-        match std::mem::replace(&mut stream.last, at) {
-            NONE => stream.first = at,
-            last => self.waiting[last as usize].1 = at,
-        }
+        self.waiting.push_back(&mut stream.queue, operation);
         false
     }
 
@@ -69,18 +52,8 @@ impl Streams {
     #[inline]
     pub(super) fn release(&mut self, rank: u32, cpu: u16) -> Option<u32> {
         let stream = &mut self.streams[rank as usize * self.per_rank + cpu as usize];
-        if stream.first == NONE {
-            stream.busy = false;
-            return None;
-        }
-        let at = stream.first;
-        let (operation, next) = self.waiting[at as usize];
-        stream.first = next;
-        if next == NONE {
-            stream.last = NONE;
-        }
-        self.waiting[at as usize].1 = self.free;
-        self.free = at;
-        Some(operation)
+        let next = self.waiting.remove_after(&mut stream.queue, NONE);
+        stream.busy = next.is_some();
+        next
     }
 }
