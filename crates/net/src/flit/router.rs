@@ -1,0 +1,240 @@
+//! How routers are built: virtual channels, buffers, stages, allocators.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stratasim_core::BuildError;
+
+/// An input-queued router with virtual channels and credit flow control.
+///
+/// Source: Dally, Towles (2004), chapters 16, 17, 19; the defaults are those that the classic simulators use.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct RouterSpec {
+    /// Virtual channels of every channel, 1 to 32.
+    pub virtual_channels: u8,
+    /// Flits that each virtual channel can hold, 1 to 4,096.
+    pub buffer_flits: u16,
+    /// How the virtual channels of an input share its buffer.
+    pub buffers: BufferPolicy,
+    /// Cycles of routing; 0 is lookahead: the route of a router is found in the one before.
+    pub routing_delay: u16,
+    /// Cycles of virtual-channel allocation, at least 1.
+    pub vc_allocation_delay: u16,
+    /// Cycles of switch allocation, at least 1.
+    pub switch_allocation_delay: u16,
+    /// Cycles of the crossbar, at least 1.
+    pub traversal_delay: u16,
+    /// Cycles that a router takes to act on a credit.
+    pub credit_delay: u16,
+    /// How the stages with more than one cycle work.
+    pub stages: Stages,
+    /// Heads ask for the switch and a virtual channel at once.
+    pub speculation: Speculation,
+    /// A virtual channel is given to the next packet only when the credit of the last tail is back.
+    pub wait_for_tail_credit: bool,
+    /// A packet keeps the switch until its tail or until it runs dry.
+    pub hold_switch: bool,
+    /// A head takes a virtual channel only where the whole packet has room (virtual cut-through).
+    pub virtual_cut_through: bool,
+    /// Crossbar inputs per input port.
+    pub input_speedup: u8,
+    /// Crossbar outputs per output port.
+    pub output_speedup: u8,
+    /// Steps that a router takes in a cycle of its channels, 1 or more.
+    pub internal_speedup: f64,
+    /// Flits that wait behind the crossbar of an output; unlimited when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_buffer_flits: Option<u16>,
+    /// Who gets which virtual channel.
+    pub vc_allocator: AllocatorSpec,
+    /// Who gets the switch.
+    pub switch_allocator: AllocatorSpec,
+    /// Ranges of virtual channels that classes of packets use, first and last; all when empty.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ranges: Vec<[u8; 2]>,
+}
+
+impl Default for RouterSpec {
+    fn default() -> Self {
+        Self {
+            virtual_channels: 4,
+            buffer_flits: 8,
+            buffers: BufferPolicy::Private,
+            routing_delay: 1,
+            vc_allocation_delay: 1,
+            switch_allocation_delay: 1,
+            traversal_delay: 1,
+            credit_delay: 0,
+            stages: Stages::Pipelined,
+            speculation: Speculation::None,
+            wait_for_tail_credit: false,
+            hold_switch: false,
+            virtual_cut_through: false,
+            input_speedup: 1,
+            output_speedup: 1,
+            internal_speedup: 1.0,
+            output_buffer_flits: None,
+            vc_allocator: AllocatorSpec::default(),
+            switch_allocator: AllocatorSpec::default(),
+            ranges: Vec::new(),
+        }
+    }
+}
+
+/// How the virtual channels of an input share its `virtual-channels` x `buffer-flits` places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum BufferPolicy {
+    /// Each has `buffer-flits` of its own.
+    #[default]
+    Private,
+    /// Each has one place of its own and the rest is for all.
+    Shared,
+    /// Shared; each holds at most the places / the virtual channels in use.
+    Dynamic,
+}
+
+/// How stages with more than one cycle work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stages {
+    /// A stage takes new work every cycle.
+    #[default]
+    Pipelined,
+    /// A stage takes new work when it has finished the batch before, as BookSim2 does.
+    Batches,
+}
+
+/// Whether heads ask for the switch before they have a virtual channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Speculation {
+    /// They do not.
+    #[default]
+    None,
+    /// They do, through an allocator of their own whose grants yield to those of certain requests.
+    Separate,
+    /// They do, through the same allocator at lower priority.
+    Prioritised,
+}
+
+/// An allocator: the shape of the matching and the arbiters in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct AllocatorSpec {
+    /// The shape.
+    pub kind: AllocatorKind,
+    /// Arbiters of the separable ones.
+    pub arbiter: Arbiter,
+    /// Iterations of `islip`, `pim` and `select`.
+    pub iterations: Iterations,
+}
+
+/// Times that an allocator goes over the requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Iterations(pub u8);
+
+impl Default for Iterations {
+    fn default() -> Self {
+        Self(1)
+    }
+}
+
+/// Shapes of allocators.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AllocatorKind {
+    /// iSLIP (McKeown 1999).
+    #[default]
+    Islip,
+    /// Inputs choose an output, then outputs choose among inputs.
+    SeparableInputFirst,
+    /// Outputs choose an input, then inputs choose among outputs.
+    SeparableOutputFirst,
+    /// Diagonals of the request matrix (Tamir, Chi 1993).
+    Wavefront,
+    /// Wavefront that starts behind the diagonal of its last grant.
+    WavefrontRoundRobin,
+    /// Parallel iterative matching (Anderson et al. 1993).
+    Pim,
+    /// Outputs with fewest requests first.
+    LonelyOutput,
+    /// iSLIP that heeds priorities.
+    Select,
+    /// A largest matching.
+    MaximumSize,
+}
+
+/// Arbiters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Arbiter {
+    /// The next after the last winner.
+    #[default]
+    RoundRobin,
+    /// The one that won longest ago.
+    Matrix,
+}
+
+impl RouterSpec {
+    /// First and last virtual channel of a range of packets.
+    pub fn range(&self, range: u8) -> (u8, u8) {
+        match self.ranges.get(range as usize) {
+            Some(&[first, last]) => (first, last),
+            None => (0, self.virtual_channels - 1),
+        }
+    }
+
+    /// Refuses values that make no router; fields are named as in files.
+    ///
+    /// # Errors
+    /// What is out of range, and the range.
+    pub fn check(&self) -> Result<(), BuildError> {
+        let refuse = |field: &str, reason: String| Err(BuildError::new(field, reason));
+        if !(1..=32).contains(&self.virtual_channels) {
+            return refuse(
+                "virtual-channels",
+                format!("{} virtual channels; 1 to 32 are possible", self.virtual_channels),
+            );
+        }
+        if !(1..=4096).contains(&self.buffer_flits) {
+            return refuse("buffer-flits", format!("{} flits; 1 to 4,096 are possible", self.buffer_flits));
+        }
+        let delays = [
+            ("vc-allocation-delay", self.vc_allocation_delay, 1),
+            ("switch-allocation-delay", self.switch_allocation_delay, 1),
+            ("traversal-delay", self.traversal_delay, 1),
+            ("routing-delay", self.routing_delay, 0),
+            ("credit-delay", self.credit_delay, 0),
+        ];
+        for (field, delay, least) in delays {
+            if !(least..=64).contains(&delay) {
+                return refuse(field, format!("{delay} cycles; {least} to 64 are possible"));
+            }
+        }
+        for (field, speedup) in
+            [("input-speedup", self.input_speedup), ("output-speedup", self.output_speedup)]
+        {
+            if !(1..=8).contains(&speedup) {
+                return refuse(field, format!("{speedup}; 1 to 8 are possible"));
+            }
+        }
+        if !(1.0..=8.0).contains(&self.internal_speedup) {
+            return refuse("internal-speedup", format!("{}; 1 to 8 are possible", self.internal_speedup));
+        }
+        if self.output_buffer_flits == Some(0) {
+            return refuse("output-buffer-flits", "0 flits; leave it out where nothing limits it".into());
+        }
+        for (index, &[first, last]) in self.ranges.iter().enumerate() {
+            if first > last || last >= self.virtual_channels {
+                let reason = format!(
+                    "range {index} is [{first}, {last}]; the virtual channels are 0 to {}",
+                    self.virtual_channels - 1
+                );
+                return refuse("ranges", reason);
+            }
+        }
+        Ok(())
+    }
+}

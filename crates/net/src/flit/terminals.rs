@@ -1,0 +1,84 @@
+//! The edge of the network: where packets come from and where they go.
+
+/// A packet that wants to enter the network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Offer {
+    /// The terminal that it goes to.
+    pub dest: u32,
+    /// Its flits, at least 1.
+    pub flits: u16,
+    /// The virtual channels that it may use: an index into [`RouterSpec::ranges`](super::router::RouterSpec::ranges).
+    pub range: u8,
+    /// Priority: packets of higher priority go first where an allocator or a source heeds it.
+    pub priority: i32,
+    /// The cycle in which it came into being, at most the present one.
+    pub created: u64,
+    /// Handed back with the arrival; a kernel never looks into it.
+    pub tag: u64,
+    /// Whether its flits count in the statistics; handed back.
+    pub measured: bool,
+}
+
+/// A packet whose tail has arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arrival {
+    /// Where it came from.
+    pub source: u32,
+    /// Where it arrived.
+    pub dest: u32,
+    /// Its flits.
+    pub flits: u16,
+    /// Routers that its tail went through, that of the destination among them.
+    pub hops: u16,
+    /// As offered.
+    pub created: u64,
+    /// Cycle in which its head left the source.
+    pub entered: u64,
+    /// Cycle in which its head arrived.
+    pub head_arrived: u64,
+    /// Cycle in which its tail arrived: now.
+    pub arrived: u64,
+    /// As offered.
+    pub tag: u64,
+    /// As offered.
+    pub measured: bool,
+}
+
+/// Where packets come from and where they go; one object for all terminals of a kernel (or, with several
+/// threads, for those of one part).
+///
+/// Order of calls in a cycle, as in the classic simulators: what comes into being (`polled` sources are
+/// asked terminal by terminal, queue by queue; others only when they are due), then a flit enters at
+/// every terminal that has one, then arrivals by terminal.
+pub trait Terminals {
+    /// Queues per terminal. A packet waits for those before it in its own queue; the queues of a terminal
+    /// share its one flit per cycle in turn, unless priorities differ.
+    fn queues(&self) -> u8 {
+        1
+    }
+
+    /// Whether every empty queue is asked in every cycle. Sources that know their next date need not be.
+    fn polled(&self) -> bool {
+        false
+    }
+
+    /// The next packet of `queue` of `terminal` if there is one at cycle `now`. The queue is empty: all
+    /// flits of the packet before have entered the network.
+    fn offer(&mut self, terminal: u32, queue: u8, now: u64) -> Option<Offer>;
+
+    /// The first cycle, from `now` on, in which a terminal gets something to send that [`Terminals::offer`]
+    /// has not been able to give; `None` when nothing comes any more. Not asked of `polled` sources.
+    fn next_due(&mut self, now: u64) -> Option<u64>;
+
+    /// Appends the terminals that get something to send in cycle `now`, in ascending order, each once.
+    fn due(&mut self, now: u64, out: &mut Vec<u32>);
+
+    /// A flit arrived at `terminal`: `latency` cycles after it had left its source.
+    fn flit(&mut self, terminal: u32, latency: u64, measured: bool);
+
+    /// A flit left its source. Called once per flit.
+    fn entered(&mut self, terminal: u32, tail: bool);
+
+    /// A packet arrived as a whole.
+    fn packet(&mut self, arrival: &Arrival);
+}
