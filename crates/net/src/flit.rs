@@ -16,6 +16,7 @@
 //! chapters 16 to 19.
 
 pub mod fabric;
+pub mod kernel;
 pub mod router;
 pub mod routing;
 pub mod terminals;

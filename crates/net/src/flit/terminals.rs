@@ -1,5 +1,7 @@
 //! The edge of the network: where packets come from and where they go.
 
+use stratasim_core::random::mix;
+
 /// A packet that wants to enter the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Offer {
@@ -72,6 +74,12 @@ pub trait Terminals {
 
     /// Appends the terminals that get something to send in cycle `now`, in ascending order, each once.
     fn due(&mut self, now: u64, out: &mut Vec<u32>);
+
+    /// A number below `bound` for a decision of routing. `key` names the decision (run, packet, router), so
+    /// that its outcome depends on nothing else; a source with one stream for everything ignores it.
+    fn draw(&mut self, key: u64, bound: u32) -> u32 {
+        ((u64::from(bound) * (mix(key) >> 32)) >> 32) as u32
+    }
 
     /// A flit arrived at `terminal`: `latency` cycles after it had left its source.
     fn flit(&mut self, terminal: u32, latency: u64, measured: bool);
