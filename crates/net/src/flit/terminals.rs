@@ -84,8 +84,22 @@ pub trait Terminals {
     /// A flit arrived at `terminal`: `latency` cycles after it had left its source.
     fn flit(&mut self, terminal: u32, latency: u64, measured: bool);
 
+    /// What a kernel calls for each flit that arrives: [`Terminals::flit`] with the `tag` of its packet and
+    /// the present cycle, for statistics of classes.
+    fn flit_of(&mut self, tag: u64, terminal: u32, now: u64, latency: u64, measured: bool) {
+        let _ = (tag, now);
+        self.flit(terminal, latency, measured);
+    }
+
     /// A flit left its source. Called once per flit.
     fn entered(&mut self, terminal: u32, tail: bool);
+
+    /// What a kernel calls for each flit that leaves its source: [`Terminals::entered`] with the `tag` of
+    /// its packet.
+    fn entered_of(&mut self, tag: u64, terminal: u32, tail: bool) {
+        let _ = tag;
+        self.entered(terminal, tail);
+    }
 
     /// A packet arrived as a whole.
     fn packet(&mut self, arrival: &Arrival);
