@@ -26,20 +26,93 @@ impl Streams {
         self.indexed(name, 0)
     }
 
+    /// The key of the counter-based draws called `name`: see [`Draws`].
+    pub fn key(&self, name: &str) -> u64 {
+        key(self.seed, fnv(name))
+    }
+
     /// The `index`-th of a family of streams called `name` (one per rank, link, ...).
     pub fn indexed(&self, name: &str, index: u64) -> Stream {
         // FNV-1a over the name, then SplitMix64 to spread seed and index over 128 bits.
-        let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
-        for byte in name.bytes() {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
-        let mut state =
-            hash ^ mix(self.seed) ^ mix(index.wrapping_add(0x9e37_79b9_7f4a_7c15)).rotate_left(17);
+        let mut state = fnv(name) ^ mix(self.seed) ^ mix(index.wrapping_add(GOLDEN)).rotate_left(17);
         let mut next = || {
-            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            state = state.wrapping_add(GOLDEN);
             u128::from(mix(state))
         };
         Pcg64Mcg::new((next() << 64) | next())
+    }
+}
+
+/// 2^64 over the golden ratio, the step of SplitMix64.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+fn fnv(name: &str) -> u64 {
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    name.bytes().fold(0xcbf2_9ce4_8422_2325, step)
+}
+
+/// The key of part `part` of what `base` is the key of; for one base, different parts have different keys.
+pub const fn key(base: u64, part: u64) -> u64 {
+    mix(base.rotate_left(23) ^ mix(part.wrapping_add(GOLDEN)))
+}
+
+/// Counter-based draws: the n-th number of a key depends on the key and on n only. Where each thing that
+/// is decided has a key of its own (run, terminal, number of the packet), outcomes depend neither on the
+/// order in which things are decided nor on the threads that do it.
+///
+/// SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014), from the key on.
+#[derive(Debug, Clone, Copy)]
+pub struct Draws {
+    state: u64,
+}
+
+impl Draws {
+    /// The draws of a key; see [`key`] and [`Streams::key`].
+    pub const fn new(key: u64) -> Self {
+        Self { state: key }
+    }
+
+    /// The next 64 bits.
+    #[inline]
+    pub const fn bits(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(GOLDEN);
+        mix(self.state)
+    }
+
+    /// A number below `bound`, each as likely (up to 2^-32); `bound` at least 1.
+    #[inline]
+    pub fn below(&mut self, bound: u32) -> u32 {
+        ((u64::from(bound) * (self.bits() >> 32)) >> 32) as u32
+    }
+
+    /// A number above 0, at most 1.
+    #[inline]
+    pub fn unit(&mut self) -> f64 {
+        ((self.bits() >> 11) + 1) as f64 * (1.0 / (1_u64 << 53) as f64)
+    }
+
+    /// Whether something of this probability happens.
+    #[inline]
+    pub fn happens(&mut self, probability: f64) -> bool {
+        self.unit() <= probability
+    }
+
+    /// Trials up to and with the first success, of trials that succeed with `probability`: at least 1.
+    /// What never happens takes `u64::MAX`.
+    #[inline]
+    pub fn trials(&mut self, probability: f64) -> u64 {
+        if probability >= 1.0 {
+            return 1;
+        }
+        // a probability of zero divides by zero: infinity, or no number where the draw is 1
+        let failures = self.unit().ln() / (-probability).ln_1p();
+        if failures.is_finite() && probability > 0.0 { (failures as u64).saturating_add(1) } else { u64::MAX }
+    }
+
+    /// An exponential waiting time with mean 1.
+    #[inline]
+    pub fn exponential(&mut self) -> f64 {
+        -self.unit().ln()
     }
 }
 
@@ -62,5 +135,34 @@ mod tests {
         assert_eq!(first(1, "a", 0), first(1, "a", 0));
         let others = [first(2, "a", 0), first(1, "b", 0), first(1, "a", 1)];
         assert!(others.iter().all(|&x| x != first(1, "a", 0)));
+    }
+
+    #[test]
+    fn draws_have_the_moments_of_their_distributions() {
+        let base = Streams::new(7).key("test");
+        let count = 100_000;
+        let (mut below, mut trials, mut waits) = (0.0, 0.0, 0.0);
+        for number in 0..count {
+            let mut draws = Draws::new(key(base, number));
+            below += f64::from(draws.below(10));
+            trials += draws.trials(0.02) as f64;
+            waits += draws.exponential();
+        }
+        let mean = |sum: f64| sum / count as f64;
+        // six standard errors: sd 2.87, 49.5 and 1 over the square root of 100,000
+        assert!((mean(below) - 4.5).abs() < 0.055, "{}", mean(below));
+        assert!((mean(trials) - 50.0).abs() < 0.94, "{}", mean(trials));
+        assert!((mean(waits) - 1.0).abs() < 0.019, "{}", mean(waits));
+        let mut draws = Draws::new(base);
+        assert_eq!((draws.trials(1.0), draws.trials(0.0)), (1, u64::MAX));
+    }
+
+    #[test]
+    fn parts_of_a_key_have_different_keys() {
+        let mut keys: Vec<u64> =
+            (0..50_000).map(|part| key(1, part)).chain((0..50_000).map(|part| key(2, part))).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len(), 100_000);
     }
 }

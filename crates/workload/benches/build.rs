@@ -16,6 +16,7 @@ fn build(spec: &str, ranks: u32) -> Program {
         ranks,
         local_memory_bytes: None,
         dimensions: vec![8, ranks / 8],
+        layout: stratasim_workload::pattern::Layout::flat(ranks),
         find_node: &|_| None,
         rank_of: &|_| None,
     };

@@ -11,6 +11,7 @@ use stratasim_core::random::Streams;
 use stratasim_core::{BuildError, NodeId, registry};
 
 use crate::goal::Schedule;
+use crate::pattern::Layout;
 use crate::program::Program;
 
 /// What a builder may know about the machine.
@@ -25,6 +26,8 @@ pub struct WorkloadContext<'a> {
     pub local_memory_bytes: Option<u64>,
     /// Sizes of the topology's dimensions, innermost first, for hierarchical collectives.
     pub dimensions: Vec<u32>,
+    /// How the ranks lie to each other, for patterns.
+    pub layout: Layout,
     /// The node called by a name, for programs that name nodes.
     pub find_node: &'a dyn Fn(&str) -> Option<NodeId>,
     /// The rank placed on a node.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use common::Machine;
 use stratasim_core::Rank;
-use stratasim_workload::pattern::PatternSpec;
+use stratasim_workload::pattern::{Along, PatternSpec, Shape};
 use stratasim_workload::program::{Op, Peer, Program, Scope};
 
 /// Sender, receiver, bytes and start in picoseconds of every message.
@@ -36,10 +36,13 @@ fn pairs(ranks: u32, count: u32, pattern: &str) -> Vec<(u32, u32)> {
 #[test]
 fn no_pattern_sends_to_its_sender_or_beyond_the_machine() {
     for kind in PatternSpec::KINDS {
-        for ranks in [4, 16, 64, 256] {
+        for ranks in [16, 64, 256] {
             for arrivals in ["", r#", "arrivals": {"kind": "poisson", "rate": "1 Gbps"}"#] {
                 let spec = traffic(ranks, 1000, &format!(r#"{{"kind": "{kind}"}}"#), arrivals);
-                for (from, to, ..) in flows(&Machine::new(ranks).build(&spec).unwrap()) {
+                let dimensions = vec![(4, Along::Ring), (ranks / 4, Along::Line)];
+                let machine =
+                    Machine { shape: Shape::Grid { per_vertex: 1, dimensions }, ..Machine::new(ranks) };
+                for (from, to, ..) in flows(&machine.build(&spec).unwrap()) {
                     assert!(from < ranks && to < ranks && from != to, "{kind}: {from} to {to} of {ranks}");
                 }
             }

@@ -5,16 +5,22 @@ use serde::{Deserialize, Serialize};
 use stratasim_core::BuildError;
 use stratasim_core::random::Stream;
 
-use super::{Pairs, Pattern, at_least_two};
+use super::{Anywhere, Destinations, Layout, Pairs, Pattern, at_least_two};
 
 /// Every rank sends to every other one, first all to the next rank, then all to the second next,
-/// and so on; `ranks * (ranks - 1)` messages are one exchange.
+/// and so on; `ranks * (ranks - 1)` messages are one exchange. Open-loop traffic is uniform.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct AllToAll {}
 
 impl Pattern for AllToAll {
-    fn over(&self, ranks: u32, _: &mut Stream) -> Result<Box<dyn Pairs>, BuildError> {
+    fn destinations(&self, layout: &Layout, _: &mut Stream) -> Result<Box<dyn Destinations>, BuildError> {
+        at_least_two(layout.ranks)?;
+        Ok(Box::new(Anywhere { ranks: layout.ranks }))
+    }
+
+    fn over(&self, layout: &Layout, _: &mut Stream) -> Result<Box<dyn Pairs>, BuildError> {
+        let ranks = layout.ranks;
         at_least_two(ranks)?;
         Ok(Box::new(Exchange { ranks }))
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use stratasim_core::BuildError;
 use stratasim_core::random::Stream;
 
-use super::{Fixed, Pairs, Pattern, at_least_two};
+use super::{Destinations, Layout, Map, Pattern, power_of_two};
 
 /// Rank `i` sends to the rank whose number has every bit of `i` inverted, so that everything crosses
 /// the middle of the machine. The number of ranks must be a power of two (Dally and Towles,
@@ -15,12 +15,9 @@ use super::{Fixed, Pairs, Pattern, at_least_two};
 pub struct BitComplement {}
 
 impl Pattern for BitComplement {
-    fn over(&self, ranks: u32, _: &mut Stream) -> Result<Box<dyn Pairs>, BuildError> {
-        at_least_two(ranks)?;
-        if !ranks.is_power_of_two() {
-            let reason = format!("bit-complement needs a power of two as number of ranks, got {ranks}");
-            return Err(BuildError::new("", reason));
-        }
-        Ok(Box::new(Fixed { pairs: (0..ranks).map(|from| (from, !from & (ranks - 1))).collect() }))
+    fn destinations(&self, layout: &Layout, _: &mut Stream) -> Result<Box<dyn Destinations>, BuildError> {
+        let ranks = layout.ranks;
+        power_of_two("bit-complement", ranks)?;
+        Ok(Map::of(ranks, |from| !from & (ranks - 1)))
     }
 }

@@ -4,22 +4,28 @@ use rand::RngExt as _;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::BuildError;
-use stratasim_core::random::Stream;
+use stratasim_core::random::{Draws, Stream};
 
-use super::{Pairs, Pattern, at_least_two, known_rank, other_than};
+use super::{
+    Destinations, Layout, Pairs, Pattern, PatternSpec, at_least_two, destinations, known_rank, other_than,
+    share,
+};
 
-/// Uniform random traffic of which a fraction goes to one rank instead (Pfister and Norton, "Hot spot
-/// contention and combining in multistage interconnection networks", 1985).
+/// Traffic of which a fraction goes to one rank instead (Pfister and Norton, "Hot spot contention and
+/// combining in multistage interconnection networks", 1985).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct HotSpot {
     /// The rank that is hot.
     #[serde(default)]
     pub target: u32,
-    /// Probability that a message goes to it whatever else, from 0 to 1. The rank itself sends
-    /// uniformly.
+    /// Probability that a message goes to it whatever else, from 0 to 1. Where nobody sends to itself,
+    /// the rank itself sends as the background does.
     #[serde(default = "one_in_ten")]
     pub fraction: f64,
+    /// The pattern of all other messages; `uniform-random` when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub background: Option<Box<PatternSpec>>,
 }
 
 fn one_in_ten() -> f64 {
@@ -28,30 +34,66 @@ fn one_in_ten() -> f64 {
 
 impl Default for HotSpot {
     fn default() -> Self {
-        Self { target: 0, fraction: one_in_ten() }
+        Self { target: 0, fraction: one_in_ten(), background: None }
     }
 }
 
 impl Pattern for HotSpot {
-    fn over(&self, ranks: u32, _: &mut Stream) -> Result<Box<dyn Pairs>, BuildError> {
-        at_least_two(ranks)?;
-        known_rank("target", self.target, ranks)?;
-        if !(0.0..=1.0).contains(&self.fraction) {
-            let reason = format!("a fraction lies between 0 and 1, got {}", self.fraction);
-            return Err(BuildError::new("fraction", reason));
-        }
-        Ok(Box::new(Hot { ranks, target: self.target, fraction: self.fraction }))
+    fn destinations(
+        &self,
+        layout: &Layout,
+        random: &mut Stream,
+    ) -> Result<Box<dyn Destinations>, BuildError> {
+        at_least_two(layout.ranks)?;
+        known_rank("target", self.target, layout.ranks)?;
+        share("fraction", self.fraction)?;
+        let background = background(self.background.as_deref(), layout, random)?;
+        Ok(Box::new(Hot { target: self.target, fraction: self.fraction, background }))
     }
+
+    fn over(&self, layout: &Layout, random: &mut Stream) -> Result<Box<dyn Pairs>, BuildError> {
+        let destinations = self.destinations(layout, random)?;
+        if self.background.is_some() {
+            return destinations::pairs(layout.ranks, destinations);
+        }
+        Ok(Box::new(Uniform { ranks: layout.ranks, target: self.target, fraction: self.fraction }))
+    }
+}
+
+/// The pattern behind the hot spots.
+pub(super) fn background(
+    spec: Option<&PatternSpec>,
+    layout: &Layout,
+    random: &mut Stream,
+) -> Result<Box<dyn Destinations>, BuildError> {
+    let default = PatternSpec::default();
+    let pattern = spec.unwrap_or(&default).plugin();
+    pattern.destinations(layout, random).map_err(|error| error.within("background"))
 }
 
 #[derive(Debug)]
 struct Hot {
+    target: u32,
+    fraction: f64,
+    background: Box<dyn Destinations>,
+}
+
+impl Destinations for Hot {
+    fn destination(&self, source: u32, to_self: bool, draws: &mut Draws) -> Option<u32> {
+        let hot = draws.happens(self.fraction) && (to_self || source != self.target);
+        if hot { Some(self.target) } else { self.background.destination(source, to_self, draws) }
+    }
+}
+
+/// The pairs over a uniform background.
+#[derive(Debug)]
+struct Uniform {
     ranks: u32,
     target: u32,
     fraction: f64,
 }
 
-impl Pairs for Hot {
+impl Pairs for Uniform {
     fn turns(&self) -> u64 {
         1
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use stratasim_core::BuildError;
 use stratasim_core::random::Stream;
 
-use super::{Fixed, Pairs, Pattern, at_least_two, known_rank};
+use super::{Destinations, Fixed, Layout, Map, Pairs, Pattern, at_least_two, known_rank};
 
 /// Several ranks send to one: `fan-in` ranks after the target, cyclic over the ranks.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -20,7 +20,17 @@ pub struct Incast {
 }
 
 impl Pattern for Incast {
-    fn over(&self, ranks: u32, _: &mut Stream) -> Result<Box<dyn Pairs>, BuildError> {
+    fn destinations(
+        &self,
+        layout: &Layout,
+        random: &mut Stream,
+    ) -> Result<Box<dyn Destinations>, BuildError> {
+        let pairs = self.over(layout, random)?;
+        Ok(Map::of_pairs(layout.ranks, (0..pairs.turns()).map(|turn| pairs.pair(turn, random))))
+    }
+
+    fn over(&self, layout: &Layout, _: &mut Stream) -> Result<Box<dyn Pairs>, BuildError> {
+        let ranks = layout.ranks;
         at_least_two(ranks)?;
         known_rank("target", self.target, ranks)?;
         let senders = self.fan_in.unwrap_or(ranks - 1);

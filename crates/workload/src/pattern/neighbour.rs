@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::BuildError;
-use stratasim_core::random::Stream;
+use stratasim_core::random::{Draws, Stream};
 
-use super::{Pairs, Pattern, at_least_two};
+use super::{Destinations, Layout, Pairs, Pattern, Rule, at_least_two};
 
 /// Every rank sends to the ranks next to it on both sides, cyclic over the ranks: halo exchange,
 /// local traffic.
@@ -28,7 +28,23 @@ impl Default for Neighbour {
 }
 
 impl Pattern for Neighbour {
-    fn over(&self, ranks: u32, _: &mut Stream) -> Result<Box<dyn Pairs>, BuildError> {
+    fn destinations(
+        &self,
+        layout: &Layout,
+        random: &mut Stream,
+    ) -> Result<Box<dyn Destinations>, BuildError> {
+        self.over(layout, random)?;
+        let (ranks, reach) = (u64::from(layout.ranks), u64::from(self.reach));
+        let draw = move |source: u32, draws: &mut Draws| {
+            let side = u64::from(draws.below(2 * reach as u32));
+            let offset = if side < reach { side + 1 } else { ranks - (side - reach + 1) };
+            ((u64::from(source) + offset) % ranks) as u32
+        };
+        Ok(Box::new(Rule("neighbour", draw)))
+    }
+
+    fn over(&self, layout: &Layout, _: &mut Stream) -> Result<Box<dyn Pairs>, BuildError> {
+        let ranks = layout.ranks;
         at_least_two(ranks)?;
         if self.reach == 0 || self.reach > (ranks - 1) / 2 {
             return Err(BuildError::new(

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use stratasim_core::BuildError;
 use stratasim_core::random::Stream;
 
-use super::{Fixed, Pairs, Pattern, at_least_two};
+use super::{Destinations, Layout, Map, Pattern, at_least_two};
 
 /// Every rank sends to one other rank and receives from one: a permutation without fixed points,
 /// drawn once per run, each one as likely.
@@ -15,7 +15,12 @@ use super::{Fixed, Pairs, Pattern, at_least_two};
 pub struct Permutation {}
 
 impl Pattern for Permutation {
-    fn over(&self, ranks: u32, random: &mut Stream) -> Result<Box<dyn Pairs>, BuildError> {
+    fn destinations(
+        &self,
+        layout: &Layout,
+        random: &mut Stream,
+    ) -> Result<Box<dyn Destinations>, BuildError> {
+        let ranks = layout.ranks;
         at_least_two(ranks)?;
         let mut to: Vec<u32> = (0..ranks).collect();
         // one shuffle in e has no fixed point, whatever the size; shuffling again keeps all of
@@ -23,6 +28,6 @@ impl Pattern for Permutation {
         while to.iter().zip(0..).any(|(&to, from)| to == from) {
             to.shuffle(random);
         }
-        Ok(Box::new(Fixed { pairs: (0..ranks).zip(to).collect() }))
+        Ok(Map::of(ranks, |from| to[from as usize]))
     }
 }

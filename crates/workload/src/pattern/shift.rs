@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use stratasim_core::BuildError;
 use stratasim_core::random::Stream;
 
-use super::{Fixed, Pairs, Pattern, at_least_two};
+use super::{Destinations, Layout, Map, Pattern, at_least_two};
 
 /// Rank `i` sends to rank `i + offset`, cyclic over the ranks. Half of the ranks as offset is the
 /// tornado of ring networks.
@@ -28,7 +28,8 @@ impl Default for Shift {
 }
 
 impl Pattern for Shift {
-    fn over(&self, ranks: u32, _: &mut Stream) -> Result<Box<dyn Pairs>, BuildError> {
+    fn destinations(&self, layout: &Layout, _: &mut Stream) -> Result<Box<dyn Destinations>, BuildError> {
+        let ranks = layout.ranks;
         at_least_two(ranks)?;
         let offset = i64::from(self.offset).rem_euclid(i64::from(ranks)) as u32;
         if offset == 0 {
@@ -36,7 +37,6 @@ impl Pattern for Shift {
                 format!("an offset of {} among {ranks} ranks sends everything to its sender", self.offset);
             return Err(BuildError::new("offset", reason));
         }
-        let pair = |from| (from, ((u64::from(from) + u64::from(offset)) % u64::from(ranks)) as u32);
-        Ok(Box::new(Fixed { pairs: (0..ranks).map(pair).collect() }))
+        Ok(Map::of(ranks, |from| ((u64::from(from) + u64::from(offset)) % u64::from(ranks)) as u32))
     }
 }

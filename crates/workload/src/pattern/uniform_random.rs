@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use stratasim_core::BuildError;
 use stratasim_core::random::Stream;
 
-use super::{Pairs, Pattern, at_least_two, other_than};
+use super::{Anywhere, Destinations, Layout, Pairs, Pattern, at_least_two, other_than};
 
 /// Sender and receiver of every message are drawn anew, each pair of different ranks as likely.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -14,7 +14,13 @@ use super::{Pairs, Pattern, at_least_two, other_than};
 pub struct UniformRandom {}
 
 impl Pattern for UniformRandom {
-    fn over(&self, ranks: u32, _: &mut Stream) -> Result<Box<dyn Pairs>, BuildError> {
+    fn destinations(&self, layout: &Layout, _: &mut Stream) -> Result<Box<dyn Destinations>, BuildError> {
+        at_least_two(layout.ranks)?;
+        Ok(Box::new(Anywhere { ranks: layout.ranks }))
+    }
+
+    fn over(&self, layout: &Layout, _: &mut Stream) -> Result<Box<dyn Pairs>, BuildError> {
+        let ranks = layout.ranks;
         at_least_two(ranks)?;
         Ok(Box::new(Uniform { ranks }))
     }

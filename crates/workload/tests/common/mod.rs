@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use stratasim_core::random::Streams;
 use stratasim_core::{BuildError, NodeId};
+use stratasim_workload::pattern::{Layout, Shape};
 use stratasim_workload::{Program, WorkloadContext, WorkloadSpec};
 
 /// A machine of `ranks` compute nodes `xpu-0`, `xpu-1`, ... that hold rank 0, 1, ..., followed by as
@@ -13,13 +14,21 @@ pub struct Machine {
     pub ranks: u32,
     pub local_memory_bytes: Option<u64>,
     pub dimensions: Vec<u32>,
+    pub shape: Shape,
     pub seed: u64,
     pub base: PathBuf,
 }
 
 impl Machine {
     pub fn new(ranks: u32) -> Self {
-        Self { ranks, local_memory_bytes: None, dimensions: Vec::new(), seed: 1, base: PathBuf::new() }
+        Self {
+            ranks,
+            local_memory_bytes: None,
+            dimensions: Vec::new(),
+            shape: Shape::Unknown,
+            seed: 1,
+            base: PathBuf::new(),
+        }
     }
 
     pub fn build_spec(&self, spec: &WorkloadSpec) -> Result<Program, BuildError> {
@@ -39,6 +48,7 @@ impl Machine {
             ranks,
             local_memory_bytes: self.local_memory_bytes,
             dimensions: self.dimensions.clone(),
+            layout: Layout { ranks, shape: self.shape.clone() },
             find_node: &find_node,
             rank_of: &rank_of,
         };
