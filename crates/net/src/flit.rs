@@ -15,7 +15,9 @@
 //! Source of the rules: Dally, Towles, "Principles and Practices of Interconnection Networks" (2004),
 //! chapters 16 to 19.
 
+pub mod allocator;
 pub mod fabric;
+pub mod full;
 pub mod kernel;
 pub mod router;
 pub mod routing;

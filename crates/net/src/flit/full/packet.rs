@@ -1,0 +1,120 @@
+//! Packets and flits.
+
+use stratasim_core::Slots;
+use stratasim_core::random::mix;
+
+use crate::flit::routing::{Candidate, Head, Surroundings};
+use crate::flit::terminals::Terminals;
+
+/// A packet between its source queue and its destination.
+#[derive(Debug, Clone)]
+pub(super) struct Packet {
+    pub(super) head: Head,
+    pub(super) flits: u16,
+    pub(super) priority: i32,
+    pub(super) measured: bool,
+    pub(super) created: u64,
+    pub(super) tag: u64,
+    /// Cycle in which the head left the source.
+    pub(super) entered: u64,
+    /// Cycle in which the head arrived.
+    pub(super) head_arrived: u64,
+    /// Names the packet's draws.
+    pub(super) salt: u64,
+}
+
+/// One flit of a packet.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Flit {
+    pub(super) packet: u32,
+    /// Routers that it has left.
+    pub(super) hops: u16,
+    pub(super) vc: u8,
+    pub(super) head: bool,
+    pub(super) tail: bool,
+    /// Cycle in which it left the source.
+    pub(super) entered: u64,
+}
+
+/// All packets under way, and the outputs that each may take at the router that it is routed for.
+#[derive(Debug, Default)]
+pub(super) struct Packets {
+    table: Slots<Packet>,
+    candidates: Vec<Vec<Candidate>>,
+}
+
+impl Packets {
+    pub(super) fn insert(&mut self, packet: Packet) -> u32 {
+        let number = self.table.insert(packet);
+        if number as usize == self.candidates.len() {
+            self.candidates.push(Vec::new());
+        }
+        number
+    }
+
+    pub(super) fn release(&mut self, number: u32) {
+        self.table.release(number);
+    }
+
+    #[inline]
+    pub(super) fn candidates(&self, number: u32) -> &[Candidate] {
+        &self.candidates[number as usize]
+    }
+
+    /// The packet, and its candidates emptied, for routing.
+    pub(super) fn to_route(&mut self, number: u32) -> (&mut Packet, &mut Vec<Candidate>) {
+        let candidates = &mut self.candidates[number as usize];
+        candidates.clear();
+        (&mut self.table[number], candidates)
+    }
+}
+
+impl std::ops::Index<u32> for Packets {
+    type Output = Packet;
+    #[inline]
+    fn index(&self, number: u32) -> &Packet {
+        &self.table[number]
+    }
+}
+
+impl std::ops::IndexMut<u32> for Packets {
+    #[inline]
+    fn index_mut(&mut self, number: u32) -> &mut Packet {
+        &mut self.table[number]
+    }
+}
+
+/// What a packet's draws begin with: `number` counts the packets of its source.
+pub(super) fn salt(seed: u64, source: u32, number: u32) -> u64 {
+    mix(seed ^ (u64::from(source) << 32 | u64::from(number)))
+}
+
+/// A router as routing sees it for one packet.
+pub(super) struct Here<'a, T> {
+    pub(super) terminals: &'a mut T,
+    /// Names the decision; see [`Terminals::draw`].
+    pub(super) key: u64,
+    /// Flits sent less credits returned, by output.
+    pub(super) used: &'a [u32],
+}
+
+impl<'a, T: Terminals> Here<'a, T> {
+    /// `packet` at `router`; `used` is that router's. For the decisions at the source, `router` is `None`.
+    pub(super) fn new(terminals: &'a mut T, packet: &Packet, router: Option<u32>, used: &'a [u32]) -> Self {
+        let router = router.map_or(1 << 32, u64::from);
+        Self { terminals, key: mix(packet.salt.wrapping_add(router)), used }
+    }
+}
+
+impl<T: Terminals> Surroundings for Here<'_, T> {
+    fn draw(&mut self, bound: u32) -> u32 {
+        let key = self.key;
+        // Further draws of the same decision have names of their own.
+        self.key = mix(key.wrapping_add(1));
+        self.terminals.draw(key, bound)
+    }
+
+    fn used(&self, output: u16) -> u32 {
+        self.used[output as usize]
+    }
+}
