@@ -3,6 +3,7 @@
 pub mod builders;
 pub mod collective;
 pub mod goal;
+pub mod injection;
 pub mod pattern;
 pub mod program;
 pub mod training;

@@ -17,7 +17,7 @@ impl Pattern for Asymmetric {
     fn destinations(&self, layout: &Layout, _: &mut Stream) -> Result<Box<dyn Destinations>, BuildError> {
         at_least_two(layout.ranks)?;
         let half = layout.ranks / 2;
-        if layout.ranks % 2 != 0 {
+        if !layout.ranks.is_multiple_of(2) {
             let reason = format!("asymmetric needs an even number of ranks, got {}", layout.ranks);
             return Err(BuildError::new("", reason));
         }

@@ -28,7 +28,7 @@ impl Pattern for BadDragonfly {
                 "the machine has no dimensions; say how many ranks make a group",
             ));
         };
-        if group == 0 || group >= ranks || ranks % group != 0 {
+        if group == 0 || group >= ranks || !ranks.is_multiple_of(group) {
             let reason = format!("groups of {group} ranks do not divide {ranks} ranks into two or more");
             return Err(BuildError::new("group", reason));
         }

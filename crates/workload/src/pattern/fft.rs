@@ -75,10 +75,11 @@ impl Pattern for Fft {
     ) -> Result<Box<dyn Destinations>, BuildError> {
         let ranks = layout.ranks;
         at_least_two(ranks)?;
-        let squarest =
-            || (ranks.isqrt().max(1)..=ranks).find(|wide| ranks % wide == 0 && wide * wide >= ranks);
+        let squarest = || {
+            (ranks.isqrt().max(1)..=ranks).find(|wide| ranks.is_multiple_of(*wide) && wide * wide >= ranks)
+        };
         let columns = self.columns.or_else(squarest).unwrap_or(ranks);
-        if columns == 0 || ranks % columns != 0 {
+        if columns == 0 || !ranks.is_multiple_of(columns) {
             let reason = format!("{ranks} processes do not make rows of {columns}");
             return Err(BuildError::new("columns", reason));
         }
@@ -107,7 +108,11 @@ impl Mapping {
     fn ranks(&self, rows: u32, columns: u32, random: &mut Stream) -> Result<Vec<u32>, BuildError> {
         let processes = rows * columns;
         let tiled = |tile_rows: u32, tile_columns: u32, by_row: bool| {
-            if tile_rows == 0 || tile_columns == 0 || rows % tile_rows != 0 || columns % tile_columns != 0 {
+            if tile_rows == 0
+                || tile_columns == 0
+                || !rows.is_multiple_of(tile_rows)
+                || !columns.is_multiple_of(tile_columns)
+            {
                 let reason = format!(
                     "tiles of {tile_rows} x {tile_columns} do not cover a matrix of {rows} x {columns} processes"
                 );
