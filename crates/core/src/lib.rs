@@ -27,7 +27,7 @@ pub use error::BuildError;
 pub use ids::{LinkId, NodeId, Rank};
 pub use model::{Cx, Model, Token};
 pub use precision::Precision;
-pub use quantity::{Bandwidth, Bytes, ComputeRate, Flops, TimePerByte};
+pub use quantity::{Bandwidth, Bytes, ComputeRate, Flops, Frequency, TimePerByte};
 pub use slots::Slots;
 pub use time::{Duration, Time};
 

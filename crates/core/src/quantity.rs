@@ -252,6 +252,12 @@ quantity! {
     print: &[("us/B", 1e6), ("ns/B", 1e3), ("ps/B", 1.0)], also: &[("s/B", 1e12), ("ms/B", 1e9)]
 }
 
+quantity! {
+    /// Cycles per second.
+    Frequency(f64), "a frequency", "1.25 GHz", hz,
+    print: &[("GHz", 1e9), ("MHz", 1e6), ("kHz", 1e3), ("Hz", 1.0)], also: &[("THz", 1e12)]
+}
+
 impl std::str::FromStr for Duration {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {

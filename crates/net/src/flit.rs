@@ -15,10 +15,14 @@
 //! Source of the rules: Dally, Towles, "Principles and Practices of Interconnection Networks" (2004),
 //! chapters 16 to 19.
 
+pub mod booksim;
 pub mod allocator;
 pub mod fabric;
 pub mod full;
 pub mod kernel;
+pub mod network;
 pub mod router;
 pub mod routing;
 pub mod terminals;
+
+pub use network::{Flit, Prepared};

@@ -2,6 +2,7 @@
 
 pub mod catalogue;
 pub mod generators;
+pub mod geometry;
 pub mod graph;
 pub mod io;
 pub mod routing;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use stratasim_core::{Duration, LinkId, NodeId};
 
 use crate::Topology;
+use crate::geometry::Geometry;
 use crate::routing::RouteError;
 
 /// What a generator knows about the graph that it made.
@@ -17,6 +18,16 @@ pub enum Structure {
     Ruled(Arc<dyn RouteRule>),
 }
 
+impl Structure {
+    /// Where the nodes are, for routing hop by hop; `None` where that is not known.
+    pub fn geometry(&self) -> Option<Geometry> {
+        match self {
+            Self::Irregular => None,
+            Self::Ruled(rule) => rule.geometry(),
+        }
+    }
+}
+
 /// A rule that gives routes without search and without tables.
 pub trait RouteRule: Send + Sync + std::fmt::Debug {
     /// Name of the rule, such as `up-down` or `dimension-order`.
@@ -26,6 +37,11 @@ pub trait RouteRule: Send + Sync + std::fmt::Debug {
     /// files define them). Where it does not, a message to oneself takes no link.
     fn routes_to_self(&self) -> bool {
         false
+    }
+
+    /// Where the nodes are, for routing hop by hop; `None` where the rule has no coordinates.
+    fn geometry(&self) -> Option<Geometry> {
+        None
     }
 
     /// Whether the rule knows the way from `src` to `dst`; other pairs are searched (Dijkstra by

@@ -1,5 +1,8 @@
 //! Routers with numbered ports, the channels between them, and the terminals at the edge.
 
+pub mod clock;
+pub mod from_topology;
+
 use stratasim_core::{BuildError, LinkId, NodeId};
 
 /// Where a channel leads.

@@ -1,4 +1,22 @@
-//! Routing of heads: which outputs and virtual channels a packet may take next.
+//! Routing of heads: which outputs and virtual channels a packet may take next. One function per file,
+//! one line in the list.
+
+pub mod auto;
+pub mod dimension_order;
+pub mod grid;
+pub mod nearest_common_ancestor;
+mod places;
+pub mod shortest_path;
+mod toward;
+pub mod tree;
+pub mod up_down;
+
+use std::sync::Arc;
+
+use stratasim_core::{BuildError, registry};
+
+use super::fabric::from_topology::Wiring;
+use super::router::RouterSpec;
 
 /// What routing knows of a packet, and may remember in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,5 +86,31 @@ pub trait FlitRouting: Send + Sync {
     /// Whether [`Surroundings::used`] is asked.
     fn adaptive(&self) -> bool {
         false
+    }
+}
+
+/// A routing function as the user chose it.
+pub trait FlitRoutingAlgorithm {
+    /// Prepares it for a fabric and the virtual channels of its routers.
+    ///
+    /// # Errors
+    /// When it does not fit the fabric, or there are too few virtual channels.
+    fn build(&self, wiring: &Wiring, router: &RouterSpec) -> Result<Arc<dyn FlitRouting>, BuildError>;
+}
+
+registry! {
+    /// Every routing function of the flit level, by its `kind`.
+    pub enum FlitRoutingSpec: dyn FlitRoutingAlgorithm {
+        "auto" => Auto(auto::Auto),
+        "dimension-order" => DimensionOrder(dimension_order::DimensionOrderSpec),
+        "nearest-common-ancestor" => NearestCommonAncestor(nearest_common_ancestor::NearestCommonAncestorSpec),
+        "shortest-path" => ShortestPath(shortest_path::ShortestPathSpec),
+        "up-down" => UpDown(up_down::UpDownSpec),
+    }
+}
+
+impl Default for FlitRoutingSpec {
+    fn default() -> Self {
+        Self::Auto(auto::Auto::default())
     }
 }

@@ -9,6 +9,7 @@ use stratasim_core::{Bandwidth, BuildError, Duration, LinkId, NodeId};
 use super::cables::{Cables, Duplex};
 use super::{BuildContext, Generator, check_size};
 use crate::catalogue::ComputeChoice;
+use crate::geometry::{DragonflyGeometry, Geometry};
 use crate::graph::{LinkType, NodeKind, Topology, TopologyBuilder};
 use crate::routing::RouteError;
 use crate::structure::{RouteRule, Structure};
@@ -239,6 +240,14 @@ impl Minimal {
 impl RouteRule for Minimal {
     fn name(&self) -> &'static str {
         "minimal"
+    }
+
+    fn geometry(&self) -> Option<Geometry> {
+        Some(Geometry::Dragonfly(DragonflyGeometry {
+            first_router: self.hosts,
+            routers_per_group: self.sizes.a,
+            groups: self.sizes.g,
+        }))
     }
 
     fn covers(&self, src: NodeId, dst: NodeId) -> bool {

@@ -12,6 +12,7 @@ use stratasim_core::{Bandwidth, BuildError, Duration, LinkId, NodeId};
 use super::cables::{Cables, Duplex};
 use super::check_size;
 use crate::catalogue::ComputeChoice;
+use crate::geometry::{Geometry, Grid, GridDimension, GridShape};
 use crate::graph::{LinkType, NO_GROUP, NodeKind, Topology, TopologyBuilder};
 use crate::routing::RouteError;
 use crate::structure::{RouteRule, Structure};
@@ -117,7 +118,8 @@ impl Product<'_> {
         for host in 0..hosts {
             builder.node(NodeKind::Compute(compute), format_args!("host-{host}"));
         }
-        let mut rule = DimensionOrder { hosts, per_vertex, host_cables: None, dimensions: Vec::new() };
+        let mut rule =
+            DimensionOrder { hosts, per_vertex, vertices, host_cables: None, dimensions: Vec::new() };
         let mut first_vertex = 0;
         if let Some(concentration) = self.concentration {
             first_vertex = hosts;
@@ -133,8 +135,10 @@ impl Product<'_> {
         }
         let mut stride = 1;
         for (index, dimension) in self.dimensions.iter().enumerate() {
+            let first_switch = builder.kinds().len() as u32;
             let cables = self.join(&mut builder, index, first_vertex, stride, vertices);
             rule.dimensions.push(DimensionRule {
+                first_switch,
                 extent: dimension.extent,
                 stride,
                 shape: dimension.shape,
@@ -249,6 +253,8 @@ impl Product<'_> {
 /// Rule numbers of a dimension.
 #[derive(Debug, Clone, Copy)]
 struct DimensionRule {
+    /// Node id of the switch of line 0, where there are switches.
+    first_switch: u32,
     extent: u32,
     stride: u32,
     shape: Shape,
@@ -306,6 +312,7 @@ impl DimensionRule {
 struct DimensionOrder {
     hosts: u32,
     per_vertex: u32,
+    vertices: u32,
     host_cables: Option<Cables>,
     dimensions: Vec<DimensionRule>,
 }
@@ -313,6 +320,25 @@ struct DimensionOrder {
 impl RouteRule for DimensionOrder {
     fn name(&self) -> &'static str {
         "dimension-order"
+    }
+
+    fn geometry(&self) -> Option<Geometry> {
+        let dimension = |dimension: &DimensionRule| GridDimension {
+            extent: dimension.extent,
+            shape: match dimension.shape {
+                Shape::Ring if dimension.extent > 2 => GridShape::Ring,
+                Shape::Line | Shape::Ring => GridShape::Line,
+                Shape::Clique => GridShape::Clique,
+                Shape::Switch => GridShape::Switch { first: dimension.first_switch },
+            },
+        };
+        let hosts = self.host_cables.map(|_| self.per_vertex);
+        Some(Geometry::Grid(Grid {
+            first_vertex: if hosts.is_some() { self.hosts } else { 0 },
+            vertices: self.vertices,
+            hosts,
+            dimensions: self.dimensions.iter().map(dimension).collect(),
+        }))
     }
 
     fn covers(&self, src: NodeId, dst: NodeId) -> bool {

@@ -16,6 +16,7 @@ use stratasim_core::{BuildError, Duration, LinkId, NodeId};
 use super::cables::{Cables, Duplex};
 use super::check_size;
 use crate::catalogue::ComputeChoice;
+use crate::geometry::{Geometry, Tree, TreeLevel};
 use crate::graph::{LinkType, NO_GROUP, NodeKind, Topology, TopologyBuilder};
 use crate::routing::RouteError;
 use crate::structure::{RouteRule, Structure};
@@ -39,6 +40,9 @@ pub(super) struct Level {
 /// Rule numbers of a level.
 #[derive(Debug, Clone, Copy)]
 struct LevelRule {
+    /// Node id of the first switch of the level, and how many there are.
+    first: u32,
+    count: u32,
     /// Hosts under a node of the level below.
     hosts_below: u32,
     /// Nodes of the level below in each of its subtrees.
@@ -84,7 +88,17 @@ pub(super) fn build(
             }
         }
         let Level { children, parents, parallel, .. } = *level;
-        rules.push(LevelRule { hosts_below, width_below, children, parents, parallel, cables });
+        let count = counts.nodes[index + 1];
+        rules.push(LevelRule {
+            first: first_parent,
+            count,
+            hosts_below,
+            width_below,
+            children,
+            parents,
+            parallel,
+            cables,
+        });
         hosts_below *= level.children;
         width_below = width;
         first_child = first_parent;
@@ -205,6 +219,21 @@ struct UpDown {
 impl RouteRule for UpDown {
     fn name(&self) -> &'static str {
         "up-down"
+    }
+
+    fn geometry(&self) -> Option<Geometry> {
+        let level = |level: &LevelRule| TreeLevel {
+            first: level.first,
+            count: level.count,
+            children: level.children,
+            parents: level.parents,
+            hosts_below: level.hosts_below * level.children,
+        };
+        Some(Geometry::Tree(Tree {
+            first_host: 0,
+            hosts: self.hosts,
+            levels: self.levels.iter().map(level).collect(),
+        }))
     }
 
     fn covers(&self, src: NodeId, dst: NodeId) -> bool {

@@ -1,0 +1,415 @@
+//! The fabric of any topology: which node is a router, which a terminal, how wide and long channels are.
+//!
+//! Switches are routers, and so is every other node that has a neighbour which is no switch: it forwards,
+//! and its own packets enter by a port beside those of its links. A compute node that has cables to
+//! switches only is a terminal at the far end of each of them (one per NIC); a memory node likewise.
+
+use stratasim_core::{BuildError, Duration, LinkId, NodeId};
+use stratasim_topo::geometry::{Geometry, GridShape};
+use stratasim_topo::{Link, NodeKind, Sharing, Topology};
+
+use super::clock::Clock;
+use super::{Channel, End, FULL_WIDTH, Fabric};
+
+/// Ports of all routers together, at the stride of the largest: more are refused.
+const MOST_PORTS: u64 = 1 << 24;
+
+/// Cycles that a channel may take; kernels keep a place for each.
+const LONGEST_CHANNEL: u64 = 1 << 20;
+
+/// Width of flits, clock and ports of terminals.
+#[derive(Debug, Clone, Copy)]
+pub struct Wires {
+    /// Bytes that a flit carries.
+    pub flit_bytes: u32,
+    /// The clock; that of the fastest link, one flit per cycle, when absent.
+    pub clock: Option<Clock>,
+    /// Cycles between a node that forwards and its own router.
+    pub terminal_latency: u32,
+}
+
+/// A fabric and what it came from.
+#[derive(Debug, Clone)]
+pub struct Wiring {
+    /// The fabric. Terminals: first the compute nodes in their order, by their first NIC; then by the
+    /// second one those that have it, and so on; then the memory nodes.
+    pub fabric: Fabric,
+    /// The clock of all routers.
+    pub clock: Clock,
+    /// The node of each router.
+    pub nodes: Vec<NodeId>,
+    /// The router of each node; `None` for nodes that are terminals only.
+    pub router_of: Vec<Option<u32>>,
+    /// Number of the first terminals that are compute nodes with their first NIC.
+    pub compute_terminals: u32,
+    /// Where the routers are, when the topology knows and its vertices are routers.
+    pub geometry: Option<Geometry>,
+    terminal_start: Vec<u32>,
+    terminals_of: Vec<u32>,
+    component: Vec<u32>,
+    half_duplex: Vec<LinkId>,
+}
+
+impl Wiring {
+    /// The fabric of `topology`.
+    ///
+    /// # Errors
+    /// Links that are faster than a flit per cycle, or so slow or long that they cannot be modelled; fat
+    /// pipes; links whose rate changes; more ports than can be held.
+    pub fn new(topology: &Topology, wires: &Wires) -> Result<Self, BuildError> {
+        if !topology.profiles().is_empty() {
+            let reason =
+                "this topology has values that change over time, which the flit level does not model";
+            return Err(BuildError::new("", reason));
+        }
+        let clock = match wires.clock {
+            Some(clock) => clock,
+            None => fastest(topology, wires.flit_bytes)?,
+        };
+        let geometry = topology.structure().geometry();
+        let roles = Roles::new(topology, geometry.as_ref());
+        let mut router_of = vec![None; topology.node_count()];
+        let mut nodes = Vec::new();
+        for node in (0..topology.node_count()).map(NodeId::from_index) {
+            if roles.is_router[node.index()] {
+                router_of[node.index()] = Some(nodes.len() as u32);
+                nodes.push(node);
+            }
+        }
+        let ports = Ports::new(topology, &nodes, &router_of)?;
+        let mut wiring = Self {
+            fabric: Fabric::new(ports.counts.clone()),
+            clock,
+            nodes,
+            router_of,
+            compute_terminals: 0,
+            geometry,
+            terminal_start: Vec::new(),
+            terminals_of: Vec::new(),
+            component: Vec::new(),
+            half_duplex: Vec::new(),
+        };
+        wiring.connect(topology, wires, &ports)?;
+        wiring.attach(topology, wires, &ports)?;
+        wiring.component = wiring.components();
+        wiring.half_duplex = (0..topology.link_count())
+            .map(LinkId::from_index)
+            .filter(|&link| topology.link(link).half_duplex)
+            .collect();
+        let vertices_route = |geometry: &Geometry| match geometry {
+            Geometry::Grid(grid) => wiring.router_of[grid.first_vertex as usize].is_some(),
+            _ => true,
+        };
+        wiring.geometry = wiring.geometry.take().filter(vertices_route);
+        wiring.fabric.check()?;
+        Ok(wiring)
+    }
+
+    /// Terminals of `node`, by NIC; empty for a switch.
+    pub fn terminals(&self, node: NodeId) -> &[u32] {
+        let range =
+            self.terminal_start[node.index()] as usize..self.terminal_start[node.index() + 1] as usize;
+        &self.terminals_of[range]
+    }
+
+    /// Whether flits can get from one terminal to the other.
+    pub fn joined(&self, from: u32, to: u32) -> bool {
+        let part = |terminal: u32| self.component[self.fabric.terminal(terminal).router as usize];
+        part(from) == part(to)
+    }
+
+    /// The part of the fabric that each router is in; parts have no channel between them.
+    pub fn parts(&self) -> &[u32] {
+        &self.component
+    }
+
+    /// The cables whose directions share one capacity; each direction has half of it.
+    pub fn half_duplex(&self) -> &[LinkId] {
+        &self.half_duplex
+    }
+
+    fn connect(&mut self, topology: &Topology, wires: &Wires, ports: &Ports) -> Result<(), BuildError> {
+        for (router, &node) in (0..).zip(&self.nodes) {
+            for (output, port) in (0..).zip(topology.ports(node)) {
+                let Some(to) = self.router_of[port.to.index()] else { continue };
+                if port.to == node {
+                    continue;
+                }
+                let input = ports.input(topology, port.link, node);
+                let channel = channel(topology, port.link, &self.clock, wires.flit_bytes)?;
+                self.fabric.connect(
+                    (router, output),
+                    Channel { end: End::Router { router: to, port: input }, ..channel },
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn attach(&mut self, topology: &Topology, wires: &Wires, ports: &Ports) -> Result<(), BuildError> {
+        let own = Channel {
+            latency: wires.terminal_latency.max(1),
+            credit_latency: wires.terminal_latency.max(1),
+            ..Channel::default()
+        };
+        let mut of = vec![Vec::new(); topology.node_count()];
+        let memories = (0..topology.node_count())
+            .map(NodeId::from_index)
+            .filter(|&node| matches!(topology.kind(node), NodeKind::Memory(_)));
+        let sets: [Vec<NodeId>; 2] = [topology.compute_nodes().to_vec(), memories.collect()];
+        for (set, nodes) in sets.iter().enumerate() {
+            for nic in 0.. {
+                let mut some = false;
+                for &node in nodes {
+                    let terminal = match self.router_of[node.index()] {
+                        Some(router) if nic == 0 => {
+                            let (inputs, outputs) = ports.counts[router as usize];
+                            self.fabric.attach(router, (inputs - 1, outputs - 1), own, own, Some(node))
+                        }
+                        Some(_) => continue,
+                        None => {
+                            let Some(port) = topology.ports(node).get(nic) else { continue };
+                            let router =
+                                self.router_of[port.to.index()].expect("a terminal's neighbours route");
+                            let input = ports.input(topology, port.link, node);
+                            let back = topology.ports(port.to)[input as usize].link;
+                            let into = channel(topology, port.link, &self.clock, wires.flit_bytes)?;
+                            let out = channel(topology, back, &self.clock, wires.flit_bytes)?;
+                            self.fabric.attach(router, (input, input), into, out, Some(node))
+                        }
+                    };
+                    of[node.index()].push(terminal);
+                    some = true;
+                }
+                if set == 0 && nic == 0 {
+                    self.compute_terminals = self.fabric.terminals().len() as u32;
+                }
+                if !some {
+                    break;
+                }
+            }
+        }
+        self.terminal_start = vec![0];
+        for list in of {
+            self.terminals_of.extend(list);
+            self.terminal_start.push(self.terminals_of.len() as u32);
+        }
+        Ok(())
+    }
+
+    /// Parts of the fabric, numbered by their first router.
+    fn components(&self) -> Vec<u32> {
+        let count = self.fabric.router_count();
+        let mut parent: Vec<u32> = (0..count as u32).collect();
+        fn root(parent: &mut [u32], mut of: u32) -> u32 {
+            while parent[of as usize] != of {
+                parent[of as usize] = parent[parent[of as usize] as usize];
+                of = parent[of as usize];
+            }
+            of
+        }
+        for from in 0..count as u32 {
+            for output in 0..self.fabric.output_count(from) {
+                if let End::Router { router, .. } = self.fabric.channel(from, output).end {
+                    let (a, b) = (root(&mut parent, from), root(&mut parent, router));
+                    parent[a.max(b) as usize] = a.min(b);
+                }
+            }
+        }
+        (0..count as u32).map(|router| root(&mut parent, router)).collect()
+    }
+}
+
+/// The clock of the fastest link between two nodes.
+fn fastest(topology: &Topology, flit_bytes: u32) -> Result<Clock, BuildError> {
+    let between = |link: &&Link| link.ends.is_some_and(|[from, to]| from != to);
+    let rates = topology.links().iter().filter(between).map(|link| link.bandwidth);
+    let fastest = rates.max_by(|a, b| a.bytes_per_s().total_cmp(&b.bytes_per_s()));
+    match fastest {
+        Some(rate) => Ok(Clock::of_link(rate, flit_bytes)),
+        None => Err(BuildError::new("clock", "a network without links has no rate; give a clock")),
+    }
+}
+
+/// The channel of a link: its end is filled in later.
+fn channel(topology: &Topology, id: LinkId, clock: &Clock, flit_bytes: u32) -> Result<Channel, BuildError> {
+    let link = topology.link(id);
+    let refuse = |field: &str, reason: String| {
+        Err(BuildError::new(field, format!("link {}: {reason}", topology.link_name(id))))
+    };
+    if link.sharing == Sharing::FatPipe {
+        return refuse(
+            "",
+            "a fat pipe serves each user in full, which no wire of the flit level does".into(),
+        );
+    }
+    let cycles = clock.cycles(Duration::from_ps(link.latency.as_ps())).max(1);
+    if cycles > LONGEST_CHANNEL {
+        let reason = format!(
+            "its latency of {} is {cycles} cycles, at most {LONGEST_CHANNEL} are possible; larger flits make longer cycles",
+            link.latency
+        );
+        return refuse("flit-bytes", reason);
+    }
+    let mut spacing = clock.spacing(link.bandwidth, flit_bytes);
+    if spacing < u64::from(FULL_WIDTH) {
+        let reason = format!(
+            "it carries {:.3} flits of {flit_bytes} bytes per cycle, at most 1 is possible; use a faster clock or larger flits",
+            f64::from(FULL_WIDTH) / spacing as f64
+        );
+        return refuse("clock", reason);
+    }
+    if link.half_duplex {
+        // each direction gets half of the capacity
+        spacing = spacing.saturating_mul(2);
+    }
+    if spacing > u64::from(FULL_WIDTH) << 16 {
+        let reason = format!(
+            "it carries a flit every {} cycles, at least one in 65,536 is possible",
+            spacing / u64::from(FULL_WIDTH)
+        );
+        return refuse("clock", reason);
+    }
+    let cycles = cycles as u32;
+    Ok(Channel {
+        end: End::Nothing,
+        latency: cycles,
+        credit_latency: cycles,
+        spacing: spacing as u32,
+        link: Some(id),
+    })
+}
+
+/// Which nodes are routers.
+struct Roles {
+    is_router: Vec<bool>,
+}
+
+impl Roles {
+    fn new(topology: &Topology, geometry: Option<&Geometry>) -> Self {
+        let count = topology.node_count();
+        let is_switch = |node: NodeId| topology.kind(node) == NodeKind::Switch;
+        let mut is_router = vec![false; count];
+        // vertices with a switch per dimension forward from one to the other
+        let forwards = |node: NodeId| match geometry {
+            Some(Geometry::Grid(grid)) => {
+                let several = grid.dimensions.iter().filter(|dimension| dimension.extent > 1).count() > 1;
+                let switched = grid
+                    .dimensions
+                    .iter()
+                    .any(|dimension| matches!(dimension.shape, GridShape::Switch { .. }));
+                let vertices = grid.first_vertex..grid.first_vertex + grid.vertices;
+                several && switched && vertices.contains(&node.0)
+            }
+            _ => false,
+        };
+        for node in (0..count).map(NodeId::from_index) {
+            let ports = topology.ports(node);
+            let mut neighbours = ports.iter().map(|port| port.to);
+            is_router[node.index()] = match topology.kind(node) {
+                NodeKind::Switch => true,
+                NodeKind::Compute(_) => ports.is_empty() || forwards(node) || !neighbours.all(is_switch),
+                NodeKind::Memory(_) => {
+                    ports.is_empty()
+                        || neighbours.any(|other| matches!(topology.kind(other), NodeKind::Memory(_)))
+                }
+            };
+        }
+        // one way only: no terminal, whose port has both
+        let both_ways = |node: NodeId| {
+            topology.ports(node).iter().all(|port| {
+                let link = topology.link(port.link);
+                (link.half_duplex || link.reverse.is_some()) && is_router[port.to.index()]
+            })
+        };
+        let mut more: Vec<bool> = (0..count)
+            .map(NodeId::from_index)
+            .map(|node| is_router[node.index()] || !both_ways(node))
+            .collect();
+        for link in topology.links().iter().filter(|link| !link.half_duplex && link.reverse.is_none()) {
+            if let Some([_, to]) = link.ends {
+                more[to.index()] = true;
+            }
+        }
+        Self { is_router: more }
+    }
+}
+
+/// Numbers of ports: those of a router's links in order of [`Topology::ports`], then inputs of links that
+/// lead one way, then that of its own terminal.
+struct Ports {
+    counts: Vec<(u16, u16)>,
+    /// The number of each link among the ports of its start, and of its end where it is half duplex.
+    at_start: Vec<u16>,
+    at_end: Vec<u16>,
+    /// Input at the end of a link that has no way back.
+    one_way: Vec<u16>,
+}
+
+impl Ports {
+    fn new(topology: &Topology, nodes: &[NodeId], router_of: &[Option<u32>]) -> Result<Self, BuildError> {
+        let links = topology.link_count();
+        let (mut at_start, mut at_end, mut one_way) = (vec![0; links], vec![0; links], vec![0; links]);
+        let mut inputs: Vec<u64> = Vec::with_capacity(nodes.len());
+        for node in (0..topology.node_count()).map(NodeId::from_index) {
+            if topology.ports(node).len() > usize::from(u16::MAX) - 2 {
+                let reason = format!(
+                    "{} has {} links, at most 65,533 are possible",
+                    topology.node_name(node),
+                    topology.ports(node).len()
+                );
+                return Err(BuildError::new("", reason));
+            }
+            for (index, port) in (0..).zip(topology.ports(node)) {
+                let link = topology.link(port.link);
+                let starts = link.ends.is_some_and(|[from, _]| from == node);
+                let column = if starts { &mut at_start } else { &mut at_end };
+                column[port.link.index()] = index;
+            }
+        }
+        for &node in nodes {
+            inputs.push(topology.ports(node).len() as u64);
+        }
+        for (index, link) in topology.links().iter().enumerate() {
+            let Some([from, to]) = link.ends else { continue };
+            if from == to || link.half_duplex || link.reverse.is_some() {
+                continue;
+            }
+            let router = router_of[to.index()].expect("nodes with one-way links route") as usize;
+            one_way[index] = u16::try_from(inputs[router]).unwrap_or(u16::MAX);
+            inputs[router] += 1;
+        }
+        let mut counts = Vec::with_capacity(nodes.len());
+        for (&node, &inputs) in nodes.iter().zip(&inputs) {
+            let own = u64::from(topology.kind(node) != NodeKind::Switch);
+            let outputs = topology.ports(node).len() as u64 + own;
+            let (Ok(inputs), Ok(outputs)) = (u16::try_from(inputs + own), u16::try_from(outputs)) else {
+                let reason = format!("{} has more than 65,535 ports", topology.node_name(node));
+                return Err(BuildError::new("", reason));
+            };
+            counts.push((inputs, outputs));
+        }
+        let stride = counts.iter().map(|&(inputs, outputs)| inputs.max(outputs)).max().unwrap_or(0);
+        let places = u64::from(stride) * counts.len() as u64;
+        if places > MOST_PORTS {
+            let reason = format!(
+                "{} routers, the largest with {stride} ports, need {places} places; at most {MOST_PORTS} are held",
+                counts.len()
+            );
+            return Err(BuildError::new("", reason));
+        }
+        Ok(Self { counts, at_start, at_end, one_way })
+    }
+
+    /// The input port at the far end of `link`, seen from `from`.
+    fn input(&self, topology: &Topology, link: LinkId, from: NodeId) -> u16 {
+        let info = topology.link(link);
+        let starts = info.ends.is_some_and(|[start, _]| start == from);
+        match info.reverse {
+            Some(reverse) => self.at_start[reverse.index()],
+            None if info.half_duplex && starts => self.at_end[link.index()],
+            None if info.half_duplex => self.at_start[link.index()],
+            None => self.one_way[link.index()],
+        }
+    }
+}

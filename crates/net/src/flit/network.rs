@@ -1,0 +1,147 @@
+//! The flit level as a network: its spec, and what any traffic on it needs.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stratasim_core::{BuildError, Bytes, Frequency};
+use stratasim_topo::Topology;
+
+use super::fabric::clock::Clock;
+use super::fabric::from_topology::{Wires, Wiring};
+use super::router::RouterSpec;
+use super::routing::{FlitRouting, FlitRoutingSpec};
+
+/// Wormhole routers with virtual channels and credits, cycle by cycle.
+///
+/// Switches are routers, and so are nodes that forward. Messages are cut into packets of at most `packet-flits`
+/// flits of `flit-bytes` each; a node sends its messages one after the other, one flit per cycle.
+///
+/// ```toml
+/// [network]
+/// kind = "flit"
+/// flit-bytes = "32 B"
+/// router = { virtual-channels = 4, buffer-flits = 8 }
+/// routing = { kind = "dimension-order" }
+/// ```
+/// Source: Dally, Towles, "Principles and Practices of Interconnection Networks" (2004).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Flit {
+    /// Cycles per second of all routers; that at which the fastest link carries one flit per cycle, when absent.
+    /// Slower links carry one flit in several cycles.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock: Option<Frequency>,
+    /// Bytes of a flit, 1 B to 64 KiB.
+    pub flit_bytes: Bytes,
+    /// Most flits of a packet.
+    pub packet_flits: u16,
+    /// Flits at the head of every packet that carry no payload.
+    pub header_flits: u16,
+    /// Cycles between a node that forwards and the router in it.
+    pub terminal_latency: u32,
+    /// The routers. Absent: four virtual channels, with buffers as long as the credits of the longest channel
+    /// take, so that a single stream fills it. Given, its values hold as they are; short buffers
+    /// behind long cables are slow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub router: Option<RouterSpec>,
+    /// Which way packets take.
+    pub routing: FlitRoutingSpec,
+}
+
+impl Default for Flit {
+    fn default() -> Self {
+        Self {
+            clock: None,
+            flit_bytes: Bytes(32),
+            packet_flits: 16,
+            header_flits: 0,
+            terminal_latency: 1,
+            router: None,
+            routing: FlitRoutingSpec::default(),
+        }
+    }
+}
+
+/// What traffic at flit level runs on.
+#[derive(Clone)]
+pub struct Prepared {
+    /// The fabric, and which terminal is which node.
+    pub wiring: Arc<Wiring>,
+    /// The fabric alone, for kernels.
+    pub fabric: Arc<super::fabric::Fabric>,
+    /// The routing function.
+    pub routing: Arc<dyn FlitRouting>,
+    /// The routers, buffers filled in.
+    pub router: RouterSpec,
+    /// Length of a cycle.
+    pub clock: Clock,
+    /// Bytes of a flit.
+    pub flit_bytes: u32,
+}
+
+/// Largest flit.
+const MOST_FLIT_BYTES: u64 = 64 << 10;
+
+impl Flit {
+    /// Fabric, routing and routers for `topology`, checked against deadlock.
+    ///
+    /// # Errors
+    /// Values out of range; a topology that the flit level cannot model; a routing function that does not fit
+    /// it, or can deadlock on it.
+    pub fn prepare(&self, topology: &Arc<Topology>) -> Result<Prepared, BuildError> {
+        self.check()?;
+        let flit_bytes = self.flit_bytes.count() as u32;
+        let clock = self.clock.map(Clock::of_frequency).transpose()?;
+        let wires = Wires { flit_bytes, clock, terminal_latency: self.terminal_latency };
+        let wiring = Wiring::new(topology, &wires)?;
+        let router = self
+            .router
+            .clone()
+            .unwrap_or_else(|| RouterSpec { buffer_flits: credit_loop(&wiring), ..RouterSpec::default() });
+        router.check().map_err(|error| error.within("router"))?;
+        let routing = self.routing.plugin().build(&wiring, &router)?;
+        Ok(Prepared {
+            fabric: Arc::new(wiring.fabric.clone()),
+            clock: wiring.clock,
+            wiring: Arc::new(wiring),
+            routing,
+            router,
+            flit_bytes,
+        })
+    }
+
+    fn check(&self) -> Result<(), BuildError> {
+        if !(1..=MOST_FLIT_BYTES).contains(&self.flit_bytes.count()) {
+            let reason = format!("{}; 1 B to {} are possible", self.flit_bytes, Bytes(MOST_FLIT_BYTES));
+            return Err(BuildError::new("flit-bytes", reason));
+        }
+        if self.packet_flits <= self.header_flits {
+            let reason = format!(
+                "packets of at most {} flits with {} at their head carry nothing",
+                self.packet_flits, self.header_flits
+            );
+            return Err(BuildError::new("packet-flits", reason));
+        }
+        if !(1..=1 << 16).contains(&self.terminal_latency) {
+            let reason = format!("{} cycles; 1 to 65,536 are possible", self.terminal_latency);
+            return Err(BuildError::new("terminal-latency", reason));
+        }
+        Ok(())
+    }
+}
+
+/// Flits that a virtual channel must hold so that one stream fills the longest channel: cycles from the use of a
+/// place to its next use; at least the usual eight, at most what routers can have.
+fn credit_loop(wiring: &Wiring) -> u16 {
+    let usual = RouterSpec::default();
+    let own = u64::from(usual.traversal_delay) + u64::from(usual.credit_delay) + 2;
+    let channels = wiring.fabric.channels().iter();
+    let all = channels.chain(wiring.fabric.terminals().iter().map(|terminal| &terminal.injection));
+    let longest = all.map(|channel| {
+        let cycles = u64::from(channel.latency) + u64::from(channel.credit_latency) + own;
+        // a narrow channel sends less in that time
+        (cycles * u64::from(super::fabric::FULL_WIDTH)).div_ceil(u64::from(channel.spacing))
+    });
+    longest.max().unwrap_or(0).clamp(u64::from(usual.buffer_flits), 4096) as u16
+}

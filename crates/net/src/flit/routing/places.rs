@@ -1,0 +1,88 @@
+//! Where terminals are, and how virtual channels are divided.
+
+use stratasim_core::BuildError;
+
+use crate::flit::fabric::Fabric;
+use crate::flit::router::RouterSpec;
+use crate::flit::routing::Candidate;
+
+/// The router and the output port of every terminal.
+#[derive(Debug, Clone)]
+pub(crate) struct Destinations {
+    of: Vec<(u32, u16)>,
+}
+
+impl Destinations {
+    pub(crate) fn new(fabric: &Fabric) -> Self {
+        Self { of: fabric.terminals().iter().map(|terminal| (terminal.router, terminal.output)).collect() }
+    }
+
+    /// The router of a terminal.
+    #[inline]
+    pub(crate) fn router(&self, terminal: u32) -> u32 {
+        self.of[terminal as usize].0
+    }
+
+    /// The way out to `terminal`, by any virtual channel of `range`.
+    #[inline]
+    pub(crate) fn eject(&self, terminal: u32, range: (u8, u8)) -> Candidate {
+        any(self.of[terminal as usize].1, range)
+    }
+}
+
+/// `output` by any virtual channel of `range`.
+#[inline]
+pub(crate) fn any(output: u16, (first_vc, last_vc): (u8, u8)) -> Candidate {
+    Candidate { output, first_vc, last_vc, priority: 0 }
+}
+
+/// Part `index` of `parts` nearly equal parts of `range`, none empty where there are as many channels.
+#[inline]
+pub(crate) fn part((first, last): (u8, u8), parts: u8, index: u8) -> (u8, u8) {
+    if parts == 1 {
+        return (first, last);
+    }
+    let count = u16::from(last - first) + 1;
+    let cut = |index: u8| {
+        let product = count * u16::from(index);
+        // halves and quarters are the usual case, and cheap
+        let cut = if parts.is_power_of_two() {
+            product >> parts.trailing_zeros()
+        } else {
+            product / u16::from(parts)
+        };
+        first + cut as u8
+    };
+    (cut(index), cut(index + 1) - 1)
+}
+
+/// Refuses ranges of virtual channels that cannot be divided into `parts`; `why` says what the parts are
+/// for. With `equal`, also those that are no multiple.
+pub(crate) fn check_parts(
+    router: &RouterSpec,
+    kind: &str,
+    parts: u8,
+    equal: bool,
+    why: &str,
+) -> Result<(), BuildError> {
+    for index in 0..router.ranges.len().max(1) {
+        let (first, last) = router.range(index as u8);
+        let count = last - first + 1;
+        let (field, what) = if router.ranges.is_empty() {
+            ("router.virtual-channels", "there are".to_owned())
+        } else {
+            ("router.ranges", format!("range {index} has"))
+        };
+        if count < parts {
+            let reason = format!("{what} {count} virtual channels; `{kind}` needs {parts}: {why}");
+            return Err(BuildError::new(field, reason));
+        }
+        if equal && count % parts != 0 {
+            let reason = format!(
+                "{what} {count} virtual channels, which is no multiple of {parts}; `{kind}` divides them evenly: {why}"
+            );
+            return Err(BuildError::new(field, reason));
+        }
+    }
+    Ok(())
+}

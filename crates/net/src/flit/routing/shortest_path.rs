@@ -1,0 +1,262 @@
+//! Shortest paths on any graph, with layers of virtual channels against deadlock.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stratasim_core::BuildError;
+
+use super::places::{Destinations, any, part};
+use super::toward::{NO_PORT, Toward, each_feeder, neighbours};
+use super::{Candidate, FlitRouting, FlitRoutingAlgorithm, Head, Place, Surroundings};
+use crate::flit::fabric::from_topology::Wiring;
+use crate::flit::fabric::{End, Fabric};
+use crate::flit::router::RouterSpec;
+
+/// Shortest paths by hops, on any graph. Of equal paths towards a destination every router keeps one, chosen so
+/// that destinations are spread evenly over the channels.
+///
+/// Destinations are put into layers, each with virtual channels of its own, so that the channels of no layer can
+/// wait for each other in a circle; as many layers are made as the graph needs (one on trees and meshes).
+///
+/// Sources: Skeie, Lysne, Theiss (2002), "Layered shortest path (LASH) routing in irregular system area
+/// networks"; Domke, Hoefler, Nagel (2011), "Deadlock-free oblivious routing for arbitrary topologies".
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ShortestPathSpec {}
+
+impl FlitRoutingAlgorithm for ShortestPathSpec {
+    fn build(&self, wiring: &Wiring, router: &RouterSpec) -> Result<Arc<dyn FlitRouting>, BuildError> {
+        Ok(Arc::new(ShortestPath::new(wiring, router)?))
+    }
+}
+
+/// Shortest paths, ready for one fabric.
+#[derive(Debug, Clone)]
+pub struct ShortestPath {
+    destinations: Destinations,
+    toward: Toward,
+    /// Layer of each destination's router.
+    layer: Vec<u8>,
+    layers: u8,
+}
+
+impl ShortestPath {
+    /// Shortest paths on `wiring`.
+    ///
+    /// # Errors
+    /// A one-way graph in which terminals cannot reach each other; fewer virtual channels than layers.
+    pub fn new(wiring: &Wiring, router: &RouterSpec) -> Result<Self, BuildError> {
+        let fabric = &wiring.fabric;
+        let toward = spread(wiring)?;
+        let most = (0..router.ranges.len().max(1))
+            .map(|range| router.range(range as u8))
+            .map(|(first, last)| last - first + 1)
+            .min()
+            .unwrap_or(1);
+        let (layer, layers) = layers(fabric, &toward, most)?;
+        Ok(Self { destinations: Destinations::new(fabric), toward, layer, layers })
+    }
+
+    /// Layers that the virtual channels are divided into.
+    pub fn layers(&self) -> u8 {
+        self.layers
+    }
+}
+
+impl FlitRouting for ShortestPath {
+    fn route(&self, place: Place, head: &mut Head, _: &mut dyn Surroundings, out: &mut Vec<Candidate>) {
+        if self.destinations.router(head.dest) == place.router {
+            out.push(self.destinations.eject(head.dest, head.range));
+            return;
+        }
+        let column = self.toward.column(head.dest);
+        let output = self.toward.get(column, place.router as usize);
+        out.push(any(output, part(head.range, self.layers, self.layer[column])));
+    }
+}
+
+/// One shortest way from every router to every destination; of equal ones that whose channel has been
+/// chosen for fewest destinations.
+fn spread(wiring: &Wiring) -> Result<Toward, BuildError> {
+    let fabric = &wiring.fabric;
+    let mut toward = Toward::new(fabric, 1)?;
+    let mut chosen = vec![0_u32; fabric.channels().len()];
+    let mut distance = vec![u32::MAX; fabric.router_count()];
+    for column in 0..toward.targets.len() {
+        let target = toward.targets[column];
+        distance.fill(u32::MAX);
+        distance[target as usize] = 0;
+        let mut order = vec![target];
+        let mut at = 0;
+        while at < order.len() {
+            let router = order[at];
+            at += 1;
+            each_feeder(fabric, router, |from, _| {
+                if distance[from as usize] == u32::MAX {
+                    distance[from as usize] = distance[router as usize] + 1;
+                    order.push(from);
+                }
+            });
+        }
+        let next = toward.of(column);
+        for &router in &order[1..] {
+            let closer = |&(_, to): &(u16, u32)| {
+                distance[to as usize] != u32::MAX && distance[to as usize] + 1 == distance[router as usize]
+            };
+            let best = neighbours(fabric, router)
+                .filter(closer)
+                .min_by_key(|&(output, _)| (chosen[fabric.index(router, output)], output));
+            let (output, _) = best.expect("a router that was reached has a way");
+            chosen[fabric.index(router, output)] += 1;
+            next[router as usize] = output;
+        }
+        let lost = |terminal: &&crate::flit::fabric::Terminal| {
+            wiring.parts()[terminal.router as usize] == wiring.parts()[target as usize]
+                && distance[terminal.router as usize] == u32::MAX
+        };
+        if fabric.terminals().iter().any(|terminal| lost(&terminal)) {
+            let reason = "some nodes cannot reach each other: links lead one way only";
+            return Err(BuildError::new("routing.kind", reason));
+        }
+    }
+    Ok(toward)
+}
+
+/// The layer of every destination, and how many there are; at most `most`.
+fn layers(fabric: &Fabric, toward: &Toward, most: u8) -> Result<(Vec<u8>, u8), BuildError> {
+    let mut graphs: Vec<Layer> = Vec::new();
+    let mut layer = Vec::with_capacity(toward.targets.len());
+    for column in 0..toward.targets.len() {
+        let pairs = dependencies(fabric, toward, column);
+        let fits = graphs.iter_mut().position(|graph| graph.add(&pairs));
+        let found = match fits {
+            Some(found) => found,
+            None if graphs.len() < usize::from(most) => {
+                let mut graph = Layer::new(fabric.channels().len());
+                assert!(graph.add(&pairs), "the ways to one destination form a tree");
+                graphs.push(graph);
+                graphs.len() - 1
+            }
+            None => {
+                let reason = format!(
+                    "shortest paths need more than {most} layers of virtual channels to be free of deadlock; give more \
+                     virtual channels or use `up-down`, which needs one"
+                );
+                return Err(BuildError::new("router.virtual-channels", reason));
+            }
+        };
+        layer.push(found as u8);
+    }
+    Ok((layer, graphs.len().max(1) as u8))
+}
+
+/// Which channel is followed by which on the ways to one destination.
+fn dependencies(fabric: &Fabric, toward: &Toward, column: usize) -> Vec<(u32, u32)> {
+    let mut pairs = Vec::new();
+    for router in 0..fabric.router_count() as u32 {
+        let output = toward.get(column, router as usize);
+        if output == NO_PORT {
+            continue;
+        }
+        let End::Router { router: to, .. } = fabric.channel(router, output).end else { continue };
+        let next = toward.get(column, to as usize);
+        if next != NO_PORT {
+            pairs.push((fabric.index(router, output) as u32, fabric.index(to, next) as u32));
+        }
+    }
+    pairs
+}
+
+/// Dependencies of one layer, always without a circle. Channels have positions in a topological order, which
+/// is repaired when a dependency goes against it (Pearce, Kelly 2006).
+struct Layer {
+    next: Vec<Vec<u32>>,
+    previous: Vec<Vec<u32>>,
+    position: Vec<u32>,
+}
+
+impl Layer {
+    fn new(channels: usize) -> Self {
+        Self {
+            next: vec![Vec::new(); channels],
+            previous: vec![Vec::new(); channels],
+            position: (0..channels as u32).collect(),
+        }
+    }
+
+    /// Adds all of `pairs`, or none when there would be a circle.
+    fn add(&mut self, pairs: &[(u32, u32)]) -> bool {
+        for (index, &(from, to)) in pairs.iter().enumerate() {
+            if !self.add_one(from, to) {
+                for &(from, to) in pairs[..index].iter().rev() {
+                    // each was added last, unless it was known
+                    if self.next[from as usize].last() == Some(&(to | FRESH)) {
+                        self.next[from as usize].pop();
+                        self.previous[to as usize].pop();
+                    }
+                }
+                return false;
+            }
+        }
+        for &(from, _) in pairs {
+            for to in self.next[from as usize].iter_mut().rev().take_while(|to| **to & FRESH != 0) {
+                *to &= !FRESH;
+            }
+        }
+        true
+    }
+
+    fn add_one(&mut self, from: u32, to: u32) -> bool {
+        if self.next[from as usize].iter().any(|known| known & !FRESH == to) {
+            return true;
+        }
+        let (low, high) = (self.position[to as usize], self.position[from as usize]);
+        if low <= high {
+            // everything from `to` on, up to where `from` is
+            let (mut ahead, mut behind) = (vec![to], vec![from]);
+            let mut seen = rustc_hash::FxHashSet::default();
+            seen.insert(to);
+            let mut at = 0;
+            while at < ahead.len() {
+                for next in self.next[ahead[at] as usize].iter().map(|next| next & !FRESH) {
+                    if next == from {
+                        return false;
+                    }
+                    if self.position[next as usize] < high && seen.insert(next) {
+                        ahead.push(next);
+                    }
+                }
+                at += 1;
+            }
+            seen.clear();
+            seen.insert(from);
+            let mut at = 0;
+            while at < behind.len() {
+                for &previous in &self.previous[behind[at] as usize] {
+                    if self.position[previous as usize] > low && seen.insert(previous) {
+                        behind.push(previous);
+                    }
+                }
+                at += 1;
+            }
+            let by_position =
+                |list: &mut Vec<u32>, position: &[u32]| list.sort_unstable_by_key(|&c| position[c as usize]);
+            by_position(&mut ahead, &self.position);
+            by_position(&mut behind, &self.position);
+            behind.extend(ahead);
+            let mut places: Vec<u32> =
+                behind.iter().map(|&channel| self.position[channel as usize]).collect();
+            places.sort_unstable();
+            for (channel, place) in behind.into_iter().zip(places) {
+                self.position[channel as usize] = place;
+            }
+        }
+        self.next[from as usize].push(to | FRESH);
+        self.previous[to as usize].push(from);
+        true
+    }
+}
+
+/// Marks dependencies of the destination in hand.
+const FRESH: u32 = 1 << 31;

@@ -1,0 +1,156 @@
+//! Levels of switches above hosts: what routing in fat trees needs.
+
+use stratasim_core::BuildError;
+use stratasim_topo::geometry::Geometry;
+
+use super::places::Destinations;
+use crate::flit::fabric::End;
+use crate::flit::fabric::from_topology::Wiring;
+
+/// A router of a tree.
+#[derive(Debug, Clone, Copy, Default)]
+struct Switch {
+    /// The hosts under it: the first, and how many.
+    first_host: u32,
+    hosts: u32,
+    /// Level, 0 for the lowest.
+    level: u8,
+    /// Where its ports are in the table: `children * copies` down, then `up` up.
+    ports: u32,
+    /// Cables to each child.
+    copies: u16,
+    children: u16,
+    up: u16,
+}
+
+/// Hosts under every switch, and its ports by child.
+#[derive(Debug, Clone)]
+pub struct TreeMap {
+    pub(crate) destinations: Destinations,
+    switches: Vec<Switch>,
+    ports: Vec<u16>,
+    /// Host of each terminal.
+    host: Vec<u32>,
+    /// `child[level * terminals + terminal]`: which child of a switch of that level is above the terminal.
+    child: Vec<u16>,
+    terminals: usize,
+}
+
+/// No port.
+const NO_PORT: u16 = u16::MAX;
+
+impl TreeMap {
+    /// The map of `wiring`; `kind` is the routing function that asks.
+    ///
+    /// # Errors
+    /// No tree, or one in which cables are missing.
+    pub fn new(wiring: &Wiring, kind: &str) -> Result<Self, BuildError> {
+        let refuse = |reason: String| Err(BuildError::new("routing.kind", reason));
+        let Some(Geometry::Tree(tree)) = &wiring.geometry else {
+            return refuse(format!("`{kind}` needs a fat tree; use `auto`"));
+        };
+        let fabric = &wiring.fabric;
+        let hosts: Option<Vec<u32>> = fabric
+            .terminals()
+            .iter()
+            .map(|terminal| terminal.node?.0.checked_sub(tree.first_host).filter(|&host| host < tree.hosts))
+            .collect();
+        let Some(host) = hosts else {
+            return refuse(format!("`{kind}` needs a tree whose terminals are its hosts; use `up-down`"));
+        };
+        // level and subtree of each router
+        let mut place = vec![None; fabric.router_count()];
+        for (level, info) in tree.levels.iter().enumerate() {
+            for index in 0..info.count {
+                if let Some(router) = wiring.router_of.get((info.first + index) as usize).copied().flatten() {
+                    place[router as usize] = Some((level, tree.subtree(level, index)));
+                }
+            }
+        }
+        let terminals = fabric.terminals().len();
+        let mut map = Self {
+            destinations: Destinations::new(fabric),
+            switches: Vec::with_capacity(place.len()),
+            ports: Vec::new(),
+            child: Vec::with_capacity(terminals * tree.levels.len()),
+            host,
+            terminals,
+        };
+        for (router, place_here) in (0..).zip(&place) {
+            let Some((level, subtree)) = *place_here else {
+                return refuse(format!("`{kind}`: a router is no switch of the tree; use `up-down`"));
+            };
+            let info = &tree.levels[level];
+            let mut down = vec![Vec::new(); info.children as usize];
+            let mut up = Vec::new();
+            for output in 0..fabric.output_count(router) {
+                match fabric.channel(router, output).end {
+                    End::Nothing => {}
+                    End::Terminal(terminal) => {
+                        down[(map.host[terminal as usize] % info.children) as usize].push(output);
+                    }
+                    End::Router { router: to, .. } => match place[to as usize] {
+                        Some((below, child)) if below + 1 == level => {
+                            down[(child % info.children) as usize].push(output);
+                        }
+                        Some((above, _)) if above == level + 1 => up.push(output),
+                        _ => {
+                            return refuse(format!(
+                                "`{kind}`: a cable joins no neighbouring levels; use `up-down`"
+                            ));
+                        }
+                    },
+                }
+            }
+            let copies = down.iter().map(Vec::len).max().unwrap_or(0);
+            if level > 0 && down.iter().any(|ports| ports.is_empty()) {
+                return refuse(format!("`{kind}`: cables of the tree are missing; use `up-down`"));
+            }
+            if up.is_empty() && info.hosts_below < tree.hosts {
+                return refuse(format!("`{kind}`: a switch has no way up; use `up-down`"));
+            }
+            map.switches.push(Switch {
+                first_host: subtree * info.hosts_below,
+                hosts: info.hosts_below,
+                level: level as u8,
+                ports: map.ports.len() as u32,
+                copies: copies as u16,
+                children: info.children as u16,
+                up: up.len() as u16,
+            });
+            for ports in down {
+                // where a cable is missing, another takes its place
+                map.ports.extend(
+                    (0..copies).map(|copy| ports.get(copy % ports.len().max(1)).copied().unwrap_or(NO_PORT)),
+                );
+            }
+            map.ports.extend(up);
+        }
+        let mut below = 1;
+        for level in &tree.levels {
+            map.child.extend(map.host.iter().map(|host| (host / below % level.children) as u16));
+            below *= level.children;
+        }
+        Ok(map)
+    }
+
+    /// The way down from `router` to `terminal`, if it is under it: the first port and how many.
+    #[inline]
+    pub(crate) fn down(&self, router: u32, terminal: u32) -> Option<&[u16]> {
+        let switch = &self.switches[router as usize];
+        if self.host[terminal as usize].wrapping_sub(switch.first_host) >= switch.hosts {
+            return None;
+        }
+        let child = self.child[usize::from(switch.level) * self.terminals + terminal as usize];
+        let first = switch.ports as usize + usize::from(child) * usize::from(switch.copies);
+        Some(&self.ports[first..first + usize::from(switch.copies)])
+    }
+
+    /// The ways up from `router`.
+    #[inline]
+    pub(crate) fn up(&self, router: u32) -> &[u16] {
+        let switch = &self.switches[router as usize];
+        let first = switch.ports as usize + usize::from(switch.children) * usize::from(switch.copies);
+        &self.ports[first..first + usize::from(switch.up)]
+    }
+}

@@ -1,0 +1,148 @@
+//! Routing functions of the flit level: packets walk through small machines.
+
+mod flit_support;
+
+use flit_support::{Dice, distances, machine, prepare, topology, walk};
+use stratasim_net::flit::fabric::End;
+
+/// Machines, and the functions that fit them beside `auto`. All take shortest paths.
+const MINIMAL: &[(&str, &[&str])] = &[
+    (r#"{"kind": "mesh", "dimensions": [4, 1, 3, 2]}"#, &["dimension-order", "shortest-path"]),
+    (
+        r#"{"kind": "mesh", "dimensions": [3, 3], "hosts-per-switch": 3}"#,
+        &["dimension-order", "shortest-path"],
+    ),
+    (r#"{"kind": "torus", "dimensions": [5, 4]}"#, &["dimension-order"]),
+    (r#"{"kind": "torus", "dimensions": [4, 3, 2], "hosts-per-switch": 2}"#, &["dimension-order"]),
+    (r#"{"kind": "ring", "nodes": 6}"#, &["dimension-order", "shortest-path"]),
+    (r#"{"kind": "hypercube", "dimensions": 4}"#, &["dimension-order", "shortest-path"]),
+    (
+        r#"{"kind": "hyperx", "dimensions": [3, 4], "parallel": [2, 1], "hosts-per-switch": 2}"#,
+        &["dimension-order", "shortest-path"],
+    ),
+    (r#"{"kind": "fully-connected", "nodes": 5, "parallel": 2}"#, &["dimension-order", "shortest-path"]),
+    (r#"{"kind": "k-ary-n-tree", "k": 3, "n": 3}"#, &["nearest-common-ancestor", "shortest-path"]),
+    (r#"{"kind": "fat-tree", "k": 4}"#, &["nearest-common-ancestor", "shortest-path"]),
+    (
+        r#"{"kind": "fat-tree", "down": [4, 3, 2], "up": [1, 2, 3], "parallel": [1, 2, 1]}"#,
+        &["nearest-common-ancestor", "shortest-path"],
+    ),
+    (
+        r#"{"kind": "leaf-spine", "leaves": 4, "spines": 3, "hosts-per-leaf": 2}"#,
+        &["nearest-common-ancestor"],
+    ),
+    (r#"{"kind": "single-switch", "nodes": 6}"#, &["up-down", "shortest-path", "nearest-common-ancestor"]),
+];
+
+fn check_walks(spec: &str, routing: &str) {
+    let machine = machine(spec);
+    let prepared = prepare(&machine, &format!(r#"{{"routing": {{"kind": "{routing}"}}}}"#))
+        .unwrap_or_else(|error| panic!("{spec}, {routing}: {error}"));
+    let fabric = &prepared.fabric;
+    for to in 0..fabric.terminals().len() as u32 {
+        let distance = distances(fabric, fabric.terminal(to).router);
+        for from in 0..fabric.terminals().len() as u32 {
+            for salt in 0..3 {
+                let mut dice = Dice(salt + 1000 * u64::from(from));
+                let walk = walk(fabric, prepared.routing.as_ref(), from, to, 4, &mut dice);
+                let shortest = distance[fabric.terminal(from).router as usize];
+                assert_eq!(walk.len() - 1, shortest, "{spec}, {routing}, {from} to {to}: {walk:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn minimal_functions_take_shortest_paths() {
+    for (spec, functions) in MINIMAL {
+        for routing in functions.iter().copied().chain(["auto"]) {
+            check_walks(spec, routing);
+        }
+    }
+}
+
+#[test]
+fn up_down_reaches_every_terminal_of_any_graph() {
+    let specs = MINIMAL.iter().map(|(spec, _)| machine(spec));
+    let others = [
+        r#"{"kind": "hcsim-cxl", "xpus": 20}"#,
+        r#"{"kind": "hcsim-ethernet", "xpus": 20}"#,
+        r#"{"kind": "without", "links": ["host-8->host-0", "host-0->host-8"], "of": {"kind": "ring", "nodes": 9, "bandwidth": "1 GB/s", "latency": "1 us"}}"#,
+    ];
+    for machine in specs.chain(others.map(topology)) {
+        for routing in ["up-down", "shortest-path", "auto"] {
+            let Ok(prepared) = prepare(&machine, &format!(r#"{{"routing": {{"kind": "{routing}"}}}}"#))
+            else {
+                // more layers than virtual channels: tori
+                assert_eq!(routing, "shortest-path");
+                continue;
+            };
+            let terminals = prepared.fabric.terminals().len() as u32;
+            for pair in 0..terminals * terminals {
+                let (from, to) = (pair / terminals, pair % terminals);
+                if !prepared.wiring.joined(from, to) {
+                    // networks side by side, each with a NIC of its own
+                    assert!(machine.find_node("xpu-0").is_some());
+                    continue;
+                }
+                walk(&prepared.fabric, prepared.routing.as_ref(), from, to, 4, &mut Dice(u64::from(pair)));
+            }
+        }
+    }
+}
+
+#[test]
+fn half_way_round_a_ring_both_directions_are_drawn() {
+    let prepared = prepare(&machine(r#"{"kind": "ring", "nodes": 6}"#), "{}").unwrap();
+    let mut ways = [0; 2];
+    for salt in 0..1000 {
+        let walk = walk(&prepared.fabric, prepared.routing.as_ref(), 1, 4, 4, &mut Dice(salt));
+        ways[usize::from(walk[1] == 2)] += 1;
+    }
+    // binomial: 500 with a deviation of 16
+    assert!(ways.iter().all(|&count| (420..=580).contains(&count)), "{ways:?}");
+}
+
+#[test]
+fn odd_or_too_few_virtual_channels_of_a_ring_are_refused_with_the_reason() {
+    let torus = machine(r#"{"kind": "torus", "dimensions": [4, 4]}"#);
+    for (channels, expected) in [(3, "no multiple of 2"), (1, "needs 2")] {
+        let error =
+            prepare(&torus, &format!(r#"{{"router": {{"virtual-channels": {channels}}}}}"#)).err().unwrap();
+        assert_eq!(error.field, "router.virtual-channels");
+        assert!(error.reason.contains(expected), "{error}");
+    }
+    // a mesh needs no classes
+    prepare(&machine(r#"{"kind": "mesh", "dimensions": [4, 4]}"#), r#"{"router": {"virtual-channels": 1}}"#)
+        .unwrap();
+}
+
+#[test]
+fn a_function_that_does_not_fit_the_structure_is_refused() {
+    let tree = machine(r#"{"kind": "fat-tree", "k": 4}"#);
+    for kind in ["dimension-order"] {
+        let error = prepare(&tree, &format!(r#"{{"routing": {{"kind": "{kind}"}}}}"#)).err().unwrap();
+        assert!(error.reason.contains("auto"), "{error}");
+    }
+}
+
+#[test]
+fn hosts_on_switches_are_terminals_and_nodes_that_forward_are_routers() {
+    for (spec, routers, terminals) in [
+        (r#"{"kind": "fat-tree", "k": 4}"#, 20, 16),
+        (r#"{"kind": "torus", "dimensions": [4, 3]}"#, 12, 12),
+        (r#"{"kind": "mesh", "dimensions": [3, 3], "hosts-per-switch": 4}"#, 9, 36),
+        (r#"{"kind": "fat-tree", "down": [2, 2], "up": [2, 2]}"#, 8, 8),
+    ] {
+        let prepared = prepare(&machine(spec), "{}").unwrap();
+        let fabric = &prepared.fabric;
+        assert_eq!((fabric.router_count(), fabric.terminals().len()), (routers, terminals), "{spec}");
+        // every link is the channel of one output or injection
+        let links = fabric.channels().iter().filter(|channel| channel.end != End::Nothing);
+        let injections = fabric.terminals().iter().map(|terminal| &terminal.injection);
+        let mut links: Vec<_> = links.chain(injections).filter_map(|channel| channel.link).collect();
+        links.sort();
+        assert!(links.windows(2).all(|pair| pair[0] != pair[1]), "{spec}");
+        assert_eq!(links.len(), machine(spec).link_count(), "{spec}");
+    }
+}
