@@ -17,6 +17,7 @@
 
 pub mod booksim;
 pub mod allocator;
+pub mod dependency;
 pub mod fabric;
 pub mod full;
 pub mod kernel;

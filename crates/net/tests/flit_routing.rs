@@ -3,7 +3,11 @@
 mod flit_support;
 
 use flit_support::{Dice, distances, machine, prepare, topology, walk};
+use stratasim_core::BuildError;
+use stratasim_net::flit::dependency::{Question, Verdict};
 use stratasim_net::flit::fabric::End;
+use stratasim_net::flit::router::RouterSpec;
+use stratasim_net::flit::routing::{Candidate, FlitRouting, Head, Place, Surroundings};
 
 /// Machines, and the functions that fit them beside `auto`. All take shortest paths.
 const MINIMAL: &[(&str, &[&str])] = &[
@@ -56,6 +60,7 @@ fn check_walks(spec: &str, routing: &str) {
 fn minimal_functions_take_shortest_paths() {
     for (spec, functions) in MINIMAL {
         for routing in functions.iter().copied().chain(["auto"]) {
+            // `prepare` has also found no circle of waiting packets
             check_walks(spec, routing);
         }
     }
@@ -145,4 +150,72 @@ fn hosts_on_switches_are_terminals_and_nodes_that_forward_are_routers() {
         assert!(links.windows(2).all(|pair| pair[0] != pair[1]), "{spec}");
         assert_eq!(links.len(), machine(spec).link_count(), "{spec}");
     }
+}
+
+/// Dimension order as it must not be: rings without classes.
+struct Careless {
+    inner: std::sync::Arc<dyn FlitRouting>,
+    /// Overlapping halves, as an odd number of virtual channels gives them when it is rounded.
+    overlap: bool,
+}
+
+impl FlitRouting for Careless {
+    fn route(&self, place: Place, head: &mut Head, draws: &mut dyn Surroundings, out: &mut Vec<Candidate>) {
+        let range = head.range;
+        head.range = (0, 1);
+        self.inner.route(place, head, draws, out);
+        head.range = range;
+        for candidate in out {
+            let (first, last) = (candidate.first_vc, candidate.last_vc);
+            (candidate.first_vc, candidate.last_vc) = match (self.overlap, first, last) {
+                (true, 0, 0) => (0, range.1 - 1),
+                (true, 1, 1) => (1, range.1),
+                _ => range,
+            };
+        }
+    }
+
+    fn looks_at_vc(&self) -> bool {
+        false
+    }
+}
+
+fn circle(spec: &str, vcs: u8, overlap: bool) -> BuildError {
+    let machine = machine(spec);
+    let prepared = prepare(&machine, "{}").unwrap();
+    let router = RouterSpec { virtual_channels: vcs, ..RouterSpec::default() };
+    let careless = Careless { inner: prepared.routing.clone(), overlap };
+    Question {
+        fabric: &prepared.fabric,
+        routing: &careless,
+        router: &router,
+        joined: &|_, _| true,
+        name: &|router| format!("r{router}"),
+    }
+    .check()
+    .expect_err("a circle")
+}
+
+#[test]
+fn a_ring_without_classes_is_refused_with_the_circle() {
+    let error = circle(r#"{"kind": "ring", "nodes": 5}"#, 1, false);
+    assert!(error.reason.contains("circle of 5 channels"), "{error}");
+    assert!(error.reason.contains("router r1 -> router r0, virtual channel 0"), "{error}");
+    assert!(error.reason.contains("router r0 -> router r4, virtual channel 0"), "{error}");
+}
+
+#[test]
+fn classes_that_share_a_virtual_channel_are_refused() {
+    let error = circle(r#"{"kind": "torus", "dimensions": [5, 4]}"#, 3, true);
+    assert!(error.reason.contains("virtual channel 1"), "the shared one: {error}");
+    // and with two, which do not overlap, all is well: see minimal_functions_take_shortest_paths
+}
+
+#[test]
+fn a_machine_that_is_too_large_to_check_says_so() {
+    let large = machine(r#"{"kind": "mesh", "dimensions": [50, 50]}"#);
+    assert_eq!(prepare(&large, "{}").unwrap().deadlock, Verdict::Unchecked);
+    let small = machine(r#"{"kind": "mesh", "dimensions": [3]}"#);
+    // two channels follow each other, in both directions
+    assert_eq!(prepare(&small, "{}").unwrap().deadlock, Verdict::Free { dependencies: 2 });
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use stratasim_core::{BuildError, Bytes, Frequency};
 use stratasim_topo::Topology;
 
+use super::dependency::{Question, Verdict};
 use super::fabric::clock::Clock;
 use super::fabric::from_topology::{Wires, Wiring};
 use super::router::RouterSpec;
@@ -47,6 +48,9 @@ pub struct Flit {
     pub router: Option<RouterSpec>,
     /// Which way packets take.
     pub routing: FlitRoutingSpec,
+    /// Looks, before anything runs, for packets that can wait for each other in a circle. Machines above some
+    /// four million pairs of node and router are not looked at.
+    pub deadlock_check: bool,
 }
 
 impl Default for Flit {
@@ -59,6 +63,7 @@ impl Default for Flit {
             terminal_latency: 1,
             router: None,
             routing: FlitRoutingSpec::default(),
+            deadlock_check: true,
         }
     }
 }
@@ -78,6 +83,8 @@ pub struct Prepared {
     pub clock: Clock,
     /// Bytes of a flit.
     pub flit_bytes: u32,
+    /// What the check for deadlock found.
+    pub deadlock: Verdict,
 }
 
 /// Largest flit.
@@ -101,6 +108,14 @@ impl Flit {
             .unwrap_or_else(|| RouterSpec { buffer_flits: credit_loop(&wiring), ..RouterSpec::default() });
         router.check().map_err(|error| error.within("router"))?;
         let routing = self.routing.plugin().build(&wiring, &router)?;
+        let question = Question {
+            fabric: &wiring.fabric,
+            routing: routing.as_ref(),
+            router: &router,
+            joined: &|from, to| wiring.joined(from, to),
+            name: &|router| topology.node_name(wiring.nodes[router as usize]).to_owned(),
+        };
+        let deadlock = if self.deadlock_check { question.check()? } else { Verdict::Unchecked };
         Ok(Prepared {
             fabric: Arc::new(wiring.fabric.clone()),
             clock: wiring.clock,
@@ -108,6 +123,7 @@ impl Flit {
             routing,
             router,
             flit_bytes,
+            deadlock,
         })
     }
 

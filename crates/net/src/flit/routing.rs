@@ -87,6 +87,17 @@ pub trait FlitRouting: Send + Sync {
     fn adaptive(&self) -> bool {
         false
     }
+
+    /// Whether candidates of priority 0 or less form an escape network (Duato 1993): one that every packet may
+    /// enter wherever it is, and that is free of deadlock by itself.
+    fn has_escape(&self) -> bool {
+        false
+    }
+
+    /// Whether the outcome depends on [`Place::vc`] or not; the check for deadlock then tries each.
+    fn looks_at_vc(&self) -> bool {
+        true
+    }
 }
 
 /// A routing function as the user chose it.

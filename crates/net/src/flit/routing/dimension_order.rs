@@ -82,6 +82,10 @@ impl FlitRouting for DimensionOrder {
         };
         out.push(any(output, range));
     }
+
+    fn looks_at_vc(&self) -> bool {
+        false
+    }
 }
 
 /// The way that a packet has begun along a dimension, in one byte: dimension + 1, direction, class; 0 at first.

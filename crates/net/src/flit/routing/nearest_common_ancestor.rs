@@ -80,4 +80,8 @@ impl FlitRouting for NearestCommonAncestor {
     fn adaptive(&self) -> bool {
         self.adaptive
     }
+
+    fn looks_at_vc(&self) -> bool {
+        false
+    }
 }

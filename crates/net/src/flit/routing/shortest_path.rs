@@ -74,6 +74,10 @@ impl FlitRouting for ShortestPath {
         let output = self.toward.get(column, place.router as usize);
         out.push(any(output, part(head.range, self.layers, self.layer[column])));
     }
+
+    fn looks_at_vc(&self) -> bool {
+        false
+    }
 }
 
 /// One shortest way from every router to every destination; of equal ones that whose channel has been

@@ -98,6 +98,10 @@ impl FlitRouting for UpDown {
         let entry = 2 * place.router as usize + usize::from(down);
         out.push(any(self.toward.get(self.toward.column(head.dest), entry), head.range));
     }
+
+    fn looks_at_vc(&self) -> bool {
+        false
+    }
 }
 
 /// Order of the routers of every part: by distance from its root, the router with most neighbours.

@@ -1,0 +1,126 @@
+//! Can packets wait for each other in a circle? Asked before a simulation, answered from the routing function.
+//!
+//! A packet that has a virtual channel and wants another makes the second depend on the first. Where no chain of
+//! such dependencies leads back to where it began, no deadlock is possible (Dally, Seitz 1987). A function with an
+//! escape network may have circles among its other channels: it is free of deadlock when every packet may take an
+//! escape channel wherever it is, and escape channels do not depend on each other in a circle, be it by way of
+//! other channels (Duato 1993, "A new theory of deadlock-free adaptive routing in wormhole networks").
+//!
+//! The check walks through every state that a packet can be in, for every destination and every outcome of draws.
+//! `route` must not look at [`Head::source`]: what depends on it goes into the packet's memory in `start`.
+
+mod explore;
+mod graph;
+
+use stratasim_core::BuildError;
+
+use self::explore::{Explorer, Outcome};
+use self::graph::Dependencies;
+use super::fabric::{Fabric, Feeder};
+use super::router::RouterSpec;
+use super::routing::FlitRouting;
+
+/// What is checked.
+pub struct Question<'a> {
+    /// The fabric.
+    pub fabric: &'a Fabric,
+    /// The routing function.
+    pub routing: &'a dyn FlitRouting,
+    /// The routers: their virtual channels, and the ranges of those that classes may use.
+    pub router: &'a RouterSpec,
+    /// Whether packets go from one terminal to another at all.
+    pub joined: &'a dyn Fn(u32, u32) -> bool,
+    /// Name of a router, for the user.
+    pub name: &'a dyn Fn(u32) -> String,
+}
+
+/// The answer, when there is nothing to refuse.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// No deadlock is possible.
+    Free {
+        /// Dependencies between virtual channels.
+        dependencies: usize,
+    },
+    /// Too large to check: a run that stops moving is still found.
+    Unchecked,
+}
+
+/// Decisions of the routing function that are followed at most, some seconds of work.
+pub const MOST_DECISIONS: u64 = 20_000_000;
+
+/// Pairs of terminal and router above which nothing is tried.
+const MOST_PAIRS: u64 = 1 << 22;
+
+impl Question<'_> {
+    /// Looks for circles of waiting packets.
+    ///
+    /// # Errors
+    /// A circle, channel by channel; a function that offers what does not exist.
+    pub fn check(&self) -> Result<Verdict, BuildError> {
+        let terminals = self.fabric.terminals().len() as u64;
+        if terminals * self.fabric.router_count() as u64 > MOST_PAIRS {
+            return Ok(Verdict::Unchecked);
+        }
+        let mut ranges: Vec<(u8, u8)> =
+            (0..self.router.ranges.len().max(1)).map(|range| self.router.range(range as u8)).collect();
+        ranges.sort_unstable();
+        ranges.dedup();
+        let mut explorer = Explorer::new(self, MOST_DECISIONS);
+        for &range in &ranges {
+            for dest in 0..terminals as u32 {
+                if explorer.toward(dest, range)? == Outcome::TooMuch {
+                    return Ok(Verdict::Unchecked);
+                }
+            }
+        }
+        let all = &explorer.all;
+        let Some(circle) = all.circle() else {
+            return Ok(Verdict::Free { dependencies: all.len() });
+        };
+        if !self.routing.has_escape() {
+            return Err(self.refuse(all, &circle, ""));
+        }
+        if explorer.mixes() {
+            let reason = "the escape channels of some packets are used by others that are not on an escape";
+            return Err(BuildError::new("routing", reason));
+        }
+        let escape = &explorer.escape;
+        if let Some(circle) = escape.circle() {
+            return Err(self.refuse(escape, &circle, " of the escape network"));
+        }
+        Ok(Verdict::Free { dependencies: escape.len() })
+    }
+
+    /// The error that names a circle.
+    fn refuse(&self, graph: &Dependencies, circle: &[u32], of: &str) -> BuildError {
+        const SHOWN: usize = 12;
+        let mut lines = String::new();
+        for &vertex in circle.iter().take(SHOWN) {
+            let (input, vcs) = graph.channel(vertex);
+            let (router, port) = (input / self.fabric.stride(), input % self.fabric.stride());
+            let from = match self.fabric.feeder(router as u32, port as u16) {
+                Feeder::Router { router, .. } => (self.name)(router),
+                _ => "a terminal".to_owned(),
+            };
+            let vcs = if vcs.0 == vcs.1 {
+                format!("virtual channel {}", vcs.0)
+            } else {
+                format!("virtual channels {} to {}", vcs.0, vcs.1)
+            };
+            lines.push_str(&format!("\n  router {from} -> router {}, {vcs}", (self.name)(router as u32)));
+        }
+        if circle.len() > SHOWN {
+            lines.push_str(&format!("\n  and {} more", circle.len() - SHOWN));
+        }
+        BuildError::new(
+            "routing",
+            format!(
+                "packets can wait for each other in a circle of {} channels{of}, each for the next and the last for \
+                 the first:{lines}\nUse more virtual channels or ranges that do not overlap, or `up-down`, which \
+                 fits any graph",
+                circle.len()
+            ),
+        )
+    }
+}

@@ -1,0 +1,315 @@
+//! Every state that packets to one destination can be in.
+
+use std::cell::RefCell;
+
+use rustc_hash::FxHashMap;
+use stratasim_core::BuildError;
+
+use super::Question;
+use super::graph::Dependencies;
+use crate::flit::fabric::{End, Feeder};
+use crate::flit::routing::{Candidate, Head, Place, Surroundings};
+
+/// Whether the work was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Done,
+    TooMuch,
+}
+
+/// A packet in an input: router, port, the virtual channels that it may be in, and what routing remembers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct State {
+    router: u32,
+    input: u16,
+    vcs: (u8, u8),
+    memory: u64,
+}
+
+/// What a state leads to.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    to: u32,
+    escape: bool,
+}
+
+/// Follows packets and gathers dependencies.
+pub(super) struct Explorer<'a> {
+    question: &'a Question<'a>,
+    left: u64,
+    looks_at_vc: bool,
+    has_escape: bool,
+    /// Dependencies between all channels.
+    pub(super) all: Dependencies,
+    /// Dependencies between escape channels, those by way of other channels among them.
+    pub(super) escape: Dependencies,
+    number: FxHashMap<State, u32>,
+    states: Vec<State>,
+    /// Steps of state `s`: `steps[first[s]..first[s + 1]]`.
+    first: Vec<u32>,
+    steps: Vec<Step>,
+    candidates: Vec<Candidate>,
+    /// Virtual channels of each input that packets take as escape channels, and otherwise.
+    uses: Vec<[u32; 2]>,
+}
+
+impl<'a> Explorer<'a> {
+    pub(super) fn new(question: &'a Question<'a>, most: u64) -> Self {
+        Self {
+            left: most,
+            looks_at_vc: question.routing.looks_at_vc(),
+            has_escape: question.routing.has_escape(),
+            question,
+            all: Dependencies::default(),
+            escape: Dependencies::default(),
+            number: FxHashMap::default(),
+            states: Vec::new(),
+            first: Vec::new(),
+            steps: Vec::new(),
+            candidates: Vec::new(),
+            uses: vec![[0; 2]; question.fabric.channels().len()],
+        }
+    }
+
+    /// Follows all packets to `dest` that may use the virtual channels of `range`.
+    pub(super) fn toward(&mut self, dest: u32, range: (u8, u8)) -> Result<Outcome, BuildError> {
+        self.number.clear();
+        self.states.clear();
+        self.first.clear();
+        self.steps.clear();
+        for source in 0..self.question.fabric.terminals().len() as u32 {
+            if (self.question.joined)(source, dest) && !self.begin(source, dest, range) {
+                return Ok(Outcome::TooMuch);
+            }
+        }
+        let mut at = 0;
+        while at < self.states.len() {
+            self.first.push(self.steps.len() as u32);
+            if !self.follow(self.states[at], dest, range)? {
+                return Ok(Outcome::TooMuch);
+            }
+            at += 1;
+        }
+        self.first.push(self.steps.len() as u32);
+        if self.has_escape && !self.escapes() {
+            return Ok(Outcome::TooMuch);
+        }
+        Ok(Outcome::Done)
+    }
+
+    fn spend(&mut self) -> bool {
+        self.left = self.left.saturating_sub(1);
+        self.left > 0
+    }
+
+    /// The states in which packets of `source` enter.
+    fn begin(&mut self, source: u32, dest: u32, range: (u8, u8)) -> bool {
+        let End::Router { router, port } = self.question.fabric.terminal(source).injection.end else {
+            return true;
+        };
+        let mut script = Script::default();
+        loop {
+            if !self.spend() {
+                return false;
+            }
+            let mut head = Head { source, dest, range, memory: 0 };
+            let vcs = self.question.routing.start(&mut head, &mut script);
+            self.enter(State { router, input: port, vcs, memory: head.memory }, |_| {});
+            if !script.next() {
+                return true;
+            }
+        }
+    }
+
+    /// Numbers a state, or one for each virtual channel where those count.
+    fn enter(&mut self, state: State, mut visit: impl FnMut(u32)) {
+        let last = if self.looks_at_vc { state.vcs.1 } else { state.vcs.0 };
+        for vc in state.vcs.0..=last {
+            let state = if self.looks_at_vc { State { vcs: (vc, vc), ..state } } else { state };
+            let next = self.states.len() as u32;
+            let number = *self.number.entry(state).or_insert(next);
+            if number == next {
+                self.states.push(state);
+            }
+            visit(number);
+        }
+    }
+
+    /// Every way on from `state`.
+    fn follow(&mut self, state: State, dest: u32, range: (u8, u8)) -> Result<bool, BuildError> {
+        let fabric = self.question.fabric;
+        let from = fabric.index(state.router, state.input);
+        let held = matches!(fabric.feeder(state.router, state.input), Feeder::Router { .. });
+        let place = Place { router: state.router, input: state.input, vc: state.vcs.0 };
+        let mut script = Script::default();
+        let mut candidates = std::mem::take(&mut self.candidates);
+        loop {
+            if !self.spend() {
+                return Ok(false);
+            }
+            let mut head = Head { source: dest, dest, range, memory: state.memory };
+            candidates.clear();
+            self.question.routing.route(place, &mut head, &mut script, &mut candidates);
+            let mut safe = !self.has_escape;
+            for candidate in &candidates {
+                let vcs = (candidate.first_vc, candidate.last_vc);
+                if vcs.0 > vcs.1 || vcs.0 < range.0 || vcs.1 > range.1 {
+                    return Err(self.wrong(
+                        state,
+                        dest,
+                        "offers virtual channels that the packet may not use",
+                    ));
+                }
+                if candidate.output >= fabric.output_count(state.router) {
+                    return Err(self.wrong(state, dest, "offers an output that does not exist"));
+                }
+                match fabric.channel(state.router, candidate.output).end {
+                    End::Nothing => {
+                        return Err(self.wrong(state, dest, "offers an output that leads nowhere"));
+                    }
+                    End::Terminal(terminal) if terminal != dest => {
+                        return Err(self.wrong(state, dest, "ends at another terminal"));
+                    }
+                    End::Terminal(_) => safe = true,
+                    End::Router { router, port } => {
+                        let escape = candidate.priority <= 0;
+                        safe |= escape;
+                        if held {
+                            self.all.add((from, state.vcs), (fabric.index(router, port), vcs));
+                        }
+                        let next = fabric.index(router, port);
+                        if self.has_escape {
+                            self.uses[next][usize::from(!escape)] |= mask(vcs);
+                        }
+                        let mut reached = std::mem::take(&mut self.steps);
+                        self.enter(State { router, input: port, vcs, memory: head.memory }, |to| {
+                            reached.push(Step { to, escape });
+                        });
+                        self.steps = reached;
+                    }
+                }
+            }
+            if !safe || candidates.is_empty() {
+                let what =
+                    if candidates.is_empty() { "offers no way on" } else { "offers no escape channel" };
+                return Err(self.wrong(state, dest, what));
+            }
+            if !script.next() {
+                break;
+            }
+        }
+        self.candidates = candidates;
+        Ok(true)
+    }
+
+    /// Whether some virtual channel is an escape channel for some packets only.
+    pub(super) fn mixes(&self) -> bool {
+        self.uses.iter().any(|[escape, other]| escape & other != 0)
+    }
+
+    fn wrong(&self, state: State, dest: u32, what: &str) -> BuildError {
+        let name = (self.question.name)(state.router);
+        BuildError::new(
+            "routing",
+            format!("at router {name}, for terminal {dest}, the routing function {what}"),
+        )
+    }
+
+    /// From every escape channel to the next ones that its packets may take, by way of others or not.
+    fn escapes(&mut self) -> bool {
+        let fabric = self.question.fabric;
+        let mut by_escape = vec![false; self.states.len()];
+        for step in self.steps.iter().filter(|step| step.escape) {
+            by_escape[step.to as usize] = true;
+        }
+        let mut seen = vec![u32::MAX; self.states.len()];
+        for start in (0..self.states.len() as u32).filter(|&state| by_escape[state as usize]) {
+            let from = self.states[start as usize];
+            let held = (fabric.index(from.router, from.input), from.vcs);
+            let mut stack = vec![start];
+            seen[start as usize] = start;
+            while let Some(state) = stack.pop() {
+                let range = self.first[state as usize] as usize..self.first[state as usize + 1] as usize;
+                self.left = self.left.saturating_sub(range.len() as u64);
+                if self.left == 0 {
+                    return false;
+                }
+                for step in &self.steps[range] {
+                    if step.escape {
+                        let to = self.states[step.to as usize];
+                        self.escape.add(held, (fabric.index(to.router, to.input), to.vcs));
+                    } else if seen[step.to as usize] != start {
+                        seen[step.to as usize] = start;
+                        stack.push(step.to);
+                    }
+                }
+            }
+        }
+        true
+    }
+}
+
+/// One bit for each virtual channel.
+fn mask((first, last): (u8, u8)) -> u32 {
+    (u32::MAX >> (31 - (last - first))) << first
+}
+
+/// Surroundings that give one outcome after the other: every draw has each of its values, every output is idle
+/// or crowded.
+#[derive(Debug, Default)]
+struct Script(RefCell<Answers>);
+
+#[derive(Debug, Default)]
+struct Answers {
+    /// Value and bound of each question, in order.
+    given: Vec<(u32, u32)>,
+    at: usize,
+    /// Outputs asked for in this run, and what was said.
+    outputs: Vec<(u16, u32)>,
+}
+
+/// Flits at a crowded output.
+const CROWDED: u32 = 1 << 20;
+
+impl Script {
+    /// Goes on to the next outcome, if there is one.
+    fn next(&mut self) -> bool {
+        let answers = self.0.get_mut();
+        answers.at = 0;
+        answers.outputs.clear();
+        while let Some((value, bound)) = answers.given.last_mut() {
+            *value += 1;
+            if *value < *bound {
+                return true;
+            }
+            answers.given.pop();
+        }
+        false
+    }
+}
+
+impl Answers {
+    fn ask(&mut self, bound: u32) -> u32 {
+        if self.at == self.given.len() {
+            self.given.push((0, bound));
+        }
+        self.at += 1;
+        self.given[self.at - 1].0
+    }
+}
+
+impl Surroundings for Script {
+    fn draw(&mut self, bound: u32) -> u32 {
+        self.0.get_mut().ask(bound)
+    }
+
+    fn used(&self, output: u16) -> u32 {
+        let mut answers = self.0.borrow_mut();
+        if let Some(&(_, said)) = answers.outputs.iter().find(|&&(known, _)| known == output) {
+            return said;
+        }
+        let said = answers.ask(2) * CROWDED;
+        answers.outputs.push((output, said));
+        said
+    }
+}
