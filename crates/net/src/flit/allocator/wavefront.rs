@@ -7,7 +7,7 @@ use super::requests::Requests;
 pub(super) struct Wavefront {
     /// The matrix is filled up to a square.
     size: u32,
-    /// The diagonal that comes first.
+    /// The diagonal that comes first. It stays where nobody asks.
     first: u32,
     /// Whether the next one to come first is behind the first that was granted, not just the next.
     skips: bool,
@@ -21,6 +21,9 @@ impl Wavefront {
     }
 
     pub(super) fn allocate(&mut self, requests: &mut Requests) {
+        if requests.all().is_empty() {
+            return;
+        }
         self.order.clear();
         for (number, request) in requests.all().iter().enumerate() {
             // On the p-th diagonal from the first one, input + output = first + p (mod size).
