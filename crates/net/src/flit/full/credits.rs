@@ -82,6 +82,17 @@ impl Credits {
         }
     }
 
+    /// Whether there is no place for a further flit. Less than [`Credits::is_full`], which also limits how
+    /// much of a shared buffer a virtual channel may ask for.
+    #[inline]
+    pub(super) fn has_no_place(&self, buffer: usize, vc: u8) -> bool {
+        let at = self.at(buffer, vc);
+        match self.policy {
+            BufferPolicy::Private => self.occupancy[at] >= self.buffer,
+            BufferPolicy::Shared | BufferPolicy::Dynamic => self.common_is_full(buffer, at),
+        }
+    }
+
     /// With shared buffers each virtual channel has one place of its own.
     fn common_is_full(&self, buffer: usize, at: usize) -> bool {
         let common = self.total() - self.virtual_channels as u32;
@@ -120,7 +131,7 @@ impl Credits {
 
     /// A flit is sent.
     pub(super) fn send(&mut self, buffer: usize, vc: u8, tail: bool) {
-        debug_assert!(!self.is_full(buffer, vc), "a flit is sent without a credit");
+        debug_assert!(!self.has_no_place(buffer, vc), "a flit is sent without a credit");
         let at = self.at(buffer, vc);
         self.outstanding += 1;
         self.used[buffer] += 1;

@@ -5,6 +5,7 @@ use super::Full;
 use super::router::{Asking, Crossing, Held, State};
 use crate::flit::allocator::NONE;
 use crate::flit::fabric::End;
+use crate::flit::router::Speculation;
 use crate::flit::routing::Place;
 use crate::flit::terminals::Terminals;
 
@@ -35,6 +36,7 @@ impl Full {
         let vcs = u32::from(self.spec.virtual_channels);
         let base = self.channel_base(router);
         let place = self.fabric.index(router, 0);
+        let speculates = self.spec.speculation != Speculation::None;
         let lists = &mut self.routers[router as usize];
         for _ in 0..lists.waiting.count(step) {
             let Some(asking) = lists.waiting.take(step) else { continue };
@@ -47,9 +49,11 @@ impl Full {
             channel.output = (granted / vcs) as u16;
             channel.output_vc = (granted % vcs) as u8;
             channel.state = State::Active;
-            channel.since = step + 1;
+            // Flits behind a head that speculates follow it through the pipeline one by one.
+            let ahead = if speculates { u64::from(self.spec.switch_allocation_delay) - 1 } else { 0 };
+            channel.since = (step + 1).saturating_sub(ahead);
             self.credits.take(place + channel.output as usize, channel.output_vc, head.packet);
-            if self.spec.speculation == crate::flit::router::Speculation::None {
+            if !speculates {
                 lists.active.push_since(Asking::new(asking.channel), step + 1);
             }
         }
@@ -59,7 +63,7 @@ impl Full {
     fn update_held<T: Terminals>(&mut self, router: u32, step: u64, terminals: &mut T) {
         for _ in 0..self.routers[router as usize].holding.count(step) {
             let Some(asking) = self.routers[router as usize].holding.take(step) else { continue };
-            if asking.granted == NONE {
+            if asking.granted == NONE || self.place_is_gone(router, asking.channel) {
                 self.give_up(router, asking.channel);
                 let since = self.since(router, asking.channel);
                 self.routers[router as usize].active.push_since(Asking::new(asking.channel), since);
@@ -81,7 +85,7 @@ impl Full {
         for _ in 0..self.routers[router as usize].active.count(step) {
             let Some(asking) = self.routers[router as usize].active.take(step) else { continue };
             let local = asking.channel;
-            if asking.granted == NONE {
+            if asking.granted == NONE || self.place_is_gone(router, local) {
                 self.routers[router as usize].active.push_again(Asking::new(local), step);
                 continue;
             }
@@ -102,6 +106,13 @@ impl Full {
                 Rest::NextPacket => self.begin_packet(router, local, step + 1),
             }
         }
+    }
+
+    /// Whether the last place of a shared buffer, free when it was asked for, went to another virtual channel
+    /// of the same output in this step: outputs with a speedup take several flits.
+    fn place_is_gone(&self, router: u32, local: u32) -> bool {
+        let channel = &self.channels[self.channel_base(router) + local as usize];
+        self.credits.has_no_place(self.fabric.index(router, channel.output), channel.output_vc)
     }
 
     /// First step in which the first flit of a virtual channel with an output could ask for the switch.

@@ -1,0 +1,564 @@
+//! The full kernel against closed forms, invariants and itself.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use stratasim_core::random::mix;
+use stratasim_net::flit::fabric::{Channel, End, Fabric};
+use stratasim_net::flit::full::Full;
+use stratasim_net::flit::kernel::Kernel;
+use stratasim_net::flit::router::{
+    AllocatorKind, AllocatorSpec, Arbiter, BufferPolicy, Iterations, RouterSpec, Speculation, Stages,
+};
+use stratasim_net::flit::routing::{Candidate, FlitRouting, Head, Place, Surroundings};
+use stratasim_net::flit::terminals::{Arrival, Offer, Terminals};
+
+/// Routers in a grid of `width` x `height`, ports: east, west, north, south, terminal.
+fn grid(width: u32, height: u32, link: Channel, edge: Channel) -> Fabric {
+    let mut fabric = Fabric::new(vec![(5, 5); (width * height) as usize]);
+    for router in 0..width * height {
+        let (x, y) = (router % width, router / width);
+        let mut join = |output: u16, there: bool, to: u32| {
+            if there {
+                let end = End::Router { router: to, port: output ^ 1 };
+                fabric.connect((router, output), Channel { end, ..link });
+            }
+        };
+        join(0, x + 1 < width, router + 1);
+        join(1, x > 0, router.wrapping_sub(1));
+        join(2, y + 1 < height, router + width);
+        join(3, y > 0, router.wrapping_sub(width));
+        fabric.attach(router, (4, 4), edge, edge, None);
+    }
+    fabric
+}
+
+/// First along x, then along y. With `adaptive`, any direction that comes nearer, on the virtual channels
+/// above the first, and this one on the first as the way out.
+struct GridRouting {
+    width: u32,
+    adaptive: bool,
+}
+
+impl GridRouting {
+    fn ways(&self, from: u32, to: u32) -> Vec<u16> {
+        let (x, y) = (from % self.width, from / self.width);
+        let (goal_x, goal_y) = (to % self.width, to / self.width);
+        let along_x = (x != goal_x).then_some(if goal_x > x { 0 } else { 1 });
+        let along_y = (y != goal_y).then_some(if goal_y > y { 2 } else { 3 });
+        along_x.into_iter().chain(along_y).collect()
+    }
+}
+
+impl FlitRouting for GridRouting {
+    fn route(
+        &self,
+        place: Place,
+        head: &mut Head,
+        surroundings: &mut dyn Surroundings,
+        out: &mut Vec<Candidate>,
+    ) {
+        let ways = self.ways(place.router, head.dest);
+        let (first_vc, last_vc) = head.range;
+        let Some(&way) = ways.first() else {
+            out.push(Candidate { output: 4, first_vc, last_vc, priority: 0 });
+            return;
+        };
+        if !self.adaptive || first_vc == last_vc {
+            out.push(Candidate { output: way, first_vc, last_vc, priority: 0 });
+            return;
+        }
+        out.push(Candidate { output: way, first_vc, last_vc: first_vc, priority: 0 });
+        let start = surroundings.draw(ways.len() as u32) as usize;
+        let best = (0..ways.len())
+            .map(|step| ways[(start + step) % ways.len()])
+            .min_by_key(|&way| surroundings.used(way))
+            .unwrap_or(way);
+        out.push(Candidate { output: best, first_vc: first_vc + 1, last_vc, priority: 1 });
+    }
+
+    fn adaptive(&self) -> bool {
+        self.adaptive
+    }
+}
+
+/// Once around a ring of four routers, eastwards.
+struct Ring;
+
+impl FlitRouting for Ring {
+    fn route(&self, place: Place, head: &mut Head, _: &mut dyn Surroundings, out: &mut Vec<Candidate>) {
+        let output = u16::from(place.router == head.dest);
+        out.push(Candidate { output, first_vc: head.range.0, last_vc: head.range.1, priority: 0 });
+    }
+}
+
+/// Packets of a list: (cycle, terminal, queue, destination, flits). Records what arrives.
+#[derive(Default)]
+struct List {
+    queues: u8,
+    polled: bool,
+    waiting: BTreeMap<(u32, u8), Vec<Offer>>,
+    dates: BTreeMap<u64, Vec<u32>>,
+    arrivals: Vec<Arrival>,
+    entered: u64,
+    flits: u64,
+    flit_latencies: Vec<u64>,
+}
+
+impl List {
+    fn new(packets: &[(u64, u32, u8, u32, u16)]) -> Self {
+        let mut list = Self { queues: 1, ..Self::default() };
+        for (tag, &(created, terminal, queue, dest, flits)) in packets.iter().enumerate() {
+            let offer =
+                Offer { dest, flits, range: 0, priority: 0, created, tag: tag as u64, measured: true };
+            list.queues = list.queues.max(queue + 1);
+            list.waiting.entry((terminal, queue)).or_default().push(offer);
+            list.dates.entry(created).or_default().push(terminal);
+        }
+        list.waiting
+            .values_mut()
+            .for_each(|offers| offers.sort_by_key(|offer| std::cmp::Reverse(offer.created)));
+        list
+    }
+
+    fn by_tag(&self) -> BTreeMap<u64, Arrival> {
+        self.arrivals.iter().map(|arrival| (arrival.tag, *arrival)).collect()
+    }
+}
+
+impl Terminals for List {
+    fn queues(&self) -> u8 {
+        self.queues
+    }
+
+    fn polled(&self) -> bool {
+        self.polled
+    }
+
+    fn offer(&mut self, terminal: u32, queue: u8, now: u64) -> Option<Offer> {
+        self.waiting.get_mut(&(terminal, queue))?.pop_if(|offer| offer.created <= now)
+    }
+
+    fn next_due(&mut self, now: u64) -> Option<u64> {
+        self.dates.range(now..).next().map(|(&date, _)| date)
+    }
+
+    fn due(&mut self, now: u64, out: &mut Vec<u32>) {
+        if let Some(terminals) = self.dates.get(&now) {
+            out.extend_from_slice(terminals);
+            out.sort_unstable();
+            out.dedup();
+        }
+    }
+
+    fn flit(&mut self, _: u32, latency: u64, _: bool) {
+        self.flits += 1;
+        self.flit_latencies.push(latency);
+    }
+
+    fn entered(&mut self, _: u32, _: bool) {
+        self.entered += 1;
+    }
+
+    fn packet(&mut self, arrival: &Arrival) {
+        self.arrivals.push(*arrival);
+    }
+}
+
+fn kernel(fabric: Fabric, spec: &RouterSpec, routing: impl FlitRouting + 'static) -> Full {
+    Full::new(Arc::new(fabric), spec, Arc::new(routing), 7).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// `count` packets of up to `flits` between `terminals`, from numbers of a counter.
+fn traffic(count: u64, terminals: u32, queues: u8, flits: u16, over: u64) -> Vec<(u64, u32, u8, u32, u16)> {
+    let below = |n: u64, bound: u64| mix(n) % bound;
+    (1..=count)
+        .map(|n| {
+            (
+                below(n * 5, over),
+                below(n * 5 + 1, terminals.into()) as u32,
+                below(n * 5 + 2, queues.into()) as u8,
+                below(n * 5 + 3, terminals.into()) as u32,
+                1 + below(n * 5 + 4, flits.into()) as u16,
+            )
+        })
+        .collect()
+}
+
+/// Runs until everything has arrived; what is wrong otherwise.
+fn settle(kernel: &mut Full, list: &mut List, limit: u64) -> Result<(), String> {
+    while kernel.now() < limit {
+        let next = kernel.now() + 500;
+        kernel.run(next, list);
+        let broken = kernel.violations();
+        if !broken.is_empty() {
+            return Err(format!("{broken:?}"));
+        }
+        if list.waiting.values().all(Vec::is_empty) && kernel.is_settled() {
+            return Ok(());
+        }
+    }
+    Err(format!("{} flits are still under way: {:?}", kernel.in_flight(), kernel.waiting()))
+}
+
+#[test]
+fn a_lone_packet_takes_the_time_of_the_closed_form() {
+    let mut cases = 0;
+    for stages in [Stages::Pipelined, Stages::Batches] {
+        for speculation in [Speculation::None, Speculation::Separate, Speculation::Prioritised] {
+            for delays in [[1, 1, 1, 1], [0, 1, 1, 1], [2, 1, 1, 1], [1, 3, 1, 1], [1, 1, 2, 1], [0, 2, 2, 3]]
+            {
+                let [routing_delay, vc_allocation_delay, switch_allocation_delay, traversal_delay] = delays;
+                let spec = RouterSpec {
+                    routing_delay,
+                    vc_allocation_delay,
+                    switch_allocation_delay,
+                    traversal_delay,
+                    speculation,
+                    stages,
+                    // More than the credit loop, so that nothing waits for credits.
+                    buffer_flits: 20,
+                    ..RouterSpec::default()
+                };
+                let allocation = match speculation {
+                    Speculation::None => vc_allocation_delay + switch_allocation_delay,
+                    _ => vc_allocation_delay.max(switch_allocation_delay),
+                };
+                if stages == Stages::Batches && speculation != Speculation::None && delays[1] > 1 {
+                    // A batch of guesses ends before the batch of channels that they depend on.
+                    continue;
+                }
+                let depth = u64::from(routing_delay + allocation + traversal_delay);
+                for (latency, dest, flits) in [(1, 5, 1), (1, 0, 1), (3, 3, 1), (1, 4, 9), (2, 5, 16)] {
+                    if stages == Stages::Batches && flits > 1 && delays.iter().any(|&delay| delay > 1) {
+                        // Batches with more than one cycle do not take a flit every cycle.
+                        continue;
+                    }
+                    let link = Channel { latency, credit_latency: latency, ..Channel::default() };
+                    let fabric = grid(6, 1, link, Channel::default());
+                    let routing = GridRouting { width: 6, adaptive: false };
+                    let mut kernel = kernel(fabric, &spec, routing);
+                    let mut list = List::new(&[(10, 0, 0, dest, flits)]);
+                    settle(&mut kernel, &mut list, 5000).unwrap();
+                    let hops = u64::from(dest) + 1;
+                    let expected =
+                        4 + hops * (depth - 1) + (hops - 1) * u64::from(latency + 1) + u64::from(flits - 1);
+                    let arrival = list.arrivals[0];
+                    assert_eq!(
+                        (arrival.arrived - arrival.entered, arrival.entered, u64::from(arrival.hops)),
+                        (expected, 10, hops),
+                        "{flits} flits over {hops} routers, links of {latency}, {spec:?}"
+                    );
+                    cases += 1;
+                }
+            }
+        }
+    }
+    assert!(cases > 100);
+}
+
+#[test]
+fn twice_as_many_steps_per_cycle_halve_the_time_in_routers() {
+    let spec = RouterSpec { internal_speedup: 2.0, ..RouterSpec::default() };
+    let fabric = grid(4, 1, Channel::default(), Channel::default());
+    let mut kernel = kernel(fabric, &spec, GridRouting { width: 4, adaptive: false });
+    let mut list = List::new(&[(0, 0, 0, 3, 1)]);
+    settle(&mut kernel, &mut list, 1000).unwrap();
+    // Four steps are two cycles: a flit that came at r leaves at r + 1.
+    assert_eq!(list.arrivals[0].arrived, 4 + 4 + 3 * 2);
+}
+
+#[test]
+fn a_channel_with_too_few_buffers_streams_at_its_credit_loop() {
+    for (traversal_delay, latency, credit_latency, credit_delay) in
+        [(1, 1, 1, 0), (1, 2, 2, 0), (2, 1, 3, 0), (1, 1, 1, 4)]
+    {
+        let credit_loop =
+            u64::from(traversal_delay) + u64::from(latency + credit_latency) + 2 + u64::from(credit_delay);
+        for buffer_flits in 1..=credit_loop as u16 + 1 {
+            let spec = RouterSpec {
+                virtual_channels: 1,
+                buffer_flits,
+                traversal_delay,
+                credit_delay,
+                ..RouterSpec::default()
+            };
+            let link = Channel { latency, credit_latency, ..Channel::default() };
+            let time = |flits: u16| {
+                let fabric = grid(2, 1, link, Channel::default());
+                let mut kernel = kernel(fabric, &spec, GridRouting { width: 2, adaptive: false });
+                let mut list = List::new(&[(0, 0, 0, 1, flits)]);
+                settle(&mut kernel, &mut list, 20_000).unwrap();
+                list.arrivals[0].arrived
+            };
+            // Over a whole number of loops the rate is exact; ejection has the same loop or a shorter one.
+            let loops = 20 * u64::from(buffer_flits);
+            let first = 10 * buffer_flits;
+            let spent = time(first + loops as u16) - time(first);
+            // Ejection channels take a cycle each way; the loop of the injection has no crossbar.
+            let ejection = u64::from(traversal_delay) + 4 + u64::from(credit_delay);
+            let longest = credit_loop.max(ejection);
+            assert_eq!(spent, (20 * longest).max(loops), "{buffer_flits} flits, a loop of {credit_loop}");
+        }
+    }
+}
+
+#[test]
+fn batches_of_two_cycles_halve_the_throughput_and_a_pipeline_does_not() {
+    let time = |stages| {
+        let spec = RouterSpec { switch_allocation_delay: 2, stages, ..RouterSpec::default() };
+        let fabric = grid(3, 1, Channel::default(), Channel::default());
+        let mut kernel = kernel(fabric, &spec, GridRouting { width: 3, adaptive: false });
+        let mut list = List::new(&[(0, 0, 0, 2, 400)]);
+        settle(&mut kernel, &mut list, 5000).unwrap();
+        list.arrivals[0].arrived
+    };
+    assert!((400..430).contains(&time(Stages::Pipelined)));
+    assert!((800..860).contains(&time(Stages::Batches)));
+}
+
+#[test]
+fn stages_of_one_cycle_are_the_same_as_batches_and_as_a_pipeline() {
+    let run = |stages| {
+        let spec = RouterSpec { stages, ..RouterSpec::default() };
+        let fabric = grid(4, 4, Channel::default(), Channel::default());
+        let mut kernel = kernel(fabric, &spec, GridRouting { width: 4, adaptive: true });
+        let mut list = List::new(&traffic(2000, 16, 2, 6, 1500));
+        settle(&mut kernel, &mut list, 50_000).unwrap();
+        list.arrivals
+    };
+    let (pipelined, batches) = (run(Stages::Pipelined), run(Stages::Batches));
+    assert_eq!(pipelined.len(), 2000);
+    assert_eq!(pipelined, batches);
+}
+
+#[test]
+fn skipping_idle_time_changes_nothing() {
+    let packets = traffic(300, 9, 1, 5, 30_000);
+    let run = |polled: bool, window: u64| {
+        let spec = RouterSpec { internal_speedup: 1.3, ..RouterSpec::default() };
+        let link = Channel { latency: 7, credit_latency: 9, ..Channel::default() };
+        let mut kernel =
+            kernel(grid(3, 3, link, Channel::default()), &spec, GridRouting { width: 3, adaptive: true });
+        let mut list = List { polled, ..List::new(&packets) };
+        while kernel.now() < 31_000 {
+            let next = kernel.now() + window;
+            kernel.run(next, &mut list);
+        }
+        assert!(kernel.is_settled());
+        (list.arrivals, list.flit_latencies, kernel.channel_flits(), kernel.last_progress())
+    };
+    let every_cycle = run(true, 31_000);
+    assert_eq!(every_cycle.0.len(), 300);
+    assert_eq!(run(false, 31_000), every_cycle);
+    assert_eq!(run(false, 1), every_cycle);
+}
+
+#[test]
+fn a_narrow_channel_carries_exactly_its_width() {
+    for spacing in [256, 384, 300, 1024] {
+        let link = Channel { spacing, ..Channel::default() };
+        let fabric = grid(2, 1, link, Channel::default());
+        let spec = RouterSpec { buffer_flits: 16, ..RouterSpec::default() };
+        let mut kernel = kernel(fabric, &spec, GridRouting { width: 2, adaptive: false });
+        let mut list = List::new(&[(0, 0, 0, 1, 1000)]);
+        settle(&mut kernel, &mut list, 50_000).unwrap();
+        // Two routers, no waiting: 2 + 5 H for the head. The others follow at the channel's width, and those
+        // that do not come directly behind it save its routing and its virtual channel in the last router.
+        let apart = (999 * u64::from(spacing)).div_ceil(256);
+        let expected = 12 + (apart - 2).max(999);
+        assert_eq!(list.arrivals[0].arrived, expected, "spacing {spacing}");
+    }
+}
+
+#[test]
+fn a_ring_without_a_dateline_stops_and_says_who_waits_for_whom() {
+    let mut fabric = Fabric::new(vec![(2, 2); 4]);
+    for router in 0..4 {
+        let end = End::Router { router: (router + 1) % 4, port: 0 };
+        fabric.connect((router, 0), Channel { end, ..Channel::default() });
+        fabric.attach(router, (1, 1), Channel::default(), Channel::default(), None);
+    }
+    let spec = RouterSpec { virtual_channels: 1, buffer_flits: 2, ..RouterSpec::default() };
+    let mut kernel = kernel(fabric, &spec, Ring);
+    let packets: Vec<_> = (0..4).map(|n| (0, n, 0, (n + 2) % 4, 20)).collect();
+    let mut list = List::new(&packets);
+    kernel.run(2000, &mut list);
+    assert!(list.arrivals.is_empty() && kernel.in_flight() > 0 && kernel.last_progress() < 100);
+    assert_eq!(kernel.violations(), Vec::<String>::new());
+    let on_ring: Vec<_> = kernel.waiting().into_iter().filter(|wait| wait.input == 0).collect();
+    assert_eq!(on_ring.iter().map(|wait| wait.router).collect::<Vec<_>>(), [0, 1, 2, 3]);
+    for wait in on_ring {
+        // Each holds a packet that came from the router before and wants the channel that the next one has.
+        assert_eq!((wait.output, wait.output_vc), (0, None), "{wait:?}");
+        assert_eq!(wait.dest, (wait.router + 1) % 4);
+    }
+}
+
+#[test]
+fn cutting_through_waits_for_room_for_the_whole_packet() {
+    // The last link is slow, so that the second packet meets a buffer that the first one has not left.
+    let last_entered = |virtual_cut_through| {
+        let mut fabric = Fabric::new(vec![(2, 2); 3]);
+        for (router, spacing) in [(0, 256), (1, 256 * 50)] {
+            let end = End::Router { router: router + 1, port: 0 };
+            fabric.connect((router, 0), Channel { end, spacing, ..Channel::default() });
+        }
+        for router in 0..3 {
+            fabric.attach(router, (1, 1), Channel::default(), Channel::default(), None);
+        }
+        let spec = RouterSpec {
+            virtual_channels: 1,
+            buffer_flits: 4,
+            virtual_cut_through,
+            output_buffer_flits: Some(1),
+            ..RouterSpec::default()
+        };
+        let mut kernel = kernel(fabric, &spec, Ring);
+        let mut list = List::new(&[(0, 0, 0, 2, 4), (0, 0, 0, 2, 4)]);
+        kernel.run(60, &mut list);
+        let second = kernel.waiting().into_iter().find(|wait| wait.router == 0);
+        settle(&mut kernel, &mut list, 5000).unwrap();
+        assert_eq!(list.arrivals.len(), 2);
+        second.map(|wait| wait.output_vc)
+    };
+    assert_eq!(last_entered(false), Some(Some(0)));
+    assert_eq!(last_entered(true), Some(None));
+}
+
+#[test]
+fn a_packet_longer_than_a_buffer_cannot_cut_through_and_is_reported() {
+    let spec = RouterSpec { virtual_cut_through: true, buffer_flits: 4, ..RouterSpec::default() };
+    let fabric = grid(2, 1, Channel::default(), Channel::default());
+    let mut kernel = kernel(fabric, &spec, GridRouting { width: 2, adaptive: false });
+    kernel.run(50, &mut List::new(&[(0, 0, 0, 1, 5)]));
+    let said = kernel.violations();
+    assert!(said.len() == 1 && said[0].contains("5 flits") && said[0].contains("buffers of 4"), "{said:?}");
+}
+
+#[test]
+fn what_cannot_work_is_refused_with_the_reason() {
+    let refuse = |spec: RouterSpec| {
+        let fabric = Arc::new(grid(2, 1, Channel::default(), Channel::default()));
+        let built = Full::new(fabric, &spec, Arc::new(GridRouting { width: 2, adaptive: false }), 1);
+        built.err().map(|error| error.to_string()).unwrap_or_default()
+    };
+    let shared =
+        RouterSpec { virtual_cut_through: true, buffers: BufferPolicy::Shared, ..RouterSpec::default() };
+    assert!(refuse(shared).contains("private buffers"));
+    assert!(refuse(RouterSpec { virtual_channels: 0, ..RouterSpec::default() }).contains("1 to 32"));
+    let matrix = AllocatorSpec {
+        kind: AllocatorKind::SeparableInputFirst,
+        arbiter: Arbiter::Matrix,
+        ..AllocatorSpec::default()
+    };
+    let wide = RouterSpec { virtual_channels: 32, vc_allocator: matrix, ..RouterSpec::default() };
+    let mut crossbar = Fabric::new(vec![(4000, 4000)]);
+    crossbar.attach(0, (0, 0), Channel::default(), Channel::default(), None);
+    let built = Full::new(Arc::new(crossbar), &wide, Arc::new(Ring), 1);
+    assert!(built.err().is_some_and(|error| error.to_string().contains("matrix arbiters")));
+}
+
+#[test]
+fn a_higher_priority_overtakes_in_the_source() {
+    // The first packet of a queue starts on the first virtual channel, so the one that overtakes is not the
+    // first of its queue.
+    let mut list = List::new(&[(20, 0, 0, 1, 8), (24, 0, 1, 1, 8), (0, 0, 1, 1, 1)]);
+    let offers = list.waiting.get_mut(&(0, 1)).map(|offers| offers.iter_mut());
+    offers.into_iter().flatten().for_each(|offer| offer.priority = 3);
+    let fabric = grid(2, 1, Channel::default(), Channel::default());
+    let mut kernel = kernel(fabric, &RouterSpec::default(), GridRouting { width: 2, adaptive: false });
+    settle(&mut kernel, &mut list, 1000).unwrap();
+    let arrived = list.by_tag();
+    // Flits 0 to 3 of the first, then all of the second, then the rest.
+    assert_eq!(arrived[&1].entered, 24);
+    assert_eq!(arrived[&1].arrived, 24 + 12 + 7);
+    assert!(arrived[&0].arrived >= arrived[&1].arrived + 4);
+}
+
+fn allocators() -> impl Strategy<Value = AllocatorSpec> {
+    let kinds = prop::sample::select(vec![
+        AllocatorKind::Islip,
+        AllocatorKind::SeparableInputFirst,
+        AllocatorKind::SeparableOutputFirst,
+        AllocatorKind::Wavefront,
+        AllocatorKind::WavefrontRoundRobin,
+        AllocatorKind::Pim,
+        AllocatorKind::LonelyOutput,
+        AllocatorKind::Select,
+        AllocatorKind::MaximumSize,
+    ]);
+    (kinds, any::<bool>(), 1_u8..3).prop_map(|(kind, matrix, iterations)| AllocatorSpec {
+        kind,
+        arbiter: if matrix { Arbiter::Matrix } else { Arbiter::RoundRobin },
+        iterations: Iterations(iterations),
+    })
+}
+
+fn specs() -> impl Strategy<Value = RouterSpec> {
+    let sizes = (1_u8..6, 1_u16..10, 0_u8..3);
+    let delays = (0_u16..4, 1_u16..4, 1_u16..4, 1_u16..4, 0_u16..3);
+    let switches = (any::<bool>(), 0_u8..3, any::<bool>(), any::<bool>(), any::<bool>());
+    let speedups = (1_u8..4, 1_u8..4, prop::sample::select(vec![1.0, 1.5, 1.1, 3.0]), 0_u16..4);
+    let parts = (sizes, delays, switches, speedups, allocators(), allocators());
+    parts.prop_map(|(sizes, delays, switches, speedups, vc_allocator, switch_allocator)| RouterSpec {
+        virtual_channels: sizes.0,
+        buffer_flits: sizes.1,
+        buffers: [BufferPolicy::Private, BufferPolicy::Shared, BufferPolicy::Dynamic][sizes.2 as usize],
+        routing_delay: delays.0,
+        vc_allocation_delay: delays.1,
+        switch_allocation_delay: delays.2,
+        traversal_delay: delays.3,
+        credit_delay: delays.4,
+        stages: if switches.0 { Stages::Pipelined } else { Stages::Batches },
+        speculation: [Speculation::None, Speculation::Separate, Speculation::Prioritised]
+            [switches.1 as usize],
+        wait_for_tail_credit: switches.2,
+        hold_switch: switches.3,
+        virtual_cut_through: switches.4 && sizes.2 == 0,
+        input_speedup: speedups.0,
+        output_speedup: speedups.1,
+        internal_speedup: speedups.2,
+        output_buffer_flits: (speedups.3 > 0).then_some(speedups.3),
+        vc_allocator,
+        switch_allocator,
+        ranges: Vec::new(),
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #[test]
+    fn whatever_the_router_every_packet_arrives_once_by_a_shortest_way(
+        spec in specs(), adaptive in any::<bool>(), queues in 1_u8..3, spacing in 256_u32..700,
+        latency in 1_u32..4, credit_latency in 1_u32..4,
+    ) {
+        let link = Channel { latency, credit_latency, spacing, ..Channel::default() };
+        let edge = Channel { latency: credit_latency, spacing, ..Channel::default() };
+        let mut kernel = kernel(grid(3, 3, link, edge), &spec, GridRouting { width: 3, adaptive });
+        let longest = if spec.virtual_cut_through { spec.buffer_flits } else { 7 };
+        let packets = traffic(150, 9, queues, longest, 120);
+        let mut list = List::new(&packets);
+        if let Err(what) = settle(&mut kernel, &mut list, 100_000) {
+            prop_assert!(false, "{}", what);
+        }
+        let arrived = list.by_tag();
+        prop_assert_eq!(list.arrivals.len(), packets.len());
+        prop_assert_eq!(arrived.len(), packets.len());
+        let mut crossed = 0;
+        for (tag, &(created, source, _, dest, flits)) in packets.iter().enumerate() {
+            let found = arrived[&(tag as u64)];
+            prop_assert_eq!((found.created, found.source, found.dest), (created, source, dest));
+            prop_assert_eq!(found.flits, flits);
+            let hops = (source % 3).abs_diff(dest % 3) + (source / 3).abs_diff(dest / 3) + 1;
+            prop_assert_eq!(u32::from(found.hops), hops);
+            prop_assert!(found.entered >= created && found.head_arrived > found.entered);
+            prop_assert!(found.arrived >= found.head_arrived + u64::from(flits) - 1);
+            crossed += u64::from(hops) * u64::from(flits);
+        }
+        let flits: u64 = packets.iter().map(|packet| u64::from(packet.4)).sum();
+        prop_assert_eq!((list.entered, list.flits), (flits, flits));
+        prop_assert_eq!(kernel.channel_flits().iter().sum::<u64>(), crossed);
+    }
+}
