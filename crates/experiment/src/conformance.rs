@@ -3,6 +3,8 @@
 //! Each case is built as a topology and a program, run by the engine on the chosen network, and
 //! compared activity by activity.
 
+pub mod flit;
+mod flit_cases;
 pub mod flow;
 mod flow_cases;
 mod flow_hc;

@@ -1,5 +1,6 @@
 //! The composition root: from an experiment file to a result. Only this crate knows every plug-in.
 
+pub mod booksim;
 mod bounds;
 pub mod build;
 pub mod conformance;

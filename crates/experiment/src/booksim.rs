@@ -1,0 +1,117 @@
+//! BookSim2's own configurations, simulated as it does: same random numbers, same histograms, same cycles.
+//!
+//! Source of the facts: BookSim2, commit 28f43299. What is offered of its options is in [`options`].
+
+pub mod class;
+pub mod config;
+pub mod control;
+pub mod network;
+pub mod options;
+pub mod source;
+pub mod statistics;
+pub mod text;
+pub mod traffic;
+
+use std::sync::Arc;
+
+use stratasim_core::BuildError;
+use stratasim_net::flit::full::Full;
+use stratasim_net::flit::kernel::Kernel;
+use stratasim_net::flit::router::RouterSpec;
+
+use config::Config;
+use control::{Control, Mode, Outcome};
+use network::Network;
+use source::{Batch, Source};
+use text::TextError;
+
+/// A configuration, ready to run.
+pub struct Setup {
+    /// Routers, channels, routing.
+    pub network: Network,
+    /// How routers are built.
+    pub router: RouterSpec,
+    /// Packets in and out.
+    pub source: Source,
+    /// The course of the simulation.
+    pub control: Control,
+}
+
+impl Setup {
+    /// Reads a configuration text.
+    ///
+    /// # Errors
+    /// The line, what was found there and what was expected.
+    pub fn read(text: &str) -> Result<Self, TextError> {
+        let config = Config::read(text)?;
+        let network = network::network(&config)?;
+        let router = network::router(&config)?;
+        let classes = class::read(&config, network.extent)?;
+        let most = i64::from(u32::MAX);
+        let mode = match config.word("sim_type") {
+            "latency" => Mode::Latency,
+            "throughput" => Mode::Throughput,
+            "batch" => Mode::Batch { count: config.integer("batch_count", 0, most)? as u64 },
+            other => {
+                let reason = format!("found `{other}`, expected latency, throughput or batch");
+                return Err(config.refuse("sim_type", reason));
+            }
+        };
+        let batch = match mode {
+            Mode::Batch { .. } => Some(Batch {
+                packets: config.integer("batch_size", 0, most)? as u64,
+                outstanding: config.integer("max_outstanding_requests", 0, most)? as u64,
+            }),
+            _ => None,
+        };
+        let control = Control {
+            mode,
+            warm_up_periods: config.integer("warmup_periods", 0, most)? as u64,
+            sample_period: config.integer("sample_period", 1, most)? as u64,
+            most_samples: config.integer("max_samples", 1, most)? as u64,
+            simulations: config.integer("sim_count", 1, most)? as u64,
+        };
+        let source = Source::new(
+            network.extent.nodes,
+            classes,
+            config.integer("seed", i64::from(i32::MIN), most)? as u32,
+            batch,
+            config.flag("include_queuing")?,
+            config.integer("deadlock_warn_timeout", 1, most)? as u64,
+        );
+        Ok(Self { network, router, source, control })
+    }
+
+    /// Runs it.
+    ///
+    /// # Errors
+    /// What the kernel cannot build.
+    pub fn run(mut self) -> Result<Run, BuildError> {
+        let fabric = Arc::new(self.network.fabric);
+        let mut kernel = Full::new(fabric, &self.router, Arc::from(self.network.routing), 0)?;
+        Ok(finish(&mut kernel, &mut self.source, &self.control))
+    }
+}
+
+/// A simulation that was run.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// What it found.
+    pub outcome: Outcome,
+    /// Flits that routers sent.
+    pub flit_hops: u64,
+    /// Cycles of all simulations.
+    pub cycles: u64,
+    /// Broken invariants; empty unless there is a bug.
+    pub violations: Vec<String>,
+}
+
+fn finish<K: Kernel>(kernel: &mut K, source: &mut Source, control: &Control) -> Run {
+    let outcome = control::simulate(kernel, source, control);
+    Run {
+        outcome,
+        flit_hops: kernel.channel_flits().iter().sum(),
+        cycles: kernel.now(),
+        violations: kernel.violations(),
+    }
+}

@@ -1,0 +1,195 @@
+//! The options of BookSim2, their defaults, and what becomes of each here.
+
+/// What a value is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A whole number, or a list of them by class.
+    Integer,
+    /// A number, or a list of them by class.
+    Number,
+    /// A word with or without arguments, or a list of them by class.
+    Word,
+}
+
+/// What becomes of an option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Use {
+    /// It has its effect.
+    Full,
+    /// It only changes what the simulator prints or writes besides its results, or has no effect there.
+    Ignored,
+    /// Only the default is possible: the reason.
+    Default(&'static str),
+}
+
+/// An option.
+#[derive(Debug, Clone, Copy)]
+pub struct OptionKind {
+    /// Its name.
+    pub name: &'static str,
+    /// What its values are.
+    pub kind: Kind,
+    /// The value that it has where nothing is said.
+    pub default: &'static str,
+    /// What becomes of it.
+    pub used: Use,
+}
+
+const BUFFERS: &str =
+    "of the shared buffers, `private`, `shared` and `dynamic` with their defaults are offered";
+const SAME_SHAPE: &str =
+    "networks have the same extent in every dimension, as the simulator's own generators do";
+const FAILURES: &str = "links do not fail";
+const NEXT_OUTPUT: &str = "queueing by the output of the next router is not offered";
+const LABEL: &str = "virtual channels have no priorities of their own";
+
+macro_rules! options {
+    ($($name:ident $kind:ident $default:literal $used:ident $(($reason:expr))?),* $(,)?) => {
+        /// All of them.
+        pub const OPTIONS: &[OptionKind] = &[$(OptionKind {
+            name: stringify!($name),
+            kind: Kind::$kind,
+            default: $default,
+            used: Use::$used $(($reason))?,
+        }),*];
+    };
+}
+
+options! {
+    // the network
+    topology Word "torus" Full,
+    k Integer "8" Full,
+    n Integer "2" Full,
+    c Integer "1" Full,
+    x Integer "8" Ignored,
+    y Integer "8" Ignored,
+    xr Integer "1" Default(SAME_SHAPE),
+    yr Integer "1" Default(SAME_SHAPE),
+    routing_function Word "none" Full,
+    use_noc_latency Integer "1" Full,
+    link_failures Integer "0" Default(FAILURES),
+    fail_seed Word "0" Ignored,
+    express_channels Integer "0" Ignored,
+    network_file Word "" Ignored,
+    subnets Integer "1" Default("one network is simulated, not several side by side"),
+    // routers
+    router Word "iq" Default("the input-queued router is the one that works"),
+    num_vcs Integer "16" Full,
+    vc_buf_size Integer "8" Full,
+    buf_size Integer "-1" Full,
+    buffer_policy Word "private" Full,
+    private_bufs Integer "-1" Default(BUFFERS),
+    private_buf_size Integer "1" Default(BUFFERS),
+    private_buf_start_vc Integer "-1" Default(BUFFERS),
+    private_buf_end_vc Integer "-1" Default(BUFFERS),
+    max_held_slots Integer "-1" Default(BUFFERS),
+    feedback_aging_scale Integer "1" Ignored,
+    feedback_offset Integer "0" Ignored,
+    wait_for_tail_credit Integer "0" Full,
+    vc_busy_when_full Integer "0" Default("virtual channels are given out whether or not they have a credit"),
+    vc_prioritize_empty Integer "0" Default(LABEL),
+    vc_priority_donation Integer "0" Default(LABEL),
+    vc_shuffle_requests Integer "0" Default("requests are in the order of inputs"),
+    hold_switch_for_packet Integer "0" Full,
+    input_speedup Integer "1" Full,
+    output_speedup Integer "1" Full,
+    internal_speedup Number "1.0" Full,
+    routing_delay Integer "1" Full,
+    vc_alloc_delay Integer "1" Full,
+    sw_alloc_delay Integer "1" Full,
+    st_prepare_delay Integer "0" Full,
+    st_final_delay Integer "1" Full,
+    credit_delay Integer "0" Full,
+    output_buffer_size Integer "-1" Full,
+    speculative Integer "0" Full,
+    spec_check_elig Integer "1" Default("speculative requests go where they can be used"),
+    spec_check_cred Integer "1" Default("speculative requests go where they can be used"),
+    spec_mask_by_reqs Integer "0" Default("speculative grants yield to grants, not to requests"),
+    spec_sw_allocator Word "prio" Full,
+    noq Integer "0" Default(NEXT_OUTPUT),
+    vc_allocator Word "islip" Full,
+    sw_allocator Word "islip" Full,
+    arb_type Word "round_robin" Ignored,
+    alloc_iters Integer "1" Ignored,
+    vct Integer "0" Ignored,
+    // traffic
+    classes Integer "1" Full,
+    traffic Word "uniform" Full,
+    class_priority Integer "0" Full,
+    priority Word "none" Full,
+    perm_seed Integer "0" Full,
+    injection_rate Number "0.1" Full,
+    injection_rate_uses_flits Integer "0" Full,
+    packet_size Word "1" Full,
+    packet_size_rate Word "1" Full,
+    injection_process Word "bernoulli" Full,
+    burst_alpha Number "0.5" Full,
+    burst_beta Number "0.5" Full,
+    burst_r1 Number "-1.0" Full,
+    use_read_write Integer "0" Full,
+    write_fraction Number "0.5" Full,
+    read_request_begin_vc Integer "0" Full,
+    read_request_end_vc Integer "5" Full,
+    read_request_size Integer "1" Full,
+    read_request_subnet Integer "0" Ignored,
+    write_request_begin_vc Integer "2" Full,
+    write_request_end_vc Integer "7" Full,
+    write_request_size Integer "1" Full,
+    write_request_subnet Integer "0" Ignored,
+    read_reply_begin_vc Integer "8" Full,
+    read_reply_end_vc Integer "13" Full,
+    read_reply_size Integer "1" Full,
+    read_reply_subnet Integer "0" Ignored,
+    write_reply_begin_vc Integer "10" Full,
+    write_reply_end_vc Integer "15" Full,
+    write_reply_size Integer "1" Full,
+    write_reply_subnet Integer "0" Ignored,
+    batch_size Integer "1000" Full,
+    batch_count Integer "1" Full,
+    max_outstanding_requests Integer "0" Full,
+    // control
+    seed Integer "0" Full,
+    sim_type Word "latency" Full,
+    warmup_periods Integer "3" Full,
+    sample_period Integer "1000" Full,
+    max_samples Integer "10" Full,
+    measure_stats Integer "1" Full,
+    latency_thres Number "500.0" Full,
+    warmup_thres Number "0.05" Full,
+    acc_warmup_thres Number "0.05" Full,
+    stopping_thres Number "0.05" Full,
+    acc_stopping_thres Number "0.05" Full,
+    sim_count Integer "1" Full,
+    include_queuing Integer "1" Full,
+    deadlock_warn_timeout Integer "256" Full,
+    // output
+    pair_stats Integer "0" Ignored,
+    print_activity Integer "0" Ignored,
+    print_csv_results Integer "0" Ignored,
+    viewer_trace Integer "0" Ignored,
+    stats_out Word "" Ignored,
+    watch_file Word "" Ignored,
+    watch_flits Word "" Ignored,
+    watch_packets Word "" Ignored,
+    watch_transfers Word "" Ignored,
+    watch_out Word "" Ignored,
+    watch_all_packets Integer "0" Ignored,
+    watch_deadlock Integer "0" Ignored,
+    injected_flits_out Word "" Ignored,
+    received_flits_out Word "" Ignored,
+    stored_flits_out Word "" Ignored,
+    sent_flits_out Word "" Ignored,
+    sent_packets_out Word "" Ignored,
+    outstanding_credits_out Word "" Ignored,
+    ejected_flits_out Word "" Ignored,
+    active_packets_out Word "" Ignored,
+    used_credits_out Word "" Ignored,
+    free_credits_out Word "" Ignored,
+    max_credits_out Word "" Ignored,
+    // power and area
+    sim_power Integer "0" Ignored,
+    power_output_file Word "pwr_tmp" Ignored,
+    tech_file Word "" Ignored,
+    channel_width Integer "128" Ignored,
+    channel_sweep Integer "0" Ignored,
+}

@@ -1,0 +1,56 @@
+//! BookSim2's networks, routing functions and random numbers, number for number.
+//!
+//! Port numbers and the order of random draws decide who wins a tie, so they are those of the simulator,
+//! and so are the routing functions' known faults: a route set keeps one entry of each priority
+//! ([`RouteSet`]), phases of Valiant's routing share channels at a router that a packet passes on its way.
+//! Source of the facts: BookSim2, commit 28f43299; Jiang et al., "A Detailed and Flexible Cycle-Accurate
+//! Network-on-Chip Simulator", ISPASS 2013.
+
+pub mod cube;
+pub mod knuth;
+pub mod mesh;
+pub mod torus;
+pub mod tree;
+
+use super::routing::Candidate;
+
+/// Most terminals of a network: what a file asks for is bounded before anything is allocated.
+pub const MOST_NODES: u64 = 1 << 20;
+
+/// Collects the entries of a route as BookSim2 does: ordered by priority, and of several entries with the
+/// same priority only the first is kept.
+#[derive(Debug)]
+struct RouteSet<'a> {
+    out: &'a mut Vec<Candidate>,
+    start: usize,
+}
+
+impl<'a> RouteSet<'a> {
+    fn new(out: &'a mut Vec<Candidate>) -> Self {
+        Self { start: out.len(), out }
+    }
+
+    fn add(&mut self, output: u16, (first_vc, last_vc): (u8, u8), priority: i32) {
+        let place = self.start + self.out[self.start..].partition_point(|other| other.priority > priority);
+        if self.out.get(place).is_none_or(|other| other.priority != priority) {
+            self.out.insert(place, Candidate { output, first_vc, last_vc, priority });
+        }
+    }
+}
+
+/// The lower part of a range of virtual channels split in two, which gets the middle one of an odd number.
+fn lower_part((first, last): (u8, u8)) -> (u8, u8) {
+    (first, last - last.abs_diff(first).div_ceil(2))
+}
+
+/// The upper part, which gets the middle one too: the two overlap where the number is odd.
+fn upper_part((first, last): (u8, u8)) -> (u8, u8) {
+    (first + last.abs_diff(first).div_ceil(2), last)
+}
+
+/// `k` to the power of `n`, where it is no more than [`MOST_NODES`].
+fn power(k: u32, n: u32) -> Option<u32> {
+    (0..n)
+        .try_fold(1u64, |size, _| size.checked_mul(k.into()).filter(|&size| size <= MOST_NODES))
+        .map(|size| size as u32)
+}

@@ -1,0 +1,184 @@
+//! Routing functions of tori.
+
+use super::super::routing::{Candidate, FlitRouting, Head, Place, Surroundings};
+use super::cube::Cube;
+use super::{RouteSet, lower_part, upper_part};
+
+/// Which routing function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TorusFunction {
+    /// `dim_order`: the lowest dimension first, the shorter way round, two classes of channels per ring.
+    /// Where their number is odd the classes share one, and rings can deadlock.
+    DimensionOrder,
+    /// `dim_order_bal`: the same with classes that are balanced where the ring allows it.
+    Balanced,
+    /// `min_adapt`: the last of four channels adaptive, the first two an escape; of several productive
+    /// outputs only the first is offered.
+    MinimalAdaptive,
+    /// `valiant`: by any intermediate node, channels split by phase and ring class.
+    Valiant,
+}
+
+/// A routing function on a torus.
+#[derive(Debug, Clone)]
+pub struct TorusRouting {
+    cube: Cube,
+    function: TorusFunction,
+}
+
+/// Memory of a packet: its class in the ring that it is in,
+const RING_CLASS: u64 = 1;
+/// its phase,
+const PHASE: u64 = 2;
+/// and above them its intermediate node.
+const NODE_SHIFT: u32 = 2;
+
+/// An output, and the ring class where it was chosen anew.
+struct Step {
+    output: u16,
+    class: Option<u64>,
+}
+
+impl TorusRouting {
+    /// A function on a cube.
+    pub fn new(cube: Cube, function: TorusFunction) -> Self {
+        Self { cube, function }
+    }
+
+    /// The next output in dimension order for a packet that came by `input`; `balanced` draws the class
+    /// where the ring leaves it free.
+    fn step(&self, from: u32, to: u32, input: u16, balanced: bool, draws: &mut dyn Surroundings) -> Step {
+        let Some((d, here, there)) = self.cube.lowest_difference(from, to) else {
+            return Step { output: self.cube.eject(), class: None };
+        };
+        if u32::from(input / 2) == d {
+            return Step { output: input ^ 1, class: None };
+        }
+        let k = self.cube.k();
+        let forward = (there + k - here) % k;
+        let up = 2 * forward < k || 2 * forward == k && draws.draw(2) == 1;
+        let output = (2 * d + u32::from(!up)) as u16;
+        let class = if balanced {
+            let middle = (k - 1) / 2;
+            let wraps = if up { here > there } else { here < there };
+            let crosses =
+                if up { here <= middle && there > middle } else { here > middle && there <= middle };
+            match (wraps, crosses) {
+                (true, _) => 1,
+                (false, true) => 0,
+                (false, false) => draws.draw(2).into(),
+            }
+        } else {
+            u64::from(here > there)
+        };
+        Step { output, class: Some(class) }
+    }
+
+    fn dimension_order(
+        &self,
+        place: Place,
+        head: &mut Head,
+        surroundings: &mut dyn Surroundings,
+        set: &mut RouteSet<'_>,
+    ) {
+        let balanced = self.function == TorusFunction::Balanced;
+        let step = self.step(place.router, head.dest, place.input, balanced, surroundings);
+        head.memory = step.class.unwrap_or(head.memory);
+        let range = match (place.router == head.dest, head.memory & RING_CLASS) {
+            (true, _) => head.range,
+            (false, 0) => lower_part(head.range),
+            (false, _) => upper_part(head.range),
+        };
+        set.add(step.output, range, 0);
+    }
+
+    fn minimal_adaptive(
+        &self,
+        place: Place,
+        head: &Head,
+        surroundings: &mut dyn Surroundings,
+        set: &mut RouteSet<'_>,
+    ) {
+        let (first, last) = head.range;
+        if place.router == head.dest {
+            return set.add(self.cube.eject(), head.range, 0);
+        }
+        let vc = if place.input == self.cube.eject() { last } else { place.vc };
+        if vc > first + 1 {
+            let k = self.cube.k();
+            for d in 0..self.cube.dimensions() {
+                let Some((d, here, there)) = self.cube.difference(place.router, head.dest, d) else {
+                    continue;
+                };
+                let forward = (there + k - here) % k;
+                if 2 * forward <= k {
+                    set.add(2 * d as u16, (first + 3, first + 3), 1);
+                }
+                if 2 * forward >= k {
+                    set.add(2 * d as u16 + 1, (first + 3, first + 3), 1);
+                }
+            }
+        }
+        // the escape is chosen as if the packet had started here
+        let step = self.step(place.router, head.dest, self.cube.eject(), false, surroundings);
+        let escape = first + step.class.unwrap_or(0) as u8;
+        set.add(step.output, (escape, escape), 0);
+    }
+
+    fn valiant(
+        &self,
+        place: Place,
+        head: &mut Head,
+        surroundings: &mut dyn Surroundings,
+        set: &mut RouteSet<'_>,
+    ) {
+        let mut input = place.input;
+        if input == self.cube.eject() {
+            head.memory = u64::from(surroundings.draw(self.cube.nodes())) << NODE_SHIFT;
+        }
+        let node = (head.memory >> NODE_SHIFT) as u32;
+        if head.memory & PHASE == 0 && place.router == node {
+            head.memory |= PHASE;
+            input = self.cube.eject();
+        }
+        let second = head.memory & PHASE != 0;
+        let step = self.step(place.router, if second { head.dest } else { node }, input, false, surroundings);
+        head.memory = head.memory & !RING_CLASS | step.class.unwrap_or(head.memory & RING_CLASS);
+        if place.router == head.dest {
+            return set.add(step.output, head.range, 0);
+        }
+        // half of the channels per ring class, and half of those per phase
+        let half = (head.range.1 - head.range.0 + 1) / 2;
+        let (mut first, mut last) = head.range;
+        if head.memory & RING_CLASS == 0 {
+            last -= half
+        } else {
+            first += half
+        }
+        if second {
+            first += half / 2
+        } else {
+            last -= half / 2
+        }
+        set.add(step.output, (first, last), 0);
+    }
+}
+
+impl FlitRouting for TorusRouting {
+    fn route(
+        &self,
+        place: Place,
+        head: &mut Head,
+        surroundings: &mut dyn Surroundings,
+        out: &mut Vec<Candidate>,
+    ) {
+        let mut set = RouteSet::new(out);
+        match self.function {
+            TorusFunction::DimensionOrder | TorusFunction::Balanced => {
+                self.dimension_order(place, head, surroundings, &mut set);
+            }
+            TorusFunction::MinimalAdaptive => self.minimal_adaptive(place, head, surroundings, &mut set),
+            TorusFunction::Valiant => self.valiant(place, head, surroundings, &mut set),
+        }
+    }
+}
