@@ -373,6 +373,20 @@ fn a_narrow_channel_carries_exactly_its_width() {
 }
 
 #[test]
+fn a_narrow_way_in_carries_exactly_its_width_over_packets() {
+    for spacing in [256, 300, 384, 1000] {
+        let edge = Channel { spacing, ..Channel::default() };
+        let fabric = grid(1, 1, Channel::default(), edge);
+        let mut kernel = kernel(fabric, &RouterSpec::default(), GridRouting { width: 1, adaptive: false });
+        let mut list = List::new(&[(5, 0, 0, 0, 1); 500]);
+        settle(&mut kernel, &mut list, 50_000).unwrap();
+        let entered: Vec<_> = list.arrivals.iter().map(|arrival| arrival.entered).collect();
+        let expected: Vec<_> = (0..500).map(|n| 5 + (n * u64::from(spacing)).div_ceil(256)).collect();
+        assert_eq!(entered, expected, "spacing {spacing}");
+    }
+}
+
+#[test]
 fn a_ring_without_a_dateline_stops_and_says_who_waits_for_whom() {
     let mut fabric = Fabric::new(vec![(2, 2); 4]);
     for router in 0..4 {

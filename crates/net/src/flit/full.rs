@@ -137,7 +137,8 @@ struct Output {
     spacing: u32,
     /// When the channel is free again, in 256ths of a cycle.
     free_at: u64,
-    /// Whether a flit could have gone in the cycle before but for the channel's width.
+    /// Whether the next flit was there in the cycle before: then it goes when the channel is free, which may
+    /// be between two cycles, and no width is lost.
     late: bool,
     /// Flits sent.
     sent: u64,
@@ -326,6 +327,9 @@ impl Kernel for Full {
             }
             self.cycle(terminals);
             self.now += 1;
+            if terminals.stop() {
+                return;
+            }
         }
     }
 

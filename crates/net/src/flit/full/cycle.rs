@@ -196,7 +196,7 @@ impl Full {
             let Some(flit) = self.behind.pop(&mut output.flits) else { continue };
             let start = if output.late { output.free_at } else { now };
             output.free_at = start + u64::from(output.spacing);
-            output.late = false;
+            output.late = output.flits.len > 0;
             output.sent += 1;
             debug_assert_ne!(output.target, NOWHERE, "a flit leaves by an output that leads nowhere");
             self.flits_underway.insert(self.now + u64::from(output.latency) + 1, (output.target, flit));

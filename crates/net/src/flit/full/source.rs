@@ -34,8 +34,6 @@ pub(super) struct Source {
     packets: u32,
     /// When its channel is free again, in 256ths of a cycle.
     free_at: u64,
-    /// Whether a flit could have gone in the cycle before but for the channel's width.
-    late: bool,
 }
 
 impl Full {
@@ -104,19 +102,18 @@ impl Full {
         let mut next = 0;
         while let Some(terminal) = self.loaded.next(next, count) {
             next = terminal + 1;
-            let Some(queue) = self.choose(terminal, terminals) else {
-                self.sources[terminal].late = false;
-                continue;
-            };
+            let Some(queue) = self.choose(terminal, terminals) else { continue };
             let now = self.now << 8;
             let source = &mut self.sources[terminal];
             if source.free_at > now {
-                source.late = true;
                 continue;
             }
-            let start = if source.late { source.free_at } else { now };
+            // A flit that waited goes when the channel is free, which may be between two cycles.
+            let Queue { packet, sent, .. } = self.queues[terminal * self.queues_per_terminal + queue];
+            let waited = sent > 0 || self.packets[packet].created < self.now;
+            let late = waited && source.free_at + 256 > now;
+            let start = if late { source.free_at } else { now };
             source.free_at = start + u64::from(self.fabric.terminal(terminal as u32).injection.spacing);
-            source.late = false;
             self.enter(terminal, queue, terminals);
         }
     }
