@@ -37,6 +37,11 @@ impl<T> Slots<T> {
         self.free.push(slot);
     }
 
+    /// Every place by number, with what is or was in it.
+    pub fn iter(&self) -> std::slice::Iter<'_, T> {
+        self.items.iter()
+    }
+
     /// Whether no place is in use.
     pub fn is_empty(&self) -> bool {
         self.items.len() == self.free.len()

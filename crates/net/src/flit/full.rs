@@ -274,7 +274,7 @@ impl Full {
     /// Finds the outputs that a packet may take at `place`.
     fn route<T: Terminals>(&mut self, number: u32, place: Place, terminals: &mut T) {
         let used = self.credits.used_from(self.fabric.index(place.router, 0));
-        let (packet, candidates) = self.packets.to_route(number);
+        let (packet, candidates) = self.packets.start_route(number);
         let mut here = Here::new(terminals, packet, Some(place.router), used);
         self.routing.route(place, &mut packet.head, &mut here, candidates);
         assert!(!candidates.is_empty(), "routing offers no output at {place:?} for {:?}", packet.head);

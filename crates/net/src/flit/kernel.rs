@@ -24,7 +24,7 @@ pub trait Kernel {
     /// The cycle that runs next.
     fn now(&self) -> u64;
 
-    /// Runs cycles until `until` is the next one. Cycles in which nothing can happen are skipped.
+    /// Runs cycles until `until` is the next one, or [`Terminals::stop`] wants no more. Cycles in which nothing can happen are skipped.
     fn run<T: Terminals>(&mut self, until: u64, terminals: &mut T);
 
     /// Flits that have entered and not arrived.

@@ -1,17 +1,27 @@
 //! The flit level as a network: its spec, and what any traffic on it needs.
 
+mod programs;
+mod running;
+pub mod stall;
+pub mod zero_load;
+
 use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stratasim_core::model;
 use stratasim_core::{BuildError, Bytes, Frequency};
 use stratasim_topo::Topology;
 
+use self::programs::Cut;
+use self::running::FlitNetwork;
 use super::dependency::{Question, Verdict};
 use super::fabric::clock::Clock;
 use super::fabric::from_topology::{Wires, Wiring};
+use super::full::Full;
 use super::router::RouterSpec;
 use super::routing::{FlitRouting, FlitRoutingSpec};
+use crate::networks::{NetworkContext, NetworkKind};
 
 /// Wormhole routers with virtual channels and credits, cycle by cycle.
 ///
@@ -144,6 +154,28 @@ impl Flit {
             return Err(BuildError::new("terminal-latency", reason));
         }
         Ok(())
+    }
+}
+
+impl NetworkKind for Flit {
+    fn build(&self, context: NetworkContext) -> Result<Box<dyn model::Network>, BuildError> {
+        let prepared = self.prepare(&context.topology)?;
+        let cut = Cut {
+            flit_bytes: u64::from(prepared.flit_bytes),
+            payload_flits: u64::from(self.packet_flits - self.header_flits),
+            header_flits: self.header_flits,
+        };
+        if prepared.router.virtual_cut_through && self.packet_flits > prepared.router.buffer_flits {
+            let reason = format!(
+                "packets of {} flits do not fit into buffers of {}, as virtual cut-through wants",
+                self.packet_flits, prepared.router.buffer_flits
+            );
+            return Err(BuildError::new("packet-flits", reason));
+        }
+        let seed = context.streams.key("flit");
+        let kernel = Full::new(prepared.fabric.clone(), &prepared.router, prepared.routing.clone(), seed)
+            .map_err(|error| error.within("router"))?;
+        Ok(Box::new(FlitNetwork::new(context.topology, prepared, cut, kernel)))
     }
 }
 

@@ -103,4 +103,10 @@ pub trait Terminals {
 
     /// A packet arrived as a whole.
     fn packet(&mut self, arrival: &Arrival);
+
+    /// Whether the kernel is to return when the present cycle is over, whatever was left to run. Asked after
+    /// every cycle.
+    fn stop(&self) -> bool {
+        false
+    }
 }

@@ -5,12 +5,14 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use stratasim_core::BuildError;
-use stratasim_core::random::mix;
+use stratasim_core::model::Network;
+use stratasim_core::random::{Streams, mix};
+use stratasim_core::{BuildError, Duration};
 use stratasim_net::flit::fabric::{End, Fabric};
 use stratasim_net::flit::routing::{Candidate, FlitRouting, Head, Place, Surroundings};
 use stratasim_net::flit::{Flit, Prepared};
-use stratasim_topo::{BuildContext, Topology, TopologySpec};
+use stratasim_net::{NetworkContext, NetworkSpec};
+use stratasim_topo::{BuildContext, RoutingSpec, Topology, TopologySpec};
 
 /// A machine, without bandwidth and latency of its cables.
 pub fn machine(spec: &str) -> Arc<Topology> {
@@ -105,4 +107,18 @@ pub fn distances(fabric: &Fabric, target: u32) -> Vec<usize> {
         }
     }
     distance
+}
+
+/// A network of any kind.
+pub fn network(spec: &str, topology: Arc<Topology>) -> Box<dyn Network> {
+    try_network(spec, topology).unwrap_or_else(|error| panic!("{spec}: {error}"))
+}
+
+/// A network of any kind, or what is wrong with it.
+pub fn try_network(spec: &str, topology: Arc<Topology>) -> Result<Box<dyn Network>, BuildError> {
+    let spec: NetworkSpec = serde_json::from_str(spec).unwrap_or_else(|error| panic!("{spec}: {error}"));
+    let routing = RoutingSpec::default().plugin().build(&topology).expect("a routing");
+    let streams = Streams::new(1);
+    let context = NetworkContext { topology, routing, streams, timing_precision: Duration::ZERO, nics: 1 };
+    spec.plugin().build(context)
 }

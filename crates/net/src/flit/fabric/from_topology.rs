@@ -270,12 +270,13 @@ fn channel(topology: &Topology, id: LinkId, clock: &Clock, flit_bytes: u32) -> R
         );
         return refuse("clock", reason);
     }
-    let cycles = cycles as u32;
+    let (cycles, spacing) = (cycles as u32, spacing as u32);
     Ok(Channel {
         end: End::Nothing,
-        latency: cycles,
+        // a flit is there when the last of it is
+        latency: cycles + spacing.div_ceil(FULL_WIDTH) - 1,
         credit_latency: cycles,
-        spacing: spacing as u32,
+        spacing,
         link: Some(id),
     })
 }

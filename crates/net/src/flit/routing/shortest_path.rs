@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::BuildError;
 
-use super::places::{Destinations, any, part};
+use super::places::{Destinations, any, check_parts, part};
 use super::toward::{NO_PORT, Toward, each_feeder, neighbours};
 use super::{Candidate, FlitRouting, FlitRoutingAlgorithm, Head, Place, Surroundings};
 use crate::flit::fabric::from_topology::Wiring;
@@ -22,12 +22,17 @@ use crate::flit::router::RouterSpec;
 /// Sources: Skeie, Lysne, Theiss (2002), "Layered shortest path (LASH) routing in irregular system area
 /// networks"; Domke, Hoefler, Nagel (2011), "Deadlock-free oblivious routing for arbitrary topologies".
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct ShortestPathSpec {}
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct ShortestPathSpec {
+    /// Layers that the virtual channels are divided into, whether that is free of deadlock or not (the check
+    /// of the network tells); as many as are needed, when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub layers: Option<u8>,
+}
 
 impl FlitRoutingAlgorithm for ShortestPathSpec {
     fn build(&self, wiring: &Wiring, router: &RouterSpec) -> Result<Arc<dyn FlitRouting>, BuildError> {
-        Ok(Arc::new(ShortestPath::new(wiring, router)?))
+        Ok(Arc::new(ShortestPath::new(wiring, router, self.layers)?))
     }
 }
 
@@ -46,9 +51,18 @@ impl ShortestPath {
     ///
     /// # Errors
     /// A one-way graph in which terminals cannot reach each other; fewer virtual channels than layers.
-    pub fn new(wiring: &Wiring, router: &RouterSpec) -> Result<Self, BuildError> {
+    pub fn new(wiring: &Wiring, router: &RouterSpec, given: Option<u8>) -> Result<Self, BuildError> {
         let fabric = &wiring.fabric;
         let toward = spread(wiring)?;
+        if let Some(layers) = given {
+            if layers == 0 {
+                return Err(BuildError::new("routing.layers", "at least one layer is needed"));
+            }
+            check_parts(router, "shortest-path", layers, false, "each layer has channels of its own")?;
+            let layer =
+                (0..toward.targets.len()).map(|column| (column % usize::from(layers)) as u8).collect();
+            return Ok(Self { destinations: Destinations::new(fabric), toward, layer, layers });
+        }
         let most = (0..router.ranges.len().max(1))
             .map(|range| router.range(range as u8))
             .map(|(first, last)| last - first + 1)

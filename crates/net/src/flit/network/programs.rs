@@ -1,0 +1,214 @@
+//! Messages as packets: the terminals of a network that runs programs.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use stratasim_core::{Slots, Time, Token};
+
+use crate::flit::fabric::clock::Clock;
+use crate::flit::terminals::{Arrival, Offer, Terminals};
+
+/// How messages are cut into packets.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cut {
+    pub(super) flit_bytes: u64,
+    /// Flits of payload in a full packet.
+    pub(super) payload_flits: u64,
+    pub(super) header_flits: u16,
+}
+
+impl Cut {
+    /// Flits of a message, headers included. An empty message is one flit, or the headers.
+    pub(super) fn flits(&self, bytes: u64) -> u64 {
+        let payload = bytes.div_ceil(self.flit_bytes);
+        let packets = payload.div_ceil(self.payload_flits).max(1);
+        (payload + packets * u64::from(self.header_flits)).max(1)
+    }
+}
+
+/// A message under way.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Flight {
+    pub(super) token: Token,
+    pub(super) from: u32,
+    pub(super) to: u32,
+    pub(super) submitted: Time,
+    /// Picoseconds per byte that the sender allows; 0 without a limit.
+    pub(super) cap_ps_per_byte: f64,
+    pub(super) bytes: u64,
+    /// Bytes in packets that were offered.
+    sent: u64,
+    /// Packets that were offered and have not arrived.
+    open: u32,
+    /// Whether the last packet was offered.
+    complete: bool,
+}
+
+impl Flight {
+    pub(super) fn new(
+        token: Token,
+        from: u32,
+        to: u32,
+        submitted: Time,
+        bytes: u64,
+        cap_ps_per_byte: f64,
+    ) -> Self {
+        Self { token, from, to, submitted, cap_ps_per_byte, bytes, sent: 0, open: 0, complete: false }
+    }
+
+    /// The first instant at which the sender's limit allows the first `bytes` to have gone.
+    pub(super) fn allowed(&self, bytes: u64) -> Time {
+        let ps = (bytes as f64 * self.cap_ps_per_byte).ceil();
+        Time::from_ps(self.submitted.as_ps().saturating_add(ps as u64))
+    }
+}
+
+/// Every node's messages, one after the other.
+pub(super) struct Programs {
+    clock: Clock,
+    cut: Cut,
+    pub(super) flights: Slots<Flight>,
+    /// Messages that may send now, by terminal.
+    ready: Vec<VecDeque<u32>>,
+    /// Messages that may send from some cycle on: cycle, terminal, order, message.
+    later: BinaryHeap<Reverse<(u64, u32, u64, u32)>>,
+    order: u64,
+    /// Messages all of whose packets have arrived, since the kernel was last asked to run.
+    pub(super) arrived: Vec<u32>,
+    /// Messages in the network or before it, and packets in it.
+    pub(super) under_way: u64,
+    open: u64,
+    /// The last cycle in which a message became ready.
+    pub(super) last_ready: u64,
+    /// Flits that entered at each terminal.
+    pub(super) entered: Vec<u64>,
+    pub(super) packets: u64,
+    pub(super) flit_hops: u64,
+}
+
+impl Programs {
+    pub(super) fn new(clock: Clock, cut: Cut, terminals: usize) -> Self {
+        Self {
+            clock,
+            cut,
+            flights: Slots::default(),
+            ready: vec![VecDeque::new(); terminals],
+            later: BinaryHeap::new(),
+            order: 0,
+            arrived: Vec::new(),
+            under_way: 0,
+            open: 0,
+            last_ready: 0,
+            entered: vec![0; terminals],
+            packets: 0,
+            flit_hops: 0,
+        }
+    }
+
+    /// A message that may send from the first cycle at or after `now`.
+    pub(super) fn submit(&mut self, now: Time, flight: Flight) {
+        let from = flight.from;
+        let slot = self.flights.insert(flight);
+        self.under_way += 1;
+        self.schedule(self.clock.first_from(now), from, slot);
+    }
+
+    fn schedule(&mut self, cycle: u64, terminal: u32, slot: u32) {
+        self.later.push(Reverse((cycle, terminal, self.order, slot)));
+        self.order += 1;
+    }
+
+    /// The cycle in which the next message becomes ready.
+    pub(super) fn next_ready(&self) -> Option<u64> {
+        self.later.peek().map(|&Reverse((cycle, ..))| cycle)
+    }
+
+    /// Whether no message is in the network, or could enter it now.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.under_way == self.later.len() as u64 && self.open == 0
+    }
+
+    /// Forgets every message under way; their tokens, in order.
+    pub(super) fn abandon(&mut self) -> Vec<Token> {
+        self.ready.iter_mut().for_each(VecDeque::clear);
+        self.later.clear();
+        self.under_way = 0;
+        let left = self.flights.iter().filter(|flight| flight.open > 0 || !flight.complete);
+        let mut tokens: Vec<Token> = left.map(|flight| flight.token).collect();
+        tokens.sort_unstable();
+        tokens
+    }
+}
+
+impl Terminals for Programs {
+    fn offer(&mut self, terminal: u32, _queue: u8, now: u64) -> Option<Offer> {
+        let &slot = self.ready[terminal as usize].front()?;
+        let flight = &mut self.flights[slot];
+        let most = self.cut.payload_flits * self.cut.flit_bytes;
+        let bytes = (flight.bytes - flight.sent).min(most);
+        let payload = bytes.div_ceil(self.cut.flit_bytes) as u16;
+        flight.sent += bytes;
+        flight.open += 1;
+        flight.complete = flight.sent == flight.bytes;
+        let (dest, sent, complete) = (flight.to, flight.sent, flight.complete);
+        if complete {
+            self.ready[terminal as usize].pop_front();
+        } else if flight.cap_ps_per_byte > 0.0 {
+            // the next packet waits until the sender's limit allows it, and lets others pass
+            let cycle = self.clock.first_from(flight.allowed(sent)).max(now + 1);
+            self.ready[terminal as usize].pop_front();
+            self.schedule(cycle, terminal, slot);
+        }
+        self.packets += 1;
+        self.open += 1;
+        Some(Offer {
+            dest,
+            flits: (payload + self.cut.header_flits).max(1),
+            range: 0,
+            priority: 0,
+            created: now,
+            tag: u64::from(slot),
+            measured: true,
+        })
+    }
+
+    fn next_due(&mut self, now: u64) -> Option<u64> {
+        self.next_ready().map(|cycle| cycle.max(now))
+    }
+
+    fn due(&mut self, now: u64, out: &mut Vec<u32>) {
+        let first = out.len();
+        while let Some(&Reverse((cycle, terminal, _, slot))) = self.later.peek()
+            && cycle <= now
+        {
+            self.later.pop();
+            self.ready[terminal as usize].push_back(slot);
+            out.push(terminal);
+            self.last_ready = now;
+        }
+        out[first..].sort_unstable();
+        out.dedup();
+    }
+
+    fn flit(&mut self, _: u32, _: u64, _: bool) {}
+
+    fn entered(&mut self, terminal: u32, _: bool) {
+        self.entered[terminal as usize] += 1;
+    }
+
+    fn packet(&mut self, arrival: &Arrival) {
+        let slot = arrival.tag as u32;
+        self.flit_hops += u64::from(arrival.hops) * u64::from(arrival.flits);
+        let flight = &mut self.flights[slot];
+        flight.open -= 1;
+        self.open -= 1;
+        if flight.complete && flight.open == 0 {
+            self.under_way -= 1;
+            self.arrived.push(slot);
+        }
+    }
+
+    fn stop(&self) -> bool {
+        !self.arrived.is_empty()
+    }
+}

@@ -1,0 +1,294 @@
+//! The network in action: a kernel that runs as far as the engine wants to know.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use stratasim_core::model::{self, NetworkDone, NetworkReport, NetworkRequest, Transfer};
+use stratasim_core::{BuildError, Cx, Duration, Model, NodeId, Time, Token};
+use stratasim_topo::Topology;
+
+use super::programs::{Cut, Flight, Programs};
+use super::zero_load::ZeroLoad;
+use super::{Prepared, stall};
+use crate::flit::fabric::End;
+use crate::flit::kernel::Kernel;
+
+/// Programs on a kernel.
+///
+/// Cycle `c` lasts from `c * period` to `(c + 1) * period`. A message may enter in the first cycle that starts
+/// when it is submitted or later; it is delivered at the end of the cycle in which its last flit arrives.
+pub(super) struct FlitNetwork<K> {
+    topology: Arc<Topology>,
+    prepared: Prepared,
+    kernel: K,
+    programs: Programs,
+    zero_load: ZeroLoad,
+    cut: Cut,
+    now: Time,
+    /// Messages that have arrived, or need no network, and whose sender's limit ends later.
+    late: BinaryHeap<Reverse<(Time, u64, Token)>>,
+    order: u64,
+    /// Failures that were not reported, and all whose reason was not asked for.
+    failed: Vec<Token>,
+    reasons: Vec<(Token, String)>,
+    /// Why nothing moves any more.
+    stuck: Option<String>,
+    patience: u64,
+    messages: u64,
+    /// Terminals of pairs of nodes with several NICs.
+    pairs: FxHashMap<(NodeId, NodeId, u16), Option<(u32, u32)>>,
+}
+
+impl<K: Kernel> FlitNetwork<K> {
+    pub(super) fn new(topology: Arc<Topology>, prepared: Prepared, cut: Cut, kernel: K) -> Self {
+        let fabric = prepared.fabric.clone();
+        Self {
+            programs: Programs::new(prepared.clock, cut, fabric.terminals().len()),
+            zero_load: ZeroLoad::new(fabric.clone(), &prepared.router),
+            patience: stall::patience(&fabric, &prepared.router),
+            topology,
+            prepared,
+            kernel,
+            cut,
+            now: Time::ZERO,
+            late: BinaryHeap::new(),
+            order: 0,
+            failed: Vec::new(),
+            reasons: Vec::new(),
+            stuck: None,
+            messages: 0,
+            pairs: FxHashMap::default(),
+        }
+    }
+
+    /// The terminals of a message: those of NIC `nic` of both nodes (NICs are counted round) where these are
+    /// joined, otherwise the two with the shortest way.
+    fn ends(&mut self, src: NodeId, dst: NodeId, nic: u16) -> Option<(u32, u32)> {
+        let wiring = &self.prepared.wiring;
+        let (from, to) = (wiring.terminals(src), wiring.terminals(dst));
+        if from.is_empty() || to.is_empty() {
+            return None;
+        }
+        let usual = (from[usize::from(nic) % from.len()], to[usize::from(nic) % to.len()]);
+        if wiring.joined(usual.0, usual.1) {
+            return Some(usual);
+        }
+        if let Some(&known) = self.pairs.get(&(src, dst, nic)) {
+            return known;
+        }
+        let mut best = None;
+        for &a in from {
+            for &b in to.iter().filter(|&&b| wiring.joined(a, b)) {
+                if let Some(cycles) = self.zero_load.cycles(a, b, 1)
+                    && best.is_none_or(|(least, _)| cycles < least)
+                {
+                    best = Some((cycles, (a, b)));
+                }
+            }
+        }
+        let found = best.map(|(_, ends)| ends);
+        self.pairs.insert((src, dst, nic), found);
+        found
+    }
+
+    fn no_way(&self, src: NodeId, dst: NodeId) -> String {
+        let [from, to] = [src, dst].map(|node| self.topology.node_name(node));
+        format!("no route from {from} to {to}: no chain of routers joins them")
+    }
+
+    fn fail(&mut self, token: Token, reason: String) {
+        self.failed.push(token);
+        self.reasons.push((token, reason));
+    }
+
+    /// Gives up everything under way when nothing can move any more.
+    fn look_for_stall(&mut self) {
+        let since = self.kernel.last_progress().max(self.programs.last_ready);
+        let stands = self.programs.under_way > 0 && self.kernel.now().saturating_sub(since) > self.patience;
+        let waits_for_date = self.kernel.in_flight() == 0 && self.programs.next_ready().is_some();
+        if !stands || waits_for_date {
+            return;
+        }
+        let name =
+            |router: u32| self.topology.node_name(self.prepared.wiring.nodes[router as usize]).to_owned();
+        let text = stall::report(&self.prepared.fabric, &self.kernel.waiting(), since, &name);
+        for token in self.programs.abandon() {
+            self.fail(token, text.clone());
+        }
+        self.stuck = Some(text);
+    }
+
+    fn is_running(&self) -> bool {
+        self.programs.under_way > 0 && self.stuck.is_none()
+    }
+}
+
+impl<K: Kernel + Send> Model for FlitNetwork<K> {
+    type Request = NetworkRequest;
+    type Done = NetworkDone;
+
+    fn submit(&mut self, now: Time, request: NetworkRequest) {
+        let NetworkRequest::Transfer(transfer) = request else {
+            unreachable!("the engine asks runs_pipelines first")
+        };
+        let Transfer { token, src, dst, bytes, rate_cap, nic, .. } = transfer;
+        self.now = now;
+        self.messages += 1;
+        if let Some(stuck) = &self.stuck {
+            let reason = stuck.clone();
+            return self.fail(token, reason);
+        }
+        let cap_ps_per_byte = rate_cap.map_or(0.0, |cap| 1e12 / cap.bytes_per_s());
+        if src == dst {
+            let flight = Flight::new(token, 0, 0, now, bytes, cap_ps_per_byte);
+            self.late.push(Reverse((flight.allowed(bytes), self.order, token)));
+            self.order += 1;
+            return;
+        }
+        match self.ends(src, dst, nic) {
+            Some((from, to)) => {
+                self.programs.submit(now, Flight::new(token, from, to, now, bytes, cap_ps_per_byte));
+            }
+            None => {
+                let reason = self.no_way(src, dst);
+                self.fail(token, reason);
+            }
+        }
+    }
+
+    fn next_event(&mut self) -> Option<Time> {
+        if !self.failed.is_empty() {
+            return Some(self.now);
+        }
+        let late = self.late.peek().map(|&Reverse((at, ..))| at);
+        let kernel = self.is_running().then(|| {
+            // nothing arrives before the present cycle is over, or the one in which the next message starts
+            let quiet = self.kernel.is_settled();
+            let cycle = match self.programs.next_ready() {
+                Some(cycle) if quiet && self.programs.is_quiet() => cycle.max(self.kernel.now()),
+                _ => self.kernel.now(),
+            };
+            self.prepared.clock.start(cycle.saturating_add(1))
+        });
+        late.into_iter().chain(kernel).min().map(|at| at.max(self.now))
+    }
+
+    fn advance(&mut self, until: Time, cx: &mut Cx<'_, NetworkDone>) -> Time {
+        loop {
+            if !self.failed.is_empty() {
+                cx.done.extend(self.failed.drain(..).map(NetworkDone::Failed));
+                return self.now;
+            }
+            let late = self.late.peek().map_or(Time::MAX, |&Reverse((at, ..))| at);
+            let over = self.prepared.clock.over_at(until.min(late));
+            if self.is_running() && self.kernel.now() < over {
+                let chunk = over.min(self.kernel.now().saturating_add(self.patience));
+                self.kernel.run(chunk, &mut self.programs);
+                if self.programs.arrived.is_empty() {
+                    self.look_for_stall();
+                    if self.failed.is_empty() {
+                        continue;
+                    }
+                }
+                self.now = self.now.max(self.prepared.clock.start(self.kernel.now()));
+                for slot in std::mem::take(&mut self.programs.arrived) {
+                    let flight = self.programs.flights[slot];
+                    self.programs.flights.release(slot);
+                    let at = self.now.max(flight.allowed(flight.bytes));
+                    self.late.push(Reverse((at, self.order, flight.token)));
+                    self.order += 1;
+                }
+            } else if late <= until {
+                self.now = late;
+            } else {
+                self.now = until;
+                return until;
+            }
+            while let Some(&Reverse((at, _, token))) = self.late.peek()
+                && at <= self.now
+            {
+                self.late.pop();
+                cx.done.push(NetworkDone::Delivered(token));
+            }
+            if !cx.done.is_empty() {
+                return self.now;
+            }
+        }
+    }
+}
+
+impl<K: Kernel + Send> model::Network for FlitNetwork<K> {
+    fn check_route(&mut self, src: NodeId, dst: NodeId) -> Result<(), BuildError> {
+        if src == dst || self.ends(src, dst, 0).is_some() {
+            return Ok(());
+        }
+        Err(BuildError::new("", self.no_way(src, dst)))
+    }
+
+    fn least_duration(&mut self, src: NodeId, dst: NodeId, bytes: u64) -> Duration {
+        if src == dst {
+            return Duration::ZERO;
+        }
+        let flits = self.cut.flits(bytes);
+        // any NIC may carry it
+        let wiring = self.prepared.wiring.clone();
+        let mut least: Option<u64> = None;
+        for &from in wiring.terminals(src) {
+            for &to in wiring.terminals(dst).iter().filter(|&&to| wiring.joined(from, to)) {
+                let cycles = self.zero_load.cycles(from, to, flits);
+                least = least.into_iter().chain(cycles).min();
+            }
+        }
+        least.map_or(Duration::ZERO, |cycles| self.prepared.clock.length(cycles.saturating_add(1)))
+    }
+
+    fn egress_bytes_per_s(&self, node: NodeId) -> f64 {
+        let bytes_per_cycle: f64 = (self.prepared.wiring.terminals(node).iter())
+            .map(|&terminal| f64::from(self.prepared.fabric.terminal(terminal).injection.spacing))
+            .map(|spacing| f64::from(self.prepared.flit_bytes) * 256.0 / spacing)
+            .sum();
+        bytes_per_cycle * self.prepared.clock.hz()
+    }
+
+    fn failure(&mut self) -> Option<(Token, String)> {
+        if self.reasons.is_empty() { None } else { Some(self.reasons.remove(0)) }
+    }
+
+    fn report(&mut self, _: Time) -> NetworkReport {
+        let links = self.topology.links();
+        let mut link_bytes = vec![0.0; links.len()];
+        let flit_bytes = f64::from(self.prepared.flit_bytes);
+        let fabric = &self.prepared.fabric;
+        let flits = self.kernel.channel_flits();
+        for (channel, &flits) in fabric.channels().iter().zip(&flits) {
+            if let (Some(link), true) = (channel.link, channel.end != End::Nothing) {
+                link_bytes[link.index()] += flits as f64 * flit_bytes;
+            }
+        }
+        for (terminal, &flits) in fabric.terminals().iter().zip(&self.programs.entered) {
+            if let Some(link) = terminal.injection.link {
+                link_bytes[link.index()] += flits as f64 * flit_bytes;
+            }
+        }
+        let link_busy_s =
+            link_bytes.iter().zip(links).map(|(bytes, link)| bytes / link.bandwidth.bytes_per_s()).collect();
+        let mut violations = self.kernel.violations();
+        if self.programs.under_way == 0 && self.stuck.is_none() && self.kernel.in_flight() > 0 {
+            violations.push(format!("{} flits are left in the network", self.kernel.in_flight()));
+        }
+        NetworkReport {
+            link_bytes,
+            link_busy_s,
+            violations,
+            counters: vec![
+                ("network.messages", self.messages),
+                ("network.packets", self.programs.packets),
+                ("network.flits", self.programs.entered.iter().sum()),
+                ("network.flit_hops", self.programs.flit_hops),
+                ("network.cycles", self.kernel.now()),
+            ],
+        }
+    }
+}
