@@ -2,6 +2,8 @@
 
 mod flit_support;
 
+use proptest::prelude::*;
+
 use flit_support::{Dice, distances, machine, prepare, topology, walk};
 use stratasim_core::BuildError;
 use stratasim_net::flit::dependency::{Question, Verdict};
@@ -11,18 +13,24 @@ use stratasim_net::flit::routing::{Candidate, FlitRouting, Head, Place, Surround
 
 /// Machines, and the functions that fit them beside `auto`. All take shortest paths.
 const MINIMAL: &[(&str, &[&str])] = &[
-    (r#"{"kind": "mesh", "dimensions": [4, 1, 3, 2]}"#, &["dimension-order", "shortest-path"]),
+    (
+        r#"{"kind": "mesh", "dimensions": [4, 1, 3, 2]}"#,
+        &["dimension-order", "shortest-path", "romm", "xy-yx", "minimal-adaptive"],
+    ),
     (
         r#"{"kind": "mesh", "dimensions": [3, 3], "hosts-per-switch": 3}"#,
         &["dimension-order", "shortest-path"],
     ),
-    (r#"{"kind": "torus", "dimensions": [5, 4]}"#, &["dimension-order"]),
+    (r#"{"kind": "torus", "dimensions": [5, 4]}"#, &["dimension-order", "romm", "xy-yx", "minimal-adaptive"]),
     (r#"{"kind": "torus", "dimensions": [4, 3, 2], "hosts-per-switch": 2}"#, &["dimension-order"]),
     (r#"{"kind": "ring", "nodes": 6}"#, &["dimension-order", "shortest-path"]),
-    (r#"{"kind": "hypercube", "dimensions": 4}"#, &["dimension-order", "shortest-path"]),
+    (
+        r#"{"kind": "hypercube", "dimensions": 4}"#,
+        &["dimension-order", "shortest-path", "romm", "xy-yx", "minimal-adaptive"],
+    ),
     (
         r#"{"kind": "hyperx", "dimensions": [3, 4], "parallel": [2, 1], "hosts-per-switch": 2}"#,
-        &["dimension-order", "shortest-path"],
+        &["dimension-order", "shortest-path", "minimal", "minimal-adaptive", "xy-yx"],
     ),
     (r#"{"kind": "fully-connected", "nodes": 5, "parallel": 2}"#, &["dimension-order", "shortest-path"]),
     (r#"{"kind": "k-ary-n-tree", "k": 3, "n": 3}"#, &["nearest-common-ancestor", "shortest-path"]),
@@ -62,6 +70,89 @@ fn minimal_functions_take_shortest_paths() {
         for routing in functions.iter().copied().chain(["auto"]) {
             // `prepare` has also found no circle of waiting packets
             check_walks(spec, routing);
+        }
+    }
+}
+
+/// Machines, and functions that take detours or need other options, with the most channels of a way.
+const OTHERS: &[(&str, &str, usize)] = &[
+    (r#"{"kind": "mesh", "dimensions": [4, 3]}"#, r#"{"kind": "valiant"}"#, 2 * 5),
+    (r#"{"kind": "torus", "dimensions": [4, 3]}"#, r#"{"kind": "valiant"}"#, 2 * 3),
+    (r#"{"kind": "torus", "dimensions": [5, 4]}"#, r#"{"kind": "dimension-order", "balanced": true}"#, 4),
+    (r#"{"kind": "torus", "dimensions": [6, 3]}"#, r#"{"kind": "dimension-order", "balanced": true}"#, 4),
+    (r#"{"kind": "mesh", "dimensions": [4, 4]}"#, r#"{"kind": "xy-yx", "adaptive": true}"#, 6),
+    (r#"{"kind": "torus", "dimensions": [4, 5]}"#, r#"{"kind": "xy-yx", "adaptive": true}"#, 4),
+    (r#"{"kind": "hyperx", "dimensions": [3, 3], "hosts-per-switch": 2}"#, r#"{"kind": "valiant"}"#, 4),
+    (r#"{"kind": "hyperx", "dimensions": [3, 3], "hosts-per-switch": 2}"#, r#"{"kind": "ugal"}"#, 4),
+    // one cable between groups, though two of them can be shorter than a cable with local ones at both ends
+    (r#"{"kind": "dragonfly", "p": 2, "a": 4, "h": 2}"#, r#"{"kind": "minimal"}"#, 3),
+    (r#"{"kind": "dragonfly", "p": 1, "a": 3, "h": 1}"#, r#"{"kind": "ugal"}"#, 5),
+    (r#"{"kind": "dragonfly", "p": 1, "a": 3, "h": 2, "g": 4}"#, r#"{"kind": "ugal", "threshold": 0}"#, 5),
+    (r#"{"kind": "dragonfly", "p": 1, "a": 3, "h": 3, "g": 5}"#, r#"{"kind": "minimal"}"#, 3),
+    (
+        r#"{"kind": "k-ary-n-tree", "k": 3, "n": 3}"#,
+        r#"{"kind": "nearest-common-ancestor", "adaptive": true}"#,
+        4,
+    ),
+];
+
+#[test]
+fn functions_with_detours_arrive_within_their_bound_and_are_free_of_deadlock() {
+    for &(spec, routing, most) in OTHERS {
+        let machine = machine(spec);
+        let prepared = prepare(&machine, &format!(r#"{{"routing": {routing}}}"#))
+            .unwrap_or_else(|error| panic!("{spec}, {routing}: {error}"));
+        assert!(matches!(prepared.deadlock, Verdict::Free { .. }), "{spec}, {routing}");
+        let terminals = prepared.fabric.terminals().len() as u32;
+        let mut longest = 0;
+        for pair in 0..terminals * terminals {
+            for salt in 0..5 {
+                let mut dice = Dice(u64::from(pair) * 100 + salt);
+                let (from, to) = (pair / terminals, pair % terminals);
+                let walk = walk(&prepared.fabric, prepared.routing.as_ref(), from, to, 4, &mut dice);
+                longest = longest.max(walk.len() - 1);
+            }
+        }
+        // every function takes its longest way now and then
+        assert_eq!(longest, most, "{spec}, {routing}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #[test]
+    fn every_function_on_grids_of_any_extents_is_free_of_deadlock(
+        extents in prop::collection::vec(1_u32..6, 1..4),
+        torus: bool,
+        hosts in 0_u32..3,
+        vcs in 2_u8..9,
+    ) {
+        prop_assume!(extents.iter().product::<u32>() <= 40);
+        let kind = if torus { "torus" } else { "mesh" };
+        let hosts = if hosts > 0 { format!(r#", "hosts-per-switch": {hosts}"#) } else { String::new() };
+        let machine = machine(&format!(r#"{{"kind": "{kind}", "dimensions": {extents:?}{hosts}}}"#));
+        prop_assume!(machine.compute_nodes().len() > 1);
+        for routing in [
+            r#"{"kind": "dimension-order"}"#,
+            r#"{"kind": "dimension-order", "balanced": true}"#,
+            r#"{"kind": "xy-yx"}"#,
+            r#"{"kind": "romm"}"#,
+            r#"{"kind": "minimal-adaptive"}"#,
+            r#"{"kind": "up-down"}"#,
+        ] {
+            let spec = format!(r#"{{"routing": {routing}, "router": {{"virtual-channels": {vcs}}}}}"#);
+            match prepare(&machine, &spec) {
+                Ok(prepared) => {
+                    let terminals = prepared.fabric.terminals().len() as u32;
+                    for pair in 0..terminals * terminals {
+                        let (from, to) = (pair / terminals, pair % terminals);
+                        let mut dice = Dice(u64::from(pair));
+                        walk(&prepared.fabric, prepared.routing.as_ref(), from, to, vcs, &mut dice);
+                    }
+                }
+                // too few channels, or a number that does not divide: never a circle
+                Err(error) => prop_assert!(error.field.contains("virtual-channels"), "{spec}: {error}"),
+            }
         }
     }
 }
@@ -209,6 +300,67 @@ fn classes_that_share_a_virtual_channel_are_refused() {
     let error = circle(r#"{"kind": "torus", "dimensions": [5, 4]}"#, 3, true);
     assert!(error.reason.contains("virtual channel 1"), "the shared one: {error}");
     // and with two, which do not overlap, all is well: see minimal_functions_take_shortest_paths
+}
+
+/// Valiant's with one range for both phases.
+struct OnePhase(std::sync::Arc<dyn FlitRouting>);
+
+impl FlitRouting for OnePhase {
+    fn route(&self, place: Place, head: &mut Head, draws: &mut dyn Surroundings, out: &mut Vec<Candidate>) {
+        self.0.route(place, head, draws, out);
+        for candidate in out {
+            (candidate.first_vc, candidate.last_vc) = head.range;
+        }
+    }
+}
+
+/// Minimal adaptive without its escape.
+struct NoEscape(std::sync::Arc<dyn FlitRouting>);
+
+impl FlitRouting for NoEscape {
+    fn route(&self, place: Place, head: &mut Head, draws: &mut dyn Surroundings, out: &mut Vec<Candidate>) {
+        self.0.route(place, head, draws, out);
+        if out.len() > 1 {
+            out.pop();
+        }
+    }
+
+    fn has_escape(&self) -> bool {
+        true
+    }
+}
+
+fn verdict(
+    spec: &str,
+    network: &str,
+    change: impl Fn(std::sync::Arc<dyn FlitRouting>) -> Box<dyn FlitRouting>,
+) -> Result<Verdict, BuildError> {
+    let prepared = prepare(&machine(spec), network).unwrap();
+    let changed = change(prepared.routing.clone());
+    Question {
+        fabric: &prepared.fabric,
+        routing: changed.as_ref(),
+        router: &prepared.router,
+        joined: &|_, _| true,
+        name: &|router| format!("r{router}"),
+    }
+    .check()
+}
+
+#[test]
+fn valiant_with_one_range_for_both_phases_is_refused() {
+    let mesh = r#"{"kind": "mesh", "dimensions": [3, 3]}"#;
+    let valiant = r#"{"routing": {"kind": "valiant"}}"#;
+    let error = verdict(mesh, valiant, |inner| Box::new(OnePhase(inner))).unwrap_err();
+    assert!(error.reason.contains("circle"), "{error}");
+}
+
+#[test]
+fn adaptive_routing_without_an_escape_is_refused() {
+    let mesh = r#"{"kind": "mesh", "dimensions": [3, 3]}"#;
+    let adaptive = r#"{"routing": {"kind": "minimal-adaptive"}}"#;
+    let error = verdict(mesh, adaptive, |inner| Box::new(NoEscape(inner))).unwrap_err();
+    assert!(error.reason.contains("no escape channel"), "{error}");
 }
 
 #[test]

@@ -3,13 +3,19 @@
 
 pub mod auto;
 pub mod dimension_order;
+pub mod dragonfly;
 pub mod grid;
+pub mod minimal;
+pub mod minimal_adaptive;
 pub mod nearest_common_ancestor;
 mod places;
 pub mod shortest_path;
 mod toward;
 pub mod tree;
+pub mod two_phase;
+pub mod ugal;
 pub mod up_down;
+pub mod xy_yx;
 
 use std::sync::Arc;
 
@@ -115,6 +121,12 @@ registry! {
         "auto" => Auto(auto::Auto),
         "dimension-order" => DimensionOrder(dimension_order::DimensionOrderSpec),
         "nearest-common-ancestor" => NearestCommonAncestor(nearest_common_ancestor::NearestCommonAncestorSpec),
+        "xy-yx" => XyYx(xy_yx::XyYxSpec),
+        "valiant" => Valiant(two_phase::ValiantSpec),
+        "romm" => Romm(two_phase::RommSpec),
+        "minimal-adaptive" => MinimalAdaptive(minimal_adaptive::MinimalAdaptiveSpec),
+        "minimal" => Minimal(minimal::MinimalSpec),
+        "ugal" => Ugal(ugal::UgalSpec),
         "shortest-path" => ShortestPath(shortest_path::ShortestPathSpec),
         "up-down" => UpDown(up_down::UpDownSpec),
     }

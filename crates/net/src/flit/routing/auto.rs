@@ -8,6 +8,7 @@ use stratasim_core::BuildError;
 use stratasim_topo::geometry::Geometry;
 
 use super::dimension_order::DimensionOrderSpec;
+use super::minimal::MinimalSpec;
 use super::nearest_common_ancestor::NearestCommonAncestorSpec;
 use super::shortest_path::ShortestPathSpec;
 use super::up_down::UpDownSpec;
@@ -16,7 +17,7 @@ use crate::flit::fabric::from_topology::Wiring;
 use crate::flit::router::RouterSpec;
 
 /// The usual routing function of each structure: dimension order on meshes, tori, hypercubes, HyperX and
-/// composed machines, nearest common ancestor on fat trees; on any other graph shortest paths, or up*/down* where
+/// composed machines, nearest common ancestor on fat trees, minimal on dragonflies; on any other graph shortest paths, or up*/down* where
 /// there are too few virtual channels for those.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -27,6 +28,7 @@ impl FlitRoutingAlgorithm for Auto {
         match &wiring.geometry {
             Some(Geometry::Grid(_)) => DimensionOrderSpec::default().build(wiring, router),
             Some(Geometry::Tree(_)) => NearestCommonAncestorSpec::default().build(wiring, router),
+            Some(Geometry::Dragonfly(_)) => MinimalSpec::default().build(wiring, router),
             _ => {
                 let shortest = ShortestPathSpec::default().build(wiring, router);
                 shortest.or_else(|_| UpDownSpec::default().build(wiring, router))

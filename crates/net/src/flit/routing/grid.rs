@@ -31,6 +31,14 @@ pub(crate) struct Dimension {
     stride: u32,
 }
 
+impl Dimension {
+    /// The coordinate `steps` up or down a line or ring.
+    pub(crate) fn go(&self, at: u16, steps: u16, minus: bool) -> u16 {
+        let up = if minus && steps > 0 { self.extent - steps } else { steps };
+        ((u32::from(at) + u32::from(up)) % u32::from(self.extent)) as u16
+    }
+}
+
 /// A way along a dimension: the direction, and of the two classes of a ring the one whose channels are
 /// used as far as the coordinate wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,0 +1,135 @@
+//! Shortest ways in dragonflies and HyperX.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stratasim_core::BuildError;
+use stratasim_topo::geometry::Geometry;
+
+use super::dragonfly::DragonflyMap;
+use super::grid::{GridMap, Join};
+use super::places::{any, check_parts, part};
+use super::{Candidate, FlitRouting, FlitRoutingAlgorithm, Head, Place, Surroundings};
+use crate::flit::fabric::from_topology::Wiring;
+use crate::flit::router::RouterSpec;
+
+/// Shortest ways. On a dragonfly: to a router with a cable to the destination's group (drawn from all of the
+/// group's, unless the present one has some), over it, and on to the destination; two classes of virtual channels,
+/// before and after the cable between groups. On a HyperX: any dimension that still differs, the channels with
+/// fewer flits under way first where the allocator heeds priorities; one class per hop.
+///
+/// Sources: Kim, Dally, Scott, Abts (2008), "Technology-driven, highly-scalable dragonfly topology"; Ahn et al.
+/// (2009), "HyperX: topology, routing, and packaging of efficient large-scale networks".
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct MinimalSpec {}
+
+impl FlitRoutingAlgorithm for MinimalSpec {
+    fn build(&self, wiring: &Wiring, router: &RouterSpec) -> Result<Arc<dyn FlitRouting>, BuildError> {
+        if let Some(Geometry::Grid(_)) = &wiring.geometry {
+            return HyperXMinimal::build(wiring, router);
+        }
+        let map = DragonflyMap::new(wiring, "minimal")?;
+        check_parts(router, "minimal", 2, false, "packets change the class with the group")?;
+        Ok(Arc::new(DragonflyMinimal { map }))
+    }
+}
+
+/// Memory: whether the packet has changed its group.
+#[derive(Debug, Clone)]
+struct DragonflyMinimal {
+    map: DragonflyMap,
+}
+
+impl FlitRouting for DragonflyMinimal {
+    fn route(
+        &self,
+        place: Place,
+        head: &mut Head,
+        surroundings: &mut dyn Surroundings,
+        out: &mut Vec<Candidate>,
+    ) {
+        let map = &self.map;
+        let target = map.destinations.router(head.dest);
+        let group = map.group(target);
+        out.push(if place.router == target {
+            map.destinations.eject(head.dest, head.range)
+        } else if map.group(place.router) == group {
+            // the second half also where the packet never was in another group: as good, and one rule
+            any(map.within(place.router, target), part(head.range, 2, 1))
+        } else {
+            let ports = map.toward(place.router, group);
+            let port = if ports.len() == 1 { 0 } else { surroundings.draw(ports.len() as u32) };
+            any(ports[port as usize], part(head.range, 2, 0))
+        });
+    }
+
+    fn looks_at_vc(&self) -> bool {
+        false
+    }
+}
+
+/// Memory: hops so far.
+#[derive(Debug, Clone)]
+struct HyperXMinimal {
+    map: GridMap,
+    classes: u8,
+}
+
+impl HyperXMinimal {
+    fn build(wiring: &Wiring, router: &RouterSpec) -> Result<Arc<dyn FlitRouting>, BuildError> {
+        let map = GridMap::new(wiring, "minimal")?;
+        if map.dimensions.iter().any(|dimension| dimension.join != Join::Clique) {
+            let reason = "`minimal` needs a dragonfly or a HyperX; here `minimal-adaptive` does the same";
+            return Err(BuildError::new("routing.kind", reason));
+        }
+        let classes = map.dimension_count().max(1) as u8;
+        check_parts(router, "minimal", classes, false, "packets change the class with every hop")?;
+        Ok(Arc::new(Self { map, classes }))
+    }
+}
+
+impl FlitRouting for HyperXMinimal {
+    fn route(
+        &self,
+        place: Place,
+        head: &mut Head,
+        surroundings: &mut dyn Surroundings,
+        out: &mut Vec<Candidate>,
+    ) {
+        let map = &self.map;
+        let target = map.destinations.router(head.dest);
+        if place.router == target {
+            out.push(map.destinations.eject(head.dest, head.range));
+            return;
+        }
+        let class = part(head.range, self.classes, head.memory as u8);
+        head.memory += 1;
+        let begin = out.len();
+        for d in 0..map.dimension_count() {
+            let (at, to) = (map.coordinate(place.router, d), map.coordinate(target, d));
+            if at == to {
+                continue;
+            }
+            let way = map.way(d, at, to, || false);
+            for copy in 0..map.copies(d) {
+                out.push(any(map.output(place.router, d, to, way, copy), class));
+            }
+        }
+        if out.len() > begin + 1 {
+            let least = out[begin..].iter().map(|candidate| surroundings.used(candidate.output)).min();
+            for candidate in &mut out[begin..] {
+                candidate.priority = i32::from(Some(surroundings.used(candidate.output)) == least);
+            }
+        }
+    }
+
+    fn adaptive(&self) -> bool {
+        true
+    }
+
+    fn looks_at_vc(&self) -> bool {
+        false
+    }
+}

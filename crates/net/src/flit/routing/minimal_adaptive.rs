@@ -1,0 +1,102 @@
+//! Any shortest way, with dimension order as the escape.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stratasim_core::BuildError;
+
+use super::grid::{GridMap, Join, Way};
+use super::places::{any, check_parts, part};
+use super::{Candidate, FlitRouting, FlitRoutingAlgorithm, Head, Place, Surroundings};
+use crate::flit::fabric::from_topology::Wiring;
+use crate::flit::router::RouterSpec;
+
+/// Minimal adaptive: every channel that brings a packet nearer may be taken, those with fewer flits under way
+/// first where the allocator heeds priorities.
+///
+/// The first virtual channel (the first two where there are rings) is kept for the escape: dimension order, which
+/// every packet may take wherever it is, and leave again. All others are for any shortest way.
+///
+/// Source: Duato (1993), "A new theory of deadlock-free adaptive routing in wormhole networks".
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct MinimalAdaptiveSpec {}
+
+impl FlitRoutingAlgorithm for MinimalAdaptiveSpec {
+    fn build(&self, wiring: &Wiring, router: &RouterSpec) -> Result<Arc<dyn FlitRouting>, BuildError> {
+        let map = GridMap::new(wiring, "minimal-adaptive")?;
+        let escape = if map.has_rings() { 2 } else { 1 };
+        let why = "the first ones are the escape from deadlock, the others are adaptive";
+        check_parts(router, "minimal-adaptive", escape + 1, false, why)?;
+        Ok(Arc::new(MinimalAdaptive { map, escape }))
+    }
+}
+
+#[derive(Debug, Clone)]
+struct MinimalAdaptive {
+    map: GridMap,
+    /// Virtual channels of the escape.
+    escape: u8,
+}
+
+impl FlitRouting for MinimalAdaptive {
+    fn route(
+        &self,
+        place: Place,
+        head: &mut Head,
+        surroundings: &mut dyn Surroundings,
+        out: &mut Vec<Candidate>,
+    ) {
+        let map = &self.map;
+        let target = map.destinations.router(head.dest);
+        let Some(lowest) = map.lowest(place.router, target) else {
+            out.push(map.destinations.eject(head.dest, head.range));
+            return;
+        };
+        let (first, last) = head.range;
+        let adaptive = (first + self.escape, last);
+        let begin = out.len();
+        for d in 0..map.dimension_count() {
+            let (at, to) = (map.coordinate(place.router, d), map.coordinate(target, d));
+            if at == to {
+                continue;
+            }
+            let way = map.way(d, at, to, || false);
+            let other = Way { minus: !way.minus, ..way };
+            // half way round a ring, both directions are shortest
+            let both = map.dimensions[d].join == Join::Ring
+                && 2 * map.distance(d, at, to) == map.dimensions[d].extent;
+            for way in std::iter::once(way).chain(both.then_some(other)) {
+                for copy in 0..map.copies(d) {
+                    out.push(any(map.output(place.router, d, to, way, copy), adaptive));
+                }
+            }
+        }
+        if out.len() > begin + 1 {
+            let least = out[begin..].iter().map(|candidate| surroundings.used(candidate.output)).min();
+            for candidate in &mut out[begin..] {
+                candidate.priority = if Some(surroundings.used(candidate.output)) == least { 2 } else { 1 };
+            }
+        } else {
+            out[begin].priority = 2;
+        }
+        // the class of the escape is that of the present place: the dateline is passed once
+        let (at, to) = (map.coordinate(place.router, lowest), map.coordinate(target, lowest));
+        let way = map.way(lowest, at, to, || at % 2 == 1);
+        let escape = part((first, first + self.escape - 1), self.escape, way.class);
+        out.push(any(map.output(place.router, lowest, to, way, head.dest), escape));
+    }
+
+    fn adaptive(&self) -> bool {
+        true
+    }
+
+    fn has_escape(&self) -> bool {
+        true
+    }
+
+    fn looks_at_vc(&self) -> bool {
+        false
+    }
+}

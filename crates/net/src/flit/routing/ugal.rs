@@ -1,0 +1,206 @@
+//! Minimal or by a detour, whichever queue is shorter.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stratasim_core::BuildError;
+use stratasim_topo::geometry::Geometry;
+
+use super::dragonfly::DragonflyMap;
+use super::grid::{GridMap, Join};
+use super::places::{any, check_parts, part};
+use super::two_phase::{BETWEEN, CHOSEN, PHASES, SECOND};
+use super::{Candidate, FlitRouting, FlitRoutingAlgorithm, Head, Place, Surroundings};
+use crate::flit::fabric::from_topology::Wiring;
+use crate::flit::router::RouterSpec;
+
+/// UGAL: at its source router, a packet takes the shortest way, or a detour by a group (dragonfly) or router (HyperX)
+/// drawn at random: the way with the smaller product of hops and flits under way at its first output. The shortest one
+/// has `threshold` flits for free.
+///
+/// A dragonfly needs three classes of virtual channels, one for each group on the way; a HyperX two, before
+/// and after the router between.
+///
+/// Source: Singh (2005), "Load-balanced routing in interconnection networks"; Kim, Dally, Scott, Abts (2008).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct UgalSpec {
+    /// Flits (times hops) by which the shortest way may be worse and is still taken.
+    pub threshold: u32,
+}
+
+impl Default for UgalSpec {
+    fn default() -> Self {
+        Self { threshold: 2 }
+    }
+}
+
+impl FlitRoutingAlgorithm for UgalSpec {
+    fn build(&self, wiring: &Wiring, router: &RouterSpec) -> Result<Arc<dyn FlitRouting>, BuildError> {
+        let threshold = u64::from(self.threshold);
+        if let Some(Geometry::Grid(_)) = &wiring.geometry {
+            let map = GridMap::new(wiring, "ugal")?;
+            if map.dimensions.iter().any(|dimension| dimension.join != Join::Clique) {
+                let reason = "`ugal` needs a dragonfly or a HyperX; here `valiant` or `minimal-adaptive` fit";
+                return Err(BuildError::new("routing.kind", reason));
+            }
+            check_parts(router, "ugal", 2, false, PHASES)?;
+            return Ok(Arc::new(HyperXUgal { map, threshold }));
+        }
+        let map = DragonflyMap::new(wiring, "ugal")?;
+        check_parts(router, "ugal", 3, false, "packets change the class with the group")?;
+        Ok(Arc::new(DragonflyUgal { map, threshold }))
+    }
+}
+
+/// Whether the detour has the shorter queue: (flits, hops) of both.
+fn detour_is_better(direct: (u32, u32), detour: (u32, u32), threshold: u64) -> bool {
+    let cost = |(flits, hops): (u32, u32)| u64::from(flits) * u64::from(hops);
+    cost(direct) > cost(detour) + threshold
+}
+
+/// Memory: flags; groups entered so far (0 to 2) in the lowest byte; the group between.
+#[derive(Debug, Clone)]
+struct DragonflyUgal {
+    map: DragonflyMap,
+    threshold: u64,
+}
+
+impl DragonflyUgal {
+    /// One of the ports to another group.
+    fn port(&self, router: u32, group: u32, surroundings: &mut dyn Surroundings) -> u16 {
+        let ports = self.map.toward(router, group);
+        let index = if ports.len() == 1 { 0 } else { surroundings.draw(ports.len() as u32) };
+        ports[index as usize]
+    }
+
+    /// The group to go by, if any.
+    fn detour(&self, router: u32, target: u32, surroundings: &mut dyn Surroundings) -> Option<u32> {
+        let map = &self.map;
+        let (own, group) = (map.group(router), map.group(target));
+        if own == group || map.groups() < 3 {
+            return None;
+        }
+        // any but these two
+        let mut between = surroundings.draw(map.groups() - 2);
+        for taken in [own.min(group), own.max(group)] {
+            between += u32::from(between >= taken);
+        }
+        let local = |to: u32| 1 + u32::from(!map.is_gateway(router, to));
+        let direct = self.port(router, group, surroundings);
+        let by = self.port(router, between, surroundings);
+        let better = detour_is_better(
+            (surroundings.used(direct), local(group) + 1),
+            (surroundings.used(by), local(between) + 3),
+            self.threshold,
+        );
+        better.then_some(between)
+    }
+}
+
+impl FlitRouting for DragonflyUgal {
+    fn route(
+        &self,
+        place: Place,
+        head: &mut Head,
+        surroundings: &mut dyn Surroundings,
+        out: &mut Vec<Candidate>,
+    ) {
+        let map = &self.map;
+        let target = map.destinations.router(head.dest);
+        if place.router == target {
+            out.push(map.destinations.eject(head.dest, head.range));
+            return;
+        }
+        if head.memory & CHOSEN == 0 {
+            head.memory = match self.detour(place.router, target, surroundings) {
+                Some(between) => CHOSEN | (u64::from(between) << BETWEEN),
+                None => CHOSEN | SECOND,
+            };
+        }
+        let own = map.group(place.router);
+        if head.memory & SECOND == 0 && own == (head.memory >> BETWEEN) as u32 {
+            // the group between: class 1, and on to the destination's
+            head.memory = CHOSEN | SECOND | 1;
+        }
+        let group =
+            if head.memory & SECOND == 0 { (head.memory >> BETWEEN) as u32 } else { map.group(target) };
+        out.push(if own == group {
+            any(map.within(place.router, target), part(head.range, 3, 2))
+        } else {
+            any(self.port(place.router, group, surroundings), part(head.range, 3, (head.memory & 1) as u8))
+        });
+    }
+
+    fn adaptive(&self) -> bool {
+        true
+    }
+
+    fn looks_at_vc(&self) -> bool {
+        false
+    }
+}
+
+#[derive(Debug, Clone)]
+struct HyperXUgal {
+    map: GridMap,
+    threshold: u64,
+}
+
+impl HyperXUgal {
+    /// Hops between two routers, and the flits at the first output.
+    fn cost(&self, router: u32, target: u32, salt: u32, surroundings: &dyn Surroundings) -> (u32, u32) {
+        let map = &self.map;
+        let Some(d) = map.lowest(router, target) else { return (0, 0) };
+        let (at, to) = (map.coordinate(router, d), map.coordinate(target, d));
+        let hops = map.place_of(router).iter().zip(map.place_of(target)).filter(|(a, b)| a != b).count();
+        let output = map.output(router, d, to, map.way(d, at, to, || false), salt);
+        (surroundings.used(output), hops as u32)
+    }
+}
+
+impl FlitRouting for HyperXUgal {
+    fn route(
+        &self,
+        place: Place,
+        head: &mut Head,
+        surroundings: &mut dyn Surroundings,
+        out: &mut Vec<Candidate>,
+    ) {
+        let map = &self.map;
+        let target = map.destinations.router(head.dest);
+        if head.memory & CHOSEN == 0 {
+            head.memory = CHOSEN | SECOND;
+            let between = map.vertices()[surroundings.draw(map.vertices().len() as u32) as usize];
+            if between != place.router && between != target && place.router != target {
+                let direct = self.cost(place.router, target, head.dest, surroundings);
+                let (flits, first) = self.cost(place.router, between, head.dest, surroundings);
+                let (_, second) = self.cost(between, target, head.dest, surroundings);
+                if detour_is_better(direct, (flits, first + second), self.threshold) {
+                    head.memory = CHOSEN | (u64::from(between) << BETWEEN);
+                }
+            }
+        }
+        if head.memory & SECOND == 0 {
+            let between = (head.memory >> BETWEEN) as u32;
+            if let Some(d) = map.lowest(place.router, between) {
+                out.push(map.phase_step(place.router, between, d, false, head, surroundings));
+                return;
+            }
+            head.memory = CHOSEN | SECOND;
+        }
+        out.push(match map.lowest(place.router, target) {
+            Some(d) => map.phase_step(place.router, target, d, true, head, surroundings),
+            None => map.destinations.eject(head.dest, head.range),
+        });
+    }
+
+    fn adaptive(&self) -> bool {
+        true
+    }
+
+    fn looks_at_vc(&self) -> bool {
+        false
+    }
+}
