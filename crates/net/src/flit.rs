@@ -15,10 +15,11 @@
 //! Source of the rules: Dally, Towles, "Principles and Practices of Interconnection Networks" (2004),
 //! chapters 16 to 19.
 
-pub mod booksim;
 pub mod allocator;
+pub mod booksim;
 pub mod dependency;
 pub mod fabric;
+pub mod fast;
 pub mod full;
 pub mod kernel;
 pub mod network;

@@ -89,6 +89,29 @@ pub trait FlitRouting: Send + Sync {
         out: &mut Vec<Candidate>,
     );
 
+    /// Whether there is never more than one candidate.
+    fn single(&self) -> bool {
+        false
+    }
+
+    /// The one candidate of a function that [has never more](FlitRouting::single): [`FlitRouting::route`]
+    /// without a list. Functions on hot paths write this one and let `route` push what it returns.
+    fn only(&self, place: Place, head: &mut Head, surroundings: &mut dyn Surroundings) -> Candidate {
+        let mut out = Vec::with_capacity(1);
+        self.route(place, head, surroundings, &mut out);
+        out[0]
+    }
+
+    /// Low bits of [`Head::memory`] that it uses; the others stay 0. Up to 8 cost nothing.
+    fn memory_bits(&self) -> u32 {
+        64
+    }
+
+    /// Whether it uses [`Head::source`] after [`FlitRouting::start`].
+    fn knows_source(&self) -> bool {
+        true
+    }
+
     /// Whether [`Surroundings::used`] is asked.
     fn adaptive(&self) -> bool {
         false

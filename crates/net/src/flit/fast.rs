@@ -1,0 +1,206 @@
+//! The fast kernel: the input-queued router with one-cycle stages, iSLIP and private buffers.
+//!
+//! A router is a few cache lines of words and bytes (`fast/router.rs`); a flit is four bytes and goes
+//! straight into the ring of the next router, whose word of arrivals in a calendar says when it may be
+//! seen (`fast/wheel.rs`). Routers, sources and cycles without work are skipped.
+
+mod flit;
+mod mask;
+mod order;
+mod packets;
+mod part;
+mod router;
+mod source;
+mod wheel;
+
+use std::sync::Arc;
+
+use stratasim_core::BuildError;
+
+use self::flit::Flit;
+use self::part::Part;
+use super::fabric::Fabric;
+use super::kernel::{Kernel, Wait};
+use super::router::{AllocatorKind, AllocatorSpec, Arbiter, BufferPolicy, RouterSpec, Speculation};
+use super::routing::FlitRouting;
+use super::terminals::Terminals;
+
+/// The fast kernel.
+pub struct Fast {
+    fabric: Arc<Fabric>,
+    routing: Arc<dyn FlitRouting>,
+    shape: Shape,
+}
+
+/// Ports and virtual channels, rounded up: one compiled kernel for each.
+enum Shape {
+    P8V4(Part<8, 4, 32, u32>),
+    P8V8(Part<8, 8, 64, u64>),
+    P16V4(Part<16, 4, 64, u64>),
+    P8V16(Part<8, 16, 128, u128>),
+    P16V8(Part<16, 8, 128, u128>),
+    P32V4(Part<32, 4, 128, u128>),
+    P64V2(Part<64, 2, 128, u128>),
+}
+
+macro_rules! each {
+    ($shape:expr, $part:ident => $do:expr) => {
+        match $shape {
+            Shape::P8V4($part) => $do,
+            Shape::P8V8($part) => $do,
+            Shape::P16V4($part) => $do,
+            Shape::P8V16($part) => $do,
+            Shape::P16V8($part) => $do,
+            Shape::P32V4($part) => $do,
+            Shape::P64V2($part) => $do,
+        }
+    };
+}
+
+/// Longest latency of a channel in cycles that the calendar is made for.
+const MOST_LATENCY: u32 = 1 << 12;
+
+impl Fast {
+    /// Why this kernel cannot run it; `None` when it can.
+    pub fn refuses(fabric: &Fabric, spec: &RouterSpec, routing: &dyn FlitRouting) -> Option<&'static str> {
+        let one_iteration = |allocator: &AllocatorSpec| match allocator.kind {
+            AllocatorKind::Islip => allocator.iterations.0 == 1,
+            // the same matching, proposed in other words
+            AllocatorKind::SeparableOutputFirst => allocator.arbiter == Arbiter::RoundRobin,
+            _ => false,
+        };
+        let stages = [
+            spec.routing_delay,
+            spec.vc_allocation_delay,
+            spec.switch_allocation_delay,
+            spec.traversal_delay,
+        ];
+        let far = |latency: u32| latency > MOST_LATENCY;
+        if stages != [1; 4] || spec.credit_delay != 0 {
+            Some("stages of other than one cycle")
+        } else if spec.speculation != Speculation::None {
+            Some("speculation")
+        } else if spec.buffers != BufferPolicy::Private {
+            Some("shared buffers")
+        } else if spec.wait_for_tail_credit || spec.hold_switch || spec.virtual_cut_through {
+            Some("its flow control")
+        } else if (spec.input_speedup, spec.output_speedup) != (1, 1) || spec.internal_speedup != 1.0 {
+            Some("speedups")
+        } else if spec.output_buffer_flits.is_some() {
+            Some("output buffers with a limit")
+        } else if !one_iteration(&spec.vc_allocator) || !one_iteration(&spec.switch_allocator) {
+            Some("its allocators")
+        } else if spec.buffer_flits > 255 {
+            Some("buffers of more than 255 flits")
+        } else if !routing.single() {
+            Some("routing with several candidates")
+        } else if Self::slots(fabric, spec).is_none() {
+            Some("so many ports and virtual channels")
+        } else if fabric
+            .channels()
+            .iter()
+            .chain(fabric.terminals().iter().map(|terminal| &terminal.injection))
+            .any(|channel| far(channel.latency) || far(channel.credit_latency) || channel.spacing > 256 * 16)
+            || fabric.terminals().iter().any(|terminal| terminal.injection.spacing != 256)
+        {
+            Some("channels so long or so narrow")
+        } else if fabric.terminals().len() > Flit::TERMINALS {
+            Some("so many terminals")
+        } else if fabric.channels().len() * spec.virtual_channels as usize * spec.buffer_flits as usize
+            > Flit::PACKETS / 2
+        {
+            Some("so many places for flits")
+        } else {
+            None
+        }
+    }
+
+    /// Ports and virtual channels as compiled.
+    fn slots(fabric: &Fabric, spec: &RouterSpec) -> Option<(usize, usize)> {
+        let sizes = [(8, 4), (8, 8), (16, 4), (8, 16), (16, 8), (32, 4), (64, 2)];
+        let fits = |&(ports, vcs): &(usize, usize)| {
+            fabric.stride() <= ports && spec.virtual_channels as usize <= vcs
+        };
+        sizes.into_iter().find(fits)
+    }
+
+    /// An empty network.
+    ///
+    /// # Errors
+    /// What [`Fast::refuses`] says, or what [`RouterSpec::check`] and [`Fabric::check`] refuse.
+    pub fn new(
+        fabric: Arc<Fabric>,
+        spec: &RouterSpec,
+        routing: Arc<dyn FlitRouting>,
+        seed: u64,
+    ) -> Result<Self, BuildError> {
+        spec.check()?;
+        fabric.check()?;
+        if let Some(what) = Self::refuses(&fabric, spec, &*routing) {
+            return Err(BuildError::new("", format!("the fast kernel does not know {what}")));
+        }
+        let routers = 0..fabric.router_count() as u32;
+        let part_of = vec![0; fabric.router_count()];
+        macro_rules! shape {
+            ($name:ident) => {
+                Shape::$name(Part::new(&fabric, spec, &*routing, seed, routers, &part_of))
+            };
+        }
+        let shape = match Self::slots(&fabric, spec).expect("checked above") {
+            (8, 4) => shape!(P8V4),
+            (8, 8) => shape!(P8V8),
+            (16, 4) => shape!(P16V4),
+            (8, 16) => shape!(P8V16),
+            (16, 8) => shape!(P16V8),
+            (32, 4) => shape!(P32V4),
+            _ => shape!(P64V2),
+        };
+        Ok(Self { fabric, routing, shape })
+    }
+
+    /// Draws are asked for in the order in which a list-based router asks: for terminals whose draws
+    /// come from one stream.
+    pub fn keep_order(&mut self) {
+        each!(&mut self.shape, part => part.keep_order());
+    }
+}
+
+impl Kernel for Fast {
+    fn now(&self) -> u64 {
+        each!(&self.shape, part => part.now)
+    }
+
+    fn run<T: Terminals>(&mut self, until: u64, terminals: &mut T) {
+        each!(&mut self.shape, part => part.run(&*self.routing, until, terminals));
+    }
+
+    fn in_flight(&self) -> u64 {
+        each!(&self.shape, part => part.in_flight)
+    }
+
+    fn is_settled(&self) -> bool {
+        each!(&self.shape, part => part.is_settled())
+    }
+
+    fn channel_flits(&self) -> Vec<u64> {
+        let mut out = vec![0; self.fabric.channels().len()];
+        each!(&self.shape, part => part.channel_flits(&self.fabric, &mut out));
+        out
+    }
+
+    fn last_progress(&self) -> u64 {
+        each!(&self.shape, part => part.last_progress)
+    }
+
+    fn waiting(&self) -> Vec<Wait> {
+        let mut out = Vec::new();
+        each!(&self.shape, part => part.waiting(&mut out));
+        out
+    }
+
+    fn violations(&self) -> Vec<String> {
+        let mut out = Vec::new();
+        each!(&self.shape, part => part.violations(&mut out));
+        out
+    }
+}

@@ -1,0 +1,87 @@
+//! Sets of virtual channels as machine words.
+
+use std::fmt::Debug;
+use std::ops::{BitAnd, BitAndAssign, BitOr, BitOrAssign, BitXorAssign, Not};
+
+/// A word with one bit per virtual channel of a router.
+pub(super) trait Mask:
+    Copy
+    + Debug
+    + Default
+    + PartialEq
+    + Send
+    + Sync
+    + BitAnd<Output = Self>
+    + BitAndAssign
+    + BitOr<Output = Self>
+    + BitOrAssign
+    + BitXorAssign
+    + Not<Output = Self>
+    + 'static
+{
+    /// The set of `index` alone.
+    fn bit(index: usize) -> Self;
+    /// Whether nothing is in it.
+    fn is_empty(self) -> bool;
+    /// Whether `index` is in it.
+    fn has(self, index: usize) -> bool;
+    /// Its smallest member; it has one.
+    fn first(self) -> usize;
+    /// It without its smallest member; it has one.
+    fn rest(self) -> Self;
+    /// Its members from `index` on.
+    fn starting_at(self, index: usize) -> Self;
+    /// The set of `width` members from `index` on.
+    fn run(index: usize, width: usize) -> Self;
+    /// `width` bits from `index` on.
+    fn part(self, index: usize, width: usize) -> u32;
+
+    /// Its first member at or after `index`, going round; it has one.
+    #[inline(always)]
+    fn first_from(self, index: usize) -> usize {
+        let after = self.starting_at(index);
+        if after.is_empty() { self.first() } else { after.first() }
+    }
+}
+
+macro_rules! mask {
+    ($($word:ty),+) => { $(
+        impl Mask for $word {
+            #[inline(always)]
+            fn bit(index: usize) -> Self {
+                1 << index
+            }
+            #[inline(always)]
+            fn is_empty(self) -> bool {
+                self == 0
+            }
+            #[inline(always)]
+            fn has(self, index: usize) -> bool {
+                self >> index & 1 != 0
+            }
+            #[inline(always)]
+            fn first(self) -> usize {
+                self.trailing_zeros() as usize
+            }
+            #[inline(always)]
+            fn rest(self) -> Self {
+                self & self.wrapping_sub(1)
+            }
+            #[inline(always)]
+            fn starting_at(self, index: usize) -> Self {
+                // a pointer behind the last one means: from the beginning, which `first_from` does on empty
+                if index >= <$word>::BITS as usize { 0 } else { self & (<$word>::MAX << index) }
+            }
+            #[inline(always)]
+            fn run(index: usize, width: usize) -> Self {
+                ((1 << width) - 1) << index
+            }
+            #[inline(always)]
+            fn part(self, index: usize, width: usize) -> u32 {
+                (self >> index) as u32 & ((1_u64 << width) - 1) as u32
+            }
+        }
+    )+ };
+}
+
+mask!(u32, u64, u128);

@@ -1,0 +1,82 @@
+//! The order of work lists, for runs in which all draws come from one stream.
+//!
+//! Who wins an arbitration never depends on the order in which requests stand in a list, but the order
+//! in which packets are routed decides who gets which random number. A list-based router serves each
+//! list front to back and puts what it could not serve at the back, behind what came in meanwhile: so
+//! newcomers from the stage before stand in front of those that wait, and flits that find their packet's
+//! buffer empty stand behind them. A stamp per channel and list says the same without lists.
+
+use super::mask::Mask;
+
+/// Stamps of input channels, by number; smaller ones come first among those of a router.
+#[derive(Debug)]
+pub(super) struct Order {
+    /// In the list of packets to be routed,
+    routing: Vec<i64>,
+    /// of those that wait for an output channel,
+    allocation: Vec<i64>,
+    /// of those that compete for the switch.
+    switch: Vec<i64>,
+    list: Vec<u8>,
+}
+
+/// Behind every packet that follows another one in its buffer.
+const ARRIVALS: i64 = i64::MAX >> 1;
+
+impl Order {
+    /// For `channels` input channels.
+    pub(super) fn new(channels: usize) -> Self {
+        let column = vec![0; channels];
+        Self { routing: column.clone(), allocation: column.clone(), switch: column, list: Vec::new() }
+    }
+
+    /// A head arrived in an empty buffer.
+    pub(super) fn arrived(&mut self, number: usize) {
+        self.routing[number] = ARRIVALS + number as i64;
+    }
+
+    /// A body flit arrived in an empty buffer: behind all that compete already.
+    pub(super) fn resumed(&mut self, now: u64, number: usize, channels: usize) {
+        self.switch[number] = ((now as i64) << 8) + (number % channels) as i64;
+    }
+
+    /// A tail left, and the head behind it is to be routed: in the order of the switch's list.
+    pub(super) fn followed(&mut self, number: usize) {
+        self.routing[number] = self.switch[number];
+    }
+
+    /// Puts the `fresh` packets of a router that are routed in this cycle in order ([`Order::at`]), and in
+    /// front of those that wait. `base` is the number of the router's first channel.
+    pub(super) fn routed<M: Mask>(&mut self, now: u64, fresh: M, base: usize) {
+        self.list.clear();
+        members(fresh, &mut self.list);
+        in_front(now, &mut self.list, base, &self.routing, &mut self.allocation);
+    }
+
+    /// The packet that is routed as number `position`.
+    pub(super) fn at(&self, position: usize) -> usize {
+        self.list[position] as usize
+    }
+
+    /// Puts the packets that got an output channel in order, and in front of those that compete.
+    pub(super) fn channels_given<M: Mask>(&mut self, now: u64, granted: M, base: usize) {
+        self.list.clear();
+        members(granted, &mut self.list);
+        in_front(now, &mut self.list, base, &self.allocation, &mut self.switch);
+    }
+}
+
+fn members<M: Mask>(mut set: M, out: &mut Vec<u8>) {
+    while !set.is_empty() {
+        out.push(set.first() as u8);
+        set = set.rest();
+    }
+}
+
+/// Sorts channels by their stamp in `from`, and gives them stamps in `to` in front of all of earlier cycles.
+fn in_front(now: u64, list: &mut [u8], base: usize, from: &[i64], to: &mut [i64]) {
+    list.sort_unstable_by_key(|&channel| from[base + channel as usize]);
+    for (position, &channel) in list.iter().enumerate() {
+        to[base + channel as usize] = position as i64 - ((now as i64) << 8);
+    }
+}

@@ -1,0 +1,59 @@
+//! The source side of a terminal: one packet at a time, one flit per cycle, credits of its channel.
+
+use super::flit::Flit;
+
+/// A terminal as a source of flits.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Source<const VS: usize> {
+    /// Places at the router, by virtual channel.
+    pub(super) credits: [u8; VS],
+    /// The packet that is leaving.
+    pub(super) packet: u32,
+    /// Its flits still to go; 0 when nothing is leaving.
+    pub(super) left: u16,
+    /// Its head, while that is still to go.
+    pub(super) front: Flit,
+    /// Its virtual channel, [`NO_VC`] while it has none.
+    pub(super) vc: u8,
+    /// The virtual channel used last, [`NO_VC`] at first.
+    pub(super) last_vc: u8,
+    /// First and last virtual channel that it may use.
+    pub(super) range: (u8, u8),
+    /// Packets that it has sent, for their salt.
+    pub(super) number: u64,
+}
+
+/// No virtual channel.
+pub(super) const NO_VC: u8 = u8::MAX;
+
+impl<const VS: usize> Source<VS> {
+    /// A source whose virtual channels have `buffer` places each.
+    pub(super) fn new(buffer: u8) -> Self {
+        Self {
+            credits: [buffer; VS],
+            packet: 0,
+            left: 0,
+            front: Flit::default(),
+            vc: NO_VC,
+            last_vc: NO_VC,
+            range: (0, 0),
+            number: 0,
+        }
+    }
+
+    /// Looks for a virtual channel with a place, the one after the last first. Packets leave one after
+    /// the other, so that no channel is in use when a head looks for one.
+    #[inline(always)]
+    pub(super) fn choose(&mut self) {
+        let (first, last) = self.range;
+        let count = last - first + 1;
+        let mut vc = if self.last_vc < first || self.last_vc >= last { first } else { self.last_vc + 1 };
+        for _ in 0..count {
+            if self.credits[vc as usize % VS] != 0 {
+                self.vc = vc;
+                return;
+            }
+            vc = if vc == last { first } else { vc + 1 };
+        }
+    }
+}
