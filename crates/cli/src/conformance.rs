@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use stratasim_experiment::Error;
-use stratasim_experiment::conformance::{CaseReport, flow, goal};
+use stratasim_experiment::conformance::{CaseReport, flit, flow, goal};
 use stratasim_report::style::Tone;
 
 use crate::run::create;
@@ -23,6 +23,8 @@ enum Family {
     Flow(Cases),
     /// LogGOPSim and ATLAHS' LGS: GOAL schedules with the finish of every rank, binary forms
     Goal(Cases),
+    /// BookSim2: points of curves with all histograms, cases of fixed work; bit for bit
+    Flit(FlitCases),
 }
 
 #[derive(Args)]
@@ -35,14 +37,32 @@ struct Cases {
     json: Option<PathBuf>,
 }
 
-/// Runs the cases of a family.
-type Runner = fn(&[PathBuf], &mut dyn FnMut(&CaseReport)) -> Result<Vec<CaseReport>, Error>;
+#[derive(Args)]
+struct FlitCases {
+    #[command(flatten)]
+    cases: Cases,
+    /// Run only the cases whose name contains this; may be given several times
+    #[arg(long, value_name = "TEXT")]
+    filter: Vec<String>,
+    /// Run only the cases that BookSim2 does in a few seconds
+    #[arg(long)]
+    quick: bool,
+}
+
+/// Hears of each case.
+type Told<'a> = &'a mut dyn FnMut(&CaseReport);
 
 impl Conformance {
     pub(crate) fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
-        let (cases, run): (_, Runner) = match &self.family {
-            Family::Flow(cases) => (cases, flow::run),
-            Family::Goal(cases) => (cases, goal::run),
+        let cases = match &self.family {
+            Family::Flow(cases) | Family::Goal(cases) | Family::Flit(FlitCases { cases, .. }) => cases,
+        };
+        let run = |paths: &[PathBuf], told: Told<'_>| match &self.family {
+            Family::Flow(_) => flow::run(paths, told),
+            Family::Goal(_) => goal::run(paths, told),
+            Family::Flit(FlitCases { filter, quick, .. }) => {
+                flit::run(paths, &flit::Selection { filter: filter.clone(), quick: *quick }, told)
+            }
         };
         let output = cases.json.as_deref().map(create).transpose()?;
         let mut printed = Ok(());

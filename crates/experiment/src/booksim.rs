@@ -12,6 +12,7 @@ pub mod statistics;
 pub mod text;
 pub mod traffic;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use stratasim_core::BuildError;
@@ -24,6 +25,8 @@ use control::{Control, Mode, Outcome};
 use network::Network;
 use source::{Batch, Source};
 use text::TextError;
+
+use crate::error::Error;
 
 /// A configuration, ready to run.
 pub struct Setup {
@@ -91,6 +94,21 @@ impl Setup {
         let mut kernel = Full::new(fabric, &self.router, Arc::from(self.network.routing), 0)?;
         Ok(finish(&mut kernel, &mut self.source, &self.control))
     }
+}
+
+/// Runs the configuration in a file; `overrides` are assignments such as `injection_rate = 0.2` that come
+/// after those of the file.
+///
+/// # Errors
+/// A file that cannot be read, and what [`Setup::read`] and [`Setup::run`] refuse, with the line.
+pub fn run_file(path: &Path, overrides: &[String]) -> Result<Run, Error> {
+    let mut text = std::fs::read_to_string(path).map_err(|error| Error::file(path, &error))?;
+    for assignment in overrides {
+        text += &format!("\n{assignment};");
+    }
+    let wrong = |reason: String| Error::File { path: path.display().to_string(), reason };
+    let setup = Setup::read(&text).map_err(|error| wrong(error.to_string()))?;
+    setup.run().map_err(|error| wrong(error.to_string()))
 }
 
 /// A simulation that was run.

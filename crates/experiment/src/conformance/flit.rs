@@ -21,8 +21,8 @@ use crate::error::Error;
 /// Which cases are run.
 #[derive(Debug, Clone, Default)]
 pub struct Selection {
-    /// Only those whose name contains this.
-    pub filter: Option<String>,
+    /// Only those whose name contains one of these; all when empty.
+    pub filter: Vec<String>,
     /// Only those that the reference simulator did in a few seconds.
     pub quick: bool,
 }
@@ -55,7 +55,7 @@ pub fn run(
         }
     }
     cases.retain(|case| {
-        selection.filter.as_ref().is_none_or(|part| case.name.contains(part))
+        (selection.filter.is_empty() || selection.filter.iter().any(|part| case.name.contains(part)))
             && !(selection.quick && case.cost_s > QUICK_S)
     });
     if cases.is_empty() && skipped == 0 {

@@ -1,0 +1,340 @@
+//! BookSim2's configurations: the simulator's own results, closed forms, and mistakes in files.
+
+use std::path::{Path, PathBuf};
+
+use stratasim_experiment::booksim::Setup;
+use stratasim_experiment::booksim::control::Verdict;
+use stratasim_experiment::booksim::text::{assignments, call, entries};
+use stratasim_experiment::booksim::traffic::{Pattern, Process};
+use stratasim_experiment::conformance::flit::{self, Selection};
+use stratasim_net::flit::booksim::knuth::{Chance, Knuth};
+
+/// A reference file, or `None` with a word about it.
+fn reference(name: &str) -> Option<PathBuf> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/ref/flit").join(name);
+    if !path.exists() {
+        eprintln!("skipped: {} is not here", path.display());
+        return None;
+    }
+    Some(path)
+}
+
+/// Every case whose name contains one of `names` gives the values of the simulator; there are `count`.
+fn agrees(file: &str, names: &[&str], count: usize) {
+    let Some(path) = reference(file) else { return };
+    let filter = names.iter().map(|&name| name.to_owned()).collect();
+    let reports = flit::run(&[path], &Selection { filter, quick: false }, &mut |_| {}).unwrap();
+    assert_eq!(reports.len(), count, "{names:?}");
+    for report in reports {
+        assert!(report.ok, "{}: {}", report.name, report.place);
+        assert!(report.compared > 10, "{}", report.name);
+    }
+}
+
+#[test]
+fn topologies_and_lengths_give_the_simulators_histograms() {
+    agrees(
+        "points.jsonl",
+        &["mesh8x8_uni_L1 0.005 ", "chk_ft64_L1", "chk_torus6_3_L4 0.1 ", "chk_torus5_2_L4"],
+        6,
+    );
+}
+
+#[test]
+fn patterns_give_the_simulators_histograms() {
+    let names = [
+        "mesh8x8_tornado_L1 0.02 ",
+        "mesh8x8_diagonal_L1 0.02 ",
+        "mesh8x8_asymmetric_L1 0.02 ",
+        "mesh8x8_taper64_L1 0.02 ",
+        "mesh8x8_randperm_L1 0.02 ",
+        "torus8x8_bitrev_L1 0.02 ",
+        "torus8x8_shuffle_L1 0.02 ",
+        "torus8x8_transpose_L1 0.02 ",
+        "torus8x8_bitcomp_L1 0.02 ",
+        "torus8x8_neighbor_L1 0.02 ",
+    ];
+    agrees("points.jsonl", &names, names.len());
+}
+
+#[test]
+fn routing_functions_give_the_simulators_histograms() {
+    let names = [
+        "mesh8x8r_xy_yx_transpose 0.05 ",
+        "mesh8x8r_adaptive_xy_yx_transpose 0.05 ",
+        "mesh8x8r_romm_transpose 0.05 ",
+        "mesh8x8r_valiant_uniform 0.05 ",
+        "mesh8x8r_planar_adapt_transpose 0.05 ",
+        "torus8x8r_dim_order_bal_tornado 0.05 ",
+        "torus8x8r_min_adapt_uniform 0.05 ",
+        "torus8x8r_valiant_tornado 0.05 ",
+        "ft64_anca_uniform 0.1 ",
+    ];
+    agrees("points.jsonl", &names, names.len());
+}
+
+#[test]
+fn routers_give_the_simulators_histograms() {
+    let names =
+        ["_wtc 0.05 ", "_hold 0.05 ", "_lookahead 0.05 ", "_specalloc 0.05 ", "_isp2 0.05 ", "_int15 0.05 "];
+    agrees("points.jsonl", &names, names.len());
+    let names =
+        ["_va2 0.05 ", "_rd2 0.05 ", "_sw2 0.05 ", "_sif 0.05 ", "_wf 0.05 ", "_loa 0.05 ", "_max 0.05 "];
+    agrees("points.jsonl", &names, names.len());
+}
+
+#[test]
+fn a_wrong_expectation_is_found() {
+    let Some(path) = reference("points.jsonl") else { return };
+    let text = std::fs::read_to_string(path).unwrap();
+    let line = text.lines().find(|line| line.contains("chk_ft64_L1")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("points.jsonl");
+    let cycles = line.split("\"total_cycles\": ").nth(1).unwrap().split(',').next().unwrap();
+    std::fs::write(&file, line.replace(&format!("\"total_cycles\": {cycles}"), "\"total_cycles\": 17"))
+        .unwrap();
+    let reports = flit::run(&[file], &Selection::default(), &mut |_| {}).unwrap();
+    assert!(!reports[0].ok);
+    assert!(reports[0].place.contains(&format!("total_cycles: {cycles} for 17")), "{}", reports[0].place);
+}
+
+const SMALL: &str =
+    "topology = mesh; k = 4; n = 2; routing_function = dor; num_vcs = 2; sample_period = 200;";
+
+#[test]
+fn a_packet_alone_takes_the_closed_form() {
+    // 2 + 5 H + (L - 1) cycles through H routers of a mesh, 1 + 6 H + (L - 1) of a torus
+    for (network, add, per_hop) in [(SMALL, 2, 5), ("topology = torus; routing_function = dim_order;", 1, 6)]
+    {
+        for flits in [1, 4] {
+            let text = format!(
+                "{SMALL} {network} packet_size = {flits}; injection_rate = 0.0005; seed = 5; traffic = neighbor;\
+                 sample_period = 2000; warmup_periods = 1;"
+            );
+            let run = Setup::read(&text).unwrap().run().unwrap();
+            assert_eq!(run.violations, Vec::<String>::new());
+            let counters = &run.outcome.counters[0];
+            let hops: Vec<u64> = (0..20).filter(|&hops| counters.hops.bins[hops as usize] > 0).collect();
+            let latencies: Vec<u64> =
+                (0..1000).filter(|&cycles| counters.network.bins[cycles as usize] > 0).collect();
+            let expected: Vec<u64> = hops.iter().map(|hops| add + per_hop * hops + flits - 1).collect();
+            assert!(!hops.is_empty());
+            assert_eq!(latencies, expected, "{network} {flits}");
+        }
+    }
+}
+
+#[test]
+fn requests_are_answered() {
+    let text = format!(
+        "{SMALL} num_vcs = 4; use_read_write = 1; injection_rate = 0.02; write_fraction = 0.25; \
+         read_request_begin_vc = 0; read_request_end_vc = 1; write_request_begin_vc = 0; write_request_end_vc = 1; \
+         read_reply_begin_vc = 2; read_reply_end_vc = 3; write_reply_begin_vc = 2; write_reply_end_vc = 3; \
+         read_reply_size = 5; write_request_size = 5; seed = 3; max_samples = 20;"
+    );
+    let run = Setup::read(&text).unwrap().run().unwrap();
+    assert_eq!(run.outcome.verdict, Verdict::Stable);
+    // a request and its reply have 6 flits together, whichever of the two carries the data
+    let printed = &run.outcome.classes[0];
+    assert!((printed.accepted_size - 3.0).abs() < 0.2, "{}", printed.accepted_size);
+    assert!((printed.accepted_packets.mean - 0.04).abs() < 0.004, "{}", printed.accepted_packets.mean);
+    assert_eq!(run.violations, Vec::<String>::new());
+}
+
+#[test]
+fn classes_have_rates_sizes_and_statistics_of_their_own() {
+    let text = format!(
+        "{SMALL} classes = 2; injection_rate = {{0.02,0.01}}; packet_size = {{1,{{4,8}}}}; packet_size_rate = {{1,{{1,3}}}}; \
+         traffic = {{uniform,transpose}}; sample_period = 2000; seed = 1;"
+    );
+    let run = Setup::read(&text).unwrap().run().unwrap();
+    let [one, other] = &run.outcome.classes[..] else { panic!("two classes") };
+    assert!((one.injected_packets.mean - 0.02).abs() < 0.002);
+    assert!((other.injected_packets.mean - 0.01).abs() < 0.0015);
+    assert_eq!(one.injected_size, 1.0);
+    assert!((other.injected_size - 7.0).abs() < 0.3, "{}", other.injected_size);
+}
+
+#[test]
+fn a_batch_sends_its_packets_and_ends() {
+    let text =
+        format!("{SMALL} sim_type = batch; batch_size = 50; batch_count = 3; max_outstanding_requests = 2;");
+    let run = Setup::read(&text).unwrap().run().unwrap();
+    assert_eq!(run.outcome.batches.len(), 3);
+    let sent: u64 = run.outcome.counters[0].sent_packets.iter().sum();
+    assert_eq!(sent, 16 * 50 * 3);
+    // two packets outstanding, each of 7 cycles at least
+    assert!(run.outcome.batches.iter().all(|&cycles| cycles >= 50 / 2 * 7), "{:?}", run.outcome.batches);
+    assert_eq!(run.outcome.total_cycles, Some(run.outcome.batches.iter().sum::<u64>().max(run.cycles)));
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run_and_another_does_not() {
+    let run = |seed: u32| {
+        let text = format!("{SMALL} injection_rate = 0.1; seed = {seed};");
+        Setup::read(&text).unwrap().run().unwrap().outcome.counters[0].packet.bins.clone()
+    };
+    assert_eq!(run(1), run(1));
+    assert_ne!(run(1), run(2));
+}
+
+#[test]
+fn an_overload_is_unstable() {
+    let text = format!("{SMALL} injection_rate = 0.9; seed = 1; traffic = transpose; latency_thres = 100.0;");
+    let run = Setup::read(&text).unwrap().run().unwrap();
+    assert_ne!(run.outcome.verdict, Verdict::Stable);
+    assert_eq!(run.outcome.total_cycles, None);
+}
+
+#[test]
+fn permutations_are_permutations() {
+    let tables = [
+        Pattern::random_permutation(64, 7),
+        Pattern::digits_moved(64, 4, 3, 1),
+        Pattern::digits_moved(125, 5, 3, 2),
+    ];
+    for pattern in tables {
+        let Pattern::Table(mut table) = pattern else { panic!("a table") };
+        table.sort_unstable();
+        assert!(table.iter().enumerate().all(|(index, &dest)| dest == index as u32));
+    }
+    // moving every digit by one and by k - 1 are inverse
+    let (Pattern::Table(one), Pattern::Table(back)) =
+        (Pattern::digits_moved(27, 3, 3, 1), Pattern::digits_moved(27, 3, 3, 2))
+    else {
+        panic!("tables")
+    };
+    assert!((0..27).all(|node| back[one[node as usize] as usize] == node));
+}
+
+#[test]
+fn weights_of_hot_spots_are_heeded() {
+    let pattern = Pattern::HotSpot { weights: vec![(3, 1), (5, 0), (9, 3)], total: 4 };
+    let mut knuth = Knuth::new(1);
+    let mut counts = [0u32; 16];
+    (0..4000).for_each(|_| counts[pattern.dest(0, 16, &mut knuth) as usize] += 1);
+    assert_eq!(counts[3] + counts[9], 4000);
+    assert!(counts[3].abs_diff(1000) < 100, "{counts:?}");
+}
+
+#[test]
+fn on_off_has_the_rate_of_its_chain() {
+    // on in alpha / (alpha + beta) of all cycles, and a packet in half of those
+    let (alpha, beta) = (0.02, 0.06);
+    let mut process = Process::OnOff {
+        alpha: Chance::new(alpha),
+        beta: Chance::new(beta),
+        packet: Chance::new(0.5),
+        initial: vec![false],
+        on: vec![false],
+    };
+    let mut knuth = Knuth::new(9);
+    let made = (0..400_000).filter(|_| process.makes(0, &mut knuth)).count() as f64 / 400_000.0;
+    assert!((made - 0.125).abs() < 0.004, "{made}");
+}
+
+#[test]
+fn texts_are_read_with_comments_and_lists() {
+    let list =
+        assignments("// all of it\nk = 8; n=2; // two\n\ntraffic = hotspot({{0,1},\n {3,1}});").unwrap();
+    let values: Vec<_> = list.iter().map(|one| (one.name.as_str(), one.value.as_str(), one.line)).collect();
+    assert_eq!(values, [("k", "8", 2), ("n", "2", 2), ("traffic", "hotspot({{0,1},  {3,1}})", 4)]);
+    assert_eq!(entries("{a,{b,c}}").unwrap(), ["a", "{b,c}"]);
+    assert_eq!(call("randperm(7)").unwrap(), ("randperm", vec!["7"]));
+    assert_eq!(call("hotspot({{0,1},{3,1}})").unwrap(), ("hotspot", vec!["{0,1}", "{3,1}"]));
+}
+
+/// The message about a configuration.
+fn message(text: &str) -> String {
+    Setup::read(text).err().map(|error| error.to_string()).unwrap_or_default()
+}
+
+#[test]
+fn mistakes_are_named_with_their_line() {
+    for (text, expected) in [
+        ("k = 8;\nnum_vc = 4;", "line 2: there is no option `num_vc`; did you mean `num_vcs`?"),
+        ("k = 8;\n\nn = 2", "line 3: `n = 2` has no `;` at its end"),
+        ("k 8;", "line 1: found `k 8`; expected `name = value;`"),
+        ("k = ;", "line 1: `k` has no value"),
+        ("k = eight;", "line 1: `k`: found `eight`, expected a whole number"),
+        ("topology = ring;", "line 1: `topology`: found `ring`; mesh, torus and fattree are offered"),
+        ("topology = mesh; routing_function = nca;", "functions of the topology `mesh` are dor"),
+        (
+            "topology = torus; routing_function = valiant; num_vcs = 2;",
+            "`valiant` needs 4 virtual channels, there are 2",
+        ),
+        (
+            "topology = mesh; routing_function = dor;\ntraffic = storm;",
+            "line 2: `traffic`: found `storm`; patterns are uniform",
+        ),
+        (
+            "topology = mesh; routing_function = dor; k = 3; traffic = bitcomp;",
+            "bitcomp needs a power of two, the network has 9 nodes",
+        ),
+        (
+            "topology = mesh; routing_function = dor; n = 1; traffic = transpose;",
+            "transpose needs a power of four",
+        ),
+        ("topology = mesh; routing_function = dor; injection_rate = 1.5;", "1.5 packets per node and cycle"),
+        (
+            "topology = mesh; routing_function = dor; k = 4000;",
+            "4000^2 routers; at most 1048576 are possible",
+        ),
+        ("topology = mesh; routing_function = dor; num_vcs = 64;", "`num_vcs`: found 64, expected 1 to 32"),
+        (
+            "topology = mesh; routing_function = dor; vc_allocator = best;",
+            "found `best`; allocators are islip(i)",
+        ),
+        ("subnets = 2;", "`subnets` can only be 1 here"),
+        ("router = chaos;", "`router` can only be iq here"),
+        (
+            "packet_size = {{1,0}}; topology = mesh; routing_function = dor;",
+            "found 0, expected 1 to 16,384 flits",
+        ),
+        (
+            "traffic = hotspot({{0,99}}); topology = mesh; routing_function = dor;",
+            "node 99; the network has nodes 0 to 63",
+        ),
+        ("traffic = hotspot({{0,9}; topology = mesh; routing_function = dor;", "is not closed"),
+    ] {
+        let message = message(text);
+        assert!(message.contains(expected), "{text}: {message:?} lacks {expected:?}");
+    }
+}
+
+#[test]
+fn hostile_texts_are_refused_without_a_panic() {
+    for text in [
+        "=;",
+        ";;;",
+        "k = 99999999999999999999;",
+        "k = -1;",
+        "k = {};",
+        "n = 20; k = 1048576;",
+        "topology = ();",
+        "traffic = (;",
+        "packet_size = {{}};",
+        "packet_size_rate = {{-1}};",
+        "injection_rate = nan;",
+        "\u{0};",
+        "internal_speedup = 1e300; topology = mesh; routing_function = dor;",
+        "traffic = hotspot({{0},{4294967296}});",
+        "classes = 1000000;",
+        "sample_period = 0;",
+        "k = 8; k",
+        "{",
+        "}",
+        "traffic = }{;",
+    ] {
+        let text = if text.contains("topology") || !text.contains("traffic") {
+            text.to_owned()
+        } else {
+            format!("topology = mesh; routing_function = dor; {text}")
+        };
+        let result = Setup::read(&text).map(|_| ());
+        if text.trim_matches(';').is_empty() {
+            continue;
+        }
+        assert!(result.is_err(), "{text:?} is accepted");
+    }
+}
