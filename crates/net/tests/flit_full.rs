@@ -468,6 +468,9 @@ fn what_cannot_work_is_refused_with_the_reason() {
         ..AllocatorSpec::default()
     };
     let wide = RouterSpec { virtual_channels: 32, vc_allocator: matrix, ..RouterSpec::default() };
+    let idle = AllocatorSpec { iterations: Iterations(0), ..AllocatorSpec::default() };
+    let refused = refuse(RouterSpec { switch_allocator: idle, ..RouterSpec::default() });
+    assert!(refused.starts_with("switch-allocator.iterations: 0"), "{refused}");
     let mut crossbar = Fabric::new(vec![(4000, 4000)]);
     crossbar.attach(0, (0, 0), Channel::default(), Channel::default(), None);
     let built = Full::new(Arc::new(crossbar), &wide, Arc::new(Ring), 1);

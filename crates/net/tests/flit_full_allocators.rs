@@ -182,8 +182,8 @@ impl LiteralMatrix {
             }
         }
         let mut granted = Vec::new();
-        for output in 0..self.outputs.len() {
-            if let Some(input) = Self::winner(&self.outputs[output], &asked[output]) {
+        for (output, clients) in asked.iter().enumerate() {
+            if let Some(input) = Self::winner(&self.outputs[output], clients) {
                 Self::serve(&mut self.inputs[input], output);
                 Self::serve(&mut self.outputs[output], input);
                 granted.push((input as u32, output as u32));

@@ -158,7 +158,7 @@ impl Full {
     ) -> Result<Self, BuildError> {
         spec.check()?;
         fabric.check()?;
-        router::check_size(&fabric, spec)?;
+        router::check_allocators(&fabric, spec)?;
         if spec.virtual_cut_through && spec.buffers != BufferPolicy::Private {
             let reason = "virtual cut-through needs private buffers: room in a shared one can be taken by \
                           others while the packet is on its way";

@@ -22,10 +22,10 @@ impl LonelyOutput {
         let (inputs, outputs) = (self.input_next.len() as u32, self.output_next.len() as u32);
         for index in 0..requests.used_inputs().len() {
             let input = requests.used_inputs()[index];
-            let lonely = requests.of_input(input).iter().copied().min_by_key(|&number| {
+            let lonely = requests.of_input(input).min_by_key(|&number| {
                 let output = requests.request(number).output;
                 let steps = distance(self.input_next[input as usize], output, outputs);
-                (requests.of_output(output).len(), steps)
+                (requests.count_of_output(output), steps)
             });
             let Some(number) = lonely else { continue };
             let output = requests.request(number).output;

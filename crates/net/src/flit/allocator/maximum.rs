@@ -1,5 +1,6 @@
 //! A largest matching.
 
+use super::arbiter::distance;
 use super::requests::{NONE, Requests};
 
 /// Shortest augmenting paths until there is none (Ford, Fulkerson 1956). The input at which the search
@@ -10,25 +11,45 @@ pub(super) struct MaximumSize {
     start: u32,
     /// Scratch: the request by which the search came to each output.
     from: Vec<u32>,
-    /// Scratch: inputs whose requests are looked at now, and next.
+    /// Scratch: inputs whose requests are looked at now, and next, as places in `order`.
     front: Vec<u32>,
     next: Vec<u32>,
-    /// Scratch: inputs with requests, in the order of the search.
-    order: Vec<u32>,
+    /// Scratch: place in `order` of each input.
+    place: Vec<u32>,
+    /// Scratch: inputs with requests in the order of the search, each with its part of `numbers`.
+    order: Vec<(u32, usize, usize)>,
+    /// Scratch: numbers of requests, those of an input together and in the order of their outputs.
+    numbers: Vec<u32>,
 }
 
 impl MaximumSize {
     pub(super) fn new(inputs: u32, outputs: u32) -> Self {
-        let from = vec![NONE; outputs as usize];
-        Self { inputs, start: 0, from, front: Vec::new(), next: Vec::new(), order: Vec::new() }
+        Self {
+            inputs,
+            start: 0,
+            from: vec![NONE; outputs as usize],
+            front: Vec::new(),
+            next: Vec::new(),
+            place: vec![NONE; inputs as usize],
+            order: Vec::new(),
+            numbers: Vec::new(),
+        }
     }
 
     pub(super) fn allocate(&mut self, requests: &mut Requests) {
-        requests.sort_by_output();
         self.order.clear();
-        self.order.extend_from_slice(requests.used_inputs());
+        self.numbers.clear();
+        for &input in requests.used_inputs() {
+            let first = self.numbers.len();
+            self.numbers.extend(requests.of_input(input));
+            self.numbers[first..].sort_unstable_by_key(|&number| requests.request(number).output);
+            self.order.push((input, first, self.numbers.len()));
+        }
         let (start, inputs) = (self.start, self.inputs);
-        self.order.sort_unstable_by_key(|&input| super::arbiter::distance(start, input, inputs));
+        self.order.sort_unstable_by_key(|&(input, ..)| distance(start, input, inputs));
+        for (place, &(input, ..)) in self.order.iter().enumerate() {
+            self.place[input as usize] = place as u32;
+        }
         while self.augment(requests) {}
         self.start = if self.start + 1 == self.inputs { 0 } else { self.start + 1 };
     }
@@ -39,11 +60,14 @@ impl MaximumSize {
             self.from[output as usize] = NONE;
         }
         self.front.clear();
-        self.front.extend(self.order.iter().copied().filter(|&input| requests.input_is_free(input)));
+        let places = (0..).zip(&self.order);
+        let free = places.filter(|&(_, &(input, ..))| requests.input_is_free(input));
+        self.front.extend(free.map(|(place, _)| place));
         while !self.front.is_empty() {
             self.next.clear();
-            for &input in &self.front {
-                for &number in requests.of_input(input) {
+            for &place in &self.front {
+                let (_, first, end) = self.order[place as usize];
+                for &number in &self.numbers[first..end] {
                     let output = requests.request(number).output;
                     if self.from[output as usize] != NONE {
                         continue;
@@ -54,7 +78,7 @@ impl MaximumSize {
                             self.turn(requests, output);
                             return true;
                         }
-                        Some(granted) => self.next.push(granted.input),
+                        Some(granted) => self.next.push(self.place[granted.input as usize]),
                     }
                 }
             }

@@ -26,7 +26,7 @@ impl Pim {
                 if !requests.output_is_free(output) {
                     continue;
                 }
-                let open = requests.of_output(output).iter().copied();
+                let open = requests.of_output(output);
                 let open = open.filter(|&number| requests.input_is_free(requests.request(number).input));
                 let chosen =
                     open.min_by_key(|&number| distance(start, requests.request(number).input, self.inputs));
@@ -34,18 +34,11 @@ impl Pim {
             }
             for input in 0..self.inputs {
                 let start = draw(self.outputs);
-                let mut best: Option<(u32, u32)> = None;
-                for index in 0..requests.of_input(input).len() {
-                    let number = requests.of_input(input)[index];
-                    let output = requests.request(number).output;
-                    if *requests.proposed_to_output(output) == number {
-                        let steps = distance(start, output, self.outputs);
-                        if best.is_none_or(|(least, _)| steps < least) {
-                            best = Some((steps, number));
-                        }
-                    }
-                }
-                if let Some((_, number)) = best {
+                let output = |number| requests.request(number).output;
+                let mine =
+                    requests.of_input(input).filter(|&number| requests.is_proposed(output(number), number));
+                let chosen = mine.min_by_key(|&number| distance(start, output(number), self.outputs));
+                if let Some(number) = chosen {
                     requests.grant(number);
                 }
             }

@@ -21,48 +21,64 @@ pub struct Request {
 /// Requests by input and by output, and which of them were granted. Cleared in proportion to what is in it.
 #[derive(Debug, Clone, Default)]
 pub struct Requests {
-    all: Vec<Request>,
+    all: Vec<Entry>,
     inputs: Side,
     outputs: Side,
 }
 
-/// What one side of the matching sees: numbers of requests by input, or by output.
+/// A request in the list of its input and in that of its output.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    request: Request,
+    next_of_input: u32,
+    next_of_output: u32,
+}
+
+/// What one side of the matching sees, by input or by output.
 #[derive(Debug, Clone, Default)]
 struct Side {
-    /// Requests of each.
-    lists: Vec<Vec<u32>>,
+    places: Vec<Place>,
     /// Those that have requests, in the order of their first.
     used: Vec<u32>,
-    /// The granted request of each.
-    granted: Vec<u32>,
-    /// Scratch of the allocators: the request that was proposed to each.
-    proposed: Vec<u32>,
+}
+
+/// An input, or an output.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    /// The request that was added last; the others follow it.
+    first: u32,
+    /// Requests.
+    count: u32,
+    /// The granted request.
+    granted: u32,
+    /// Scratch of the allocators: a request that was proposed.
+    proposed: u32,
+}
+
+impl Place {
+    const EMPTY: Self = Self { first: NONE, count: 0, granted: NONE, proposed: NONE };
 }
 
 impl Side {
     fn new(size: usize) -> Self {
-        Self {
-            lists: vec![Vec::new(); size],
-            used: Vec::new(),
-            granted: vec![NONE; size],
-            proposed: vec![NONE; size],
-        }
+        Self { places: vec![Place::EMPTY; size], used: Vec::new() }
     }
 
     fn clear(&mut self) {
-        for &place in &self.used {
-            self.lists[place as usize].clear();
-            self.granted[place as usize] = NONE;
+        for place in self.used.drain(..) {
+            self.places[place as usize] = Place::EMPTY;
         }
-        self.used.clear();
     }
 
-    fn add(&mut self, place: u32, number: u32) {
-        let list = &mut self.lists[place as usize];
-        if list.is_empty() {
+    /// Puts a request at the front of a list; the one that follows it.
+    #[inline]
+    fn add(&mut self, place: u32, number: u32) -> u32 {
+        let list = &mut self.places[place as usize];
+        if list.count == 0 {
             self.used.push(place);
         }
-        list.push(number);
+        list.count += 1;
+        std::mem::replace(&mut list.first, number)
     }
 }
 
@@ -80,90 +96,114 @@ impl Requests {
     }
 
     /// Adds a request; one for this input and output must not be there yet.
+    #[inline]
     pub fn add(&mut self, request: Request) {
         let number = self.all.len() as u32;
-        self.all.push(request);
-        self.inputs.add(request.input, number);
-        self.outputs.add(request.output, number);
+        let next_of_input = self.inputs.add(request.input, number);
+        let next_of_output = self.outputs.add(request.output, number);
+        self.all.push(Entry { request, next_of_input, next_of_output });
     }
 
     /// The request of `input` for `output`, to be looked at or replaced by another of the two.
+    #[inline]
     pub fn find(&mut self, input: u32, output: u32) -> Option<&mut Request> {
-        let all = &mut self.all;
-        let number = self.inputs.lists[input as usize]
-            .iter()
-            .find(|&&number| all[number as usize].output == output)?;
-        Some(&mut all[*number as usize])
+        let number = self.of_input(input).find(|&number| self.request(number).output == output)?;
+        Some(&mut self.all[number as usize].request)
     }
 
     /// All requests in the order in which they were added.
-    pub fn all(&self) -> &[Request] {
-        &self.all
+    pub fn all(&self) -> impl ExactSizeIterator<Item = &Request> {
+        self.all.iter().map(|entry| &entry.request)
     }
 
     /// The granted request of an input.
+    #[inline]
     pub fn granted_to(&self, input: u32) -> Option<&Request> {
-        self.all.get(self.inputs.granted[input as usize] as usize)
+        self.all.get(self.inputs.places[input as usize].granted as usize).map(|entry| &entry.request)
     }
 
     /// The granted request for an output.
+    #[inline]
     pub fn granted_of(&self, output: u32) -> Option<&Request> {
-        self.all.get(self.outputs.granted[output as usize] as usize)
+        self.all.get(self.outputs.places[output as usize].granted as usize).map(|entry| &entry.request)
     }
 
+    /// Grants a request. Another one of its input or output must be replaced in the same matching.
+    #[inline]
     pub(super) fn grant(&mut self, number: u32) {
-        let request = self.all[number as usize];
-        self.inputs.granted[request.input as usize] = number;
-        self.outputs.granted[request.output as usize] = number;
+        let Request { input, output, .. } = self.all[number as usize].request;
+        self.inputs.places[input as usize].granted = number;
+        self.outputs.places[output as usize].granted = number;
     }
 
-    /// Puts the requests of every input in the order of their outputs.
-    pub(super) fn sort_by_output(&mut self) {
-        for &input in &self.inputs.used {
-            let all = &self.all;
-            self.inputs.lists[input as usize].sort_unstable_by_key(|&number| all[number as usize].output);
-        }
-    }
-
+    #[inline]
     pub(super) fn input_is_free(&self, input: u32) -> bool {
-        self.inputs.granted[input as usize] == NONE
+        self.inputs.places[input as usize].granted == NONE
     }
 
+    #[inline]
     pub(super) fn output_is_free(&self, output: u32) -> bool {
-        self.outputs.granted[output as usize] == NONE
+        self.outputs.places[output as usize].granted == NONE
     }
 
+    #[inline]
     pub(super) fn request(&self, number: u32) -> &Request {
-        &self.all[number as usize]
+        &self.all[number as usize].request
     }
 
-    /// Numbers of the requests of an input.
-    pub(super) fn of_input(&self, input: u32) -> &[u32] {
-        &self.inputs.lists[input as usize]
+    /// Numbers of the requests of an input, the last one first.
+    #[inline]
+    pub(super) fn of_input(&self, input: u32) -> impl Iterator<Item = u32> {
+        let mut next = self.inputs.places[input as usize].first;
+        std::iter::from_fn(move || {
+            let number = next;
+            next = self.all.get(number as usize)?.next_of_input;
+            Some(number)
+        })
     }
 
-    /// Numbers of the requests for an output.
-    pub(super) fn of_output(&self, output: u32) -> &[u32] {
-        &self.outputs.lists[output as usize]
+    /// Numbers of the requests for an output, the last one first.
+    #[inline]
+    pub(super) fn of_output(&self, output: u32) -> impl Iterator<Item = u32> {
+        let mut next = self.outputs.places[output as usize].first;
+        std::iter::from_fn(move || {
+            let number = next;
+            next = self.all.get(number as usize)?.next_of_output;
+            Some(number)
+        })
+    }
+
+    /// Number of requests for an output.
+    pub(super) fn count_of_output(&self, output: u32) -> u32 {
+        self.outputs.places[output as usize].count
     }
 
     /// Inputs with requests.
+    #[inline]
     pub(super) fn used_inputs(&self) -> &[u32] {
         &self.inputs.used
     }
 
     /// Outputs with requests.
+    #[inline]
     pub(super) fn used_outputs(&self) -> &[u32] {
         &self.outputs.used
     }
 
     /// The request proposed to an input; [`NONE`] at first.
+    #[inline]
     pub(super) fn proposed_to_input(&mut self, input: u32) -> &mut u32 {
-        &mut self.inputs.proposed[input as usize]
+        &mut self.inputs.places[input as usize].proposed
+    }
+
+    /// Whether a request is the one proposed to its output.
+    pub(super) fn is_proposed(&self, output: u32, number: u32) -> bool {
+        self.outputs.places[output as usize].proposed == number
     }
 
     /// The request proposed to an output; [`NONE`] at first.
+    #[inline]
     pub(super) fn proposed_to_output(&mut self, output: u32) -> &mut u32 {
-        &mut self.outputs.proposed[output as usize]
+        &mut self.outputs.places[output as usize].proposed
     }
 }

@@ -42,6 +42,13 @@ impl Separable {
     }
 
     pub(super) fn allocate(&mut self, requests: &mut Requests) {
+        if let &[input] = requests.used_inputs() {
+            // Nobody competes: every output proposes to this input, or it chooses first; it is the same.
+            let best =
+                requests.of_input(input).min_by_key(|&number| self.rank_at_input(requests.request(number)));
+            self.settle(requests, best.unwrap_or(NONE), true);
+            return;
+        }
         for iteration in 0..self.iterations {
             let any = match self.order {
                 Order::OutputFirst => self.outputs_propose(requests, iteration == 0),
@@ -72,7 +79,7 @@ impl Separable {
             if !requests.output_is_free(output) {
                 continue;
             }
-            let open = requests.of_output(output).iter().copied();
+            let open = requests.of_output(output);
             let open = open.filter(|&number| requests.input_is_free(requests.request(number).input));
             let Some(number) = open.min_by_key(|&number| self.rank_at_output(requests.request(number)))
             else {
@@ -101,7 +108,7 @@ impl Separable {
             if !requests.input_is_free(input) {
                 continue;
             }
-            let open = requests.of_input(input).iter().copied();
+            let open = requests.of_input(input);
             let open = open.filter(|&number| requests.output_is_free(requests.request(number).output));
             let Some(number) = open.min_by_key(|&number| self.rank_at_input(requests.request(number))) else {
                 continue;

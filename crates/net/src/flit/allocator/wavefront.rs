@@ -21,11 +21,11 @@ impl Wavefront {
     }
 
     pub(super) fn allocate(&mut self, requests: &mut Requests) {
-        if requests.all().is_empty() {
+        if requests.all().len() == 0 {
             return;
         }
         self.order.clear();
-        for (number, request) in requests.all().iter().enumerate() {
+        for (number, request) in requests.all().enumerate() {
             // On the p-th diagonal from the first one, input + output = first + p (mod size).
             let diagonal = (request.input + request.output + self.size - self.first) % self.size;
             self.order.push((

@@ -2,10 +2,13 @@
 
 use stratasim_core::random::mix;
 
-use super::Full;
-use super::router::{Asking, Router, State};
+use super::chains::Chains;
+use super::credits::Credits;
+use super::packet::Packets;
+use super::router::{Asking, Held, InputChannel, Router, State, Waiting};
+use super::{Full, Output};
 use crate::flit::allocator::{NONE, Request, Requests};
-use crate::flit::router::{Speculation, Stages};
+use crate::flit::router::{RouterSpec, Speculation, Stages};
 use crate::flit::terminals::Terminals;
 
 /// How much lower speculative requests are, where they share an allocator: below every 32-bit priority.
@@ -14,17 +17,20 @@ const SPECULATIVE: i64 = 1 << 32;
 impl Full {
     /// Decides, in this order: virtual channels, kept connections, the switch.
     pub(super) fn evaluate<T: Terminals>(&mut self, router: u32, step: u64, terminals: &mut T) {
-        self.routers[router as usize].routing.begin(step);
-        if !self.routers[router as usize].waiting.is_empty() {
+        let lists = &mut self.routers[router as usize];
+        lists.routing.begin(step);
+        lists.crossing.begin(step);
+        let (waiting, holding, active) =
+            (!lists.waiting.is_empty(), !lists.holding.is_empty(), !lists.active.is_empty());
+        if waiting {
             self.allocate_channels(router, step, terminals);
         }
-        if !self.routers[router as usize].holding.is_empty() {
+        if holding {
             self.check_held(router, step);
         }
-        if !self.routers[router as usize].active.is_empty() {
+        if active {
             self.allocate_switch(router, step, terminals);
         }
-        self.routers[router as usize].crossing.begin(step);
     }
 
     /// Virtual-channel allocation: heads ask for every free channel among their candidates.
@@ -33,12 +39,13 @@ impl Full {
         let place = self.fabric.index(number, 0);
         let vcs = u32::from(self.spec.virtual_channels);
         let Self { routers, channels, waiting, packets, credits, vc_requests: requests, spec, .. } = self;
-        let router = &mut routers[number as usize];
-        let decided = router.waiting.begin(step);
+        let Router { waiting: stage, vc_allocator, .. } = &mut routers[number as usize];
+        let decided = stage.begin(step);
         requests.clear();
         let mut any = false;
-        for asking in router.waiting.decided(decided) {
+        for asking in stage.decided(decided) {
             any = true;
+            asking.granted = NONE;
             let flits = &channels[base + asking.channel as usize].flits;
             let head = waiting.first(flits).expect("who waits for a channel has a head").flit;
             let packet = &packets[head.packet];
@@ -71,14 +78,17 @@ impl Full {
         }
         if any {
             let mut draw = Draws::new(self.seed, number, step, 0, terminals);
-            router.vc_allocator.allocate(requests, &mut |bound| draw.below(bound));
-            for asking in router.waiting.decided(decided) {
+            vc_allocator.allocate(requests, &mut |bound| draw.below(bound));
+            for asking in stage.decided(decided) {
                 let granted = requests.granted_to(asking.channel);
                 asking.granted = granted.map_or(NONE, |request| request.output);
             }
         }
         let again = spec.stages == Stages::Batches && spec.vc_allocation_delay > 1;
-        for asking in router.waiting.ending(step) {
+        if !again && spec.speculation == Speculation::None {
+            return;
+        }
+        for asking in stage.ending(step) {
             let channel = &mut channels[base + asking.channel as usize];
             if again && asking.granted != NONE {
                 // What was granted at the beginning of the stage may be gone at its end.
@@ -89,61 +99,36 @@ impl Full {
                     asking.granted = NONE;
                 }
             }
-            channel.granted = (asking.granted != NONE).then_some(asking.granted);
+            channel.granted = asking.granted;
         }
     }
 
     /// Connections that are kept go on if there is a credit and room behind the crossbar.
     fn check_held(&mut self, number: u32, step: u64) {
-        let base = self.channel_base(number);
-        let vcs = u32::from(self.spec.virtual_channels);
-        let holding = &mut self.routers[number as usize].holding;
+        let (base, place) = (self.channel_base(number), self.fabric.index(number, 0));
+        let Self { routers, channels, waiting, packets, credits, outputs, spec, .. } = self;
+        let Router { holding, held, output_held, .. } = &mut routers[number as usize];
+        let view =
+            View { spec, base, place, channels, waiting, packets, credits, outputs, held, output_held };
         let decided = holding.begin(step);
-        let mut holding = std::mem::replace(holding, super::stage::Stage::new(1, self.spec.stages));
         for asking in holding.decided(decided) {
-            let channel = &self.channels[base + asking.channel as usize];
-            let place = self.fabric.index(number, channel.output);
-            let input = self.crossbar_input(asking.channel / vcs, asking.channel % vcs);
-            let held = self.routers[number as usize].held[input as usize];
-            asking.granted = match held {
-                Some(held) if !self.is_blocked(place, channel.output_vc) => held.output,
-                _ => NONE,
-            };
+            let channel = &view.channels[base + asking.channel as usize];
+            let held = view.held[spec.crossbar_input(asking.channel).0 as usize];
+            let goes = !view.is_blocked(channel.output, channel.output_vc);
+            asking.granted = held.filter(|_| goes).map_or(NONE, |held| held.output);
         }
-        self.routers[number as usize].holding = holding;
-    }
-
-    /// Whether an output can take no flit of a virtual channel: no credit, or no room behind the crossbar.
-    fn is_blocked(&self, place: usize, vc: u8) -> bool {
-        self.credits.is_full(place, vc) || self.is_behind_full(place)
-    }
-
-    fn is_behind_full(&self, place: usize) -> bool {
-        self.spec.output_buffer_flits.is_some_and(|most| self.outputs[place].flits.len >= u32::from(most))
-    }
-
-    /// Crossbar input of a virtual channel: those of an input take turns over its crossbar inputs.
-    pub(super) fn crossbar_input(&self, input: u32, vc: u32) -> u32 {
-        let speedup = u32::from(self.spec.input_speedup);
-        input * speedup + vc % speedup
-    }
-
-    /// Crossbar output of an output port for an input port: inputs take turns over its crossbar outputs.
-    fn crossbar_output(&self, output: u16, input: u32) -> u32 {
-        let speedup = u32::from(self.spec.output_speedup);
-        u32::from(output) * speedup + input % speedup
     }
 
     /// Switch allocation: virtual channels with an output ask for the switch, heads that speculate for the
     /// switch to every output where they may get a channel.
     fn allocate_switch<T: Terminals>(&mut self, number: u32, step: u64, terminals: &mut T) {
-        let base = self.channel_base(number);
-        let vcs = u32::from(self.spec.virtual_channels);
-        // Lists and requests are taken out, so that the rest can be looked at while they are filled.
-        let empty = || super::stage::Stage::new(1, Stages::Pipelined);
-        let mut active = std::mem::replace(&mut self.routers[number as usize].active, empty());
-        let mut certain = std::mem::take(&mut self.switch_requests);
-        let mut speculative = std::mem::take(&mut self.speculative_requests);
+        let (base, place) = (self.channel_base(number), self.fabric.index(number, 0));
+        let Self { routers, channels, waiting, packets, credits, outputs, spec, .. } = self;
+        let (certain, speculative) = (&mut self.switch_requests, &mut self.speculative_requests);
+        let Router { active, switch_allocator, speculative_allocator, first_vc, held, output_held, .. } =
+            &mut routers[number as usize];
+        let view =
+            View { spec, base, place, channels, waiting, packets, credits, outputs, held, output_held };
         certain.clear();
         speculative.clear();
         let decided = active.begin(step);
@@ -151,91 +136,113 @@ impl Full {
         for asking in active.decided(decided) {
             any = true;
             asking.granted = NONE;
-            let channel = &self.channels[base + asking.channel as usize];
+            let channel = &view.channels[base + asking.channel as usize];
             if channel.state == State::Active {
-                let place = self.fabric.index(number, channel.output);
-                if !self.is_blocked(place, channel.output_vc) {
-                    self.ask_for_switch(number, asking.channel, channel.output, false, &mut certain);
+                if !view.is_blocked(channel.output, channel.output_vc) {
+                    view.ask(asking.channel, channel.output, 0, first_vc, certain);
                 }
                 continue;
             }
-            let shared = self.spec.speculation == Speculation::Prioritised;
-            let requests = if shared { &mut certain } else { &mut speculative };
-            let head = self.waiting.first(&channel.flits).expect("who speculates has a head").flit;
-            for candidate in self.packets.candidates(head.packet) {
-                let place = self.fabric.index(number, candidate.output);
-                let open = |vc| self.credits.is_free(place, vc) && !self.credits.is_full(place, vc);
-                if (candidate.first_vc..=candidate.last_vc).any(open) && !self.is_behind_full(place) {
-                    self.ask_for_switch(number, asking.channel, candidate.output, shared, requests);
+            let (lowered, requests) = match spec.speculation {
+                Speculation::Prioritised => (SPECULATIVE, &mut *certain),
+                _ => (0, &mut *speculative),
+            };
+            let head = view.waiting.first(&channel.flits).expect("who speculates has a head").flit;
+            for candidate in view.packets.candidates(head.packet) {
+                let mut range = candidate.first_vc..=candidate.last_vc;
+                if range.any(|vc| view.is_open(candidate.output, vc)) {
+                    view.ask(asking.channel, candidate.output, lowered, first_vc, requests);
                 }
             }
         }
-        let router = &mut self.routers[number as usize];
         if any {
             let mut draw = Draws::new(self.seed, number, step, 1, terminals);
-            router.switch_allocator.allocate(&mut certain, &mut |bound| draw.below(bound));
-            if let Some(allocator) = &mut router.speculative_allocator {
+            switch_allocator.allocate(certain, &mut |bound| draw.below(bound));
+            if let Some(allocator) = speculative_allocator {
                 let mut draw = Draws::new(self.seed, number, step, 2, terminals);
-                allocator.allocate(&mut speculative, &mut |bound| draw.below(bound));
+                allocator.allocate(speculative, &mut |bound| draw.below(bound));
             }
         }
         for asking in active.decided(decided) {
-            let (input, vc) = (asking.channel / vcs, asking.channel % vcs);
-            let crossbar_input = self.crossbar_input(input, vc);
-            let granted = match certain.granted_to(crossbar_input) {
+            let (input, vc) = spec.crossbar_input(asking.channel);
+            let granted = match certain.granted_to(input) {
                 Some(granted) => Some(granted),
                 // A grant to a guess yields to a certain one for the same output.
                 None => {
-                    let guess = speculative.granted_to(crossbar_input);
+                    let guess = speculative.granted_to(input);
                     guess.filter(|guess| certain.granted_of(guess.output).is_none())
                 }
             };
             if let Some(granted) = granted.filter(|granted| granted.label == vc) {
                 asking.granted = granted.output;
-                let next = (vc + u32::from(self.spec.input_speedup)) % vcs;
-                self.routers[number as usize].first_vc[crossbar_input as usize] = next as u8;
+                let next = (vc + u32::from(spec.input_speedup)) % u32::from(spec.virtual_channels);
+                first_vc[input as usize] = next as u8;
             }
         }
-        let again = self.spec.stages == Stages::Batches && self.spec.switch_allocation_delay > 1;
-        if again || self.spec.speculation != Speculation::None {
+        let again = spec.stages == Stages::Batches && spec.switch_allocation_delay > 1;
+        if again || spec.speculation != Speculation::None {
             for asking in active.ending(step) {
-                if asking.granted != NONE && !self.still_holds(number, asking) {
+                if asking.granted != NONE && !view.still_holds(asking) {
                     asking.granted = NONE;
                 }
             }
         }
-        self.routers[number as usize].active = active;
-        self.switch_requests = certain;
-        self.speculative_requests = speculative;
+    }
+}
+
+/// A router as those that ask for its switch see it.
+struct View<'a> {
+    spec: &'a RouterSpec,
+    /// Its first virtual channel of an input.
+    base: usize,
+    /// Its first port.
+    place: usize,
+    channels: &'a [InputChannel],
+    waiting: &'a Chains<Waiting>,
+    packets: &'a Packets,
+    credits: &'a Credits,
+    outputs: &'a [Output],
+    held: &'a [Option<Held>],
+    output_held: &'a [bool],
+}
+
+impl View<'_> {
+    /// Whether an output can take no flit of a virtual channel: no credit, or no room behind the crossbar.
+    fn is_blocked(&self, output: u16, vc: u8) -> bool {
+        let place = self.place + output as usize;
+        let most = self.spec.output_buffer_flits;
+        self.credits.is_full(place, vc)
+            || most.is_some_and(|most| self.outputs[place].flits.len >= u32::from(most))
     }
 
-    /// Adds a request for the switch, unless the connection that it needs is kept by somebody, or a channel of
-    /// the same crossbar input that comes first asks for the same output.
-    fn ask_for_switch(&self, number: u32, channel: u32, output: u16, lowered: bool, requests: &mut Requests) {
-        let vcs = u32::from(self.spec.virtual_channels);
-        let (input, vc) = (channel / vcs, channel % vcs);
-        let crossbar_input = self.crossbar_input(input, vc);
-        let crossbar_output = self.crossbar_output(output, input);
-        let router = &self.routers[number as usize];
-        if is_held(router, crossbar_input, crossbar_output) {
+    /// Whether a head may hope to get a virtual channel and use it at once.
+    fn is_open(&self, output: u16, vc: u8) -> bool {
+        self.credits.is_free(self.place + output as usize, vc) && !self.is_blocked(output, vc)
+    }
+
+    fn is_held(&self, crossbar_input: u32, crossbar_output: u32) -> bool {
+        self.held[crossbar_input as usize].is_some() || self.output_held[crossbar_output as usize]
+    }
+
+    /// Adds a request for the switch, unless the connection that it needs is kept by somebody, or a virtual
+    /// channel of the same crossbar input that comes first (from `first_vc` on) asks for the same output.
+    fn ask(&self, channel: u32, output: u16, lowered: i64, first_vc: &[u8], requests: &mut Requests) {
+        let (input, vc) = self.spec.crossbar_input(channel);
+        let output = self.spec.crossbar_output(output, channel);
+        if self.is_held(input, output) {
             return;
         }
-        let flits = &self.channels[self.channel_base(number) + channel as usize].flits;
+        let flits = &self.channels[self.base + channel as usize].flits;
         let front = self.waiting.first(flits).expect("who asks for the switch has a flit");
-        let priority =
-            i64::from(self.packets[front.flit.packet].priority) - if lowered { SPECULATIVE } else { 0 };
-        let request = Request {
-            input: crossbar_input,
-            output: crossbar_output,
-            label: vc,
-            input_priority: priority,
-            output_priority: priority,
-        };
-        match requests.find(crossbar_input, crossbar_output) {
+        let priority = i64::from(self.packets[front.flit.packet].priority) - lowered;
+        let request =
+            Request { input, output, label: vc, input_priority: priority, output_priority: priority };
+        match requests.find(input, output) {
             None => requests.add(request),
             Some(before) => {
-                let first = u32::from(router.first_vc[crossbar_input as usize]);
-                let turn = |vc: u32| (vc + vcs - first) % vcs;
+                let first = u32::from(first_vc[input as usize]);
+                let vcs = u32::from(self.spec.virtual_channels);
+                let turn = |vc: u32| if vc >= first { vc - first } else { vc + vcs - first };
                 let wins = priority > before.input_priority
                     || priority == before.input_priority && turn(vc) < turn(before.label);
                 if wins {
@@ -247,26 +254,57 @@ impl Full {
 
     /// Whether a grant of the switch can be used at the end of its stage: the connection is not kept by
     /// somebody, the head has got a channel of that output, and there is a credit and room.
-    fn still_holds(&self, number: u32, asking: &Asking) -> bool {
-        let vcs = u32::from(self.spec.virtual_channels);
-        let crossbar_input = self.crossbar_input(asking.channel / vcs, asking.channel % vcs);
-        if is_held(&self.routers[number as usize], crossbar_input, asking.granted) {
+    fn still_holds(&self, asking: &Asking) -> bool {
+        let (input, _) = self.spec.crossbar_input(asking.channel);
+        if self.is_held(input, asking.granted) {
             return false;
         }
         let output = (asking.granted / u32::from(self.spec.output_speedup)) as u16;
-        let place = self.fabric.index(number, output);
-        let channel = &self.channels[self.channel_base(number) + asking.channel as usize];
+        let channel = &self.channels[self.base + asking.channel as usize];
         match channel.state {
-            State::Active => channel.output == output && !self.is_blocked(place, channel.output_vc),
-            _ => channel.granted.is_some_and(|granted| {
-                granted / vcs == u32::from(output) && !self.is_blocked(place, (granted % vcs) as u8)
-            }),
+            State::Active => channel.output == output && !self.is_blocked(output, channel.output_vc),
+            _ => {
+                let vcs = u32::from(self.spec.virtual_channels);
+                let granted = channel.granted;
+                granted != NONE
+                    && granted / vcs == u32::from(output)
+                    && !self.is_blocked(output, (granted % vcs) as u8)
+            }
         }
     }
 }
 
-fn is_held(router: &Router, crossbar_input: u32, crossbar_output: u32) -> bool {
-    router.held[crossbar_input as usize].is_some() || router.output_held[crossbar_output as usize]
+/// Where virtual channels and ports meet the crossbar.
+pub(super) trait Crossbar {
+    /// Crossbar input of a virtual channel (`input * virtual channels + vc`), and the `vc`: those of an
+    /// input take turns over its crossbar inputs.
+    fn crossbar_input(&self, channel: u32) -> (u32, u32);
+
+    /// Crossbar output of an output port for a virtual channel: inputs take turns over the crossbar outputs.
+    fn crossbar_output(&self, output: u16, channel: u32) -> u32;
+}
+
+impl Crossbar for RouterSpec {
+    #[inline]
+    fn crossbar_input(&self, channel: u32) -> (u32, u32) {
+        let vcs = u32::from(self.virtual_channels);
+        let (input, vc) = (channel / vcs, channel % vcs);
+        match u32::from(self.input_speedup) {
+            1 => (input, vc),
+            speedup => (input * speedup + vc % speedup, vc),
+        }
+    }
+
+    #[inline]
+    fn crossbar_output(&self, output: u16, channel: u32) -> u32 {
+        match u32::from(self.output_speedup) {
+            1 => output.into(),
+            speedup => {
+                let input = channel / u32::from(self.virtual_channels);
+                u32::from(output) * speedup + input % speedup
+            }
+        }
+    }
 }
 
 /// The random numbers of one allocation.

@@ -62,7 +62,7 @@ impl Packets {
     }
 
     /// The packet, and its candidates emptied, for routing.
-    pub(super) fn to_route(&mut self, number: u32) -> (&mut Packet, &mut Vec<Candidate>) {
+    pub(super) fn start_route(&mut self, number: u32) -> (&mut Packet, &mut Vec<Candidate>) {
         let candidates = &mut self.candidates[number as usize];
         candidates.clear();
         (&mut self.table[number], candidates)

@@ -24,7 +24,7 @@ pub(super) enum State {
 }
 
 /// A virtual channel of an input.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct InputChannel {
     pub(super) state: State,
     /// Where the packet goes, once active.
@@ -34,8 +34,15 @@ pub(super) struct InputChannel {
     pub(super) flits: Chain,
     /// First step in which the packet may ask for the switch.
     pub(super) since: u64,
-    /// The virtual channel of an output that is given to it at the end of this step.
-    pub(super) granted: Option<u32>,
+    /// The virtual channel of an output that is given to it at the end of this step, for heads that
+    /// speculate; [`NONE`] otherwise.
+    pub(super) granted: u32,
+}
+
+impl Default for InputChannel {
+    fn default() -> Self {
+        Self { state: State::Idle, output_vc: 0, output: 0, flits: Chain::default(), since: 0, granted: NONE }
+    }
 }
 
 /// A flit that waits in an input, with the step in which it came.
@@ -128,9 +135,19 @@ impl Router {
     }
 }
 
-/// Refuses allocators that would take more memory than any machine should give them.
-pub(super) fn check_size(fabric: &Fabric, spec: &RouterSpec) -> Result<(), BuildError> {
+/// Refuses allocators without an iteration, and those that would take more memory than any machine should
+/// give them.
+pub(super) fn check_allocators(fabric: &Fabric, spec: &RouterSpec) -> Result<(), BuildError> {
     const MOST: u64 = 8 << 30;
+    for (field, allocator) in
+        [("vc-allocator", &spec.vc_allocator), ("switch-allocator", &spec.switch_allocator)]
+    {
+        if allocator.iterations.0 == 0 {
+            return Err(
+                BuildError::new("iterations", "0 iterations grant nothing; 1 or more do").within(field)
+            );
+        }
+    }
     let vcs = u64::from(spec.virtual_channels);
     let (mut of_vcs, mut of_switches) = (0_u64, 0_u64);
     for router in 0..fabric.router_count() as u32 {

@@ -1,7 +1,5 @@
 //! The work list of one stage of one router.
 
-use std::collections::VecDeque;
-
 use crate::flit::router::Stages;
 
 const NOT_YET: u64 = u64::MAX;
@@ -15,29 +13,26 @@ const NOT_YET: u64 = u64::MAX;
 pub(super) struct Stage<T> {
     delay: u64,
     stages: Stages,
-    items: VecDeque<(u64, T)>,
-    /// Items at the front that have begun.
-    begun: usize,
+    /// Items that the stage has taken in.
+    items: Vec<(u64, T)>,
+    /// Those behind them.
+    behind: Vec<(u64, T)>,
 }
 
 impl<T: Copy> Stage<T> {
     pub(super) fn new(delay: u16, stages: Stages) -> Self {
-        Self { delay: delay.into(), stages, items: VecDeque::new(), begun: 0 }
+        Self { delay: delay.into(), stages, items: Vec::new(), behind: Vec::new() }
     }
 
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.items.is_empty()
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.items.len()
+        self.items.is_empty() && self.behind.is_empty()
     }
 
     /// At the end of the list; its time begins when the stage takes it in.
     #[inline]
     pub(super) fn push(&mut self, item: T) {
-        self.items.push_back((NOT_YET, item));
+        self.behind.push((NOT_YET, item));
     }
 
     /// Like `push`, but in a pipeline the time began in step `since`.
@@ -47,7 +42,7 @@ impl<T: Copy> Stage<T> {
             Stages::Batches => NOT_YET,
             Stages::Pipelined => since + self.delay - 1,
         };
-        self.items.push_back((end, item));
+        self.behind.push((end, item));
     }
 
     /// An item that got nothing, at the end of the list: a batch goes through all of the stage again, in a
@@ -58,25 +53,24 @@ impl<T: Copy> Stage<T> {
             Stages::Batches => NOT_YET,
             Stages::Pipelined => step,
         };
-        self.items.push_back((end, item));
+        self.behind.push((end, item));
     }
 
     /// Takes in what the stage has room for. What is decided in this step is visited by `decided`.
     pub(super) fn begin(&mut self, step: u64) -> Decided {
+        if !self.items.is_empty() {
+            // A batch is under way; pipelines leave nothing behind.
+            return Decided::Nothing;
+        }
+        std::mem::swap(&mut self.items, &mut self.behind);
+        let end = step + self.delay - 1;
         match self.stages {
             Stages::Batches => {
-                let idle = self.begun == 0 && !self.items.is_empty();
-                if idle {
-                    self.items.iter_mut().for_each(|(end, _)| *end = step + self.delay - 1);
-                    self.begun = self.items.len();
-                }
-                if idle { Decided::All } else { Decided::Nothing }
+                self.items.iter_mut().for_each(|item| item.0 = end);
+                Decided::All
             }
             Stages::Pipelined => {
-                for (end, _) in self.items.iter_mut().filter(|(end, _)| *end == NOT_YET) {
-                    *end = step + self.delay - 1;
-                }
-                self.begun = self.items.len();
+                self.items.iter_mut().filter(|item| item.0 == NOT_YET).for_each(|item| item.0 = end);
                 Decided::Ended(step)
             }
         }
@@ -85,36 +79,40 @@ impl<T: Copy> Stage<T> {
     /// The items that are decided in this step, in order.
     #[inline]
     pub(super) fn decided(&mut self, decided: Decided) -> impl Iterator<Item = &mut T> {
-        let count = if decided == Decided::Nothing { 0 } else { self.begun };
-        let ended = self.items.iter_mut().take(count);
-        ended.filter(move |(end, _)| decided.includes(*end)).map(|(_, item)| item)
+        self.items.iter_mut().filter(move |(end, _)| decided.includes(*end)).map(|(_, item)| item)
     }
 
     /// The items whose stage ends in this step, in order.
     pub(super) fn ending(&mut self, step: u64) -> impl Iterator<Item = &mut T> {
-        self.items.iter_mut().take(self.begun).filter(move |(end, _)| *end <= step).map(|(_, item)| item)
+        self.items.iter_mut().filter(move |(end, _)| *end <= step).map(|(_, item)| item)
     }
 
     /// How many items to take with `take` in this step.
     #[inline]
-    pub(super) fn count(&mut self, step: u64) -> usize {
-        let waits = self.stages == Stages::Batches && self.items.front().is_some_and(|&(end, _)| end > step);
-        if waits { 0 } else { std::mem::take(&mut self.begun) }
+    pub(super) fn count(&self, step: u64) -> usize {
+        match self.stages {
+            Stages::Batches if self.items.first().is_none_or(|&(end, _)| end > step) => 0,
+            _ => self.items.len(),
+        }
     }
 
-    /// The next item if its stage ends in this step; in a pipeline the others go around.
+    /// The item of that index if its stage ends in this step; in a pipeline the others go around. With the
+    /// last one the stage is done.
     #[inline]
-    pub(super) fn take(&mut self, step: u64) -> Option<T> {
-        let (end, item) = self.items.pop_front()?;
+    pub(super) fn take(&mut self, index: usize, step: u64) -> Option<T> {
+        let (end, item) = self.items[index];
+        if index + 1 == self.items.len() {
+            self.items.clear();
+        }
         if end > step {
-            self.items.push_back((end, item));
+            self.behind.push((end, item));
             return None;
         }
         Some(item)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
-        self.items.iter().map(|(_, item)| item)
+        self.items.iter().chain(&self.behind).map(|(_, item)| item)
     }
 }
 
@@ -152,8 +150,8 @@ mod tests {
                 stage.push(item);
             }
             stage.begin(step);
-            for _ in 0..stage.count(step) {
-                if let Some(item) = stage.take(step) {
+            for index in 0..stage.count(step) {
+                if let Some(item) = stage.take(index, step) {
                     ends[item] = step;
                 }
             }

@@ -2,6 +2,7 @@
 //! crossbar. What joins a list here is served in the next step, before what is put back.
 
 use super::Full;
+use super::evaluate::Crossbar;
 use super::router::{Asking, Crossing, Held, State};
 use crate::flit::allocator::NONE;
 use crate::flit::fabric::End;
@@ -21,8 +22,8 @@ impl Full {
     fn update_routes<T: Terminals>(&mut self, router: u32, step: u64, terminals: &mut T) {
         let vcs = u32::from(self.spec.virtual_channels);
         let base = self.channel_base(router);
-        for _ in 0..self.routers[router as usize].routing.count(step) {
-            let Some(local) = self.routers[router as usize].routing.take(step) else { continue };
+        for index in 0..self.routers[router as usize].routing.count(step) {
+            let Some(local) = self.routers[router as usize].routing.take(index, step) else { continue };
             let flits = &self.channels[base + local as usize].flits;
             let head = self.waiting.first(flits).expect("who is routed has a head").flit;
             debug_assert!(head.head, "the first flit of a packet is its head");
@@ -38,13 +39,15 @@ impl Full {
         let place = self.fabric.index(router, 0);
         let speculates = self.spec.speculation != Speculation::None;
         let lists = &mut self.routers[router as usize];
-        for _ in 0..lists.waiting.count(step) {
-            let Some(asking) = lists.waiting.take(step) else { continue };
+        for index in 0..lists.waiting.count(step) {
+            let Some(asking) = lists.waiting.take(index, step) else { continue };
             let channel = &mut self.channels[base + asking.channel as usize];
-            let Some(granted) = channel.granted.take() else {
-                lists.waiting.push_again(Asking::new(asking.channel), step);
+            let granted = asking.granted;
+            if granted == NONE {
+                lists.waiting.push_again(asking, step);
                 continue;
-            };
+            }
+            channel.granted = NONE;
             let head = self.waiting.first(&channel.flits).expect("who gets a channel has a head").flit;
             channel.output = (granted / vcs) as u16;
             channel.output_vc = (granted % vcs) as u8;
@@ -61,8 +64,8 @@ impl Full {
 
     /// Flits of kept connections move on; a connection that cannot be used is given up.
     fn update_held<T: Terminals>(&mut self, router: u32, step: u64, terminals: &mut T) {
-        for _ in 0..self.routers[router as usize].holding.count(step) {
-            let Some(asking) = self.routers[router as usize].holding.take(step) else { continue };
+        for index in 0..self.routers[router as usize].holding.count(step) {
+            let Some(asking) = self.routers[router as usize].holding.take(index, step) else { continue };
             if asking.granted == NONE || self.place_is_gone(router, asking.channel) {
                 self.give_up(router, asking.channel);
                 let since = self.since(router, asking.channel);
@@ -81,9 +84,8 @@ impl Full {
     }
 
     fn update_switch<T: Terminals>(&mut self, router: u32, step: u64, terminals: &mut T) {
-        let vcs = u32::from(self.spec.virtual_channels);
-        for _ in 0..self.routers[router as usize].active.count(step) {
-            let Some(asking) = self.routers[router as usize].active.take(step) else { continue };
+        for index in 0..self.routers[router as usize].active.count(step) {
+            let Some(asking) = self.routers[router as usize].active.take(index, step) else { continue };
             let local = asking.channel;
             if asking.granted == NONE || self.place_is_gone(router, local) {
                 self.routers[router as usize].active.push_again(Asking::new(local), step);
@@ -91,10 +93,9 @@ impl Full {
             }
             match self.move_flit(router, local, terminals) {
                 Rest::SamePacket if self.spec.hold_switch => {
-                    let input = self.crossbar_input(local / vcs, local % vcs);
+                    let (input, vc) = self.spec.crossbar_input(local);
                     let lists = &mut self.routers[router as usize];
-                    lists.held[input as usize] =
-                        Some(Held { vc: (local % vcs) as u8, output: asking.granted });
+                    lists.held[input as usize] = Some(Held { vc: vc as u8, output: asking.granted });
                     lists.output_held[asking.granted as usize] = true;
                     lists.holding.push(Asking::new(local));
                 }
@@ -124,11 +125,10 @@ impl Full {
 
     /// Ends a kept connection.
     fn give_up(&mut self, router: u32, local: u32) {
-        let vcs = u32::from(self.spec.virtual_channels);
-        let input = self.crossbar_input(local / vcs, local % vcs);
+        let (input, vc) = self.spec.crossbar_input(local);
         let lists = &mut self.routers[router as usize];
         if let Some(held) = lists.held[input as usize].take() {
-            debug_assert_eq!(u32::from(held.vc), local % vcs, "the connection belongs to another channel");
+            debug_assert_eq!(u32::from(held.vc), vc, "the connection belongs to another channel");
             lists.output_held[held.output as usize] = false;
         }
     }
@@ -170,8 +170,9 @@ impl Full {
     }
 
     fn update_crossing(&mut self, router: u32, step: u64) {
-        for _ in 0..self.routers[router as usize].crossing.count(step) {
-            let Some(Crossing { flit, output }) = self.routers[router as usize].crossing.take(step) else {
+        for index in 0..self.routers[router as usize].crossing.count(step) {
+            let Some(Crossing { flit, output }) = self.routers[router as usize].crossing.take(index, step)
+            else {
                 continue;
             };
             let place = self.fabric.index(router, output);
