@@ -25,6 +25,8 @@ const MACHINES: &[&str] = &[
     r#"{"kind": "fat-tree", "k": 4}"#,
     r#"{"kind": "leaf-spine", "leaves": 3, "spines": 2, "hosts-per-leaf": 3}"#,
     r#"{"kind": "k-ary-n-tree", "k": 2, "n": 3}"#,
+    r#"{"kind": "k-ary-n-fly", "k": 2, "n": 3}"#,
+    r#"{"kind": "dragonfly", "p": 1, "a": 3, "h": 1}"#,
 ];
 
 /// Delivery of one message at time zero.
@@ -54,7 +56,7 @@ fn the_latency_at_zero_load_is_the_closed_form_on_every_topology() {
             let [from, to] = [src, dst].map(|node| prepared.wiring.terminals(node)[0]);
             let fabric = &prepared.fabric;
             let hops = 1 + distances(fabric, fabric.terminal(to).router)
-                [fabric.terminal(from).router as usize] as u64;
+                [fabric.terminal(from).entry().0 as usize] as u64;
             let cycles = 4 + 3 * hops + 2 * (hops - 1) + flits - 1;
             assert_eq!(
                 took.as_ps(),
@@ -142,7 +144,8 @@ fn every_flit_that_enters_arrives_over_as_many_channels_as_its_way_is_long() {
         let mut expected = 0.0;
         for &(_, transfer) in &messages {
             let [from, to] = [transfer.src, transfer.dst].map(|node| prepared.wiring.terminals(node)[0]);
-            let hops = distances(fabric, fabric.terminal(to).router)[fabric.terminal(from).router as usize];
+            let hops =
+                distances(fabric, fabric.terminal(to).router)[fabric.terminal(from).entry().0 as usize];
             let own = fabric.terminal(from).injection.link.is_some();
             expected += 320.0 * (hops + if own { 2 } else { 0 }) as f64;
         }

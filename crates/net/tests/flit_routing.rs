@@ -43,6 +43,8 @@ const MINIMAL: &[(&str, &[&str])] = &[
         r#"{"kind": "leaf-spine", "leaves": 4, "spines": 3, "hosts-per-leaf": 2}"#,
         &["nearest-common-ancestor"],
     ),
+    (r#"{"kind": "k-ary-n-fly", "k": 3, "n": 3}"#, &["destination-tag", "shortest-path"]),
+    (r#"{"kind": "k-ary-n-fly", "k": 4, "n": 1}"#, &["destination-tag", "shortest-path"]),
     (r#"{"kind": "single-switch", "nodes": 6}"#, &["up-down", "shortest-path", "nearest-common-ancestor"]),
 ];
 
@@ -57,7 +59,7 @@ fn check_walks(spec: &str, routing: &str) {
             for salt in 0..3 {
                 let mut dice = Dice(salt + 1000 * u64::from(from));
                 let walk = walk(fabric, prepared.routing.as_ref(), from, to, 4, &mut dice);
-                let shortest = distance[fabric.terminal(from).router as usize];
+                let shortest = distance[fabric.terminal(from).entry().0 as usize];
                 assert_eq!(walk.len() - 1, shortest, "{spec}, {routing}, {from} to {to}: {walk:?}");
             }
         }
@@ -167,11 +169,16 @@ fn up_down_reaches_every_terminal_of_any_graph() {
     ];
     for machine in specs.chain(others.map(topology)) {
         for routing in ["up-down", "shortest-path", "auto"] {
-            let Ok(prepared) = prepare(&machine, &format!(r#"{{"routing": {{"kind": "{routing}"}}}}"#))
-            else {
-                // more layers than virtual channels: tori
-                assert_eq!(routing, "shortest-path");
-                continue;
+            let spec = format!(r#"{{"routing": {{"kind": "{routing}"}}}}"#);
+            let prepared = match prepare(&machine, &spec) {
+                Ok(prepared) => prepared,
+                Err(error) => {
+                    let reason =
+                        if routing == "up-down" { "both ways" } else { "layers of virtual channels" };
+                    assert!(error.reason.contains(reason), "{routing}: {error}");
+                    assert_ne!(routing, "auto");
+                    continue;
+                }
             };
             let terminals = prepared.fabric.terminals().len() as u32;
             for pair in 0..terminals * terminals {
@@ -216,7 +223,17 @@ fn odd_or_too_few_virtual_channels_of_a_ring_are_refused_with_the_reason() {
 #[test]
 fn a_function_that_does_not_fit_the_structure_is_refused() {
     let tree = machine(r#"{"kind": "fat-tree", "k": 4}"#);
-    for kind in ["dimension-order"] {
+    let kinds = [
+        "dimension-order",
+        "xy-yx",
+        "valiant",
+        "romm",
+        "minimal-adaptive",
+        "minimal",
+        "ugal",
+        "destination-tag",
+    ];
+    for kind in kinds {
         let error = prepare(&tree, &format!(r#"{{"routing": {{"kind": "{kind}"}}}}"#)).err().unwrap();
         assert!(error.reason.contains("auto"), "{error}");
     }
@@ -229,6 +246,8 @@ fn hosts_on_switches_are_terminals_and_nodes_that_forward_are_routers() {
         (r#"{"kind": "torus", "dimensions": [4, 3]}"#, 12, 12),
         (r#"{"kind": "mesh", "dimensions": [3, 3], "hosts-per-switch": 4}"#, 9, 36),
         (r#"{"kind": "fat-tree", "down": [2, 2], "up": [2, 2]}"#, 8, 8),
+        (r#"{"kind": "k-ary-n-fly", "k": 2, "n": 3}"#, 12, 8),
+        (r#"{"kind": "dragonfly", "p": 2, "a": 4, "h": 2}"#, 36, 72),
     ] {
         let prepared = prepare(&machine(spec), "{}").unwrap();
         let fabric = &prepared.fabric;

@@ -11,6 +11,7 @@ pub mod hcsim_ethernet;
 pub mod hypercube;
 pub mod hyperx;
 pub mod inline_graph;
+pub mod k_ary_n_fly;
 pub mod k_ary_n_tree;
 pub mod leaf_spine;
 pub mod mesh;
@@ -104,6 +105,7 @@ registry! {
         "multi-dimensional" => MultiDimensional(multi_dimensional::MultiDimensional),
         "fat-tree" => FatTree(fat_tree::FatTree),
         "leaf-spine" => LeafSpine(leaf_spine::LeafSpine),
+        "k-ary-n-fly" => KAryNFly(k_ary_n_fly::KAryNFly),
         "k-ary-n-tree" => KAryNTree(k_ary_n_tree::KAryNTree),
         "hcsim-cxl" => HcsimCxl(hcsim_cxl::HcsimCxl),
         "hcsim-ethernet" => HcsimEthernet(hcsim_ethernet::HcsimEthernet),

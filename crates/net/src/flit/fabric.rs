@@ -49,9 +49,9 @@ impl Default for Channel {
 /// A place where packets enter and leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Terminal {
-    /// The router that it is joined to.
+    /// The router whose output leads to it; in all but one-way networks also the one that it feeds.
     pub router: u32,
-    /// The input port that its flits arrive at.
+    /// The input port that its flits arrive at, of the router that [`Terminal::entry`] gives.
     pub input: u16,
     /// The output port that leads to it.
     pub output: u16,
@@ -59,6 +59,17 @@ pub struct Terminal {
     pub injection: Channel,
     /// The node of the topology, where there is one.
     pub node: Option<NodeId>,
+}
+
+impl Terminal {
+    /// The router and the input port that its flits arrive at.
+    #[inline]
+    pub fn entry(&self) -> (u32, u16) {
+        match self.injection.end {
+            End::Router { router, port } => (router, port),
+            End::Nothing | End::Terminal(_) => (self.router, self.input),
+        }
+    }
 }
 
 /// What is wired to what. Built once, then only read; shared by kernels and routing.
@@ -124,11 +135,27 @@ impl Fabric {
         ejection: Channel,
         node: Option<NodeId>,
     ) -> u32 {
+        self.attach_apart((router, port.0), (router, port.1), injection, ejection, node)
+    }
+
+    /// Adds a terminal between two routers: it feeds `entry = (router, input)` and hears
+    /// `exit = (router, output)`, as in one-way networks. Otherwise as [`Fabric::attach`].
+    ///
+    /// # Panics
+    /// When a port does not exist or is connected already: an error in a generator.
+    pub fn attach_apart(
+        &mut self,
+        entry: (u32, u16),
+        exit: (u32, u16),
+        injection: Channel,
+        ejection: Channel,
+        node: Option<NodeId>,
+    ) -> u32 {
         let terminal = self.terminals.len() as u32;
-        self.feed(router, port.0, Feeder::Terminal(terminal));
-        self.send((router, port.1), Channel { end: End::Terminal(terminal), ..ejection });
-        let injection = Channel { end: End::Router { router, port: port.0 }, ..injection };
-        self.terminals.push(Terminal { router, input: port.0, output: port.1, injection, node });
+        self.feed(entry.0, entry.1, Feeder::Terminal(terminal));
+        self.send(exit, Channel { end: End::Terminal(terminal), ..ejection });
+        let injection = Channel { end: End::Router { router: entry.0, port: entry.1 }, ..injection };
+        self.terminals.push(Terminal { router: exit.0, input: entry.1, output: exit.1, injection, node });
         terminal
     }
 

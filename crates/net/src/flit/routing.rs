@@ -2,6 +2,7 @@
 //! one line in the list.
 
 pub mod auto;
+pub mod destination_tag;
 pub mod dimension_order;
 pub mod dragonfly;
 pub mod grid;
@@ -150,6 +151,7 @@ registry! {
         "minimal-adaptive" => MinimalAdaptive(minimal_adaptive::MinimalAdaptiveSpec),
         "minimal" => Minimal(minimal::MinimalSpec),
         "ugal" => Ugal(ugal::UgalSpec),
+        "destination-tag" => DestinationTag(destination_tag::DestinationTagSpec),
         "shortest-path" => ShortestPath(shortest_path::ShortestPathSpec),
         "up-down" => UpDown(up_down::UpDownSpec),
     }

@@ -2,7 +2,8 @@
 //!
 //! Switches are routers, and so is every other node that has a neighbour which is no switch: it forwards,
 //! and its own packets enter by a port beside those of its links. A compute node that has cables to
-//! switches only is a terminal at the far end of each of them (one per NIC); a memory node likewise.
+//! switches only is a terminal at the far end of each of them (one per NIC); a memory node likewise. Where
+//! cables lead one way, a terminal sends by one and hears another.
 
 use stratasim_core::{BuildError, Duration, LinkId, NodeId};
 use stratasim_topo::geometry::{Geometry, GridShape};
@@ -90,7 +91,7 @@ impl Wiring {
             half_duplex: Vec::new(),
         };
         wiring.connect(topology, wires, &ports)?;
-        wiring.attach(topology, wires, &ports)?;
+        wiring.attach(topology, wires, &ports, &roles)?;
         wiring.component = wiring.components();
         wiring.half_duplex = (0..topology.link_count())
             .map(LinkId::from_index)
@@ -146,7 +147,13 @@ impl Wiring {
         Ok(())
     }
 
-    fn attach(&mut self, topology: &Topology, wires: &Wires, ports: &Ports) -> Result<(), BuildError> {
+    fn attach(
+        &mut self,
+        topology: &Topology,
+        wires: &Wires,
+        ports: &Ports,
+        roles: &Roles,
+    ) -> Result<(), BuildError> {
         let own = Channel {
             latency: wires.terminal_latency.max(1),
             credit_latency: wires.terminal_latency.max(1),
@@ -172,10 +179,20 @@ impl Wiring {
                             let router =
                                 self.router_of[port.to.index()].expect("a terminal's neighbours route");
                             let input = ports.input(topology, port.link, node);
-                            let back = topology.ports(port.to)[input as usize].link;
                             let into = channel(topology, port.link, &self.clock, wires.flit_bytes)?;
+                            let (back, exit) = if is_one_way(topology.link(port.link)) {
+                                let before = &topology.ports(node)[..nic];
+                                let index =
+                                    before.iter().filter(|port| is_one_way(topology.link(port.link))).count();
+                                let back = roles.heard.by(node)[index];
+                                let from = start(topology, back).expect("a link that is heard has a start");
+                                let router = self.router_of[from.index()].expect("a terminal hears routers");
+                                (back, (router, ports.at_start[back.index()]))
+                            } else {
+                                (topology.ports(port.to)[input as usize].link, (router, input))
+                            };
                             let out = channel(topology, back, &self.clock, wires.flit_bytes)?;
-                            self.fabric.attach(router, (input, input), into, out, Some(node))
+                            self.fabric.attach_apart((router, input), exit, into, out, Some(node))
                         }
                     };
                     of[node.index()].push(terminal);
@@ -284,6 +301,7 @@ fn channel(topology: &Topology, id: LinkId, clock: &Clock, flit_bytes: u32) -> R
 /// Which nodes are routers.
 struct Roles {
     is_router: Vec<bool>,
+    heard: Heard,
 }
 
 impl Roles {
@@ -316,23 +334,54 @@ impl Roles {
                 }
             };
         }
-        // one way only: no terminal, whose port has both
-        let both_ways = |node: NodeId| {
-            topology.ports(node).iter().all(|port| {
-                let link = topology.link(port.link);
-                (link.half_duplex || link.reverse.is_some()) && is_router[port.to.index()]
-            })
-        };
-        let mut more: Vec<bool> = (0..count)
+        // a terminal has as many ways in as out, all from and to switches
+        let heard = Heard::new(topology);
+        let more: Vec<bool> = (0..count)
             .map(NodeId::from_index)
-            .map(|node| is_router[node.index()] || !both_ways(node))
+            .map(|node| {
+                let one_way =
+                    topology.ports(node).iter().filter(|port| is_one_way(topology.link(port.link))).count();
+                let heard = heard.by(node);
+                let fits = topology.ports(node).iter().all(|port| is_router[port.to.index()])
+                    && heard.len() == one_way
+                    && heard
+                        .iter()
+                        .all(|&link| start(topology, link).is_some_and(|from| is_router[from.index()]));
+                is_router[node.index()] || !fits
+            })
             .collect();
-        for link in topology.links().iter().filter(|link| !link.half_duplex && link.reverse.is_none()) {
-            if let Some([_, to]) = link.ends {
-                more[to.index()] = true;
-            }
-        }
-        Self { is_router: more }
+        Self { is_router: more, heard }
+    }
+}
+
+fn is_one_way(link: &Link) -> bool {
+    !link.half_duplex && link.reverse.is_none()
+}
+
+fn start(topology: &Topology, link: LinkId) -> Option<NodeId> {
+    topology.link(link).ends.map(|[from, _]| from)
+}
+
+/// Links that lead one way, by the node where they end.
+struct Heard {
+    links: Vec<(NodeId, LinkId)>,
+}
+
+impl Heard {
+    fn new(topology: &Topology) -> Self {
+        let ids = (0..topology.link_count()).map(LinkId::from_index);
+        let one_way = ids.filter(|&id| is_one_way(topology.link(id)));
+        let mut links: Vec<(NodeId, LinkId)> = one_way
+            .filter_map(|id| topology.link(id).ends.filter(|[from, to]| from != to).map(|[_, to]| (to, id)))
+            .collect();
+        links.sort_unstable();
+        Self { links }
+    }
+
+    /// Those that end at `node`, in their order.
+    fn by(&self, node: NodeId) -> Vec<LinkId> {
+        let first = self.links.partition_point(|&(at, _)| at < node);
+        self.links[first..].iter().take_while(|&&(at, _)| at == node).map(|&(_, link)| link).collect()
     }
 }
 
@@ -373,10 +422,10 @@ impl Ports {
         }
         for (index, link) in topology.links().iter().enumerate() {
             let Some([from, to]) = link.ends else { continue };
-            if from == to || link.half_duplex || link.reverse.is_some() {
+            if from == to || !is_one_way(link) {
                 continue;
             }
-            let router = router_of[to.index()].expect("nodes with one-way links route") as usize;
+            let Some(router) = router_of[to.index()].map(|router| router as usize) else { continue };
             one_way[index] = u16::try_from(inputs[router]).unwrap_or(u16::MAX);
             inputs[router] += 1;
         }

@@ -160,7 +160,7 @@ impl Full {
             return;
         }
         let (first, last) = range.unwrap_or_else(|| {
-            let router = self.fabric.terminal(terminal as u32).router;
+            let (router, _) = self.fabric.terminal(terminal as u32).entry();
             let packet = &mut self.packets[number];
             let used = self.credits.used_from(self.fabric.index(router, 0));
             let mut here = Here::new(terminals, packet, None, used);
@@ -194,8 +194,8 @@ impl Full {
         if head {
             self.packets[number].entered = self.now;
             if self.lookahead {
-                let joined = self.fabric.terminal(terminal as u32);
-                self.route(number, Place { router: joined.router, input: joined.input, vc }, terminals);
+                let (router, input) = self.fabric.terminal(terminal as u32).entry();
+                self.route(number, Place { router, input, vc }, terminals);
             }
             self.source_credits.take(terminal, vc, number);
             self.queues[place].last_vc = Some(vc);
@@ -216,7 +216,8 @@ impl Full {
         self.in_flight += 1;
         self.last_progress = self.now;
         let joined = self.fabric.terminal(terminal as u32);
-        let target = self.fabric.index(joined.router, joined.input) as u32;
+        let (router, input) = joined.entry();
+        let target = self.fabric.index(router, input) as u32;
         let flit = Flit { packet: number, hops: 0, vc, head, tail, entered: self.now };
         self.flits_underway.insert(self.now + u64::from(joined.injection.latency) + 1, (target, flit));
     }

@@ -10,7 +10,7 @@ use super::places::{Destinations, any, check_parts, part};
 use super::toward::{NO_PORT, Toward, each_feeder, neighbours};
 use super::{Candidate, FlitRouting, FlitRoutingAlgorithm, Head, Place, Surroundings};
 use crate::flit::fabric::from_topology::Wiring;
-use crate::flit::fabric::{End, Fabric};
+use crate::flit::fabric::{End, Fabric, Terminal};
 use crate::flit::router::RouterSpec;
 
 /// Shortest paths by hops, on any graph. Of equal paths towards a destination every router keeps one, chosen so
@@ -129,9 +129,10 @@ fn spread(wiring: &Wiring) -> Result<Toward, BuildError> {
             chosen[fabric.index(router, output)] += 1;
             next[router as usize] = output;
         }
-        let lost = |terminal: &&crate::flit::fabric::Terminal| {
-            wiring.parts()[terminal.router as usize] == wiring.parts()[target as usize]
-                && distance[terminal.router as usize] == u32::MAX
+        let lost = |terminal: &&Terminal| {
+            let (from, _) = terminal.entry();
+            wiring.parts()[from as usize] == wiring.parts()[target as usize]
+                && distance[from as usize] == u32::MAX
         };
         if fabric.terminals().iter().any(|terminal| lost(&terminal)) {
             let reason = "some nodes cannot reach each other: links lead one way only";
