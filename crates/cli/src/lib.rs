@@ -19,6 +19,7 @@ mod schema;
 mod sweep;
 mod terminal;
 mod topology;
+mod traffic;
 
 use std::ffi::OsString;
 use std::time::Instant;
@@ -51,6 +52,8 @@ enum Verb {
     Compare(compare::Compare),
     /// Run an experiment with many settings and write a page about it
     Sweep(sweep::Sweep),
+    /// Run open-loop traffic at many loads: a load-latency curve
+    Traffic(traffic::Traffic),
     /// Print the table of a result again, put several side by side, or make a page of one
     Report(report::Report),
     /// Look at a topology, write it in another format, or check it
@@ -85,6 +88,7 @@ pub fn main_with_args(args: impl IntoIterator<Item = OsString>) -> u8 {
             Verb::Run(verb) => verb.run(&terminal, started),
             Verb::Compare(verb) => verb.run(&terminal),
             Verb::Sweep(verb) => verb.run(&terminal),
+            Verb::Traffic(verb) => verb.run(&terminal),
             Verb::Report(verb) => verb.run(&terminal),
             Verb::Topology(verb) => verb.run(&terminal),
             Verb::Goal(verb) => verb.run(&terminal, started),

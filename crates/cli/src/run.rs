@@ -9,7 +9,8 @@ use clap::Args;
 use stratasim_core::observe::Fan;
 use stratasim_core::{BuildError, Rank};
 use stratasim_experiment::files::AtomicFile;
-use stratasim_experiment::{ConfigError, Error, Prepared, RunLabels};
+use stratasim_experiment::traffic::ProbeSink;
+use stratasim_experiment::{ConfigError, Document, Error, Prepared, RunLabels, Traffic};
 use stratasim_report::perfetto::PerfettoOptions;
 use stratasim_report::picture::{Scheme, Timeline};
 use stratasim_report::result::RunResult;
@@ -82,6 +83,9 @@ struct Outputs {
 impl Run {
     pub(crate) fn run(&self, terminal: &Terminal, started: Instant) -> Result<u8, Error> {
         let (document, base) = self.input.experiment(self.network.as_deref())?;
+        if Traffic::is_in(&document) {
+            return self.traffic(&document, &base, terminal, started);
+        }
         let to_stdout = self.json.as_deref() == Some(Path::new("-"));
         let begin = |path: &Option<PathBuf>| path.as_deref().map(create).transpose();
         let outputs = Outputs {
@@ -104,6 +108,56 @@ impl Run {
             terminal.print(&result.to_json())?;
         } else if !self.quiet {
             terminal.print(&summary(&result, &terminal.style))?;
+        }
+        self.tell(terminal);
+        Ok(exit_code(&result, terminal, self.quiet || to_stdout))
+    }
+
+    /// Runs open-loop traffic at its one load. CSV is for single probes.
+    fn traffic(
+        &self,
+        document: &Document,
+        base: &Path,
+        terminal: &Terminal,
+        started: Instant,
+    ) -> Result<u8, Error> {
+        let tasks = [
+            ("--trace", self.trace.is_some()),
+            ("--picture", self.picture.is_some()),
+            ("--ranks", self.ranks.is_some()),
+            ("--window", self.window.is_some()),
+        ];
+        if let Some((option, _)) = tasks.into_iter().find(|(_, given)| *given) {
+            let message = format!(
+                "{option} is about tasks, and open-loop traffic has none; `stratasim traffic FILE --out DIR` draws it"
+            );
+            return Err(ConfigError::new(message, None).into());
+        }
+        let to_stdout = self.json.as_deref() == Some(Path::new("-"));
+        let json = if to_stdout { None } else { self.json.as_deref().map(create).transpose()? };
+        let traffic = Traffic::new(document, base)?;
+        if self.csv.is_some() && !traffic.probes_all_pairs() {
+            let message = "--csv writes the probes of all pairs one by one, and `traffic.probes` without `pairs` asks for them";
+            return Err(ConfigError::new(message, None).into());
+        }
+        let mut probes = self.csv.as_deref().map(Probes::begin).transpose()?;
+        crate::interrupt::listen();
+        let sink = probes.as_mut().map(|probes| probes as &mut dyn ProbeSink);
+        let result = traffic.run(&crate::interrupt::wanted, sink, started)?;
+        if to_stdout {
+            terminal.print(&result.to_json())?;
+        } else if !self.quiet {
+            terminal.print(&summary(&result, &terminal.style))?;
+        }
+        let fail = |path: &Option<PathBuf>| {
+            let path = path.clone().unwrap_or_default();
+            move |error: std::io::Error| Error::file(&path, &error)
+        };
+        if let Some(probes) = probes {
+            probes.end().map_err(fail(&self.csv))?;
+        }
+        if let Some(mut file) = json {
+            result.write_json(&mut file).and_then(|()| file.commit()).map_err(fail(&self.json))?;
         }
         self.tell(terminal);
         Ok(exit_code(&result, terminal, self.quiet || to_stdout))
@@ -218,6 +272,35 @@ impl Run {
             if let Some(path) = path.as_deref().filter(|path| *path != Path::new("-")) {
                 terminal.note(&format!("  wrote {} ({what})", path.display()));
             }
+        }
+    }
+}
+
+/// Probes as CSV, one by one.
+struct Probes {
+    file: std::io::BufWriter<AtomicFile>,
+    failure: Option<std::io::Error>,
+}
+
+impl Probes {
+    fn begin(path: &Path) -> Result<Self, Error> {
+        let mut file = std::io::BufWriter::with_capacity(1 << 16, create(path)?);
+        let failure = writeln!(file, "source,dest,created_cycle,latency_cycles").err();
+        Ok(Self { file, failure })
+    }
+
+    fn end(self) -> std::io::Result<()> {
+        match self.failure {
+            Some(error) => Err(error),
+            None => self.file.into_inner().map_err(std::io::IntoInnerError::into_error)?.commit(),
+        }
+    }
+}
+
+impl ProbeSink for Probes {
+    fn probe(&mut self, source: u32, dest: u32, created: u64, latency: u64) {
+        if self.failure.is_none() {
+            self.failure = writeln!(self.file, "{source},{dest},{created},{latency}").err();
         }
     }
 }

@@ -97,6 +97,10 @@ impl Prepared {
         base: &Path,
     ) -> Result<Self, ConfigError> {
         let at = |section: &'static str| move |error: BuildError| document.locate(&error, section);
+        if spec.traffic.is_some() {
+            let reason = "this is open-loop traffic: `stratasim run`, `traffic` and `sweep` run it";
+            return Err(document.locate(&BuildError::new("", reason), "traffic"));
+        }
         let streams = Streams::new(spec.seed);
         let routing = spec.routing.plugin().build(&topology).map_err(at("routing"))?;
         let spread_routes = routing.per_flow();
@@ -316,7 +320,7 @@ fn read_schedule(
             Err(document.locate(&BuildError::new("", reason), "workload"))
         }
         (None, true) => {
-            let reason = "what should run? `[workload]` or `[[job]]` is expected";
+            let reason = "what should run? `[workload]`, `[[job]]` or `[traffic]` is expected";
             Err(document.locate(&BuildError::new("", reason), ""))
         }
     }
@@ -347,6 +351,7 @@ fn build_program(
         ranks: nodes.len() as u32,
         local_memory_bytes: local,
         dimensions: if covers { dimensions } else { Vec::new() },
+        layout: crate::layout::layout(topology, nodes),
         find_node: &|name| topology.find_node(name),
         rank_of: &|node| rank_of.get(&node).copied(),
     };

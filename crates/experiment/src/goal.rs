@@ -289,6 +289,7 @@ impl GoalRun<'_> {
             binding: None,
             checks: Vec::new(),
             notes: Vec::new(),
+            traffic: None,
             counters: std::collections::BTreeMap::new(),
             wall_s: 0.0,
             peak_rss_bytes: 0,

@@ -11,6 +11,7 @@ use stratasim_workload::collective::CollectiveSpec;
 use stratasim_workload::goal::generate::GenerateSpec;
 use stratasim_workload::goal::merge::placement::JobPlacementSpec;
 use stratasim_workload::goal::nccl::NcclSpec;
+use stratasim_workload::injection::InjectionSpec;
 use stratasim_workload::pattern::PatternSpec;
 
 use crate::jobs::{JobSpec, JobsSpec};
@@ -18,6 +19,8 @@ use crate::noise::NoiseSpec;
 use crate::placement::PlacementSpec;
 use crate::spec::{Execution, Spec};
 use crate::sweep::SweepSpec;
+use crate::traffic::TrafficSpec;
+use crate::traffic::spec::{BatchSpec, ClassSpec, MeasureSpec, ProbeSpec, ReplySpec};
 
 /// A list of plug-ins.
 pub struct Noun {
@@ -78,6 +81,13 @@ pub const NOUNS: &[Noun] = &[
         entries: PatternSpec::ENTRIES,
     },
     Noun {
+        name: "injections",
+        singular: "injection",
+        place: "traffic.injection.kind",
+        about: "when the sources of open-loop traffic make packets",
+        entries: InjectionSpec::ENTRIES,
+    },
+    Noun {
         name: "sizes",
         singular: "size",
         place: "workload.size.kind",
@@ -127,5 +137,11 @@ pub const SECTIONS: &[Entry] = &[
     Entry { kind: "job", schema: <JobSpec as JsonSchema>::json_schema },
     Entry { kind: "jobs", schema: <JobsSpec as JsonSchema>::json_schema },
     Entry { kind: "nccl", schema: <NcclSpec as JsonSchema>::json_schema },
+    Entry { kind: "traffic", schema: <TrafficSpec as JsonSchema>::json_schema },
+    Entry { kind: "traffic-class", schema: <ClassSpec as JsonSchema>::json_schema },
+    Entry { kind: "traffic-reply", schema: <ReplySpec as JsonSchema>::json_schema },
+    Entry { kind: "traffic-probes", schema: <ProbeSpec as JsonSchema>::json_schema },
+    Entry { kind: "traffic-batch", schema: <BatchSpec as JsonSchema>::json_schema },
+    Entry { kind: "traffic-measure", schema: <MeasureSpec as JsonSchema>::json_schema },
     Entry { kind: "sweep", schema: <SweepSpec as JsonSchema>::json_schema },
 ];

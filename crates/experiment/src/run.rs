@@ -151,6 +151,7 @@ impl Prepared {
             binding: None,
             checks: self.checks(summary, &report),
             notes: self.program.summary().notes.clone(),
+            traffic: None,
             counters: counters(summary, &report),
             wall_s: started.elapsed().as_secs_f64(),
             peak_rss_bytes: peak_rss_bytes(),

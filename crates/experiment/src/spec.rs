@@ -10,6 +10,7 @@ use stratasim_workload::WorkloadSpec;
 use crate::jobs::{JobSpec, JobsSpec};
 use crate::noise::NoiseSpec;
 use crate::placement::PlacementSpec;
+use crate::traffic::TrafficSpec;
 
 /// One workload on one machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -41,6 +42,9 @@ pub struct Spec {
     /// How they share it.
     #[serde(default, skip_serializing_if = "JobsSpec::is_default")]
     pub jobs: JobsSpec,
+    /// Open-loop traffic at flit level, instead of a workload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traffic: Option<TrafficSpec>,
     /// Level of detail of the network.
     #[serde(default)]
     pub network: NetworkSpec,

@@ -77,7 +77,8 @@ pub struct SweepSpec {
     /// Numbers in the table of the page; `step_s`, `batches_per_s`, `compute_s`, `memory_s`,
     /// `comm_exposed_s` and `idle_s` when absent. A number is one of these, `makespan_s`, `bound_s`,
     /// `bound_ratio`, `tasks`, a counter such as `network.flows`, or a path into the result such as
-    /// `iterations.0.end_s`.
+    /// `iterations.0.end_s`. Open-loop traffic has others: `packet_latency_cycles`,
+    /// `packet_latency_p99_cycles`, `network_latency_cycles`, `accepted_flits_per_cycle`, `saturated`, ...
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub metrics: Vec<String>,
     /// Pictures.

@@ -23,6 +23,7 @@ pub mod result;
 pub mod style;
 pub mod summary;
 pub mod table;
+pub mod traffic;
 pub mod units;
 
 pub use columns::Columns;

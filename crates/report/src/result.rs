@@ -11,6 +11,7 @@ use stratasim_core::model::NetworkReport;
 use stratasim_core::{LinkId, Time};
 
 use crate::json;
+use crate::traffic::TrafficResult;
 
 /// Everything a run says about itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -59,6 +60,9 @@ pub struct RunResult {
     /// What a reader should know, one sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// Statistics of open-loop traffic at flit level, where that is what ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traffic: Option<TrafficResult>,
     /// What the run cost inside, by counter name.
     pub counters: BTreeMap<String, u64>,
     /// Real time from start to result, in seconds.
@@ -408,6 +412,7 @@ pub(crate) mod tests {
                 Check::of("no compute beat its peak", 1200, vec![]),
             ],
             notes: vec!["Capacity: 72 % of the data of each rank lives in its memory node.".into()],
+            traffic: None,
             counters: [("flow.solves".to_owned(), 480_u64)].into(),
             wall_s: 1.83,
             peak_rss_bytes: 312_000_000,

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 
 use crate::result::{MemoryUse, RankResult, RunResult};
 use crate::style::{Style, Tone, display_width, pad_left, pad_right, shorten, wrap};
+use crate::traffic::traffic_summary;
 use crate::units::Unit;
 
 /// Links shown.
@@ -20,6 +21,9 @@ pub fn summary(result: &RunResult, style: &Style) -> String {
     let mut text = Text { out: String::new(), style };
     title(&mut text, result);
     jobs::jobs(&mut text, result);
+    if let Some(traffic) = &result.traffic {
+        text.out += &traffic_summary(traffic, style);
+    }
     times(&mut text, result);
     links(&mut text, result);
     text.gap();
@@ -85,6 +89,9 @@ fn title(text: &mut Text<'_>, result: &RunResult) {
         }
     }
     text.gap();
+    if result.traffic.is_some() {
+        return;
+    }
     let step = Unit::Seconds.format(result.step_s());
     let mut line =
         format!("  {}{}", pad_right("step time", LABEL - 2), text.style.paint(Tone::Strong, &step));

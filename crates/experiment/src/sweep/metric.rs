@@ -6,6 +6,7 @@ use serde_json::Value;
 use stratasim_core::error::nearest;
 use stratasim_report::Unit;
 use stratasim_report::result::{RankResult, RunResult};
+use stratasim_report::traffic::TRAFFIC_METRICS;
 
 /// A number of a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +19,7 @@ pub struct Metric {
     pub unit: Unit,
 }
 
-/// The numbers that every result has, with title and unit. Parts of the time are means over ranks.
+/// The numbers that every result of a workload has, with title and unit. Parts of the time are means over ranks.
 pub const METRICS: &[(&str, &str, Unit)] = &[
     ("makespan_s", "makespan", Unit::Seconds),
     ("step_s", "step time", Unit::Seconds),
@@ -38,11 +39,13 @@ impl Metric {
     /// # Errors
     /// A name that cannot be one of these.
     pub fn named(name: &str) -> Result<Self, String> {
-        if let Some(&(name, title, unit)) = METRICS.iter().find(|(known, ..)| *known == name) {
+        if let Some(&(name, title, unit)) =
+            METRICS.iter().chain(TRAFFIC_METRICS).find(|(known, ..)| *known == name)
+        {
             return Ok(Self { name: name.to_owned(), title: title.to_owned(), unit });
         }
         if !name.contains('.') {
-            let known = METRICS.iter().map(|(known, ..)| *known);
+            let known = METRICS.iter().chain(TRAFFIC_METRICS).map(|(known, ..)| *known);
             let hint = nearest(name, known.clone())
                 .map_or_else(String::new, |near| format!(", did you mean `{near}`?"));
             let known: Vec<_> = known.collect();
@@ -87,6 +90,12 @@ pub(super) fn of<'a>(result: &RunResult, asked: impl Iterator<Item = &'a str>) -
         if let Some(number) = number {
             numbers.insert((*name).to_owned(), number);
         }
+    }
+    if let Some(traffic) = &result.traffic {
+        // there are no tasks and no steps, only time
+        numbers.retain(|name, _| name == "makespan_s");
+        let known = TRAFFIC_METRICS.iter();
+        numbers.extend(known.filter_map(|(name, ..)| Some(((*name).to_owned(), traffic.number(name)?))));
     }
     let mut json = None;
     for name in asked {

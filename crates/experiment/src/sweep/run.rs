@@ -14,6 +14,7 @@ use super::table::Row;
 use crate::build::Prepared;
 use crate::error::Error;
 use crate::files;
+use crate::traffic::Traffic;
 
 /// How to run a sweep.
 #[derive(Debug, Clone, Default)]
@@ -91,6 +92,9 @@ impl Sweep {
         #[allow(clippy::disallowed_methods, reason = "the wall time of the result")]
         let started = Instant::now();
         let (document, _) = self.settle(point.index)?;
+        if Traffic::is_in(&document) {
+            return Traffic::new(&document, &self.base)?.run(stop, None, started);
+        }
         let mut prepared = Prepared::new(&document, &self.base)?;
         let result = prepared.run(&mut Stop(stop), started)?;
         if stop() {

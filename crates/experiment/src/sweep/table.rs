@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 use stratasim_report::result::RunResult;
 use stratasim_report::table::{Cell, Comparison, Table, comparison};
+use stratasim_report::traffic::TRAFFIC_METRICS;
 
 use super::metric;
 use super::points::{Point, Sweep, measure, words};
@@ -46,13 +47,24 @@ impl Sweep {
     pub fn table(&self, rows: &[Row]) -> Table {
         let usual = ["step_s", "batches_per_s", "compute_s", "memory_s", "comm_exposed_s", "idle_s"]
             .map(str::to_owned);
-        let asked = if self.spec.metrics.is_empty() { usual.as_slice() } else { &self.spec.metrics };
+        let traffic = [
+            "offered_flits_per_cycle",
+            "accepted_flits_per_cycle",
+            "packet_latency_cycles",
+            "packet_latency_p99_cycles",
+            "network_latency_cycles",
+            "saturated",
+        ]
+        .map(str::to_owned);
+        let is_traffic = rows.iter().any(|row| row.numbers.contains_key("packet_latency_cycles"));
+        let usual = if is_traffic { traffic.as_slice() } else { usual.as_slice() };
+        let asked = if self.spec.metrics.is_empty() { usual } else { &self.spec.metrics };
         self.table_of(rows, asked, false)
     }
 
     /// The same with all numbers.
     pub fn full_table(&self, rows: &[Row]) -> Table {
-        let usual = METRICS.iter().map(|(name, ..)| (*name).to_owned());
+        let usual = METRICS.iter().chain(TRAFFIC_METRICS).map(|(name, ..)| (*name).to_owned());
         let mut seen = BTreeSet::new();
         let names: Vec<String> =
             usual.chain(self.asked().cloned()).filter(|name| seen.insert(name.clone())).collect();

@@ -1,0 +1,149 @@
+//! `stratasim traffic`: a load-latency curve.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use clap::Args;
+use indicatif::ProgressBar;
+use stratasim_experiment::traffic::{Curve, Loads, Progress};
+use stratasim_experiment::{ConfigError, Error, Traffic as Prepared};
+
+use crate::INTERRUPTED;
+use crate::input::Input;
+use crate::interrupt;
+use crate::progress;
+use crate::terminal::Terminal;
+
+#[derive(Args)]
+pub(crate) struct Traffic {
+    #[command(flatten)]
+    input: Input,
+    /// Loads in flits per cycle and terminal: 0.3, 0.05:0.45:0.05 (from, to, step), or several with commas
+    #[arg(long, value_name = "LOADS", conflicts_with = "saturation", required_unless_present = "saturation")]
+    load: Option<Loads>,
+    /// Look for the load at which the network saturates, by bisection, to this precision [default: 0.01]
+    #[arg(long, value_name = "PRECISION", num_args = 0..=1, default_missing_value = "0.01", value_parser = precision)]
+    saturation: Option<f64>,
+    /// Runs of every load, each with a seed of its own, from the file's seed on
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    seeds: u32,
+    /// Folder for the page, pictures, table and JSON
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// Runs at once [default: as many as there are cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    threads: Option<u32>,
+    /// Print no table and no progress
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+fn precision(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(precision) if (1e-6..=0.5).contains(&precision) => Ok(precision),
+        _ => Err("a part of a flit per cycle from 0.000001 to 0.5 is expected".to_owned()),
+    }
+}
+
+/// Counts runs, and passes Ctrl-C on.
+struct Bar {
+    bar: Option<ProgressBar>,
+    done: AtomicU64,
+}
+
+impl Progress for Bar {
+    fn done(&self) {
+        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+        if let Some(bar) = &self.bar {
+            bar.set_length(bar.length().unwrap_or(0).max(done));
+            bar.inc(1);
+        }
+    }
+
+    fn wants_stop(&self) -> bool {
+        interrupt::wanted()
+    }
+}
+
+impl Traffic {
+    pub(crate) fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+        let (document, base) = self.input.experiment(None)?;
+        if !Prepared::is_in(&document) {
+            let message = "this experiment has no section `[traffic]`: give it one, or use `stratasim run`";
+            return Err(document.error(message).into());
+        }
+        if document.get("traffic.batch").is_some() {
+            let message = "a batch has no load: `stratasim run` says how long it takes";
+            return Err(ConfigError::new(message, None).into());
+        }
+        let traffic = Prepared::new(&document, &base)?;
+        interrupt::listen();
+        let loads: &[f64] = self.load.as_ref().map_or(&[], |loads| &loads.0);
+        let shown = terminal.watched && !self.quiet;
+        let template = "  {bar:32} {human_pos} of {human_len} runs, {elapsed} so far";
+        let runs = loads.len() as u64 * u64::from(self.seeds);
+        let watch = Bar { bar: shown.then(|| progress::bar(runs, template)), done: AtomicU64::new(0) };
+        if let Some(bar) = &watch.bar {
+            bar.enable_steady_tick(Duration::from_millis(500));
+        }
+        let threads = self.threads.map(|count| count as usize);
+        let mut curve = Curve::run(&traffic, loads, self.seeds, threads, &watch)?;
+        if let Some(precision) = self.saturation {
+            curve.find_saturation(&traffic, precision, self.seeds, threads, &watch)?;
+        }
+        if let Some(bar) = &watch.bar {
+            bar.finish_and_clear();
+        }
+        self.conclude(&curve, terminal)
+    }
+
+    /// Prints and writes what there is, and says what is missing.
+    fn conclude(&self, curve: &Curve, terminal: &Terminal) -> Result<u8, Error> {
+        if !self.quiet && !curve.points.is_empty() {
+            terminal.print(&curve.table().to_text(&terminal.style))?;
+        }
+        if let Some((low, high)) = curve.saturation
+            && !self.quiet
+        {
+            terminal.print(&format!(
+                "\nsaturates between {low:.4} and {high:.4} flits per cycle and terminal\n"
+            ))?;
+        } else if self.saturation.is_some() && !interrupt::wanted() && !self.quiet {
+            terminal.print(
+                "\nnot saturated at one flit per cycle and terminal, the most that can be injected\n",
+            )?;
+        }
+        if let Some(out) = self.out.as_deref().filter(|_| !curve.points.is_empty()) {
+            let written = curve.write(out)?;
+            if let Some(page) = written.first().filter(|_| !self.quiet) {
+                terminal.note(&format!("  wrote {} (page) and its pictures and tables", page.display()));
+            }
+        }
+        if curve.left > 0 && !self.quiet {
+            terminal.note(&format!("  {} runs are left", curve.left));
+        }
+        for point in &curve.points {
+            for check in point.results.iter().flat_map(|result| &result.checks).filter(|check| !check.ok) {
+                let place = check.violations.first().map_or("", String::as_str);
+                terminal.say(&format!(
+                    "  × load {}: a physics check is broken: {}: {place}",
+                    point.load, check.name
+                ));
+                return Ok(3);
+            }
+        }
+        Ok(if interrupt::wanted() { INTERRUPTED } else { 0 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::precision;
+
+    #[test]
+    fn a_precision_is_a_part_of_a_flit() {
+        assert_eq!(precision("0.01"), Ok(0.01));
+        assert!(["0", "1", "a", "nan"].iter().all(|text| precision(text).is_err()));
+    }
+}

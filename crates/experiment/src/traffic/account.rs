@@ -1,0 +1,182 @@
+//! What is counted while traffic runs. All sums are integers.
+
+use std::collections::BTreeMap;
+
+use stratasim_net::flit::terminals::Arrival;
+
+use super::histogram::Histogram;
+
+/// Counts that go on from the beginning of the run.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Totals {
+    /// Flits that entered, by terminal.
+    pub(super) injected: Vec<u64>,
+    /// Flits that arrived, by terminal.
+    pub(super) accepted: Vec<u64>,
+    /// Flits that arrived, by class.
+    pub(super) accepted_of: Vec<u64>,
+    /// Packets that arrived.
+    pub(super) packets: u64,
+    /// Sum of their latencies.
+    pub(super) latency: u64,
+}
+
+/// The packets of the sample of one class.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ClassAccount {
+    pub(super) packet_latency: Histogram,
+    pub(super) network_latency: Histogram,
+    pub(super) flit_latency: Histogram,
+    pub(super) hops: Histogram,
+    pub(super) fragmentation: Histogram,
+}
+
+impl ClassAccount {
+    pub(super) fn join(&mut self, other: &Self) {
+        self.packet_latency.join(&other.packet_latency);
+        self.network_latency.join(&other.network_latency);
+        self.flit_latency.join(&other.flit_latency);
+        self.hops.join(&other.hops);
+        self.fragmentation.join(&other.fragmentation);
+    }
+
+    pub(super) fn all(&self) -> [&Histogram; 5] {
+        [&self.packet_latency, &self.network_latency, &self.flit_latency, &self.hops, &self.fragmentation]
+    }
+}
+
+/// One batch of the sample: packets that came into being in one window.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Batch {
+    /// Packets that have arrived.
+    pub(super) arrived: u64,
+    /// Sum of their latencies.
+    pub(super) latency: u64,
+    /// Flits that came into being.
+    pub(super) offered: u64,
+}
+
+/// Probes of one pair.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct PairAccount {
+    pub(super) count: u64,
+    pub(super) sum: u64,
+    pub(super) squares: u128,
+    pub(super) min: u64,
+    pub(super) max: u64,
+}
+
+impl PairAccount {
+    pub(super) fn add(&mut self, latency: u64) {
+        self.min = if self.count == 0 { latency } else { self.min.min(latency) };
+        self.max = self.max.max(latency);
+        self.count += 1;
+        self.sum += latency;
+        self.squares += u128::from(latency) * u128::from(latency);
+    }
+}
+
+/// Where single probes go when every pair is asked for: a latency at a time.
+pub trait ProbeSink {
+    /// A probe that came into being in cycle `created` took `latency` cycles from `source` to `dest`.
+    fn probe(&mut self, source: u32, dest: u32, created: u64, latency: u64);
+}
+
+/// Everything that is counted.
+#[derive(Default)]
+pub(super) struct Account<'a> {
+    pub(super) totals: Totals,
+    /// Packets count that came into being from this cycle
+    pub(super) from: u64,
+    /// until before this one.
+    pub(super) until: u64,
+    /// Cycles of a batch.
+    pub(super) window: u64,
+    pub(super) classes: Vec<ClassAccount>,
+    pub(super) batches: Vec<Batch>,
+    /// Flits of the sample that came into being, by class.
+    pub(super) offered_of: Vec<u64>,
+    /// Packets of the sample that have come into being and not arrived.
+    pub(super) open: u64,
+    /// Flits given to the network so far.
+    pub(super) given: u64,
+    /// Probes by pair, where pairs are listed.
+    pub(super) pairs: BTreeMap<(u32, u32), PairAccount>,
+    /// Where probes of all pairs go.
+    pub(super) sink: Option<&'a mut dyn ProbeSink>,
+}
+
+impl<'a> Account<'a> {
+    pub(super) fn new(
+        terminals: usize,
+        classes: usize,
+        window: u64,
+        sink: Option<&'a mut dyn ProbeSink>,
+    ) -> Self {
+        Self {
+            totals: Totals {
+                injected: vec![0; terminals],
+                accepted: vec![0; terminals],
+                accepted_of: vec![0; classes],
+                ..Totals::default()
+            },
+            from: u64::MAX,
+            until: u64::MAX,
+            window,
+            classes: vec![ClassAccount::default(); classes],
+            offered_of: vec![0; classes],
+            sink,
+            ..Self::default()
+        }
+    }
+
+    /// Whether a packet that came into being then is of the sample.
+    #[inline]
+    pub(super) fn is_measured(&self, created: u64) -> bool {
+        (self.from..self.until).contains(&created)
+    }
+
+    /// The batch of a packet of the sample.
+    fn batch(&mut self, created: u64) -> &mut Batch {
+        let at = ((created - self.from) / self.window) as usize;
+        if at >= self.batches.len() {
+            self.batches.resize(at + 1, Batch::default());
+        }
+        &mut self.batches[at]
+    }
+
+    /// A packet of the sample has come into being.
+    pub(super) fn offered(&mut self, class: u8, flits: u16, created: u64) {
+        self.batch(created).offered += u64::from(flits);
+        self.offered_of[class as usize] += u64::from(flits);
+    }
+
+    /// A packet has arrived. `counts`: in the latencies of all classes together, and `probe`: in those of pairs.
+    pub(super) fn arrived(&mut self, arrival: &Arrival, probe: bool, listed: bool) {
+        let latency = arrival.arrived - arrival.created;
+        if !probe {
+            self.totals.packets += 1;
+            self.totals.latency += latency;
+        }
+        if !arrival.measured {
+            return;
+        }
+        self.open -= 1;
+        let class = &mut self.classes[arrival.tag as usize];
+        class.packet_latency.add(latency);
+        class.network_latency.add(arrival.arrived - arrival.entered);
+        class.hops.add(arrival.hops.into());
+        class
+            .fragmentation
+            .add((arrival.arrived - arrival.head_arrived).saturating_sub(u64::from(arrival.flits) - 1));
+        if !probe {
+            let batch = self.batch(arrival.created);
+            batch.arrived += 1;
+            batch.latency += latency;
+        } else if listed {
+            self.pairs.entry((arrival.source, arrival.dest)).or_default().add(latency);
+        } else if let Some(sink) = &mut self.sink {
+            sink.probe(arrival.source, arrival.dest, arrival.created, latency);
+        }
+    }
+}

@@ -1,0 +1,381 @@
+//! A load-latency curve: many loads and seeds at once, and the load at which the network saturates.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use serde::Serialize;
+use stratasim_core::BuildError;
+use stratasim_report::Unit;
+use stratasim_report::result::RunResult;
+use stratasim_report::table::{Cell, Table};
+use stratasim_report::traffic::TrafficResult;
+
+use super::Traffic;
+use super::verdict::mean_and_half_width;
+use crate::error::Error;
+
+/// More loads than this are refused before anything is allocated.
+const MOST_LOADS: usize = 10_000;
+
+/// Loads of a curve, in flits per cycle and terminal: numbers, ranges `from:to:step`, and lists of both.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Loads(pub Vec<f64>);
+
+impl std::str::FromStr for Loads {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let fail = |part: &str, reason: &str| {
+            Err(format!("`{part}` {reason}; write loads like 0.3, 0.05:0.45:0.05 or 0.1,0.2,0.4:0.5:0.01"))
+        };
+        let mut loads = Vec::new();
+        for part in text.split(',').map(str::trim) {
+            let numbers: Result<Vec<f64>, _> =
+                part.split(':').map(|number| number.trim().parse::<f64>()).collect();
+            match numbers.as_deref() {
+                Ok([load]) => loads.push(*load),
+                Ok(&[from, to, step]) => {
+                    let steps = ((to - from) / step + 1e-9).floor();
+                    if !(step > 0.0 && (0.0..MOST_LOADS as f64).contains(&steps)) {
+                        return fail(part, "is no range from a smaller to a larger load");
+                    }
+                    // 0.05 + 5 * 0.05 is 0.30000000000000004; nobody means that
+                    loads.extend(
+                        (0..=steps as u32).map(|at| ((from + f64::from(at) * step) * 1e9).round() / 1e9),
+                    );
+                }
+                _ => return fail(part, "is no load"),
+            }
+        }
+        if let Some(bad) = loads.iter().find(|load| !(0.0..=1.0).contains(*load)) {
+            return Err(format!("a load of {bad}: a terminal injects 0 to 1 flits per cycle"));
+        }
+        if loads.len() > MOST_LOADS {
+            return Err(format!("{} loads; at most {MOST_LOADS} are run at once", loads.len()));
+        }
+        loads.sort_by(f64::total_cmp);
+        loads.dedup();
+        Ok(Self(loads))
+    }
+}
+
+/// Looks on while points run; called from several threads.
+pub trait Progress: Sync {
+    /// A point is done.
+    fn done(&self) {}
+    /// Whether to stop early. Points that are done are kept.
+    fn wants_stop(&self) -> bool {
+        false
+    }
+}
+
+impl Progress for () {}
+
+/// One load: results of all seeds.
+#[derive(Debug, Clone)]
+pub struct CurvePoint {
+    /// The load that was asked for, flits per cycle and terminal.
+    pub load: f64,
+    /// A result for each seed, in order.
+    pub results: Vec<RunResult>,
+}
+
+impl CurvePoint {
+    fn statistics(&self) -> impl Iterator<Item = &TrafficResult> {
+        self.results.iter().filter_map(|result| result.traffic.as_ref())
+    }
+
+    /// Whether the network was saturated with at least half of the seeds.
+    pub fn saturated(&self) -> bool {
+        2 * self.statistics().filter(|result| result.saturated).count() >= self.results.len().max(1)
+    }
+
+    /// Mean over seeds of a number, with half of its 95 % confidence interval: between seeds, or within the one
+    /// there is.
+    pub fn number(&self, name: &str) -> Option<(f64, Option<f64>)> {
+        let values: Vec<f64> = self.statistics().filter_map(|result| result.number(name)).collect();
+        match values.as_slice() {
+            [] => None,
+            [one] => {
+                let own = self.statistics().next()?;
+                let half = match name {
+                    "packet_latency_cycles" => own.packet_latency_cycles.half_width,
+                    "accepted_flits_per_cycle" => Some(own.accepted_half_width),
+                    _ => None,
+                };
+                Some((*one, half))
+            }
+            values => Some(mean_and_half_width(values)),
+        }
+    }
+}
+
+/// A load-latency curve.
+#[derive(Debug, Clone)]
+pub struct Curve {
+    /// What it is about.
+    pub title: String,
+    /// Points in order of load.
+    pub points: Vec<CurvePoint>,
+    /// Points that were not run because of a stop.
+    pub left: usize,
+    /// Load between which and which the network saturates, where it was looked for.
+    pub saturation: Option<(f64, f64)>,
+}
+
+/// Numbers of a point in files.
+#[derive(Serialize)]
+struct PointRecord<'a> {
+    load_flits_per_cycle: f64,
+    saturated: bool,
+    numbers: BTreeMap<&'a str, f64>,
+    half_widths: BTreeMap<&'a str, f64>,
+    runs: Vec<RunRecord<'a>>,
+}
+
+#[derive(Serialize)]
+struct RunRecord<'a> {
+    seed: u64,
+    digest: &'a str,
+    traffic: &'a TrafficResult,
+}
+
+/// Numbers of a curve in its table.
+const SHOWN: [&str; 9] = [
+    "offered_flits_per_cycle",
+    "accepted_flits_per_cycle",
+    "packet_latency_cycles",
+    "packet_latency_p50_cycles",
+    "packet_latency_p99_cycles",
+    "packet_latency_max_cycles",
+    "network_latency_cycles",
+    "hops",
+    "max_channel_utilisation",
+];
+
+impl Curve {
+    /// Runs every load with `seeds` seeds, the file's and those after it, on all cores.
+    ///
+    /// # Errors
+    /// A load that the sources cannot make; a network that stands still.
+    pub fn run(
+        traffic: &Traffic,
+        loads: &[f64],
+        seeds: u32,
+        threads: Option<usize>,
+        progress: &dyn Progress,
+    ) -> Result<Self, Error> {
+        let mut curve = Self { title: traffic.name.clone(), points: Vec::new(), left: 0, saturation: None };
+        curve.add(traffic, loads, seeds, threads, progress)?;
+        Ok(curve)
+    }
+
+    /// Runs further loads.
+    ///
+    /// # Errors
+    /// As [`Curve::run`].
+    pub fn add(
+        &mut self,
+        traffic: &Traffic,
+        loads: &[f64],
+        seeds: u32,
+        threads: Option<usize>,
+        progress: &dyn Progress,
+    ) -> Result<(), Error> {
+        let seeds = seeds.max(1);
+        let mut work = Vec::with_capacity(loads.len() * seeds as usize);
+        for &load in loads {
+            for seed in 0..u64::from(seeds) {
+                let seed = traffic.spec.seed.wrapping_add(seed);
+                work.push((load, traffic.at(load, seed).map_err(|error| refused(load, &error))?));
+            }
+        }
+        // the highest loads take longest, so they begin
+        let order: Vec<usize> = (0..work.len()).rev().collect();
+        let next = AtomicUsize::new(0);
+        let done: Mutex<BTreeMap<usize, RunResult>> = Mutex::new(BTreeMap::new());
+        let failure: Mutex<Option<Error>> = Mutex::new(None);
+        let stop = || progress.wants_stop() || failure.lock().is_ok_and(|failure| failure.is_some());
+        let run = || {
+            while let Some(&at) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
+                if stop() {
+                    break;
+                }
+                #[allow(clippy::disallowed_methods, reason = "the wall time of the result")]
+                let started = Instant::now();
+                match work[at].1.run(&stop, None, started) {
+                    Ok(result) => {
+                        done.lock().expect("no thread panics here").insert(at, result);
+                        progress.done();
+                    }
+                    Err(Error::Stopped) => break,
+                    Err(error) => {
+                        failure.lock().expect("no thread panics here").get_or_insert(error);
+                    }
+                }
+            }
+        };
+        match rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build() {
+            Ok(pool) => drop(pool.broadcast(|_| run())),
+            Err(_) => run(),
+        }
+        if let Some(error) = failure.into_inner().expect("no thread panics here") {
+            return Err(error);
+        }
+        let mut done = done.into_inner().expect("no thread panics here");
+        for (at, &load) in loads.iter().enumerate() {
+            let own = at * seeds as usize..(at + 1) * seeds as usize;
+            let results: Vec<RunResult> = own.filter_map(|at| done.remove(&at)).collect();
+            self.left += seeds as usize - results.len();
+            if !results.is_empty() {
+                self.points.push(CurvePoint { load, results });
+            }
+        }
+        self.points.sort_by(|a, b| a.load.total_cmp(&b.load));
+        Ok(())
+    }
+
+    /// Looks for the load at which the network saturates, to within `precision`: between the largest load of the
+    /// curve below which all are stable and the smallest that is saturated, then by halving.
+    ///
+    /// # Errors
+    /// As [`Curve::run`].
+    pub fn find_saturation(
+        &mut self,
+        traffic: &Traffic,
+        precision: f64,
+        seeds: u32,
+        threads: Option<usize>,
+        progress: &dyn Progress,
+    ) -> Result<(), Error> {
+        loop {
+            let saturated = self.points.iter().position(CurvePoint::saturated);
+            let high = saturated.map(|at| self.points[at].load);
+            let low =
+                self.points[..saturated.unwrap_or(self.points.len())].last().map_or(0.0, |point| point.load);
+            let next = match high {
+                Some(high) if high - low <= precision => {
+                    self.saturation = Some((low, high));
+                    return Ok(());
+                }
+                Some(high) => low + (high - low) / 2.0,
+                // nothing is saturated yet: towards the most that a terminal can inject
+                None if low >= 1.0 => return Ok(()),
+                None => (2.0 * low).clamp(0.1, 1.0),
+            };
+            let before = self.points.len();
+            self.add(traffic, &[next], seeds, threads, progress)?;
+            if self.points.len() == before {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The table.
+    pub fn table(&self) -> Table {
+        let title = |name: &'static str| {
+            let known = stratasim_report::traffic::TRAFFIC_METRICS.iter().find(|(known, ..)| *known == name);
+            known.map_or((name, Unit::Count), |(_, title, unit)| (*title, *unit))
+        };
+        let mut headings = vec!["load".to_owned()];
+        for name in SHOWN {
+            headings.push(title(name).0.to_owned());
+            if name == "packet_latency_cycles" {
+                headings.push("± 95 %".to_owned());
+            }
+        }
+        headings.push("verdict".to_owned());
+        let mut table = Table::new(headings);
+        for point in &self.points {
+            let mut row: Vec<Cell> = vec![(point.load, Unit::Count).into()];
+            for name in SHOWN {
+                let number = point.number(name);
+                row.push(number.map(|(mean, _)| (mean, title(name).1)).into());
+                if name == "packet_latency_cycles" {
+                    row.push(number.and_then(|(_, half)| half).map(|half| (half, Unit::Count)).into());
+                }
+            }
+            row.push(if point.saturated() { "saturated" } else { "stable" }.into());
+            table.push(row);
+        }
+        table
+    }
+
+    /// Every number of every point, for programs.
+    pub fn full_table(&self) -> Table {
+        let metrics = stratasim_report::traffic::TRAFFIC_METRICS;
+        let headings =
+            ["load_flits_per_cycle", "seeds"].into_iter().chain(metrics.iter().map(|(name, ..)| *name));
+        let mut table = Table::new(headings);
+        for point in &self.points {
+            let number = |(name, ..): &(&str, &str, Unit)| {
+                point.number(name).map(|(mean, _)| (mean, Unit::Count)).into()
+            };
+            let first: [Cell; 2] =
+                [(point.load, Unit::Count).into(), (point.results.len() as f64, Unit::Count).into()];
+            table.push(first.into_iter().chain(metrics.iter().map(number)));
+        }
+        table
+    }
+
+    /// Everything as JSON.
+    pub fn json(&self) -> String {
+        let metrics = stratasim_report::traffic::TRAFFIC_METRICS;
+        let record = |point: &'_ CurvePoint| {
+            let numbers: BTreeMap<&str, (f64, Option<f64>)> =
+                metrics.iter().filter_map(|(name, ..)| Some((*name, point.number(name)?))).collect();
+            let runs = point.results.iter().filter_map(|result| {
+                Some(RunRecord {
+                    seed: result.seed,
+                    digest: &result.digest,
+                    traffic: result.traffic.as_ref()?,
+                })
+            });
+            serde_json::to_value(PointRecord {
+                load_flits_per_cycle: point.load,
+                saturated: point.saturated(),
+                half_widths: numbers.iter().filter_map(|(name, (_, half))| Some((*name, (*half)?))).collect(),
+                numbers: numbers.into_iter().map(|(name, (mean, _))| (name, mean)).collect(),
+                runs: runs.collect(),
+            })
+        };
+        let points: Vec<serde_json::Value> =
+            self.points.iter().filter_map(|point| record(point).ok()).collect();
+        let spec = self.points.first().and_then(|point| point.results.first()).map(|result| &result.spec);
+        let whole = serde_json::json!({
+            "stratasim": env!("CARGO_PKG_VERSION"),
+            "title": self.title,
+            "spec": spec,
+            "saturation_load_flits_per_cycle": self.saturation.map(|(low, high)| [low, high]),
+            "points": points,
+        });
+        let mut text = serde_json::to_string_pretty(&whole).unwrap_or_default();
+        text.push('\n');
+        text
+    }
+}
+
+/// A load of the command line that does not fit.
+fn refused(load: f64, error: &BuildError) -> Error {
+    crate::error::ConfigError::new(format!("load {load}: {error}"), None).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Loads;
+
+    #[test]
+    fn loads_are_numbers_ranges_and_lists() {
+        let read = |text: &str| text.parse::<Loads>().map(|loads| loads.0);
+        assert_eq!(read("0.3"), Ok(vec![0.3]));
+        assert_eq!(read("0.05:0.3:0.05"), Ok(vec![0.05, 0.1, 0.15, 0.2, 0.25, 0.3]));
+        assert_eq!(read("0.4:0.42:0.01, 0.1,0.4"), Ok(vec![0.1, 0.4, 0.41, 0.42]));
+        for bad in
+            ["", "a", "0.1:0.2", "0.2:0.1:0.05", "0.1:0.2:0", "1.5", "-0.1", "0:1:1e-9", "nan", "0:1:nan"]
+        {
+            assert!(read(bad).is_err(), "{bad}");
+        }
+    }
+}

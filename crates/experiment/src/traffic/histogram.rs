@@ -1,0 +1,160 @@
+//! Histograms of whole numbers: exact up to 2,047, then within 0.1 %.
+
+use stratasim_report::traffic::Distribution;
+
+/// Values up to this one have a bin each; of larger ones the highest eleven bits count.
+const EXACT: u64 = 2048;
+/// Bins per doubling beyond.
+const PARTS: u64 = EXACT / 2;
+
+/// Counts by value, with sum and extremes. All is integers, so that parts add up to the same whole in any
+/// order.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Histogram {
+    bins: Vec<u64>,
+    pub(super) count: u64,
+    pub(super) sum: u64,
+    min: u64,
+    max: u64,
+}
+
+impl Histogram {
+    pub(super) fn add(&mut self, value: u64) {
+        let bin = Self::bin(value);
+        if bin >= self.bins.len() {
+            self.bins.resize(bin + 1, 0);
+        }
+        self.bins[bin] += 1;
+        self.min = if self.count == 0 { value } else { self.min.min(value) };
+        self.max = self.max.max(value);
+        self.count += 1;
+        self.sum = self.sum.saturating_add(value);
+    }
+
+    fn bin(value: u64) -> usize {
+        if value < EXACT {
+            return value as usize;
+        }
+        let shift = u64::from(value.ilog2()) - u64::from(PARTS.ilog2());
+        // the highest bits lie between PARTS and 2 * PARTS
+        (EXACT + (shift - 1) * PARTS + ((value >> shift) - PARTS)) as usize
+    }
+
+    /// The largest value of a bin.
+    fn last_of(bin: usize) -> u64 {
+        let bin = bin as u64;
+        if bin < EXACT {
+            return bin;
+        }
+        let (shift, part) = ((bin - EXACT) / PARTS + 1, (bin - EXACT) % PARTS);
+        ((PARTS + part + 1) << shift) - 1
+    }
+
+    /// All that `other` holds, too.
+    pub(super) fn join(&mut self, other: &Self) {
+        if other.count == 0 {
+            return;
+        }
+        if self.bins.len() < other.bins.len() {
+            self.bins.resize(other.bins.len(), 0);
+        }
+        self.bins.iter_mut().zip(&other.bins).for_each(|(own, more)| *own += more);
+        self.min = if self.count == 0 { other.min } else { self.min.min(other.min) };
+        self.max = self.max.max(other.max);
+        self.count += other.count;
+        self.sum = self.sum.saturating_add(other.sum);
+    }
+
+    /// The value that a share of all values does not exceed.
+    fn percentile(&self, share: f64) -> u64 {
+        let wanted = ((share * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
+        let mut seen = 0;
+        let bin = self.bins.iter().position(|&count| {
+            seen += count;
+            seen >= wanted
+        });
+        bin.map_or(0, |bin| Self::last_of(bin).min(self.max))
+    }
+
+    pub(super) fn mean(&self) -> f64 {
+        if self.count == 0 { 0.0 } else { self.sum as f64 / self.count as f64 }
+    }
+
+    pub(super) fn distribution(&self, half_width: Option<f64>) -> Distribution {
+        Distribution {
+            count: self.count,
+            mean: self.mean(),
+            half_width,
+            min: self.min,
+            p50: self.percentile(0.5),
+            p95: self.percentile(0.95),
+            p99: self.percentile(0.99),
+            p99_9: self.percentile(0.999),
+            max: self.max,
+        }
+    }
+
+    /// What it holds, for digests.
+    pub(super) fn parts(&self) -> impl Iterator<Item = u64> {
+        let filled = self.bins.iter().enumerate().filter(|(_, count)| **count > 0);
+        filled.flat_map(|(bin, &count)| [bin as u64, count]).chain([self.count, self.sum, self.max])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stratasim_core::random::Draws;
+
+    use super::*;
+
+    #[test]
+    fn percentiles_are_those_of_the_sorted_list() {
+        for scale in [100, 3000, 5_000_000] {
+            let (mut histogram, mut list) = (Histogram::default(), Vec::new());
+            let mut draws = Draws::new(scale.into());
+            for _ in 0..9999 {
+                let value = (draws.exponential() * f64::from(scale)) as u64;
+                histogram.add(value);
+                list.push(value);
+            }
+            list.sort_unstable();
+            let found = histogram.distribution(None);
+            for (share, found) in
+                [(0.5, found.p50), (0.95, found.p95), (0.99, found.p99), (0.999, found.p99_9)]
+            {
+                let exact = list[(share * 9999.0_f64).ceil() as usize - 1];
+                assert!(
+                    found >= exact && found - exact <= exact / 1000 + u64::from(exact >= 2048),
+                    "{exact} {found}"
+                );
+            }
+            assert_eq!((found.min, found.max, found.count), (list[0], list[9998], 9999));
+            assert!((found.mean - list.iter().sum::<u64>() as f64 / 9999.0).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn bins_have_no_gaps() {
+        let mut last = None;
+        for value in (0..100_000).chain((0..2000).map(|step| u64::MAX - 2000 + step)) {
+            let bin = Histogram::bin(value);
+            assert!(value <= Histogram::last_of(bin));
+            if value < 100_000 {
+                assert!(last.is_none_or(|last| bin == last || bin == last + 1), "{value}");
+                last = Some(bin);
+            }
+        }
+    }
+
+    #[test]
+    fn parts_join_to_the_whole() {
+        let (mut whole, mut a, mut b) = (Histogram::default(), Histogram::default(), Histogram::default());
+        for value in 0..5000_u64 {
+            whole.add(value * 7 % 4001);
+            if value % 3 == 0 { a.add(value * 7 % 4001) } else { b.add(value * 7 % 4001) }
+        }
+        a.join(&b);
+        assert!(a.parts().eq(whole.parts()));
+        assert_eq!(a.distribution(None), whole.distribution(None));
+    }
+}

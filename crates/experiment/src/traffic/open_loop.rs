@@ -1,0 +1,79 @@
+//! The terminals of open-loop traffic: sources on one side, the account on the other.
+
+use stratasim_net::flit::terminals::{Arrival, Offer, Terminals};
+
+use super::account::Account;
+use super::plan::Purpose;
+use super::sources::Sources;
+
+/// Open-loop traffic as a kernel sees it.
+pub(super) struct OpenLoop<'a> {
+    pub(super) sources: Sources,
+    pub(super) account: Account<'a>,
+}
+
+impl Terminals for OpenLoop<'_> {
+    fn queues(&self) -> u8 {
+        self.sources.plan.queues.len() as u8
+    }
+
+    fn offer(&mut self, terminal: u32, queue: u8, now: u64) -> Option<Offer> {
+        let (class, mut offer) = self.sources.offer(terminal, queue, now)?;
+        self.account.given += u64::from(offer.flits);
+        if self.account.is_measured(offer.created) {
+            offer.measured = true;
+            // a reply was counted when its request arrived
+            if self.sources.plan.classes[class as usize].purpose != Purpose::Reply {
+                self.account.open += 1;
+                self.account.offered(class, offer.flits, offer.created);
+            }
+        }
+        Some(offer)
+    }
+
+    fn next_due(&mut self, _: u64) -> Option<u64> {
+        self.sources.next_due()
+    }
+
+    fn due(&mut self, now: u64, out: &mut Vec<u32>) {
+        self.sources.due(now, out);
+    }
+
+    fn flit(&mut self, terminal: u32, _: u64, _: bool) {
+        self.account.totals.accepted[terminal as usize] += 1;
+    }
+
+    fn flit_of(&mut self, tag: u64, terminal: u32, _: u64, latency: u64, measured: bool) {
+        self.account.totals.accepted[terminal as usize] += 1;
+        self.account.totals.accepted_of[tag as usize] += 1;
+        if measured {
+            self.account.classes[tag as usize].flit_latency.add(latency);
+        }
+    }
+
+    fn entered(&mut self, terminal: u32, _: bool) {
+        self.account.totals.injected[terminal as usize] += 1;
+    }
+
+    fn packet(&mut self, arrival: &Arrival) {
+        let plan = &self.sources.plan;
+        let class = &plan.classes[arrival.tag as usize];
+        let (purpose, reply) = (class.purpose, class.reply);
+        let listed = plan.probe_pairs.is_some();
+        self.account.arrived(arrival, purpose == Purpose::Probe, listed);
+        match (purpose, reply) {
+            (Purpose::Load, Some(reply)) => {
+                let (terminal, now) = (arrival.dest, arrival.arrived);
+                let flits = self.sources.answer(reply, terminal, arrival.source, now);
+                if self.account.is_measured(now) {
+                    self.account.open += 1;
+                    self.account.offered(reply, flits, now);
+                }
+            }
+            (Purpose::Load, None) => self.sources.complete(arrival.source, arrival.arrived),
+            // the reply arrives where the request came from
+            (Purpose::Reply, _) => self.sources.complete(arrival.dest, arrival.arrived),
+            (Purpose::Probe, _) => {}
+        }
+    }
+}

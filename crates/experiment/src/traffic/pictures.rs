@@ -1,0 +1,161 @@
+//! Pictures and the page of a curve.
+
+use std::path::{Path, PathBuf};
+
+use stratasim_report::picture::{Axis, HeatMap, LineChart, Picture, Scheme, Series};
+use stratasim_report::{Page, Unit};
+
+use super::curve::{Curve, CurvePoint};
+use crate::error::Error;
+use crate::files;
+
+/// Pixels of a PNG per pixel of the drawing.
+const SHARPNESS: f64 = 2.0;
+
+impl Curve {
+    fn series(&self, name: &str, number: &str, keep: impl Fn(&CurvePoint) -> bool) -> Series {
+        let points = self.points.iter().filter(|point| keep(point));
+        Series::new(name, points.filter_map(|point| Some((point.load, point.number(number)?.0))))
+    }
+
+    /// Latency over load: mean, median and tail. Saturated loads are left out, where latency has no meaning.
+    fn latency(&self) -> Picture {
+        let load = Axis::linear("load, flits per cycle and terminal", Unit::Count);
+        let latency = Axis::linear("packet latency, cycles", Unit::Count);
+        let mut chart = LineChart::new(format!("{}: latency over load", self.title), load, latency);
+        let numbers = [
+            ("mean", "packet_latency_cycles"),
+            ("median", "packet_latency_p50_cycles"),
+            ("99 %", "packet_latency_p99_cycles"),
+            ("in the network, mean", "network_latency_cycles"),
+        ];
+        chart.series =
+            numbers.map(|(name, number)| self.series(name, number, |point| !point.saturated())).to_vec();
+        chart.draw()
+    }
+
+    /// Accepted over offered load.
+    fn throughput(&self) -> Picture {
+        let load = Axis::linear("load, flits per cycle and terminal", Unit::Count);
+        let accepted = Axis::linear("accepted, flits per cycle and terminal", Unit::Count);
+        let mut chart = LineChart::new(format!("{}: accepted over offered load", self.title), load, accepted);
+        chart.series.push(self.series("accepted", "accepted_flits_per_cycle", |_| true));
+        let offered =
+            self.points.iter().filter_map(|it| Some((it.load, it.number("offered_flits_per_cycle")?.0)));
+        chart.series.push(Series::new("offered", offered).dashed());
+        chart.draw()
+    }
+
+    /// The channels at the highest load that the network carries (or the lowest of all): routers by ports.
+    fn channels(&self) -> Option<(f64, Picture)> {
+        let stable = self.points.iter().rev().find(|point| !point.saturated());
+        let point = stable.or_else(|| self.points.first())?;
+        let by_router = &point.results.first()?.traffic.as_ref()?.channels.by_router;
+        // routers without channels of their own are no rows
+        let rows: Vec<usize> =
+            (0..by_router.len()).filter(|&at| by_router[at].iter().any(|&it| it >= 0.0)).collect();
+        let columns = by_router.first()?.len();
+        let value = |&value: &f32| if value < 0.0 { f64::NAN } else { f64::from(value) };
+        let values = rows.iter().map(|&row| by_router[row].iter().map(value).collect()).collect();
+        let mut map = HeatMap::new(
+            format!("{}: utilisation of channels at load {}", self.title, point.load),
+            rows.iter().map(|row| format!("router {row}")).collect(),
+            (0..columns).map(|port| port.to_string()).collect(),
+            values,
+            Unit::Share,
+        );
+        map.columns_title = "output port".to_owned();
+        map.most = Some(1.0);
+        Some((point.load, map.draw()))
+    }
+
+    /// Latency of the windows of each run, over time.
+    fn windows(&self) -> Picture {
+        let time = Axis::linear("cycle", Unit::Count);
+        let latency = Axis::linear("latency of what arrived in a window, cycles", Unit::Count);
+        let mut chart = LineChart::new(format!("{}: latency over time", self.title), time, latency);
+        // a legend of few
+        let every = self.points.len().div_ceil(8).max(1);
+        for point in self.points.iter().step_by(every) {
+            let Some(result) = point.results.first().and_then(|result| result.traffic.as_ref()) else {
+                continue;
+            };
+            let windows = result.series.iter().filter(|window| window.packet_latency_cycles > 0.0);
+            let points = windows.map(|window| (window.end_cycle as f64, window.packet_latency_cycles));
+            chart.series.push(Series::new(format!("load {}", point.load), points));
+        }
+        chart.draw()
+    }
+
+    /// The page.
+    pub fn page(&self) -> Page {
+        let mut page = Page::new(self.title.as_str());
+        if let Some(title) =
+            self.points.first().and_then(|point| point.results.first()).map(|result| &result.title)
+        {
+            page.paragraph(format!("{} · {} · {}", title.topology, title.workload, title.network));
+        }
+        if let Some((low, high)) = self.saturation {
+            page.paragraph(format!(
+                "The network saturates between {low:.4} and {high:.4} flits per cycle and terminal."
+            ));
+        }
+        page.picture(self.latency(), "latency", "Packets from coming into being to the arrival of their tail. Loads at which the network is saturated are left out.");
+        page.picture(self.throughput(), "throughput", "");
+        if let Some((_, picture)) = self.channels() {
+            page.picture(
+                picture,
+                "channels",
+                "The highest load that the network carries; rows of many routers are means.",
+            );
+        }
+        page.picture(self.windows(), "windows", "Warm-up and sample.");
+        page.heading("All loads");
+        let seeds = self.points.iter().map(|point| point.results.len()).max().unwrap_or(0);
+        page.table(
+            self.table(),
+            format!(
+                "Latencies in cycles, loads in flits per cycle and terminal; means over {seeds} seed(s)."
+            ),
+        );
+        let spec = self.points.first().and_then(|point| point.results.first()).map(|result| &result.spec);
+        if let Some(spec) = spec {
+            page.heading("Experiment");
+            page.code(serde_json::to_string_pretty(spec).unwrap_or_default());
+        }
+        page
+    }
+
+    /// Writes page, pictures, table and JSON into `out`; the page comes first.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn write(&self, out: &Path) -> Result<Vec<PathBuf>, Error> {
+        std::fs::create_dir_all(out).map_err(|error| Error::file(out, &error))?;
+        let mut csv = Vec::new();
+        self.full_table().write_csv(&mut csv).map_err(|error| Error::file(out, &error))?;
+        let page = self.page();
+        let markdown = page.markdown();
+        let mut contents: Vec<(String, Vec<u8>)> = vec![
+            ("index.html".to_owned(), page.html().into_bytes()),
+            ("README.md".to_owned(), markdown.text.into_bytes()),
+            ("table.csv".to_owned(), csv),
+            ("results.json".to_owned(), self.json().into_bytes()),
+        ];
+        let mut pictures = vec![self.latency(), self.throughput()];
+        pictures.extend(self.channels().map(|(_, picture)| picture));
+        pictures.push(self.windows());
+        for ((name, svg), picture) in markdown.pictures.into_iter().zip(pictures) {
+            let png = Path::new(&name).with_extension("png").to_string_lossy().into_owned();
+            contents.push((name, svg.into_bytes()));
+            contents.push((png, picture.png(Scheme::Light, SHARPNESS)));
+        }
+        let mut written = Vec::with_capacity(contents.len());
+        for (name, bytes) in contents {
+            let path = out.join(name);
+            files::write(&path, &bytes).map_err(|error| Error::file(&path, &error))?;
+            written.push(path);
+        }
+        Ok(written)
+    }
+}

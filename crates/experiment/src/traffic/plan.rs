@@ -1,0 +1,417 @@
+//! What the sources of a run do: classes with everything filled in, and the lanes on which their packets come.
+
+use stratasim_core::BuildError;
+use stratasim_core::random::{Draws, Streams, key};
+use stratasim_workload::injection::periodic::Periodic;
+use stratasim_workload::injection::{Injection as _, Process};
+use stratasim_workload::pattern::{Destinations, Layout};
+
+use super::spec::{BatchSpec, ClassSpec, Lengths, ProbeSpec, TrafficSpec};
+
+/// What a packet is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// Load.
+    Load,
+    /// The answer to a request.
+    Reply,
+    /// A measurement.
+    Probe,
+}
+
+/// A class of packets.
+#[derive(Debug)]
+pub(super) struct Class {
+    pub(super) name: String,
+    pub(super) purpose: Purpose,
+    /// Load that was asked for, flits per cycle and terminal; 0 of replies and probes.
+    pub(super) load: f64,
+    lengths: LengthTable,
+    destinations: Option<Box<dyn Destinations>>,
+    to_self: bool,
+    pub(super) priority: i32,
+    pub(super) range: u8,
+    /// The class of the answers.
+    pub(super) reply: Option<u8>,
+}
+
+impl Class {
+    /// Destination and flits of a packet of `source`.
+    fn draw(&self, source: u32, packet_key: u64) -> Option<(u32, u16)> {
+        let mut draws = Draws::new(packet_key);
+        let flits = self.lengths.draw(&mut draws);
+        let dest = self.destinations.as_ref()?.destination(source, self.to_self, &mut draws)?;
+        Some((dest, flits))
+    }
+
+    /// Flits of a packet.
+    pub(super) fn draw_length(&self, packet_key: u64) -> u16 {
+        self.lengths.draw(&mut Draws::new(packet_key))
+    }
+}
+
+/// Lengths with cumulated weights.
+#[derive(Debug)]
+struct LengthTable {
+    flits: Vec<u16>,
+    limits: Vec<u32>,
+    mean: f64,
+    most: u16,
+}
+
+impl LengthTable {
+    fn new(lengths: &Lengths) -> Result<Self, BuildError> {
+        let list: Vec<(u16, u32)> = match lengths {
+            Lengths::Fixed(flits) => vec![(*flits, 1)],
+            Lengths::Weighted(list) => list.iter().map(|it| (it.flits, it.weight)).collect(),
+        };
+        if list.iter().any(|(flits, _)| *flits == 0) {
+            return Err(BuildError::new("flits", "a packet has at least one flit"));
+        }
+        let mut sum = 0_u64;
+        let mut limits = Vec::with_capacity(list.len());
+        for (_, weight) in &list {
+            sum += u64::from(*weight);
+            limits
+                .push(u32::try_from(sum).map_err(|_| BuildError::new("flits", "the weights are too large"))?);
+        }
+        if sum == 0 {
+            return Err(BuildError::new("flits", "the weights of the lengths sum to 0"));
+        }
+        let mean = list.iter().map(|(flits, weight)| f64::from(*flits) * f64::from(*weight)).sum::<f64>()
+            / sum as f64;
+        let most = list.iter().filter(|(_, weight)| *weight > 0).map(|(flits, _)| *flits).max().unwrap_or(1);
+        Ok(Self { flits: list.into_iter().map(|(flits, _)| flits).collect(), limits, mean, most })
+    }
+
+    #[inline]
+    fn draw(&self, draws: &mut Draws) -> u16 {
+        if self.flits.len() == 1 {
+            return self.flits[0];
+        }
+        let drawn = draws.below(self.limits[self.limits.len() - 1]);
+        self.flits[self.limits.partition_point(|&limit| limit <= drawn)]
+    }
+}
+
+/// Packets of one class that come by one process.
+#[derive(Debug)]
+pub(super) struct Lane {
+    pub(super) class: u8,
+    pub(super) process: Box<dyn Process>,
+    /// Whether each terminal takes part; all do when `None`.
+    pub(super) sources: Option<Vec<bool>>,
+    gaps: u64,
+    packets: u64,
+}
+
+impl Lane {
+    /// The draws for the time of packet `number` of a source.
+    #[inline]
+    pub(super) fn gap(&self, source: u32, number: u64) -> Draws {
+        Draws::new(key(key(self.gaps, source.into()), number))
+    }
+
+    /// The key of all else about it.
+    #[inline]
+    fn packet(&self, source: u32, number: u64) -> u64 {
+        key(key(self.packets, source.into()), number)
+    }
+}
+
+/// Everything that is fixed before a run.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) terminals: u32,
+    pub(super) classes: Vec<Class>,
+    pub(super) lanes: Vec<Lane>,
+    /// Lanes of each queue; the queue of replies, if there is one, is the last and has none.
+    pub(super) queues: Vec<Vec<usize>>,
+    pub(super) reply_queue: Option<u8>,
+    /// Key of the lengths of replies.
+    pub(super) replies: u64,
+    pub(super) batch: Option<BatchSpec>,
+    /// Pairs that are probed, in order; every terminal probes all others when `None`.
+    pub(super) probe_pairs: Option<Vec<[u32; 2]>>,
+}
+
+/// What the network says about itself.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ground {
+    pub(super) clock_hz: f64,
+    pub(super) flit_bytes: u32,
+    /// Ranges of virtual channels.
+    pub(super) ranges: usize,
+    /// Flits that a packet may have at most (virtual cut-through).
+    pub(super) most_flits: Option<u16>,
+}
+
+impl Plan {
+    /// Fills in a spec for the terminals of a network.
+    pub(super) fn new(
+        spec: &TrafficSpec,
+        layout: &Layout,
+        ground: Ground,
+        streams: Streams,
+    ) -> Result<Self, BuildError> {
+        let own = [ClassSpec::default()];
+        let given: &[ClassSpec] = if spec.classes.is_empty() { &own } else { &spec.classes };
+        let field = |number: usize, rest: &str| match (spec.classes.is_empty(), rest.is_empty()) {
+            (true, _) => rest.to_owned(),
+            (false, true) => format!("class.{number}"),
+            (false, false) => format!("class.{number}.{rest}"),
+        };
+        if given.len() > 64 {
+            return Err(BuildError::new("class", format!("{} classes; 64 are possible", given.len())));
+        }
+        if spec.batch.is_some() && given.len() > 1 {
+            return Err(BuildError::new("batch", "a batch is of one class of packets"));
+        }
+        if spec.batch.is_some_and(|batch| batch.packets == 0 || batch.outstanding == Some(0)) {
+            return Err(BuildError::new("batch", "at least one packet, and one under way, are expected"));
+        }
+        let shares: f64 = given.iter().filter(|it| it.load.is_none()).map(|it| it.share.unwrap_or(1.0)).sum();
+        let mut plan = Self {
+            terminals: layout.ranks,
+            classes: Vec::new(),
+            lanes: Vec::new(),
+            queues: Vec::new(),
+            reply_queue: None,
+            replies: streams.key("traffic.replies"),
+            batch: spec.batch,
+            probe_pairs: None,
+        };
+        let mut priorities: Vec<i32> = given.iter().map(|class| class.priority).collect();
+        priorities.sort_unstable();
+        priorities.dedup();
+        plan.queues = vec![Vec::new(); if priorities.len() > 1 { given.len() } else { 1 }];
+        let mut total = 0.0;
+        for (number, class) in given.iter().enumerate() {
+            let at = |error: BuildError| BuildError::new(field(number, &error.field), error.reason);
+            let part = match (class.load, class.share) {
+                (Some(_), Some(_)) => {
+                    return Err(BuildError::new(
+                        field(number, "share"),
+                        "`load` and `share` exclude each other",
+                    ));
+                }
+                (Some(_), None) => 1.0,
+                (None, share) => share.unwrap_or(1.0) / shares,
+            };
+            if !(0.0..=1.0).contains(&part) {
+                return Err(BuildError::new(field(number, "share"), "shares are positive"));
+            }
+            let whole = class.load.unwrap_or(spec.load);
+            let load = if spec.batch.is_some() {
+                0.0
+            } else {
+                part * whole.flits_per_cycle(ground.clock_hz, ground.flit_bytes).map_err(|error| {
+                    // the load of all classes stands above them
+                    if class.load.is_some() { at(error) } else { error }
+                })?
+            };
+            total += load;
+            let queue = if priorities.len() > 1 { number } else { 0 };
+            plan.class(spec, class, number, load, queue as u8, layout, ground, streams).map_err(at)?;
+        }
+        if total > 1.0 {
+            return Err(BuildError::new(
+                "load",
+                format!("the classes make {total} flits per cycle and terminal; a terminal can inject one"),
+            ));
+        }
+        if let Some(probes) = &spec.probes {
+            plan.probe(probes, streams).map_err(|error| error.within("probes"))?;
+        }
+        plan.answer(given, ground)
+            .map_err(|(number, error)| BuildError::new(field(number, &error.field), error.reason))?;
+        Ok(plan)
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "the parts of one class")]
+    fn class(
+        &mut self,
+        spec: &TrafficSpec,
+        class: &ClassSpec,
+        number: usize,
+        load: f64,
+        queue: u8,
+        layout: &Layout,
+        ground: Ground,
+        streams: Streams,
+    ) -> Result<(), BuildError> {
+        let lengths = LengthTable::new(class.flits.as_ref().unwrap_or(&spec.flits))?;
+        check_length(lengths.most, ground)?;
+        check_range(class.range, ground)?;
+        let mut random = streams.indexed("traffic.pattern", number as u64);
+        let pattern = class.pattern.as_ref().unwrap_or(&spec.pattern).plugin();
+        let destinations =
+            pattern.destinations(layout, &mut random).map_err(|error| error.within("pattern"))?;
+        let mut random = streams.indexed("traffic.injection", number as u64);
+        let injection = class.injection.as_ref().unwrap_or(&spec.injection).plugin();
+        let lanes = injection.lanes(load / lengths.mean, layout.ranks, &mut random);
+        for lane in lanes.map_err(|error| error.within("injection"))? {
+            self.lane(number as u8, lane.process, lane.sources, queue, streams);
+        }
+        self.classes.push(Class {
+            name: class.name.clone().unwrap_or_else(|| format!("class-{number}")),
+            purpose: Purpose::Load,
+            load,
+            lengths,
+            destinations: Some(destinations),
+            to_self: class.to_self.unwrap_or(spec.to_self),
+            priority: class.priority,
+            range: class.range,
+            reply: None,
+        });
+        Ok(())
+    }
+
+    fn lane(
+        &mut self,
+        class: u8,
+        process: Box<dyn Process>,
+        sources: Option<Vec<bool>>,
+        queue: u8,
+        streams: Streams,
+    ) {
+        let number = self.lanes.len() as u64;
+        let (gaps, packets) = (streams.key("traffic.gaps"), streams.key("traffic.packets"));
+        self.queues[queue as usize].push(self.lanes.len());
+        self.lanes.push(Lane {
+            class,
+            process,
+            sources,
+            gaps: key(gaps, number),
+            packets: key(packets, number),
+        });
+    }
+
+    /// The lane of probes, which share the first queue.
+    fn probe(&mut self, spec: &ProbeSpec, streams: Streams) -> Result<(), BuildError> {
+        let load = f64::from(spec.flits) / f64::from(spec.interval);
+        if spec.flits == 0 || load.is_nan() || load > 0.01 {
+            let reason = format!(
+                "probes of {} flits every {} cycles are a load of {load}; at most 0.01 hardly disturbs the network",
+                spec.flits, spec.interval
+            );
+            return Err(BuildError::new("interval", reason));
+        }
+        let sources = spec.pairs.as_ref().map(|pairs| {
+            let mut sources = vec![false; self.terminals as usize];
+            for (number, &[source, dest]) in pairs.iter().enumerate() {
+                if source.max(dest) >= self.terminals || source == dest {
+                    let last = self.terminals - 1;
+                    let reason =
+                        format!("[{source}, {dest}] is no pair of different terminals from 0 to {last}");
+                    return Err(BuildError::new(format!("pairs.{number}"), reason));
+                }
+                sources[source as usize] = true;
+            }
+            Ok(sources)
+        });
+        let sources = sources.transpose()?;
+        self.probe_pairs = spec.pairs.clone();
+        if let Some(pairs) = &mut self.probe_pairs {
+            pairs.sort_unstable();
+            pairs.dedup();
+        }
+        let mut random = streams.stream("traffic.probes");
+        let lanes = Periodic::default().lanes(1.0 / f64::from(spec.interval), self.terminals, &mut random)?;
+        let class = self.classes.len() as u8;
+        for lane in lanes {
+            self.lane(class, lane.process, sources.clone(), 0, streams);
+        }
+        self.classes.push(Class {
+            name: "probes".to_owned(),
+            purpose: Purpose::Probe,
+            load: 0.0,
+            lengths: LengthTable::new(&Lengths::Fixed(spec.flits))?,
+            destinations: None,
+            to_self: false,
+            priority: self.classes[0].priority,
+            range: self.classes[0].range,
+            reply: None,
+        });
+        Ok(())
+    }
+
+    /// The classes of answers.
+    fn answer(&mut self, given: &[ClassSpec], ground: Ground) -> Result<(), (usize, BuildError)> {
+        let asking =
+            given.iter().enumerate().filter_map(|(number, class)| Some((number, class.reply.as_ref()?)));
+        let most = given.iter().map(|class| class.priority).max().unwrap_or(0);
+        for (number, reply) in asking {
+            let lengths = LengthTable::new(&reply.flits).map_err(|error| (number, error.within("reply")))?;
+            check_length(lengths.most, ground).map_err(|error| (number, error.within("reply")))?;
+            check_range(reply.range, ground).map_err(|error| (number, error.within("reply")))?;
+            if reply.range == given[number].range {
+                let reason = "requests and replies share virtual channels and can block each other for good; give the two `range`s of their own in `network.router.ranges`";
+                return Err((number, BuildError::new("reply.range", reason)));
+            }
+            self.reply_queue.get_or_insert(self.queues.len() as u8);
+            self.classes[number].reply = Some(self.classes.len() as u8);
+            self.classes.push(Class {
+                name: format!("replies to {}", self.classes[number].name),
+                purpose: Purpose::Reply,
+                load: 0.0,
+                lengths,
+                destinations: None,
+                to_self: true,
+                priority: most.saturating_add(1),
+                range: reply.range,
+                reply: None,
+            });
+        }
+        if self.reply_queue.is_some() {
+            self.queues.push(Vec::new());
+        }
+        Ok(())
+    }
+
+    /// Where probe `number` of `source` goes: to its partners of the list, or to all others, in turn.
+    fn probe_dest(&self, source: u32, number: u64) -> Option<u32> {
+        let Some(pairs) = &self.probe_pairs else {
+            let others = u64::from(self.terminals.checked_sub(1).filter(|&others| others > 0)?);
+            return Some(((u64::from(source) + 1 + number % others) % u64::from(self.terminals)) as u32);
+        };
+        let start = pairs.partition_point(|pair| pair[0] < source);
+        let count = pairs[start..].partition_point(|pair| pair[0] == source) as u64;
+        (count > 0).then(|| pairs[start + (number % count) as usize][1])
+    }
+
+    /// Destination and flits of packet `number` of a lane and source; `None` where the source is silent.
+    pub(super) fn packet(&self, lane: usize, source: u32, number: u64) -> Option<(u32, u16)> {
+        let lane = &self.lanes[lane];
+        let class = &self.classes[lane.class as usize];
+        match class.purpose {
+            Purpose::Probe => Some((self.probe_dest(source, number)?, class.lengths.most)),
+            _ => class.draw(source, lane.packet(source, number)),
+        }
+    }
+
+    /// The load that was asked for, flits per cycle and terminal.
+    pub(super) fn load(&self) -> f64 {
+        self.classes.iter().map(|class| class.load).sum()
+    }
+}
+
+fn check_length(most: u16, ground: Ground) -> Result<(), BuildError> {
+    match ground.most_flits {
+        Some(room) if most > room => Err(BuildError::new(
+            "flits",
+            format!(
+                "a packet of {most} flits does not fit into a buffer of {room}, which virtual cut-through asks for"
+            ),
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn check_range(range: u8, ground: Ground) -> Result<(), BuildError> {
+    if range == 0 || usize::from(range) < ground.ranges {
+        return Ok(());
+    }
+    let reason = format!("range {range} of virtual channels; `network.router.ranges` has {}", ground.ranges);
+    Err(BuildError::new("range", reason))
+}

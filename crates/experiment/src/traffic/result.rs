@@ -1,0 +1,232 @@
+//! From counts to the result.
+
+use stratasim_core::random::key;
+use stratasim_net::flit::Prepared;
+use stratasim_net::flit::fabric::{End, FULL_WIDTH, Fabric};
+use stratasim_report::traffic::{
+    BatchResult, ChannelResult, ChannelSummary, ClassResult, Fairness, ProbeResult, TrafficResult, Window,
+};
+use stratasim_topo::Topology;
+
+use super::account::{Account, ClassAccount, Totals};
+use super::measure::Course;
+use super::open_loop::OpenLoop;
+use super::plan::Purpose;
+use super::verdict::{jain, mean_and_half_width};
+
+/// Channels that a result lists.
+const BUSIEST: usize = 32;
+/// Routers up to which a result has the utilisation of every channel.
+const MAPPED_ROUTERS: usize = 1024;
+
+/// The statistics of a run.
+pub(super) fn result(
+    traffic: &OpenLoop<'_>,
+    course: &Course,
+    network: &Prepared,
+    topology: &Topology,
+) -> TrafficResult {
+    let account = &traffic.account;
+    let plan = &traffic.sources.plan;
+    let terminals = f64::from(plan.terminals);
+    let sample = &course.slices[course.warm_up..];
+    let cycles: u64 = sample.iter().map(|slice| slice.cycles).sum();
+    let scale = terminals * cycles.max(1) as f64;
+    let per_cycle = |flits: u64| flits as f64 / scale;
+    let load = |slice_flits: u64, cycles: u64| slice_flits as f64 / terminals / cycles as f64;
+
+    // what waits outside the network has come into being, too
+    let mut offered_of = account.offered_of.clone();
+    if plan.batch.is_none() {
+        traffic.sources.ahead(account.until, |class, flits, created| {
+            if created >= account.from {
+                offered_of[class as usize] += u64::from(flits);
+            }
+        });
+    }
+    let accepted: Vec<f64> = sample.iter().map(|slice| load(slice.accepted, slice.cycles)).collect();
+    let (accepted_mean, accepted_half) = mean_and_half_width(&accepted);
+    let means: Vec<f64> = account
+        .batches
+        .iter()
+        .filter(|batch| batch.arrived > 0)
+        .map(|batch| batch.latency as f64 / batch.arrived as f64)
+        .collect();
+    let (_, latency_half) = mean_and_half_width(&means);
+    let mut all = ClassAccount::default();
+    for (class, rule) in account.classes.iter().zip(&plan.classes) {
+        if rule.purpose != Purpose::Probe {
+            all.join(class);
+        }
+    }
+    let (saturated, verdict) = match &course.saturation {
+        Some(reason) => (true, format!("saturated: {reason}")),
+        None => (false, "stable: what was offered was accepted, and queues did not grow".to_owned()),
+    };
+    TrafficResult {
+        terminals: plan.terminals,
+        clock_hz: network.clock.hz(),
+        flit_bytes: network.flit_bytes,
+        load_flits_per_cycle: plan.load(),
+        offered_flits_per_cycle: per_cycle(offered_of.iter().sum()),
+        injected_flits_per_cycle: per_cycle(sample.iter().map(|slice| slice.injected).sum()),
+        accepted_flits_per_cycle: accepted_mean,
+        accepted_half_width: accepted_half.unwrap_or(0.0),
+        saturated,
+        verdict,
+        warm_up_cycles: course.slices[..course.warm_up].iter().map(|slice| slice.cycles).sum(),
+        settled: course.settled,
+        sample_cycles: cycles,
+        batches: sample.len() as u64,
+        drain_cycles: course.drain_cycles,
+        packet_latency_cycles: all.packet_latency.distribution(latency_half),
+        network_latency_cycles: all.network_latency.distribution(None),
+        flit_latency_cycles: all.flit_latency.distribution(None),
+        hops: all.hops.distribution(None),
+        fragmentation_cycles: all.fragmentation.distribution(None),
+        classes: if plan.classes.len() > 1 {
+            classes(traffic, course, &offered_of, scale)
+        } else {
+            Vec::new()
+        },
+        fairness: fairness(&course.totals, cycles),
+        channels: channels(network, topology, course, cycles),
+        series: series(course, terminals, traffic.sources.senders),
+        probes: probes(account),
+        batch: plan.batch.zip(traffic.sources.batch_done()).map(|(batch, (first, last))| BatchResult {
+            packets: batch.packets.into(),
+            duration_cycles: last,
+            first_done_cycles: first,
+        }),
+    }
+}
+
+fn classes(traffic: &OpenLoop<'_>, course: &Course, offered_of: &[u64], scale: f64) -> Vec<ClassResult> {
+    let [before, after] = &course.totals;
+    let rules = traffic.sources.plan.classes.iter().zip(&traffic.account.classes).enumerate();
+    rules
+        .map(|(at, (rule, class))| ClassResult {
+            name: rule.name.clone(),
+            offered_flits_per_cycle: offered_of[at] as f64 / scale,
+            accepted_flits_per_cycle: (after.accepted_of[at] - before.accepted_of[at]) as f64 / scale,
+            packet_latency_cycles: class.packet_latency.distribution(None),
+            network_latency_cycles: class.network_latency.distribution(None),
+            hops: class.hops.distribution(None),
+        })
+        .collect()
+}
+
+fn series(course: &Course, terminals: f64, senders: u64) -> Vec<Window> {
+    let window = |slice: &super::measure::Slice| Window {
+        end_cycle: slice.end,
+        injected_flits_per_cycle: slice.injected as f64 / terminals / slice.cycles as f64,
+        accepted_flits_per_cycle: slice.accepted as f64 / terminals / slice.cycles as f64,
+        packet_latency_cycles: slice.latency as f64 / slice.packets.max(1) as f64,
+        source_wait_cycles: slice.waited as f64 / senders.max(1) as f64,
+    };
+    course.slices.iter().map(window).collect()
+}
+
+fn fairness([before, after]: &[Totals; 2], cycles: u64) -> Fairness {
+    let loads = |after: &[u64], before: &[u64]| -> Vec<f64> {
+        after
+            .iter()
+            .zip(before)
+            .map(|(after, before)| (after - before) as f64 / cycles.max(1) as f64)
+            .collect()
+    };
+    let (injected, accepted) =
+        (loads(&after.injected, &before.injected), loads(&after.accepted, &before.accepted));
+    let least = |list: &[f64]| list.iter().copied().reduce(f64::min).unwrap_or(0.0);
+    let most = |list: &[f64]| list.iter().copied().fold(0.0, f64::max);
+    Fairness {
+        injected_min: least(&injected),
+        injected_max: most(&injected),
+        injected_jain: jain(injected.iter().copied()),
+        accepted_min: least(&accepted),
+        accepted_max: most(&accepted),
+        accepted_jain: jain(accepted.iter().copied()),
+    }
+}
+
+/// Flits and utilisation of every channel between routers.
+fn each_channel(fabric: &Fabric, course: &Course, cycles: u64) -> Vec<ChannelResult> {
+    let [before, after] = &course.channels;
+    let mut found = Vec::new();
+    for router in 0..fabric.router_count() as u32 {
+        for port in 0..fabric.output_count(router) {
+            let channel = fabric.channel(router, port);
+            if matches!(channel.end, End::Router { .. }) {
+                let at = fabric.index(router, port);
+                let flits = after[at] - before[at];
+                let width = f64::from(channel.spacing) / f64::from(FULL_WIDTH);
+                let utilisation = flits as f64 * width / cycles.max(1) as f64;
+                found.push(ChannelResult { name: String::new(), router, port, flits, utilisation });
+            }
+        }
+    }
+    found
+}
+
+fn channels(network: &Prepared, topology: &Topology, course: &Course, cycles: u64) -> ChannelSummary {
+    let fabric = &*network.fabric;
+    let mut all = each_channel(fabric, course, cycles);
+    let mut by_router = Vec::new();
+    if fabric.router_count() <= MAPPED_ROUTERS {
+        let ports = all.iter().map(|channel| usize::from(channel.port) + 1).max().unwrap_or(0);
+        by_router = vec![vec![-1.0; ports]; fabric.router_count()];
+        for channel in &all {
+            by_router[channel.router as usize][usize::from(channel.port)] = channel.utilisation as f32;
+        }
+    }
+    let count = all.len() as u64;
+    let mean = all.iter().map(|channel| channel.utilisation).sum::<f64>() / count.max(1) as f64;
+    all.sort_by(|a, b| {
+        b.utilisation.total_cmp(&a.utilisation).then((a.router, a.port).cmp(&(b.router, b.port)))
+    });
+    all.truncate(BUSIEST);
+    for channel in &mut all {
+        channel.name = match fabric.channel(channel.router, channel.port).link {
+            Some(link) => topology.link_name(link),
+            None => format!("router {} output {}", channel.router, channel.port),
+        };
+    }
+    let max_utilisation = all.first().map_or(0.0, |channel| channel.utilisation);
+    ChannelSummary { count, mean_utilisation: mean, max_utilisation, busiest: all, by_router }
+}
+
+fn probes(account: &Account<'_>) -> Vec<ProbeResult> {
+    let pair = |(&(source, dest), pair): (&(u32, u32), &super::account::PairAccount)| {
+        let count = pair.count as f64;
+        let mean = pair.sum as f64 / count;
+        let variance = (pair.squares as f64 / count - mean * mean).max(0.0);
+        ProbeResult {
+            source,
+            dest,
+            count: pair.count,
+            mean_cycles: mean,
+            deviation_cycles: variance.sqrt(),
+            min_cycles: pair.min,
+            max_cycles: pair.max,
+        }
+    };
+    account.pairs.iter().map(pair).collect()
+}
+
+/// A digest of everything that was counted: equal runs have equal digests.
+pub(super) fn digest(account: &Account<'_>, course: &Course) -> String {
+    let slices = course
+        .slices
+        .iter()
+        .flat_map(|it| [it.end, it.injected, it.accepted, it.packets, it.latency, it.waited]);
+    let classes = account.classes.iter().flat_map(|class| class.all().into_iter().flat_map(|it| it.parts()));
+    let totals = account.totals.injected.iter().chain(&account.totals.accepted).copied();
+    let channels = course.channels.iter().flatten().copied();
+    let pairs = account.pairs.values().flat_map(|pair| [pair.count, pair.sum]);
+    let (mut low, mut high) = (1, 2);
+    for number in slices.chain(classes).chain(totals).chain(channels).chain(pairs) {
+        low = key(low, number);
+        high = key(high, number);
+    }
+    format!("{high:016x}{low:016x}")
+}

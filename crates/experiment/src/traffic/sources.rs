@@ -1,0 +1,269 @@
+//! The sources at work: which packet a terminal has to send next.
+//!
+//! Queues of unlimited length cost nothing: a packet is made when the one before it has gone, and says when it
+//! came into being. Each lane of a terminal keeps the date of its next packet only.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use stratasim_core::random::key;
+use stratasim_net::flit::terminals::Offer;
+use stratasim_workload::injection::Clock;
+
+use super::calendar::Calendar;
+use super::plan::Plan;
+
+/// Where one lane of a terminal is.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    clock: Clock,
+    /// Number of its next packet.
+    number: u64,
+}
+
+/// A reply that waits.
+#[derive(Debug, Clone, Copy)]
+struct Reply {
+    class: u8,
+    dest: u32,
+    flits: u16,
+    created: u64,
+}
+
+/// A terminal's part of a batch.
+#[derive(Debug, Clone, Copy, Default)]
+struct Share {
+    sent: u32,
+    under_way: u32,
+    done: u32,
+    done_at: u64,
+}
+
+/// The sources of all terminals.
+#[derive(Debug)]
+pub(super) struct Sources {
+    pub(super) plan: Arc<Plan>,
+    /// By terminal, then lane.
+    places: Vec<Place>,
+    replies: Vec<VecDeque<Reply>>,
+    /// Replies of each terminal so far.
+    answered: Vec<u64>,
+    batch: Vec<Share>,
+    /// The cycle for which each queue is in the calendar.
+    noted: Vec<u64>,
+    calendar: Calendar,
+    closed: bool,
+    /// Terminals that send anything.
+    pub(super) senders: u64,
+}
+
+impl Sources {
+    pub(super) fn new(plan: Arc<Plan>) -> Self {
+        let terminals = plan.terminals as usize;
+        let lanes = plan.lanes.len();
+        let mut places = Vec::with_capacity(terminals * lanes);
+        for terminal in 0..plan.terminals {
+            for (number, lane) in plan.lanes.iter().enumerate() {
+                let takes_part = lane.sources.as_ref().is_none_or(|sources| sources[terminal as usize]);
+                let sends = takes_part && plan.packet(number, terminal, 0).is_some();
+                let mut clock = lane.process.start(&mut lane.gap(terminal, 0));
+                if !sends {
+                    clock.cycle = Clock::NEVER;
+                }
+                places.push(Place { clock, number: 0 });
+            }
+        }
+        let queues = plan.queues.len();
+        let mut sources = Self {
+            places,
+            replies: vec![VecDeque::new(); if plan.reply_queue.is_some() { terminals } else { 0 }],
+            answered: vec![0; if plan.reply_queue.is_some() { terminals } else { 0 }],
+            batch: vec![Share::default(); if plan.batch.is_some() { terminals } else { 0 }],
+            noted: vec![Clock::NEVER; terminals * queues],
+            calendar: Calendar::new(),
+            closed: false,
+            senders: 0,
+            plan,
+        };
+        let sends = |places: &&[Place]| places.iter().any(|place| place.clock.cycle < Clock::NEVER);
+        sources.senders = sources.places.chunks(lanes.max(1)).filter(sends).count() as u64;
+        for terminal in 0..sources.plan.terminals {
+            if sources.plan.batch.is_some() {
+                sources.calendar.add(0, terminal);
+            }
+            for queue in 0..queues {
+                sources.note(terminal, queue as u8);
+            }
+        }
+        sources
+    }
+
+    /// No packet is made any more.
+    pub(super) fn close(&mut self) {
+        self.closed = true;
+    }
+
+    pub(super) fn next_due(&self) -> Option<u64> {
+        if self.closed { None } else { self.calendar.next() }
+    }
+
+    pub(super) fn due(&mut self, now: u64, out: &mut Vec<u32>) {
+        if !self.closed {
+            self.calendar.take(now, out);
+        }
+    }
+
+    /// The lane of a queue whose packet comes first, and the cycle of that.
+    fn first(&self, terminal: u32, queue: u8) -> Option<(usize, u64)> {
+        let lanes = self.plan.lanes.len();
+        let here = &self.places[terminal as usize * lanes..][..lanes];
+        let lanes = self.plan.queues[queue as usize].iter();
+        let dated =
+            lanes.map(|&lane| (lane, here[lane].clock.cycle)).filter(|(_, cycle)| *cycle < Clock::NEVER);
+        // the first of several
+        dated.reduce(|best, other| if other.1 < best.1 { other } else { best })
+    }
+
+    /// Enters the next packet of a queue in the calendar.
+    fn note(&mut self, terminal: u32, queue: u8) {
+        let Some((_, cycle)) = self.first(terminal, queue) else { return };
+        let noted = &mut self.noted[terminal as usize * self.plan.queues.len() + queue as usize];
+        if *noted != cycle {
+            *noted = cycle;
+            self.calendar.add(cycle, terminal);
+        }
+    }
+
+    /// The next packet of an empty queue, if there is one now, with its class.
+    pub(super) fn offer(&mut self, terminal: u32, queue: u8, now: u64) -> Option<(u8, Offer)> {
+        if self.closed {
+            return None;
+        }
+        if self.plan.reply_queue == Some(queue) {
+            let reply = *self.replies[terminal as usize].front().filter(|reply| reply.created <= now)?;
+            self.replies[terminal as usize].pop_front();
+            return Some((reply.class, self.packet(reply.class, reply.dest, reply.flits, reply.created)));
+        }
+        if queue == 0
+            && let Some(found) = self.batch_packet(terminal, now)
+        {
+            return Some(found);
+        }
+        loop {
+            let Some((lane, cycle)) = self.first(terminal, queue).filter(|(_, cycle)| *cycle <= now) else {
+                self.note(terminal, queue);
+                return None;
+            };
+            if let Some((class, dest, flits)) = self.advance(terminal, lane) {
+                return Some((class, self.packet(class, dest, flits, cycle)));
+            }
+        }
+    }
+
+    /// Takes the next packet off a lane; `None` where it goes nowhere.
+    fn advance(&mut self, terminal: u32, lane: usize) -> Option<(u8, u32, u16)> {
+        let place = &mut self.places[terminal as usize * self.plan.lanes.len() + lane];
+        let number = place.number;
+        let rule = &self.plan.lanes[lane];
+        place.number += 1;
+        rule.process.next(&mut place.clock, &mut rule.gap(terminal, place.number));
+        let (dest, flits) = self.plan.packet(lane, terminal, number)?;
+        Some((rule.class, dest, flits))
+    }
+
+    fn packet(&self, class: u8, dest: u32, flits: u16, created: u64) -> Offer {
+        let rule = &self.plan.classes[class as usize];
+        let (range, priority) = (rule.range, rule.priority);
+        Offer { dest, flits, range, priority, created, tag: class.into(), measured: false }
+    }
+
+    /// The next packet of a batch.
+    fn batch_packet(&mut self, terminal: u32, now: u64) -> Option<(u8, Offer)> {
+        let batch = self.plan.batch?;
+        let share = self.batch[terminal as usize];
+        if share.sent == batch.packets || batch.outstanding.is_some_and(|most| share.under_way >= most) {
+            return None;
+        }
+        let (dest, flits) = self.plan.packet(0, terminal, share.sent.into())?;
+        let share = &mut self.batch[terminal as usize];
+        share.sent += 1;
+        share.under_way += 1;
+        Some((0, self.packet(0, dest, flits, now)))
+    }
+
+    /// A request of `source` has arrived at `terminal`, which answers. Returns the flits of the reply.
+    pub(super) fn answer(&mut self, class: u8, terminal: u32, source: u32, now: u64) -> u16 {
+        let number = &mut self.answered[terminal as usize];
+        let draws = key(key(self.plan.replies, terminal.into()), *number);
+        *number += 1;
+        let flits = self.plan.classes[class as usize].draw_length(draws);
+        self.replies[terminal as usize].push_back(Reply { class, dest: source, flits, created: now });
+        // packets come into being before others arrive
+        self.calendar.add(now + 1, terminal);
+        flits
+    }
+
+    /// A packet of a batch, or the reply to it, has arrived: the terminal that sent it may send another one.
+    pub(super) fn complete(&mut self, source: u32, now: u64) {
+        let Some(batch) = self.plan.batch else { return };
+        let share = &mut self.batch[source as usize];
+        share.under_way -= 1;
+        share.done += 1;
+        if share.done == batch.packets {
+            share.done_at = now;
+        }
+        if share.sent < batch.packets {
+            self.calendar.add(now + 1, source);
+        }
+    }
+
+    /// First and last cycle in which a terminal was done with its batch; `None` before all are. Terminals that
+    /// are silent do not count.
+    pub(super) fn batch_done(&self) -> Option<(u64, u64)> {
+        let packets = self.plan.batch?.packets;
+        let silent = |terminal: &(usize, &Share)| self.plan.packet(0, terminal.0 as u32, 0).is_none();
+        let mut range: Option<(u64, u64)> = None;
+        for (_, share) in self.batch.iter().enumerate().filter(|it| !silent(it)) {
+            if share.done < packets {
+                return None;
+            }
+            let (first, last) = range.unwrap_or((share.done_at, share.done_at));
+            range = Some((first.min(share.done_at), last.max(share.done_at)));
+        }
+        range.or(Some((0, 0)))
+    }
+
+    /// Whether every packet that comes into being before `cycle` has been given to the network.
+    pub(super) fn has_given_all_before(&self, cycle: u64) -> bool {
+        self.places.iter().all(|place| place.clock.cycle >= cycle)
+            && self.replies.iter().flatten().all(|reply| reply.created >= cycle)
+    }
+
+    /// Sum over terminals of the cycles for which the packet at the head of the source queue has been waiting
+    /// outside the network.
+    pub(super) fn waited(&self, now: u64) -> u64 {
+        let oldest = |places: &[Place]| places.iter().map(|place| place.clock.cycle).min().unwrap_or(now);
+        self.places
+            .chunks(self.plan.lanes.len().max(1))
+            .map(|places| now.saturating_sub(oldest(places)))
+            .sum()
+    }
+
+    /// Calls `seen(class, flits, cycle)` for each packet of a lane that comes into being before `until` and has
+    /// not been given to the network.
+    pub(super) fn ahead(&self, until: u64, mut seen: impl FnMut(u8, u16, u64)) {
+        let lanes = self.plan.lanes.len();
+        for (at, place) in self.places.iter().enumerate() {
+            let (terminal, lane) = ((at / lanes) as u32, at % lanes);
+            let rule = &self.plan.lanes[lane];
+            let mut place = *place;
+            while place.clock.cycle < until {
+                if let Some((_, flits)) = self.plan.packet(lane, terminal, place.number) {
+                    seen(rule.class, flits, place.clock.cycle);
+                }
+                place.number += 1;
+                rule.process.next(&mut place.clock, &mut rule.gap(terminal, place.number));
+            }
+        }
+    }
+}

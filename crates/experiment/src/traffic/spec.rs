@@ -1,0 +1,267 @@
+//! The section `[traffic]`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stratasim_core::{Bandwidth, BuildError};
+use stratasim_workload::injection::InjectionSpec;
+use stratasim_workload::pattern::PatternSpec;
+
+/// Open-loop traffic on a network at flit level: every terminal makes packets at its rate, whatever the network
+/// does with them.
+///
+/// ```toml
+/// [traffic]
+/// load = 0.3
+/// flits = 16
+/// pattern = { kind = "uniform-random" }
+/// injection = { kind = "poisson" }
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct TrafficSpec {
+    /// Load of every terminal: flits per cycle, 0 to 1, or a rate such as "40 Gbps" (with the clock and the
+    /// flits of the network the two say the same).
+    pub load: Load,
+    /// Who sends to whom.
+    pub pattern: PatternSpec,
+    /// When packets come into being.
+    pub injection: InjectionSpec,
+    /// Flits of a packet: a number, or a list of lengths with weights.
+    pub flits: Lengths,
+    /// Whether a pattern that has it so sends packets to their own terminal; such are left out otherwise.
+    pub to_self: bool,
+    /// Classes of packets, in place of one that is like the above. What a class does not say is as above.
+    #[serde(rename = "class", skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<ClassSpec>,
+    /// Single packets now and then between chosen pairs, whose latencies are reported by pair.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probes: Option<ProbeSpec>,
+    /// A number of packets per terminal in place of a load; the result is how long it takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batch: Option<BatchSpec>,
+    /// Warm-up, sample and drain.
+    pub measure: MeasureSpec,
+}
+
+impl Default for TrafficSpec {
+    fn default() -> Self {
+        Self {
+            load: Load::FlitsPerCycle(0.1),
+            pattern: PatternSpec::default(),
+            injection: InjectionSpec::default(),
+            flits: Lengths::default(),
+            to_self: false,
+            classes: Vec::new(),
+            probes: None,
+            batch: None,
+            measure: MeasureSpec::default(),
+        }
+    }
+}
+
+/// A load per terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Load {
+    /// Flits per cycle.
+    FlitsPerCycle(f64),
+    /// Bits per second.
+    Rate(Bandwidth),
+}
+
+impl Load {
+    /// In flits per cycle, of a network with this clock and these flits.
+    ///
+    /// # Errors
+    /// A load that is no load, or above one flit per cycle: no terminal can inject that.
+    pub fn flits_per_cycle(&self, clock_hz: f64, flit_bytes: u32) -> Result<f64, BuildError> {
+        let (load, written) = match self {
+            Self::FlitsPerCycle(load) => (*load, load.to_string()),
+            Self::Rate(rate) => (rate.bytes_per_s() / (clock_hz * f64::from(flit_bytes)), rate.to_string()),
+        };
+        if (0.0..=1.0).contains(&load) {
+            return Ok(load);
+        }
+        let most = Bandwidth(clock_hz * f64::from(flit_bytes));
+        Err(BuildError::new(
+            "load",
+            format!("{written} is expected to lie between 0 and 1 flit per cycle, which is {most} here"),
+        ))
+    }
+}
+
+/// Lengths of packets.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Lengths {
+    /// All of one length, in flits.
+    Fixed(u16),
+    /// Drawn for each packet.
+    Weighted(Vec<Length>),
+}
+
+impl Default for Lengths {
+    fn default() -> Self {
+        Self::Fixed(1)
+    }
+}
+
+/// A length of packets and how often it occurs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Length {
+    /// Flits.
+    pub flits: u16,
+    /// Packets of this length for each of weight 1.
+    pub weight: u32,
+}
+
+/// One class of packets. What it does not say is as in `[traffic]`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct ClassSpec {
+    /// Name in results; `class-0`, `class-1`, ... when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Its own load, whatever `traffic.load` says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load: Option<Load>,
+    /// Its part of `traffic.load`, against the parts of the other classes without a load of their own; 1 when
+    /// absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share: Option<f64>,
+    /// Who sends to whom.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<PatternSpec>,
+    /// When packets come into being.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub injection: Option<InjectionSpec>,
+    /// Flits of a packet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flits: Option<Lengths>,
+    /// Whether a terminal may send to itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to_self: Option<bool>,
+    /// Higher goes first: at the source, and in allocators that heed it. Classes of different priorities wait in
+    /// queues of their own.
+    pub priority: i32,
+    /// The range of virtual channels that its packets use: a position in `network.router.ranges`.
+    pub range: u8,
+    /// Its packets are requests: each is answered when it has arrived.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reply: Option<ReplySpec>,
+}
+
+/// The answer to a request. Replies go before all other packets of a terminal.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ReplySpec {
+    /// Flits of a reply.
+    #[serde(default)]
+    pub flits: Lengths,
+    /// The range of virtual channels that replies use, other ones than requests, so that the two cannot block
+    /// each other: a position in `network.router.ranges`.
+    #[serde(default)]
+    pub range: u8,
+}
+
+/// Probes: a packet now and then between two terminals.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct ProbeSpec {
+    /// Sender and receiver of each pair. Absent: every terminal probes all others in turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pairs: Option<Vec<[u32; 2]>>,
+    /// Cycles between two probes of a terminal.
+    pub interval: u32,
+    /// Flits of a probe. The load that probes add, `flits / interval`, is at most 1 %.
+    pub flits: u16,
+}
+
+impl Default for ProbeSpec {
+    fn default() -> Self {
+        Self { pairs: None, interval: 1000, flits: 1 }
+    }
+}
+
+/// A number of packets per terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct BatchSpec {
+    /// Packets that every terminal sends.
+    pub packets: u32,
+    /// Packets of a terminal that may be under way at once (until they have arrived, requests until they are
+    /// answered); no limit when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outstanding: Option<u32>,
+}
+
+/// How long to warm up, to measure and to wait.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct MeasureSpec {
+    /// Cycles of a window: the warm-up is judged by windows, and each window of the sample is a batch of the
+    /// confidence intervals.
+    pub window: u64,
+    /// Cycles of warm-up, rounded up to windows. Absent: until the network has settled, which is when leaving
+    /// out at most half of the windows so far makes the standard error of the latency least (White 1997,
+    /// MSER), after 4 windows at the earliest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warm_up: Option<u64>,
+    /// Windows of warm-up at most.
+    pub most_warm_up_windows: u32,
+    /// Windows to measure at least.
+    pub windows: u32,
+    /// Windows to measure at most, while the confidence interval of the packet latency is wider than `precision`.
+    pub most_windows: u32,
+    /// Half of the 95 % confidence interval that is good enough, as a part of the mean.
+    pub precision: f64,
+    /// Cycles to wait for the packets of the sample at most; ten times the sample when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drain: Option<u64>,
+    /// Keep going when the sample shows saturation, until all of its packets have arrived.
+    pub drain_when_saturated: bool,
+}
+
+impl Default for MeasureSpec {
+    fn default() -> Self {
+        Self {
+            window: 1000,
+            warm_up: None,
+            most_warm_up_windows: 20,
+            windows: 10,
+            most_windows: 30,
+            precision: 0.02,
+            drain: None,
+            drain_when_saturated: false,
+        }
+    }
+}
+
+impl MeasureSpec {
+    /// Refuses what measures nothing.
+    pub(super) fn check(&self) -> Result<(), BuildError> {
+        let refuse = |field: &str, reason: &str| Err(BuildError::new(field, reason));
+        if !(10..=1 << 40).contains(&self.window) {
+            return refuse("window", "a window of at least 10 cycles is expected");
+        }
+        if self.warm_up.is_some_and(|cycles| cycles > 1 << 50)
+            || self.drain.is_some_and(|cycles| cycles > 1 << 50)
+        {
+            return refuse("", "no run lasts that many cycles");
+        }
+        if self.windows < 2 || self.windows > 100_000 {
+            return refuse(
+                "windows",
+                "2 to 100,000 windows are expected: of fewer there is no confidence interval",
+            );
+        }
+        if self.most_windows < self.windows || self.most_windows > 100_000 {
+            return refuse("most-windows", "at least `windows`, and at most 100,000, are expected");
+        }
+        if !(0.0..=1.0).contains(&self.precision) {
+            return refuse("precision", "a part between 0 and 1 is expected");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,171 @@
+//! Statistics of windows: confidence intervals, the end of the warm-up, saturation.
+
+/// 97.5 % quantiles of Student's t by degrees of freedom, from 1.
+const STUDENT: [f64; 30] = [
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
+    2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
+];
+
+/// Mean of values and half of its 95 % confidence interval; no interval for fewer than two.
+pub(super) fn mean_and_half_width(values: &[f64]) -> (f64, Option<f64>) {
+    let count = values.len() as f64;
+    if values.is_empty() {
+        return (0.0, None);
+    }
+    let mean = values.iter().sum::<f64>() / count;
+    if values.len() < 2 {
+        return (mean, None);
+    }
+    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0);
+    // the normal quantile with the first term of its expansion
+    let quantile = STUDENT.get(values.len() - 2).copied().unwrap_or(1.96 + 2.4 / (count - 1.0));
+    (mean, Some(quantile * (variance / count).sqrt()))
+}
+
+/// Whether a series of window means has settled: the standard error of the mean is least when fewer than half
+/// of them are left out from the front (MSER; White, "An effective truncation heuristic for bias reduction in
+/// simulation output", 1997).
+pub(super) fn has_settled(means: &[f64]) -> bool {
+    let count = means.len();
+    if count < 4 {
+        return false;
+    }
+    let error = |left_out: usize| {
+        let rest = &means[left_out..];
+        let mean = rest.iter().sum::<f64>() / rest.len() as f64;
+        rest.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (rest.len() * rest.len()) as f64
+    };
+    let best = (0..=count - 2).min_by(|&a, &b| error(a).total_cmp(&error(b)));
+    best.is_some_and(|best| 2 * best < count)
+}
+
+/// What a sample says about saturation.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Evidence {
+    /// Offered less accepted flits of each batch, per cycle and terminal.
+    pub(super) missing: Vec<f64>,
+    /// Offered load.
+    pub(super) offered: f64,
+    /// Mean time that packets at the heads of source queues had been waiting at the end of each batch, cycles.
+    pub(super) waits: Vec<f64>,
+    /// Cycles of a batch.
+    pub(super) window: f64,
+}
+
+/// A loss or a growth below this part of the load is no saturation.
+const TOLERANCE: f64 = 0.01;
+
+impl Evidence {
+    /// Why the network is saturated; `None` where it carries the load.
+    ///
+    /// It is, when over the sample it accepted less than was offered, by more than 1 % and by more than the 95 %
+    /// confidence interval of the difference; or when the packets at the heads of the source queues waited longer
+    /// and longer: the line through the waits at the ends of the batches (least squares) rises by more than one
+    /// cycle in 100 and by more than three times its standard error.
+    pub(super) fn saturation(&self) -> Option<String> {
+        let (missing, half) = mean_and_half_width(&self.missing);
+        if missing > TOLERANCE * self.offered && half.is_some_and(|half| missing > half) {
+            return Some(format!(
+                "accepted {missing:.4} flits per cycle and terminal less than the {:.4} offered",
+                self.offered
+            ));
+        }
+        let (slope, error) = slope(&self.waits);
+        let (slope, error) = (slope / self.window, error / self.window);
+        (slope > TOLERANCE && slope > 3.0 * error).then(|| {
+            format!("source queues grew: every 100 cycles their heads waited {:.1} longer", 100.0 * slope)
+        })
+    }
+}
+
+/// Slope of the least-squares line through values at 0, 1, 2, ..., and its standard error.
+fn slope(values: &[f64]) -> (f64, f64) {
+    let count = values.len() as f64;
+    if values.len() < 3 {
+        return (0.0, f64::INFINITY);
+    }
+    let (middle, mean) = ((count - 1.0) / 2.0, values.iter().sum::<f64>() / count);
+    let places = || (0..values.len()).map(|at| at as f64 - middle);
+    let squares: f64 = places().map(|place| place * place).sum();
+    let slope = places().zip(values).map(|(place, value)| place * (value - mean)).sum::<f64>() / squares;
+    let rest = places().zip(values).map(|(place, value)| (value - mean - slope * place).powi(2)).sum::<f64>();
+    (slope, (rest / (count - 2.0) / squares).sqrt())
+}
+
+/// The part that each of these has, at its most even: Jain's index (Jain, Chiu, Hawe 1984).
+pub(super) fn jain(values: impl Iterator<Item = f64>) -> f64 {
+    let (mut sum, mut squares, mut count) = (0.0, 0.0, 0.0);
+    for value in values {
+        sum += value;
+        squares += value * value;
+        count += 1.0;
+    }
+    if squares == 0.0 { 1.0 } else { sum * sum / (count * squares) }
+}
+
+#[cfg(test)]
+mod tests {
+    use stratasim_core::random::Draws;
+
+    use super::*;
+
+    /// About normal, mean 0 and variance 1.
+    fn noise(draws: &mut Draws) -> f64 {
+        (0..12).map(|_| draws.unit()).sum::<f64>() - 6.0
+    }
+
+    #[test]
+    fn nineteen_of_twenty_intervals_hold_the_mean() {
+        for count in [2_usize, 5, 10, 30, 60] {
+            let mut draws = Draws::new(count as u64);
+            let inside = (0..4000).filter(|_| {
+                let values: Vec<f64> = (0..count).map(|_| 7.0 + 3.0 * noise(&mut draws)).collect();
+                let (mean, half) = mean_and_half_width(&values);
+                (mean - 7.0).abs() <= half.unwrap()
+            });
+            let share = inside.count() as f64 / 4000.0;
+            assert!((share - 0.95).abs() < 0.018, "{count}: {share}");
+        }
+    }
+
+    #[test]
+    fn a_series_has_settled_when_its_beginning_is_over() {
+        let mut draws = Draws::new(3);
+        let flat: Vec<f64> = (0..20).map(|_| 50.0 + noise(&mut draws)).collect();
+        assert!((6..20).any(|count| has_settled(&flat[..count])));
+        let rising: Vec<f64> = (0..20).map(|at| f64::from(at) * 10.0 + noise(&mut draws)).collect();
+        assert!((0..20).all(|count| !has_settled(&rising[..count])));
+        let late: Vec<f64> =
+            (0..30).map(|at| 50.0 - 40.0 * (-f64::from(at) / 4.0).exp() + 0.1 * noise(&mut draws)).collect();
+        let settled = (4..30).find(|&count| has_settled(&late[..count])).unwrap();
+        assert!((10..30).contains(&settled), "{settled}");
+    }
+
+    fn evidence(missing: f64, growth_per_window: f64, spread: f64) -> Evidence {
+        let mut draws = Draws::new(9);
+        Evidence {
+            missing: (0..12).map(|_| missing + 0.001 * noise(&mut draws)).collect(),
+            offered: 0.4,
+            waits: (0..12)
+                .map(|at| (30.0 + growth_per_window * f64::from(at) + spread * noise(&mut draws)).max(0.0))
+                .collect(),
+            window: 1000.0,
+        }
+    }
+
+    #[test]
+    fn saturation_is_a_loss_or_a_growing_queue() {
+        assert_eq!(evidence(0.0, 0.0, 5.0).saturation(), None);
+        assert_eq!(evidence(0.002, 0.0, 5.0).saturation(), None, "half a percent is tolerated");
+        assert!(evidence(0.02, 0.0, 5.0).saturation().unwrap().contains("less than"));
+        assert!(evidence(0.0, 50.0, 5.0).saturation().unwrap().contains("grew"));
+        assert_eq!(evidence(0.0, 4.0, 5.0).saturation(), None);
+    }
+
+    #[test]
+    fn the_fairness_index_is_one_for_equals_and_a_part_for_one() {
+        assert_eq!(jain([0.3; 8].into_iter()), 1.0);
+        assert!((jain([1.0, 0.0, 0.0, 0.0].into_iter()) - 0.25).abs() < 1e-12);
+        assert_eq!(jain([0.0; 4].into_iter()), 1.0);
+    }
+}

@@ -1,0 +1,322 @@
+//! Open-loop traffic: closed forms, reference points, and what must hold for any run.
+
+use std::path::Path;
+use std::time::Instant;
+
+use serde_json::Value;
+use stratasim_experiment::traffic::{Curve, ProbeSink, statistics};
+use stratasim_experiment::{Document, Error, Traffic};
+use stratasim_report::result::RunResult;
+
+/// A machine with a clock of 1 GHz, and traffic on it.
+fn experiment(topology: &str, traffic: &str) -> String {
+    format!(
+        "{topology}\nbandwidth = \"32 GB/s\"\nlatency = \"1 ns\"\n[network]\nkind = \"flit\"\nflit-bytes = \"32 B\"\n\
+         router = {{ virtual-channels = 4, buffer-flits = 8 }}\n[traffic]\n{traffic}"
+    )
+}
+
+const MESH: &str = "[topology]\nkind = \"mesh\"\ndimensions = [8, 8]";
+
+fn prepare(text: &str) -> Result<Traffic, String> {
+    let document = Document::from_toml("test.toml", text).map_err(|error| error.to_string())?;
+    Traffic::new(&document, Path::new("")).map_err(|error| error.to_string())
+}
+
+fn run(text: &str) -> RunResult {
+    let traffic = prepare(text).unwrap_or_else(|error| panic!("{error}"));
+    #[allow(clippy::disallowed_methods, reason = "the wall time of the result")]
+    let result = traffic.run(&|| false, None, Instant::now()).unwrap_or_else(|error| panic!("{error}"));
+    assert!(result.checks_hold(), "{:?}", result.checks);
+    result
+}
+
+#[test]
+fn zero_load_latency_is_the_closed_form() {
+    // routers on the way, that of the destination among them: mean over all pairs of different terminals
+    let mesh = 1.0 + 2.0 * (16.0 - 1.0) / (3.0 * 4.0) * 16.0 / 15.0;
+    let torus = 1.0 + 2.0 * 4.0 / 4.0 * 16.0 / 15.0;
+    // 3 * 1 and 12 * 3 of the 15 others of a 4-ary 2-tree
+    let tree = (3.0 + 12.0 * 3.0) / 15.0;
+    for (topology, hops) in [
+        ("kind = \"mesh\"\ndimensions = [4, 4]", mesh),
+        ("kind = \"torus\"\ndimensions = [4, 4]", torus),
+        ("kind = \"k-ary-n-tree\"\nk = 4\nn = 2", tree),
+    ] {
+        for flits in [1, 7] {
+            let load = 0.0002 * f64::from(flits);
+            let traffic = format!("load = {load}\nflits = {flits}\nmeasure = {{ warm-up = 1000, window = 50000, precision = 1.0 }}");
+            let result = run(&experiment(&format!("[topology]\n{topology}"), &traffic));
+            let found = statistics(&result);
+            // 16 * 500,000 cycles * 0.0002: 1,600 packets
+            assert!(found.packet_latency_cycles.count > 1200);
+            let ours = found.packet_latency_cycles.mean;
+            // H routers of 3 cycles each, H + 1 channels of 2, the rest of the packet, by the mean hops of this run
+            let expected = 4.0 + found.hops.mean * 3.0 + (found.hops.mean - 1.0) * 2.0 + f64::from(flits) - 1.0;
+            assert!((ours - expected).abs() < 0.01 * expected, "{topology}, {flits} flits: {ours}, {expected}");
+            assert!((found.hops.mean / hops - 1.0).abs() < 0.03, "{topology}: {} {hops}", found.hops.mean);
+            assert!(!found.saturated, "{}", found.verdict);
+            assert_eq!(found.packet_latency_cycles.min, 6 + u64::from(flits == 7) * 6 + u64::from(!topology.contains("tree")) * 5 + u64::from(topology.contains("tree")));
+        }
+    }
+}
+
+#[test]
+fn latencies_and_loads_are_those_of_the_reference_within_the_noise_of_seeds() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/ref/flit/curves.json");
+    let Ok(text) = std::fs::read_to_string(&path) else {
+        eprintln!("skipped: there is no {}", path.display());
+        return;
+    };
+    let curves: Value = serde_json::from_str(&text).unwrap();
+    for (case, flits, loads) in [("mesh8x8_uni_L1", 1, [0.1, 0.3, 0.4]), ("mesh8x8_uni_L16", 16, [0.1, 0.2, 0.3])] {
+        for load in loads {
+            let points = curves[format!("peer:{case}")]["points"].as_array().unwrap();
+            let Some(point) = points.iter().find(|point| point["load"] == load && point["seed"] == 1) else {
+                panic!("{case} has no load {load}");
+            };
+            let theirs = point["plat"].as_f64().unwrap();
+            let traffic = format!("load = {load}\nflits = {flits}\nto-self = true\nmeasure = {{ window = 2000 }}");
+            let result = run(&experiment(MESH, &traffic));
+            let found = statistics(&result);
+            let ours = found.packet_latency_cycles;
+            // their seed noise is about as large as ours: 0.1 to 0.9 % for single flits, 1.3 to 2.8 % for 16
+            let noise = if flits == 1 { 0.009 } else { 0.028 } * theirs;
+            let allowed = 3.0 * noise.hypot(ours.half_width.unwrap() / 2.0);
+            assert!((ours.mean - theirs).abs() < allowed, "{case} at {load}: {} here, {theirs} there", ours.mean);
+            assert!((found.accepted_flits_per_cycle - load).abs() < 0.03 * load, "{}", found.accepted_flits_per_cycle);
+            assert!(!found.saturated && found.settled, "{}", found.verdict);
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bits_whatever_the_threads_and_another_seed_others() {
+    let text = experiment(MESH, "load = 0.2\nflits = 4\nmeasure = { window = 200 }");
+    let traffic = prepare(&text).unwrap();
+    let digests = |threads| -> Vec<String> {
+        let curve = Curve::run(&traffic, &[0.1, 0.2, 0.3], 2, Some(threads), &()).unwrap();
+        curve.points.iter().flat_map(|point| &point.results).map(|result| result.digest.clone()).collect()
+    };
+    let one = digests(1);
+    assert_eq!(one, digests(3));
+    assert_eq!(one.len(), 6);
+    let mut different = one.clone();
+    different.sort_unstable();
+    different.dedup();
+    assert_eq!(different.len(), 6, "seeds and loads differ");
+    assert_eq!(run(&text).digest, one[2], "the curve's point is the run");
+}
+
+#[test]
+fn the_saturation_load_of_a_mesh_is_bracketed_where_the_reference_has_it() {
+    // there the verdict turns between 0.42 and 0.44 (single flits, uniform, self among them)
+    let text = experiment(MESH, "flits = 1\nto-self = true\nmeasure = { window = 500 }");
+    let traffic = prepare(&text).unwrap();
+    let mut curve = Curve::run(&traffic, &[0.3, 0.6], 1, Some(2), &()).unwrap();
+    assert_eq!(curve.points.iter().map(|point| point.saturated()).collect::<Vec<_>>(), [false, true]);
+    curve.find_saturation(&traffic, 0.02, 1, Some(2), &()).unwrap();
+    let (low, high) = curve.saturation.unwrap();
+    assert!(low >= 0.39 && high <= 0.46 && high - low <= 0.02 + 1e-12, "{low} to {high}");
+    // more than the network accepts is not lost, it waits outside
+    let beyond = statistics(&curve.points.last().unwrap().results[0]);
+    assert!(beyond.offered_flits_per_cycle > 0.57 && beyond.accepted_flits_per_cycle < 0.5, "{}", beyond.verdict);
+    assert!(beyond.series.last().unwrap().source_wait_cycles > 500.0);
+}
+
+#[test]
+fn a_load_in_bits_per_second_says_the_same() {
+    // 32 bytes at 1 GHz: 0.25 flits per cycle are 64 Gbps
+    let measure = "measure = { window = 200 }";
+    let cycles = run(&experiment(MESH, &format!("load = 0.25\n{measure}")));
+    let bits = run(&experiment(MESH, &format!("load = \"64 Gbps\"\n{measure}")));
+    assert_eq!(cycles.digest, bits.digest);
+}
+
+#[test]
+fn every_process_and_length_offers_the_load_that_was_asked_for() {
+    for (injection, lengths) in [
+        ("{ kind = \"poisson\" }", "[{ flits = 4, weight = 3 }, { flits = 32, weight = 1 }]"),
+        ("{ kind = \"on-off\", beta = 0.05, r1 = 0.5 }", "2"),
+        ("{ kind = \"periodic\" }", "5"),
+        ("{ kind = \"mixture\", of = \"packets\" }", "8"),
+        ("{ kind = \"mixture\", of = \"nodes\" }", "8"),
+    ] {
+        let traffic = format!("load = 0.15\nflits = {lengths}\ninjection = {injection}\nmeasure = {{ window = 2000, precision = 1.0 }}");
+        let result = run(&experiment(MESH, &traffic));
+        let found = statistics(&result);
+        // 64 * 20,000 cycles: a few percent even for long packets and bursts
+        assert!((found.offered_flits_per_cycle / 0.15 - 1.0).abs() < 0.06, "{injection}: {}", found.offered_flits_per_cycle);
+        assert!((found.accepted_flits_per_cycle / found.offered_flits_per_cycle - 1.0).abs() < 0.02, "{injection}");
+    }
+}
+
+#[test]
+fn classes_have_their_own_loads_lengths_and_patterns() {
+    let classes = "load = 0.2\nmeasure = { window = 1000 }\n\
+        [[traffic.class]]\nname = \"small\"\nshare = 1\n\
+        [[traffic.class]]\nname = \"large\"\nshare = 3\nflits = 9\npriority = 1\npattern = { kind = \"tornado\" }\n\
+        [[traffic.class]]\nload = 0.05\n";
+    let result = run(&experiment(MESH, classes));
+    let found = statistics(&result);
+    let loads: Vec<f64> = found.classes.iter().map(|class| class.offered_flits_per_cycle).collect();
+    for (load, expected) in loads.iter().zip([0.05, 0.15, 0.05]) {
+        assert!((load / expected - 1.0).abs() < 0.1, "{loads:?}");
+    }
+    assert!((found.load_flits_per_cycle - 0.25).abs() < 1e-12);
+    let names: Vec<&str> = found.classes.iter().map(|class| class.name.as_str()).collect();
+    assert_eq!(names, ["small", "large", "class-2"]);
+    // 8 more flits, and three steps in both dimensions where uniform traffic takes 16/3 routers on average
+    assert!(found.classes[1].network_latency_cycles.min > found.classes[0].network_latency_cycles.min + 8);
+}
+
+#[test]
+fn requests_are_answered_and_replies_are_measured() {
+    let text = experiment(
+        MESH,
+        "load = 0.05\nmeasure = { window = 1000 }\n[[traffic.class]]\nname = \"read\"\nreply = { flits = 4, range = 1 }\n",
+    )
+    .replace("buffer-flits = 8", "buffer-flits = 8, ranges = [[0, 1], [2, 3]]");
+    let result = run(&text);
+    let found = statistics(&result);
+    let [read, replies] = found.classes.as_slice() else { panic!("{:?}", found.classes) };
+    assert_eq!(replies.name, "replies to read");
+    let ratio = replies.accepted_flits_per_cycle / read.accepted_flits_per_cycle;
+    assert!((ratio - 4.0).abs() < 0.1, "a reply of four flits for each request: {ratio}");
+    // the way back is as long, plus three flits
+    assert!((replies.network_latency_cycles.mean - read.network_latency_cycles.mean - 3.0).abs() < 1.5);
+    let shared = text.replace("range = 1", "range = 0");
+    assert!(prepare(&shared).err().unwrap().contains("can block each other"));
+}
+
+#[test]
+fn a_batch_ends_when_its_last_packet_has_arrived() {
+    // one packet at a time between two neighbours: each takes as long as a packet alone, and the next is made
+    // in the cycle after
+    let text = experiment(
+        "[topology]\nkind = \"mesh\"\ndimensions = [2]",
+        "pattern = { kind = \"shift\" }\nflits = 3\nbatch = { packets = 50, outstanding = 1 }\nmeasure = { window = 100 }",
+    );
+    let result = run(&text);
+    let batch = statistics(&result).batch.unwrap();
+    let alone = 4 + 2 * 3 + 2 + 2;
+    assert_eq!(batch.duration_cycles, 50 * (alone + 1) - 1, "{batch:?}");
+    assert_eq!(statistics(&result).packet_latency_cycles.count, 100);
+    // without a limit the terminals inject all the time: at least a cycle per flit
+    let result = run(&text.replace(", outstanding = 1", ""));
+    let batch = statistics(&result).batch.unwrap();
+    assert!((150..300).contains(&batch.duration_cycles), "{batch:?}");
+}
+
+#[derive(Default)]
+struct Collected(Vec<(u32, u32, u64)>);
+
+impl ProbeSink for Collected {
+    fn probe(&mut self, source: u32, dest: u32, _: u64, latency: u64) {
+        self.0.push((source, dest, latency));
+    }
+}
+
+#[test]
+fn probes_measure_pairs_and_hardly_disturb() {
+    let measure = "measure = { window = 5000, warm-up = 5000, precision = 1.0 }";
+    let quiet = run(&experiment(MESH, &format!("load = 0.1\n{measure}")));
+    let pairs = "probes = { pairs = [[0, 63], [0, 1], [9, 10]], interval = 500 }";
+    let probed = run(&experiment(MESH, &format!("load = 0.1\n{measure}\n{pairs}")));
+    let (quiet, probed) = (statistics(&quiet), statistics(&probed));
+    let change = probed.packet_latency_cycles.mean / quiet.packet_latency_cycles.mean - 1.0;
+    assert!(change.abs() < 0.005, "{change}");
+    let found: Vec<(u32, u32)> = probed.probes.iter().map(|probe| (probe.source, probe.dest)).collect();
+    assert_eq!(found, [(0, 1), (0, 63), (9, 10)]);
+    // 50,000 cycles, every 500; terminal 0 serves two pairs in turn
+    assert!((49..=51).contains(&probed.probes[0].count) && (99..=101).contains(&probed.probes[2].count));
+    // 15 routers to the other corner: 2 + 5 * 15 without traffic
+    assert_eq!((probed.probes[0].min_cycles, probed.probes[1].min_cycles), (12, 77));
+    assert!(probed.probes[1].mean_cycles < 90.0);
+
+    let all = prepare(&experiment("[topology]\nkind = \"mesh\"\ndimensions = [3, 3]", &format!("load = 0.01\n{measure}\nprobes = {{ interval = 200 }}"))).unwrap();
+    let mut sink = Collected::default();
+    #[allow(clippy::disallowed_methods, reason = "the wall time of the result")]
+    all.run(&|| false, Some(&mut sink), Instant::now()).unwrap();
+    let mut seen: Vec<(u32, u32)> = sink.0.iter().map(|&(source, dest, _)| (source, dest)).collect();
+    seen.sort_unstable();
+    let times = seen.iter().filter(|&&pair| pair == (4, 7)).count();
+    seen.dedup();
+    assert_eq!(seen.len(), 72, "every pair");
+    // 50,000 / 200 / 8
+    assert!((30..=33).contains(&times), "{times}");
+    let refused = experiment(MESH, "probes = { interval = 50 }");
+    assert!(prepare(&refused).err().unwrap().contains("at most 0.01"));
+}
+
+#[test]
+fn symmetric_traffic_loads_the_channels_of_a_torus_alike() {
+    let torus = "[topology]\nkind = \"torus\"\ndimensions = [4, 4]";
+    let result = run(&experiment(torus, "load = 0.4\nmeasure = { window = 2000, windows = 20, precision = 1.0 }"));
+    let channels = &statistics(&result).channels;
+    assert_eq!(channels.count, 64);
+    // mean: load * routers between (hops - 1) * terminals / channels
+    let expected = 0.4 * (2.0 * 16.0 / 15.0) * 16.0 / 64.0;
+    assert!((channels.mean_utilisation / expected - 1.0).abs() < 0.02, "{} {expected}", channels.mean_utilisation);
+    assert!(channels.max_utilisation / channels.mean_utilisation < 1.1, "{}", channels.max_utilisation);
+    assert!(statistics(&result).fairness.injected_jain > 0.999);
+}
+
+#[test]
+fn a_sweep_over_traffic_gives_curves_of_its_numbers() {
+    let text = format!(
+        "{}\n[sweep]\nproduct = {{ \"traffic.pattern.kind\" = [\"uniform-random\", \"tornado\"], \"traffic.load\" = [0.05, 0.1] }}\n\
+         [[sweep.plot]]\nx = \"traffic.load\"\ny = \"packet_latency_p99_cycles\"\n",
+        experiment(MESH, "measure = { window = 200 }")
+    );
+    let document = Document::from_toml("sweep.toml", &text).unwrap();
+    let sweep = stratasim_experiment::Sweep::new(document, Path::new("")).unwrap();
+    let out = tempfile::tempdir().unwrap();
+    let finished = sweep.run(out.path(), &stratasim_experiment::sweep::RunOptions::default(), &()).unwrap();
+    assert_eq!((finished.rows.len(), finished.failures.len()), (4, 0), "{:?}", finished.failures);
+    for row in &finished.rows {
+        assert!(row.numbers["packet_latency_cycles"] > 10.0 && row.numbers["saturated"] == 0.0, "{row:?}");
+        assert!(!row.numbers.contains_key("step_s"));
+    }
+    assert_eq!(sweep.pictures(&finished.rows).len(), 1);
+    assert!(sweep.write(out.path(), &finished.rows).unwrap()[0].exists());
+    // results that are there are kept
+    let again = sweep.run(out.path(), &stratasim_experiment::sweep::RunOptions::default(), &()).unwrap();
+    assert_eq!((again.ran, again.rows), (0, finished.rows));
+}
+
+#[test]
+fn bad_traffic_is_refused_with_its_reason() {
+    for (traffic, word) in [
+        ("load = 1.2", "between 0 and 1 flit per cycle, which is 256 Gbps here"),
+        ("load = \"300 Gbps\"", "between 0 and 1"),
+        ("load = -0.1", "between 0 and 1"),
+        ("flits = 0", "at least one flit"),
+        ("flits = [{ flits = 3, weight = 0 }]", "sum to 0"),
+        ("pattern = { kind = \"fft\", columns = 7 }", "traffic.pattern.columns"),
+        ("injection = { kind = \"on-off\", alpha = 0.9, r1 = 0.9 }\nload = 0.01", "traffic.injection.beta"),
+        ("measure = { windows = 1 }", "traffic.measure.windows"),
+        ("probes = { pairs = [[0, 64]] }", "traffic.probes.pairs.0"),
+        ("batch = { packets = 0 }", "at least one packet"),
+        ("[[traffic.class]]\nload = 0.6\n[[traffic.class]]\nload = 0.6", "a terminal can inject one"),
+        ("[[traffic.class]]\nrange = 2", "traffic.class.0.range"),
+        ("[[traffic.class]]\nload = 0.1\nshare = 1", "exclude each other"),
+    ] {
+        let error = prepare(&experiment(MESH, traffic)).err().unwrap_or_else(|| panic!("{traffic} was taken"));
+        assert!(error.contains(word), "{error}");
+    }
+    let odd = experiment("[topology]\nkind = \"mesh\"\ndimensions = [3, 5]", "pattern = { kind = \"bit-reversal\" }");
+    assert!(prepare(&odd).err().unwrap().contains("power of two"));
+    let flow = experiment(MESH, "").replace("kind = \"flit\"\nflit-bytes = \"32 B\"\nrouter = { virtual-channels = 4, buffer-flits = 8 }", "kind = \"flow\"");
+    assert!(prepare(&flow).err().unwrap().contains("`kind = \"flit\"` is expected, found `flow`"));
+    let both = experiment(MESH, "[workload]\nkind = \"collective\"\noperation = \"all-reduce\"\nbytes = \"1 MB\"");
+    assert!(prepare(&both).err().unwrap().contains("one of the two"));
+}
+
+#[test]
+fn a_run_stops_when_asked_to() {
+    let traffic = prepare(&experiment(MESH, "")).unwrap();
+    #[allow(clippy::disallowed_methods, reason = "the wall time of the result")]
+    let ended = traffic.run(&|| true, None, Instant::now());
+    assert!(matches!(ended, Err(Error::Stopped)));
+}

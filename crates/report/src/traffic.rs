@@ -1,0 +1,373 @@
+//! What open-loop traffic at flit level gives: latencies, loads, fairness, channels.
+
+use serde::{Deserialize, Serialize};
+
+use crate::style::Style;
+use crate::table::{Cell, Table};
+use crate::units::Unit;
+
+/// Statistics of one run of open-loop traffic. Cycles are those of the network's clock; loads are flits per
+/// cycle and terminal.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TrafficResult {
+    /// Terminals that send and receive.
+    pub terminals: u32,
+    /// Cycles per second of the clock.
+    pub clock_hz: f64,
+    /// Bytes of a flit.
+    pub flit_bytes: u32,
+    /// Load that was asked for, over all classes without probes.
+    pub load_flits_per_cycle: f64,
+    /// Load that came into being in the sample.
+    pub offered_flits_per_cycle: f64,
+    /// Load that entered the network in the sample.
+    pub injected_flits_per_cycle: f64,
+    /// Load that arrived in the sample.
+    pub accepted_flits_per_cycle: f64,
+    /// Half of the 95 % confidence interval of the accepted load, from batch means.
+    pub accepted_half_width: f64,
+    /// Whether the network could not carry the load; latencies are then those of packets that arrived.
+    pub saturated: bool,
+    /// The verdict in words, with what it rests on.
+    pub verdict: String,
+    /// Cycles before the sample.
+    pub warm_up_cycles: u64,
+    /// Whether the warm-up ended because the network had settled, not because it had taken long enough.
+    pub settled: bool,
+    /// Cycles of the sample.
+    pub sample_cycles: u64,
+    /// Batches that the sample is divided into.
+    pub batches: u64,
+    /// Cycles after the sample until all of its packets had arrived.
+    pub drain_cycles: u64,
+    /// From coming into being to the arrival of the tail.
+    pub packet_latency_cycles: Distribution,
+    /// From entering the network to the arrival of the tail.
+    pub network_latency_cycles: Distribution,
+    /// From entering the network to arrival, of every flit.
+    pub flit_latency_cycles: Distribution,
+    /// Routers on the way.
+    pub hops: Distribution,
+    /// Cycles between the arrivals of head and tail beyond those that the flits take themselves.
+    pub fragmentation_cycles: Distribution,
+    /// The classes, where there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<ClassResult>,
+    /// What the terminals got.
+    pub fairness: Fairness,
+    /// What the channels between routers carried.
+    pub channels: ChannelSummary,
+    /// Windows of time, from the beginning of the run to the end of the sample.
+    pub series: Vec<Window>,
+    /// Latencies of probes, by pair.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub probes: Vec<ProbeResult>,
+    /// The batch that every terminal had to send, where there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<BatchResult>,
+}
+
+/// A distribution of whole numbers. Percentiles are exact up to 2,047 and within 0.1 % beyond.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Distribution {
+    /// How many were measured.
+    pub count: u64,
+    /// Mean; 0 when nothing was measured.
+    pub mean: f64,
+    /// Half of the 95 % confidence interval of the mean, from batch means, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub half_width: Option<f64>,
+    /// Least.
+    pub min: u64,
+    /// Median.
+    pub p50: u64,
+    /// 95 of 100 are no larger.
+    pub p95: u64,
+    /// 99 of 100 are no larger.
+    pub p99: u64,
+    /// 999 of 1,000 are no larger.
+    pub p99_9: u64,
+    /// Largest.
+    pub max: u64,
+}
+
+/// One class of packets.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ClassResult {
+    /// Its name.
+    pub name: String,
+    /// Load that came into being in the sample.
+    pub offered_flits_per_cycle: f64,
+    /// Load that arrived in the sample.
+    pub accepted_flits_per_cycle: f64,
+    /// As of all classes.
+    pub packet_latency_cycles: Distribution,
+    /// As of all classes.
+    pub network_latency_cycles: Distribution,
+    /// As of all classes.
+    pub hops: Distribution,
+}
+
+/// How evenly the terminals were served in the sample.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Fairness {
+    /// Least load that a terminal could inject.
+    pub injected_min: f64,
+    /// Largest.
+    pub injected_max: f64,
+    /// Jain's index of the injected loads: 1 when all are equal, 1/n when one has everything.
+    pub injected_jain: f64,
+    /// Least load that arrived at a terminal.
+    pub accepted_min: f64,
+    /// Largest.
+    pub accepted_max: f64,
+    /// Jain's index of the loads that arrived.
+    pub accepted_jain: f64,
+}
+
+/// The channels between routers in the sample; 1 is a flit in every cycle that the channel's width allows.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ChannelSummary {
+    /// Channels between routers.
+    pub count: u64,
+    /// Mean utilisation.
+    pub mean_utilisation: f64,
+    /// Largest utilisation.
+    pub max_utilisation: f64,
+    /// The busiest channels, busiest first.
+    pub busiest: Vec<ChannelResult>,
+    /// Utilisation by router (rows) and output port (columns), terminals' ports left out; -1 where there is
+    /// no channel. Empty for more than 1,024 routers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_router: Vec<Vec<f32>>,
+}
+
+/// One channel.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ChannelResult {
+    /// Name of its link.
+    pub name: String,
+    /// The router that it leaves.
+    pub router: u32,
+    /// By which output port.
+    pub port: u16,
+    /// Flits in the sample.
+    pub flits: u64,
+    /// Share of what it could carry.
+    pub utilisation: f64,
+}
+
+/// A window of time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Window {
+    /// Its last cycle and one.
+    pub end_cycle: u64,
+    /// Load that entered the network.
+    pub injected_flits_per_cycle: f64,
+    /// Load that arrived.
+    pub accepted_flits_per_cycle: f64,
+    /// Mean latency of the packets that arrived; 0 when none did.
+    pub packet_latency_cycles: f64,
+    /// How long the packets at the heads of the source queues have been waiting at the end, on average.
+    pub source_wait_cycles: f64,
+}
+
+/// Probes of one pair.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProbeResult {
+    /// Terminal that sends.
+    pub source: u32,
+    /// Terminal that receives.
+    pub dest: u32,
+    /// Probes that were measured.
+    pub count: u64,
+    /// Mean latency, from coming into being to arrival.
+    pub mean_cycles: f64,
+    /// Standard deviation of the latency.
+    pub deviation_cycles: f64,
+    /// Least.
+    pub min_cycles: u64,
+    /// Largest.
+    pub max_cycles: u64,
+}
+
+/// A batch: every terminal sends so many packets as fast as it may.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct BatchResult {
+    /// Packets of each terminal.
+    pub packets: u64,
+    /// Cycles until the last one (or its reply) had arrived.
+    pub duration_cycles: u64,
+    /// Cycles until the first terminal was done.
+    pub first_done_cycles: u64,
+}
+
+impl TrafficResult {
+    /// The number called `name` in sweeps and tables; `None` for other names.
+    pub fn number(&self, name: &str) -> Option<f64> {
+        let latency = |distribution: &Distribution| (distribution.count > 0).then_some(distribution.mean);
+        match name {
+            "offered_flits_per_cycle" => Some(self.offered_flits_per_cycle),
+            "injected_flits_per_cycle" => Some(self.injected_flits_per_cycle),
+            "accepted_flits_per_cycle" => Some(self.accepted_flits_per_cycle),
+            "packet_latency_cycles" => latency(&self.packet_latency_cycles),
+            "packet_latency_half_width_cycles" => self.packet_latency_cycles.half_width,
+            "packet_latency_p50_cycles" => percentile(&self.packet_latency_cycles, |it| it.p50),
+            "packet_latency_p95_cycles" => percentile(&self.packet_latency_cycles, |it| it.p95),
+            "packet_latency_p99_cycles" => percentile(&self.packet_latency_cycles, |it| it.p99),
+            "packet_latency_p99_9_cycles" => percentile(&self.packet_latency_cycles, |it| it.p99_9),
+            "packet_latency_max_cycles" => percentile(&self.packet_latency_cycles, |it| it.max),
+            "network_latency_cycles" => latency(&self.network_latency_cycles),
+            "flit_latency_cycles" => latency(&self.flit_latency_cycles),
+            "hops" => latency(&self.hops),
+            "fragmentation_cycles" => latency(&self.fragmentation_cycles),
+            "saturated" => Some(f64::from(u8::from(self.saturated))),
+            "injected_jain" => Some(self.fairness.injected_jain),
+            "accepted_jain" => Some(self.fairness.accepted_jain),
+            "max_channel_utilisation" => Some(self.channels.max_utilisation),
+            "mean_channel_utilisation" => Some(self.channels.mean_utilisation),
+            "batch_duration_cycles" => self.batch.map(|batch| batch.duration_cycles as f64),
+            _ => None,
+        }
+    }
+}
+
+fn percentile(distribution: &Distribution, of: fn(&Distribution) -> u64) -> Option<f64> {
+    (distribution.count > 0).then(|| of(distribution) as f64)
+}
+
+/// The names that [`TrafficResult::number`] knows, with title and unit.
+pub const TRAFFIC_METRICS: &[(&str, &str, Unit)] = &[
+    ("offered_flits_per_cycle", "offered", Unit::Count),
+    ("injected_flits_per_cycle", "injected", Unit::Count),
+    ("accepted_flits_per_cycle", "accepted", Unit::Count),
+    ("packet_latency_cycles", "packet latency", Unit::Count),
+    ("packet_latency_half_width_cycles", "± 95 %", Unit::Count),
+    ("packet_latency_p50_cycles", "p50", Unit::Count),
+    ("packet_latency_p95_cycles", "p95", Unit::Count),
+    ("packet_latency_p99_cycles", "p99", Unit::Count),
+    ("packet_latency_p99_9_cycles", "p99.9", Unit::Count),
+    ("packet_latency_max_cycles", "largest latency", Unit::Count),
+    ("network_latency_cycles", "network latency", Unit::Count),
+    ("flit_latency_cycles", "flit latency", Unit::Count),
+    ("hops", "hops", Unit::Count),
+    ("fragmentation_cycles", "fragmentation", Unit::Count),
+    ("saturated", "saturated", Unit::Count),
+    ("injected_jain", "fairness of injection", Unit::Count),
+    ("accepted_jain", "fairness of acceptance", Unit::Count),
+    ("max_channel_utilisation", "fullest channel", Unit::Share),
+    ("mean_channel_utilisation", "mean channel", Unit::Share),
+    ("batch_duration_cycles", "batch duration", Unit::Count),
+];
+
+/// The statistics as text for the terminal.
+pub fn traffic_summary(result: &TrafficResult, style: &Style) -> String {
+    let mut out = String::new();
+    let number = |value: f64| Cell::Number(value, Unit::Count);
+    if let Some(batch) = &result.batch {
+        out += &format!(
+            "  {} packets per terminal took {} cycles; the first terminal was done after {}\n\n",
+            Unit::Count.format(batch.packets as f64),
+            Unit::Count.format(batch.duration_cycles as f64),
+            Unit::Count.format(batch.first_done_cycles as f64)
+        );
+    } else {
+        out += &format!("  {}\n", result.verdict);
+        out += &format!(
+            "  load in flits per cycle and terminal: asked {}, offered {}, injected {}, accepted {} ± {}\n",
+            short(result.load_flits_per_cycle),
+            short(result.offered_flits_per_cycle),
+            short(result.injected_flits_per_cycle),
+            short(result.accepted_flits_per_cycle),
+            short(result.accepted_half_width)
+        );
+        out += &format!(
+            "  {} cycles warm-up{}, {} measured in {} batches, {} to drain\n\n",
+            Unit::Count.format(result.warm_up_cycles as f64),
+            if result.settled { "" } else { " (not settled by then)" },
+            Unit::Count.format(result.sample_cycles as f64),
+            result.batches,
+            Unit::Count.format(result.drain_cycles as f64)
+        );
+    }
+    let mut table =
+        Table::new(["cycles", "mean", "± 95 %", "min", "p50", "p95", "p99", "p99.9", "max", "count"]);
+    let mut push = |name: String, it: &Distribution| {
+        if it.count == 0 {
+            return;
+        }
+        let whole = |value: u64| number(value as f64);
+        let half: Cell = it.half_width.map(|half| (half, Unit::Count)).into();
+        table.push([
+            name.into(),
+            number(it.mean),
+            half,
+            whole(it.min),
+            whole(it.p50),
+            whole(it.p95),
+            whole(it.p99),
+            whole(it.p99_9),
+            whole(it.max),
+            whole(it.count),
+        ]);
+    };
+    push("packet latency".to_owned(), &result.packet_latency_cycles);
+    push("network latency".to_owned(), &result.network_latency_cycles);
+    push("flit latency".to_owned(), &result.flit_latency_cycles);
+    push("fragmentation".to_owned(), &result.fragmentation_cycles);
+    push("hops (routers)".to_owned(), &result.hops);
+    for class in &result.classes {
+        push(format!("packet latency, {}", class.name), &class.packet_latency_cycles);
+    }
+    out += &table.to_text(style);
+    let fairness = &result.fairness;
+    out += &format!(
+        "\n  terminals: injected {} to {} (Jain {}), accepted {} to {} (Jain {})\n",
+        short(fairness.injected_min),
+        short(fairness.injected_max),
+        short(fairness.injected_jain),
+        short(fairness.accepted_min),
+        short(fairness.accepted_max),
+        short(fairness.accepted_jain)
+    );
+    let channels = &result.channels;
+    let share = |value: f64| Unit::Share.format(value);
+    out += &format!(
+        "  {} channels between routers: {} full on average, {} at most",
+        Unit::Count.format(channels.count as f64),
+        share(channels.mean_utilisation),
+        share(channels.max_utilisation)
+    );
+    if let Some(busiest) = channels.busiest.first() {
+        out += &format!(" ({})", busiest.name);
+    }
+    out.push('\n');
+    if !result.probes.is_empty() {
+        let mut table = Table::new(["probe from", "to", "mean", "deviation", "min", "max", "count"]);
+        for probe in result.probes.iter().take(PROBES_SHOWN) {
+            table.push([
+                number(probe.source.into()),
+                number(probe.dest.into()),
+                number(probe.mean_cycles),
+                number(probe.deviation_cycles),
+                number(probe.min_cycles as f64),
+                number(probe.max_cycles as f64),
+                number(probe.count as f64),
+            ]);
+        }
+        out += &format!("\n{}", table.to_text(style));
+        if result.probes.len() > PROBES_SHOWN {
+            out += &format!("  and {} more pairs in the result\n", result.probes.len() - PROBES_SHOWN);
+        }
+    }
+    out
+}
+
+/// Pairs of probes in the summary.
+const PROBES_SHOWN: usize = 20;
+
+/// Four decimals at most.
+fn short(value: f64) -> String {
+    let text = format!("{value:.4}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
