@@ -85,33 +85,32 @@ impl std::ops::IndexMut<u32> for Packets {
 }
 
 /// What a packet's draws begin with: `number` counts the packets of its source.
-pub(super) fn salt(seed: u64, source: u32, number: u32) -> u64 {
-    mix(seed ^ (u64::from(source) << 32 | u64::from(number)))
+pub(super) fn salt(seed: u64, source: u32, number: u64) -> u64 {
+    mix(seed ^ mix((u64::from(source) << 40).wrapping_add(number)))
 }
 
 /// A router as routing sees it for one packet.
 pub(super) struct Here<'a, T> {
-    pub(super) terminals: &'a mut T,
-    /// Names the decision; see [`Terminals::draw`].
-    pub(super) key: u64,
+    terminals: &'a mut T,
+    salt: u64,
+    /// Different at every router and draw: with the salt it names the draw, see [`Terminals::draw`].
+    turn: u64,
     /// Flits sent less credits returned, by output.
-    pub(super) used: &'a [u32],
+    used: &'a [u32],
 }
 
 impl<'a, T: Terminals> Here<'a, T> {
     /// `packet` at `router`; `used` is that router's. For the decisions at the source, `router` is `None`.
     pub(super) fn new(terminals: &'a mut T, packet: &Packet, router: Option<u32>, used: &'a [u32]) -> Self {
-        let router = router.map_or(1 << 32, u64::from);
-        Self { terminals, key: mix(packet.salt.wrapping_add(router)), used }
+        let turn = router.map_or(0, |router| u64::from(router + 1) << 20);
+        Self { terminals, salt: packet.salt, turn, used }
     }
 }
 
 impl<T: Terminals> Surroundings for Here<'_, T> {
     fn draw(&mut self, bound: u32) -> u32 {
-        let key = self.key;
-        // Further draws of the same decision have names of their own.
-        self.key = mix(key.wrapping_add(1));
-        self.terminals.draw(key, bound)
+        self.turn = self.turn.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.terminals.draw(self.salt ^ self.turn, bound)
     }
 
     fn used(&self, output: u16) -> u32 {

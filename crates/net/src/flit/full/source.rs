@@ -31,7 +31,7 @@ pub(super) struct Source {
     /// The queue that sent last.
     last_queue: u8,
     /// Packets that came into being so far.
-    packets: u32,
+    packets: u64,
     /// When its channel is free again, in 256ths of a cycle.
     free_at: u64,
 }
@@ -84,7 +84,7 @@ impl Full {
             head_arrived: 0,
             salt: salt(self.seed, terminal as u32, source.packets),
         });
-        source.packets = source.packets.wrapping_add(1);
+        source.packets += 1;
         self.queues[place] = Queue { packet, sent: 0, vc: None, range: None, ..self.queues[place] };
         self.queued += 1;
         self.loaded.insert(terminal);

@@ -1,0 +1,75 @@
+//! The two kernels are each other's oracle: where both know the router, every packet does the same.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use stratasim_net::flit::fabric::Channel;
+use stratasim_net::flit::fast::Fast;
+use stratasim_net::flit::full::Full;
+use stratasim_net::flit::kernel::Kernel;
+use stratasim_net::flit::router::RouterSpec;
+use stratasim_net::flit::routing::{Candidate, FlitRouting, Head, Place, Surroundings};
+use stratasim_net::flit::terminals::Arrival;
+
+use super::bench::{GridRouting, List, grid, settle, traffic};
+
+/// Dimension order on one half of the virtual channels: which one is drawn, and turned around when the
+/// output is used by an odd number of flits.
+struct Halves(GridRouting);
+
+impl FlitRouting for Halves {
+    fn route(
+        &self,
+        place: Place,
+        head: &mut Head,
+        surroundings: &mut dyn Surroundings,
+        out: &mut Vec<Candidate>,
+    ) {
+        self.0.route(place, head, surroundings, out);
+        let candidate = &mut out[0];
+        let half = (candidate.last_vc - candidate.first_vc).div_ceil(2);
+        if half > 0 {
+            let upper = (surroundings.draw(2) + surroundings.used(candidate.output)) % 2 == 1;
+            let first = if upper { candidate.first_vc + half } else { candidate.first_vc };
+            (candidate.first_vc, candidate.last_vc) =
+                (first, if upper { candidate.last_vc } else { first + half - 1 });
+        }
+    }
+
+    fn adaptive(&self) -> bool {
+        true
+    }
+
+    fn single(&self) -> bool {
+        true
+    }
+}
+
+/// Everything that a kernel reports of a list of packets.
+type Report = (Vec<Arrival>, Vec<u64>, Vec<u64>, u64, u64);
+
+fn report(kernel: &mut impl Kernel, packets: &[(u64, u32, u8, u32, u16)]) -> Result<Report, String> {
+    let mut list = List::new(packets);
+    settle(kernel, &mut list, 100_000)?;
+    Ok((list.arrivals, list.flit_latencies, kernel.channel_flits(), kernel.last_progress(), list.entered))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+    #[test]
+    fn both_kernels_move_every_flit_in_the_same_cycle(
+        virtual_channels in 1_u8..9, buffer_flits in 1_u16..10, latency in 1_u32..5,
+        credit_latency in 1_u32..5, longest in 1_u16..9, over in 50_u64..1500, seed in any::<u64>(),
+    ) {
+        let spec = RouterSpec { virtual_channels, buffer_flits, ..RouterSpec::default() };
+        let link = Channel { latency, credit_latency, ..Channel::default() };
+        let fabric = Arc::new(grid(4, 3, link, Channel::default()));
+        let routing = Arc::new(Halves(GridRouting { width: 4, adaptive: false }));
+        let packets = traffic(600, 12, 1, longest, over);
+        let mut full = Full::new(fabric.clone(), &spec, routing.clone(), seed).unwrap();
+        let mut fast = Fast::new(fabric, &spec, routing, seed).unwrap();
+        let (full, fast) = (report(&mut full, &packets), report(&mut fast, &packets));
+        prop_assert!(full.is_ok(), "{:?}", full.err());
+        prop_assert_eq!(full, fast);
+    }
+}

@@ -1,0 +1,96 @@
+//! Whatever the router: nothing is lost, nothing takes a detour.
+
+use proptest::prelude::*;
+use stratasim_net::flit::fabric::Channel;
+use stratasim_net::flit::kernel::Kernel;
+use stratasim_net::flit::router::{
+    AllocatorKind, AllocatorSpec, Arbiter, BufferPolicy, Iterations, RouterSpec, Speculation, Stages,
+};
+
+use super::bench::{GridRouting, List, grid, kernel, settle, traffic};
+
+fn allocators() -> impl Strategy<Value = AllocatorSpec> {
+    let kinds = prop::sample::select(vec![
+        AllocatorKind::Islip,
+        AllocatorKind::SeparableInputFirst,
+        AllocatorKind::SeparableOutputFirst,
+        AllocatorKind::Wavefront,
+        AllocatorKind::WavefrontRoundRobin,
+        AllocatorKind::Pim,
+        AllocatorKind::LonelyOutput,
+        AllocatorKind::Select,
+        AllocatorKind::MaximumSize,
+    ]);
+    (kinds, any::<bool>(), 1_u8..3).prop_map(|(kind, matrix, iterations)| AllocatorSpec {
+        kind,
+        arbiter: if matrix { Arbiter::Matrix } else { Arbiter::RoundRobin },
+        iterations: Iterations(iterations),
+    })
+}
+
+fn specs() -> impl Strategy<Value = RouterSpec> {
+    let sizes = (1_u8..6, 1_u16..10, 0_u8..3);
+    let delays = (0_u16..4, 1_u16..4, 1_u16..4, 1_u16..4, 0_u16..3);
+    let switches = (any::<bool>(), 0_u8..3, any::<bool>(), any::<bool>(), any::<bool>());
+    let speedups = (1_u8..4, 1_u8..4, prop::sample::select(vec![1.0, 1.5, 1.1, 3.0]), 0_u16..4);
+    let parts = (sizes, delays, switches, speedups, allocators(), allocators());
+    parts.prop_map(|(sizes, delays, switches, speedups, vc_allocator, switch_allocator)| RouterSpec {
+        virtual_channels: sizes.0,
+        buffer_flits: sizes.1,
+        buffers: [BufferPolicy::Private, BufferPolicy::Shared, BufferPolicy::Dynamic][sizes.2 as usize],
+        routing_delay: delays.0,
+        vc_allocation_delay: delays.1,
+        switch_allocation_delay: delays.2,
+        traversal_delay: delays.3,
+        credit_delay: delays.4,
+        stages: if switches.0 { Stages::Pipelined } else { Stages::Batches },
+        speculation: [Speculation::None, Speculation::Separate, Speculation::Prioritised]
+            [switches.1 as usize],
+        wait_for_tail_credit: switches.2,
+        hold_switch: switches.3,
+        virtual_cut_through: switches.4 && sizes.2 == 0,
+        input_speedup: speedups.0,
+        output_speedup: speedups.1,
+        internal_speedup: speedups.2,
+        output_buffer_flits: (speedups.3 > 0).then_some(speedups.3),
+        vc_allocator,
+        switch_allocator,
+        ranges: Vec::new(),
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #[test]
+    fn whatever_the_router_every_packet_arrives_once_by_a_shortest_way(
+        spec in specs(), adaptive in any::<bool>(), queues in 1_u8..3, spacing in 256_u32..700,
+        latency in 1_u32..4, credit_latency in 1_u32..4,
+    ) {
+        let link = Channel { latency, credit_latency, spacing, ..Channel::default() };
+        let edge = Channel { latency: credit_latency, spacing, ..Channel::default() };
+        let mut kernel = kernel(grid(3, 3, link, edge), &spec, GridRouting { width: 3, adaptive });
+        let longest = if spec.virtual_cut_through { spec.buffer_flits } else { 7 };
+        let packets = traffic(150, 9, queues, longest, 120);
+        let mut list = List::new(&packets);
+        if let Err(what) = settle(&mut kernel, &mut list, 100_000) {
+            prop_assert!(false, "{}", what);
+        }
+        let arrived = list.by_tag();
+        prop_assert_eq!(list.arrivals.len(), packets.len());
+        prop_assert_eq!(arrived.len(), packets.len());
+        let mut crossed = 0;
+        for (tag, &(created, source, _, dest, flits)) in packets.iter().enumerate() {
+            let found = arrived[&(tag as u64)];
+            prop_assert_eq!((found.created, found.source, found.dest), (created, source, dest));
+            prop_assert_eq!(found.flits, flits);
+            let hops = (source % 3).abs_diff(dest % 3) + (source / 3).abs_diff(dest / 3) + 1;
+            prop_assert_eq!(u32::from(found.hops), hops);
+            prop_assert!(found.entered >= created && found.head_arrived > found.entered);
+            prop_assert!(found.arrived >= found.head_arrived + u64::from(flits) - 1);
+            crossed += u64::from(hops) * u64::from(flits);
+        }
+        let flits: u64 = packets.iter().map(|packet| u64::from(packet.4)).sum();
+        prop_assert_eq!((list.entered, list.flits), (flits, flits));
+        prop_assert_eq!(kernel.channel_flits().iter().sum::<u64>(), crossed);
+    }
+}
