@@ -15,13 +15,16 @@ use stratasim_net::flit::routing::{Candidate, FlitRouting, Head, Place, Surround
 const MINIMAL: &[(&str, &[&str])] = &[
     (
         r#"{"kind": "mesh", "dimensions": [4, 1, 3, 2]}"#,
-        &["dimension-order", "shortest-path", "romm", "xy-yx", "minimal-adaptive"],
+        &["dimension-order", "shortest-path", "romm", "xy-yx", "minimal-adaptive", "table"],
     ),
     (
         r#"{"kind": "mesh", "dimensions": [3, 3], "hosts-per-switch": 3}"#,
         &["dimension-order", "shortest-path"],
     ),
-    (r#"{"kind": "torus", "dimensions": [5, 4]}"#, &["dimension-order", "romm", "xy-yx", "minimal-adaptive"]),
+    (
+        r#"{"kind": "torus", "dimensions": [5, 4]}"#,
+        &["dimension-order", "romm", "xy-yx", "minimal-adaptive", "table"],
+    ),
     (r#"{"kind": "torus", "dimensions": [4, 3, 2], "hosts-per-switch": 2}"#, &["dimension-order"]),
     (r#"{"kind": "ring", "nodes": 6}"#, &["dimension-order", "shortest-path"]),
     (
@@ -33,11 +36,11 @@ const MINIMAL: &[(&str, &[&str])] = &[
         &["dimension-order", "shortest-path", "minimal", "minimal-adaptive", "xy-yx"],
     ),
     (r#"{"kind": "fully-connected", "nodes": 5, "parallel": 2}"#, &["dimension-order", "shortest-path"]),
-    (r#"{"kind": "k-ary-n-tree", "k": 3, "n": 3}"#, &["nearest-common-ancestor", "shortest-path"]),
-    (r#"{"kind": "fat-tree", "k": 4}"#, &["nearest-common-ancestor", "shortest-path"]),
+    (r#"{"kind": "k-ary-n-tree", "k": 3, "n": 3}"#, &["nearest-common-ancestor", "shortest-path", "table"]),
+    (r#"{"kind": "fat-tree", "k": 4}"#, &["nearest-common-ancestor", "shortest-path", "table"]),
     (
         r#"{"kind": "fat-tree", "down": [4, 3, 2], "up": [1, 2, 3], "parallel": [1, 2, 1]}"#,
-        &["nearest-common-ancestor", "shortest-path"],
+        &["nearest-common-ancestor", "shortest-path", "table"],
     ),
     (
         r#"{"kind": "leaf-spine", "leaves": 4, "spines": 3, "hosts-per-leaf": 2}"#,
@@ -389,4 +392,46 @@ fn a_machine_that_is_too_large_to_check_says_so() {
     let small = machine(r#"{"kind": "mesh", "dimensions": [3]}"#);
     // two channels follow each other, in both directions
     assert_eq!(prepare(&small, "{}").unwrap().deadlock, Verdict::Free { dependencies: 2 });
+}
+
+#[test]
+fn a_table_follows_the_routes_of_the_topology_link_by_link() {
+    let given = topology(
+        r#"{"kind": "graph",
+            "nodes": [{"name": "a"}, {"name": "b"}, {"name": "s", "kind": "switch"}, {"name": "t", "kind": "switch"},
+                      {"name": "u", "kind": "switch"}],
+            "links": [{"from": "a", "to": "s", "bandwidth": "1 GB/s", "latency": "1 us"},
+                      {"from": "b", "to": "u", "bandwidth": "1 GB/s", "latency": "1 us"},
+                      {"from": "s", "to": "u", "bandwidth": "1 GB/s", "latency": "1 us"},
+                      {"from": "s", "to": "t", "bandwidth": "1 GB/s", "latency": "1 us"},
+                      {"from": "t", "to": "u", "bandwidth": "1 GB/s", "latency": "1 us"}],
+            "routes": [{"from": "a", "to": "b", "via": ["s", "t", "u"]}]}"#,
+    );
+    let prepared = prepare(&given, r#"{"routing": {"kind": "table"}}"#).unwrap();
+    let names = |from, to| -> Vec<&str> {
+        let walk = walk(&prepared.fabric, prepared.routing.as_ref(), from, to, 4, &mut Dice(0));
+        walk.into_iter().map(|router| given.node_name(prepared.wiring.nodes[router as usize])).collect()
+    };
+    assert_eq!(names(0, 1), ["s", "t", "u"], "the detour that the file wants");
+    assert!(!names(1, 0).is_empty());
+    // searched by hops, it is direct
+    let direct =
+        prepare(&given, r#"{"routing": {"kind": "table", "routes": {"kind": "dijkstra", "by": "hops"}}}"#)
+            .unwrap();
+    assert_eq!(walk(&direct.fabric, direct.routing.as_ref(), 0, 1, 4, &mut Dice(0)).len(), 2);
+}
+
+#[test]
+fn routes_that_lead_through_a_terminal_are_refused() {
+    // the only way from a to c is through b, which sits on two switches and does not forward
+    let through = topology(
+        r#"{"kind": "graph",
+            "nodes": [{"name": "a"}, {"name": "b"}, {"name": "c"}, {"name": "s", "kind": "switch"}, {"name": "t", "kind": "switch"}],
+            "links": [{"from": "a", "to": "s", "bandwidth": "1 GB/s", "latency": "1 us"},
+                      {"from": "b", "to": "s", "bandwidth": "1 GB/s", "latency": "1 us"},
+                      {"from": "b", "to": "t", "bandwidth": "1 GB/s", "latency": "1 us"},
+                      {"from": "c", "to": "t", "bandwidth": "1 GB/s", "latency": "1 us"}]}"#,
+    );
+    let prepared = prepare(&through, r#"{"routing": {"kind": "table"}}"#).unwrap();
+    assert!(prepared.joined(0, 1) && !prepared.joined(0, 2));
 }

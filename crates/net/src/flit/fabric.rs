@@ -2,6 +2,8 @@
 
 pub mod clock;
 pub mod from_topology;
+mod ports;
+mod roles;
 
 use stratasim_core::{BuildError, LinkId, NodeId};
 

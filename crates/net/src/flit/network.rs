@@ -122,7 +122,7 @@ impl Flit {
             fabric: &wiring.fabric,
             routing: routing.as_ref(),
             router: &router,
-            joined: &|from, to| wiring.joined(from, to),
+            joined: &|from, to| wiring.joined(from, to) && routing.joins(from, to),
             name: &|router| topology.node_name(wiring.nodes[router as usize]).to_owned(),
         };
         let deadlock = if self.deadlock_check { question.check()? } else { Verdict::Unchecked };
@@ -154,6 +154,13 @@ impl Flit {
             return Err(BuildError::new("terminal-latency", reason));
         }
         Ok(())
+    }
+}
+
+impl Prepared {
+    /// Whether packets can go from one terminal to another.
+    pub fn joined(&self, from: u32, to: u32) -> bool {
+        self.wiring.joined(from, to) && self.routing.joins(from, to)
     }
 }
 

@@ -6,11 +6,13 @@ pub mod destination_tag;
 pub mod dimension_order;
 pub mod dragonfly;
 pub mod grid;
+mod layer;
 pub mod minimal;
 pub mod minimal_adaptive;
 pub mod nearest_common_ancestor;
 mod places;
 pub mod shortest_path;
+pub mod table;
 mod toward;
 pub mod tree;
 pub mod two_phase;
@@ -113,6 +115,13 @@ pub trait FlitRouting: Send + Sync {
         true
     }
 
+    /// Whether packets from terminal `source` to `dest` have a way, where the fabric has one. Those of other
+    /// pairs must not be offered.
+    fn joins(&self, source: u32, dest: u32) -> bool {
+        let _ = (source, dest);
+        true
+    }
+
     /// Whether [`Surroundings::used`] is asked.
     fn adaptive(&self) -> bool {
         false
@@ -153,6 +162,7 @@ registry! {
         "ugal" => Ugal(ugal::UgalSpec),
         "destination-tag" => DestinationTag(destination_tag::DestinationTagSpec),
         "shortest-path" => ShortestPath(shortest_path::ShortestPathSpec),
+        "table" => Table(table::TableSpec),
         "up-down" => UpDown(up_down::UpDownSpec),
     }
 }

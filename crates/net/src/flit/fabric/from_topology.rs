@@ -5,15 +5,16 @@
 //! switches only is a terminal at the far end of each of them (one per NIC); a memory node likewise. Where
 //! cables lead one way, a terminal sends by one and hears another.
 
+use std::sync::Arc;
+
 use stratasim_core::{BuildError, Duration, LinkId, NodeId};
-use stratasim_topo::geometry::{Geometry, GridShape};
+use stratasim_topo::geometry::Geometry;
 use stratasim_topo::{Link, NodeKind, Sharing, Topology};
 
 use super::clock::Clock;
+use super::ports::Ports;
+use super::roles::{Roles, is_one_way, start};
 use super::{Channel, End, FULL_WIDTH, Fabric};
-
-/// Ports of all routers together, at the stride of the largest: more are refused.
-const MOST_PORTS: u64 = 1 << 24;
 
 /// Cycles that a channel may take; kernels keep a place for each.
 const LONGEST_CHANNEL: u64 = 1 << 20;
@@ -32,6 +33,8 @@ pub struct Wires {
 /// A fabric and what it came from.
 #[derive(Debug, Clone)]
 pub struct Wiring {
+    /// The topology.
+    pub topology: Arc<Topology>,
     /// The fabric. Terminals: first the compute nodes in their order, by their first NIC; then by the
     /// second one those that have it, and so on; then the memory nodes.
     pub fabric: Fabric,
@@ -57,7 +60,7 @@ impl Wiring {
     /// # Errors
     /// Links that are faster than a flit per cycle, or so slow or long that they cannot be modelled; fat
     /// pipes; links whose rate changes; more ports than can be held.
-    pub fn new(topology: &Topology, wires: &Wires) -> Result<Self, BuildError> {
+    pub fn new(topology: &Arc<Topology>, wires: &Wires) -> Result<Self, BuildError> {
         if !topology.profiles().is_empty() {
             let reason =
                 "this topology has values that change over time, which the flit level does not model";
@@ -79,6 +82,7 @@ impl Wiring {
         }
         let ports = Ports::new(topology, &nodes, &router_of)?;
         let mut wiring = Self {
+            topology: topology.clone(),
             fabric: Fabric::new(ports.counts.clone()),
             clock,
             nodes,
@@ -296,170 +300,4 @@ fn channel(topology: &Topology, id: LinkId, clock: &Clock, flit_bytes: u32) -> R
         spacing,
         link: Some(id),
     })
-}
-
-/// Which nodes are routers.
-struct Roles {
-    is_router: Vec<bool>,
-    heard: Heard,
-}
-
-impl Roles {
-    fn new(topology: &Topology, geometry: Option<&Geometry>) -> Self {
-        let count = topology.node_count();
-        let is_switch = |node: NodeId| topology.kind(node) == NodeKind::Switch;
-        let mut is_router = vec![false; count];
-        // vertices with a switch per dimension forward from one to the other
-        let forwards = |node: NodeId| match geometry {
-            Some(Geometry::Grid(grid)) => {
-                let several = grid.dimensions.iter().filter(|dimension| dimension.extent > 1).count() > 1;
-                let switched = grid
-                    .dimensions
-                    .iter()
-                    .any(|dimension| matches!(dimension.shape, GridShape::Switch { .. }));
-                let vertices = grid.first_vertex..grid.first_vertex + grid.vertices;
-                several && switched && vertices.contains(&node.0)
-            }
-            _ => false,
-        };
-        for node in (0..count).map(NodeId::from_index) {
-            let ports = topology.ports(node);
-            let mut neighbours = ports.iter().map(|port| port.to);
-            is_router[node.index()] = match topology.kind(node) {
-                NodeKind::Switch => true,
-                NodeKind::Compute(_) => ports.is_empty() || forwards(node) || !neighbours.all(is_switch),
-                NodeKind::Memory(_) => {
-                    ports.is_empty()
-                        || neighbours.any(|other| matches!(topology.kind(other), NodeKind::Memory(_)))
-                }
-            };
-        }
-        // a terminal has as many ways in as out, all from and to switches
-        let heard = Heard::new(topology);
-        let more: Vec<bool> = (0..count)
-            .map(NodeId::from_index)
-            .map(|node| {
-                let one_way =
-                    topology.ports(node).iter().filter(|port| is_one_way(topology.link(port.link))).count();
-                let heard = heard.by(node);
-                let fits = topology.ports(node).iter().all(|port| is_router[port.to.index()])
-                    && heard.len() == one_way
-                    && heard
-                        .iter()
-                        .all(|&link| start(topology, link).is_some_and(|from| is_router[from.index()]));
-                is_router[node.index()] || !fits
-            })
-            .collect();
-        Self { is_router: more, heard }
-    }
-}
-
-fn is_one_way(link: &Link) -> bool {
-    !link.half_duplex && link.reverse.is_none()
-}
-
-fn start(topology: &Topology, link: LinkId) -> Option<NodeId> {
-    topology.link(link).ends.map(|[from, _]| from)
-}
-
-/// Links that lead one way, by the node where they end.
-struct Heard {
-    links: Vec<(NodeId, LinkId)>,
-}
-
-impl Heard {
-    fn new(topology: &Topology) -> Self {
-        let ids = (0..topology.link_count()).map(LinkId::from_index);
-        let one_way = ids.filter(|&id| is_one_way(topology.link(id)));
-        let mut links: Vec<(NodeId, LinkId)> = one_way
-            .filter_map(|id| topology.link(id).ends.filter(|[from, to]| from != to).map(|[_, to]| (to, id)))
-            .collect();
-        links.sort_unstable();
-        Self { links }
-    }
-
-    /// Those that end at `node`, in their order.
-    fn by(&self, node: NodeId) -> Vec<LinkId> {
-        let first = self.links.partition_point(|&(at, _)| at < node);
-        self.links[first..].iter().take_while(|&&(at, _)| at == node).map(|&(_, link)| link).collect()
-    }
-}
-
-/// Numbers of ports: those of a router's links in order of [`Topology::ports`], then inputs of links that
-/// lead one way, then that of its own terminal.
-struct Ports {
-    counts: Vec<(u16, u16)>,
-    /// The number of each link among the ports of its start, and of its end where it is half duplex.
-    at_start: Vec<u16>,
-    at_end: Vec<u16>,
-    /// Input at the end of a link that has no way back.
-    one_way: Vec<u16>,
-}
-
-impl Ports {
-    fn new(topology: &Topology, nodes: &[NodeId], router_of: &[Option<u32>]) -> Result<Self, BuildError> {
-        let links = topology.link_count();
-        let (mut at_start, mut at_end, mut one_way) = (vec![0; links], vec![0; links], vec![0; links]);
-        let mut inputs: Vec<u64> = Vec::with_capacity(nodes.len());
-        for node in (0..topology.node_count()).map(NodeId::from_index) {
-            if topology.ports(node).len() > usize::from(u16::MAX) - 2 {
-                let reason = format!(
-                    "{} has {} links, at most 65,533 are possible",
-                    topology.node_name(node),
-                    topology.ports(node).len()
-                );
-                return Err(BuildError::new("", reason));
-            }
-            for (index, port) in (0..).zip(topology.ports(node)) {
-                let link = topology.link(port.link);
-                let starts = link.ends.is_some_and(|[from, _]| from == node);
-                let column = if starts { &mut at_start } else { &mut at_end };
-                column[port.link.index()] = index;
-            }
-        }
-        for &node in nodes {
-            inputs.push(topology.ports(node).len() as u64);
-        }
-        for (index, link) in topology.links().iter().enumerate() {
-            let Some([from, to]) = link.ends else { continue };
-            if from == to || !is_one_way(link) {
-                continue;
-            }
-            let Some(router) = router_of[to.index()].map(|router| router as usize) else { continue };
-            one_way[index] = u16::try_from(inputs[router]).unwrap_or(u16::MAX);
-            inputs[router] += 1;
-        }
-        let mut counts = Vec::with_capacity(nodes.len());
-        for (&node, &inputs) in nodes.iter().zip(&inputs) {
-            let own = u64::from(topology.kind(node) != NodeKind::Switch);
-            let outputs = topology.ports(node).len() as u64 + own;
-            let (Ok(inputs), Ok(outputs)) = (u16::try_from(inputs + own), u16::try_from(outputs)) else {
-                let reason = format!("{} has more than 65,535 ports", topology.node_name(node));
-                return Err(BuildError::new("", reason));
-            };
-            counts.push((inputs, outputs));
-        }
-        let stride = counts.iter().map(|&(inputs, outputs)| inputs.max(outputs)).max().unwrap_or(0);
-        let places = u64::from(stride) * counts.len() as u64;
-        if places > MOST_PORTS {
-            let reason = format!(
-                "{} routers, the largest with {stride} ports, need {places} places; at most {MOST_PORTS} are held",
-                counts.len()
-            );
-            return Err(BuildError::new("", reason));
-        }
-        Ok(Self { counts, at_start, at_end, one_way })
-    }
-
-    /// The input port at the far end of `link`, seen from `from`.
-    fn input(&self, topology: &Topology, link: LinkId, from: NodeId) -> u16 {
-        let info = topology.link(link);
-        let starts = info.ends.is_some_and(|[start, _]| start == from);
-        match info.reverse {
-            Some(reverse) => self.at_start[reverse.index()],
-            None if info.half_duplex && starts => self.at_end[link.index()],
-            None if info.half_duplex => self.at_start[link.index()],
-            None => self.one_way[link.index()],
-        }
-    }
 }

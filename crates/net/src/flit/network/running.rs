@@ -72,7 +72,7 @@ impl<K: Kernel> FlitNetwork<K> {
             return None;
         }
         let usual = (from[usize::from(nic) % from.len()], to[usize::from(nic) % to.len()]);
-        if wiring.joined(usual.0, usual.1) {
+        if self.prepared.joined(usual.0, usual.1) {
             return Some(usual);
         }
         if let Some(&known) = self.pairs.get(&(src, dst, nic)) {
@@ -80,7 +80,7 @@ impl<K: Kernel> FlitNetwork<K> {
         }
         let mut best = None;
         for &a in from {
-            for &b in to.iter().filter(|&&b| wiring.joined(a, b)) {
+            for &b in to.iter().filter(|&&b| self.prepared.joined(a, b)) {
                 if let Some(cycles) = self.zero_load.cycles(a, b, 1)
                     && best.is_none_or(|(least, _)| cycles < least)
                 {
@@ -236,7 +236,7 @@ impl<K: Kernel + Send> model::Network for FlitNetwork<K> {
         let wiring = self.prepared.wiring.clone();
         let mut least: Option<u64> = None;
         for &from in wiring.terminals(src) {
-            for &to in wiring.terminals(dst).iter().filter(|&&to| wiring.joined(from, to)) {
+            for &to in wiring.terminals(dst).iter().filter(|&&to| self.prepared.joined(from, to)) {
                 let cycles = self.zero_load.cycles(from, to, flits);
                 least = least.into_iter().chain(cycles).min();
             }
