@@ -25,9 +25,13 @@ impl FlitRouting for Dor {
     fn knows_source(&self) -> bool {
         false
     }
-    fn route(&self, p: Place, h: &mut Head, s: &mut dyn Surroundings, out: &mut Vec<Candidate>) {
-        out.push(self.only(p, h, s));
+    fn route(&self, place: Place, head: &mut Head, s: &mut dyn Surroundings, out: &mut Vec<Candidate>) {
+        let c = self.only(place, head, s);
+        out.push(c);
     }
+}
+impl Dor {
+    #[inline]
     fn only(&self, place: Place, head: &mut Head, s: &mut dyn Surroundings) -> Candidate {
         let (c, d) = (&self.at[place.router as usize], &self.at[head.dest as usize]);
         let Some(dim) = (0..self.n as usize).find(|&i| c[i] != d[i]) else {

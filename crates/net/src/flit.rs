@@ -16,12 +16,14 @@
 //! chapters 16 to 19.
 
 pub mod allocator;
+pub mod any;
 pub mod booksim;
 pub mod dependency;
 pub mod fabric;
 pub mod fast;
 pub mod full;
 pub mod kernel;
+mod keys;
 pub mod network;
 pub mod router;
 pub mod routing;

@@ -101,7 +101,6 @@ impl Fast {
             .iter()
             .chain(fabric.terminals().iter().map(|terminal| &terminal.injection))
             .any(|channel| far(channel.latency) || far(channel.credit_latency) || channel.spacing > 256 * 16)
-            || fabric.terminals().iter().any(|terminal| terminal.injection.spacing != 256)
         {
             Some("channels so long or so narrow")
         } else if fabric.terminals().len() > Flit::TERMINALS {

@@ -1,7 +1,5 @@
 //! A contiguous part of the routers with their terminals, and one cycle of it.
 
-use stratasim_core::random::mix;
-
 use super::flit::{Flit, body, is_head};
 use super::mask::Mask;
 use super::order::Order;
@@ -11,6 +9,7 @@ use super::source::{NO_VC, Source};
 use super::wheel::{Ejected, Wheel};
 use crate::flit::fabric::{End, FULL_WIDTH, Fabric, Feeder};
 use crate::flit::kernel::Wait;
+use crate::flit::keys::{self, Keys};
 use crate::flit::router::RouterSpec;
 use crate::flit::routing::{FlitRouting, Head, Place, Surroundings};
 use crate::flit::terminals::{Arrival, Offer, Terminals};
@@ -58,6 +57,8 @@ pub(super) struct Part<const P: usize, const VS: usize, const N: usize, M> {
     packets: Packets,
     sources: Vec<Source<VS>>,
     injection: Vec<Link>,
+    /// Spacing of their channels in 256ths of a cycle; empty when all have full width.
+    narrow: Vec<u32>,
     /// Sources that try to send in this cycle.
     sending: Vec<u64>,
     /// Sources that have just sent a tail and are asked in the next cycle.
@@ -78,16 +79,16 @@ struct Around<'a, T, const VS: usize> {
     vcs: usize,
     /// The packet's salt, read only for a draw,
     salt: &'a u64,
-    /// and what is different at every router and draw.
-    turn: u64,
+    /// and the names of the draws.
+    keys: Keys,
     terminals: &'a mut T,
 }
 
 impl<T: Terminals, const VS: usize> Surroundings for Around<'_, T, VS> {
     #[inline]
     fn draw(&mut self, bound: u32) -> u32 {
-        self.turn = self.turn.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        self.terminals.draw(self.salt ^ self.turn, bound)
+        let key = self.keys.next(*self.salt);
+        self.terminals.draw(key, bound)
     }
 
     fn used(&self, output: u16) -> u32 {
@@ -125,7 +126,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
                 narrow |= channel.spacing != FULL_WIDTH;
                 spacing[local][output as usize].0 = channel.spacing;
                 // a full set of flits may stand behind a narrow channel
-                let backlog = u64::from(channel.spacing - FULL_WIDTH)
+                let backlog = u64::from(channel.spacing)
                     * (u64::from(spec.virtual_channels) * u64::from(buffer) + 1)
                     / u64::from(FULL_WIDTH);
                 longest =
@@ -178,6 +179,9 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
                 )
             })
             .collect();
+        let narrow_by_source: Vec<u32> =
+            mine.iter().map(|&terminal| fabric.terminal(terminal).injection.spacing).collect();
+        let narrow_sources = narrow_by_source.iter().any(|&spacing| spacing != FULL_WIDTH);
         let ring = u32::from(buffer).next_power_of_two().trailing_zeros();
         let ranges = (0..spec.ranges.len().max(1)).map(|range| spec.range(range as u8)).collect();
         let parts = part_of.iter().copied().max().map_or(1, |part| part as usize + 1);
@@ -202,6 +206,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             packets: Packets::new(routing.memory_bits() > Flit::MEMORY_BITS),
             sources: vec![Source::new(buffer); mine.len()],
             injection,
+            narrow: if narrow_sources { narrow_by_source } else { Vec::new() },
             sending: vec![0; mine.len().div_ceil(64)],
             asked: Vec::new(),
             due: Vec::new(),
@@ -359,8 +364,8 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         }
         let global = self.first_terminal + terminal as u32;
         let source = &mut self.sources[terminal];
-        let salt = mix(self.seed ^ mix((u64::from(global) << 40).wrapping_add(source.number)));
-        source.number += 1;
+        let salt = keys::salt(self.seed, global, source.number);
+        source.number = source.number.wrapping_add(1);
         let range = self.ranges[offer.range as usize];
         let mut head = Head { source: global, dest: offer.dest, range, memory: 0 };
         let router = &self.routers[self.injection[terminal].target() as usize];
@@ -369,7 +374,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             places: u32::from(self.buffer) * u32::from(self.vcs),
             vcs: self.vcs as usize,
             salt: &salt,
-            turn: 0,
+            keys: Keys::at(None),
             terminals,
         };
         source.range = routing.start(&mut head, &mut around);
@@ -412,6 +417,9 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
                     self.sending[word] &= !(1 << (terminal % 64));
                     continue;
                 }
+                if source.free_at > now << 8 {
+                    continue;
+                }
                 let vc = vc % VS;
                 let mut flit = source.front;
                 if flit.is_head() {
@@ -419,6 +427,13 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
                     self.packets.cold[source.packet as usize].entered = now;
                 } else {
                     flit = Flit::body(source.packet, now as u16);
+                }
+                if !self.narrow.is_empty() {
+                    // a flit that waited goes when the channel is free, which may be between two cycles
+                    let waited = !flit.is_head() || self.packets.cold[source.packet as usize].created < now;
+                    let late = waited && source.free_at + u64::from(FULL_WIDTH) > now << 8;
+                    let start = if late { source.free_at } else { now << 8 };
+                    source.free_at = start + u64::from(self.narrow[terminal]);
                 }
                 source.front = Flit::default();
                 source.left -= 1;
@@ -646,7 +661,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
                 places: u32::from(self.buffer) * u32::from(self.vcs),
                 vcs: self.vcs as usize,
                 salt: &cold[id].salt,
-                turn: u64::from(place.router + 1) << 20,
+                keys: Keys::at(Some(place.router)),
                 terminals: &mut *terminals,
             };
             let candidate = routing.only(place, &mut packet, &mut around);

@@ -21,6 +21,8 @@ pub(super) struct Source<const VS: usize> {
     pub(super) range: (u8, u8),
     /// Packets that it has sent, for their salt.
     pub(super) number: u64,
+    /// First moment at which its channel is free, in 256ths of a cycle.
+    pub(super) free_at: u64,
 }
 
 /// No virtual channel.
@@ -38,6 +40,7 @@ impl<const VS: usize> Source<VS> {
             last_vc: NO_VC,
             range: (0, 0),
             number: 0,
+            free_at: 0,
         }
     }
 

@@ -1,8 +1,8 @@
 //! Packets and flits.
 
 use stratasim_core::Slots;
-use stratasim_core::random::mix;
 
+use crate::flit::keys::Keys;
 use crate::flit::routing::{Candidate, Head, Surroundings};
 use crate::flit::terminals::Terminals;
 
@@ -84,17 +84,11 @@ impl std::ops::IndexMut<u32> for Packets {
     }
 }
 
-/// What a packet's draws begin with: `number` counts the packets of its source.
-pub(super) fn salt(seed: u64, source: u32, number: u64) -> u64 {
-    mix(seed ^ mix((u64::from(source) << 40).wrapping_add(number)))
-}
-
 /// A router as routing sees it for one packet.
 pub(super) struct Here<'a, T> {
     terminals: &'a mut T,
     salt: u64,
-    /// Different at every router and draw: with the salt it names the draw, see [`Terminals::draw`].
-    turn: u64,
+    keys: Keys,
     /// Flits sent less credits returned, by output.
     used: &'a [u32],
 }
@@ -102,15 +96,14 @@ pub(super) struct Here<'a, T> {
 impl<'a, T: Terminals> Here<'a, T> {
     /// `packet` at `router`; `used` is that router's. For the decisions at the source, `router` is `None`.
     pub(super) fn new(terminals: &'a mut T, packet: &Packet, router: Option<u32>, used: &'a [u32]) -> Self {
-        let turn = router.map_or(0, |router| u64::from(router + 1) << 20);
-        Self { terminals, salt: packet.salt, turn, used }
+        Self { terminals, salt: packet.salt, keys: Keys::at(router), used }
     }
 }
 
 impl<T: Terminals> Surroundings for Here<'_, T> {
     fn draw(&mut self, bound: u32) -> u32 {
-        self.turn = self.turn.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        self.terminals.draw(self.salt ^ self.turn, bound)
+        let key = self.keys.next(self.salt);
+        self.terminals.draw(key, bound)
     }
 
     fn used(&self, output: u16) -> u32 {

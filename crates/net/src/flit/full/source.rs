@@ -1,8 +1,9 @@
 //! Terminals: packets come in, and their flits enter the network one per cycle.
 
 use super::Full;
-use super::packet::{Flit, Here, Packet, salt};
+use super::packet::{Flit, Here, Packet};
 use crate::flit::allocator::NONE;
+use crate::flit::keys;
 use crate::flit::routing::{Head, Place};
 use crate::flit::terminals::{Offer, Terminals};
 
@@ -82,7 +83,7 @@ impl Full {
             tag: offer.tag,
             entered: 0,
             head_arrived: 0,
-            salt: salt(self.seed, terminal as u32, source.packets),
+            salt: keys::salt(self.seed, terminal as u32, source.packets),
         });
         source.packets += 1;
         self.queues[place] = Queue { packet, sent: 0, vc: None, range: None, ..self.queues[place] };

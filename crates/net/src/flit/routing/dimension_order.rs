@@ -67,10 +67,14 @@ impl FlitRouting for DimensionOrder {
         surroundings: &mut dyn Surroundings,
         out: &mut Vec<Candidate>,
     ) {
+        out.push(self.only(place, head, surroundings));
+    }
+
+    #[inline]
+    fn only(&self, place: Place, head: &mut Head, surroundings: &mut dyn Surroundings) -> Candidate {
         let target = self.map.destinations.router(head.dest);
         let Some(d) = self.map.lowest(place.router, target) else {
-            out.push(self.map.destinations.eject(head.dest, head.range));
-            return;
+            return self.map.destinations.eject(head.dest, head.range);
         };
         let mut ring = Ring::of(head.memory);
         let (output, class) =
@@ -80,10 +84,22 @@ impl FlitRouting for DimensionOrder {
             Some(class) => part(head.range, 2, class),
             None => head.range,
         };
-        out.push(any(output, range));
+        any(output, range)
     }
 
     fn looks_at_vc(&self) -> bool {
+        false
+    }
+
+    fn single(&self) -> bool {
+        true
+    }
+
+    fn memory_bits(&self) -> u32 {
+        8
+    }
+
+    fn knows_source(&self) -> bool {
         false
     }
 }

@@ -43,6 +43,7 @@ struct DragonflyMinimal {
 }
 
 impl FlitRouting for DragonflyMinimal {
+    #[inline]
     fn route(
         &self,
         place: Place,
@@ -50,10 +51,15 @@ impl FlitRouting for DragonflyMinimal {
         surroundings: &mut dyn Surroundings,
         out: &mut Vec<Candidate>,
     ) {
+        out.push(self.only(place, head, surroundings));
+    }
+
+    #[inline]
+    fn only(&self, place: Place, head: &mut Head, surroundings: &mut dyn Surroundings) -> Candidate {
         let map = &self.map;
         let target = map.destinations.router(head.dest);
         let group = map.group(target);
-        out.push(if place.router == target {
+        if place.router == target {
             map.destinations.eject(head.dest, head.range)
         } else if map.group(place.router) == group {
             // the second half also where the packet never was in another group: as good, and one rule
@@ -62,10 +68,22 @@ impl FlitRouting for DragonflyMinimal {
             let ports = map.toward(place.router, group);
             let port = if ports.len() == 1 { 0 } else { surroundings.draw(ports.len() as u32) };
             any(ports[port as usize], part(head.range, 2, 0))
-        });
+        }
     }
 
     fn looks_at_vc(&self) -> bool {
+        false
+    }
+
+    fn single(&self) -> bool {
+        true
+    }
+
+    fn memory_bits(&self) -> u32 {
+        0
+    }
+
+    fn knows_source(&self) -> bool {
         false
     }
 }

@@ -68,13 +68,18 @@ impl FlitRouting for NearestCommonAncestor {
         surroundings: &mut dyn Surroundings,
         out: &mut Vec<Candidate>,
     ) {
+        out.push(self.only(place, head, surroundings));
+    }
+
+    #[inline]
+    fn only(&self, place: Place, head: &mut Head, surroundings: &mut dyn Surroundings) -> Candidate {
         let candidate = if self.map.destinations.router(head.dest) == place.router {
             self.map.destinations.eject(head.dest, head.range)
         } else {
             let ports = self.map.down(place.router, head.dest).unwrap_or_else(|| self.map.up(place.router));
             any(self.choose(ports, surroundings), head.range)
         };
-        out.push(candidate);
+        candidate
     }
 
     fn adaptive(&self) -> bool {
@@ -82,6 +87,18 @@ impl FlitRouting for NearestCommonAncestor {
     }
 
     fn looks_at_vc(&self) -> bool {
+        false
+    }
+
+    fn single(&self) -> bool {
+        true
+    }
+
+    fn memory_bits(&self) -> u32 {
+        0
+    }
+
+    fn knows_source(&self) -> bool {
         false
     }
 }

@@ -127,6 +127,7 @@ impl GridMap {
 }
 
 impl FlitRouting for TwoPhase {
+    #[inline]
     fn route(
         &self,
         place: Place,
@@ -134,6 +135,11 @@ impl FlitRouting for TwoPhase {
         surroundings: &mut dyn Surroundings,
         out: &mut Vec<Candidate>,
     ) {
+        out.push(self.only(place, head, surroundings));
+    }
+
+    #[inline]
+    fn only(&self, place: Place, head: &mut Head, surroundings: &mut dyn Surroundings) -> Candidate {
         let map = &self.map;
         let target = map.destinations.router(head.dest);
         if head.memory & CHOSEN == 0 {
@@ -143,19 +149,22 @@ impl FlitRouting for TwoPhase {
         if head.memory & SECOND == 0 {
             let between = (head.memory >> BETWEEN) as u32;
             if let Some(d) = map.lowest(place.router, between) {
-                out.push(map.phase_step(place.router, between, d, false, head, surroundings));
-                return;
+                return map.phase_step(place.router, between, d, false, head, surroundings);
             }
             // forgets the way round the last ring of the first phase
             head.memory = CHOSEN | SECOND;
         }
-        out.push(match map.lowest(place.router, target) {
+        match map.lowest(place.router, target) {
             Some(d) => map.phase_step(place.router, target, d, true, head, surroundings),
             None => map.destinations.eject(head.dest, head.range),
-        });
+        }
     }
 
     fn looks_at_vc(&self) -> bool {
         false
+    }
+
+    fn single(&self) -> bool {
+        true
     }
 }

@@ -100,6 +100,7 @@ impl DragonflyUgal {
 }
 
 impl FlitRouting for DragonflyUgal {
+    #[inline]
     fn route(
         &self,
         place: Place,
@@ -107,11 +108,15 @@ impl FlitRouting for DragonflyUgal {
         surroundings: &mut dyn Surroundings,
         out: &mut Vec<Candidate>,
     ) {
+        out.push(self.only(place, head, surroundings));
+    }
+
+    #[inline]
+    fn only(&self, place: Place, head: &mut Head, surroundings: &mut dyn Surroundings) -> Candidate {
         let map = &self.map;
         let target = map.destinations.router(head.dest);
         if place.router == target {
-            out.push(map.destinations.eject(head.dest, head.range));
-            return;
+            return map.destinations.eject(head.dest, head.range);
         }
         if head.memory & CHOSEN == 0 {
             head.memory = match self.detour(place.router, target, surroundings) {
@@ -126,11 +131,11 @@ impl FlitRouting for DragonflyUgal {
         }
         let group =
             if head.memory & SECOND == 0 { (head.memory >> BETWEEN) as u32 } else { map.group(target) };
-        out.push(if own == group {
+        if own == group {
             any(map.within(place.router, target), part(head.range, 3, 2))
         } else {
             any(self.port(place.router, group, surroundings), part(head.range, 3, (head.memory & 1) as u8))
-        });
+        }
     }
 
     fn adaptive(&self) -> bool {
@@ -139,6 +144,10 @@ impl FlitRouting for DragonflyUgal {
 
     fn looks_at_vc(&self) -> bool {
         false
+    }
+
+    fn single(&self) -> bool {
+        true
     }
 }
 
@@ -161,6 +170,7 @@ impl HyperXUgal {
 }
 
 impl FlitRouting for HyperXUgal {
+    #[inline]
     fn route(
         &self,
         place: Place,
@@ -168,6 +178,11 @@ impl FlitRouting for HyperXUgal {
         surroundings: &mut dyn Surroundings,
         out: &mut Vec<Candidate>,
     ) {
+        out.push(self.only(place, head, surroundings));
+    }
+
+    #[inline]
+    fn only(&self, place: Place, head: &mut Head, surroundings: &mut dyn Surroundings) -> Candidate {
         let map = &self.map;
         let target = map.destinations.router(head.dest);
         if head.memory & CHOSEN == 0 {
@@ -185,15 +200,14 @@ impl FlitRouting for HyperXUgal {
         if head.memory & SECOND == 0 {
             let between = (head.memory >> BETWEEN) as u32;
             if let Some(d) = map.lowest(place.router, between) {
-                out.push(map.phase_step(place.router, between, d, false, head, surroundings));
-                return;
+                return map.phase_step(place.router, between, d, false, head, surroundings);
             }
             head.memory = CHOSEN | SECOND;
         }
-        out.push(match map.lowest(place.router, target) {
+        match map.lowest(place.router, target) {
             Some(d) => map.phase_step(place.router, target, d, true, head, surroundings),
             None => map.destinations.eject(head.dest, head.range),
-        });
+        }
     }
 
     fn adaptive(&self) -> bool {
@@ -202,5 +216,9 @@ impl FlitRouting for HyperXUgal {
 
     fn looks_at_vc(&self) -> bool {
         false
+    }
+
+    fn single(&self) -> bool {
+        true
     }
 }

@@ -89,17 +89,40 @@ impl UpDown {
 }
 
 impl FlitRouting for UpDown {
-    fn route(&self, place: Place, head: &mut Head, _: &mut dyn Surroundings, out: &mut Vec<Candidate>) {
+    #[inline]
+    fn route(
+        &self,
+        place: Place,
+        head: &mut Head,
+        surroundings: &mut dyn Surroundings,
+        out: &mut Vec<Candidate>,
+    ) {
+        out.push(self.only(place, head, surroundings));
+    }
+
+    #[inline]
+    fn only(&self, place: Place, head: &mut Head, _: &mut dyn Surroundings) -> Candidate {
         if self.destinations.router(head.dest) == place.router {
-            out.push(self.destinations.eject(head.dest, head.range));
-            return;
+            return self.destinations.eject(head.dest, head.range);
         }
         let down = self.came_down[place.router as usize * self.stride + usize::from(place.input)];
         let entry = 2 * place.router as usize + usize::from(down);
-        out.push(any(self.toward.get(self.toward.column(head.dest), entry), head.range));
+        any(self.toward.get(self.toward.column(head.dest), entry), head.range)
     }
 
     fn looks_at_vc(&self) -> bool {
+        false
+    }
+
+    fn single(&self) -> bool {
+        true
+    }
+
+    fn memory_bits(&self) -> u32 {
+        0
+    }
+
+    fn knows_source(&self) -> bool {
         false
     }
 }

@@ -60,6 +60,7 @@ impl XyYx {
 }
 
 impl FlitRouting for XyYx {
+    #[inline]
     fn route(
         &self,
         place: Place,
@@ -67,6 +68,11 @@ impl FlitRouting for XyYx {
         surroundings: &mut dyn Surroundings,
         out: &mut Vec<Candidate>,
     ) {
+        out.push(self.only(place, head, surroundings));
+    }
+
+    #[inline]
+    fn only(&self, place: Place, head: &mut Head, surroundings: &mut dyn Surroundings) -> Candidate {
         let map = &self.map;
         let target = map.destinations.router(head.dest);
         if head.memory & CHOSEN == 0 {
@@ -76,10 +82,10 @@ impl FlitRouting for XyYx {
         let backwards = head.memory & SECOND != 0;
         let next =
             if backwards { map.highest(place.router, target) } else { map.lowest(place.router, target) };
-        out.push(match next {
+        match next {
             Some(d) => map.phase_step(place.router, target, d, backwards, head, surroundings),
             None => map.destinations.eject(head.dest, head.range),
-        });
+        }
     }
 
     fn adaptive(&self) -> bool {
@@ -88,5 +94,9 @@ impl FlitRouting for XyYx {
 
     fn looks_at_vc(&self) -> bool {
         false
+    }
+
+    fn single(&self) -> bool {
+        true
     }
 }

@@ -1,0 +1,91 @@
+//! The kernel that suits a network: the fast one where it knows all options, the full one elsewhere.
+
+use std::sync::Arc;
+
+use stratasim_core::BuildError;
+
+use super::fabric::Fabric;
+use super::fast::Fast;
+use super::full::Full;
+use super::kernel::{Kernel, Wait};
+use super::router::RouterSpec;
+use super::routing::FlitRouting;
+use super::terminals::Terminals;
+
+/// Either kernel. Both give the same results, number for number.
+pub enum AnyKernel {
+    /// One-cycle stages, iSLIP, private buffers.
+    Fast(Box<Fast>),
+    /// Every option.
+    Full(Box<Full>),
+}
+
+impl AnyKernel {
+    /// An empty network. `queues` is the number of queues per terminal ([`Terminals::queues`]).
+    ///
+    /// # Errors
+    /// What [`RouterSpec::check`] and [`Fabric::check`] refuse.
+    pub fn new(
+        fabric: Arc<Fabric>,
+        spec: &RouterSpec,
+        routing: Arc<dyn FlitRouting>,
+        seed: u64,
+        queues: u8,
+    ) -> Result<Self, BuildError> {
+        if queues == 1 && Fast::refuses(&fabric, spec, &*routing).is_none() {
+            return Ok(Self::Fast(Box::new(Fast::new(fabric, spec, routing, seed)?)));
+        }
+        Ok(Self::Full(Box::new(Full::new(fabric, spec, routing, seed)?)))
+    }
+
+    /// Its name: `fast` or `full`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Fast(_) => "fast",
+            Self::Full(_) => "full",
+        }
+    }
+}
+
+macro_rules! either {
+    ($kernel:expr, $inner:ident => $do:expr) => {
+        match $kernel {
+            AnyKernel::Fast($inner) => $do,
+            AnyKernel::Full($inner) => $do,
+        }
+    };
+}
+
+impl Kernel for AnyKernel {
+    fn now(&self) -> u64 {
+        either!(self, kernel => kernel.now())
+    }
+
+    fn run<T: Terminals>(&mut self, until: u64, terminals: &mut T) {
+        either!(self, kernel => kernel.run(until, terminals));
+    }
+
+    fn in_flight(&self) -> u64 {
+        either!(self, kernel => kernel.in_flight())
+    }
+
+    fn is_settled(&self) -> bool {
+        either!(self, kernel => kernel.is_settled())
+    }
+
+    fn channel_flits(&self) -> Vec<u64> {
+        either!(self, kernel => kernel.channel_flits())
+    }
+
+    fn last_progress(&self) -> u64 {
+        either!(self, kernel => kernel.last_progress())
+    }
+
+    fn waiting(&self) -> Vec<Wait> {
+        either!(self, kernel => kernel.waiting())
+    }
+
+    fn violations(&self) -> Vec<String> {
+        either!(self, kernel => kernel.violations())
+    }
+}

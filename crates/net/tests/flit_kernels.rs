@@ -1,0 +1,179 @@
+//! The two kernels give the same results, number for number, whatever the machine and the traffic.
+
+mod flit_support;
+
+use std::sync::Arc;
+
+use flit_support::{prepare, topology};
+use proptest::prelude::*;
+use stratasim_core::random::mix;
+use stratasim_net::flit::Prepared;
+use stratasim_net::flit::fast::Fast;
+use stratasim_net::flit::full::Full;
+use stratasim_net::flit::kernel::Kernel;
+use stratasim_net::flit::terminals::{Arrival, Offer, Terminals};
+
+/// Packets of random lengths between random terminals, each terminal's own sequence.
+struct Traffic {
+    seed: u64,
+    terminals: u32,
+    /// Mean cycles between the packets of a terminal.
+    gap: u64,
+    longest: u16,
+    /// Nothing is made after this cycle.
+    end: u64,
+    next: Vec<(u64, u64)>,
+    entered: u64,
+    latencies: u64,
+    flits: u64,
+    arrivals: Vec<Arrival>,
+}
+
+impl Traffic {
+    fn new(seed: u64, terminals: u32, gap: u64, longest: u16, end: u64) -> Self {
+        let next = (0..terminals).map(|terminal| (mix(seed ^ u64::from(terminal)) % (2 * gap), 0)).collect();
+        Self {
+            seed,
+            terminals,
+            gap,
+            longest,
+            end,
+            next,
+            entered: 0,
+            latencies: 0,
+            flits: 0,
+            arrivals: Vec::new(),
+        }
+    }
+}
+
+impl Terminals for Traffic {
+    fn offer(&mut self, terminal: u32, _: u8, now: u64) -> Option<Offer> {
+        let (at, number) = &mut self.next[terminal as usize];
+        if *at > now || *at > self.end {
+            return None;
+        }
+        *number += 1;
+        let random = mix(self.seed ^ (u64::from(terminal) << 32 | *number));
+        let offer = Offer {
+            dest: (random % u64::from(self.terminals)) as u32,
+            flits: 1 + ((random >> 20) % u64::from(self.longest)) as u16,
+            range: 0,
+            priority: 0,
+            created: *at,
+            tag: u64::from(terminal) << 32 | *number,
+            measured: true,
+        };
+        *at += 1 + (random >> 40) % (2 * self.gap);
+        Some(offer)
+    }
+
+    fn next_due(&mut self, now: u64) -> Option<u64> {
+        self.next.iter().map(|&(at, _)| at).filter(|&at| at >= now && at <= self.end).min()
+    }
+
+    fn due(&mut self, now: u64, out: &mut Vec<u32>) {
+        out.extend((0..self.terminals).filter(|&terminal| self.next[terminal as usize].0 == now));
+    }
+
+    fn flit(&mut self, terminal: u32, latency: u64, _: bool) {
+        self.flits += 1;
+        self.latencies = self.latencies.wrapping_add(latency * u64::from(terminal + 1));
+    }
+
+    fn entered(&mut self, _: u32, _: bool) {
+        self.entered += 1;
+    }
+
+    fn packet(&mut self, arrival: &Arrival) {
+        self.arrivals.push(*arrival);
+    }
+}
+
+/// Everything that a run shows.
+#[derive(Debug, PartialEq)]
+struct Shown {
+    arrivals: Vec<Arrival>,
+    flits: u64,
+    latencies: u64,
+    channels: Vec<u64>,
+}
+
+fn run(kernel: &mut impl Kernel, mut traffic: Traffic, step: u64) -> Shown {
+    let mut until = 0;
+    while until < 50_000 && !(until > traffic.end && kernel.is_settled()) {
+        until += step;
+        kernel.run(until, &mut traffic);
+        assert_eq!(kernel.now(), until);
+        assert_eq!(traffic.entered - traffic.flits, kernel.in_flight(), "flits in = flits out + in flight");
+    }
+    assert!(kernel.is_settled(), "everything arrives");
+    assert_eq!(kernel.violations(), Vec::<String>::new());
+    traffic.arrivals.sort_by_key(|arrival| arrival.tag);
+    let Traffic { arrivals, flits, latencies, .. } = traffic;
+    Shown { arrivals, flits, latencies, channels: kernel.channel_flits() }
+}
+
+fn compare(machine: &str, network: &str, seed: u64, gap: u64, longest: u16) {
+    let Prepared { fabric, routing, router, .. } = prepare(&topology(machine), network).expect("a network");
+    assert_eq!(Fast::refuses(&fabric, &router, &*routing), None, "{machine} {network}");
+    let terminals = fabric.terminals().len() as u32;
+    let traffic = || Traffic::new(seed, terminals, gap, longest, 600);
+    let mut full = Full::new(fabric.clone(), &router, routing.clone(), seed).expect("a kernel");
+    let mut fast = Fast::new(fabric, &router, Arc::clone(&routing), seed).expect("a kernel");
+    let expected = run(&mut full, traffic(), 100);
+    assert!(expected.arrivals.len() > 20, "{machine}: hardly any traffic");
+    let found = run(&mut fast, traffic(), 100);
+    for (one, other) in expected.arrivals.iter().zip(&found.arrivals) {
+        assert_eq!(one, other, "{machine} {network}");
+    }
+    assert_eq!(expected, found, "{machine} {network}");
+    let mut steps = Fast::new(full_fabric(machine, network), &router, routing, seed).expect("a kernel");
+    assert_eq!(run(&mut steps, traffic(), 7), expected, "steps of seven cycles: {machine} {network}");
+}
+
+fn full_fabric(machine: &str, network: &str) -> Arc<stratasim_net::flit::fabric::Fabric> {
+    prepare(&topology(machine), network).expect("a network").fabric
+}
+
+const LINKS: &str = r#""bandwidth": "16 GB/s", "latency": "2 ns""#;
+
+const MACHINES: [&str; 9] = [
+    r#"{"kind": "mesh", "dimensions": [4, 3], LINKS}"#,
+    r#"{"kind": "torus", "dimensions": [4, 4], LINKS}"#,
+    r#"{"kind": "torus", "dimensions": [5, 2, 3], LINKS}"#,
+    r#"{"kind": "ring", "nodes": 6, LINKS}"#,
+    r#"{"kind": "k-ary-n-tree", "k": 3, "n": 3, LINKS}"#,
+    r#"{"kind": "fat-tree", "k": 4, LINKS}"#,
+    r#"{"kind": "single-switch", "nodes": 7, LINKS}"#,
+    r#"{"kind": "mesh", "dimensions": [3, 2], "hosts-per-switch": 3, "host-bandwidth": "6 GB/s", "host-latency": "5 ns", LINKS}"#,
+    r#"{"kind": "hypercube", "dimensions": 4, LINKS}"#,
+];
+
+#[test]
+fn both_kernels_agree_on_every_kind_of_machine() {
+    for machine in MACHINES {
+        let machine = machine.replace("LINKS", LINKS);
+        for (seed, gap, longest) in [(1, 40, 1), (2, 6, 1), (3, 60, 9), (4, 12, 17)] {
+            compare(&machine, "{}", seed, gap, longest);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn both_kernels_agree_whatever_the_router_and_the_load(
+        machine in 0..MACHINES.len(),
+        vcs in 1_u8..5,
+        buffer in 1_u16..9,
+        seed in 0_u64..1000,
+        gap in 3_u64..80,
+        longest in 1_u16..20,
+    ) {
+        let machine = MACHINES[machine].replace("LINKS", LINKS);
+        let network = format!(r#"{{"router": {{"virtual-channels": {}, "buffer-flits": {buffer}}}}}"#, 2 * vcs);
+        compare(&machine, &network, seed, gap, longest);
+    }
+}
