@@ -15,10 +15,10 @@ use stratasim_topo::Topology;
 
 use self::programs::Cut;
 use self::running::FlitNetwork;
+use super::any::AnyKernel;
 use super::dependency::{Question, Verdict};
 use super::fabric::clock::Clock;
 use super::fabric::from_topology::{Wires, Wiring};
-use super::full::Full;
 use super::router::RouterSpec;
 use super::routing::{FlitRouting, FlitRoutingSpec};
 use crate::networks::{NetworkContext, NetworkKind};
@@ -180,7 +180,8 @@ impl NetworkKind for Flit {
             return Err(BuildError::new("packet-flits", reason));
         }
         let seed = context.streams.key("flit");
-        let kernel = Full::new(prepared.fabric.clone(), &prepared.router, prepared.routing.clone(), seed)
+        let (fabric, routing) = (prepared.fabric.clone(), prepared.routing.clone());
+        let kernel = AnyKernel::new(fabric, &prepared.router, routing, seed, 1)
             .map_err(|error| error.within("router"))?;
         Ok(Box::new(FlitNetwork::new(context.topology, prepared, cut, kernel)))
     }
