@@ -16,9 +16,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use stratasim_core::BuildError;
+use stratasim_net::flit::fast::Fast;
 use stratasim_net::flit::full::Full;
 use stratasim_net::flit::kernel::Kernel;
 use stratasim_net::flit::router::RouterSpec;
+use stratasim_net::flit::routing::FlitRouting;
 
 use config::Config;
 use control::{Control, Mode, Outcome};
@@ -38,6 +40,8 @@ pub struct Setup {
     pub source: Source,
     /// The course of the simulation.
     pub control: Control,
+    /// Whether the kernel with all options runs it, also where the fast one could. Both give the same.
+    pub literal: bool,
 }
 
 impl Setup {
@@ -82,7 +86,7 @@ impl Setup {
             config.flag("include_queuing")?,
             config.integer("deadlock_warn_timeout", 1, most)? as u64,
         );
-        Ok(Self { network, router, source, control })
+        Ok(Self { network, router, source, control, literal: false })
     }
 
     /// Runs it.
@@ -91,8 +95,16 @@ impl Setup {
     /// What the kernel cannot build.
     pub fn run(mut self) -> Result<Run, BuildError> {
         let fabric = Arc::new(self.network.fabric);
-        let mut kernel = Full::new(fabric, &self.router, Arc::from(self.network.routing), 0)?;
-        Ok(finish(&mut kernel, &mut self.source, &self.control))
+        let routing: Arc<dyn FlitRouting> = Arc::from(self.network.routing);
+        let fast = !self.literal && Fast::refuses(&fabric, &self.router, &*routing).is_none();
+        Ok(if fast {
+            let mut kernel = Fast::new(fabric, &self.router, routing, 0)?;
+            // all draws come from one stream
+            kernel.keep_order();
+            finish(&mut kernel, &mut self.source, &self.control)
+        } else {
+            finish(&mut Full::new(fabric, &self.router, routing, 0)?, &mut self.source, &self.control)
+        })
     }
 }
 

@@ -67,7 +67,6 @@ fn routing_functions_give_the_simulators_histograms() {
         "mesh8x8r_planar_adapt_transpose 0.05 ",
         "torus8x8r_dim_order_bal_tornado 0.05 ",
         "torus8x8r_min_adapt_uniform 0.05 ",
-        "torus8x8r_valiant_tornado 0.05 ",
         "ft64_anca_uniform 0.1 ",
     ];
     agrees("points.jsonl", &names, names.len());
@@ -81,6 +80,34 @@ fn routers_give_the_simulators_histograms() {
     let names =
         ["_va2 0.05 ", "_rd2 0.05 ", "_sw2 0.05 ", "_sif 0.05 ", "_wf 0.05 ", "_loa 0.05 ", "_max 0.05 "];
     agrees("points.jsonl", &names, names.len());
+}
+
+#[test]
+fn both_kernels_give_the_same_run() {
+    let cases = [
+        "topology = torus; routing_function = dim_order; injection_rate = 0.3; packet_size = {{1,6}};",
+        "topology = torus; routing_function = dim_order_bal; injection_rate = 0.4;",
+        "topology = mesh; routing_function = adaptive_xy_yx; injection_rate = 0.3;",
+        "topology = fattree; k = 3; n = 3; routing_function = anca; injection_rate = 0.4; packet_size = 3;",
+        "topology = fly; k = 2; n = 4; routing_function = dest_tag; injection_rate = 0.3;",
+    ];
+    for case in cases {
+        let text =
+            format!("{SMALL} num_vcs = 4; seed = 2; max_samples = 4; injection_rate_uses_flits = 1; {case}");
+        let run = |literal| {
+            let mut setup = Setup::read(&text).unwrap();
+            setup.literal = literal;
+            setup.run().unwrap()
+        };
+        let (fast, full) = (run(false), run(true));
+        assert_eq!(fast.cycles, full.cycles, "{case}");
+        assert_eq!(fast.flit_hops, full.flit_hops, "{case}");
+        for (one, other) in fast.outcome.counters.iter().zip(&full.outcome.counters) {
+            assert_eq!(one.packet, other.packet, "{case}");
+            assert_eq!(one.flit, other.flit, "{case}");
+            assert_eq!(one.fragmentation, other.fragmentation, "{case}");
+        }
+    }
 }
 
 #[test]
@@ -257,7 +284,7 @@ fn mistakes_are_named_with_their_line() {
         ("k 8;", "line 1: found `k 8`; expected `name = value;`"),
         ("k = ;", "line 1: `k` has no value"),
         ("k = eight;", "line 1: `k`: found `eight`, expected a whole number"),
-        ("topology = ring;", "line 1: `topology`: found `ring`; mesh, torus and fattree are offered"),
+        ("topology = ring;", "line 1: `topology`: found `ring`; mesh, torus, fattree and fly are offered"),
         ("topology = mesh; routing_function = nca;", "functions of the topology `mesh` are dor"),
         (
             "topology = torus; routing_function = valiant; num_vcs = 2;",

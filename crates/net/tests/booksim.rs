@@ -1,6 +1,7 @@
 //! BookSim2's networks, routing and random numbers, against published values and closed forms.
 
 use stratasim_net::flit::booksim::cube::Cube;
+use stratasim_net::flit::booksim::fly::{Fly, FlyRouting};
 use stratasim_net::flit::booksim::knuth::{Chance, Knuth};
 use stratasim_net::flit::booksim::mesh::{MeshFunction, MeshRouting};
 use stratasim_net::flit::booksim::torus::{TorusFunction, TorusRouting};
@@ -82,7 +83,8 @@ fn is_consistent(fabric: &Fabric) {
 /// Walks packets by the highest-priority entry; returns the routers passed.
 fn walk(fabric: &Fabric, routing: &dyn FlitRouting, source: u32, dest: u32, draws: &mut Draws) -> u32 {
     let start = fabric.terminal(source);
-    let mut place = Place { router: start.router, input: start.input, vc: 3 };
+    let (router, input) = start.entry();
+    let mut place = Place { router, input, vc: 3 };
     let mut head = Head { source, dest, range: (0, 3), memory: 0 };
     let mut out: Vec<Candidate> = Vec::new();
     for hops in 1..200 {
@@ -181,6 +183,21 @@ fn fat_trees_go_up_no_further_than_they_must() {
                     let height = (1..=n).find(|&j| source / k.pow(j) == dest / k.pow(j)).unwrap();
                     assert_eq!(walk(&fabric, &routing, source, dest, &mut draws), 2 * height - 1);
                 }
+            }
+        }
+    }
+}
+
+#[test]
+fn butterflies_settle_one_digit_per_stage() {
+    for (k, n) in [(2, 1), (2, 4), (3, 3), (5, 2)] {
+        let fly = Fly::new(k, n).unwrap();
+        let fabric = fly.fabric();
+        is_consistent(&fabric);
+        let mut draws = Draws(Knuth::new(1));
+        for source in 0..fly.nodes() {
+            for dest in 0..fly.nodes() {
+                assert_eq!(walk(&fabric, &FlyRouting(fly), source, dest, &mut draws), n);
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use stratasim_core::BuildError;
 use stratasim_net::flit::booksim::cube::Cube;
+use stratasim_net::flit::booksim::fly::{Fly, FlyRouting};
 use stratasim_net::flit::booksim::mesh::{MeshFunction, MeshRouting};
 use stratasim_net::flit::booksim::torus::{TorusFunction, TorusRouting};
 use stratasim_net::flit::booksim::tree::{FatTree, TreeRouting};
@@ -79,8 +80,15 @@ pub fn network(config: &Config) -> Result<Network, TextError> {
             };
             (tree.fabric(), Box::new(TreeRouting::new(tree, adaptive)), 1)
         }
+        "fly" => {
+            let fly = Fly::new(k, n).map_err(refuse)?;
+            if name != "dest_tag" {
+                return Err(unknown("dest_tag"));
+            }
+            (fly.fabric(), Box::new(FlyRouting(fly)), 1)
+        }
         other => {
-            let reason = format!("found `{other}`; mesh, torus and fattree are offered");
+            let reason = format!("found `{other}`; mesh, torus, fattree and fly are offered");
             return Err(config.refuse("topology", reason));
         }
     };

@@ -7,6 +7,7 @@
 //! Network-on-Chip Simulator", ISPASS 2013.
 
 pub mod cube;
+pub mod fly;
 pub mod knuth;
 pub mod mesh;
 pub mod torus;
@@ -36,6 +37,11 @@ impl<'a> RouteSet<'a> {
             self.out.insert(place, Candidate { output, first_vc, last_vc, priority });
         }
     }
+}
+
+/// The only entry of a route.
+fn entry(output: u16, (first_vc, last_vc): (u8, u8)) -> Candidate {
+    Candidate { output, first_vc, last_vc, priority: 0 }
 }
 
 /// The lower part of a range of virtual channels split in two, which gets the middle one of an odd number.

@@ -2,7 +2,7 @@
 
 use super::super::routing::{Candidate, FlitRouting, Head, Place, Surroundings};
 use super::cube::Cube;
-use super::{RouteSet, lower_part, upper_part};
+use super::{RouteSet, entry, lower_part, upper_part};
 
 /// Which routing function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,13 +53,7 @@ impl MeshRouting {
     }
 
     /// By an intermediate node: half of the channels for each phase, except at the destination's router.
-    fn two_phases(
-        &self,
-        place: Place,
-        head: &mut Head,
-        surroundings: &mut dyn Surroundings,
-        set: &mut RouteSet<'_>,
-    ) {
+    fn two_phases(&self, place: Place, head: &mut Head, surroundings: &mut dyn Surroundings) -> Candidate {
         if place.input == self.cube.eject() {
             let node = match self.function {
                 MeshFunction::Romm => self.between(head.source, head.dest, surroundings),
@@ -77,19 +71,13 @@ impl MeshRouting {
             (false, false) => lower_part(head.range),
             (false, true) => upper_part(head.range),
         };
-        set.add(self.cube.mesh_output(place.router, to, false), range, 0);
+        entry(self.cube.mesh_output(place.router, to, false), range)
     }
 
     /// Dimensions in ascending or descending order, decided at the source and kept in the channel's number.
-    fn either_order(
-        &self,
-        place: Place,
-        head: &Head,
-        surroundings: &mut dyn Surroundings,
-        set: &mut RouteSet<'_>,
-    ) {
+    fn either_order(&self, place: Place, head: &Head, surroundings: &mut dyn Surroundings) -> Candidate {
         if place.router == head.dest {
-            return set.add(self.cube.eject(), head.range, 0);
+            return entry(self.cube.eject(), head.range);
         }
         let output = |descending| self.cube.mesh_output(place.router, head.dest, descending);
         let (first, last) = head.range;
@@ -102,7 +90,7 @@ impl MeshRouting {
             surroundings.draw(2) > 0
         };
         let range = if ascending { lower_part(head.range) } else { upper_part(head.range) };
-        set.add(output(!ascending), range, 0);
+        entry(output(!ascending), range)
     }
 
     fn minimal_adaptive(&self, place: Place, head: &Head, set: &mut RouteSet<'_>) {
@@ -122,7 +110,7 @@ impl MeshRouting {
         }
     }
 
-    fn planar_adaptive(&self, place: Place, head: &Head, set: &mut RouteSet<'_>) {
+    fn planar_adaptive(&self, place: Place, head: &Head) -> Candidate {
         let (first, last) = head.range;
         let third = (last - first + 1) / 3;
         let cube = &self.cube;
@@ -132,9 +120,9 @@ impl MeshRouting {
             .filter(|&d| !skips(d))
             .find_map(|d| cube.difference(place.router, head.dest, d));
         let Some((d, here, there)) = plane else {
-            return set.add(cube.mesh_output(place.router, head.dest, false), head.range, 0);
+            return entry(cube.mesh_output(place.router, head.dest, false), head.range);
         };
-        set.add((2 * d + u32::from(here > there)) as u16, (first + 2 * third, last), 0);
+        entry((2 * d + u32::from(here > there)) as u16, (first + 2 * third, last))
     }
 }
 
@@ -146,20 +134,36 @@ impl FlitRouting for MeshRouting {
         surroundings: &mut dyn Surroundings,
         out: &mut Vec<Candidate>,
     ) {
-        let mut set = RouteSet::new(out);
         match self.function {
-            MeshFunction::DimensionOrder => {
-                set.add(self.cube.mesh_output(place.router, head.dest, false), head.range, 0);
-            }
-            MeshFunction::XyYx | MeshFunction::AdaptiveXyYx => {
-                self.either_order(place, head, surroundings, &mut set);
-            }
-            MeshFunction::Romm | MeshFunction::Valiant => {
-                self.two_phases(place, head, surroundings, &mut set);
-            }
-            MeshFunction::MinimalAdaptive => self.minimal_adaptive(place, head, &mut set),
-            MeshFunction::PlanarAdaptive => self.planar_adaptive(place, head, &mut set),
+            MeshFunction::MinimalAdaptive => self.minimal_adaptive(place, head, &mut RouteSet::new(out)),
+            _ => out.push(self.only(place, head, surroundings)),
         }
+    }
+
+    fn single(&self) -> bool {
+        self.function != MeshFunction::MinimalAdaptive
+    }
+
+    fn only(&self, place: Place, head: &mut Head, surroundings: &mut dyn Surroundings) -> Candidate {
+        match self.function {
+            MeshFunction::DimensionOrder | MeshFunction::MinimalAdaptive => {
+                entry(self.cube.mesh_output(place.router, head.dest, false), head.range)
+            }
+            MeshFunction::XyYx | MeshFunction::AdaptiveXyYx => self.either_order(place, head, surroundings),
+            MeshFunction::Romm | MeshFunction::Valiant => self.two_phases(place, head, surroundings),
+            MeshFunction::PlanarAdaptive => self.planar_adaptive(place, head),
+        }
+    }
+
+    fn memory_bits(&self) -> u32 {
+        match self.function {
+            MeshFunction::Romm | MeshFunction::Valiant => 1 + self.cube.nodes().ilog2() + 1,
+            _ => 0,
+        }
+    }
+
+    fn knows_source(&self) -> bool {
+        self.function == MeshFunction::Romm
     }
 
     fn adaptive(&self) -> bool {

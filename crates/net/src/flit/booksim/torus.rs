@@ -2,7 +2,7 @@
 
 use super::super::routing::{Candidate, FlitRouting, Head, Place, Surroundings};
 use super::cube::Cube;
-use super::{RouteSet, lower_part, upper_part};
+use super::{RouteSet, entry, lower_part, upper_part};
 
 /// Which routing function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,8 +79,7 @@ impl TorusRouting {
         place: Place,
         head: &mut Head,
         surroundings: &mut dyn Surroundings,
-        set: &mut RouteSet<'_>,
-    ) {
+    ) -> Candidate {
         let balanced = self.function == TorusFunction::Balanced;
         let step = self.step(place.router, head.dest, place.input, balanced, surroundings);
         head.memory = step.class.unwrap_or(head.memory);
@@ -89,13 +88,13 @@ impl TorusRouting {
             (false, 0) => lower_part(head.range),
             (false, _) => upper_part(head.range),
         };
-        set.add(step.output, range, 0);
+        entry(step.output, range)
     }
 
     fn minimal_adaptive(
         &self,
         place: Place,
-        head: &Head,
+        head: &mut Head,
         surroundings: &mut dyn Surroundings,
         set: &mut RouteSet<'_>,
     ) {
@@ -104,34 +103,27 @@ impl TorusRouting {
             return set.add(self.cube.eject(), head.range, 0);
         }
         let vc = if place.input == self.cube.eject() { last } else { place.vc };
-        if vc > first + 1 {
+        let escaped = vc <= first + 1;
+        if !escaped {
             let k = self.cube.k();
             for d in 0..self.cube.dimensions() {
                 let Some((d, here, there)) = self.cube.difference(place.router, head.dest, d) else {
                     continue;
                 };
-                let forward = (there + k - here) % k;
-                if 2 * forward <= k {
-                    set.add(2 * d as u16, (first + 3, first + 3), 1);
-                }
-                if 2 * forward >= k {
-                    set.add(2 * d as u16 + 1, (first + 3, first + 3), 1);
-                }
+                // the lower neighbour where both ways are as long
+                let up = 2 * ((there + k - here) % k) < k;
+                set.add((2 * d + u32::from(!up)) as u16, (first + 3, first + 3), 1);
             }
         }
-        // the escape is chosen as if the packet had started here
-        let step = self.step(place.router, head.dest, self.cube.eject(), false, surroundings);
-        let escape = first + step.class.unwrap_or(0) as u8;
+        // an escape that is chosen here is as if the packet had started here, afterwards it goes on
+        let input = if escaped { place.input } else { self.cube.eject() };
+        let step = self.step(place.router, head.dest, input, false, surroundings);
+        head.memory = step.class.unwrap_or(head.memory);
+        let escape = first + head.memory as u8;
         set.add(step.output, (escape, escape), 0);
     }
 
-    fn valiant(
-        &self,
-        place: Place,
-        head: &mut Head,
-        surroundings: &mut dyn Surroundings,
-        set: &mut RouteSet<'_>,
-    ) {
+    fn valiant(&self, place: Place, head: &mut Head, surroundings: &mut dyn Surroundings) -> Candidate {
         let mut input = place.input;
         if input == self.cube.eject() {
             head.memory = u64::from(surroundings.draw(self.cube.nodes())) << NODE_SHIFT;
@@ -145,7 +137,7 @@ impl TorusRouting {
         let step = self.step(place.router, if second { head.dest } else { node }, input, false, surroundings);
         head.memory = head.memory & !RING_CLASS | step.class.unwrap_or(head.memory & RING_CLASS);
         if place.router == head.dest {
-            return set.add(step.output, head.range, 0);
+            return entry(step.output, head.range);
         }
         // half of the channels per ring class, and half of those per phase
         let half = (head.range.1 - head.range.0 + 1) / 2;
@@ -160,7 +152,7 @@ impl TorusRouting {
         } else {
             last -= half / 2
         }
-        set.add(step.output, (first, last), 0);
+        entry(step.output, (first, last))
     }
 }
 
@@ -172,13 +164,33 @@ impl FlitRouting for TorusRouting {
         surroundings: &mut dyn Surroundings,
         out: &mut Vec<Candidate>,
     ) {
-        let mut set = RouteSet::new(out);
         match self.function {
-            TorusFunction::DimensionOrder | TorusFunction::Balanced => {
-                self.dimension_order(place, head, surroundings, &mut set);
+            TorusFunction::MinimalAdaptive => {
+                self.minimal_adaptive(place, head, surroundings, &mut RouteSet::new(out));
             }
-            TorusFunction::MinimalAdaptive => self.minimal_adaptive(place, head, surroundings, &mut set),
-            TorusFunction::Valiant => self.valiant(place, head, surroundings, &mut set),
+            _ => out.push(self.only(place, head, surroundings)),
         }
+    }
+
+    fn single(&self) -> bool {
+        self.function != TorusFunction::MinimalAdaptive
+    }
+
+    fn only(&self, place: Place, head: &mut Head, surroundings: &mut dyn Surroundings) -> Candidate {
+        match self.function {
+            TorusFunction::Valiant => self.valiant(place, head, surroundings),
+            _ => self.dimension_order(place, head, surroundings),
+        }
+    }
+
+    fn memory_bits(&self) -> u32 {
+        match self.function {
+            TorusFunction::Valiant => NODE_SHIFT + self.cube.nodes().ilog2() + 1,
+            _ => 1,
+        }
+    }
+
+    fn knows_source(&self) -> bool {
+        false
     }
 }

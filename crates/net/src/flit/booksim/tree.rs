@@ -4,7 +4,7 @@ use stratasim_core::BuildError;
 
 use super::super::fabric::{Channel, End, Fabric};
 use super::super::routing::{Candidate, FlitRouting, Head, Place, Surroundings};
-use super::{MOST_NODES, RouteSet, power};
+use super::{MOST_NODES, entry, power};
 
 /// A k-ary n-tree (Petrini, Vanneschi 1997): `n` levels of `k^(n-1)` routers, level 0 the roots, `k^n`
 /// terminals below level `n - 1`.
@@ -94,6 +94,14 @@ impl FlitRouting for TreeRouting {
         surroundings: &mut dyn Surroundings,
         out: &mut Vec<Candidate>,
     ) {
+        out.push(self.only(place, head, surroundings));
+    }
+
+    fn single(&self) -> bool {
+        true
+    }
+
+    fn only(&self, place: Place, head: &mut Head, surroundings: &mut dyn Surroundings) -> Candidate {
         let FatTree { k, n, width } = self.tree;
         let (level, position) = (place.router / width, place.router % width);
         let below = k.pow(n - 1 - level);
@@ -105,7 +113,15 @@ impl FlitRouting for TreeRouting {
         } else {
             k + surroundings.draw(k)
         };
-        RouteSet::new(out).add(output as u16, head.range, 0);
+        entry(output as u16, head.range)
+    }
+
+    fn memory_bits(&self) -> u32 {
+        0
+    }
+
+    fn knows_source(&self) -> bool {
+        false
     }
 
     fn adaptive(&self) -> bool {
