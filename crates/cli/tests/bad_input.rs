@@ -291,6 +291,8 @@ fn machines_of_a_million_million_nodes_are_refused_by_every_generator() {
         ("fat-tree", format!("k = 20000\n{rates}")),
         ("fat-tree", format!("down = [10000, 10000, 10000]\nup = [1, 10000, 10000]\n{rates}")),
         ("leaf-spine", format!("leaves = 1000000\nspines = 1000\nhosts-per-leaf = 1000000\n{rates}")),
+        ("k-ary-n-fly", format!("k = 1000\nn = 4\n{rates}")),
+        ("k-ary-n-fly", format!("k = {most}\nn = {most}\n{rates}")),
         ("k-ary-n-tree", format!("k = 1000\nn = 4\n{rates}")),
         ("hcsim-cxl", format!("xpus = {most}\n")),
         ("hcsim-ethernet", format!("xpus = {most}\n")),

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use stratasim_core::registry::Entry;
 use stratasim_net::NetworkSpec;
+use stratasim_net::flit::routing::FlitRoutingSpec;
 use stratasim_topo::{RoutingSpec, TopologySpec};
 use stratasim_workload::WorkloadSpec;
 use stratasim_workload::builders::traffic::arrivals::ArrivalSpec;
@@ -121,6 +122,13 @@ pub const NOUNS: &[Noun] = &[
         place: "network.kind",
         about: "levels of detail of the network",
         entries: NetworkSpec::ENTRIES,
+    },
+    Noun {
+        name: "flit-routings",
+        singular: "flit-routing",
+        place: "network.routing.kind",
+        about: "which way packets take at flit level",
+        entries: FlitRoutingSpec::ENTRIES,
     },
 ];
 

@@ -133,6 +133,11 @@ pub trait FlitRouting: Send + Sync {
         false
     }
 
+    /// Whether the outcome depends on [`Place::input`] or not; the check for deadlock then tries each.
+    fn looks_at_input(&self) -> bool {
+        true
+    }
+
     /// Whether the outcome depends on [`Place::vc`] or not; the check for deadlock then tries each.
     fn looks_at_vc(&self) -> bool {
         true

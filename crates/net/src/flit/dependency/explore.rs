@@ -6,8 +6,8 @@ use rustc_hash::FxHashMap;
 use stratasim_core::BuildError;
 
 use super::Question;
-use super::graph::Dependencies;
-use crate::flit::fabric::{End, Feeder};
+use super::graph::{Dependencies, Range};
+use crate::flit::fabric::End;
 use crate::flit::routing::{Candidate, Head, Place, Surroundings};
 
 /// Whether the work was done.
@@ -17,19 +17,32 @@ pub(super) enum Outcome {
     TooMuch,
 }
 
-/// A packet in an input: router, port, the virtual channels that it may be in, and what routing remembers.
+/// Where a packet is, as far as routing looks: the router, the input and virtual channel if they count, and what
+/// routing remembers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct State {
     router: u32,
     input: u16,
-    vcs: (u8, u8),
+    vc: u8,
     memory: u64,
 }
 
-/// What a state leads to.
+/// A way on from a state.
 #[derive(Debug, Clone, Copy)]
 struct Step {
+    /// The input (index in the fabric) and the virtual channels that it leads to.
+    input: u32,
+    vcs: Range,
+    /// The state there.
     to: u32,
+    escape: bool,
+}
+
+/// Virtual channels that a packet may hold in a state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Held {
+    input: u32,
+    vcs: Range,
     escape: bool,
 }
 
@@ -38,6 +51,7 @@ pub(super) struct Explorer<'a> {
     question: &'a Question<'a>,
     left: u64,
     looks_at_vc: bool,
+    looks_at_input: bool,
     has_escape: bool,
     /// Dependencies between all channels.
     pub(super) all: Dependencies,
@@ -45,6 +59,8 @@ pub(super) struct Explorer<'a> {
     pub(super) escape: Dependencies,
     number: FxHashMap<State, u32>,
     states: Vec<State>,
+    /// What packets hold in each state.
+    held: Vec<Vec<Held>>,
     /// Steps of state `s`: `steps[first[s]..first[s + 1]]`.
     first: Vec<u32>,
     steps: Vec<Step>,
@@ -58,12 +74,14 @@ impl<'a> Explorer<'a> {
         Self {
             left: most,
             looks_at_vc: question.routing.looks_at_vc(),
+            looks_at_input: question.routing.looks_at_input(),
             has_escape: question.routing.has_escape(),
             question,
             all: Dependencies::default(),
             escape: Dependencies::default(),
             number: FxHashMap::default(),
             states: Vec::new(),
+            held: Vec::new(),
             first: Vec::new(),
             steps: Vec::new(),
             candidates: Vec::new(),
@@ -72,9 +90,10 @@ impl<'a> Explorer<'a> {
     }
 
     /// Follows all packets to `dest` that may use the virtual channels of `range`.
-    pub(super) fn toward(&mut self, dest: u32, range: (u8, u8)) -> Result<Outcome, BuildError> {
+    pub(super) fn toward(&mut self, dest: u32, range: Range) -> Result<Outcome, BuildError> {
         self.number.clear();
         self.states.clear();
+        self.held.clear();
         self.first.clear();
         self.steps.clear();
         for source in 0..self.question.fabric.terminals().len() as u32 {
@@ -91,10 +110,22 @@ impl<'a> Explorer<'a> {
             at += 1;
         }
         self.first.push(self.steps.len() as u32);
+        for state in 0..self.states.len() {
+            for step in &self.steps[self.first[state] as usize..self.first[state + 1] as usize] {
+                for held in &self.held[state] {
+                    self.all.add((held.input, held.vcs), (step.input, step.vcs));
+                }
+            }
+        }
         if self.has_escape && !self.escapes() {
             return Ok(Outcome::TooMuch);
         }
         Ok(Outcome::Done)
+    }
+
+    /// Decisions that were followed, of `most`.
+    pub(super) fn spent(&self, most: u64) -> u64 {
+        most - self.left
     }
 
     fn spend(&mut self) -> bool {
@@ -103,10 +134,8 @@ impl<'a> Explorer<'a> {
     }
 
     /// The states in which packets of `source` enter.
-    fn begin(&mut self, source: u32, dest: u32, range: (u8, u8)) -> bool {
-        let End::Router { router, port } = self.question.fabric.terminal(source).injection.end else {
-            return true;
-        };
+    fn begin(&mut self, source: u32, dest: u32, range: Range) -> bool {
+        let (router, input) = self.question.fabric.terminal(source).entry();
         let mut script = Script::default();
         loop {
             if !self.spend() {
@@ -114,33 +143,46 @@ impl<'a> Explorer<'a> {
             }
             let mut head = Head { source, dest, range, memory: 0 };
             let vcs = self.question.routing.start(&mut head, &mut script);
-            self.enter(State { router, input: port, vcs, memory: head.memory }, |_| {});
+            self.each_state((router, input), vcs, head.memory, |_, _, _| {});
             if !script.next() {
                 return true;
             }
         }
     }
 
-    /// Numbers a state, or one for each virtual channel where those count.
-    fn enter(&mut self, state: State, mut visit: impl FnMut(u32)) {
-        let last = if self.looks_at_vc { state.vcs.1 } else { state.vcs.0 };
-        for vc in state.vcs.0..=last {
-            let state = if self.looks_at_vc { State { vcs: (vc, vc), ..state } } else { state };
+    /// Numbers the states of a packet that is in one of `vcs` of an input: one, or one for each virtual channel
+    /// where those count. Calls `visit` with each and its virtual channels.
+    fn each_state(
+        &mut self,
+        (router, input): (u32, u16),
+        vcs: Range,
+        memory: u64,
+        mut visit: impl FnMut(&mut Self, u32, Range),
+    ) {
+        let parts = if self.looks_at_vc { vcs.1 - vcs.0 + 1 } else { 1 };
+        for part in 0..parts {
+            let vc = vcs.0 + part;
+            let state = State {
+                router,
+                input: if self.looks_at_input { input } else { 0 },
+                vc: if self.looks_at_vc { vc } else { 0 },
+                memory,
+            };
             let next = self.states.len() as u32;
             let number = *self.number.entry(state).or_insert(next);
             if number == next {
                 self.states.push(state);
+                self.held.push(Vec::new());
             }
-            visit(number);
+            visit(self, number, if self.looks_at_vc { (vc, vc) } else { vcs });
         }
     }
 
     /// Every way on from `state`.
-    fn follow(&mut self, state: State, dest: u32, range: (u8, u8)) -> Result<bool, BuildError> {
+    fn follow(&mut self, state: State, dest: u32, range: Range) -> Result<bool, BuildError> {
         let fabric = self.question.fabric;
-        let from = fabric.index(state.router, state.input);
-        let held = matches!(fabric.feeder(state.router, state.input), Feeder::Router { .. });
-        let place = Place { router: state.router, input: state.input, vc: state.vcs.0 };
+        let place = Place { router: state.router, input: state.input, vc: state.vc };
+        let begin = self.steps.len();
         let mut script = Script::default();
         let mut candidates = std::mem::take(&mut self.candidates);
         loop {
@@ -174,18 +216,7 @@ impl<'a> Explorer<'a> {
                     End::Router { router, port } => {
                         let escape = candidate.priority <= 0;
                         safe |= escape;
-                        if held {
-                            self.all.add((from, state.vcs), (fabric.index(router, port), vcs));
-                        }
-                        let next = fabric.index(router, port);
-                        if self.has_escape {
-                            self.uses[next][usize::from(!escape)] |= mask(vcs);
-                        }
-                        let mut reached = std::mem::take(&mut self.steps);
-                        self.enter(State { router, input: port, vcs, memory: head.memory }, |to| {
-                            reached.push(Step { to, escape });
-                        });
-                        self.steps = reached;
+                        self.step(begin, (router, port), vcs, head.memory, escape && self.has_escape);
                     }
                 }
             }
@@ -200,6 +231,25 @@ impl<'a> Explorer<'a> {
         }
         self.candidates = candidates;
         Ok(true)
+    }
+
+    /// Notes a way on, unless it is known among the steps from `begin` on.
+    fn step(&mut self, begin: usize, (router, port): (u32, u16), vcs: Range, memory: u64, escape: bool) {
+        let input = self.question.fabric.index(router, port) as u32;
+        self.uses[input as usize][usize::from(!escape)] |= mask(vcs);
+        self.each_state((router, port), vcs, memory, |explorer, to, vcs| {
+            let known = explorer.steps[begin..]
+                .iter()
+                .any(|step| (step.to, step.input, step.vcs, step.escape) == (to, input, vcs, escape));
+            if known {
+                return;
+            }
+            explorer.steps.push(Step { input, vcs, to, escape });
+            let held = Held { input, vcs, escape };
+            if !explorer.held[to as usize].contains(&held) {
+                explorer.held[to as usize].push(held);
+            }
+        });
     }
 
     /// Whether some virtual channel is an escape channel for some packets only.
@@ -217,27 +267,26 @@ impl<'a> Explorer<'a> {
 
     /// From every escape channel to the next ones that its packets may take, by way of others or not.
     fn escapes(&mut self) -> bool {
-        let fabric = self.question.fabric;
-        let mut by_escape = vec![false; self.states.len()];
-        for step in self.steps.iter().filter(|step| step.escape) {
-            by_escape[step.to as usize] = true;
-        }
         let mut seen = vec![u32::MAX; self.states.len()];
-        for start in (0..self.states.len() as u32).filter(|&state| by_escape[state as usize]) {
-            let from = self.states[start as usize];
-            let held = (fabric.index(from.router, from.input), from.vcs);
+        for start in 0..self.states.len() as u32 {
+            let held: Vec<Held> =
+                self.held[start as usize].iter().copied().filter(|held| held.escape).collect();
+            if held.is_empty() {
+                continue;
+            }
             let mut stack = vec![start];
             seen[start as usize] = start;
             while let Some(state) = stack.pop() {
-                let range = self.first[state as usize] as usize..self.first[state as usize + 1] as usize;
-                self.left = self.left.saturating_sub(range.len() as u64);
+                let steps = self.first[state as usize] as usize..self.first[state as usize + 1] as usize;
+                self.left = self.left.saturating_sub(steps.len() as u64);
                 if self.left == 0 {
                     return false;
                 }
-                for step in &self.steps[range] {
+                for step in &self.steps[steps] {
                     if step.escape {
-                        let to = self.states[step.to as usize];
-                        self.escape.add(held, (fabric.index(to.router, to.input), to.vcs));
+                        for held in &held {
+                            self.escape.add((held.input, held.vcs), (step.input, step.vcs));
+                        }
                     } else if seen[step.to as usize] != start {
                         seen[step.to as usize] = start;
                         stack.push(step.to);
@@ -250,7 +299,7 @@ impl<'a> Explorer<'a> {
 }
 
 /// One bit for each virtual channel.
-fn mask((first, last): (u8, u8)) -> u32 {
+fn mask((first, last): Range) -> u32 {
     (u32::MAX >> (31 - (last - first))) << first
 }
 

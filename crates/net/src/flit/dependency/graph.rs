@@ -3,7 +3,7 @@
 use rustc_hash::FxHashSet;
 
 /// First and last virtual channel.
-type Range = (u8, u8);
+pub(super) type Range = (u8, u8);
 
 /// Dependencies between ranges of virtual channels of input ports.
 #[derive(Debug, Clone, Default)]
@@ -12,6 +12,8 @@ pub(super) struct Dependencies {
     known: FxHashSet<(u64, u64)>,
     /// Pairs in the order in which they were found: `input << 16 | range`.
     pairs: Vec<(u64, u64)>,
+    /// The pair that was added last.
+    last: Option<(u64, u64)>,
 }
 
 /// Vertices are numbered `input * atoms + atom`.
@@ -31,9 +33,13 @@ impl Dependencies {
     }
 
     /// A packet that holds one channel may want the other.
-    pub(super) fn add(&mut self, from: (usize, Range), to: (usize, Range)) {
-        let mut key = |(input, range): (usize, Range)| ((input as u64) << 16) | self.range(range);
+    pub(super) fn add(&mut self, from: (u32, Range), to: (u32, Range)) {
+        let mut key = |(input, range): (u32, Range)| (u64::from(input) << 16) | self.range(range);
         let pair = (key(from), key(to));
+        if self.last == Some(pair) {
+            return;
+        }
+        self.last = Some(pair);
         if self.known.insert(pair) {
             self.pairs.push(pair);
         }

@@ -117,6 +117,10 @@ impl FlitRouting for DestinationTag {
         out.push(any(self.outputs[place.router as usize * self.k + usize::from(digit)], head.range));
     }
 
+    fn looks_at_input(&self) -> bool {
+        false
+    }
+
     fn looks_at_vc(&self) -> bool {
         false
     }

@@ -87,6 +87,10 @@ impl FlitRouting for DimensionOrder {
         any(output, range)
     }
 
+    fn looks_at_input(&self) -> bool {
+        false
+    }
+
     fn looks_at_vc(&self) -> bool {
         false
     }

@@ -71,6 +71,10 @@ impl FlitRouting for DragonflyMinimal {
         }
     }
 
+    fn looks_at_input(&self) -> bool {
+        false
+    }
+
     fn looks_at_vc(&self) -> bool {
         false
     }
@@ -145,6 +149,10 @@ impl FlitRouting for HyperXMinimal {
 
     fn adaptive(&self) -> bool {
         true
+    }
+
+    fn looks_at_input(&self) -> bool {
+        false
     }
 
     fn looks_at_vc(&self) -> bool {

@@ -96,6 +96,10 @@ impl FlitRouting for MinimalAdaptive {
         true
     }
 
+    fn looks_at_input(&self) -> bool {
+        false
+    }
+
     fn looks_at_vc(&self) -> bool {
         false
     }

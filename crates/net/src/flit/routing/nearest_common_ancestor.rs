@@ -86,6 +86,10 @@ impl FlitRouting for NearestCommonAncestor {
         self.adaptive
     }
 
+    fn looks_at_input(&self) -> bool {
+        false
+    }
+
     fn looks_at_vc(&self) -> bool {
         false
     }

@@ -90,6 +90,10 @@ impl FlitRouting for ShortestPath {
         out.push(any(output, part(head.range, self.layers, self.layer[column])));
     }
 
+    fn looks_at_input(&self) -> bool {
+        false
+    }
+
     fn looks_at_vc(&self) -> bool {
         false
     }

@@ -211,6 +211,10 @@ impl FlitRouting for Table {
         self.start[source as usize * self.terminals + dest as usize] != NO_ROUTE
     }
 
+    fn looks_at_input(&self) -> bool {
+        false
+    }
+
     fn looks_at_vc(&self) -> bool {
         false
     }

@@ -160,6 +160,10 @@ impl FlitRouting for TwoPhase {
         }
     }
 
+    fn looks_at_input(&self) -> bool {
+        false
+    }
+
     fn looks_at_vc(&self) -> bool {
         false
     }

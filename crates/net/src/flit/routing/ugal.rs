@@ -142,6 +142,10 @@ impl FlitRouting for DragonflyUgal {
         true
     }
 
+    fn looks_at_input(&self) -> bool {
+        false
+    }
+
     fn looks_at_vc(&self) -> bool {
         false
     }
@@ -212,6 +216,10 @@ impl FlitRouting for HyperXUgal {
 
     fn adaptive(&self) -> bool {
         true
+    }
+
+    fn looks_at_input(&self) -> bool {
+        false
     }
 
     fn looks_at_vc(&self) -> bool {

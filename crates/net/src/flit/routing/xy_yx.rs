@@ -92,6 +92,10 @@ impl FlitRouting for XyYx {
         self.adaptive
     }
 
+    fn looks_at_input(&self) -> bool {
+        false
+    }
+
     fn looks_at_vc(&self) -> bool {
         false
     }
