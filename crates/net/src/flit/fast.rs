@@ -11,14 +11,17 @@ mod packets;
 mod part;
 mod router;
 mod source;
+mod threads;
 mod wheel;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use stratasim_core::BuildError;
 
 use self::flit::Flit;
 use self::part::Part;
+use self::router::Link;
 use super::fabric::Fabric;
 use super::kernel::{Kernel, Wait};
 use super::router::{AllocatorKind, AllocatorSpec, Arbiter, BufferPolicy, RouterSpec, Speculation};
@@ -34,13 +37,13 @@ pub struct Fast {
 
 /// Ports and virtual channels, rounded up: one compiled kernel for each.
 enum Shape {
-    P8V4(Part<8, 4, 32, u32>),
-    P8V8(Part<8, 8, 64, u64>),
-    P16V4(Part<16, 4, 64, u64>),
-    P8V16(Part<8, 16, 128, u128>),
-    P16V8(Part<16, 8, 128, u128>),
-    P32V4(Part<32, 4, 128, u128>),
-    P64V2(Part<64, 2, 128, u128>),
+    P8V4(Vec<Part<8, 4, 32, u32>>),
+    P8V8(Vec<Part<8, 8, 64, u64>>),
+    P16V4(Vec<Part<16, 4, 64, u64>>),
+    P8V16(Vec<Part<8, 16, 128, u128>>),
+    P16V8(Vec<Part<16, 8, 128, u128>>),
+    P32V4(Vec<Part<32, 4, 128, u128>>),
+    P64V2(Vec<Part<64, 2, 128, u128>>),
 }
 
 macro_rules! each {
@@ -103,7 +106,7 @@ impl Fast {
             .any(|channel| far(channel.latency) || far(channel.credit_latency) || channel.spacing > 256 * 16)
         {
             Some("channels so long or so narrow")
-        } else if fabric.terminals().len() > Flit::TERMINALS {
+        } else if fabric.terminals().len() > Flit::TERMINALS || fabric.router_count() > Link::TARGETS {
             Some("so many terminals")
         } else if fabric.channels().len() * spec.virtual_channels as usize * spec.buffer_flits as usize
             > Flit::PACKETS / 2
@@ -133,17 +136,43 @@ impl Fast {
         routing: Arc<dyn FlitRouting>,
         seed: u64,
     ) -> Result<Self, BuildError> {
+        Self::with_parts(fabric, spec, routing, seed, 1)
+    }
+
+    /// An empty network cut into at most `parts` parts, each of which runs on a thread of its own
+    /// ([`Fast::run_parts`]). There are fewer where the fabric has fewer routers, and one where terminals
+    /// do not stand in the order of their routers.
+    ///
+    /// # Errors
+    /// As [`Fast::new`].
+    pub fn with_parts(
+        fabric: Arc<Fabric>,
+        spec: &RouterSpec,
+        routing: Arc<dyn FlitRouting>,
+        seed: u64,
+        parts: usize,
+    ) -> Result<Self, BuildError> {
         spec.check()?;
         fabric.check()?;
         if let Some(what) = Self::refuses(&fabric, spec, &*routing) {
             return Err(BuildError::new("", format!("the fast kernel does not know {what}")));
         }
-        let routers = 0..fabric.router_count() as u32;
-        let part_of = vec![0; fabric.router_count()];
+        let cuts = cuts(&fabric, parts);
+        let part_of: Vec<u8> = cuts
+            .iter()
+            .enumerate()
+            .flat_map(|(part, routers)| routers.clone().map(move |_| part as u8))
+            .collect();
         macro_rules! shape {
-            ($name:ident) => {
-                Shape::$name(Part::new(&fabric, spec, &*routing, seed, routers, &part_of))
-            };
+            ($name:ident) => {{
+                let build = |routers: &Range<u32>| {
+                    Part::new(&fabric, spec, &*routing, seed, routers.clone(), &part_of)
+                };
+                let mut parts: Vec<_> = cuts.iter().map(build).collect();
+                let lookahead = parts.iter().map(|part| part.lookahead).min().unwrap_or(1);
+                parts.iter_mut().for_each(|part| part.lookahead = lookahead);
+                Shape::$name(parts)
+            }};
         }
         let shape = match Self::slots(&fabric, spec).expect("checked above") {
             (8, 4) => shape!(P8V4),
@@ -157,49 +186,96 @@ impl Fast {
         Ok(Self { fabric, routing, shape })
     }
 
+    /// Parts that the network is cut into.
+    pub fn parts(&self) -> usize {
+        each!(&self.shape, parts => parts.len())
+    }
+
+    /// The terminals of each part, in order.
+    pub fn terminals_of_parts(&self) -> Vec<Range<u32>> {
+        each!(&self.shape, parts => parts.iter().map(Part::terminals).collect())
+    }
+
+    /// Runs all parts until `until` is the next cycle, on one thread each. `terminals[i]` are those of part
+    /// `i`: it is asked for and given only what concerns them, with the numbers of the fabric. The results
+    /// are those of one part, bit for bit. Terminals cannot end the run early.
+    ///
+    /// # Panics
+    /// When there are not as many `terminals` as parts.
+    pub fn run_parts<T: Terminals + Send>(&mut self, until: u64, terminals: &mut [T]) {
+        assert_eq!(self.parts(), terminals.len(), "each part has its terminals");
+        let routing = &*self.routing;
+        each!(&mut self.shape, parts => match &mut parts[..] {
+            [part] => part.run(routing, until, &mut terminals[0]),
+            parts => threads::run(parts, routing, until, terminals),
+        });
+    }
+
     /// Draws are asked for in the order in which a list-based router asks: for terminals whose draws
     /// come from one stream.
     pub fn keep_order(&mut self) {
-        each!(&mut self.shape, part => part.keep_order());
+        assert_eq!(self.parts(), 1, "draws in order come from one thread");
+        each!(&mut self.shape, parts => parts[0].keep_order());
     }
 }
 
 impl Kernel for Fast {
     fn now(&self) -> u64 {
-        each!(&self.shape, part => part.now)
+        each!(&self.shape, parts => parts[0].now)
     }
 
     fn run<T: Terminals>(&mut self, until: u64, terminals: &mut T) {
-        each!(&mut self.shape, part => part.run(&*self.routing, until, terminals));
+        assert_eq!(self.parts(), 1, "several parts have terminals each: see `run_parts`");
+        each!(&mut self.shape, parts => parts[0].run(&*self.routing, until, terminals));
     }
 
     fn in_flight(&self) -> u64 {
-        each!(&self.shape, part => part.in_flight)
+        each!(&self.shape, parts => parts.iter().map(|part| part.in_flight).sum())
     }
 
     fn is_settled(&self) -> bool {
-        each!(&self.shape, part => part.is_settled())
+        each!(&self.shape, parts => parts.iter().all(Part::is_settled))
     }
 
     fn channel_flits(&self) -> Vec<u64> {
         let mut out = vec![0; self.fabric.channels().len()];
-        each!(&self.shape, part => part.channel_flits(&self.fabric, &mut out));
+        each!(&self.shape, parts => parts.iter().for_each(|part| part.channel_flits(&self.fabric, &mut out)));
         out
     }
 
     fn last_progress(&self) -> u64 {
-        each!(&self.shape, part => part.last_progress)
+        each!(&self.shape, parts => parts.iter().map(|part| part.last_progress).max().unwrap_or(0))
     }
 
     fn waiting(&self) -> Vec<Wait> {
         let mut out = Vec::new();
-        each!(&self.shape, part => part.waiting(&mut out));
+        each!(&self.shape, parts => parts.iter().for_each(|part| part.waiting(&mut out)));
         out
     }
 
     fn violations(&self) -> Vec<String> {
         let mut out = Vec::new();
-        each!(&self.shape, part => part.violations(&mut out));
+        each!(&self.shape, parts => parts.iter().for_each(|part| part.violations(&mut out)));
         out
     }
+}
+
+/// Ranges of routers with about as many ports each. Terminals of a range have consecutive numbers; where that
+/// cannot be, there is one range.
+fn cuts(fabric: &Fabric, parts: usize) -> Vec<Range<u32>> {
+    let count = fabric.router_count() as u32;
+    let in_order = fabric.terminals().is_sorted_by_key(|terminal| terminal.router);
+    let parts = if in_order { parts.clamp(1, count.min(64) as usize) } else { 1 };
+    let weight = |router| u64::from(fabric.input_count(router));
+    let total: u64 = (0..count).map(weight).sum();
+    let mut cuts = Vec::new();
+    let (mut start, mut sum) = (0, 0);
+    for router in 0..count {
+        sum += weight(router);
+        if sum * parts as u64 >= total * (cuts.len() as u64 + 1) || router + 1 == count {
+            cuts.push(start..router + 1);
+            start = router + 1;
+        }
+    }
+    cuts
 }

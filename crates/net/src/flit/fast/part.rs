@@ -1,11 +1,14 @@
 //! A contiguous part of the routers with their terminals, and one cycle of it.
 
+use std::ops::Range;
+
 use super::flit::{Flit, body, is_head};
 use super::mask::Mask;
 use super::order::Order;
 use super::packets::{Cold, Packets};
 use super::router::{Far, Link, Out, Router};
 use super::source::{NO_VC, Source};
+use super::threads::Outbox;
 use super::wheel::{Ejected, Wheel};
 use crate::flit::fabric::{End, FULL_WIDTH, Fabric, Feeder};
 use crate::flit::kernel::Wait;
@@ -16,17 +19,6 @@ use crate::flit::terminals::{Arrival, Offer, Terminals};
 
 /// Cycles that a router runs ahead of others at most.
 const MOST_LOOKAHEAD: u32 = 4;
-
-/// A flit or a credit that crosses into another part.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Crossing {
-    /// The packet of the head that follows.
-    Packet { memory: u64, cold: Cold },
-    /// A flit: when it can be used, and where.
-    Flit { at: u64, router: u32, port: u8, flit: Flit },
-    /// A credit.
-    Credit { at: u64, router: u32, channel: u8 },
-}
 
 /// A part of the network. Input and output channels have numbers: router of the part x N + channel.
 pub(super) struct Part<const P: usize, const VS: usize, const N: usize, M> {
@@ -67,7 +59,7 @@ pub(super) struct Part<const P: usize, const VS: usize, const N: usize, M> {
     order: Option<Order>,
     pub(super) in_flight: u64,
     pub(super) last_progress: u64,
-    pub(super) outbox: Vec<Vec<Crossing>>,
+    pub(super) outbox: Vec<Outbox>,
     part_of: Vec<u8>,
     /// The packet whose head came last by an input channel from another part.
     crossing: Vec<u32>,
@@ -105,7 +97,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         spec: &RouterSpec,
         routing: &dyn FlitRouting,
         seed: u64,
-        routers: std::ops::Range<u32>,
+        routers: Range<u32>,
         part_of: &[u8],
     ) -> Self {
         let buffer = spec.buffer_flits as u8;
@@ -213,7 +205,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             order: None,
             in_flight: 0,
             last_progress: 0,
-            outbox: vec![Vec::new(); parts],
+            outbox: (0..parts).map(|_| Outbox::default()).collect(),
             part_of: if parts > 1 { part_of.to_vec() } else { Vec::new() },
             crossing: if parts > 1 { vec![0; count * N] } else { Vec::new() },
         }
@@ -236,7 +228,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             }
             // draws from one stream come cycle by cycle
             let cycles = if terminals.polled() { 1 } else { u64::from(self.lookahead) };
-            self.window(routing, cycles.min(until - self.now), terminals);
+            self.window(routing, cycles.min(until - self.now), terminals, true);
             if terminals.stop() {
                 return;
             }
@@ -260,12 +252,14 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
     }
 
     /// As many cycles as everything needs to get anywhere: first of the terminals, cycle by cycle, then of
-    /// the routers, one after the other, so that each is fetched from memory once.
+    /// the routers, one after the other, so that each is fetched from memory once. With `may_stop` it ends
+    /// after the cycle in which the terminals want no more.
     pub(super) fn window<T: Terminals, R: FlitRouting + ?Sized>(
         &mut self,
         routing: &R,
         cycles: u64,
         terminals: &mut T,
+        may_stop: bool,
     ) {
         let first = self.now;
         let mut slots = [0; MOST_LOOKAHEAD as usize];
@@ -278,7 +272,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             self.retire(*slot, terminals);
             self.now += 1;
             count += 1;
-            if terminals.stop() {
+            if may_stop && terminals.stop() {
                 break;
             }
         }
@@ -745,8 +739,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             Far::Terminal => self.wheel.terminal_credit(at, feeder.target(), in_vc as u8),
             Far::Remote | Far::Nothing => {
                 let part = self.part_of[feeder.target() as usize] as usize;
-                let crossing = Crossing::Credit { at, router: feeder.target(), channel: there as u8 };
-                self.outbox[part].push(crossing);
+                self.outbox[part].credits.push((at, feeder.target(), there as u8));
             }
         }
         tail
@@ -759,44 +752,42 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         let id = flit.packet();
         let outbox = &mut self.outbox[self.part_of[link.target() as usize] as usize];
         if flit.is_head() {
-            outbox.push(Crossing::Packet {
-                memory: if self.remembers { self.packets.memory[id] } else { 0 },
-                cold: self.packets.cold[id],
-            });
+            let memory = if self.remembers { self.packets.memory[id] } else { 0 };
+            outbox.packets.push((memory, self.packets.cold[id]));
         }
-        outbox.push(Crossing::Flit { at, router: link.target(), port: link.port(), flit });
+        outbox.flits.push((at, link.target(), link.port(), flit));
         self.in_flight -= 1;
         if flit.is_tail() {
             self.packets.remove(id as u32);
         }
     }
 
-    /// Takes what has come from another part, and empties the list.
-    pub(super) fn receive(&mut self, inbox: &mut Vec<Crossing>) {
-        let mut packet = 0;
-        for crossing in inbox.drain(..) {
-            match crossing {
-                Crossing::Packet { memory, cold } => {
-                    if cold.flits > 1 {
-                        self.widen();
-                    }
-                    packet = self.packets.insert(memory, cold);
+    /// Takes what has come from another part, and empties the box.
+    pub(super) fn receive(&mut self, inbox: &mut Outbox) {
+        let mut packets = inbox.packets.drain(..);
+        for (at, router, port, flit) in inbox.flits.drain(..) {
+            let local = router - self.first_router;
+            let channel = port as usize * VS + flit.vc() % VS;
+            let channel = local as usize * N + channel;
+            if flit.is_head() {
+                let (memory, cold) = packets.next().expect("a packet comes with its head");
+                if cold.flits > 1 && self.entered.is_empty() {
+                    self.entered = vec![0; self.flits.len()];
                 }
-                Crossing::Flit { at, router, port, flit } => {
-                    let local = router - self.first_router;
-                    let channel = port as usize * VS + flit.vc() % VS;
-                    let owner = &mut self.crossing[local as usize * N + channel];
-                    if flit.is_head() {
-                        *owner = packet;
-                    }
-                    self.wheel.flit(at, local, port, flit.with_packet(*owner));
-                    self.in_flight += 1;
-                }
-                Crossing::Credit { at, router, channel } => {
-                    self.wheel.credit(at, router - self.first_router, channel as usize);
-                }
+                self.crossing[channel] = self.packets.insert(memory, cold);
             }
+            self.wheel.flit(at, local, port, flit.with_packet(self.crossing[channel]));
+            self.in_flight += 1;
         }
+        drop(packets);
+        for (at, router, channel) in inbox.credits.drain(..) {
+            self.wheel.credit(at, router - self.first_router, channel as usize);
+        }
+    }
+
+    /// Its terminals, in the numbers of the fabric.
+    pub(super) fn terminals(&self) -> Range<u32> {
+        self.first_terminal..self.first_terminal + self.sources.len() as u32
     }
 
     /// Draws are made in the order in which a list-based router makes them.
@@ -816,7 +807,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         for (index, router) in self.routers.iter().enumerate() {
             let global = self.first_router + index as u32;
             for output in 0..fabric.output_count(global) {
-                out[fabric.index(global, output)] = u64::from(router.sent[output as usize]);
+                out[fabric.index(global, output)] = router.sent[output as usize];
             }
         }
     }

@@ -126,7 +126,7 @@ pub(super) struct Router<const P: usize, const VS: usize, const N: usize, M> {
     /// The virtual channel of an input that comes first.
     offset: [u8; P],
     /// Flits sent, by output port.
-    pub(super) sent: [u32; P],
+    pub(super) sent: [u64; P],
     /// Where the outputs lead.
     pub(super) outputs: [Link; P],
     /// What feeds the inputs.

@@ -1,0 +1,119 @@
+//! Several parts at once, one thread each, in step.
+//!
+//! Nothing gets from one router to another in fewer cycles than the lookahead, so each part runs that far
+//! by itself; then all exchange what has crossed. Draws name packets and routers, allocators look at their
+//! own router only: the results do not depend on the number of parts.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use super::flit::Flit;
+use super::mask::Mask;
+use super::packets::Cold;
+use super::part::Part;
+use crate::flit::routing::FlitRouting;
+use crate::flit::terminals::Terminals;
+
+/// What leaves one part for another.
+#[derive(Debug, Default)]
+pub(super) struct Outbox {
+    /// Packets of the heads among the flits, in their order, with routing's memory.
+    pub(super) packets: Vec<(u64, Cold)>,
+    /// Flits: when they can be used, router of the fabric, input port.
+    pub(super) flits: Vec<(u64, u32, u8, Flit)>,
+    /// Credits: when, router of the fabric, output channel.
+    pub(super) credits: Vec<(u64, u32, u8)>,
+}
+
+/// A place to wait for the others; waits actively, since all have about the same to do.
+struct Meeting {
+    threads: usize,
+    arrived: AtomicUsize,
+    round: AtomicUsize,
+    /// Somebody will never come.
+    broken: AtomicBool,
+}
+
+impl Meeting {
+    fn wait(&self) {
+        let round = self.round.load(Ordering::Acquire);
+        if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
+            self.arrived.store(0, Ordering::Release);
+            self.round.store(round + 1, Ordering::Release);
+            return;
+        }
+        let mut turns = 0_u32;
+        while self.round.load(Ordering::Acquire) == round {
+            assert!(!self.broken.load(Ordering::Relaxed), "another part of the network failed");
+            turns += 1;
+            if turns < 500 {
+                std::hint::spin_loop();
+            } else {
+                std::thread::yield_now();
+            }
+        }
+    }
+}
+
+/// Tells the others when this thread fails.
+struct Present<'a>(&'a Meeting);
+
+impl Drop for Present<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.broken.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Runs all parts until `until` is the next cycle, each with its own terminals.
+pub(super) fn run<const P: usize, const VS: usize, const N: usize, M, R, T>(
+    parts: &mut [Part<P, VS, N, M>],
+    routing: &R,
+    until: u64,
+    terminals: &mut [T],
+) where
+    M: Mask,
+    R: FlitRouting + ?Sized,
+    T: Terminals + Send,
+{
+    let count = parts.len();
+    let meeting = Meeting {
+        threads: count,
+        arrived: AtomicUsize::new(0),
+        round: AtomicUsize::new(0),
+        broken: AtomicBool::new(false),
+    };
+    let next: Vec<AtomicU64> = (0..count).map(|_| AtomicU64::new(0)).collect();
+    // by sender and receiver
+    let boxes: Vec<Vec<Mutex<Outbox>>> =
+        (0..count).map(|_| (0..count).map(|_| Mutex::default()).collect()).collect();
+    std::thread::scope(|scope| {
+        for (own, (part, terminals)) in parts.iter_mut().zip(terminals).enumerate() {
+            let (meeting, next, boxes) = (&meeting, &next, &boxes);
+            scope.spawn(move || {
+                let _present = Present(meeting);
+                loop {
+                    let at = part.next_active(terminals).unwrap_or(u64::MAX);
+                    next[own].store(at, Ordering::Release);
+                    meeting.wait();
+                    let at = next.iter().map(|at| at.load(Ordering::Acquire)).min().unwrap_or(u64::MAX);
+                    if at >= until {
+                        part.now = until;
+                        return;
+                    }
+                    part.now = at;
+                    let cycles = u64::from(part.lookahead).min(until - at);
+                    part.window(routing, cycles, terminals, false);
+                    for (outbox, place) in part.outbox.iter_mut().zip(&boxes[own]) {
+                        std::mem::swap(outbox, &mut *place.lock().expect("nobody fails with a lock"));
+                    }
+                    meeting.wait();
+                    for row in boxes {
+                        part.receive(&mut row[own].lock().expect("nobody fails with a lock"));
+                    }
+                }
+            });
+        }
+    });
+}
