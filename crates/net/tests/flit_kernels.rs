@@ -176,7 +176,7 @@ fn full_fabric(machine: &str, network: &str) -> Arc<stratasim_net::flit::fabric:
 
 const LINKS: &str = r#""bandwidth": "16 GB/s", "latency": "2 ns""#;
 
-const MACHINES: [&str; 9] = [
+const MACHINES: [&str; 10] = [
     r#"{"kind": "mesh", "dimensions": [4, 3], LINKS}"#,
     r#"{"kind": "torus", "dimensions": [4, 4], LINKS}"#,
     r#"{"kind": "torus", "dimensions": [5, 2, 3], LINKS}"#,
@@ -186,6 +186,7 @@ const MACHINES: [&str; 9] = [
     r#"{"kind": "single-switch", "nodes": 7, LINKS}"#,
     r#"{"kind": "mesh", "dimensions": [3, 2], "hosts-per-switch": 3, "host-bandwidth": "6 GB/s", "host-latency": "5 ns", LINKS}"#,
     r#"{"kind": "hypercube", "dimensions": 4, LINKS}"#,
+    r#"{"kind": "k-ary-n-fly", "k": 3, "n": 2, LINKS}"#,
 ];
 
 #[test]

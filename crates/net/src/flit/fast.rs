@@ -260,11 +260,12 @@ impl Kernel for Fast {
     }
 }
 
-/// Ranges of routers with about as many ports each. Terminals of a range have consecutive numbers; where that
-/// cannot be, there is one range.
+/// Ranges of routers with about as many ports each. Terminals of a range have consecutive numbers, send
+/// to and hear routers of the range; where that cannot be, there is one range.
 fn cuts(fabric: &Fabric, parts: usize) -> Vec<Range<u32>> {
     let count = fabric.router_count() as u32;
-    let in_order = fabric.terminals().is_sorted_by_key(|terminal| terminal.router);
+    let in_order = fabric.terminals().is_sorted_by_key(|terminal| terminal.router)
+        && fabric.terminals().iter().all(|terminal| terminal.entry().0 == terminal.router);
     let parts = if in_order { parts.clamp(1, count.min(64) as usize) } else { 1 };
     let weight = |router| u64::from(fabric.input_count(router));
     let total: u64 = (0..count).map(weight).sum();

@@ -159,16 +159,11 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             .iter()
             .map(|&terminal| {
                 let terminal = fabric.terminal(terminal);
+                let (router, input) = terminal.entry();
                 let channel = &terminal.injection;
                 longest = longest.max(u64::from(channel.latency.max(channel.credit_latency)) + 2);
                 lookahead = lookahead.min(channel.latency + 1);
-                Link::new(
-                    Far::Router,
-                    terminal.router - routers.start,
-                    terminal.input,
-                    channel.latency + 1,
-                    0,
-                )
+                Link::new(Far::Router, router - routers.start, input, channel.latency + 1, 0)
             })
             .collect();
         let narrow_by_source: Vec<u32> =

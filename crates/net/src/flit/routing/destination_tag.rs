@@ -111,10 +111,20 @@ impl DestinationTag {
 }
 
 impl FlitRouting for DestinationTag {
-    fn route(&self, place: Place, head: &mut Head, _: &mut dyn Surroundings, out: &mut Vec<Candidate>) {
+    fn route(
+        &self,
+        place: Place,
+        head: &mut Head,
+        surroundings: &mut dyn Surroundings,
+        out: &mut Vec<Candidate>,
+    ) {
+        out.push(self.only(place, head, surroundings));
+    }
+
+    fn only(&self, place: Place, head: &mut Head, _: &mut dyn Surroundings) -> Candidate {
         let stage = usize::from(self.stage[place.router as usize]);
         let digit = self.digits[stage * self.terminals + head.dest as usize];
-        out.push(any(self.outputs[place.router as usize * self.k + usize::from(digit)], head.range));
+        any(self.outputs[place.router as usize * self.k + usize::from(digit)], head.range)
     }
 
     fn looks_at_input(&self) -> bool {
@@ -123,5 +133,17 @@ impl FlitRouting for DestinationTag {
 
     fn looks_at_vc(&self) -> bool {
         false
+    }
+
+    fn single(&self) -> bool {
+        true
+    }
+
+    fn knows_source(&self) -> bool {
+        false
+    }
+
+    fn memory_bits(&self) -> u32 {
+        0
     }
 }

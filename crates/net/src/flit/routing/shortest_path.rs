@@ -80,14 +80,23 @@ impl ShortestPath {
 }
 
 impl FlitRouting for ShortestPath {
-    fn route(&self, place: Place, head: &mut Head, _: &mut dyn Surroundings, out: &mut Vec<Candidate>) {
+    fn route(
+        &self,
+        place: Place,
+        head: &mut Head,
+        surroundings: &mut dyn Surroundings,
+        out: &mut Vec<Candidate>,
+    ) {
+        out.push(self.only(place, head, surroundings));
+    }
+
+    fn only(&self, place: Place, head: &mut Head, _: &mut dyn Surroundings) -> Candidate {
         if self.destinations.router(head.dest) == place.router {
-            out.push(self.destinations.eject(head.dest, head.range));
-            return;
+            return self.destinations.eject(head.dest, head.range);
         }
         let column = self.toward.column(head.dest);
         let output = self.toward.get(column, place.router as usize);
-        out.push(any(output, part(head.range, self.layers, self.layer[column])));
+        any(output, part(head.range, self.layers, self.layer[column]))
     }
 
     fn looks_at_input(&self) -> bool {
@@ -96,6 +105,18 @@ impl FlitRouting for ShortestPath {
 
     fn looks_at_vc(&self) -> bool {
         false
+    }
+
+    fn single(&self) -> bool {
+        true
+    }
+
+    fn knows_source(&self) -> bool {
+        false
+    }
+
+    fn memory_bits(&self) -> u32 {
+        0
     }
 }
 
