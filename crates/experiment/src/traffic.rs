@@ -31,6 +31,7 @@ use stratasim_core::random::Streams;
 use stratasim_core::{BuildError, NodeId};
 use stratasim_net::NetworkSpec;
 use stratasim_net::flit::Prepared;
+use stratasim_net::flit::fast::Fast;
 use stratasim_net::flit::full::Full;
 use stratasim_net::flit::kernel::Kernel;
 use stratasim_report::result::{Check, RunResult, Title};
@@ -40,7 +41,7 @@ use stratasim_workload::pattern::Layout;
 
 pub use account::ProbeSink;
 pub use curve::{Curve, CurvePoint, Loads, Progress};
-pub use spec::TrafficSpec;
+pub use spec::{KernelChoice, TrafficSpec};
 
 use account::Account;
 use measure::Run;
@@ -109,7 +110,12 @@ impl Traffic {
         };
         let plan = plan(&traffic, &layout, &network, spec.seed).map_err(at("traffic"))?;
         // kernels check what they cannot run before time starts
-        kernel(&network, spec.seed).map_err(at("network"))?;
+        if choose(traffic.kernel, &network, &plan).map_err(at("traffic"))? {
+            Fast::new(network.fabric.clone(), &network.router, network.routing.clone(), spec.seed).map(drop)
+        } else {
+            Full::new(network.fabric.clone(), &network.router, network.routing.clone(), spec.seed).map(drop)
+        }
+        .map_err(at("network"))?;
         let stem = Path::new(document.name()).file_stem().map(|stem| stem.to_string_lossy().into_owned());
         let name = spec.name.clone().or(stem).unwrap_or_default();
         Ok(Self { spec, name, topology, traffic, network, layout, plan: Arc::new(plan) })
@@ -147,8 +153,24 @@ impl Traffic {
         sink: Option<&mut dyn ProbeSink>,
         started: Instant,
     ) -> Result<RunResult, Error> {
-        let mut kernel =
-            kernel(&self.network, self.spec.seed).map_err(|error| Error::Broken(error.to_string()))?;
+        let Prepared { fabric, router, routing, .. } = &self.network;
+        let broken = |error: BuildError| Error::Broken(error.to_string());
+        if choose(self.traffic.kernel, &self.network, &self.plan).map_err(broken)? {
+            let kernel = Fast::new(fabric.clone(), router, routing.clone(), self.spec.seed);
+            self.run_on(kernel.map_err(broken)?, stop, sink, started)
+        } else {
+            let kernel = Full::new(fabric.clone(), router, routing.clone(), self.spec.seed);
+            self.run_on(kernel.map_err(broken)?, stop, sink, started)
+        }
+    }
+
+    fn run_on<K: Kernel>(
+        &self,
+        mut kernel: K,
+        stop: &(dyn Fn() -> bool + Sync),
+        sink: Option<&mut dyn ProbeSink>,
+        started: Instant,
+    ) -> Result<RunResult, Error> {
         let (terminals, classes) = (self.plan.terminals as usize, self.plan.classes.len());
         let mut traffic = OpenLoop {
             sources: Sources::new(self.plan.clone()),
@@ -156,8 +178,7 @@ impl Traffic {
         };
         let fabric = &self.network.fabric;
         let longest = fabric.channels().iter().map(|it| it.latency.max(it.credit_latency)).max().unwrap_or(1);
-        let explain =
-            |kernel: &Full| stall::report(fabric, &kernel.waiting(), kernel.now(), kernel.in_flight());
+        let explain = |kernel: &K| stall::report(fabric, &kernel.waiting(), kernel.now(), kernel.in_flight());
         let mut run = Run {
             kernel: &mut kernel,
             traffic: &mut traffic,
@@ -259,6 +280,21 @@ fn plan(spec: &TrafficSpec, layout: &Layout, network: &Prepared, seed: u64) -> R
     Plan::new(spec, layout, ground, Streams::new(seed))
 }
 
-fn kernel(network: &Prepared, seed: u64) -> Result<Full, BuildError> {
-    Full::new(network.fabric.clone(), &network.router, network.routing.clone(), seed)
+/// Whether the fast kernel runs it.
+///
+/// # Errors
+/// It is asked for and does not know something.
+fn choose(choice: KernelChoice, network: &Prepared, plan: &Plan) -> Result<bool, BuildError> {
+    let refusal = match plan.queues.len() {
+        1 => Fast::refuses(&network.fabric, &network.router, &*network.routing),
+        _ => Some("several queues per terminal, which priorities and replies need"),
+    };
+    match (choice, refusal) {
+        (KernelChoice::Auto, refusal) => Ok(refusal.is_none()),
+        (KernelChoice::Full, _) => Ok(false),
+        (KernelChoice::Fast, None) => Ok(true),
+        (KernelChoice::Fast, Some(what)) => {
+            Err(BuildError::new("kernel", format!("the fast kernel does not know {what}; use `auto`")))
+        }
+    }
 }

@@ -290,6 +290,7 @@ pub fn traffic_summary(result: &TrafficResult, style: &Style) -> String {
             Unit::Count.format(result.drain_cycles as f64)
         );
     }
+    let style = &Style { width: style.width - 2, ..*style };
     let mut table =
         Table::new(["cycles", "mean", "± 95 %", "min", "p50", "p95", "p99", "p99.9", "max", "count"]);
     let mut push = |name: String, it: &Distribution| {
@@ -319,7 +320,7 @@ pub fn traffic_summary(result: &TrafficResult, style: &Style) -> String {
     for class in &result.classes {
         push(format!("packet latency, {}", class.name), &class.packet_latency_cycles);
     }
-    out += &table.to_text(style);
+    out += &indented(&table.to_text(style));
     let fairness = &result.fairness;
     out += &format!(
         "\n  terminals: injected {} to {} (Jain {}), accepted {} to {} (Jain {})\n",
@@ -355,12 +356,17 @@ pub fn traffic_summary(result: &TrafficResult, style: &Style) -> String {
                 number(probe.count as f64),
             ]);
         }
-        out += &format!("\n{}", table.to_text(style));
+        out += &format!("\n{}", indented(&table.to_text(style)));
         if result.probes.len() > PROBES_SHOWN {
             out += &format!("  and {} more pairs in the result\n", result.probes.len() - PROBES_SHOWN);
         }
     }
     out
+}
+
+/// Every line two columns to the right.
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("  {line}\n")).collect()
 }
 
 /// Pairs of probes in the summary.

@@ -110,7 +110,8 @@ mod tests {
         let mut now = 0;
         for _ in 0..20_000 {
             for _ in 0..draws.below(4) {
-                let cycle = now + u64::from(draws.below([3, 70, 1500, 40_000][draws.below(4) as usize]));
+                let far = [3, 70, 1500, 40_000][draws.below(4) as usize];
+                let cycle = now + u64::from(draws.below(far));
                 let who = draws.below(50);
                 calendar.add(cycle, who);
                 literal.entry(cycle).or_default().push(who);

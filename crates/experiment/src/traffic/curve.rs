@@ -286,7 +286,7 @@ impl Curve {
                 headings.push("± 95 %".to_owned());
             }
         }
-        headings.push("verdict".to_owned());
+        headings.push("saturated".to_owned());
         let mut table = Table::new(headings);
         for point in &self.points {
             let mut row: Vec<Cell> = vec![(point.load, Unit::Count).into()];
@@ -297,7 +297,7 @@ impl Curve {
                     row.push(number.and_then(|(_, half)| half).map(|half| (half, Unit::Count)).into());
                 }
             }
-            row.push(if point.saturated() { "saturated" } else { "stable" }.into());
+            row.push(if point.saturated() { "yes" } else { "no" }.into());
             table.push(row);
         }
         table

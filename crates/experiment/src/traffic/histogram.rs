@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn percentiles_are_those_of_the_sorted_list() {
-        for scale in [100, 3000, 5_000_000] {
+        for scale in [100_u32, 3000, 5_000_000] {
             let (mut histogram, mut list) = (Histogram::default(), Vec::new());
             let mut draws = Draws::new(scale.into());
             for _ in 0..9999 {

@@ -76,7 +76,8 @@ impl<K: Kernel> Run<'_, '_, K> {
         course.channels[0] = self.kernel.channel_flits();
         while self.traffic.sources.batch_done().is_none() {
             self.window(spec.window, &mut course)?;
-            if self.kernel.in_flight() == 0 && self.traffic.sources.next_due().is_none() {
+            let idle = self.kernel.in_flight() == 0 && self.traffic.sources.next_due().is_none();
+            if idle && self.traffic.sources.batch_done().is_none() {
                 return Err(Error::Broken(
                     "the batch does not come to its end: nothing is under way".to_owned(),
                 ));

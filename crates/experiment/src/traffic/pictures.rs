@@ -18,16 +18,15 @@ impl Curve {
         Series::new(name, points.filter_map(|point| Some((point.load, point.number(number)?.0))))
     }
 
-    /// Latency over load: mean, median and tail. Saturated loads are left out, where latency has no meaning.
+    /// Latency over load: mean and tail. Saturated loads are left out, where latency has no meaning.
     fn latency(&self) -> Picture {
         let load = Axis::linear("load, flits per cycle and terminal", Unit::Count);
         let latency = Axis::linear("packet latency, cycles", Unit::Count);
         let mut chart = LineChart::new(format!("{}: latency over load", self.title), load, latency);
         let numbers = [
+            ("99 of 100", "packet_latency_p99_cycles"),
+            ("mean, in the network", "network_latency_cycles"),
             ("mean", "packet_latency_cycles"),
-            ("median", "packet_latency_p50_cycles"),
-            ("99 %", "packet_latency_p99_cycles"),
-            ("in the network, mean", "network_latency_cycles"),
         ];
         chart.series =
             numbers.map(|(name, number)| self.series(name, number, |point| !point.saturated())).to_vec();

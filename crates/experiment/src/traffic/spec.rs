@@ -41,6 +41,21 @@ pub struct TrafficSpec {
     pub batch: Option<BatchSpec>,
     /// Warm-up, sample and drain.
     pub measure: MeasureSpec,
+    /// Which of the two implementations of routers runs; results are the same.
+    pub kernel: KernelChoice,
+}
+
+/// An implementation of routers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum KernelChoice {
+    /// The fast one where it knows the routers, else the full one.
+    #[default]
+    Auto,
+    /// The fast one: input-queued routers with stages of one cycle, iSLIP and private buffers.
+    Fast,
+    /// The full one: every option of routers.
+    Full,
 }
 
 impl Default for TrafficSpec {
@@ -55,6 +70,7 @@ impl Default for TrafficSpec {
             probes: None,
             batch: None,
             measure: MeasureSpec::default(),
+            kernel: KernelChoice::default(),
         }
     }
 }
