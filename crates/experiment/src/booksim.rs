@@ -96,7 +96,10 @@ impl Setup {
     pub fn run(mut self) -> Result<Run, BuildError> {
         let fabric = Arc::new(self.network.fabric);
         let routing: Arc<dyn FlitRouting> = Arc::from(self.network.routing);
-        let fast = !self.literal && Fast::refuses(&fabric, &self.router, &*routing).is_none();
+        // the fast kernel has one queue per terminal
+        let fast = !self.literal
+            && self.source.classes().len() == 1
+            && Fast::refuses(&fabric, &self.router, &*routing).is_none();
         Ok(if fast {
             let mut kernel = Fast::new(fabric, &self.router, routing, 0)?;
             // all draws come from one stream
