@@ -123,15 +123,14 @@ impl Traffic {
         if curve.left > 0 && !self.quiet {
             terminal.note(&format!("  {} runs are left", curve.left));
         }
-        for point in &curve.points {
-            for check in point.results.iter().flat_map(|result| &result.checks).filter(|check| !check.ok) {
-                let place = check.violations.first().map_or("", String::as_str);
-                terminal.say(&format!(
-                    "  × load {}: a physics check is broken: {}: {place}",
-                    point.load, check.name
-                ));
-                return Ok(3);
-            }
+        let mut checks = curve.points.iter().flat_map(|point| {
+            let results = point.results.iter().flat_map(|result| &result.checks);
+            results.filter(|check| !check.ok).map(|check| (point.load, check))
+        });
+        if let Some((load, check)) = checks.next() {
+            let place = check.violations.first().map_or("", String::as_str);
+            terminal.say(&format!("  × load {load}: a physics check is broken: {}: {place}", check.name));
+            return Ok(3);
         }
         Ok(if interrupt::wanted() { INTERRUPTED } else { 0 })
     }

@@ -188,6 +188,11 @@ fn jobs_on_one_machine_are_as_their_page_says() {
 }
 
 #[test]
+fn open_loop_traffic_is_as_its_page_says() {
+    check("11-torus-traffic");
+}
+
+#[test]
 fn every_example_is_checked() {
     let names: Vec<String> = support::examples()
         .iter()

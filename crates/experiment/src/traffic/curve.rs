@@ -142,17 +142,16 @@ struct RunRecord<'a> {
     traffic: &'a TrafficResult,
 }
 
-/// Numbers of a curve in its table.
-const SHOWN: [&str; 9] = [
-    "offered_flits_per_cycle",
-    "accepted_flits_per_cycle",
-    "packet_latency_cycles",
-    "packet_latency_p50_cycles",
-    "packet_latency_p99_cycles",
-    "packet_latency_max_cycles",
-    "network_latency_cycles",
-    "hops",
-    "max_channel_utilisation",
+/// Numbers of a curve in its table, and what it calls them.
+const SHOWN: [(&str, &str, Unit); 8] = [
+    ("offered_flits_per_cycle", "offered", Unit::Count),
+    ("accepted_flits_per_cycle", "accepted", Unit::Count),
+    ("packet_latency_cycles", "latency", Unit::Count),
+    ("packet_latency_p50_cycles", "p50", Unit::Count),
+    ("packet_latency_p99_cycles", "p99", Unit::Count),
+    ("packet_latency_max_cycles", "max", Unit::Count),
+    ("network_latency_cycles", "in network", Unit::Count),
+    ("max_channel_utilisation", "channel", Unit::Share),
 ];
 
 impl Curve {
@@ -275,29 +274,25 @@ impl Curve {
 
     /// The table.
     pub fn table(&self) -> Table {
-        let title = |name: &'static str| {
-            let known = stratasim_report::traffic::TRAFFIC_METRICS.iter().find(|(known, ..)| *known == name);
-            known.map_or((name, Unit::Count), |(_, title, unit)| (*title, *unit))
-        };
-        let mut headings = vec!["load".to_owned()];
-        for name in SHOWN {
-            headings.push(title(name).0.to_owned());
+        let mut headings = vec!["load"];
+        for (name, title, _) in SHOWN {
+            headings.push(title);
             if name == "packet_latency_cycles" {
-                headings.push("± 95 %".to_owned());
+                headings.push("± 95 %");
             }
         }
-        headings.push("saturated".to_owned());
+        headings.push("stable");
         let mut table = Table::new(headings);
         for point in &self.points {
             let mut row: Vec<Cell> = vec![(point.load, Unit::Count).into()];
-            for name in SHOWN {
+            for (name, _, unit) in SHOWN {
                 let number = point.number(name);
-                row.push(number.map(|(mean, _)| (mean, title(name).1)).into());
+                row.push(number.map(|(mean, _)| (mean, unit)).into());
                 if name == "packet_latency_cycles" {
                     row.push(number.and_then(|(_, half)| half).map(|half| (half, Unit::Count)).into());
                 }
             }
-            row.push(if point.saturated() { "yes" } else { "no" }.into());
+            row.push(if point.saturated() { "no" } else { "yes" }.into());
             table.push(row);
         }
         table

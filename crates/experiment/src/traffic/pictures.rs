@@ -114,7 +114,7 @@ impl Curve {
         page.table(
             self.table(),
             format!(
-                "Latencies in cycles, loads in flits per cycle and terminal; means over {seeds} seed(s)."
+                "Latencies of packets in cycles, loads in flits per cycle and terminal, the fullest channel; means over {seeds} seed(s)."
             ),
         );
         let spec = self.points.first().and_then(|point| point.results.first()).map(|result| &result.spec);

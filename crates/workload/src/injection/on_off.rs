@@ -78,7 +78,7 @@ struct Switch {
 
 impl Switch {
     /// From a cycle in which the source is on, in front of its trial: cycles to the next packet.
-    fn from_on(&self, draws: &mut Draws) -> u64 {
+    fn until_packet(&self, draws: &mut Draws) -> u64 {
         let mut passed = 0_u64;
         loop {
             // the trial of this cycle comes first, then the switch of the next one
@@ -104,7 +104,7 @@ impl Process for Switch {
         if !draws.happens(self.alpha / (self.alpha + self.beta)) {
             clock.skip(draws.trials(self.alpha));
         }
-        clock.skip(self.from_on(draws));
+        clock.skip(self.until_packet(draws));
         clock
     }
 
@@ -114,6 +114,6 @@ impl Process for Switch {
         if draws.happens(self.beta) {
             clock.skip(draws.trials(self.alpha));
         }
-        clock.skip(self.from_on(draws));
+        clock.skip(self.until_packet(draws));
     }
 }
