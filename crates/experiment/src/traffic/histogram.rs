@@ -47,7 +47,7 @@ impl Histogram {
             return bin;
         }
         let (shift, part) = ((bin - EXACT) / PARTS + 1, (bin - EXACT) % PARTS);
-        ((PARTS + part + 1) << shift) - 1
+        ((PARTS + part + 1) << shift).wrapping_sub(1)
     }
 
     /// All that `other` holds, too.
