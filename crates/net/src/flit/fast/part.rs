@@ -117,13 +117,20 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
                 let channel = fabric.channel(router, output);
                 narrow |= channel.spacing != FULL_WIDTH;
                 spacing[local][output as usize].0 = channel.spacing;
-                // a full set of flits may stand behind a narrow channel
-                let backlog = u64::from(channel.spacing)
-                    * (u64::from(spec.virtual_channels) * u64::from(buffer) + 1)
-                    / u64::from(FULL_WIDTH);
-                longest =
-                    longest.max(u64::from(channel.latency) + 4 + u64::from(channel.credit_latency) + backlog);
                 let (delay, back) = (channel.latency + 2, channel.credit_latency + 1);
+                // a full set of flits may stand behind a narrow channel
+                let backlog = match channel.spacing {
+                    FULL_WIDTH => 0,
+                    spacing => {
+                        u64::from(spacing) * (u64::from(spec.virtual_channels) * u64::from(buffer) + 1)
+                            / u64::from(FULL_WIDTH)
+                    }
+                };
+                // a terminal's credit is sent off together with the flit
+                let there_and_back = matches!(channel.end, End::Terminal(_)).then_some(back);
+                longest = longest
+                    .max(u64::from(delay + there_and_back.unwrap_or(0)) + backlog)
+                    .max(u64::from(back));
                 lookahead = lookahead.min(delay).min(back);
                 built[local].outputs[output as usize] = match channel.end {
                     End::Nothing => Link::NOTHING,
@@ -161,7 +168,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
                 let terminal = fabric.terminal(terminal);
                 let (router, input) = terminal.entry();
                 let channel = &terminal.injection;
-                longest = longest.max(u64::from(channel.latency.max(channel.credit_latency)) + 2);
+                longest = longest.max(u64::from(channel.latency.max(channel.credit_latency)) + 1);
                 lookahead = lookahead.min(channel.latency + 1);
                 Link::new(Far::Router, router - routers.start, input, channel.latency + 1, 0)
             })
