@@ -294,7 +294,7 @@ fn pattern(
         "bitrev" => power_of_two()
             .map(|()| table(&|source| source.reverse_bits().checked_shr(32 - bits).unwrap_or_default()))?,
         "shuffle" => power_of_two()
-            .map(|()| table(&|source| source << 1 & (nodes - 1) | source >> bits.max(1) - 1 & 1))?,
+            .map(|()| table(&|source| source << 1 & (nodes - 1) | (source >> (bits.max(1) - 1)) & 1))?,
         "tornado" => Pattern::digits_moved(nodes, k, n, k.div_ceil(2) - 1),
         "neighbor" => Pattern::digits_moved(nodes, k, n, 1),
         "randperm" => {

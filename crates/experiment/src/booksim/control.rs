@@ -206,7 +206,7 @@ impl<K: Kernel> Course<'_, K> {
                 self.outcome.verdict = Verdict::Unstable;
                 return false;
             }
-            let settled = !(latency_matters && latency_moved) && !load_moved;
+            let settled = !(load_moved || latency_matters && latency_moved);
             match self.source.state {
                 State::WarmUp => {
                     let warm = if warm_up_periods > 0 { phase + 1 >= warm_up_periods } else { settled };

@@ -13,6 +13,8 @@ pub mod mesh;
 pub mod torus;
 pub mod tree;
 
+use stratasim_core::BuildError;
+
 use super::routing::Candidate;
 
 /// Most terminals of a network: what a file asks for is bounded before anything is allocated.
@@ -52,6 +54,19 @@ fn lower_part((first, last): (u8, u8)) -> (u8, u8) {
 /// The upper part, which gets the middle one too: the two overlap where the number is odd.
 fn upper_part((first, last): (u8, u8)) -> (u8, u8) {
     (first + last.abs_diff(first).div_ceil(2), last)
+}
+
+/// Refuses sizes of trees and butterflies that make no network.
+fn check_size(k: u32, n: u32) -> Result<(), BuildError> {
+    if !(1..=1 << 14).contains(&k) || !(1..=20).contains(&n) {
+        let reason = format!("k = {k}, n = {n}; k is 1 to 16,384 and n 1 to 20");
+        return Err(BuildError::new("n", reason));
+    }
+    if power(k, n).is_none() {
+        let reason = format!("{k}^{n} nodes; at most {MOST_NODES} are possible");
+        return Err(BuildError::new("k", reason));
+    }
+    Ok(())
 }
 
 /// `k` to the power of `n`, where it is no more than [`MOST_NODES`].

@@ -4,7 +4,7 @@ use stratasim_core::BuildError;
 
 use super::super::fabric::{Channel, End, Fabric};
 use super::super::routing::{Candidate, FlitRouting, Head, Place, Surroundings};
-use super::{MOST_NODES, entry, power};
+use super::{check_size, entry};
 
 /// A k-ary n-fly: `n` stages of `k^(n-1)` routers with `k` inputs and `k` outputs; terminals send into
 /// stage 0 and receive from the last one.
@@ -24,14 +24,7 @@ impl Fly {
     /// # Errors
     /// Sizes that make no network.
     pub fn new(k: u32, n: u32) -> Result<Self, BuildError> {
-        if k < 1 || n < 1 || n > 20 || k > 1 << 14 {
-            let reason = format!("k = {k}, n = {n}; both are at least 1, n at most 20");
-            return Err(BuildError::new("n", reason));
-        }
-        if power(k, n).is_none() {
-            let reason = format!("{k}^{n} nodes; at most {MOST_NODES} are possible");
-            return Err(BuildError::new("k", reason));
-        }
+        check_size(k, n)?;
         Ok(Self { k, n, width: k.pow(n - 1) })
     }
 

@@ -80,11 +80,9 @@ impl<const SUBTRACT: bool, const BITS: u32> Lagged<SUBTRACT, BITS> {
         for j in LONG..count {
             block[j] = Self::combine(block[j - LONG], block[j - SHORT]);
         }
-        let mut j = count;
-        for i in 0..LONG {
+        for (i, j) in (0..LONG).zip(count..) {
             let short = if i < SHORT { block[j - SHORT] } else { self.state[i - SHORT] };
             self.state[i] = Self::combine(block[j - LONG], short);
-            j += 1;
         }
     }
 

@@ -140,7 +140,7 @@ impl TorusRouting {
             return entry(step.output, head.range);
         }
         // half of the channels per ring class, and half of those per phase
-        let half = (head.range.1 - head.range.0 + 1) / 2;
+        let half = (head.range.1 - head.range.0).div_ceil(2);
         let (mut first, mut last) = head.range;
         if head.memory & RING_CLASS == 0 {
             last -= half

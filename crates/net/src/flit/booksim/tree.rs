@@ -4,7 +4,7 @@ use stratasim_core::BuildError;
 
 use super::super::fabric::{Channel, End, Fabric};
 use super::super::routing::{Candidate, FlitRouting, Head, Place, Surroundings};
-use super::{MOST_NODES, entry, power};
+use super::{check_size, entry};
 
 /// A k-ary n-tree (Petrini, Vanneschi 1997): `n` levels of `k^(n-1)` routers, level 0 the roots, `k^n`
 /// terminals below level `n - 1`.
@@ -25,14 +25,7 @@ impl FatTree {
     /// # Errors
     /// Sizes that make no network.
     pub fn new(k: u32, n: u32) -> Result<Self, BuildError> {
-        if k < 1 || n < 1 || n > 20 || k > 1 << 14 {
-            let reason = format!("k = {k}, n = {n}; both are at least 1, n at most 20");
-            return Err(BuildError::new("n", reason));
-        }
-        if power(k, n).is_none() {
-            let reason = format!("{k}^{n} nodes; at most {MOST_NODES} are possible");
-            return Err(BuildError::new("k", reason));
-        }
+        check_size(k, n)?;
         Ok(Self { k, n, width: k.pow(n - 1) })
     }
 

@@ -73,13 +73,12 @@ impl FlitRouting for NearestCommonAncestor {
 
     #[inline]
     fn only(&self, place: Place, head: &mut Head, surroundings: &mut dyn Surroundings) -> Candidate {
-        let candidate = if self.map.destinations.router(head.dest) == place.router {
+        if self.map.destinations.router(head.dest) == place.router {
             self.map.destinations.eject(head.dest, head.range)
         } else {
             let ports = self.map.down(place.router, head.dest).unwrap_or_else(|| self.map.up(place.router));
             any(self.choose(ports, surroundings), head.range)
-        };
-        candidate
+        }
     }
 
     fn adaptive(&self) -> bool {
