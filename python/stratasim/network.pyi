@@ -7,12 +7,26 @@ from .spec import Spec
 
 __all__ = [
     "constant_rate",
+    "flit",
     "flow",
     "message",
 ]
 
 def constant_rate(*, bandwidth: str, latency: str | None = "0 ps") -> Spec:
     """Every message takes `latency` + bytes / `bandwidth`; nothing is shared."""
+
+def flit(
+    *,
+    clock: str | None = None,
+    flit_bytes: str | None = "32 B",
+    packet_flits: int | None = 16,
+    header_flits: int | None = 0,
+    terminal_latency: int | None = 1,
+    router: Mapping[str, Any] | None = None,
+    routing: Mapping[str, Any] | None = None,
+    deadlock_check: bool | None = True,
+) -> Spec:
+    """Wormhole routers with virtual channels and credits, cycle by cycle."""
 
 def flow(
     *,

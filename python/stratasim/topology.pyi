@@ -16,6 +16,7 @@ __all__ = [
     "hcsim_ethernet",
     "hypercube",
     "hyperx",
+    "k_ary_n_fly",
     "k_ary_n_tree",
     "leaf_spine",
     "mesh",
@@ -158,6 +159,11 @@ def hyperx(
     duplex: Literal["full", "half"] | None = "full",
 ) -> Spec:
     """HyperX: switches in a grid, every pair along each dimension joined; hosts on every switch."""
+
+def k_ary_n_fly(
+    *, k: int, n: int, bandwidth: str, latency: str, compute: str | Mapping[str, Any] | None = "H100"
+) -> Spec:
+    """A k-ary n-fly: `k^n` hosts send through `n` stages of `k^(n-1)` switches of `k` ways in and `k` out, and hear the last stage. Links lead one way; there is exactly one route between two hosts."""
 
 def k_ary_n_tree(
     *,
