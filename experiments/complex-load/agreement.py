@@ -1,16 +1,17 @@
 """The native flit level beside the reference runs of the paper's traffic, point by point.
 
-    python experiments/complex-load/agreement.py ../shared/ref/flit/seedpaper.jsonl --stratasim stratasim --out results
+    python experiments/complex-load/agreement.py ../shared/ref/flit/seedpaper.jsonl --out results
 
-Each line of the reference is one run of another simulator (one seed): topology, lengths, pattern, load, cycles of a
-sample period. Here every point runs with several seeds, the same warm-up (three periods) and as many periods of sample
-as the reference took. Mean packet latencies agree when they differ by at most three standard errors of the seed noise,
-at the same realised load: both are brought to one load with the slope of our own curve. The noise of a run is the
-spread of our seeds and the reference's about their means; where few seeds happen to lie close together, it is at least
-the median of the curve, in proportion to the latency.
+Each line of the reference is one run of another simulator (one seed): topology, lengths, pattern, load,
+cycles of a sample period. Here every point runs with several seeds, the same warm-up (three periods) and as
+many periods of sample as the reference took. Mean packet latencies agree when they differ by at most three
+standard errors of the seed noise, at the same realised load: both are brought to one load with the slope of
+our own curve. The noise of a run is the spread of our seeds and the reference's about their means; where
+few seeds happen to lie close together, it is at least the median of the curve, in proportion to the
+latency.
 
-Networks that do not carry their load have no mean latency. Where the reference gave up, the verdicts are compared; where it
-went on below its load and ours is saturated, too, the accepted loads.
+Networks that do not carry their load have no mean latency. Where the reference gave up, the verdicts are
+compared; where it went on below its load and ours is saturated, too, the accepted loads.
 """
 
 import argparse
@@ -28,7 +29,9 @@ ROUTER = "router = { virtual-channels = %s, buffer-flits = %s }"
 WARM_UP_PERIODS = 3
 LEAST_PERIODS, MOST_PERIODS = 3, 7
 FULL = 0.99  # a reference that injected less than this part of its load is saturated, whatever it says
-LEAST_LOAD_NOISE = 0.005  # seed noise of an accepted load of long packets, from the reference's table of seeds
+LEAST_LOAD_NOISE = (
+    0.005  # seed noise of an accepted load of long packets, from the reference's table of seeds
+)
 PERIOD_TOLERANCE = 0.05  # the reference stops when three periods change its means by less than this
 
 
@@ -81,11 +84,11 @@ flit-bytes = "32 B"
 routing = {{ kind = "{routing}" }}
 [traffic]
 flits = {lengths(args)}
-injection = {{ kind = "{'poisson' if args['poisson'] == '1' else 'bernoulli'}" }}
+injection = {{ kind = "{"poisson" if args["poisson"] == "1" else "bernoulli"}" }}
 pattern = {pattern(args.get("traffic", "uniform"))}
 to-self = true
-measure = {{ window = {period}, warm-up = {WARM_UP_PERIODS * period}, windows = {periods}, most-windows = {periods}, \
-drain-when-saturated = true, drain = {100 * period} }}
+measure = {{ window = {period}, warm-up = {WARM_UP_PERIODS * period}, windows = {periods}, \
+most-windows = {periods}, drain-when-saturated = true, drain = {100 * period} }}
 """
 
 
@@ -110,10 +113,11 @@ def periods_by_rule(series):
     before = None
     for count, window in enumerate(sample, 1):
         share = window["accepted_flits_per_cycle"]
-        packets, total, accepted = packets + share, total + share * window["packet_latency_cycles"], accepted + share
+        packets, accepted = packets + share, accepted + share
+        total += share * window["packet_latency_cycles"]
         now = (total / max(packets, 1e-9), accepted / count)
         if before:
-            still = all(abs(a - b) <= PERIOD_TOLERANCE * abs(a) for a, b in zip(now, before))
+            still = all(abs(a - b) <= PERIOD_TOLERANCE * abs(a) for a, b in zip(now, before, strict=True))
             converged = converged + 1 if still else 0
         elif count == 1:
             last = series[WARM_UP_PERIODS - 1]
@@ -162,13 +166,17 @@ def essence(one):
 
 
 def latency(one):
+    """Mean latency of a run's packets in cycles."""
     return one["packet_latency_cycles"]["mean"]
 
 
 def slopes(ours):
     """Cycles of latency per unit of load at every point of a curve, from its neighbours."""
     places = [
-        (statistics.fmean(one["injected_flits_per_cycle"] for one in runs), statistics.fmean(map(latency, runs)))
+        (
+            statistics.fmean(one["injected_flits_per_cycle"] for one in runs),
+            statistics.fmean(map(latency, runs)),
+        )
         for runs in ours.values()
     ]
     # a curve bends upwards: a saturated neighbour would make every slope too steep
@@ -193,6 +201,11 @@ def accepted(lines, runs):
     return found | {"agrees": abs(found["off"]) <= 3.0}
 
 
+def moved(pairs, load, slope):
+    """Latencies measured near a load, along the curve to that load."""
+    return [value - slope * (found - load) for value, found in pairs]
+
+
 def compare(case, points, ours):
     """One row for each load of a curve."""
     slope = slopes(ours)
@@ -213,8 +226,7 @@ def compare(case, points, ours):
         theirs = [(line["plat"], line["inj_flit"]) for line in lines]
         own = [(latency(one), one["injected_flits_per_cycle"]) for one in runs]
         common = statistics.fmean(load for _, load in own)
-        at_common = lambda pairs: [value - slope[load] * (found - common) for value, found in pairs]
-        theirs, own = at_common(theirs), at_common(own)
+        theirs, own = (moved(pairs, common, slope[load]) for pairs in (theirs, own))
         residuals = [v - statistics.fmean(own) for v in own]
         freedom = len(own) - 1
         if len(theirs) > 1:
@@ -239,6 +251,7 @@ def compare(case, points, ours):
 
 
 def main():
+    """Compare every case that was asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("reference", type=pathlib.Path)
     parser.add_argument("--stratasim", default="stratasim")
@@ -265,7 +278,8 @@ def main():
             ours = all_runs(options.stratasim, args, points, seeds)
         if kept:
             options.keep.mkdir(parents=True, exist_ok=True)
-            kept.write_text(json.dumps({str(load): [essence(one) for one in runs] for load, runs in ours.items()}))
+            essences = {str(load): [essence(one) for one in runs] for load, runs in ours.items()}
+            kept.write_text(json.dumps(essences))
         found = compare(case, dict(sorted(points.items())), ours)
         rows += found
         wrong = [row for row in found if not row["agrees"]]
@@ -274,10 +288,10 @@ def main():
             if row["kind"] == "verdict":
                 print(f"    {row['load']}: saturated in the reference, not here")
             else:
-                kind, ours, theirs = row["kind"], row["ours"], row["theirs"]
-                print(f"    {row['load']}, {kind}: {ours:.5g} here, {theirs:.5g} there, {row['off']:+.1f} errors")
-    lines = lambda chosen: sum(row["lines"] for row in rows if chosen(row))
-    print(f"{lines(lambda row: row['agrees'])} of {lines(lambda row: True)} lines of the reference agree")
+                both = f"{row['ours']:.5g} here, {row['theirs']:.5g} there, {row['off']:+.1f} errors"
+                print(f"    {row['load']}, {row['kind']}: {both}")
+    agreeing = sum(row["lines"] for row in rows if row["agrees"])
+    print(f"{agreeing} of {sum(row['lines'] for row in rows)} lines of the reference agree")
     if options.out:
         options.out.write_text(json.dumps(rows, indent=1) + "\n")
     return 0 if all(row["agrees"] for row in rows) else 1

@@ -347,6 +347,10 @@ impl FlitRouting for NoEscape {
         }
     }
 
+    fn single(&self) -> bool {
+        false
+    }
+
     fn has_escape(&self) -> bool {
         true
     }

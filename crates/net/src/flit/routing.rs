@@ -73,7 +73,9 @@ pub trait Surroundings {
     fn used(&self, output: u16) -> u32;
 }
 
-/// A routing function, ready for one fabric.
+/// A routing function, ready for one fabric. One that never has more than one candidate writes
+/// [`only`](FlitRouting::only); one that may have several writes [`route`](FlitRouting::route) and says so in
+/// [`single`](FlitRouting::single).
 pub trait FlitRouting: Send + Sync {
     /// Called once, when the packet leaves its source queue; may set [`Head::memory`]. Where the source
     /// may start on fewer virtual channels than the range of its class, returns the first and last.
@@ -82,27 +84,30 @@ pub trait FlitRouting: Send + Sync {
         head.range
     }
 
-    /// Appends the outputs that the head may take, at least one. A packet at its destination's router
-    /// gets that terminal's output. Called once per router, when the head is first in its buffer.
+    /// The output that the head takes. A packet at its destination's router gets that terminal's output.
+    /// Called once per router, when the head is first in its buffer.
+    ///
+    /// # Panics
+    /// Where there may be several.
+    fn only(&self, place: Place, head: &mut Head, surroundings: &mut dyn Surroundings) -> Candidate {
+        let _ = (place, head, surroundings);
+        unreachable!("a routing function with several candidates is asked for all of them")
+    }
+
+    /// Appends the outputs that the head may take, at least one.
     fn route(
         &self,
         place: Place,
         head: &mut Head,
         surroundings: &mut dyn Surroundings,
         out: &mut Vec<Candidate>,
-    );
+    ) {
+        out.push(self.only(place, head, surroundings));
+    }
 
     /// Whether there is never more than one candidate.
     fn single(&self) -> bool {
-        false
-    }
-
-    /// The one candidate of a function that [has never more](FlitRouting::single): [`FlitRouting::route`]
-    /// without a list. Functions on hot paths write this one and let `route` push what it returns.
-    fn only(&self, place: Place, head: &mut Head, surroundings: &mut dyn Surroundings) -> Candidate {
-        let mut out = Vec::with_capacity(1);
-        self.route(place, head, surroundings, &mut out);
-        out[0]
+        true
     }
 
     /// Low bits of [`Head::memory`] that it uses; the others stay 0. Up to 8 cost nothing.

@@ -18,15 +18,10 @@ use super::bench::{GridRouting, List, grid, settle, traffic};
 struct Halves(GridRouting);
 
 impl FlitRouting for Halves {
-    fn route(
-        &self,
-        place: Place,
-        head: &mut Head,
-        surroundings: &mut dyn Surroundings,
-        out: &mut Vec<Candidate>,
-    ) {
-        self.0.route(place, head, surroundings, out);
-        let candidate = &mut out[0];
+    fn only(&self, place: Place, head: &mut Head, surroundings: &mut dyn Surroundings) -> Candidate {
+        let mut all = Vec::with_capacity(1);
+        self.0.route(place, head, surroundings, &mut all);
+        let mut candidate = all[0];
         let half = (candidate.last_vc - candidate.first_vc).div_ceil(2);
         if half > 0 {
             let upper = (surroundings.draw(2) + surroundings.used(candidate.output)) % 2 == 1;
@@ -34,13 +29,10 @@ impl FlitRouting for Halves {
             (candidate.first_vc, candidate.last_vc) =
                 (first, if upper { candidate.last_vc } else { first + half - 1 });
         }
+        candidate
     }
 
     fn adaptive(&self) -> bool {
-        true
-    }
-
-    fn single(&self) -> bool {
         true
     }
 }

@@ -75,6 +75,10 @@ impl FlitRouting for GridRouting {
         out.push(Candidate { output: best, first_vc: first_vc + 1, last_vc, priority: 1 });
     }
 
+    fn single(&self) -> bool {
+        false
+    }
+
     fn adaptive(&self) -> bool {
         self.adaptive
     }
@@ -84,9 +88,9 @@ impl FlitRouting for GridRouting {
 pub(crate) struct Ring;
 
 impl FlitRouting for Ring {
-    fn route(&self, place: Place, head: &mut Head, _: &mut dyn Surroundings, out: &mut Vec<Candidate>) {
+    fn only(&self, place: Place, head: &mut Head, _: &mut dyn Surroundings) -> Candidate {
         let output = u16::from(place.router == head.dest);
-        out.push(Candidate { output, first_vc: head.range.0, last_vc: head.range.1, priority: 0 });
+        Candidate { output, first_vc: head.range.0, last_vc: head.range.1, priority: 0 }
     }
 }
 

@@ -63,20 +63,6 @@ impl Fly {
 pub struct FlyRouting(pub Fly);
 
 impl FlitRouting for FlyRouting {
-    fn route(
-        &self,
-        place: Place,
-        head: &mut Head,
-        surroundings: &mut dyn Surroundings,
-        out: &mut Vec<Candidate>,
-    ) {
-        out.push(self.only(place, head, surroundings));
-    }
-
-    fn single(&self) -> bool {
-        true
-    }
-
     fn only(&self, place: Place, head: &mut Head, _: &mut dyn Surroundings) -> Candidate {
         let Fly { k, n, width } = self.0;
         let stage = place.router / width;

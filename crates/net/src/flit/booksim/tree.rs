@@ -80,20 +80,6 @@ impl TreeRouting {
 }
 
 impl FlitRouting for TreeRouting {
-    fn route(
-        &self,
-        place: Place,
-        head: &mut Head,
-        surroundings: &mut dyn Surroundings,
-        out: &mut Vec<Candidate>,
-    ) {
-        out.push(self.only(place, head, surroundings));
-    }
-
-    fn single(&self) -> bool {
-        true
-    }
-
     fn only(&self, place: Place, head: &mut Head, surroundings: &mut dyn Surroundings) -> Candidate {
         let FatTree { k, n, width } = self.tree;
         let (level, position) = (place.router / width, place.router % width);

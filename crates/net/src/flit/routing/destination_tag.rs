@@ -111,16 +111,6 @@ impl DestinationTag {
 }
 
 impl FlitRouting for DestinationTag {
-    fn route(
-        &self,
-        place: Place,
-        head: &mut Head,
-        surroundings: &mut dyn Surroundings,
-        out: &mut Vec<Candidate>,
-    ) {
-        out.push(self.only(place, head, surroundings));
-    }
-
     fn only(&self, place: Place, head: &mut Head, _: &mut dyn Surroundings) -> Candidate {
         let stage = usize::from(self.stage[place.router as usize]);
         let digit = self.digits[stage * self.terminals + head.dest as usize];
@@ -133,10 +123,6 @@ impl FlitRouting for DestinationTag {
 
     fn looks_at_vc(&self) -> bool {
         false
-    }
-
-    fn single(&self) -> bool {
-        true
     }
 
     fn knows_source(&self) -> bool {

@@ -60,17 +60,6 @@ impl DimensionOrder {
 
 impl FlitRouting for DimensionOrder {
     #[inline]
-    fn route(
-        &self,
-        place: Place,
-        head: &mut Head,
-        surroundings: &mut dyn Surroundings,
-        out: &mut Vec<Candidate>,
-    ) {
-        out.push(self.only(place, head, surroundings));
-    }
-
-    #[inline]
     fn only(&self, place: Place, head: &mut Head, surroundings: &mut dyn Surroundings) -> Candidate {
         let target = self.map.destinations.router(head.dest);
         let Some(d) = self.map.lowest(place.router, target) else {
@@ -93,10 +82,6 @@ impl FlitRouting for DimensionOrder {
 
     fn looks_at_vc(&self) -> bool {
         false
-    }
-
-    fn single(&self) -> bool {
-        true
     }
 
     fn memory_bits(&self) -> u32 {

@@ -44,17 +44,6 @@ struct DragonflyMinimal {
 
 impl FlitRouting for DragonflyMinimal {
     #[inline]
-    fn route(
-        &self,
-        place: Place,
-        head: &mut Head,
-        surroundings: &mut dyn Surroundings,
-        out: &mut Vec<Candidate>,
-    ) {
-        out.push(self.only(place, head, surroundings));
-    }
-
-    #[inline]
     fn only(&self, place: Place, head: &mut Head, surroundings: &mut dyn Surroundings) -> Candidate {
         let map = &self.map;
         let target = map.destinations.router(head.dest);
@@ -77,10 +66,6 @@ impl FlitRouting for DragonflyMinimal {
 
     fn looks_at_vc(&self) -> bool {
         false
-    }
-
-    fn single(&self) -> bool {
-        true
     }
 
     fn memory_bits(&self) -> u32 {
@@ -145,6 +130,10 @@ impl FlitRouting for HyperXMinimal {
                 candidate.priority = i32::from(Some(surroundings.used(candidate.output)) == least);
             }
         }
+    }
+
+    fn single(&self) -> bool {
+        false
     }
 
     fn adaptive(&self) -> bool {

@@ -88,6 +88,10 @@ impl FlitRouting for MinimalAdaptive {
         out.push(any(map.output(place.router, lowest, to, way, head.dest), escape));
     }
 
+    fn single(&self) -> bool {
+        false
+    }
+
     fn adaptive(&self) -> bool {
         true
     }

@@ -61,17 +61,6 @@ impl NearestCommonAncestor {
 
 impl FlitRouting for NearestCommonAncestor {
     #[inline]
-    fn route(
-        &self,
-        place: Place,
-        head: &mut Head,
-        surroundings: &mut dyn Surroundings,
-        out: &mut Vec<Candidate>,
-    ) {
-        out.push(self.only(place, head, surroundings));
-    }
-
-    #[inline]
     fn only(&self, place: Place, head: &mut Head, surroundings: &mut dyn Surroundings) -> Candidate {
         if self.map.destinations.router(head.dest) == place.router {
             self.map.destinations.eject(head.dest, head.range)
@@ -91,10 +80,6 @@ impl FlitRouting for NearestCommonAncestor {
 
     fn looks_at_vc(&self) -> bool {
         false
-    }
-
-    fn single(&self) -> bool {
-        true
     }
 
     fn memory_bits(&self) -> u32 {

@@ -80,16 +80,6 @@ impl ShortestPath {
 }
 
 impl FlitRouting for ShortestPath {
-    fn route(
-        &self,
-        place: Place,
-        head: &mut Head,
-        surroundings: &mut dyn Surroundings,
-        out: &mut Vec<Candidate>,
-    ) {
-        out.push(self.only(place, head, surroundings));
-    }
-
     fn only(&self, place: Place, head: &mut Head, _: &mut dyn Surroundings) -> Candidate {
         if self.destinations.router(head.dest) == place.router {
             return self.destinations.eject(head.dest, head.range);
@@ -105,10 +95,6 @@ impl FlitRouting for ShortestPath {
 
     fn looks_at_vc(&self) -> bool {
         false
-    }
-
-    fn single(&self) -> bool {
-        true
     }
 
     fn knows_source(&self) -> bool {

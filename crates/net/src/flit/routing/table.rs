@@ -201,25 +201,11 @@ impl FlitRouting for Table {
         part(head.range, self.layers, self.layer[pair])
     }
 
-    fn route(
-        &self,
-        place: Place,
-        head: &mut Head,
-        surroundings: &mut dyn Surroundings,
-        out: &mut Vec<Candidate>,
-    ) {
-        out.push(self.only(place, head, surroundings));
-    }
-
     fn only(&self, _: Place, head: &mut Head, _: &mut dyn Surroundings) -> Candidate {
         let output = self.outputs[(head.memory >> 8) as usize];
         let layer = (head.memory & 0xff) as u8;
         head.memory += 1 << 8;
         any(output, part(head.range, self.layers, layer))
-    }
-
-    fn single(&self) -> bool {
-        true
     }
 
     fn joins(&self, source: u32, dest: u32) -> bool {

@@ -128,17 +128,6 @@ impl GridMap {
 
 impl FlitRouting for TwoPhase {
     #[inline]
-    fn route(
-        &self,
-        place: Place,
-        head: &mut Head,
-        surroundings: &mut dyn Surroundings,
-        out: &mut Vec<Candidate>,
-    ) {
-        out.push(self.only(place, head, surroundings));
-    }
-
-    #[inline]
     fn only(&self, place: Place, head: &mut Head, surroundings: &mut dyn Surroundings) -> Candidate {
         let map = &self.map;
         let target = map.destinations.router(head.dest);
@@ -166,9 +155,5 @@ impl FlitRouting for TwoPhase {
 
     fn looks_at_vc(&self) -> bool {
         false
-    }
-
-    fn single(&self) -> bool {
-        true
     }
 }

@@ -101,17 +101,6 @@ impl DragonflyUgal {
 
 impl FlitRouting for DragonflyUgal {
     #[inline]
-    fn route(
-        &self,
-        place: Place,
-        head: &mut Head,
-        surroundings: &mut dyn Surroundings,
-        out: &mut Vec<Candidate>,
-    ) {
-        out.push(self.only(place, head, surroundings));
-    }
-
-    #[inline]
     fn only(&self, place: Place, head: &mut Head, surroundings: &mut dyn Surroundings) -> Candidate {
         let map = &self.map;
         let target = map.destinations.router(head.dest);
@@ -149,10 +138,6 @@ impl FlitRouting for DragonflyUgal {
     fn looks_at_vc(&self) -> bool {
         false
     }
-
-    fn single(&self) -> bool {
-        true
-    }
 }
 
 #[derive(Debug, Clone)]
@@ -174,17 +159,6 @@ impl HyperXUgal {
 }
 
 impl FlitRouting for HyperXUgal {
-    #[inline]
-    fn route(
-        &self,
-        place: Place,
-        head: &mut Head,
-        surroundings: &mut dyn Surroundings,
-        out: &mut Vec<Candidate>,
-    ) {
-        out.push(self.only(place, head, surroundings));
-    }
-
     #[inline]
     fn only(&self, place: Place, head: &mut Head, surroundings: &mut dyn Surroundings) -> Candidate {
         let map = &self.map;
@@ -224,9 +198,5 @@ impl FlitRouting for HyperXUgal {
 
     fn looks_at_vc(&self) -> bool {
         false
-    }
-
-    fn single(&self) -> bool {
-        true
     }
 }

@@ -90,17 +90,6 @@ impl UpDown {
 
 impl FlitRouting for UpDown {
     #[inline]
-    fn route(
-        &self,
-        place: Place,
-        head: &mut Head,
-        surroundings: &mut dyn Surroundings,
-        out: &mut Vec<Candidate>,
-    ) {
-        out.push(self.only(place, head, surroundings));
-    }
-
-    #[inline]
     fn only(&self, place: Place, head: &mut Head, _: &mut dyn Surroundings) -> Candidate {
         if self.destinations.router(head.dest) == place.router {
             return self.destinations.eject(head.dest, head.range);
@@ -112,10 +101,6 @@ impl FlitRouting for UpDown {
 
     fn looks_at_vc(&self) -> bool {
         false
-    }
-
-    fn single(&self) -> bool {
-        true
     }
 
     fn memory_bits(&self) -> u32 {

@@ -61,17 +61,6 @@ impl XyYx {
 
 impl FlitRouting for XyYx {
     #[inline]
-    fn route(
-        &self,
-        place: Place,
-        head: &mut Head,
-        surroundings: &mut dyn Surroundings,
-        out: &mut Vec<Candidate>,
-    ) {
-        out.push(self.only(place, head, surroundings));
-    }
-
-    #[inline]
     fn only(&self, place: Place, head: &mut Head, surroundings: &mut dyn Surroundings) -> Candidate {
         let map = &self.map;
         let target = map.destinations.router(head.dest);
@@ -98,9 +87,5 @@ impl FlitRouting for XyYx {
 
     fn looks_at_vc(&self) -> bool {
         false
-    }
-
-    fn single(&self) -> bool {
-        true
     }
 }
