@@ -1,0 +1,218 @@
+//! Congestion control: how much may be under way, and how fast. One algorithm per file, one line in the list.
+
+pub mod fixed_window;
+
+use stratasim_core::{BuildError, Duration, Time, registry};
+
+use crate::credit::CreditRules;
+use crate::entropy::EntropySpec;
+use crate::packet::Telemetry;
+use crate::profile::{PacketSizes, Path};
+use crate::recovery::RecoverySpec;
+
+/// An acknowledgement, as congestion control sees it.
+#[derive(Debug, Clone, Copy)]
+pub struct Acked<'a> {
+    /// When it came.
+    pub now: Time,
+    /// Bytes, as windows count them, that it says have arrived and that none before it said.
+    pub bytes: u64,
+    /// The packet that caused it was marked.
+    pub ecn: bool,
+    /// Round trip of the packet that caused it; absent where the recovery cannot tell.
+    pub rtt: Option<Duration>,
+    /// Bytes under way after it.
+    pub in_flight: u64,
+    /// Number of the packet that caused it.
+    pub sequence: u64,
+    /// Every packet below has arrived.
+    pub cumulative: u64,
+    /// The first packet that was never sent.
+    pub next: u64,
+    /// What the switches recorded on the way of the packet that caused it.
+    pub telemetry: Option<&'a Telemetry>,
+}
+
+/// Why a packet is taken for lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LossCause {
+    /// Its header came without payload.
+    Trimmed {
+        /// It was cut in the last switch.
+        last_hop: bool,
+    },
+    /// Later ones have arrived.
+    Gap,
+    /// Nothing was heard of it for too long.
+    Timeout,
+}
+
+/// Packets that were found lost, as congestion control sees them.
+#[derive(Debug, Clone, Copy)]
+pub struct Lost {
+    /// When that was found.
+    pub now: Time,
+    /// Bytes, as windows count them.
+    pub bytes: u64,
+    /// Why.
+    pub cause: LossCause,
+    /// The loss belongs to none that was known before: a new window of data is hit.
+    pub first_of_window: bool,
+    /// Bytes under way, the lost ones included.
+    pub in_flight: u64,
+}
+
+/// A congestion control, per connection: a small state that is told what happens and asked for its limits.
+/// Windows never fall to zero: one packet may always be under way.
+pub trait CongestionControl {
+    /// Bytes that may be under way.
+    fn window_bytes(&self) -> u64;
+
+    /// Time from the start of a packet of `bytes` to the start of the next; zero where only the window and
+    /// the link limit.
+    fn gap(&self, bytes: u64) -> Duration {
+        let _ = bytes;
+        Duration::ZERO
+    }
+
+    /// A packet of `bytes` was sent.
+    fn on_sent(&mut self, now: Time, bytes: u64) {
+        let _ = (now, bytes);
+    }
+
+    /// An acknowledgement came.
+    fn on_ack(&mut self, acked: &Acked<'_>) {
+        let _ = acked;
+    }
+
+    /// Packets were lost.
+    fn on_loss(&mut self, lost: &Lost) {
+        let _ = lost;
+    }
+
+    /// The receiver saw marks (DCQCN).
+    fn on_notification(&mut self, now: Time) {
+        let _ = now;
+    }
+
+    /// When [`CongestionControl::on_timer`] is wanted; [`Time::MAX`] for never.
+    fn deadline(&self) -> Time {
+        Time::MAX
+    }
+
+    /// The deadline has come.
+    fn on_timer(&mut self, now: Time) {
+        let _ = now;
+    }
+}
+
+/// A congestion control as the user chose it.
+pub trait CongestionKind {
+    /// The state that every connection over `path` starts with.
+    ///
+    /// # Errors
+    /// Parameters out of range.
+    fn build(&self, path: &Path, sizes: &PacketSizes) -> Result<Control, BuildError>;
+
+    /// How the receiver gives credit, where it does.
+    ///
+    /// # Errors
+    /// Parameters out of range.
+    fn credit(&self, path: &Path, sizes: &PacketSizes) -> Result<CreditRules, BuildError> {
+        let _ = (path, sizes);
+        Ok(CreditRules::None)
+    }
+
+    /// The recovery that goes with it.
+    fn recovery(&self) -> RecoverySpec;
+
+    /// The choice of paths that goes with it.
+    fn entropy(&self) -> EntropySpec {
+        EntropySpec::default()
+    }
+
+    /// Whether it needs the records of the switches.
+    fn needs_telemetry(&self) -> bool {
+        false
+    }
+
+    /// Least time between two congestion notifications of a receiver, where it sends any.
+    fn notification_interval(&self) -> Option<Duration> {
+        None
+    }
+}
+
+/// The list of specs, and the enum of states that dispatches without a virtual call.
+macro_rules! congestion_controls {
+    ($($kind:literal => $variant:ident($spec:ty, $state:ty)),+ $(,)?) => {
+        registry! {
+            /// Every congestion control, by its `kind`.
+            pub enum CongestionSpec: dyn CongestionKind {
+                $($kind => $variant($spec)),+
+            }
+        }
+
+        /// The state of any congestion control.
+        #[derive(Debug, Clone)]
+        #[allow(missing_docs, reason = "each is documented where it is defined")]
+        pub enum Control {
+            $($variant($state)),+
+        }
+
+        impl CongestionControl for Control {
+            #[inline]
+            fn window_bytes(&self) -> u64 {
+                match self { $(Self::$variant(state) => state.window_bytes()),+ }
+            }
+            #[inline]
+            fn gap(&self, bytes: u64) -> Duration {
+                match self { $(Self::$variant(state) => state.gap(bytes)),+ }
+            }
+            #[inline]
+            fn on_sent(&mut self, now: Time, bytes: u64) {
+                match self { $(Self::$variant(state) => state.on_sent(now, bytes)),+ }
+            }
+            #[inline]
+            fn on_ack(&mut self, acked: &Acked<'_>) {
+                match self { $(Self::$variant(state) => state.on_ack(acked)),+ }
+            }
+            #[inline]
+            fn on_loss(&mut self, lost: &Lost) {
+                match self { $(Self::$variant(state) => state.on_loss(lost)),+ }
+            }
+            #[inline]
+            fn on_notification(&mut self, now: Time) {
+                match self { $(Self::$variant(state) => state.on_notification(now)),+ }
+            }
+            #[inline]
+            fn deadline(&self) -> Time {
+                match self { $(Self::$variant(state) => state.deadline()),+ }
+            }
+            #[inline]
+            fn on_timer(&mut self, now: Time) {
+                match self { $(Self::$variant(state) => state.on_timer(now)),+ }
+            }
+        }
+    };
+}
+
+congestion_controls! {
+    "fixed-window" => FixedWindow(fixed_window::FixedWindow, fixed_window::State),
+}
+
+impl Default for CongestionSpec {
+    fn default() -> Self {
+        Self::FixedWindow(fixed_window::FixedWindow::default())
+    }
+}
+
+/// Refuses a number outside of a range; `field` as in files.
+///
+/// # Errors
+/// What was found and what is possible.
+pub(crate) fn check_range(field: &str, value: f64, least: f64, most: f64) -> Result<(), BuildError> {
+    if value.is_finite() && (least..=most).contains(&value) {
+        return Ok(());
+    }
+    Err(BuildError::new(field, format!("{value}; {least} to {most} are possible")))
+}

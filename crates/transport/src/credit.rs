@@ -1,0 +1,287 @@
+//! Credit that the receiver gives: pulls of whole packets (NDP) and credit in bytes (EQDS, RCCC).
+
+use stratasim_core::Time;
+
+use crate::pacer::Pacer;
+use crate::packet::{Flags, Header, Kind};
+
+/// How a receiver gives credit.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum CreditRules {
+    /// Not at all; senders go by their windows.
+    #[default]
+    None,
+    /// A packet per pull (NDP).
+    Packets {
+        /// Packets that a sender may send unasked.
+        initial: u32,
+        /// Time between two pulls of a host, picoseconds.
+        interval_ps: u64,
+    },
+    /// Bytes, in quanta, up to what senders ask for (EQDS, RCCC).
+    Quanta(QuantaRules),
+}
+
+/// Rules of credit in quanta.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct QuantaRules {
+    /// Bytes of a quantum.
+    pub quantum_bytes: u32,
+    /// Quanta per turn.
+    pub per_turn: u32,
+    /// Picoseconds per granted byte.
+    pub ps_per_byte: f64,
+    /// A turn takes at least as long as this many bytes.
+    pub least_bytes: u32,
+    /// Bytes that a sender may send unasked, and credit that it may hold.
+    pub most_bytes: u64,
+}
+
+/// The sender's half.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Credit {
+    /// Nothing is asked for.
+    Unlimited,
+    /// Packets that may be sent.
+    Packets {
+        /// Unasked ones, and pulls that have come.
+        allowed: u64,
+        /// Sent so far.
+        used: u64,
+        /// The highest pull so far.
+        pulled: u32,
+    },
+    /// Bytes that may be sent.
+    Quanta {
+        /// The rules.
+        rules: QuantaRules,
+        /// Bytes left; may go below zero by less than a packet.
+        bytes: i64,
+        /// Nothing was heard from the receiver yet: the credit is a guess.
+        speculative: bool,
+        /// The highest pull so far, quanta.
+        pulled: u32,
+        /// The highest target so far, quanta.
+        target: u32,
+    },
+}
+
+impl Credit {
+    /// The credit of a sender that has not sent.
+    pub(crate) fn new(rules: &CreditRules) -> Self {
+        match *rules {
+            CreditRules::None => Self::Unlimited,
+            CreditRules::Packets { initial, .. } => {
+                Self::Packets { allowed: u64::from(initial), used: 0, pulled: 0 }
+            }
+            CreditRules::Quanta(rules) => Self::Quanta {
+                rules,
+                bytes: rules.most_bytes as i64,
+                speculative: true,
+                pulled: 0,
+                target: 0,
+            },
+        }
+    }
+
+    /// Whether a packet may be sent.
+    #[inline]
+    pub(crate) const fn allows(&self) -> bool {
+        match self {
+            Self::Unlimited => true,
+            Self::Packets { allowed, used, .. } => *used < *allowed,
+            Self::Quanta { bytes, .. } => *bytes > 0,
+        }
+    }
+
+    /// Whether the packet that goes now is the last that credit allows.
+    #[inline]
+    pub(crate) const fn ends_with(&self, bytes: u64) -> bool {
+        match self {
+            Self::Unlimited => false,
+            Self::Packets { allowed, used, .. } => *used + 1 >= *allowed,
+            Self::Quanta { bytes: left, .. } => *left <= bytes as i64,
+        }
+    }
+
+    /// A packet of so many bytes is sent while `backlog_bytes` wait behind it, by one of `sharing` connections
+    /// of its host; the target to ask for.
+    #[inline]
+    pub(crate) fn spend(
+        &mut self,
+        bytes: u64,
+        backlog_bytes: u64,
+        limit_bytes: u64,
+        packet_bytes: u64,
+        sharing: u32,
+    ) -> u32 {
+        match self {
+            Self::Unlimited => 0,
+            Self::Packets { used, .. } => {
+                *used += 1;
+                0
+            }
+            Self::Quanta { bytes: left, .. } => {
+                *left -= bytes as i64;
+                self.ask(backlog_bytes, limit_bytes, packet_bytes, sharing)
+            }
+        }
+    }
+
+    /// The target to ask for, in quanta; never below an earlier one.
+    pub(crate) fn ask(
+        &mut self,
+        backlog_bytes: u64,
+        limit_bytes: u64,
+        packet_bytes: u64,
+        sharing: u32,
+    ) -> u32 {
+        let Self::Quanta { rules, bytes, speculative, pulled, target } = self else { return 0 };
+        let wanted = backlog_bytes.min(limit_bytes).min(rules.most_bytes) as i64;
+        let mut missing = (wanted - *bytes).max(0) as u64;
+        if *speculative && backlog_bytes > 0 {
+            missing = missing.max(packet_bytes);
+        }
+        let quanta = missing.div_ceil(u64::from(sharing.max(1))).div_ceil(u64::from(rules.quantum_bytes));
+        *target = (*target).max(pulled.saturating_add(u32::try_from(quanta).unwrap_or(u32::MAX)));
+        *target
+    }
+
+    /// Something came from the receiver.
+    #[inline]
+    pub(crate) fn on_feedback(&mut self, header: &Header) {
+        match self {
+            Self::Unlimited => {}
+            Self::Packets { allowed, pulled, .. } => {
+                if (header.kind == Kind::Pull || header.flags.has(Flags::PULL)) && header.pull > *pulled {
+                    *allowed += u64::from(header.pull - *pulled);
+                    *pulled = header.pull;
+                }
+            }
+            Self::Quanta { rules, bytes, speculative, pulled, .. } => {
+                if std::mem::replace(speculative, false) {
+                    *bytes = (*bytes).min(0);
+                }
+                if header.kind == Kind::Pull && header.pull > *pulled {
+                    let granted = i64::from(header.pull - *pulled) * i64::from(rules.quantum_bytes);
+                    *bytes = (*bytes + granted).min(rules.most_bytes as i64);
+                    *pulled = header.pull;
+                }
+            }
+        }
+    }
+}
+
+/// Whether an acknowledgement carries credit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Released {
+    Nothing,
+    APull,
+}
+
+impl Released {
+    #[inline]
+    pub(crate) const fn is_something(self) -> bool {
+        matches!(self, Self::APull)
+    }
+}
+
+/// The receiver's half.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Grants {
+    None,
+    Packets { interval_ps: u64, waiting: u32, given: u32 },
+    Quanta { rules: QuantaRules, target: u32, given: u32, listed: bool },
+}
+
+impl Grants {
+    pub(crate) const fn new(rules: &CreditRules) -> Self {
+        match *rules {
+            CreditRules::None => Self::None,
+            CreditRules::Packets { interval_ps, .. } => Self::Packets { interval_ps, waiting: 0, given: 0 },
+            CreditRules::Quanta(rules) => Self::Quanta { rules, target: 0, given: 0, listed: false },
+        }
+    }
+
+    /// Credit given so far, in packets or quanta.
+    #[inline]
+    pub(crate) const fn given(&self) -> u32 {
+        match self {
+            Self::None => 0,
+            Self::Packets { given, .. } | Self::Quanta { given, .. } => *given,
+        }
+    }
+
+    /// A packet has come that may entitle its sender to more; `complete` when nothing more is to come.
+    #[inline]
+    pub(crate) fn on_demand(
+        &mut self,
+        now: Time,
+        id: u32,
+        header: &Header,
+        complete: bool,
+        pacer: &mut Pacer,
+    ) -> Released {
+        match self {
+            Self::None => Released::Nothing,
+            Self::Packets { interval_ps, waiting, given } => {
+                if complete || header.kind != Kind::Data {
+                    return Released::Nothing;
+                }
+                if pacer.is_free(now) {
+                    *given += 1;
+                    pacer.charge(now, *interval_ps);
+                    return Released::APull;
+                }
+                *waiting += 1;
+                if *waiting == 1 {
+                    pacer.join(id);
+                }
+                Released::Nothing
+            }
+            Self::Quanta { target, given, listed, .. } => {
+                *target = (*target).max(header.pull);
+                if *target > *given && !*listed {
+                    *listed = true;
+                    pacer.join(id);
+                }
+                Released::Nothing
+            }
+        }
+    }
+
+    /// It is this receiver's turn; whether a pull goes out.
+    pub(crate) fn on_turn(&mut self, now: Time, id: u32, complete: bool, pacer: &mut Pacer) -> bool {
+        match self {
+            Self::None => false,
+            Self::Packets { interval_ps, waiting, given } => {
+                if complete || *waiting == 0 {
+                    *waiting = 0;
+                    return false;
+                }
+                *waiting -= 1;
+                *given += 1;
+                if *waiting > 0 {
+                    pacer.join(id);
+                }
+                pacer.charge(now, *interval_ps);
+                true
+            }
+            Self::Quanta { rules, target, given, listed } => {
+                let quanta = (*target - *given).min(rules.per_turn);
+                *listed = false;
+                if quanta == 0 {
+                    return false;
+                }
+                *given += quanta;
+                if *target > *given {
+                    *listed = true;
+                    pacer.join(id);
+                }
+                let bytes = (quanta * rules.quantum_bytes).max(rules.least_bytes);
+                pacer.charge(now, (f64::from(bytes) * rules.ps_per_byte) as u64);
+                true
+            }
+        }
+    }
+}

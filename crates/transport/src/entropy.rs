@@ -1,0 +1,97 @@
+//! Entropy: a number in every packet by which switches choose its path. One way to choose it per file, one line in
+//! the list.
+
+pub mod fixed;
+
+use stratasim_core::{BuildError, Time, registry};
+
+/// What became of a packet on a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PathFeedback {
+    /// It arrived, not marked.
+    Good,
+    /// It was marked.
+    Marked,
+    /// It was trimmed, not in the last switch.
+    Trimmed,
+    /// Nothing was heard of it; its path is not known.
+    Timeout,
+}
+
+/// A choice of paths, per connection.
+pub trait SenderEntropy {
+    /// The number of the packet that is sent now.
+    fn choose(&mut self, now: Time, sequence: u64, window_packets: u64) -> u16;
+
+    /// A packet with this number has met its fate.
+    fn on_feedback(&mut self, now: Time, entropy: u16, feedback: PathFeedback) {
+        let _ = (now, entropy, feedback);
+    }
+
+    /// The state of a connection that starts; `key` names its draws.
+    #[must_use]
+    fn started(&self, key: u64) -> Self;
+}
+
+/// A choice of paths as the user chose it.
+pub trait EntropyKind {
+    /// The state that connections start from.
+    ///
+    /// # Errors
+    /// Parameters out of range.
+    fn build(&self) -> Result<Entropy, BuildError>;
+}
+
+/// The list of specs, and the enum of states that dispatches without a virtual call.
+macro_rules! entropies {
+    ($($kind:literal => $variant:ident($spec:ty, $state:ty)),+ $(,)?) => {
+        registry! {
+            /// Every choice of paths by the sender, by its `kind`.
+            pub enum EntropySpec: dyn EntropyKind {
+                $($kind => $variant($spec)),+
+            }
+        }
+
+        /// The state of any choice of paths.
+        #[derive(Debug, Clone)]
+        #[allow(missing_docs, reason = "each is documented where it is defined")]
+        pub enum Entropy {
+            $($variant($state)),+
+        }
+
+        impl SenderEntropy for Entropy {
+            #[inline]
+            fn choose(&mut self, now: Time, sequence: u64, window_packets: u64) -> u16 {
+                match self { $(Self::$variant(state) => state.choose(now, sequence, window_packets)),+ }
+            }
+            #[inline]
+            fn on_feedback(&mut self, now: Time, entropy: u16, feedback: PathFeedback) {
+                match self { $(Self::$variant(state) => state.on_feedback(now, entropy, feedback)),+ }
+            }
+            fn started(&self, key: u64) -> Self {
+                match self { $(Self::$variant(state) => Self::$variant(state.started(key))),+ }
+            }
+        }
+    };
+}
+
+entropies! {
+    "fixed" => Fixed(fixed::Fixed, fixed::State),
+}
+
+impl Default for EntropySpec {
+    fn default() -> Self {
+        Self::Fixed(fixed::Fixed::default())
+    }
+}
+
+/// Refuses a number of paths that is none; `field` as in files.
+///
+/// # Errors
+/// What was found.
+pub(crate) fn check_paths(paths: u32) -> Result<u32, BuildError> {
+    if (1..=65_536).contains(&paths) {
+        return Ok(paths);
+    }
+    Err(BuildError::new("paths", format!("{paths} paths; 1 to 65,536 are possible")))
+}

@@ -1,0 +1,431 @@
+//! Two ends and an impaired way between them, with a clock of its own: runs a connection from the first packet to the last
+//! acknowledgement, the same way for the same seed, and checks what must always hold.
+
+pub mod channel;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+use stratasim_core::{Bandwidth, Duration, Time};
+
+use crate::{
+    Header, HopRecord, Kind, Mark, Pacer, Path, Poll, Profile, Receiver, Sender, SenderStatistics, Telemetry,
+};
+use channel::{Channel, Fate, Impairment};
+
+/// The way between the two ends: a link at the sender, a queue in the middle, the same delay both ways.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Setting {
+    /// Rate of the sender's link and of the way back.
+    pub rate: Bandwidth,
+    /// Rate of the queue in the middle; where it is not below `rate`, nothing ever waits there.
+    pub bottleneck: Bandwidth,
+    /// Delay of each direction, without serialisation.
+    pub delay: Duration,
+    /// Bytes that the queue holds.
+    pub buffer_bytes: u64,
+    /// A packet that leaves more than so many bytes behind is marked.
+    pub mark_above_bytes: u64,
+    /// What does not fit is cut to its header; otherwise dropped.
+    pub trims: bool,
+    /// What happens to data packets and requests.
+    pub forward: Impairment,
+    /// What happens to what the receiver sends.
+    pub back: Impairment,
+    /// Names the draws.
+    pub seed: u64,
+    /// Gives up after this time.
+    pub limit: Duration,
+}
+
+impl Default for Setting {
+    /// 10 Gb/s, 5 us each way, no queue, nothing lost.
+    fn default() -> Self {
+        Self {
+            rate: Bandwidth(1.25e9),
+            bottleneck: Bandwidth(1.25e9),
+            delay: Duration::from_ns(5000),
+            buffer_bytes: u64::MAX,
+            mark_above_bytes: u64::MAX,
+            trims: false,
+            forward: Impairment::default(),
+            back: Impairment::default(),
+            seed: 1,
+            limit: Duration::from_ps(stratasim_core::time::PS_PER_S * 100),
+        }
+    }
+}
+
+impl Setting {
+    /// What the transport is told of this way: `full` and `control` are sizes of packets on the wire.
+    pub fn path(&self, full: u64, control: u64) -> Path {
+        let time = |bytes: u64, rate: Bandwidth| Duration::from_ps(ps(bytes, rate));
+        let queue = if self.has_queue() { time(full, self.bottleneck) } else { Duration::ZERO };
+        let rtt = self.delay * 2 + time(full, self.rate) + queue + time(control, self.rate);
+        Path {
+            base_rtt: rtt,
+            network_rtt: rtt,
+            rate: self.rate,
+            hops: 1 + u32::from(self.has_queue()),
+            buffer_bytes: if self.has_queue() { self.buffer_bytes.min(1 << 40) } else { 0 },
+        }
+    }
+
+    fn has_queue(&self) -> bool {
+        self.bottleneck.bytes_per_s() < self.rate.bytes_per_s()
+    }
+}
+
+/// What came of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// When the last packet was delivered to the application.
+    pub delivered_at: Time,
+    /// When the sender knew that.
+    pub acknowledged_at: Time,
+    /// Data packets that were needed.
+    pub packets: u64,
+    /// Counts of the sender.
+    pub sender: SenderStatistics,
+    /// Packets that the receiver sent.
+    pub control_packets: u64,
+    /// Data packets that the way lost: dropped or corrupted.
+    pub lost: u64,
+    /// Data packets that were cut in the queue.
+    pub trimmed: u64,
+    /// Longest queue in the middle, bytes.
+    pub queue_bytes: u64,
+    /// Smallest window that was seen, bytes.
+    pub least_window_bytes: u64,
+}
+
+impl Outcome {
+    /// Payload rate up to the last acknowledgement, bits per second.
+    pub fn goodput_bps(&self, payload_bytes: u64) -> f64 {
+        payload_bytes as f64 * 8.0 / self.acknowledged_at.as_secs_f64()
+    }
+
+    /// Data packets sent per packet needed.
+    pub fn sent_per_needed(&self) -> f64 {
+        self.sender.packets as f64 / self.packets as f64
+    }
+}
+
+/// A run that broke a rule of every transport.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Violation {
+    /// The application did not get everything within the limit.
+    Unfinished {
+        /// It got everything below this packet
+        delivered_to: u64,
+        /// of so many.
+        packets: u64,
+        /// When the run was given up.
+        at: Time,
+    },
+    /// A packet was delivered twice.
+    DeliveredTwice(u64),
+    /// A packet that was never posted was delivered, or the order went backwards.
+    OutOfOrder(u64),
+    /// The sender believes that packets arrived that did not.
+    FalselyAcknowledged(u64),
+    /// The window is zero.
+    NoWindow(Time),
+    /// Bytes under way are not those of packets that are.
+    Unbounded(u64),
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Event {
+    Link,
+    Forward { header: Header, mark: Mark, telemetry: Telemetry },
+    Back { header: Header, telemetry: Telemetry },
+    Sender,
+    Receiver,
+    Pacer,
+}
+
+/// Entries of the queue are ordered by time, then by the order in which they were made.
+struct Entry(Time, u64, Event);
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        (self.0, self.1) == (other.0, other.1)
+    }
+}
+impl Eq for Entry {}
+impl PartialOrd for Entry {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Entry {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.0, self.1).cmp(&(other.0, other.1))
+    }
+}
+
+fn ps(bytes: u64, rate: Bandwidth) -> u64 {
+    (bytes as f64 * 1e12 / rate.bytes_per_s()).round() as u64
+}
+
+/// A run in progress.
+struct Run<'a> {
+    setting: &'a Setting,
+    profile: &'a Profile,
+    sender: Sender,
+    receiver: Receiver,
+    pacer: Pacer,
+    forward: Channel,
+    back: Channel,
+    events: BinaryHeap<Reverse<Entry>>,
+    made: u64,
+    link_free: Time,
+    back_free: Time,
+    /// Leaving times and sizes of what is in the queue.
+    queue: std::collections::VecDeque<(Time, u64)>,
+    queue_free: Time,
+    queue_bytes: u64,
+    queue_sent: u64,
+    armed: [Time; 4],
+    arrived: Vec<bool>,
+    outcome: Outcome,
+}
+
+/// Runs a connection that posts `messages` (bytes) at the start.
+///
+/// # Errors
+/// What did not hold.
+pub fn run(profile: &Arc<Profile>, setting: &Setting, messages: &[u64]) -> Result<Outcome, Violation> {
+    let mut sender = Sender::new(profile, setting.seed);
+    let packets = messages.iter().map(|&bytes| sender.post(bytes).end).max().unwrap_or(0);
+    let mut run = Run {
+        setting,
+        profile,
+        sender,
+        receiver: Receiver::new(profile, 0),
+        pacer: Pacer::new(),
+        forward: Channel::new(&setting.forward, setting.seed, "forward"),
+        back: Channel::new(&setting.back, setting.seed, "back"),
+        events: BinaryHeap::new(),
+        made: 0,
+        link_free: Time::ZERO,
+        back_free: Time::ZERO,
+        queue: std::collections::VecDeque::new(),
+        queue_free: Time::ZERO,
+        queue_bytes: 0,
+        queue_sent: 0,
+        armed: [Time::MAX; 4],
+        arrived: vec![false; packets as usize],
+        outcome: Outcome {
+            delivered_at: Time::ZERO,
+            acknowledged_at: Time::ZERO,
+            packets,
+            sender: SenderStatistics::default(),
+            control_packets: 0,
+            lost: 0,
+            trimmed: 0,
+            queue_bytes: 0,
+            least_window_bytes: u64::MAX,
+        },
+    };
+    run.drive()?;
+    run.outcome.sender = *run.sender.statistics();
+    Ok(run.outcome)
+}
+
+impl Run<'_> {
+    fn push(&mut self, at: Time, event: Event) {
+        self.made += 1;
+        self.events.push(Reverse(Entry(at, self.made, event)));
+    }
+
+    /// Puts an event to `at` unless there is an earlier one of its kind.
+    fn arm(&mut self, slot: usize, at: Time, event: Event) {
+        if at < self.armed[slot] {
+            self.armed[slot] = at;
+            self.push(at, event);
+        }
+    }
+
+    fn arm_all(&mut self, now: Time) {
+        self.arm(0, self.sender.deadline().max(now), Event::Sender);
+        self.arm(1, self.receiver.deadline().max(now), Event::Receiver);
+        self.arm(2, self.pacer.deadline().max(now), Event::Pacer);
+        match self.sender.readiness(now.max(self.link_free)) {
+            crate::Readiness::Ready => self.arm(3, now.max(self.link_free), Event::Link),
+            crate::Readiness::Wait(at) => self.arm(3, at.max(self.link_free), Event::Link),
+            crate::Readiness::Blocked => {}
+        }
+    }
+
+    fn drive(&mut self) -> Result<(), Violation> {
+        self.arm_all(Time::ZERO);
+        let packets = self.arrived.len() as u64;
+        while !self.sender.is_done() {
+            let next = self.events.pop();
+            let Some(Reverse(Entry(now, _, event))) =
+                next.filter(|entry| entry.0.0 <= Time::ZERO + self.setting.limit)
+            else {
+                let at = Time::ZERO + self.setting.limit;
+                return Err(Violation::Unfinished {
+                    delivered_to: self.receiver.delivered_to(),
+                    packets,
+                    at,
+                });
+            };
+            self.step(now, event)?;
+            self.check(now)?;
+            self.arm_all(now);
+            self.outcome.acknowledged_at = now;
+        }
+        if self.receiver.delivered_to() < packets {
+            return Err(Violation::FalselyAcknowledged(self.receiver.delivered_to()));
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, now: Time, event: Event) -> Result<(), Violation> {
+        let mut answers = Vec::new();
+        let mut recorded = Telemetry::default();
+        match event {
+            Event::Sender => {
+                self.armed[0] = Time::MAX;
+                self.sender.on_timer(now);
+            }
+            Event::Receiver => {
+                self.armed[1] = Time::MAX;
+                self.receiver.on_timer(now, &mut |header| answers.push(header));
+            }
+            Event::Pacer => {
+                self.armed[2] = Time::MAX;
+                if self.pacer.next(now).is_some() {
+                    self.receiver.on_turn(now, &mut self.pacer, &mut |header| answers.push(header));
+                }
+            }
+            Event::Link => {
+                self.armed[3] = Time::MAX;
+                if now >= self.link_free
+                    && let Poll::Send(header) = self.sender.poll_send(now, 1)
+                {
+                    self.transmit(now, header);
+                }
+            }
+            Event::Forward { header, mark, telemetry } => {
+                recorded = telemetry;
+                let before = self.receiver.delivered_to();
+                let arrival = self
+                    .receiver
+                    .on_packet(now, &header, mark, &mut self.pacer, &mut |header| answers.push(header));
+                if arrival.fresh {
+                    match self.arrived.get_mut(header.sequence as usize) {
+                        Some(seen) if !*seen => *seen = true,
+                        Some(_) => return Err(Violation::DeliveredTwice(header.sequence)),
+                        None => return Err(Violation::OutOfOrder(header.sequence)),
+                    }
+                }
+                let after = self.receiver.delivered_to();
+                let gap = self.arrived[before as usize..after.max(before) as usize].iter().any(|seen| !seen);
+                if after < before || gap || arrival.delivered_to != after {
+                    return Err(Violation::OutOfOrder(after));
+                }
+                if after == self.arrived.len() as u64 && before < after {
+                    self.outcome.delivered_at = now;
+                }
+            }
+            Event::Back { header, telemetry } => self.sender.on_feedback(now, &header, Some(&telemetry)),
+        }
+        for header in answers {
+            self.answer(now, header, recorded);
+        }
+        Ok(())
+    }
+
+    /// Puts a packet on the link, through the queue, onto the way.
+    fn transmit(&mut self, now: Time, header: Header) {
+        let mut bytes = u64::from(self.profile.wire_bytes(&header));
+        self.link_free = now + Duration::from_ps(ps(bytes, self.setting.rate));
+        let (mut mark, mut telemetry) = (Mark::default(), Telemetry::default());
+        let mut leaves = self.link_free;
+        if self.setting.has_queue() {
+            while self.queue.front().is_some_and(|&(at, _)| at <= leaves) {
+                self.queue_bytes -= self.queue.pop_front().expect("checked").1;
+            }
+            if header.kind == Kind::Data && self.queue_bytes + bytes > self.setting.buffer_bytes {
+                if !self.setting.trims {
+                    self.outcome.lost += 1;
+                    return;
+                }
+                self.outcome.trimmed += 1;
+                mark.trimmed = true;
+                bytes = u64::from(self.profile.sizes().control_bytes);
+                // headers overtake in a queue of their own
+                leaves += Duration::from_ps(ps(bytes, self.setting.bottleneck));
+            } else {
+                // what is behind the packet when it leaves is not known yet: what is before it is as much
+                mark.ecn = self.queue_bytes > self.setting.mark_above_bytes;
+                self.queue_free =
+                    self.queue_free.max(leaves) + Duration::from_ps(ps(bytes, self.setting.bottleneck));
+                leaves = self.queue_free;
+                self.queue_bytes += bytes;
+                self.queue.push_back((leaves, bytes));
+                self.queue_sent += bytes;
+                telemetry.push(HopRecord {
+                    queue_bytes: self.queue_bytes.saturating_sub(bytes) as u32,
+                    bytes_per_s: self.setting.bottleneck.bytes_per_s(),
+                    at: leaves,
+                    sent_bytes: self.queue_sent,
+                });
+                self.outcome.queue_bytes = self.outcome.queue_bytes.max(self.queue_bytes);
+            }
+        } else {
+            telemetry.push(HopRecord {
+                queue_bytes: 0,
+                bytes_per_s: self.setting.rate.bytes_per_s(),
+                at: leaves,
+                sent_bytes: self.sender.statistics().packets * self.profile.sizes().wire_bytes(),
+            });
+        }
+        let arrives = leaves + self.setting.delay;
+        match self.forward.fate() {
+            Fate::Lost => self.outcome.lost += u64::from(header.kind == Kind::Data),
+            Fate::Arrives { late, again } => {
+                self.push(arrives + late, Event::Forward { header, mark, telemetry });
+                if let Some(later) = again {
+                    self.push(arrives + late + later, Event::Forward { header, mark, telemetry });
+                }
+            }
+        }
+    }
+
+    fn answer(&mut self, now: Time, header: Header, telemetry: Telemetry) {
+        self.outcome.control_packets += 1;
+        let bytes = u64::from(self.profile.wire_bytes(&header));
+        self.back_free = self.back_free.max(now) + Duration::from_ps(ps(bytes, self.setting.rate));
+        let arrives = self.back_free + self.setting.delay;
+        if let Fate::Arrives { late, again } = self.back.fate() {
+            self.push(arrives + late, Event::Back { header, telemetry });
+            if let Some(later) = again {
+                self.push(arrives + late + later, Event::Back { header, telemetry });
+            }
+        }
+    }
+
+    /// What holds at any time.
+    fn check(&mut self, now: Time) -> Result<(), Violation> {
+        let window = self.sender.window_bytes();
+        self.outcome.least_window_bytes = self.outcome.least_window_bytes.min(window);
+        if window == 0 {
+            return Err(Violation::NoWindow(now));
+        }
+        if self.sender.acknowledged_to() > self.receiver.delivered_to() {
+            return Err(Violation::FalselyAcknowledged(self.sender.acknowledged_to()));
+        }
+        let outstanding = self.arrived.len() as u64 - self.sender.acknowledged_to();
+        if self.sender.in_flight_bytes() > outstanding * self.profile.sizes().packet_bytes() {
+            return Err(Violation::Unbounded(self.sender.in_flight_bytes()));
+        }
+        Ok(())
+    }
+}

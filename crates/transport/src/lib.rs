@@ -1,0 +1,64 @@
+//! Transports as state machines: no clock, no socket, no topology.
+//!
+//! ```text
+//!  TransportSpec + Path ─→ Profile (shared: sizes, parameters, starting states)
+//!                            │
+//!        ┌───────────────────┴───────────────────┐
+//!     Sender                                  Receiver ──→ Pacer (one per receiving host)
+//!     ├─ Messages: what was posted, in packets   ├─ what has arrived, in bits
+//!     ├─ Recovery: which packet goes next        ├─ when and what to acknowledge
+//!     ├─ Control:  how much, how fast            └─ credit
+//!     ├─ Credit:   what the receiver allows
+//!     └─ Entropy:  on which path
+//! ```
+//! A connection is a [`Sender`] and a [`Receiver`] with the same [`Profile`]. The driver, a simulated network or a
+//! real socket, owns them, the clock and the wire:
+//!
+//! 1. [`Sender::post`] gives the sender a message and returns the numbers of its packets, which count from 0
+//!    through all messages of the connection.
+//! 2. Whenever the host's link is free, the driver asks [`Sender::poll_send`]: [`Poll::Send`] is a [`Header`] to put on the
+//!    wire ([`Profile::wire_bytes`] says how large the packet is), [`Poll::Wait`] a time to ask again (pacing),
+//!    [`Poll::Blocked`] means: after the next feedback or timer. [`Sender::readiness`] asks without sending,
+//!    for hosts that queue connections for their turn.
+//! 3. What reaches the other host goes to [`Receiver::on_packet`] with a [`Mark`]: what the network did to it. Its answers
+//!    come out of a closure, as headers to send back. [`Arrival::delivered_to`] says how far the application
+//!    can read; a message is complete when that reaches the end of its range.
+//! 4. What comes back goes to [`Sender::on_feedback`]; then the sender may have something to send again.
+//!    [`Sender::is_done`] and [`Sender::acknowledged_to`] say what is known to have arrived.
+//! 5. [`Sender::deadline`] and [`Receiver::deadline`] say when [`Sender::on_timer`] and [`Receiver::on_timer`] are
+//!    wanted. A deadline often moves to later while time goes on, so keep one event per connection, never cancel it,
+//!    and when it comes early, put it to the new deadline. It moves to earlier only in a call, so compare after calls.
+//! 6. Where [`Profile::is_receiver_driven`] says so, each host has a [`Pacer`]. At [`Pacer::deadline`], ask [`Pacer::next`]
+//!    who is next and call [`Receiver::on_turn`]; repeat while the deadline is not later than now.
+//!
+//! Headers are 64 bytes, copied. The network looks at nothing in them but [`Header::entropy`]. Where
+//! [`Profile::needs_telemetry`] says so, switches fill a [`Telemetry`] on the way of each data packet, and the driver hands it back
+//! together with the acknowledgement that the packet caused.
+//!
+//! Windows count bytes with headers or without ([`PacketSizes::count_headers`]). Nothing is allocated per packet:
+//! rings grow to the widest window that a connection had. All choices are made by enums, so that a call has no virtual
+//! dispatch; a congestion control, a recovery or a choice of paths is one file and one line in its list.
+
+mod bits;
+pub mod congestion;
+mod credit;
+pub mod entropy;
+pub mod harness;
+mod messages;
+mod pacer;
+mod packet;
+mod profile;
+mod receiver;
+pub mod recovery;
+mod sender;
+
+pub use congestion::CongestionSpec;
+pub use credit::{CreditRules, QuantaRules};
+pub use entropy::EntropySpec;
+pub use messages::Messages;
+pub use pacer::Pacer;
+pub use packet::{Flags, Header, HopRecord, Kind, Mark, Telemetry};
+pub use profile::{PacketSizes, Path, Profile, TransportSpec};
+pub use receiver::{Acknowledge, Arrival, GapReport, Receiver, ReceiverRules};
+pub use recovery::RecoverySpec;
+pub use sender::{Poll, Readiness, Sender, SenderStatistics};

@@ -1,0 +1,67 @@
+//! The pull pacer: one per receiving host, shared by all its connections, so that together they are granted no more
+//! than the host's link carries (NDP, section 3.2; EQDS, section 4).
+
+use std::collections::VecDeque;
+
+use stratasim_core::Time;
+
+use crate::credit::CreditRules;
+use crate::profile::Profile;
+
+/// Gives receivers their turns, round robin, at the pace of the link.
+///
+/// The driver keeps an event at [`Pacer::deadline`]; when it comes, it asks [`Pacer::next`] and calls
+/// [`Receiver::on_turn`](crate::Receiver::on_turn) of the receiver that it names.
+#[derive(Debug, Clone, Default)]
+pub struct Pacer {
+    waiting: VecDeque<u32>,
+    /// The next grant may be given from then on.
+    free_at: Time,
+}
+
+impl Pacer {
+    /// The pacer of a host.
+    pub const fn new() -> Self {
+        Self { waiting: VecDeque::new(), free_at: Time::ZERO }
+    }
+
+    /// When somebody waits, the time of the next turn; [`Time::MAX`] otherwise.
+    #[inline]
+    pub fn deadline(&self) -> Time {
+        if self.waiting.is_empty() { Time::MAX } else { self.free_at }
+    }
+
+    /// The receiver whose turn it is; none before the deadline.
+    #[inline]
+    pub fn next(&mut self, now: Time) -> Option<u32> {
+        if now < self.free_at { None } else { self.waiting.pop_front() }
+    }
+
+    /// Whether a grant may be given at once, without a turn.
+    #[inline]
+    pub(crate) fn is_free(&self, now: Time) -> bool {
+        self.waiting.is_empty() && now >= self.free_at
+    }
+
+    /// A receiver would like a turn; it must not wait already.
+    #[inline]
+    pub(crate) fn join(&mut self, id: u32) {
+        self.waiting.push_back(id);
+    }
+
+    /// A grant was given that keeps the link busy for `ps`.
+    #[inline]
+    pub(crate) fn charge(&mut self, now: Time, ps: u64) {
+        self.free_at = now + stratasim_core::Duration::from_ps(ps);
+    }
+
+    /// Receivers that wait.
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Whether connections of this profile need one.
+    pub const fn is_needed(profile: &Profile) -> bool {
+        !matches!(profile.credit, CreditRules::None)
+    }
+}

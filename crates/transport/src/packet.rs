@@ -1,0 +1,172 @@
+//! What travels between the two ends of a connection: headers, marks of the network, telemetry.
+
+use stratasim_core::Time;
+
+/// What a packet is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[repr(u8)]
+pub enum Kind {
+    /// Payload; goes from sender to receiver, as do requests to send and probes.
+    #[default]
+    Data,
+    /// What has arrived; goes from receiver to sender, as do the following three.
+    Ack,
+    /// What has not arrived: a gap, or a packet whose payload was trimmed.
+    Nack,
+    /// Credit to send more.
+    Pull,
+    /// A mark was seen (DCQCN's congestion notification packet).
+    CongestionNotification,
+    /// The sender has data and no credit; uses no sequence number.
+    RequestToSend,
+    /// Asks for an acknowledgement of whatever has arrived; uses no sequence number.
+    Probe,
+}
+
+impl Kind {
+    /// Whether it goes from sender to receiver.
+    #[inline]
+    pub const fn is_forward(self) -> bool {
+        matches!(self, Self::Data | Self::RequestToSend | Self::Probe)
+    }
+}
+
+/// Bits of a header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Flags(pub u8);
+
+impl Flags {
+    /// Data: acknowledge at once.
+    pub const ACK_REQUEST: Self = Self(1);
+    /// Data: sent before. Acknowledgement: the packet that caused it was.
+    pub const RETRANSMISSION: Self = Self(2);
+    /// Acknowledgement: the packet that caused it was marked.
+    pub const ECN_ECHO: Self = Self(4);
+    /// Data: the last packet of a message.
+    pub const LAST: Self = Self(8);
+    /// Negative acknowledgement: the payload was trimmed at the last switch, so another path would not help.
+    pub const LAST_HOP: Self = Self(16);
+    /// Acknowledgement: [`Header::pull`] holds credit.
+    pub const PULL: Self = Self(32);
+    /// Acknowledgement: answers a probe.
+    pub const PROBE: Self = Self(64);
+    /// Negative acknowledgement: the payload was trimmed on the way; without it, a gap was seen.
+    pub const TRIMMED: Self = Self(128);
+
+    /// Whether all bits of `other` are set.
+    #[inline]
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// `other` where `condition` holds, else nothing.
+    #[inline]
+    pub const fn when(condition: bool, other: Self) -> Self {
+        if condition { other } else { Self(0) }
+    }
+}
+
+impl std::ops::BitOr for Flags {
+    type Output = Self;
+    #[inline]
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// The transport's header of any packet: 64 bytes, copied, never referred to. The network looks at nothing
+/// in it but `entropy`, and carries it from one end to the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Header {
+    /// What it is for.
+    pub kind: Kind,
+    /// Bits.
+    pub flags: Flags,
+    /// Chooses the path where the network sprays. An acknowledgement has that of the packet that caused it.
+    pub entropy: u16,
+    /// Payload in bytes; 0 for everything but data.
+    pub payload_bytes: u16,
+    /// Acknowledgement: packets beyond the first gap that the receiver holds (saturating).
+    pub out_of_order: u16,
+    /// Data: its number in the connection, from 0. Acknowledgement: the number of the packet that caused it.
+    pub sequence: u64,
+    /// Acknowledgement: every packet below has arrived.
+    pub cumulative: u64,
+    /// Data: number of this transmission, fresh also when a packet is sent again. Acknowledgement: that of
+    /// the packet that caused it.
+    pub serial: u64,
+    /// Data, request: credit that the sender would like. Pull, acknowledgement: credit given so far.
+    pub pull: u32,
+    /// Acknowledgement: bit 0 of [`Header::sack`] is packet `cumulative + sack_offset`.
+    pub sack_offset: u32,
+    /// Acknowledgement: packets that have arrived beyond the first gap.
+    pub sack: u64,
+    /// Data: when it was sent. Acknowledgement: when the packet that caused it was sent.
+    pub sent_at: Time,
+    /// Acknowledgement: accounted bytes of all packets that have arrived, each once.
+    pub received_bytes: u64,
+}
+
+/// What the network did to a packet on its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Mark {
+    /// A queue was long (explicit congestion notification).
+    pub ecn: bool,
+    /// The payload was cut off; only the header arrived.
+    pub trimmed: bool,
+    /// It was cut off in the last switch.
+    pub last_hop: bool,
+}
+
+/// One hop's record of in-band telemetry (HPCC, section 3.2).
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct HopRecord {
+    /// Bytes in the queue when the packet left it.
+    pub queue_bytes: u32,
+    /// Rate of the link, bytes per second.
+    pub bytes_per_s: f64,
+    /// When the packet left.
+    pub at: Time,
+    /// Bytes that the port had sent by then.
+    pub sent_bytes: u64,
+}
+
+/// In-band telemetry of a path. The network fills it on the way of a data packet; the driver hands what
+/// arrived back to the sender, together with the acknowledgement that the packet caused.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Telemetry {
+    /// Records in order of the path.
+    pub hops: [HopRecord; Self::HOPS],
+    /// How many of them are filled.
+    pub count: u8,
+}
+
+impl Telemetry {
+    /// Records that fit; later hops are not recorded.
+    pub const HOPS: usize = 8;
+
+    /// Appends a record where there is room.
+    #[inline]
+    pub fn push(&mut self, record: HopRecord) {
+        if let Some(slot) = self.hops.get_mut(self.count as usize) {
+            *slot = record;
+            self.count += 1;
+        }
+    }
+
+    /// The filled records.
+    #[inline]
+    pub fn records(&self) -> &[HopRecord] {
+        &self.hops[..self.count as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_is_one_cache_line() {
+        assert_eq!(size_of::<Header>(), 64);
+    }
+}

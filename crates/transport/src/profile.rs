@@ -1,0 +1,215 @@
+//! What a transport is made of, and what connections of one path share.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stratasim_core::{Bandwidth, BuildError, Duration};
+
+use crate::congestion::{CongestionSpec, Control};
+use crate::credit::CreditRules;
+use crate::entropy::{Entropy, EntropySpec};
+use crate::receiver::ReceiverRules;
+use crate::recovery::{Recovery, RecoverySpec};
+
+/// A transport: how it is paced, how it recovers, which paths it takes, how large its packets are.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct TransportSpec {
+    /// Congestion control.
+    pub congestion: CongestionSpec,
+    /// Recovery from loss; the one that goes with the congestion control when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recovery: Option<RecoverySpec>,
+    /// Choice of paths by the sender; the one that goes with the congestion control when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entropy: Option<EntropySpec>,
+    /// Sizes of packets.
+    pub packets: PacketSizes,
+}
+
+/// Sizes of packets on the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct PacketSizes {
+    /// Largest payload of a packet, 1 to 65,535 bytes.
+    pub payload_bytes: u32,
+    /// Bytes of headers of a data packet, up to 1,024.
+    pub header_bytes: u32,
+    /// Size of packets without payload: acknowledgements, pulls, trimmed packets; 1 to 1,024 bytes.
+    pub control_bytes: u32,
+    /// The last packet of a message is as large as the others.
+    pub full_packets: bool,
+    /// Windows, credit and rates count headers too.
+    pub count_headers: bool,
+}
+
+impl Default for PacketSizes {
+    fn default() -> Self {
+        Self {
+            payload_bytes: 4096,
+            header_bytes: 64,
+            control_bytes: 64,
+            full_packets: false,
+            count_headers: true,
+        }
+    }
+}
+
+impl PacketSizes {
+    /// A full data packet on the wire.
+    #[inline]
+    pub const fn wire_bytes(&self) -> u64 {
+        (self.payload_bytes + self.header_bytes) as u64
+    }
+
+    /// A full data packet as windows count it.
+    #[inline]
+    pub const fn packet_bytes(&self) -> u64 {
+        self.accounted(self.payload_bytes as u64)
+    }
+
+    /// A packet of this payload as windows count it.
+    #[inline]
+    pub const fn accounted(&self, payload_bytes: u64) -> u64 {
+        if self.count_headers { payload_bytes + self.header_bytes as u64 } else { payload_bytes }
+    }
+
+    fn check(&self) -> Result<(), BuildError> {
+        let ranges = [
+            ("payload-bytes", self.payload_bytes, 1, 65_535),
+            ("header-bytes", self.header_bytes, 0, 1024),
+            ("control-bytes", self.control_bytes, 1, 1024),
+        ];
+        for (field, value, least, most) in ranges {
+            if !(least..=most).contains(&value) {
+                return Err(BuildError::new(field, format!("{value} bytes; {least} to {most} are possible")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a transport knows of the way between two hosts before it sends anything.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Path {
+    /// Time from sending a full packet on an empty network until its acknowledgement is back.
+    pub base_rtt: Duration,
+    /// The same for the longest way of the network; windows that are set for the network use it.
+    pub network_rtt: Duration,
+    /// Rate of the sender's link.
+    pub rate: Bandwidth,
+    /// Links from host to host.
+    pub hops: u32,
+    /// Bytes that the longest queue of a switch port holds; minimum time-outs use it.
+    pub buffer_bytes: u64,
+}
+
+impl Path {
+    /// Bytes that fill the way of `rtt`.
+    pub fn bytes_in(&self, rtt: Duration) -> f64 {
+        self.rate.bytes_per_s() * rtt.as_secs_f64()
+    }
+
+    /// Picoseconds per byte of the sender's link.
+    pub fn ps_per_byte(&self) -> f64 {
+        1e12 / self.rate.bytes_per_s()
+    }
+
+    /// Time of `bytes` on the sender's link.
+    pub fn time_of(&self, bytes: u64) -> Duration {
+        Duration::from_ps((bytes as f64 * self.ps_per_byte()).round() as u64)
+    }
+
+    fn check(&self) -> Result<(), BuildError> {
+        let rate = self.rate.bytes_per_s();
+        if !(rate.is_finite() && rate >= 1.0) {
+            return Err(BuildError::new("", format!("a link of {rate} B/s; at least 1 B/s is needed")));
+        }
+        if self.base_rtt == Duration::ZERO || self.network_rtt < self.base_rtt {
+            return Err(BuildError::new(
+                "",
+                format!(
+                    "a round trip of {} on a network of {}; it must be positive and at most the network's",
+                    self.base_rtt, self.network_rtt
+                ),
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// What connections with the same [`Path`] and transport share: parameters worked out once, and the states
+/// that every connection starts from. Senders and receivers keep an `Arc` of it.
+#[derive(Debug)]
+pub struct Profile {
+    pub(crate) sizes: PacketSizes,
+    pub(crate) path: Path,
+    pub(crate) congestion: Control,
+    pub(crate) credit: CreditRules,
+    pub(crate) recovery: Recovery,
+    pub(crate) receiver: ReceiverRules,
+    pub(crate) entropy: Entropy,
+    telemetry: bool,
+}
+
+impl Profile {
+    /// The profile of connections over `path`.
+    ///
+    /// # Errors
+    /// Parameters that are out of range or do not fit each other; fields are named as in [`TransportSpec`].
+    pub fn new(spec: &TransportSpec, path: Path) -> Result<Arc<Self>, BuildError> {
+        path.check()?;
+        spec.packets.check().map_err(|error| error.within("packets"))?;
+        let kind = spec.congestion.plugin();
+        let sizes = spec.packets;
+        let own = |error: BuildError| error.within("congestion");
+        let congestion = kind.build(&path, &sizes).map_err(own)?;
+        let credit = kind.credit(&path, &sizes).map_err(own)?;
+        let recovery_spec = spec.recovery.clone().unwrap_or_else(|| kind.recovery());
+        let (recovery, mut receiver) =
+            recovery_spec.plugin().build(&path, &sizes).map_err(|error| error.within("recovery"))?;
+        receiver.notification_interval = kind.notification_interval();
+        let entropy_spec = spec.entropy.clone().unwrap_or_else(|| kind.entropy());
+        let entropy = entropy_spec.plugin().build().map_err(|error| error.within("entropy"))?;
+        Ok(Arc::new(Self {
+            sizes,
+            path,
+            congestion,
+            credit,
+            recovery,
+            receiver,
+            entropy,
+            telemetry: kind.needs_telemetry(),
+        }))
+    }
+
+    /// Sizes of packets.
+    pub const fn sizes(&self) -> &PacketSizes {
+        &self.sizes
+    }
+
+    /// The way that it was made for.
+    pub const fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether senders need the [`Telemetry`](crate::Telemetry) of their packets back.
+    pub const fn needs_telemetry(&self) -> bool {
+        self.telemetry
+    }
+
+    /// Whether receivers give credit, so that every host needs a [`Pacer`](crate::Pacer).
+    pub const fn is_receiver_driven(&self) -> bool {
+        !matches!(self.credit, CreditRules::None)
+    }
+
+    /// Size of a packet on the wire.
+    #[inline]
+    pub fn wire_bytes(&self, header: &crate::Header) -> u32 {
+        match header.kind {
+            crate::Kind::Data => u32::from(header.payload_bytes) + self.sizes.header_bytes,
+            _ => self.sizes.control_bytes,
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Recovery: which packet is sent next, and which are lost. One way per file, one line in the list.
+//!
+//! The sender's half is a state of its own per way. The receiver is one state machine that a way of recovery
+//! configures with [`ReceiverRules`].
+
+pub mod go_back_n;
+
+use stratasim_core::{BuildError, Duration, Time, registry};
+
+use crate::congestion::LossCause;
+use crate::messages::Messages;
+use crate::packet::Header;
+use crate::profile::{PacketSizes, Path};
+use crate::receiver::ReceiverRules;
+
+/// A packet that may go next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Next {
+    /// Its number.
+    pub sequence: u64,
+    /// It was sent before.
+    pub retransmission: bool,
+    /// It may go even where the window is full: probes of a time-out, retransmissions of some ways.
+    pub beyond_window: bool,
+}
+
+/// What a recovery may look at.
+#[derive(Debug, Clone, Copy)]
+pub struct Cx<'a> {
+    /// Now.
+    pub now: Time,
+    /// Sizes of packets, and how many there are.
+    pub messages: &'a Messages,
+    /// Bytes that congestion control lets be under way.
+    pub window_bytes: u64,
+}
+
+/// What an acknowledgement or a timer changed.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Progress {
+    /// Bytes, as windows count them, that are newly known to have arrived.
+    pub bytes: u64,
+    /// Round trip of the packet that caused the acknowledgement, where it can be told.
+    pub rtt: Option<Duration>,
+    /// What was found lost.
+    pub loss: Option<Loss>,
+}
+
+/// Packets that were found lost.
+#[derive(Debug, Clone, Copy)]
+pub struct Loss {
+    /// How many.
+    pub packets: u32,
+    /// Bytes, as windows count them.
+    pub bytes: u64,
+    /// Why.
+    pub cause: LossCause,
+    /// The first loss in a window of data.
+    pub first_of_window: bool,
+}
+
+/// The sender's half of a recovery.
+pub trait SenderRecovery {
+    /// The packet that goes next, if there is one; the same until it is sent or something else happens.
+    fn next(&self, cx: &Cx<'_>) -> Option<Next>;
+
+    /// `next` was sent; the number of this transmission.
+    fn on_sent(&mut self, cx: &Cx<'_>, next: Next) -> u64;
+
+    /// An acknowledgement, positive or negative, came. `sack` are words of packets that have arrived, bit 0 of
+    /// the first being packet `cumulative + 1`; empty where the header's own word says all.
+    fn on_feedback(&mut self, cx: &Cx<'_>, header: &Header, sack: &[u64]) -> Progress;
+
+    /// The deadline has come; nothing happens when it is later by now.
+    fn on_timer(&mut self, cx: &Cx<'_>) -> Progress;
+
+    /// When [`SenderRecovery::on_timer`] is wanted; [`Time::MAX`] for never.
+    fn deadline(&self) -> Time;
+
+    /// Bytes under way, as windows count them.
+    fn in_flight_bytes(&self) -> u64;
+
+    /// Every packet below has arrived.
+    fn cumulative(&self) -> u64;
+
+    /// The first packet that was never sent.
+    fn next_new(&self) -> u64;
+
+    /// Bytes that wait to be sent again, as windows count them.
+    fn lost_bytes(&self) -> u64 {
+        0
+    }
+
+    /// Whether the last timer asked for a probe.
+    fn wants_probe(&mut self) -> bool {
+        false
+    }
+}
+
+/// A recovery as the user chose it.
+pub trait RecoveryKind {
+    /// The state that every sender over `path` starts with, and the rules of receivers.
+    ///
+    /// # Errors
+    /// Parameters out of range.
+    fn build(&self, path: &Path, sizes: &PacketSizes) -> Result<(Recovery, ReceiverRules), BuildError>;
+}
+
+/// The list of specs, and the enum of states that dispatches without a virtual call.
+macro_rules! recoveries {
+    ($($kind:literal => $variant:ident($spec:ty, $state:ty)),+ $(,)?) => {
+        registry! {
+            /// Every way of recovery, by its `kind`.
+            pub enum RecoverySpec: dyn RecoveryKind {
+                $($kind => $variant($spec)),+
+            }
+        }
+
+        /// The sender's state of any way of recovery.
+        #[derive(Debug, Clone)]
+        #[allow(missing_docs, reason = "each is documented where it is defined")]
+        pub enum Recovery {
+            $($variant($state)),+
+        }
+
+        impl SenderRecovery for Recovery {
+            #[inline]
+            fn next(&self, cx: &Cx<'_>) -> Option<Next> {
+                match self { $(Self::$variant(state) => state.next(cx)),+ }
+            }
+            #[inline]
+            fn on_sent(&mut self, cx: &Cx<'_>, next: Next) -> u64 {
+                match self { $(Self::$variant(state) => state.on_sent(cx, next)),+ }
+            }
+            #[inline]
+            fn on_feedback(&mut self, cx: &Cx<'_>, header: &Header, sack: &[u64]) -> Progress {
+                match self { $(Self::$variant(state) => state.on_feedback(cx, header, sack)),+ }
+            }
+            #[inline]
+            fn on_timer(&mut self, cx: &Cx<'_>) -> Progress {
+                match self { $(Self::$variant(state) => state.on_timer(cx)),+ }
+            }
+            #[inline]
+            fn deadline(&self) -> Time {
+                match self { $(Self::$variant(state) => state.deadline()),+ }
+            }
+            #[inline]
+            fn in_flight_bytes(&self) -> u64 {
+                match self { $(Self::$variant(state) => state.in_flight_bytes()),+ }
+            }
+            #[inline]
+            fn cumulative(&self) -> u64 {
+                match self { $(Self::$variant(state) => state.cumulative()),+ }
+            }
+            #[inline]
+            fn next_new(&self) -> u64 {
+                match self { $(Self::$variant(state) => state.next_new()),+ }
+            }
+            #[inline]
+            fn lost_bytes(&self) -> u64 {
+                match self { $(Self::$variant(state) => state.lost_bytes()),+ }
+            }
+            fn wants_probe(&mut self) -> bool {
+                match self { $(Self::$variant(state) => state.wants_probe()),+ }
+            }
+        }
+    };
+}
+
+recoveries! {
+    "go-back-n" => GoBackN(go_back_n::GoBackN, go_back_n::State),
+}
+
+impl Default for RecoverySpec {
+    fn default() -> Self {
+        Self::GoBackN(go_back_n::GoBackN::default())
+    }
+}
+
+/// Refuses a time-out of zero; `field` as in files.
+///
+/// # Errors
+/// What was found.
+pub(crate) fn check_timeout(field: &str, timeout: Duration) -> Result<(), BuildError> {
+    if timeout == Duration::ZERO {
+        return Err(BuildError::new(field, "0 s; a time-out must be positive".to_owned()));
+    }
+    Ok(())
+}

@@ -1,0 +1,177 @@
+//! Go-back-N: the receiver keeps nothing that is out of order, the sender starts again from the gap.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stratasim_core::{BuildError, Duration, Time};
+
+use super::{Cx, Loss, Next, Progress, Recovery, RecoveryKind, SenderRecovery, check_timeout};
+use crate::congestion::LossCause;
+use crate::packet::{Header, Kind};
+use crate::profile::{PacketSizes, Path};
+use crate::receiver::{Acknowledge, GapReport, ReceiverRules};
+
+/// Go-back-N: packets out of order are thrown away, and everything from the gap on is sent again, after a
+/// negative acknowledgement or a time-out. As RoCEv2 adapters do it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct GoBackN {
+    /// When the receiver reports a gap.
+    pub nak: Nak,
+    /// Time without progress after which everything is sent again. InfiniBand's is 4.096 us times a power
+    /// of two; 67 ms is the usual 2^14.
+    pub timeout: Duration,
+    /// There is no time-out: what is lost at the end of a message stays lost, as in htsim.
+    pub without_timeout: bool,
+}
+
+/// When the receiver of go-back-N reports a gap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Nak {
+    /// Never: it acknowledges the last good packet again, and the sender waits for its time-out.
+    Never,
+    /// Once per gap, until the missing packet has arrived.
+    #[default]
+    OncePerGap,
+    /// For every packet that is out of order.
+    Always,
+}
+
+impl Default for GoBackN {
+    fn default() -> Self {
+        Self { nak: Nak::default(), timeout: Duration::from_ps(67_108_864_000), without_timeout: false }
+    }
+}
+
+/// The sender's half: two numbers and a timer.
+#[derive(Debug, Clone)]
+pub struct State {
+    base: u64,
+    next: u64,
+    /// Past the highest packet ever sent.
+    highest: u64,
+    serial: u64,
+    in_flight_bytes: u64,
+    /// Last time that something was sent on an empty way, or that the base moved.
+    progress_at: Time,
+    timeout: Duration,
+}
+
+impl State {
+    /// Sends again from `packet` on.
+    fn rewind(&mut self, cx: &Cx<'_>, packet: u64, cause: LossCause) -> Option<Loss> {
+        let packets = self.next.saturating_sub(packet);
+        if packets == 0 {
+            return None;
+        }
+        let bytes = cx.messages.accounted_range(packet..self.next);
+        self.next = packet;
+        self.in_flight_bytes = 0;
+        Some(Loss {
+            packets: u32::try_from(packets).unwrap_or(u32::MAX),
+            bytes,
+            cause,
+            first_of_window: true,
+        })
+    }
+}
+
+impl SenderRecovery for State {
+    #[inline]
+    fn next(&self, cx: &Cx<'_>) -> Option<Next> {
+        (self.next < cx.messages.end()).then_some(Next {
+            sequence: self.next,
+            retransmission: self.next < self.highest,
+            beyond_window: false,
+        })
+    }
+
+    #[inline]
+    fn on_sent(&mut self, cx: &Cx<'_>, next: Next) -> u64 {
+        if self.next == self.base {
+            self.progress_at = cx.now;
+        }
+        self.in_flight_bytes += cx.messages.accounted_bytes(next.sequence);
+        self.next = next.sequence + 1;
+        self.highest = self.highest.max(self.next);
+        self.serial += 1;
+        self.serial - 1
+    }
+
+    #[inline]
+    fn on_feedback(&mut self, cx: &Cx<'_>, header: &Header, _: &[u64]) -> Progress {
+        let mut progress =
+            Progress { rtt: Some(cx.now.saturating_since(header.sent_at)), ..Progress::default() };
+        let cumulative = header.cumulative.min(self.highest);
+        if cumulative > self.base {
+            progress.bytes = cx.messages.accounted_range(self.base..cumulative);
+            // after a rewind, what is acknowledged may never have been sent again
+            let under_way = self.base..cumulative.min(self.next);
+            self.in_flight_bytes =
+                self.in_flight_bytes.saturating_sub(cx.messages.accounted_range(under_way));
+            self.base = cumulative;
+            self.next = self.next.max(cumulative);
+            self.progress_at = cx.now;
+        }
+        if header.kind == Kind::Nack && header.cumulative == self.base {
+            progress.loss = self.rewind(cx, self.base, LossCause::Gap);
+            self.progress_at = cx.now;
+        }
+        progress
+    }
+
+    fn on_timer(&mut self, cx: &Cx<'_>) -> Progress {
+        if cx.now < self.deadline() {
+            return Progress::default();
+        }
+        self.progress_at = cx.now;
+        Progress { loss: self.rewind(cx, self.base, LossCause::Timeout), ..Progress::default() }
+    }
+
+    #[inline]
+    fn deadline(&self) -> Time {
+        if self.next == self.base { Time::MAX } else { self.progress_at + self.timeout }
+    }
+
+    #[inline]
+    fn in_flight_bytes(&self) -> u64 {
+        self.in_flight_bytes
+    }
+
+    #[inline]
+    fn cumulative(&self) -> u64 {
+        self.base
+    }
+
+    #[inline]
+    fn next_new(&self) -> u64 {
+        self.highest
+    }
+}
+
+impl RecoveryKind for GoBackN {
+    fn build(&self, _: &Path, _: &PacketSizes) -> Result<(Recovery, ReceiverRules), BuildError> {
+        check_timeout("timeout", self.timeout)?;
+        let gaps = match self.nak {
+            Nak::Never => GapReport::Never,
+            Nak::OncePerGap => GapReport::Once,
+            Nak::Always => GapReport::Always,
+        };
+        let rules = ReceiverRules {
+            keeps_out_of_order: false,
+            gaps,
+            acknowledge: Acknowledge::EveryPacket,
+            ..ReceiverRules::default()
+        };
+        let state = State {
+            base: 0,
+            next: 0,
+            highest: 0,
+            serial: 0,
+            in_flight_bytes: 0,
+            progress_at: Time::ZERO,
+            timeout: if self.without_timeout { Duration::MAX } else { self.timeout },
+        };
+        Ok((Recovery::GoBackN(state), rules))
+    }
+}

@@ -1,0 +1,359 @@
+//! The sending end of a connection: recovery, congestion control, credit and choice of paths, joined.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use stratasim_core::{Duration, Time};
+
+use crate::congestion::{Acked, CongestionControl, Control, LossCause, Lost};
+use crate::credit::Credit;
+use crate::entropy::{Entropy, PathFeedback, SenderEntropy};
+use crate::messages::Messages;
+use crate::packet::{Flags, Header, Kind, Telemetry};
+use crate::profile::Profile;
+use crate::recovery::{Cx, Loss, Next, Progress, Recovery, SenderRecovery};
+
+/// What a sender would do now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Readiness {
+    /// It has a packet to send.
+    Ready,
+    /// It will have one at this time, if nothing comes before.
+    Wait(Time),
+    /// It waits for the receiver, or has nothing to send.
+    Blocked,
+}
+
+/// An answer to [`Sender::poll_send`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Poll {
+    /// Send this.
+    Send(Header),
+    /// Ask again at this time.
+    Wait(Time),
+    /// Ask again after something has come.
+    Blocked,
+}
+
+/// Counts of a sender.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SenderStatistics {
+    /// Data packets sent, retransmissions included.
+    pub packets: u64,
+    /// Data packets sent again.
+    pub retransmissions: u64,
+    /// Times that nothing was heard for too long.
+    pub timeouts: u64,
+    /// Packets reported as trimmed.
+    pub trims: u64,
+    /// Acknowledgements that said "marked".
+    pub marks: u64,
+    /// Requests to send and probes.
+    pub requests: u64,
+}
+
+/// The sending end of a connection.
+#[derive(Debug, Clone)]
+pub struct Sender {
+    profile: Arc<Profile>,
+    messages: Messages,
+    recovery: Recovery,
+    congestion: Control,
+    credit: Credit,
+    entropy: Entropy,
+    /// Pacing: the next data packet may start then.
+    next_start: Time,
+    /// A request to send goes out with the next poll.
+    request: Option<Kind>,
+    last_request: Option<Time>,
+    statistics: SenderStatistics,
+}
+
+impl Sender {
+    /// A sender with nothing to send. `key` names the draws of its choice of paths: give every connection of a
+    /// run another (see [`stratasim_core::random::key`]).
+    pub fn new(profile: &Arc<Profile>, key: u64) -> Self {
+        Self {
+            profile: Arc::clone(profile),
+            messages: Messages::new(profile.sizes),
+            recovery: profile.recovery.clone(),
+            congestion: profile.congestion.clone(),
+            credit: Credit::new(&profile.credit),
+            entropy: profile.entropy.started(key),
+            next_start: Time::ZERO,
+            request: None,
+            last_request: None,
+            statistics: SenderStatistics::default(),
+        }
+    }
+
+    /// Gives it a message of `bytes`; the numbers of its packets. A message of no bytes is one byte.
+    pub fn post(&mut self, bytes: u64) -> Range<u64> {
+        self.messages.post(bytes)
+    }
+
+    /// Every packet below this one is known to have arrived.
+    #[inline]
+    pub fn acknowledged_to(&self) -> u64 {
+        self.recovery.cumulative()
+    }
+
+    /// Whether everything posted is known to have arrived.
+    #[inline]
+    pub fn is_done(&self) -> bool {
+        self.recovery.cumulative() >= self.messages.end()
+    }
+
+    /// Bytes that may be under way, as windows count them.
+    #[inline]
+    pub fn window_bytes(&self) -> u64 {
+        self.congestion.window_bytes()
+    }
+
+    /// Bytes under way, as windows count them.
+    #[inline]
+    pub fn in_flight_bytes(&self) -> u64 {
+        self.recovery.in_flight_bytes()
+    }
+
+    /// Counts so far.
+    #[inline]
+    pub const fn statistics(&self) -> &SenderStatistics {
+        &self.statistics
+    }
+
+    /// Its congestion control.
+    pub const fn congestion(&self) -> &Control {
+        &self.congestion
+    }
+
+    #[inline]
+    fn cx(&self, now: Time) -> Cx<'_> {
+        Cx { now, messages: &self.messages, window_bytes: self.congestion.window_bytes() }
+    }
+
+    /// The packet that may go now or at a later time.
+    #[inline]
+    fn candidate(&self, now: Time) -> Result<Next, Readiness> {
+        let cx = self.cx(now);
+        let next = self.recovery.next(&cx).ok_or(Readiness::Blocked)?;
+        let in_flight = self.recovery.in_flight_bytes();
+        // one packet may always be under way, so that a window below a packet does not stop the flow
+        if !next.beyond_window
+            && in_flight > 0
+            && in_flight + self.messages.accounted_bytes(next.sequence) > cx.window_bytes
+        {
+            return Err(Readiness::Blocked);
+        }
+        if !self.credit.allows() {
+            return Err(Readiness::Blocked);
+        }
+        if now < self.next_start {
+            return Err(Readiness::Wait(self.next_start));
+        }
+        Ok(next)
+    }
+
+    /// Whether it would send now. Asking changes nothing.
+    #[inline]
+    pub fn readiness(&self, now: Time) -> Readiness {
+        if self.request.is_some() {
+            return Readiness::Ready;
+        }
+        self.candidate(now).map_or_else(|readiness| readiness, |_| Readiness::Ready)
+    }
+
+    /// The next packet, where there is one. `sharing` connections of this host, this one included, would like
+    /// to send (only credit looks at it).
+    #[inline]
+    pub fn poll_send(&mut self, now: Time, sharing: u32) -> Poll {
+        if let Some(kind) = self.request.take() {
+            return Poll::Send(self.make_request(now, kind, sharing));
+        }
+        match self.candidate(now) {
+            Ok(next) => Poll::Send(self.send(now, next, sharing)),
+            Err(Readiness::Wait(at)) => Poll::Wait(at),
+            Err(_) => Poll::Blocked,
+        }
+    }
+
+    #[inline]
+    fn send(&mut self, now: Time, next: Next, sharing: u32) -> Header {
+        let bytes = self.messages.accounted_bytes(next.sequence);
+        let cx = Cx { now, messages: &self.messages, window_bytes: self.congestion.window_bytes() };
+        let serial = self.recovery.on_sent(&cx, next);
+        self.congestion.on_sent(now, bytes);
+        self.next_start = now + self.congestion.gap(bytes);
+        let following = self.recovery.next(&cx);
+        // the receiver must answer where the sender can go no further without it
+        let stops = match following {
+            None => true,
+            Some(following) => {
+                let more = self.messages.accounted_bytes(following.sequence);
+                self.recovery.in_flight_bytes() + more > cx.window_bytes
+            }
+        };
+        let asks = stops || next.retransmission || self.credit.ends_with(bytes);
+        let limit = cx.window_bytes.saturating_add(self.profile.sizes.packet_bytes());
+        let pull = if matches!(self.credit, Credit::Quanta { .. }) {
+            let backlog = self.backlog_bytes();
+            self.credit.spend(bytes, backlog, limit, self.profile.sizes.packet_bytes(), sharing)
+        } else {
+            self.credit.spend(bytes, 0, limit, 0, sharing)
+        };
+        self.statistics.packets += 1;
+        self.statistics.retransmissions += u64::from(next.retransmission);
+        Header {
+            kind: Kind::Data,
+            flags: Flags::when(asks, Flags::ACK_REQUEST)
+                | Flags::when(next.retransmission, Flags::RETRANSMISSION)
+                | Flags::when(self.messages.is_last(next.sequence), Flags::LAST),
+            entropy: self.entropy.choose(now, next.sequence, self.window_packets()),
+            payload_bytes: self.messages.payload_bytes(next.sequence),
+            sequence: next.sequence,
+            serial,
+            pull,
+            sent_at: now,
+            ..Header::default()
+        }
+    }
+
+    fn window_packets(&self) -> u64 {
+        self.congestion.window_bytes() / self.profile.sizes.packet_bytes()
+    }
+
+    /// Bytes that wait to be sent, first or again, as windows count them.
+    fn backlog_bytes(&self) -> u64 {
+        let new = self.messages.accounted_range(self.recovery.next_new()..self.messages.end());
+        new + self.recovery.lost_bytes()
+    }
+
+    fn make_request(&mut self, now: Time, kind: Kind, sharing: u32) -> Header {
+        self.statistics.requests += 1;
+        self.last_request = Some(now);
+        let packet = self.profile.sizes.packet_bytes();
+        let limit = self.congestion.window_bytes().saturating_add(packet);
+        let backlog = self.backlog_bytes();
+        let pull = self.credit.ask(backlog, limit, packet, sharing);
+        Header { kind, entropy: self.entropy.choose(now, 0, 1), pull, sent_at: now, ..Header::default() }
+    }
+
+    /// Something came from the receiver. `telemetry` is what the switches recorded on the way of the packet
+    /// that caused it, for congestion controls that need it.
+    #[inline]
+    pub fn on_feedback(&mut self, now: Time, header: &Header, telemetry: Option<&Telemetry>) {
+        self.on_feedback_with_words(now, header, &[], telemetry);
+    }
+
+    /// The same with words of packets that have arrived, where more have than the header's own word tells: bit
+    /// 0 of the first is packet `cumulative + 1`. Real sockets use it.
+    pub fn on_feedback_with_words(
+        &mut self,
+        now: Time,
+        header: &Header,
+        sack: &[u64],
+        telemetry: Option<&Telemetry>,
+    ) {
+        self.credit.on_feedback(header);
+        match header.kind {
+            Kind::CongestionNotification => return self.congestion.on_notification(now),
+            Kind::Ack | Kind::Nack => {}
+            _ => return,
+        }
+        let in_flight = self.recovery.in_flight_bytes();
+        let cx = Cx { now, messages: &self.messages, window_bytes: self.congestion.window_bytes() };
+        let progress = self.recovery.on_feedback(&cx, header, sack);
+        let ecn = header.flags.has(Flags::ECN_ECHO);
+        self.statistics.marks += u64::from(ecn);
+        if !header.flags.has(Flags::PROBE) {
+            let feedback = match (header.kind, ecn) {
+                (Kind::Nack, _) if header.flags.has(Flags::TRIMMED) && !header.flags.has(Flags::LAST_HOP) => {
+                    PathFeedback::Trimmed
+                }
+                (_, true) => PathFeedback::Marked,
+                _ => PathFeedback::Good,
+            };
+            self.entropy.on_feedback(now, header.entropy, feedback);
+        }
+        // losses first: the acknowledgement of a window must not undo what its losses say
+        if let Some(loss) = progress.loss {
+            self.on_loss(now, in_flight, &loss);
+        }
+        if header.kind == Kind::Ack || progress.bytes > 0 {
+            self.congestion.on_ack(&Acked {
+                now,
+                bytes: progress.bytes,
+                ecn,
+                rtt: progress.rtt,
+                in_flight: self.recovery.in_flight_bytes(),
+                sequence: header.sequence,
+                cumulative: self.recovery.cumulative(),
+                next: self.recovery.next_new(),
+                telemetry,
+            });
+        }
+        self.messages.forget(self.recovery.cumulative());
+        self.request_credit(now, false);
+    }
+
+    fn on_loss(&mut self, now: Time, in_flight: u64, loss: &Loss) {
+        match loss.cause {
+            LossCause::Trimmed { .. } => self.statistics.trims += u64::from(loss.packets),
+            LossCause::Timeout => {
+                self.statistics.timeouts += 1;
+                self.entropy.on_feedback(now, 0, PathFeedback::Timeout);
+            }
+            LossCause::Gap => {}
+        }
+        self.congestion.on_loss(&Lost {
+            now,
+            bytes: loss.bytes,
+            cause: loss.cause,
+            first_of_window: loss.first_of_window,
+            in_flight,
+        });
+    }
+
+    /// Where credit is short and the receiver may not know, a request goes out, once per round trip.
+    fn request_credit(&mut self, now: Time, timed_out: bool) {
+        let Credit::Quanta { bytes, pulled, target, .. } = self.credit else { return };
+        let unasked = bytes <= 0 && pulled >= target && self.backlog_bytes() > 0;
+        let recent =
+            self.last_request.is_some_and(|at| now.saturating_since(at) < self.profile.path.network_rtt);
+        if (unasked || (timed_out && bytes <= 0)) && !recent {
+            self.request = Some(Kind::RequestToSend);
+        }
+    }
+
+    /// When [`Sender::on_timer`] is wanted; [`Time::MAX`] for never. It may move to later without a word: a
+    /// driver that comes early is told nothing and asks again. Pacing is not in it: see [`Readiness::Wait`].
+    #[inline]
+    pub fn deadline(&self) -> Time {
+        self.recovery.deadline().min(self.congestion.deadline())
+    }
+
+    /// The deadline has come; nothing happens when it is later by now.
+    pub fn on_timer(&mut self, now: Time) {
+        if now >= self.congestion.deadline() {
+            self.congestion.on_timer(now);
+        }
+        if now < self.recovery.deadline() {
+            return;
+        }
+        let in_flight = self.recovery.in_flight_bytes();
+        let cx = Cx { now, messages: &self.messages, window_bytes: self.congestion.window_bytes() };
+        let Progress { loss, .. } = self.recovery.on_timer(&cx);
+        if let Some(loss) = loss {
+            self.on_loss(now, in_flight, &loss);
+            self.request_credit(now, loss.cause == LossCause::Timeout);
+        }
+        if self.recovery.wants_probe() {
+            self.request = Some(Kind::Probe);
+        }
+    }
+
+    /// Shortest time between two starts of packets that congestion control asks for.
+    pub fn gap(&self) -> Duration {
+        self.congestion.gap(self.profile.sizes.packet_bytes())
+    }
+}
