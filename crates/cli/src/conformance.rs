@@ -94,7 +94,11 @@ fn line(report: &CaseReport, terminal: &Terminal) -> String {
     let (mark, tone) = if report.ok { ("ok", Tone::Good) } else { ("differs", Tone::Bad) };
     let mark = terminal.style.paint(tone, &format!("{mark:<7}"));
     let error = format!("{:.1e} relative, {:.2} of the tolerance", report.relative, report.worst);
-    let mut line = format!("{mark} {:<40} {:>7} {:<14} {error}\n", report.name, report.compared, report.what);
+    let cpu = report.cpu.map_or_else(String::new, |cpu| {
+        format!(", {:.3} s of CPU here, {:.2} s there: {:.0} times", cpu.here, cpu.there, cpu.ratio())
+    });
+    let mut line =
+        format!("{mark} {:<40} {:>7} {:<14} {error}{cpu}\n", report.name, report.compared, report.what);
     if !report.ok {
         line += &format!("        {}\n", report.place);
     }

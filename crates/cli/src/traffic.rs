@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;
-use stratasim_experiment::traffic::{Curve, Loads, Progress};
-use stratasim_experiment::{ConfigError, Error, Traffic as Prepared};
+use stratasim_experiment::booksim::Experiment;
+use stratasim_experiment::traffic::{Curve, Loads, Progress, Subject};
+use stratasim_experiment::{ConfigError, Document, Error, Traffic as Prepared};
 
 use crate::INTERRUPTED;
 use crate::input::Input;
@@ -20,7 +21,7 @@ pub(crate) struct Traffic {
     #[command(flatten)]
     input: Input,
     /// Loads in flits per cycle and terminal: 0.3, 0.05:0.45:0.05 (from, to, step), or several with commas
-    #[arg(long, value_name = "LOADS", required_unless_present = "saturation")]
+    #[arg(long, value_name = "LOADS")]
     load: Option<Loads>,
     /// Look for the load at which the network saturates, by bisection, to this precision [default: 0.01]
     #[arg(long, value_name = "PRECISION", num_args = 0..=1, default_missing_value = "0.01", value_parser = precision)]
@@ -28,15 +29,27 @@ pub(crate) struct Traffic {
     /// Runs of every load, each with a seed of its own, from the file's seed on
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     seeds: u32,
+    /// Whose rules the simulation follows
+    #[arg(long, value_enum, value_name = "WHOSE", default_value_t = Semantics::Native)]
+    semantics: Semantics,
     /// Folder for the page, pictures, table and JSON
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
-    /// Runs at once [default: as many as there are cores]
+    /// Threads: runs at once, and where there are fewer runs than threads, several for a run [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     threads: Option<u32>,
     /// Print no table and no progress
     #[arg(long, short)]
     quiet: bool,
+}
+
+/// Whose rules a simulation follows.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Semantics {
+    /// Our own: results with confidence intervals, whatever the order and the threads
+    Native,
+    /// Those of BookSim2, bit for bit; FILE may be one of its configurations (`name = value;`)
+    Booksim2,
 }
 
 fn precision(text: &str) -> Result<f64, String> {
@@ -68,6 +81,21 @@ impl Progress for Bar {
 
 impl Traffic {
     pub(crate) fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+        if self.semantics == Semantics::Native {
+            let (document, base) = self.document()?;
+            return self.curve(&Prepared::new(&document, &base)?, None, terminal);
+        }
+        let ending = self.input.file.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        if ["toml", "json"].contains(&ending) {
+            let (document, base) = self.document()?;
+            return self.curve(&Experiment::from_document(&document, &base)?, None, terminal);
+        }
+        let experiment = Experiment::from_file(&self.input.file, &self.input.sets)?;
+        self.curve(&experiment, Some(experiment.load()), terminal)
+    }
+
+    /// An experiment with a load.
+    fn document(&self) -> Result<(Document, PathBuf), Error> {
         let (document, base) = self.input.experiment(None)?;
         if !Prepared::is_in(&document) {
             let message = "this experiment has no section `[traffic]`: give it one, or use `stratasim run`";
@@ -77,9 +105,19 @@ impl Traffic {
             let message = "a batch has no load: `stratasim run` says how long it takes";
             return Err(ConfigError::new(message, None).into());
         }
-        let traffic = Prepared::new(&document, &base)?;
+        Ok((document, base))
+    }
+
+    /// Runs the loads that were asked for, or the `own` one.
+    fn curve(&self, subject: &impl Subject, own: Option<f64>, terminal: &Terminal) -> Result<u8, Error> {
+        let asked = self.load.as_ref().map(|loads| loads.0.as_slice());
+        let own: Vec<f64> = own.into_iter().collect();
+        let loads = asked.unwrap_or(if self.saturation.is_some() { &[] } else { &own });
+        if loads.is_empty() && self.saturation.is_none() {
+            let message = "which loads? `--load 0.05:0.45:0.05` or `--saturation` is expected";
+            return Err(ConfigError::new(message, None).into());
+        }
         interrupt::listen();
-        let loads: &[f64] = self.load.as_ref().map_or(&[], |loads| &loads.0);
         let shown = terminal.watched && !self.quiet;
         let template = "  {bar:32} {human_pos} of {human_len} runs, {elapsed} so far";
         let runs = loads.len() as u64 * u64::from(self.seeds);
@@ -88,9 +126,9 @@ impl Traffic {
             bar.enable_steady_tick(Duration::from_millis(500));
         }
         let threads = self.threads.map(|count| count as usize);
-        let mut curve = Curve::run(&traffic, loads, self.seeds, threads, &watch)?;
+        let mut curve = Curve::run(subject, loads, self.seeds, threads, &watch)?;
         if let Some(precision) = self.saturation {
-            curve.find_saturation(&traffic, precision, self.seeds, threads, &watch)?;
+            curve.find_saturation(subject, precision, self.seeds, threads, &watch)?;
         }
         if let Some(bar) = &watch.bar {
             bar.finish_and_clear();

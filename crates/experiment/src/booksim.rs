@@ -5,17 +5,20 @@
 pub mod class;
 pub mod config;
 pub mod control;
+mod experiment;
 pub mod network;
 pub mod options;
+mod result;
 pub mod source;
 pub mod statistics;
 pub mod text;
 pub mod traffic;
+mod translate;
 
-use std::path::Path;
 use std::sync::Arc;
 
 use stratasim_core::BuildError;
+use stratasim_net::flit::fabric::Fabric;
 use stratasim_net::flit::fast::Fast;
 use stratasim_net::flit::full::Full;
 use stratasim_net::flit::kernel::Kernel;
@@ -28,7 +31,7 @@ use network::Network;
 use source::{Batch, Source};
 use text::TextError;
 
-use crate::error::Error;
+pub use experiment::Experiment;
 
 /// A configuration, ready to run.
 pub struct Setup {
@@ -93,7 +96,16 @@ impl Setup {
     ///
     /// # Errors
     /// What the kernel cannot build.
-    pub fn run(mut self) -> Result<Run, BuildError> {
+    pub fn run(self) -> Result<Run, BuildError> {
+        self.run_until(&|| false)
+    }
+
+    /// Runs it until `stop` says that nobody waits for it any more, which is asked now and then; the verdict
+    /// is then [`Verdict::Stopped`](control::Verdict::Stopped).
+    ///
+    /// # Errors
+    /// As [`Setup::run`].
+    pub fn run_until(mut self, stop: &dyn Fn() -> bool) -> Result<Run, BuildError> {
         let fabric = Arc::new(self.network.fabric);
         let routing: Arc<dyn FlitRouting> = Arc::from(self.network.routing);
         // the fast kernel has one queue per terminal
@@ -101,29 +113,15 @@ impl Setup {
             && self.source.classes().len() == 1
             && Fast::refuses(&fabric, &self.router, &*routing).is_none();
         Ok(if fast {
-            let mut kernel = Fast::new(fabric, &self.router, routing, 0)?;
+            let mut kernel = Fast::new(fabric.clone(), &self.router, routing, 0)?;
             // all draws come from one stream
             kernel.keep_order();
-            finish(&mut kernel, &mut self.source, &self.control)
+            finish(&mut kernel, fabric, &mut self.source, &self.control, stop)
         } else {
-            finish(&mut Full::new(fabric, &self.router, routing, 0)?, &mut self.source, &self.control)
+            let mut kernel = Full::new(fabric.clone(), &self.router, routing, 0)?;
+            finish(&mut kernel, fabric, &mut self.source, &self.control, stop)
         })
     }
-}
-
-/// Runs the configuration in a file; `overrides` are assignments such as `injection_rate = 0.2` that come
-/// after those of the file.
-///
-/// # Errors
-/// A file that cannot be read, and what [`Setup::read`] and [`Setup::run`] refuse, with the line.
-pub fn run_file(path: &Path, overrides: &[String]) -> Result<Run, Error> {
-    let mut text = std::fs::read_to_string(path).map_err(|error| Error::file(path, &error))?;
-    for assignment in overrides {
-        text += &format!("\n{assignment};");
-    }
-    let wrong = |reason: String| Error::File { path: path.display().to_string(), reason };
-    let setup = Setup::read(&text).map_err(|error| wrong(error.to_string()))?;
-    setup.run().map_err(|error| wrong(error.to_string()))
 }
 
 /// A simulation that was run.
@@ -131,6 +129,10 @@ pub fn run_file(path: &Path, overrides: &[String]) -> Result<Run, Error> {
 pub struct Run {
     /// What it found.
     pub outcome: Outcome,
+    /// Routers and channels.
+    pub fabric: Arc<Fabric>,
+    /// Flits that each output has sent, by [`Fabric::index`].
+    pub channel_flits: Vec<u64>,
     /// Flits that routers sent.
     pub flit_hops: u64,
     /// Cycles of all simulations.
@@ -139,11 +141,20 @@ pub struct Run {
     pub violations: Vec<String>,
 }
 
-fn finish<K: Kernel>(kernel: &mut K, source: &mut Source, control: &Control) -> Run {
-    let outcome = control::simulate(kernel, source, control);
+fn finish<K: Kernel>(
+    kernel: &mut K,
+    fabric: Arc<Fabric>,
+    source: &mut Source,
+    control: &Control,
+    stop: &dyn Fn() -> bool,
+) -> Run {
+    let outcome = control::simulate(kernel, source, control, stop);
+    let channel_flits = kernel.channel_flits();
     Run {
         outcome,
-        flit_hops: kernel.channel_flits().iter().sum(),
+        fabric,
+        flit_hops: channel_flits.iter().sum(),
+        channel_flits,
         cycles: kernel.now(),
         violations: kernel.violations(),
     }

@@ -34,6 +34,25 @@ pub struct CaseReport {
     pub place: String,
     /// Whether everything is within its tolerance.
     pub ok: bool,
+    /// CPU seconds of a case of fixed work, here and there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<CpuSeconds>,
+}
+
+/// CPU seconds for the same work.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct CpuSeconds {
+    /// Here, of this run.
+    pub here: f64,
+    /// Of the reference simulator, as recorded.
+    pub there: f64,
+}
+
+impl CpuSeconds {
+    /// How many times as fast this is here.
+    pub fn ratio(&self) -> f64 {
+        self.there / self.here
+    }
 }
 
 impl CaseReport {
@@ -46,6 +65,7 @@ impl CaseReport {
             relative: 0.0,
             place: String::new(),
             ok: true,
+            cpu: None,
         }
     }
 

@@ -14,6 +14,9 @@ mod curve;
 mod histogram;
 mod measure;
 mod open_loop;
+mod parts;
+#[cfg(test)]
+mod parts_test;
 mod pictures;
 mod plan;
 mod result;
@@ -23,6 +26,7 @@ mod stall;
 mod verdict;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -31,23 +35,25 @@ use stratasim_core::random::Streams;
 use stratasim_core::{BuildError, NodeId};
 use stratasim_net::NetworkSpec;
 use stratasim_net::flit::Prepared;
+use stratasim_net::flit::fabric::{Channel, End};
 use stratasim_net::flit::fast::Fast;
 use stratasim_net::flit::full::Full;
-use stratasim_net::flit::kernel::Kernel;
+use stratasim_net::flit::network::zero_load::{ZeroLoad, router_cycles};
 use stratasim_report::result::{Check, RunResult, Title};
 use stratasim_report::traffic::TrafficResult;
 use stratasim_topo::Topology;
 use stratasim_workload::pattern::Layout;
 
 pub use account::ProbeSink;
-pub use curve::{Curve, CurvePoint, Loads, Progress};
+pub(crate) use result::channel_summary;
+pub(crate) use verdict::{jain, mean_and_half_width};
+
+pub use curve::{Curve, CurvePoint, Loads, Point, Progress, Subject};
 pub use spec::{KernelChoice, TrafficSpec};
 
-use account::Account;
 use measure::Run;
-use open_loop::OpenLoop;
-use plan::{Ground, Plan};
-use sources::Sources;
+use parts::{InParts, Parts};
+use plan::{Ground, Plan, Purpose};
 
 use crate::build::build_topology;
 use crate::document::Document;
@@ -55,6 +61,10 @@ use crate::error::{ConfigError, Error};
 use crate::layout::layout;
 use crate::run::{count, peak_rss_bytes};
 use crate::spec::Spec;
+
+/// Flits through routers in a cycle, for each thread of a run: with fewer, threads wait for each other longer
+/// than they work.
+const LEAST_FLIT_HOPS: f64 = 500.0;
 
 /// Traffic and the network that it runs on, ready to run any number of times.
 pub struct Traffic {
@@ -153,29 +163,92 @@ impl Traffic {
         sink: Option<&mut dyn ProbeSink>,
         started: Instant,
     ) -> Result<RunResult, Error> {
-        let Prepared { fabric, router, routing, .. } = &self.network;
-        let broken = |error: BuildError| Error::Broken(error.to_string());
-        if choose(self.traffic.kernel, &self.network, &self.plan).map_err(broken)? {
-            let kernel = Fast::new(fabric.clone(), router, routing.clone(), self.spec.seed);
-            self.run_on(kernel.map_err(broken)?, stop, sink, started)
-        } else {
-            let kernel = Full::new(fabric.clone(), router, routing.clone(), self.spec.seed);
-            self.run_on(kernel.map_err(broken)?, stop, sink, started)
-        }
+        self.run_on_threads(1, stop, sink, started)
     }
 
-    fn run_on<K: Kernel>(
+    /// As [`Traffic::run`], with the network cut into parts that run on a thread each, at most `threads`. The
+    /// result is the same, bit for bit. What cannot be cut, and what is too small to gain from it, runs on one.
+    ///
+    /// # Errors
+    /// As [`Traffic::run`].
+    pub fn run_on_threads(
         &self,
-        mut kernel: K,
+        threads: usize,
         stop: &(dyn Fn() -> bool + Sync),
         sink: Option<&mut dyn ProbeSink>,
         started: Instant,
     ) -> Result<RunResult, Error> {
-        let (terminals, classes) = (self.plan.terminals as usize, self.plan.classes.len());
-        let mut traffic = OpenLoop {
-            sources: Sources::new(self.plan.clone()),
-            account: Account::new(terminals, classes, self.traffic.measure.window, sink),
-        };
+        let parts = if threads == 1 || sink.is_some() { 1 } else { threads.min(self.most_threads()) };
+        self.run_cut(parts, stop, sink, started)
+    }
+
+    /// Runs with the network cut into at most `parts` parts.
+    fn run_cut(
+        &self,
+        parts: usize,
+        stop: &(dyn Fn() -> bool + Sync),
+        sink: Option<&mut dyn ProbeSink>,
+        started: Instant,
+    ) -> Result<RunResult, Error> {
+        let Prepared { fabric, router, routing, .. } = &self.network;
+        let (fabric, routing, seed) = (fabric.clone(), routing.clone(), self.spec.seed);
+        let broken = |error: BuildError| Error::Broken(error.to_string());
+        if choose(self.traffic.kernel, &self.network, &self.plan).map_err(broken)? {
+            let kernel = Fast::with_parts(fabric, router, routing, seed, parts).map_err(broken)?;
+            let ranges = kernel.terminals_of_parts();
+            self.run_on(kernel, ranges, stop, sink, started)
+        } else {
+            let kernel = Full::new(fabric, router, routing, seed).map_err(broken)?;
+            self.run_on(kernel, std::iter::once(0..self.plan.terminals).collect(), stop, sink, started)
+        }
+    }
+
+    /// Threads beyond which a run does not become faster, or 1 where it cannot be cut: packets that wait for
+    /// others to arrive look at terminals of other parts.
+    fn most_threads(&self) -> usize {
+        let alone = self.plan.batch.is_some()
+            || self.plan.reply_queue.is_some()
+            || self.probes_all_pairs()
+            || self.plan.queues.len() > 1;
+        if alone { 1 } else { ((self.flit_hops_per_cycle() / LEAST_FLIT_HOPS) as usize).max(1) }
+    }
+
+    /// About how many flits go through routers in a cycle: from the load, and the hops of some packets that
+    /// take a shortest way.
+    fn flit_hops_per_cycle(&self) -> f64 {
+        const SAMPLED: u32 = 16;
+        let plan = &self.plan;
+        let fabric = &self.network.fabric;
+        let latency = |channel: &Channel| u64::from(channel.latency);
+        let channels = fabric.channels().iter().filter(|channel| channel.end != End::Nothing);
+        let (count, cycles) =
+            channels.fold((0_u64, 0_u64), |(count, sum), it| (count + 1, sum + latency(it)));
+        let of_hop = router_cycles(&self.network.router) as f64 + 1.0 + cycles as f64 / count.max(1) as f64;
+        let mut zero_load = ZeroLoad::new(fabric.clone(), &self.network.router);
+        let load_lane = |lane: &plan::Lane| plan.classes[lane.class as usize].purpose == Purpose::Load;
+        let Some(lane) = plan.lanes.iter().position(load_lane) else { return 0.0 };
+        let (mut packets, mut hops) = (0_u32, 0.0);
+        for number in 0..SAMPLED {
+            let source = (u64::from(number) * u64::from(plan.terminals) / u64::from(SAMPLED)) as u32;
+            if let Some((dest, _)) = plan.packet(lane, source, 0)
+                && let Some(cycles) = zero_load.cycles(source, dest, 1)
+            {
+                packets += 1;
+                hops += cycles as f64 / of_hop;
+            }
+        }
+        plan.load() * f64::from(plan.terminals) * hops / f64::from(packets.max(1))
+    }
+
+    fn run_on<K: InParts>(
+        &self,
+        mut kernel: K,
+        ranges: Vec<Range<u32>>,
+        stop: &(dyn Fn() -> bool + Sync),
+        sink: Option<&mut dyn ProbeSink>,
+        started: Instant,
+    ) -> Result<RunResult, Error> {
+        let mut traffic = Parts::new(&self.plan, self.traffic.measure.window, ranges, sink);
         let fabric = &self.network.fabric;
         let longest = fabric.channels().iter().map(|it| it.latency.max(it.credit_latency)).max().unwrap_or(1);
         let explain = |kernel: &K| stall::report(fabric, &kernel.waiting(), kernel.now(), kernel.in_flight());
@@ -191,15 +264,16 @@ impl Traffic {
             None => run.measure(&self.traffic.measure)?,
         };
         let cycles = kernel.now();
-        let statistics = result::result(&traffic, &course, &self.network, &self.topology);
-        let flits: u64 = traffic.account.totals.accepted.iter().sum();
-        let digest = result::digest(&traffic.account, &course);
+        let account = traffic.account();
+        let statistics = result::result(&traffic, &account, &course, &self.network, &self.topology);
+        let flits: u64 = account.totals.accepted.iter().sum();
+        let digest = result::digest(&account, &course);
         let hops: u64 = kernel.channel_flits().iter().sum();
         let counters = BTreeMap::from([
             ("network.cycles".to_owned(), cycles),
             ("network.flit_hops".to_owned(), hops),
             ("traffic.flits".to_owned(), flits),
-            ("traffic.packets".to_owned(), traffic.account.totals.packets),
+            ("traffic.packets".to_owned(), account.totals.packets),
         ]);
         let check = Check::of(
             "every flit that entered the network came out, and every credit",
@@ -230,6 +304,21 @@ impl Traffic {
             peak_rss_bytes: peak_rss_bytes(),
             events: hops,
         })
+    }
+
+    /// The traffic that was asked for.
+    pub(crate) fn traffic(&self) -> &TrafficSpec {
+        &self.traffic
+    }
+
+    /// The network that it runs on.
+    pub(crate) fn network(&self) -> &Prepared {
+        &self.network
+    }
+
+    /// Load of all classes, flits per cycle and terminal.
+    pub fn load(&self) -> f64 {
+        self.plan.load()
     }
 
     /// Whether probes of every pair are asked for, which [`Traffic::run`] hands to its sink.

@@ -129,6 +129,18 @@ fn the_same_seed_gives_the_same_bits_whatever_the_threads_and_another_seed_other
 }
 
 #[test]
+fn the_files_of_a_curve_are_the_same_for_one_two_and_three_threads() {
+    // 1,000 terminals, 8.5 routers on the way: enough to do for several threads in one run
+    let torus = "[topology]\nkind = \"torus\"\ndimensions = [10, 10, 10]";
+    let measure = "measure = { window = 20, warm-up = 100, windows = 4, most-windows = 4 }";
+    let traffic = prepare(&experiment(torus, measure)).unwrap();
+    let json = |threads| Curve::run(&traffic, &[0.35], 1, Some(threads), &()).unwrap().json();
+    let one = json(1);
+    assert_eq!(one, json(2));
+    assert_eq!(one, json(3));
+}
+
+#[test]
 fn the_fast_and_the_full_kernel_give_the_same_bits() {
     for (topology, load) in [
         (MESH, 0.3),

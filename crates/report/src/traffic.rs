@@ -12,9 +12,9 @@ use crate::units::Unit;
 pub struct TrafficResult {
     /// Terminals that send and receive.
     pub terminals: u32,
-    /// Cycles per second of the clock.
+    /// Cycles per second of the clock; 0 where a cycle has no length (a configuration of BookSim2).
     pub clock_hz: f64,
-    /// Bytes of a flit.
+    /// Bytes of a flit; 0 where it has no size.
     pub flit_bytes: u32,
     /// Load that was asked for, over all classes without probes.
     pub load_flits_per_cycle: f64,
@@ -65,6 +65,51 @@ pub struct TrafficResult {
     /// The batch that every terminal had to send, where there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<BatchResult>,
+    /// What BookSim2 counts and prints, where its semantics were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub booksim2: Option<BookSimResult>,
+}
+
+/// What BookSim2 gives for the same configuration, number for number.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct BookSimResult {
+    /// The configuration, as BookSim2 reads it.
+    pub configuration: String,
+    /// How the simulation ended: `stable`, `unstable`, `unstable-while-draining` or `deadlocked`.
+    pub verdict: String,
+    /// Cycles until network and credits were empty; absent where it was given up before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total_cycles: Option<u64>,
+    /// Cycle in which the warm-up ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warm_up_end_cycle: Option<u64>,
+    /// Sample periods, those of the warm-up among them.
+    pub sample_periods: u64,
+    /// Warnings of a deadlock.
+    pub deadlock_warnings: u64,
+    /// Flits that routers sent, in all cycles.
+    pub flit_hops: u64,
+    /// Cycles of each batch, in a simulation of batches.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub batch_cycles: Vec<u64>,
+    /// The classes.
+    pub classes: Vec<BookSimClass>,
+}
+
+/// The histograms of a class: pairs of a value and how often it came, those that came. Values of
+/// latencies from 999, of fragmentation from 99 and of hops from 19 are one, as in BookSim2.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct BookSimClass {
+    /// Packet latency, cycles.
+    pub packet_latency: Vec<[u64; 2]>,
+    /// Network latency, cycles.
+    pub network_latency: Vec<[u64; 2]>,
+    /// Flit latency, cycles.
+    pub flit_latency: Vec<[u64; 2]>,
+    /// Fragmentation, cycles.
+    pub fragmentation: Vec<[u64; 2]>,
+    /// Routers on the way.
+    pub hops: Vec<[u64; 2]>,
 }
 
 /// A distribution of whole numbers. Percentiles are exact up to 2,047 and within 0.1 % beyond.

@@ -179,7 +179,8 @@ fn sizes(config: &Config, class: usize) -> Result<Vec<(u16, u32)>, TextError> {
     Ok(sizes)
 }
 
-fn mean_size(sizes: &[(u16, u32)]) -> f64 {
+/// Mean flits of a packet, of sizes with cumulated weights.
+pub(super) fn mean_size(sizes: &[(u16, u32)]) -> f64 {
     let (mut sum, mut before) = (0u64, 0);
     for &(flits, upto) in sizes {
         sum += u64::from(flits) * u64::from(upto - before);

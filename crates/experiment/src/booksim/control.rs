@@ -48,10 +48,29 @@ pub enum Verdict {
     /// It was given up: flits are in flight and nothing has moved for [`QUIET_CYCLES`]. The simulator
     /// itself would go on for ever.
     Deadlocked,
+    /// It was stopped from outside.
+    Stopped,
 }
 
 /// Cycles without any movement that make a deadlock.
 pub const QUIET_CYCLES: u64 = 100_000;
+
+/// What happened in a sample period to measured classes.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct Period {
+    /// Its last cycle and one, from the beginning of the simulation.
+    pub end: u64,
+    /// Whether it is thrown away.
+    pub warm_up: bool,
+    /// Flits that entered the network.
+    pub sent_flits: u64,
+    /// Flits that arrived.
+    pub accepted_flits: u64,
+    /// Packets that arrived and count.
+    pub packets: u64,
+    /// The sum of their latencies, cycles.
+    pub latency: u64,
+}
 
 /// What a simulation, or several, found.
 #[derive(Debug, Clone, Serialize)]
@@ -64,6 +83,11 @@ pub struct Outcome {
     pub warm_up_end: Option<u64>,
     /// Periods of the last simulation.
     pub sample_periods: u64,
+    /// What happened in each of them; empty for batches.
+    pub periods: Vec<Period>,
+    /// Cycles of the last simulation that rates and histograms are about: from the last clear to the
+    /// beginning of draining, or to the end of the last period where it never came to that.
+    pub counted_cycles: u64,
     /// What is printed of each class: means over the simulations where stable, otherwise the last period's.
     pub classes: Vec<Printed>,
     /// Histograms and counts at the end, by class.
@@ -74,8 +98,14 @@ pub struct Outcome {
     pub batches: Vec<u64>,
 }
 
-/// Runs all simulations of a configuration on a kernel that has not run yet.
-pub fn simulate<K: Kernel>(kernel: &mut K, source: &mut Source, control: &Control) -> Outcome {
+/// Runs all simulations of a configuration on a kernel that has not run yet. `stop` is asked now and then whether
+/// to give up.
+pub fn simulate<K: Kernel>(
+    kernel: &mut K,
+    source: &mut Source,
+    control: &Control,
+    stop: &dyn Fn() -> bool,
+) -> Outcome {
     let mut found = Vec::new();
     let classes = source.classes().len();
     loop {
@@ -85,13 +115,17 @@ pub fn simulate<K: Kernel>(kernel: &mut K, source: &mut Source, control: &Contro
             kernel,
             source,
             control,
+            stop,
             start,
             reset: start,
+            counted: Period::default(),
             outcome: Outcome {
                 verdict: Verdict::Stable,
                 total_cycles: None,
                 warm_up_end: None,
                 sample_periods: 0,
+                periods: Vec::new(),
+                counted_cycles: 0,
                 classes: vec![Printed::default(); classes],
                 counters: Vec::new(),
                 deadlock_warnings: 0,
@@ -119,9 +153,12 @@ struct Course<'a, K> {
     kernel: &'a mut K,
     source: &'a mut Source,
     control: &'a Control,
+    stop: &'a dyn Fn() -> bool,
     start: u64,
     /// Cycle of the last clear.
     reset: u64,
+    /// What the counters held at the end of the last period, or zeros after a clear.
+    counted: Period,
     outcome: Outcome,
 }
 
@@ -149,8 +186,12 @@ impl<K: Kernel> Course<'_, K> {
         self.kernel.run(self.kernel.now() + 1, self.source);
     }
 
-    /// Whether nothing will ever move again.
+    /// Whether nothing will ever move again, or nobody wants to know.
     fn is_stuck(&mut self) -> bool {
+        if self.kernel.now().is_multiple_of(1024) && (self.stop)() {
+            self.outcome.verdict = Verdict::Stopped;
+            return true;
+        }
         let quiet = self.kernel.now() - self.kernel.last_progress().max(self.start);
         let stuck = quiet > QUIET_CYCLES && self.source.all_in_flight() > 0;
         if stuck {
@@ -161,10 +202,12 @@ impl<K: Kernel> Course<'_, K> {
 
     fn clear(&mut self) {
         self.reset = self.kernel.now();
+        self.counted = Period::default();
         self.source.counters.iter_mut().for_each(Counters::clear);
     }
 
     fn print(&mut self, cycles: u64) {
+        self.outcome.counted_cycles = cycles;
         let counters = self.source.counters.iter().zip(&self.source.in_flight);
         self.outcome.classes = counters.map(|(one, &flits)| one.printed(cycles, flits)).collect();
     }
@@ -185,9 +228,14 @@ impl<K: Kernel> Course<'_, K> {
                 just_warm = false;
                 self.clear();
             }
+            if (self.stop)() {
+                self.outcome.verdict = Verdict::Stopped;
+                return false;
+            }
             self.kernel.run(self.kernel.now() + sample_period, self.source);
             let now = self.kernel.now();
             self.print(now - self.reset);
+            self.note_period(&measured);
             self.outcome.sample_periods += 1;
             let (mut latency_moved, mut load_moved) = (false, false);
             for &class in &measured {
@@ -225,6 +273,26 @@ impl<K: Kernel> Course<'_, K> {
         self.source.drain_time = self.kernel.now();
         self.source.state = State::Draining;
         true
+    }
+
+    /// Notes what has happened since the end of the period before.
+    fn note_period(&mut self, measured: &[usize]) {
+        let mut sums = Period::default();
+        for counters in measured.iter().map(|&class| &self.source.counters[class]) {
+            sums.sent_flits += counters.sent_flits.iter().sum::<u64>();
+            sums.accepted_flits += counters.accepted_flits.iter().sum::<u64>();
+            sums.packets += counters.packet.count;
+            sums.latency += counters.packet.sum;
+        }
+        let before = std::mem::replace(&mut self.counted, sums);
+        self.outcome.periods.push(Period {
+            end: self.kernel.now() - self.start,
+            warm_up: self.source.state == State::WarmUp,
+            sent_flits: sums.sent_flits - before.sent_flits,
+            accepted_flits: sums.accepted_flits - before.accepted_flits,
+            packets: sums.packets - before.packets,
+            latency: sums.latency - before.latency,
+        });
     }
 
     /// Whether a measured class's mean latency, with all flits in flight counted as far as they are, has

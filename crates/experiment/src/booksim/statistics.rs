@@ -34,6 +34,15 @@ impl Samples {
         self.bins[(value as usize).min(last)] += 1;
     }
 
+    /// Adds those of `other`, which has as many bins.
+    pub fn join(&mut self, other: &Self) {
+        self.count += other.count;
+        self.sum += other.sum;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+        self.bins.iter_mut().zip(&other.bins).for_each(|(own, more)| *own += more);
+    }
+
     /// Forgets all samples.
     pub fn clear(&mut self) {
         self.bins.fill(0);

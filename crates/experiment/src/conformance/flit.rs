@@ -12,7 +12,7 @@ use std::sync::mpsc;
 use rayon::prelude::*;
 
 use super::flit_cases::{Case, Expected, Quantity, of_curves, of_points, of_speed};
-use super::{CaseReport, bad, files, read};
+use super::{CaseReport, CpuSeconds, bad, files, read};
 use crate::booksim::control::Verdict;
 use crate::booksim::statistics::{Printed, Samples};
 use crate::booksim::{Run, Setup};
@@ -46,7 +46,10 @@ pub fn run(
         for case in of_file(&path, &mut skipped)? {
             // several files tell of the same run: it is made once
             match places.get(&case.key) {
-                Some(&place) => cases[place].expected.extend(case.expected),
+                Some(&place) => {
+                    cases[place].expected.extend(case.expected);
+                    cases[place].peer_cpu_s = cases[place].peer_cpu_s.or(case.peer_cpu_s);
+                }
                 None => {
                     places.insert(case.key.clone(), cases.len());
                     cases.push(case);
@@ -121,6 +124,7 @@ fn of_file(path: &Path, skipped: &mut usize) -> Result<Vec<Case>, Error> {
 /// Runs a case and compares.
 pub fn of_case(case: &Case) -> CaseReport {
     let mut report = CaseReport::new(&case.name, "values");
+    let started = thread_cpu_s();
     let setup = match Setup::read(&case.config) {
         Ok(setup) => setup,
         Err(error) => {
@@ -135,6 +139,10 @@ pub fn of_case(case: &Case) -> CaseReport {
             return report;
         }
     };
+    report.cpu = case.peer_cpu_s.and_then(|there| {
+        let here = thread_cpu_s()? - started?;
+        (here > 0.0).then_some(CpuSeconds { here, there })
+    });
     for Expected { place, quantity, value, tolerance } in &case.expected {
         report.compare(place, found(&run, quantity), *value, *tolerance);
     }
@@ -142,6 +150,13 @@ pub fn of_case(case: &Case) -> CaseReport {
         report.differ(format!("broken invariant: {violation}"));
     }
     report
+}
+
+/// CPU seconds of this thread so far, where the system tells.
+fn thread_cpu_s() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    let nanoseconds: u64 = text.split_whitespace().next()?.parse().ok()?;
+    Some(nanoseconds as f64 * 1e-9)
 }
 
 /// A quantity of a run; `None` where there is none.

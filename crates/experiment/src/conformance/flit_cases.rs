@@ -18,6 +18,8 @@ pub struct Case {
     pub key: String,
     /// CPU seconds that the reference took, or about that.
     pub cost_s: f64,
+    /// CPU seconds of BookSim2 for fixed work.
+    pub peer_cpu_s: Option<f64>,
     /// What should come out.
     pub expected: Vec<Expected>,
 }
@@ -118,6 +120,7 @@ impl Point {
                 .number("user_s")
                 .or_else(|| self.number("cpu_s").map(|s| 10.0 * s))
                 .unwrap_or(f64::INFINITY),
+            peer_cpu_s: None,
             expected: Vec::new(),
         })
     }
@@ -348,6 +351,7 @@ pub(super) fn of_speed(text: &str) -> Result<Vec<Case>, String> {
         "stable".clone_into(&mut point.verdict);
         let mut case = point.of_curve(config)?;
         case.name = name;
+        case.peer_cpu_s = point.number("user_s");
         cases.push(case);
     }
     Ok(cases)

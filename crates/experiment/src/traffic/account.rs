@@ -31,6 +31,29 @@ pub(super) struct ClassAccount {
     pub(super) fragmentation: Histogram,
 }
 
+impl Totals {
+    /// Nothing yet.
+    fn new(terminals: usize, classes: usize) -> Self {
+        Self {
+            injected: vec![0; terminals],
+            accepted: vec![0; terminals],
+            accepted_of: vec![0; classes],
+            ..Self::default()
+        }
+    }
+
+    /// All that `other` counted, too.
+    pub(super) fn join(&mut self, other: &Self) {
+        let add =
+            |own: &mut [u64], more: &[u64]| own.iter_mut().zip(more).for_each(|(own, more)| *own += more);
+        add(&mut self.injected, &other.injected);
+        add(&mut self.accepted, &other.accepted);
+        add(&mut self.accepted_of, &other.accepted_of);
+        self.packets += other.packets;
+        self.latency += other.latency;
+    }
+}
+
 impl ClassAccount {
     pub(super) fn join(&mut self, other: &Self) {
         self.packet_latency.join(&other.packet_latency);
@@ -56,6 +79,18 @@ pub(super) struct Batch {
     pub(super) offered: u64,
 }
 
+/// The batches of `own`, with what `other` has of each.
+pub(super) fn join_batches(own: &mut Vec<Batch>, other: &[Batch]) {
+    if own.len() < other.len() {
+        own.resize(other.len(), Batch::default());
+    }
+    for (own, more) in own.iter_mut().zip(other) {
+        own.arrived += more.arrived;
+        own.latency += more.latency;
+        own.offered += more.offered;
+    }
+}
+
 /// Probes of one pair.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct PairAccount {
@@ -77,7 +112,7 @@ impl PairAccount {
 }
 
 /// Where single probes go when every pair is asked for: a latency at a time.
-pub trait ProbeSink {
+pub trait ProbeSink: Send {
     /// A probe that came into being in cycle `created` took `latency` cycles from `source` to `dest`.
     fn probe(&mut self, source: u32, dest: u32, created: u64, latency: u64);
 }
@@ -96,8 +131,9 @@ pub(super) struct Account<'a> {
     pub(super) batches: Vec<Batch>,
     /// Flits of the sample that came into being, by class.
     pub(super) offered_of: Vec<u64>,
-    /// Packets of the sample that have come into being and not arrived.
-    pub(super) open: u64,
+    /// Packets of the sample that have come into being less those that have arrived. A packet comes into being
+    /// in one part of a network and may arrive in another, so that of one part it may be negative.
+    pub(super) open: i64,
     /// Flits given to the network so far.
     pub(super) given: u64,
     /// Probes by pair, where pairs are listed.
@@ -114,12 +150,7 @@ impl<'a> Account<'a> {
         sink: Option<&'a mut dyn ProbeSink>,
     ) -> Self {
         Self {
-            totals: Totals {
-                injected: vec![0; terminals],
-                accepted: vec![0; terminals],
-                accepted_of: vec![0; classes],
-                ..Totals::default()
-            },
+            totals: Totals::new(terminals, classes),
             from: u64::MAX,
             until: u64::MAX,
             window,
@@ -128,6 +159,31 @@ impl<'a> Account<'a> {
             sink,
             ..Self::default()
         }
+    }
+
+    /// Everything that the accounts of several parts of a network hold. All are sums of integers, so that the
+    /// whole does not depend on how many parts there are.
+    pub(super) fn joined<'b>(parts: impl Iterator<Item = &'b Self>) -> Account<'static>
+    where
+        'a: 'b,
+    {
+        let mut whole: Option<Account<'static>> = None;
+        for part in parts {
+            let whole = whole.get_or_insert_with(|| Account {
+                from: part.from,
+                until: part.until,
+                ..Account::new(part.totals.injected.len(), part.classes.len(), part.window, None)
+            });
+            whole.totals.join(&part.totals);
+            whole.classes.iter_mut().zip(&part.classes).for_each(|(own, more)| own.join(more));
+            join_batches(&mut whole.batches, &part.batches);
+            whole.offered_of.iter_mut().zip(&part.offered_of).for_each(|(own, more)| *own += more);
+            whole.open += part.open;
+            whole.given += part.given;
+            // a pair's probes all arrive in one part
+            whole.pairs.extend(part.pairs.iter().map(|(pair, probes)| (*pair, *probes)));
+        }
+        whole.unwrap_or_default()
     }
 
     /// Whether a packet that came into being then is of the sample.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use serde::Serialize;
@@ -14,7 +13,7 @@ use stratasim_report::traffic::TrafficResult;
 
 use super::Traffic;
 use super::verdict::mean_and_half_width;
-use crate::error::Error;
+use crate::error::{ConfigError, Error};
 
 /// More loads than this are refused before anything is allocated.
 const MOST_LOADS: usize = 10_000;
@@ -58,6 +57,61 @@ impl std::str::FromStr for Loads {
         loads.sort_by(f64::total_cmp);
         loads.dedup();
         Ok(Self(loads))
+    }
+}
+
+/// What a curve is about: it runs at any load with any seed.
+pub trait Subject: Sync {
+    /// Its name, for titles.
+    fn name(&self) -> &str;
+
+    /// The first seed.
+    fn seed(&self) -> u64;
+
+    /// What runs at `load` flits per cycle and terminal, with `seed`.
+    ///
+    /// # Errors
+    /// A load that its sources cannot make.
+    fn at(&self, load: f64, seed: u64) -> Result<Box<dyn Point + '_>, ConfigError>;
+}
+
+/// One run of a curve.
+pub trait Point: Send + Sync {
+    /// Runs on at most `threads` threads until `stop` says so. `started` is when the clock for `wall_s` began.
+    ///
+    /// # Errors
+    /// A network that stands still; [`Error::Stopped`].
+    fn run(
+        &self,
+        threads: usize,
+        stop: &(dyn Fn() -> bool + Sync),
+        started: Instant,
+    ) -> Result<RunResult, Error>;
+}
+
+impl Subject for Traffic {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn seed(&self) -> u64 {
+        self.spec.seed
+    }
+
+    fn at(&self, load: f64, seed: u64) -> Result<Box<dyn Point + '_>, ConfigError> {
+        let refused = |error: BuildError| ConfigError::new(format!("load {load}: {error}"), None);
+        Ok(Box::new(Self::at(self, load, seed).map_err(refused)?))
+    }
+}
+
+impl Point for Traffic {
+    fn run(
+        &self,
+        threads: usize,
+        stop: &(dyn Fn() -> bool + Sync),
+        started: Instant,
+    ) -> Result<RunResult, Error> {
+        self.run_on_threads(threads, stop, None, started)
     }
 }
 
@@ -155,19 +209,21 @@ const SHOWN: [(&str, &str, Unit); 8] = [
 ];
 
 impl Curve {
-    /// Runs every load with `seeds` seeds, the file's and those after it, on all cores.
+    /// Runs every load with `seeds` seeds, the file's and those after it, on `threads` threads, or all cores. With
+    /// more threads than runs, a run uses several.
     ///
     /// # Errors
     /// A load that the sources cannot make; a network that stands still.
     pub fn run(
-        traffic: &Traffic,
+        subject: &impl Subject,
         loads: &[f64],
         seeds: u32,
         threads: Option<usize>,
         progress: &dyn Progress,
     ) -> Result<Self, Error> {
-        let mut curve = Self { title: traffic.name.clone(), points: Vec::new(), left: 0, saturation: None };
-        curve.add(traffic, loads, seeds, threads, progress)?;
+        let mut curve =
+            Self { title: subject.name().to_owned(), points: Vec::new(), left: 0, saturation: None };
+        curve.add(subject, loads, seeds, threads, progress)?;
         Ok(curve)
     }
 
@@ -177,7 +233,7 @@ impl Curve {
     /// As [`Curve::run`].
     pub fn add(
         &mut self,
-        traffic: &Traffic,
+        subject: &impl Subject,
         loads: &[f64],
         seeds: u32,
         threads: Option<usize>,
@@ -187,24 +243,34 @@ impl Curve {
         let mut work = Vec::with_capacity(loads.len() * seeds as usize);
         for &load in loads {
             for seed in 0..u64::from(seeds) {
-                let seed = traffic.spec.seed.wrapping_add(seed);
-                work.push((load, traffic.at(load, seed).map_err(|error| refused(load, &error))?));
+                work.push(subject.at(load, subject.seed().wrapping_add(seed))?);
             }
         }
-        // the highest loads take longest, so they begin
-        let order: Vec<usize> = (0..work.len()).rev().collect();
-        let next = AtomicUsize::new(0);
+        let threads = threads.unwrap_or_else(rayon::current_num_threads).max(1);
+        // what is left to start, and the threads that nothing runs on
+        let shares = Mutex::new((work.len(), threads));
         let done: Mutex<BTreeMap<usize, RunResult>> = Mutex::new(BTreeMap::new());
         let failure: Mutex<Option<Error>> = Mutex::new(None);
         let stop = || progress.wants_stop() || failure.lock().is_ok_and(|failure| failure.is_some());
+        let begin = || {
+            let mut shares = shares.lock().expect("no thread panics here");
+            let (left, idle) = &mut *shares;
+            // the highest loads take longest, so they begin
+            let at = left.checked_sub(1)?;
+            let own = (*idle / *left).max(1);
+            (*left, *idle) = (at, idle.saturating_sub(own));
+            Some((at, own))
+        };
         let run = || {
-            while let Some(&at) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
+            while let Some((at, own)) = begin() {
                 if stop() {
                     break;
                 }
                 #[allow(clippy::disallowed_methods, reason = "the wall time of the result")]
                 let started = Instant::now();
-                match work[at].1.run(&stop, None, started) {
+                let ended = work[at].run(own, &stop, started);
+                shares.lock().expect("no thread panics here").1 += own;
+                match ended {
                     Ok(result) => {
                         done.lock().expect("no thread panics here").insert(at, result);
                         progress.done();
@@ -216,7 +282,7 @@ impl Curve {
                 }
             }
         };
-        match rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build() {
+        match rayon::ThreadPoolBuilder::new().num_threads(threads.min(work.len()).max(1)).build() {
             Ok(pool) => drop(pool.broadcast(|_| run())),
             Err(_) => run(),
         }
@@ -243,7 +309,7 @@ impl Curve {
     /// As [`Curve::run`].
     pub fn find_saturation(
         &mut self,
-        traffic: &Traffic,
+        subject: &impl Subject,
         precision: f64,
         seeds: u32,
         threads: Option<usize>,
@@ -265,7 +331,7 @@ impl Curve {
                 None => (2.0 * low).clamp(0.1, 1.0),
             };
             let before = self.points.len();
-            self.add(traffic, &[next], seeds, threads, progress)?;
+            self.add(subject, &[next], seeds, threads, progress)?;
             if self.points.len() == before {
                 return Ok(());
             }
@@ -350,11 +416,6 @@ impl Curve {
         text.push('\n');
         text
     }
-}
-
-/// A load of the command line that does not fit.
-fn refused(load: f64, error: &BuildError) -> Error {
-    crate::error::ConfigError::new(format!("load {load}: {error}"), None).into()
 }
 
 #[cfg(test)]

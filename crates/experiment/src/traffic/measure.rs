@@ -1,9 +1,9 @@
 //! Warm-up, sample, drain: one run on any kernel.
 
-use stratasim_net::flit::kernel::Kernel;
+use std::ops::Range;
 
 use super::account::Totals;
-use super::open_loop::OpenLoop;
+use super::parts::{InParts, Parts};
 use super::spec::MeasureSpec;
 use super::verdict::{Evidence, has_settled, mean_and_half_width};
 use crate::error::Error;
@@ -41,7 +41,7 @@ pub(super) struct Course {
 /// One run: the kernel, the traffic on it, and when to stop.
 pub(super) struct Run<'a, 'b, K> {
     pub(super) kernel: &'a mut K,
-    pub(super) traffic: &'a mut OpenLoop<'b>,
+    pub(super) traffic: &'a mut Parts<'b>,
     pub(super) stop: &'a (dyn Fn() -> bool + Sync),
     /// Cycles without any movement, with flits in the network, after which it is stuck: more than any channel
     /// or stage can hold a flit.
@@ -50,17 +50,17 @@ pub(super) struct Run<'a, 'b, K> {
     pub(super) explain: &'a dyn Fn(&K) -> String,
 }
 
-impl<K: Kernel> Run<'_, '_, K> {
+impl<K: InParts> Run<'_, '_, K> {
     /// Warm-up, sample, drain, and the network empty again.
     pub(super) fn measure(&mut self, spec: &MeasureSpec) -> Result<Course, Error> {
         let mut course = Course::default();
         self.warm_up(spec, &mut course)?;
-        self.traffic.account.from = self.kernel.now();
-        course.totals[0] = self.traffic.account.totals.clone();
+        self.traffic.count_from(self.kernel.now());
+        course.totals[0] = self.traffic.totals();
         course.channels[0] = self.kernel.channel_flits();
         self.sample(spec, &mut course)?;
-        self.traffic.account.until = self.kernel.now();
-        course.totals[1] = self.traffic.account.totals.clone();
+        self.traffic.count_until(self.kernel.now());
+        course.totals[1] = self.traffic.totals();
         course.channels[1] = self.kernel.channel_flits();
         course.saturation = self.evidence(spec, &course).saturation();
         self.drain(spec, &mut course)?;
@@ -71,19 +71,19 @@ impl<K: Kernel> Run<'_, '_, K> {
     /// Until every terminal has done its batch; all of it is the sample.
     pub(super) fn batch(&mut self, spec: &MeasureSpec) -> Result<Course, Error> {
         let mut course = Course { settled: true, ..Course::default() };
-        self.traffic.account.from = 0;
-        course.totals[0] = self.traffic.account.totals.clone();
+        self.traffic.count_from(0);
+        course.totals[0] = self.traffic.totals();
         course.channels[0] = self.kernel.channel_flits();
-        while self.traffic.sources.batch_done().is_none() {
+        while self.traffic.batch_done().is_none() {
             self.window(spec.window, &mut course)?;
-            let idle = self.kernel.in_flight() == 0 && self.traffic.sources.next_due().is_none();
-            if idle && self.traffic.sources.batch_done().is_none() {
+            let idle = self.kernel.in_flight() == 0 && self.traffic.is_exhausted();
+            if idle && self.traffic.batch_done().is_none() {
                 return Err(Error::Broken(
                     "the batch does not come to its end: nothing is under way".to_owned(),
                 ));
             }
         }
-        course.totals[1] = self.traffic.account.totals.clone();
+        course.totals[1] = self.traffic.totals();
         course.channels[1] = self.kernel.channel_flits();
         self.empty(&mut course)?;
         Ok(course)
@@ -126,28 +126,28 @@ impl<K: Kernel> Run<'_, '_, K> {
 
     /// Mean packet latency of each batch of which something has arrived.
     pub(super) fn batch_means(&self) -> Vec<f64> {
-        let batches = self.traffic.account.batches.iter().filter(|batch| batch.arrived > 0);
+        let batches = self.traffic.batches().into_iter().filter(|batch| batch.arrived > 0);
         batches.map(|batch| batch.latency as f64 / batch.arrived as f64).collect()
     }
 
     /// What the sample says about saturation. Packets that came into being and wait outside the network are
     /// counted with what was offered.
     fn evidence(&self, spec: &MeasureSpec, course: &Course) -> Evidence {
-        let account = &self.traffic.account;
+        let (batches, sample) = (self.traffic.batches(), self.traffic.sample());
         let slices = &course.slices[course.warm_up..];
         let mut offered: Vec<u64> =
-            (0..slices.len()).map(|at| account.batches.get(at).map_or(0, |it| it.offered)).collect();
-        self.traffic.sources.ahead(account.until, |_, flits, created| {
-            if created >= account.from {
-                offered[((created - account.from) / spec.window) as usize] += u64::from(flits);
+            (0..slices.len()).map(|at| batches.get(at).map_or(0, |it| it.offered)).collect();
+        self.traffic.ahead(sample.end, |_, flits, created| {
+            if created >= sample.start {
+                offered[((created - sample.start) / spec.window) as usize] += u64::from(flits);
             }
         });
-        let scale = account.totals.injected.len() as f64 * spec.window as f64;
+        let scale = f64::from(self.traffic.plan().terminals) * spec.window as f64;
         let missing = slices
             .iter()
             .zip(&offered)
             .map(|(slice, &offered)| (offered as f64 - slice.accepted as f64) / scale);
-        let senders = self.traffic.sources.senders.max(1) as f64;
+        let senders = self.traffic.senders().max(1) as f64;
         Evidence {
             missing: missing.collect(),
             offered: offered.iter().sum::<u64>() as f64 / scale / slices.len().max(1) as f64,
@@ -162,10 +162,10 @@ impl<K: Kernel> Run<'_, '_, K> {
             return Ok(());
         }
         let start = self.kernel.now();
-        let until = self.traffic.account.until;
-        let most = spec.drain.unwrap_or(10 * (until - self.traffic.account.from));
+        let Range { start: from, end: until } = self.traffic.sample();
+        let most = spec.drain.unwrap_or(10 * (until - from));
         let step = (spec.window / 16).max(16);
-        while self.traffic.account.open > 0 || !self.traffic.sources.has_given_all_before(until) {
+        while self.traffic.open() > 0 || !self.traffic.has_given_all_before(until) {
             if self.kernel.now() - start >= most {
                 let reason = format!("packets of the sample had not arrived {most} cycles after it");
                 course.saturation.get_or_insert(reason);
@@ -179,7 +179,7 @@ impl<K: Kernel> Run<'_, '_, K> {
 
     /// Stops the sources and lets the network run empty: every flit that entered must come out.
     fn empty(&mut self, course: &mut Course) -> Result<(), Error> {
-        self.traffic.sources.close();
+        self.traffic.close();
         let mut empty_for = 0;
         while !self.kernel.is_settled() {
             self.run(256)?;
@@ -191,9 +191,8 @@ impl<K: Kernel> Run<'_, '_, K> {
             }
         }
         course.violations = self.kernel.violations();
-        let totals = &self.traffic.account.totals;
-        let (injected, accepted): (u64, u64) = (totals.injected.iter().sum(), totals.accepted.iter().sum());
-        let given = self.traffic.account.given;
+        let [injected, accepted, ..] = self.traffic.sums();
+        let given = self.traffic.given();
         if injected != accepted || given != injected {
             course.violations.push(format!(
                 "{given} flits were given to the network, {injected} entered and {accepted} arrived"
@@ -204,22 +203,18 @@ impl<K: Kernel> Run<'_, '_, K> {
 
     /// A window of time, and what happened in it.
     fn window(&mut self, cycles: u64, course: &mut Course) -> Result<(), Error> {
-        let sums = |totals: &Totals| {
-            let sum = |list: &[u64]| list.iter().sum::<u64>();
-            (sum(&totals.injected), sum(&totals.accepted), totals.packets, totals.latency)
-        };
-        let before = sums(&self.traffic.account.totals);
+        let before = self.traffic.sums();
         self.run(cycles)?;
-        let after = sums(&self.traffic.account.totals);
+        let after = self.traffic.sums();
         let end = self.kernel.now();
         course.slices.push(Slice {
             end,
             cycles,
-            injected: after.0 - before.0,
-            accepted: after.1 - before.1,
-            packets: after.2 - before.2,
-            latency: after.3 - before.3,
-            waited: self.traffic.sources.waited(end),
+            injected: after[0] - before[0],
+            accepted: after[1] - before[1],
+            packets: after[2] - before[2],
+            latency: after[3] - before[3],
+            waited: self.traffic.waited(end),
         });
         Ok(())
     }
@@ -229,7 +224,7 @@ impl<K: Kernel> Run<'_, '_, K> {
             return Err(Error::Stopped);
         }
         let until = self.kernel.now() + cycles;
-        self.kernel.run(until, self.traffic);
+        self.kernel.advance(until, self.traffic);
         if self.kernel.in_flight() > 0 && self.kernel.now() - self.kernel.last_progress() > self.patience {
             return Err(Error::Broken((self.explain)(self.kernel)));
         }

@@ -1,5 +1,6 @@
 //! From counts to the result.
 
+use stratasim_core::LinkId;
 use stratasim_core::random::key;
 use stratasim_net::flit::Prepared;
 use stratasim_net::flit::fabric::{End, FULL_WIDTH, Fabric};
@@ -10,8 +11,8 @@ use stratasim_topo::Topology;
 
 use super::account::{Account, ClassAccount, Totals};
 use super::measure::Course;
-use super::open_loop::OpenLoop;
-use super::plan::Purpose;
+use super::parts::Parts;
+use super::plan::{Plan, Purpose};
 use super::verdict::{jain, mean_and_half_width};
 
 /// Channels that a result lists.
@@ -21,13 +22,13 @@ const MAPPED_ROUTERS: usize = 1024;
 
 /// The statistics of a run.
 pub(super) fn result(
-    traffic: &OpenLoop<'_>,
+    traffic: &Parts<'_>,
+    account: &Account<'_>,
     course: &Course,
     network: &Prepared,
     topology: &Topology,
 ) -> TrafficResult {
-    let account = &traffic.account;
-    let plan = &traffic.sources.plan;
+    let plan = traffic.plan();
     let terminals = f64::from(plan.terminals);
     let sample = &course.slices[course.warm_up..];
     let cycles: u64 = sample.iter().map(|slice| slice.cycles).sum();
@@ -38,7 +39,7 @@ pub(super) fn result(
     // what waits outside the network has come into being, too
     let mut offered_of = account.offered_of.clone();
     if plan.batch.is_none() {
-        traffic.sources.ahead(account.until, |class, flits, created| {
+        traffic.ahead(account.until, |class, flits, created| {
             if created >= account.from {
                 offered_of[class as usize] += u64::from(flits);
             }
@@ -85,25 +86,35 @@ pub(super) fn result(
         hops: all.hops.distribution(None),
         fragmentation_cycles: all.fragmentation.distribution(None),
         classes: if plan.classes.len() > 1 {
-            classes(traffic, course, &offered_of, scale)
+            classes(plan, account, course, &offered_of, scale)
         } else {
             Vec::new()
         },
         fairness: fairness(&course.totals, cycles),
-        channels: channels(network, topology, course, cycles),
-        series: series(course, terminals, traffic.sources.senders),
+        channels: {
+            let name = |link| topology.link_name(link);
+            channel_summary(&network.fabric, &course.channels, cycles, &name)
+        },
+        series: series(course, terminals, traffic.senders()),
         probes: probes(account),
-        batch: plan.batch.zip(traffic.sources.batch_done()).map(|(batch, (first, last))| BatchResult {
+        batch: plan.batch.zip(traffic.batch_done()).map(|(batch, (first, last))| BatchResult {
             packets: batch.packets.into(),
             duration_cycles: last,
             first_done_cycles: first,
         }),
+        booksim2: None,
     }
 }
 
-fn classes(traffic: &OpenLoop<'_>, course: &Course, offered_of: &[u64], scale: f64) -> Vec<ClassResult> {
+fn classes(
+    plan: &Plan,
+    account: &Account<'_>,
+    course: &Course,
+    offered_of: &[u64],
+    scale: f64,
+) -> Vec<ClassResult> {
     let [before, after] = &course.totals;
-    let rules = traffic.sources.plan.classes.iter().zip(&traffic.account.classes).enumerate();
+    let rules = plan.classes.iter().zip(&account.classes).enumerate();
     rules
         .map(|(at, (rule, class))| ClassResult {
             name: rule.name.clone(),
@@ -150,8 +161,7 @@ fn fairness([before, after]: &[Totals; 2], cycles: u64) -> Fairness {
 }
 
 /// Flits and utilisation of every channel between routers.
-fn each_channel(fabric: &Fabric, course: &Course, cycles: u64) -> Vec<ChannelResult> {
-    let [before, after] = &course.channels;
+fn each_channel(fabric: &Fabric, [before, after]: &[Vec<u64>; 2], cycles: u64) -> Vec<ChannelResult> {
     let mut found = Vec::new();
     for router in 0..fabric.router_count() as u32 {
         for port in 0..fabric.output_count(router) {
@@ -168,9 +178,15 @@ fn each_channel(fabric: &Fabric, course: &Course, cycles: u64) -> Vec<ChannelRes
     found
 }
 
-fn channels(network: &Prepared, topology: &Topology, course: &Course, cycles: u64) -> ChannelSummary {
-    let fabric = &*network.fabric;
-    let mut all = each_channel(fabric, course, cycles);
+/// What the channels between routers carried in `cycles` cycles; `flits` is what they had carried before and
+/// after. `name` names links of a topology.
+pub(crate) fn channel_summary(
+    fabric: &Fabric,
+    flits: &[Vec<u64>; 2],
+    cycles: u64,
+    name: &dyn Fn(LinkId) -> String,
+) -> ChannelSummary {
+    let mut all = each_channel(fabric, flits, cycles);
     let mut by_router = Vec::new();
     if fabric.router_count() <= MAPPED_ROUTERS {
         let ports = all.iter().map(|channel| usize::from(channel.port) + 1).max().unwrap_or(0);
@@ -187,7 +203,7 @@ fn channels(network: &Prepared, topology: &Topology, course: &Course, cycles: u6
     all.truncate(BUSIEST);
     for channel in &mut all {
         channel.name = match fabric.channel(channel.router, channel.port).link {
-            Some(link) => topology.link_name(link),
+            Some(link) => name(link),
             None => format!("router {} output {}", channel.router, channel.port),
         };
     }

@@ -4,6 +4,7 @@
 //! came into being. Each lane of a terminal keeps the date of its next packet only.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 
 use stratasim_core::random::key;
@@ -39,10 +40,12 @@ struct Share {
     done_at: u64,
 }
 
-/// The sources of all terminals.
+/// The sources of a range of terminals: of all, or of those of one part of the network.
 #[derive(Debug)]
 pub(super) struct Sources {
     pub(super) plan: Arc<Plan>,
+    /// The first of the terminals.
+    first: u32,
     /// By terminal, then lane.
     places: Vec<Place>,
     replies: Vec<VecDeque<Reply>>,
@@ -58,11 +61,11 @@ pub(super) struct Sources {
 }
 
 impl Sources {
-    pub(super) fn new(plan: Arc<Plan>) -> Self {
-        let terminals = plan.terminals as usize;
+    pub(super) fn new(plan: Arc<Plan>, range: Range<u32>) -> Self {
+        let terminals = range.len();
         let lanes = plan.lanes.len();
         let mut places = Vec::with_capacity(terminals * lanes);
-        for terminal in 0..plan.terminals {
+        for terminal in range.clone() {
             for (number, lane) in plan.lanes.iter().enumerate() {
                 let takes_part = lane.sources.as_ref().is_none_or(|sources| sources[terminal as usize]);
                 let sends = takes_part && plan.packet(number, terminal, 0).is_some();
@@ -75,6 +78,7 @@ impl Sources {
         }
         let queues = plan.queues.len();
         let mut sources = Self {
+            first: range.start,
             places,
             replies: vec![VecDeque::new(); if plan.reply_queue.is_some() { terminals } else { 0 }],
             answered: vec![0; if plan.reply_queue.is_some() { terminals } else { 0 }],
@@ -87,7 +91,7 @@ impl Sources {
         };
         let sends = |places: &&[Place]| places.iter().any(|place| place.clock.cycle < Clock::NEVER);
         sources.senders = sources.places.chunks(lanes.max(1)).filter(sends).count() as u64;
-        for terminal in 0..sources.plan.terminals {
+        for terminal in range {
             if sources.plan.batch.is_some() {
                 sources.calendar.add(0, terminal);
             }
@@ -96,6 +100,11 @@ impl Sources {
             }
         }
         sources
+    }
+
+    /// The place of a terminal in the lists.
+    fn at(&self, terminal: u32) -> usize {
+        (terminal - self.first) as usize
     }
 
     /// No packet is made any more.
@@ -116,7 +125,7 @@ impl Sources {
     /// The lane of a queue whose packet comes first, and the cycle of that.
     fn first(&self, terminal: u32, queue: u8) -> Option<(usize, u64)> {
         let lanes = self.plan.lanes.len();
-        let here = &self.places[terminal as usize * lanes..][..lanes];
+        let here = &self.places[self.at(terminal) * lanes..][..lanes];
         let lanes = self.plan.queues[queue as usize].iter();
         let dated =
             lanes.map(|&lane| (lane, here[lane].clock.cycle)).filter(|(_, cycle)| *cycle < Clock::NEVER);
@@ -127,7 +136,8 @@ impl Sources {
     /// Enters the next packet of a queue in the calendar.
     fn note(&mut self, terminal: u32, queue: u8) {
         let Some((_, cycle)) = self.first(terminal, queue) else { return };
-        let noted = &mut self.noted[terminal as usize * self.plan.queues.len() + queue as usize];
+        let at = self.at(terminal) * self.plan.queues.len() + queue as usize;
+        let noted = &mut self.noted[at];
         if *noted != cycle {
             *noted = cycle;
             self.calendar.add(cycle, terminal);
@@ -140,8 +150,9 @@ impl Sources {
             return None;
         }
         if self.plan.reply_queue == Some(queue) {
-            let reply = *self.replies[terminal as usize].front().filter(|reply| reply.created <= now)?;
-            self.replies[terminal as usize].pop_front();
+            let at = self.at(terminal);
+            let reply = *self.replies[at].front().filter(|reply| reply.created <= now)?;
+            self.replies[at].pop_front();
             return Some((reply.class, self.packet(reply.class, reply.dest, reply.flits, reply.created)));
         }
         if queue == 0
@@ -162,7 +173,8 @@ impl Sources {
 
     /// Takes the next packet off a lane; `None` where it goes nowhere.
     fn advance(&mut self, terminal: u32, lane: usize) -> Option<(u8, u32, u16)> {
-        let place = &mut self.places[terminal as usize * self.plan.lanes.len() + lane];
+        let at = self.at(terminal) * self.plan.lanes.len() + lane;
+        let place = &mut self.places[at];
         let number = place.number;
         let rule = &self.plan.lanes[lane];
         place.number += 1;
@@ -180,12 +192,13 @@ impl Sources {
     /// The next packet of a batch.
     fn batch_packet(&mut self, terminal: u32, now: u64) -> Option<(u8, Offer)> {
         let batch = self.plan.batch?;
-        let share = self.batch[terminal as usize];
+        let at = self.at(terminal);
+        let share = self.batch[at];
         if share.sent == batch.packets || batch.outstanding.is_some_and(|most| share.under_way >= most) {
             return None;
         }
         let (dest, flits) = self.plan.packet(0, terminal, share.sent.into())?;
-        let share = &mut self.batch[terminal as usize];
+        let share = &mut self.batch[at];
         share.sent += 1;
         share.under_way += 1;
         Some((0, self.packet(0, dest, flits, now)))
@@ -193,11 +206,11 @@ impl Sources {
 
     /// A request of `source` has arrived at `terminal`, which answers. Returns the flits of the reply.
     pub(super) fn answer(&mut self, class: u8, terminal: u32, source: u32, now: u64) -> u16 {
-        let number = &mut self.answered[terminal as usize];
-        let draws = key(key(self.plan.replies, terminal.into()), *number);
-        *number += 1;
+        let at = self.at(terminal);
+        let draws = key(key(self.plan.replies, terminal.into()), self.answered[at]);
+        self.answered[at] += 1;
         let flits = self.plan.classes[class as usize].draw_length(draws);
-        self.replies[terminal as usize].push_back(Reply { class, dest: source, flits, created: now });
+        self.replies[at].push_back(Reply { class, dest: source, flits, created: now });
         // packets come into being before others arrive
         self.calendar.add(now + 1, terminal);
         flits
@@ -206,7 +219,8 @@ impl Sources {
     /// A packet of a batch, or the reply to it, has arrived: the terminal that sent it may send another one.
     pub(super) fn complete(&mut self, source: u32, now: u64) {
         let Some(batch) = self.plan.batch else { return };
-        let share = &mut self.batch[source as usize];
+        let at = self.at(source);
+        let share = &mut self.batch[at];
         share.under_way -= 1;
         share.done += 1;
         if share.done == batch.packets {
@@ -221,7 +235,8 @@ impl Sources {
     /// are silent do not count.
     pub(super) fn batch_done(&self) -> Option<(u64, u64)> {
         let packets = self.plan.batch?.packets;
-        let silent = |terminal: &(usize, &Share)| self.plan.packet(0, terminal.0 as u32, 0).is_none();
+        let silent =
+            |terminal: &(usize, &Share)| self.plan.packet(0, self.first + terminal.0 as u32, 0).is_none();
         let mut range: Option<(u64, u64)> = None;
         for (_, share) in self.batch.iter().enumerate().filter(|it| !silent(it)) {
             if share.done < packets {
@@ -254,7 +269,7 @@ impl Sources {
     pub(super) fn ahead(&self, until: u64, mut seen: impl FnMut(u8, u16, u64)) {
         let lanes = self.plan.lanes.len();
         for (at, place) in self.places.iter().enumerate() {
-            let (terminal, lane) = ((at / lanes) as u32, at % lanes);
+            let (terminal, lane) = (self.first + (at / lanes) as u32, at % lanes);
             let rule = &self.plan.lanes[lane];
             let mut place = *place;
             while place.clock.cycle < until {

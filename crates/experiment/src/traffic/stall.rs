@@ -1,19 +1,20 @@
 //! Who waits for whom in a network that stands still.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use stratasim_net::flit::fabric::{End, Fabric};
+use stratasim_net::flit::fabric::Fabric;
 use stratasim_net::flit::kernel::Wait;
+use stratasim_net::flit::network::stall::circle;
 
 /// Waiting channels that a report lists.
 const LISTED: usize = 24;
 
-/// The cycle of waiting channels, or, where there is none, the first of those that wait.
+/// The cycle of waiting channels, or, where there is none, the first of those that wait. `waiting` is in order of
+/// router, input and channel.
 pub(super) fn report(fabric: &Fabric, waiting: &[Wait], now: u64, in_flight: u64) -> String {
     let mut text =
         format!("the network stands still: in cycle {now} nothing moves, {in_flight} flits are under way");
-    let cycle = cycle(fabric, waiting);
+    let cycle = circle(fabric, waiting);
     let (heading, list) = match &cycle {
         Some(cycle) => ("; these channels wait for each other in a cycle:", cycle),
         None => ("; these channels wait:", &waiting.to_vec()),
@@ -36,52 +37,9 @@ pub(super) fn report(fabric: &Fabric, waiting: &[Wait], now: u64, in_flight: u64
     text
 }
 
-/// A cycle of channels each of which waits for the next: for the one that it was given, or, while it waits to be
-/// given one, for one of those that are taken.
-fn cycle(fabric: &Fabric, waiting: &[Wait]) -> Option<Vec<Wait>> {
-    let at: BTreeMap<(u32, u16, u8), usize> =
-        waiting.iter().enumerate().map(|(index, wait)| ((wait.router, wait.input, wait.vc), index)).collect();
-    let next = |wait: &Wait| -> Vec<usize> {
-        let End::Router { router, port } = fabric.channel(wait.router, wait.output).end else {
-            return Vec::new();
-        };
-        match wait.output_vc {
-            Some(vc) => at.get(&(router, port, vc)).copied().into_iter().collect(),
-            None => at.range((router, port, 0)..=(router, port, u8::MAX)).map(|(_, &index)| index).collect(),
-        }
-    };
-    // depth first: 0 new, 1 on the path, 2 done
-    let mut state = vec![0_u8; waiting.len()];
-    for start in 0..waiting.len() {
-        let mut path: Vec<(usize, Vec<usize>)> = Vec::new();
-        if state[start] == 0 {
-            state[start] = 1;
-            path.push((start, next(&waiting[start])));
-        }
-        while let Some((here, open)) = path.last_mut() {
-            match open.pop() {
-                None => {
-                    state[*here] = 2;
-                    path.pop();
-                }
-                Some(there) if state[there] == 1 => {
-                    let first = path.iter().position(|(index, _)| *index == there)?;
-                    return Some(path[first..].iter().map(|(index, _)| waiting[*index]).collect());
-                }
-                Some(there) if state[there] == 0 => {
-                    state[there] = 1;
-                    path.push((there, next(&waiting[there])));
-                }
-                Some(_) => {}
-            }
-        }
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
-    use stratasim_net::flit::fabric::Channel;
+    use stratasim_net::flit::fabric::{Channel, End};
 
     use super::*;
 

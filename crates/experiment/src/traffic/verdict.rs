@@ -7,7 +7,7 @@ const STUDENT: [f64; 30] = [
 ];
 
 /// Mean of values and half of its 95 % confidence interval; no interval for fewer than two.
-pub(super) fn mean_and_half_width(values: &[f64]) -> (f64, Option<f64>) {
+pub(crate) fn mean_and_half_width(values: &[f64]) -> (f64, Option<f64>) {
     let count = values.len() as f64;
     if values.is_empty() {
         return (0.0, None);
@@ -93,7 +93,7 @@ fn slope(values: &[f64]) -> (f64, f64) {
 }
 
 /// The part that each of these has, at its most even: Jain's index (Jain, Chiu, Hawe 1984).
-pub(super) fn jain(values: impl Iterator<Item = f64>) -> f64 {
+pub(crate) fn jain(values: impl Iterator<Item = f64>) -> f64 {
     let (mut sum, mut squares, mut count) = (0.0, 0.0, 0.0);
     for value in values {
         sum += value;

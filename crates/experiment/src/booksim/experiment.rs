@@ -1,0 +1,161 @@
+//! A configuration, from a text or from an experiment, at any load and seed.
+
+use std::path::Path;
+use std::time::Instant;
+
+use stratasim_report::result::{RunResult, Title};
+
+use super::Setup;
+use super::class::mean_size;
+use super::config::Config;
+use super::control::Verdict;
+use super::result::{Facts, result};
+use super::text::TextError;
+use super::translate::translate;
+use crate::document::Document;
+use crate::error::{ConfigError, Error};
+use crate::run::count;
+use crate::traffic::{Point, Subject, Traffic};
+
+/// What BookSim2 simulates, ready to run at any load and seed.
+pub struct Experiment {
+    name: String,
+    /// The configuration without changes.
+    text: String,
+    /// Load that it asks for itself: `injection_rate`, the sum of those of all classes.
+    load: f64,
+    seed: u64,
+    spec: serde_json::Value,
+    clock_hz: f64,
+    flit_bytes: u32,
+}
+
+impl Experiment {
+    /// Reads a configuration of BookSim2. `overrides` are assignments such as `num_vcs=2` that come after those of
+    /// the file.
+    ///
+    /// # Errors
+    /// A file that cannot be read, and what is no configuration, with the line.
+    pub fn from_file(path: &Path, overrides: &[String]) -> Result<Self, Error> {
+        let mut text = std::fs::read_to_string(path).map_err(|error| Error::file(path, &error))?;
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+        for assignment in overrides {
+            text += &format!("{assignment};\n");
+        }
+        let wrong =
+            |error: TextError| Error::File { path: path.display().to_string(), reason: error.to_string() };
+        let config = Config::read(&text).map_err(wrong)?;
+        Setup::read(&text).map_err(wrong)?;
+        let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        Ok(Self {
+            name,
+            load: config.numbers("injection_rate").map_err(wrong)?.iter().sum(),
+            seed: config.integer("seed", i64::from(i32::MIN), i64::from(u32::MAX)).map_err(wrong)? as u32
+                as u64,
+            spec: serde_json::json!({ "booksim2": text }),
+            text,
+            clock_hz: 0.0,
+            flit_bytes: 0,
+        })
+    }
+
+    /// Translates an experiment with open-loop traffic. Relative paths start from `base`.
+    ///
+    /// # Errors
+    /// What does not fit, and what BookSim2 does not have, with the key.
+    pub fn from_document(document: &Document, base: &Path) -> Result<Self, ConfigError> {
+        let traffic = Traffic::new(document, base)?;
+        let translated = translate(&traffic).map_err(|error| document.locate(&error, ""))?;
+        let experiment = Self {
+            name: traffic.name.clone(),
+            load: traffic.load(),
+            seed: traffic.spec.seed,
+            spec: serde_json::to_value(&traffic.spec).unwrap_or_default(),
+            text: translated,
+            clock_hz: traffic.network().clock.hz(),
+            flit_bytes: traffic.network().flit_bytes,
+        };
+        experiment.at(experiment.load, experiment.seed)?;
+        Ok(experiment)
+    }
+
+    /// The load that it asks for itself: `injection_rate` of a configuration, the sum of those of all classes.
+    pub fn load(&self) -> f64 {
+        self.load
+    }
+}
+
+impl Subject for Experiment {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    fn at(&self, load: f64, seed: u64) -> Result<Box<dyn Point + '_>, ConfigError> {
+        let mut text = self.text.clone();
+        // a list of rates stays as it is where no other load is asked for
+        if load != self.load {
+            text += &format!("injection_rate = {load};\n");
+        }
+        if seed != self.seed {
+            text += &format!("seed = {seed};\n");
+        }
+        let wrong = |error: TextError| ConfigError::new(format!("load {load}, as BookSim2: {error}"), None);
+        let config = Config::read(&text).map_err(wrong)?;
+        let setup = Setup::read(&text).map_err(wrong)?;
+        let word = |name: &str| config.word(name).to_owned();
+        let classes = setup.source.classes();
+        let flits: f64 = if config.flag("injection_rate_uses_flits").map_err(wrong)? {
+            load
+        } else {
+            let rates = config.numbers("injection_rate").map_err(wrong)?;
+            let of_class = |(at, class): (usize, &super::class::Class)| {
+                Config::of_class(&rates, at) * mean_size(&class.sizes)
+            };
+            classes.iter().enumerate().map(of_class).sum()
+        };
+        let title = Title {
+            experiment: self.name.clone(),
+            topology: format!(
+                "{}: {} terminals, {} routers",
+                word("topology"),
+                count(setup.network.fabric.terminals().len() as u64),
+                count(setup.network.fabric.router_count() as u64)
+            ),
+            workload: format!("traffic: {}, {}, load {load}", word("traffic"), word("injection_process")),
+            network: format!(
+                "as BookSim2: {} virtual channels of {} flits",
+                setup.router.virtual_channels, setup.router.buffer_flits
+            ),
+        };
+        let measured = classes.iter().map(|class| class.measured).collect();
+        Ok(Box::new(Facts {
+            title,
+            spec: self.spec.clone(),
+            configuration: text,
+            seed,
+            load: flits,
+            measured,
+            clock_hz: self.clock_hz,
+            flit_bytes: self.flit_bytes,
+        }))
+    }
+}
+
+impl Point for Facts {
+    fn run(&self, _: usize, stop: &(dyn Fn() -> bool + Sync), started: Instant) -> Result<RunResult, Error> {
+        let broken = |reason: String| Error::Broken(reason);
+        // read again: what is ready to run takes memory
+        let setup = Setup::read(&self.configuration).map_err(|error| broken(error.to_string()))?;
+        let run = setup.run_until(stop).map_err(|error| broken(error.to_string()))?;
+        if run.outcome.verdict == Verdict::Stopped {
+            return Err(Error::Stopped);
+        }
+        Ok(result(self, &run, started))
+    }
+}

@@ -1,0 +1,297 @@
+//! What a simulation found, in the form of all traffic.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use stratasim_core::random::key;
+use stratasim_report::result::{Check, RunResult, Title};
+use stratasim_report::traffic::{
+    BookSimClass, BookSimResult, ClassResult, Distribution, Fairness, TrafficResult, Window,
+};
+
+use super::Run;
+use super::control::{Outcome, Period, Verdict};
+use super::statistics::{Counters, Printed, Samples, Summary};
+use crate::run::peak_rss_bytes;
+use crate::traffic::{channel_summary, jain, mean_and_half_width};
+
+/// What is known before a simulation runs.
+#[derive(Debug, Clone)]
+pub(super) struct Facts {
+    pub(super) title: Title,
+    /// The experiment, as JSON.
+    pub(super) spec: serde_json::Value,
+    /// The configuration text.
+    pub(super) configuration: String,
+    pub(super) seed: u64,
+    /// Flits per cycle and terminal that were asked for.
+    pub(super) load: f64,
+    /// Which classes count.
+    pub(super) measured: Vec<bool>,
+    /// Cycles per second and bytes of a flit; 0 where unknown.
+    pub(super) clock_hz: f64,
+    pub(super) flit_bytes: u32,
+}
+
+/// The result of a run. `started` is when the clock for `wall_s` began.
+pub(super) fn result(facts: &Facts, run: &Run, started: Instant) -> RunResult {
+    let measured = |class: &usize| facts.measured[*class];
+    let (flits, packets) = (0..run.outcome.counters.len())
+        .filter(measured)
+        .map(|class| &run.outcome.counters[class])
+        .fold((0, 0), |(flits, packets), it| (flits + it.flit.count, packets + it.packet.count));
+    let counters = BTreeMap::from([
+        ("network.cycles".to_owned(), run.cycles),
+        ("network.flit_hops".to_owned(), run.flit_hops),
+        ("traffic.flits".to_owned(), flits),
+        ("traffic.packets".to_owned(), packets),
+    ]);
+    let check = Check::of(
+        "every flit that entered the network came out, and every credit",
+        flits,
+        run.violations.clone(),
+    );
+    RunResult {
+        stratasim: env!("CARGO_PKG_VERSION").to_owned(),
+        title: facts.title.clone(),
+        spec: facts.spec.clone(),
+        seed: facts.seed,
+        digest: digest(run),
+        makespan_s: if facts.clock_hz > 0.0 { run.cycles as f64 / facts.clock_hz } else { 0.0 },
+        iterations: Vec::new(),
+        batches_per_s: None,
+        ranks: Vec::new(),
+        finish_ns: None,
+        jobs: Vec::new(),
+        memory: None,
+        links: None,
+        bounds: Vec::new(),
+        binding: None,
+        checks: vec![check],
+        notes: Vec::new(),
+        counters,
+        traffic: Some(traffic(facts, run)),
+        wall_s: started.elapsed().as_secs_f64(),
+        peak_rss_bytes: peak_rss_bytes(),
+        events: run.flit_hops,
+    }
+}
+
+fn traffic(facts: &Facts, run: &Run) -> TrafficResult {
+    let Outcome { verdict, classes, counters, periods, .. } = &run.outcome;
+    let measured: Vec<usize> = (0..counters.len()).filter(|&class| facts.measured[class]).collect();
+    let terminals = run.fabric.terminals().len();
+    let sample: Vec<&Period> = periods.iter().filter(|period| !period.warm_up).collect();
+    let starts = std::iter::once(0).chain(periods.iter().map(|period| period.end));
+    let lengths: Vec<u64> = periods.iter().zip(starts).map(|(period, start)| period.end - start).collect();
+    let per_cycle = |flits: u64, cycles: u64| flits as f64 / terminals as f64 / cycles.max(1) as f64;
+    let cycles_of = |warm_up: bool| -> u64 {
+        periods
+            .iter()
+            .zip(&lengths)
+            .filter(|(period, _)| period.warm_up == warm_up)
+            .map(|(_, &length)| length)
+            .sum()
+    };
+    let accepted: Vec<f64> = periods
+        .iter()
+        .zip(&lengths)
+        .filter(|(period, _)| !period.warm_up)
+        .map(|(period, &length)| per_cycle(period.accepted_flits, length))
+        .collect();
+    let means = sample.iter().filter(|period| period.packets > 0);
+    let means: Vec<f64> = means.map(|period| period.latency as f64 / period.packets as f64).collect();
+    let (_, latency_half) = mean_and_half_width(&means);
+    let over =
+        |of: fn(&Printed) -> &Summary| -> f64 { measured.iter().map(|&it| of(&classes[it]).mean).sum() };
+    let all = |samples: fn(&Counters) -> &Samples, printed: fn(&Printed) -> f64, half: Option<f64>| {
+        let mut whole = Samples::new(samples(&counters[0]).bins.len());
+        measured.iter().for_each(|&class| whole.join(samples(&counters[class])));
+        let mean = match measured[..] {
+            [class] => printed(&classes[class]),
+            _ => whole.mean(),
+        };
+        distribution(&whole, mean, half)
+    };
+    let words = words(*verdict);
+    let saturated = *verdict != Verdict::Stable;
+    TrafficResult {
+        terminals: terminals as u32,
+        clock_hz: facts.clock_hz,
+        flit_bytes: facts.flit_bytes,
+        load_flits_per_cycle: facts.load,
+        offered_flits_per_cycle: facts.load,
+        injected_flits_per_cycle: over(|it| &it.injected_flits),
+        accepted_flits_per_cycle: over(|it| &it.accepted_flits),
+        accepted_half_width: mean_and_half_width(&accepted).1.unwrap_or(0.0),
+        saturated,
+        verdict: format!("{}: {words}", if saturated { "saturated" } else { "stable" }),
+        warm_up_cycles: run.outcome.warm_up_end.unwrap_or_else(|| cycles_of(true)),
+        settled: run.outcome.warm_up_end.is_some(),
+        sample_cycles: cycles_of(false),
+        batches: sample.len() as u64,
+        drain_cycles: run
+            .outcome
+            .total_cycles
+            .map_or(0, |total| total - periods.last().map_or(0, |it| it.end)),
+        packet_latency_cycles: all(|it| &it.packet, |it| it.packet.mean, latency_half),
+        network_latency_cycles: all(|it| &it.network, |it| it.network.mean, None),
+        flit_latency_cycles: all(|it| &it.flit, |it| it.flit.mean, None),
+        hops: all(|it| &it.hops, |it| it.hops, None),
+        fragmentation_cycles: all(|it| &it.fragmentation, |it| it.fragmentation.mean, None),
+        classes: if counters.len() > 1 { class_results(facts, &run.outcome) } else { Vec::new() },
+        fairness: fairness(&run.outcome, &measured),
+        channels: {
+            let before = vec![0; run.channel_flits.len()];
+            let no_links = |_| String::new();
+            channel_summary(&run.fabric, &[before, run.channel_flits.clone()], run.cycles, &no_links)
+        },
+        series: periods
+            .iter()
+            .zip(&lengths)
+            .map(|(period, &length)| Window {
+                end_cycle: period.end,
+                injected_flits_per_cycle: per_cycle(period.sent_flits, length),
+                accepted_flits_per_cycle: per_cycle(period.accepted_flits, length),
+                packet_latency_cycles: period.latency as f64 / period.packets.max(1) as f64,
+                source_wait_cycles: 0.0,
+            })
+            .collect(),
+        probes: Vec::new(),
+        batch: None,
+        booksim2: Some(BookSimResult {
+            configuration: facts.configuration.clone(),
+            verdict: verdict_name(*verdict).to_owned(),
+            total_cycles: run.outcome.total_cycles,
+            warm_up_end_cycle: run.outcome.warm_up_end,
+            sample_periods: run.outcome.sample_periods,
+            deadlock_warnings: run.outcome.deadlock_warnings,
+            flit_hops: run.flit_hops,
+            batch_cycles: run.outcome.batches.clone(),
+            classes: counters.iter().map(histograms).collect(),
+        }),
+    }
+}
+
+/// The rule behind a verdict.
+fn words(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Stable => "the simulation went to its end",
+        Verdict::Unstable => {
+            "in a sample period the mean latency passed its threshold, or the warm-up did not end"
+        }
+        Verdict::UnstableWhileDraining => {
+            "the mean latency passed its threshold while the network was drained"
+        }
+        Verdict::Deadlocked => "flits are in the network and nothing moves any more",
+        Verdict::Stopped => "it was stopped",
+    }
+}
+
+fn verdict_name(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Stable => "stable",
+        Verdict::Unstable => "unstable",
+        Verdict::UnstableWhileDraining => "unstable-while-draining",
+        Verdict::Deadlocked => "deadlocked",
+        Verdict::Stopped => "stopped",
+    }
+}
+
+/// A distribution with the mean that is printed. Percentiles that lie in the last bin are the largest value.
+fn distribution(samples: &Samples, mean: f64, half_width: Option<f64>) -> Distribution {
+    if samples.count == 0 {
+        return Distribution::default();
+    }
+    let percentile = |share: f64| {
+        let wanted = ((share * samples.count as f64).ceil() as u64).max(1);
+        let mut seen = 0;
+        let bin = samples.bins.iter().position(|&count| {
+            seen += count;
+            seen >= wanted
+        });
+        bin.filter(|&bin| bin + 1 < samples.bins.len()).map_or(samples.max, |bin| bin as u64)
+    };
+    Distribution {
+        count: samples.count,
+        mean,
+        half_width,
+        min: samples.min,
+        p50: percentile(0.5),
+        p95: percentile(0.95),
+        p99: percentile(0.99),
+        p99_9: percentile(0.999),
+        max: samples.max,
+    }
+}
+
+fn class_results(facts: &Facts, outcome: &Outcome) -> Vec<ClassResult> {
+    let classes = outcome.classes.iter().zip(&outcome.counters).enumerate();
+    classes
+        .map(|(number, (printed, counters))| ClassResult {
+            name: if facts.measured[number] {
+                format!("class-{number}")
+            } else {
+                format!("class-{number} (not measured)")
+            },
+            // what is offered is not counted
+            offered_flits_per_cycle: printed.injected_flits.mean,
+            accepted_flits_per_cycle: printed.accepted_flits.mean,
+            packet_latency_cycles: distribution(&counters.packet, printed.packet.mean, None),
+            network_latency_cycles: distribution(&counters.network, printed.network.mean, None),
+            hops: distribution(&counters.hops, printed.hops, None),
+        })
+        .collect()
+}
+
+/// Loads of the terminals, of all measured classes together.
+fn fairness(outcome: &Outcome, measured: &[usize]) -> Fairness {
+    let cycles = outcome.counted_cycles.max(1) as f64;
+    let loads = |of: fn(&Counters) -> &Vec<u64>| -> Vec<f64> {
+        let nodes = of(&outcome.counters[0]).len();
+        let flits =
+            |node: usize| measured.iter().map(|&class| of(&outcome.counters[class])[node]).sum::<u64>();
+        (0..nodes).map(|node| flits(node) as f64 / cycles).collect()
+    };
+    let (injected, accepted) = (loads(|it| &it.sent_flits), loads(|it| &it.accepted_flits));
+    let least = |list: &[f64]| list.iter().copied().reduce(f64::min).unwrap_or(0.0);
+    let most = |list: &[f64]| list.iter().copied().fold(0.0, f64::max);
+    Fairness {
+        injected_min: least(&injected),
+        injected_max: most(&injected),
+        injected_jain: jain(injected.iter().copied()),
+        accepted_min: least(&accepted),
+        accepted_max: most(&accepted),
+        accepted_jain: jain(accepted.iter().copied()),
+    }
+}
+
+fn histograms(counters: &Counters) -> BookSimClass {
+    let filled = |samples: &Samples| -> Vec<[u64; 2]> {
+        let bins = samples.bins.iter().enumerate().filter(|(_, count)| **count > 0);
+        bins.map(|(value, &count)| [value as u64, count]).collect()
+    };
+    BookSimClass {
+        packet_latency: filled(&counters.packet),
+        network_latency: filled(&counters.network),
+        flit_latency: filled(&counters.flit),
+        fragmentation: filled(&counters.fragmentation),
+        hops: filled(&counters.hops),
+    }
+}
+
+/// A digest of the histograms and of what every node sent and got.
+fn digest(run: &Run) -> String {
+    let (mut low, mut high) = (key(1, run.cycles), key(2, run.cycles));
+    for counters in &run.outcome.counters {
+        let samples =
+            [&counters.packet, &counters.network, &counters.flit, &counters.fragmentation, &counters.hops];
+        let bins = samples.into_iter().flat_map(|it| it.bins.iter().copied().chain([it.sum, it.max]));
+        let nodes = counters.sent_flits.iter().chain(&counters.accepted_flits).copied();
+        for number in bins.chain(nodes) {
+            low = key(low, number);
+            high = key(high, number);
+        }
+    }
+    format!("{high:016x}{low:016x}")
+}
