@@ -1,6 +1,18 @@
 //! Congestion control: how much may be under way, and how fast. One algorithm per file, one line in the list.
 
+pub mod constant_rate;
+pub mod cubic;
+pub mod dcqcn;
+pub mod dctcp;
+pub mod eqds;
 pub mod fixed_window;
+pub mod hpcc;
+pub mod mprdma;
+pub mod ndp;
+pub mod nscc;
+pub mod rccc;
+pub mod swift;
+pub mod timely;
 
 use stratasim_core::{BuildError, Duration, Time, registry};
 
@@ -198,6 +210,18 @@ macro_rules! congestion_controls {
 
 congestion_controls! {
     "fixed-window" => FixedWindow(fixed_window::FixedWindow, fixed_window::State),
+    "constant-rate" => ConstantRate(constant_rate::ConstantRate, constant_rate::State),
+    "dctcp" => Dctcp(dctcp::Dctcp, dctcp::State),
+    "mprdma" => Mprdma(mprdma::Mprdma, mprdma::State),
+    "swift" => Swift(swift::Swift, swift::State),
+    "timely" => Timely(timely::Timely, timely::State),
+    "dcqcn" => Dcqcn(dcqcn::Dcqcn, dcqcn::State),
+    "hpcc" => Hpcc(hpcc::Hpcc, hpcc::State),
+    "nscc" => Nscc(nscc::Nscc, nscc::State),
+    "rccc" => Rccc(rccc::Rccc, fixed_window::State),
+    "ndp" => Ndp(ndp::Ndp, fixed_window::State),
+    "eqds" => Eqds(eqds::Eqds, fixed_window::State),
+    "cubic" => Cubic(cubic::Cubic, cubic::State),
 }
 
 impl Default for CongestionSpec {

@@ -147,6 +147,13 @@ impl Credit {
         *target
     }
 
+    /// A packet vanished, and with it the pull that its arrival would have brought.
+    pub(crate) const fn on_vanished(&mut self, packets: u32) {
+        if let Self::Packets { allowed, .. } = self {
+            *allowed += packets as u64;
+        }
+    }
+
     /// Something came from the receiver.
     #[inline]
     pub(crate) fn on_feedback(&mut self, header: &Header) {
@@ -175,8 +182,12 @@ impl Credit {
 /// Whether an acknowledgement carries credit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Released {
+    /// No.
     Nothing,
+    /// One more packet.
     APull,
+    /// What was given before goes out again, as a pull.
+    Again,
 }
 
 impl Released {
@@ -225,7 +236,15 @@ impl Grants {
         match self {
             Self::None => Released::Nothing,
             Self::Packets { interval_ps, waiting, given } => {
-                if complete || header.kind != Kind::Data {
+                if header.kind != Kind::Data {
+                    // the sender is idle: a pull got lost, or one was saved at the end of a message
+                    if *waiting == 0 {
+                        *waiting = 1;
+                        pacer.join(id);
+                    }
+                    return Released::Nothing;
+                }
+                if complete {
                     return Released::Nothing;
                 }
                 if pacer.is_free(now) {
@@ -241,11 +260,14 @@ impl Grants {
             }
             Self::Quanta { target, given, listed, .. } => {
                 *target = (*target).max(header.pull);
-                if *target > *given && !*listed {
-                    *listed = true;
-                    pacer.join(id);
+                if *target > *given {
+                    if !std::mem::replace(listed, true) {
+                        pacer.join(id);
+                    }
+                    return Released::Nothing;
                 }
-                Released::Nothing
+                // asked for what was given: the pull got lost
+                if header.kind == Kind::RequestToSend { Released::Again } else { Released::Nothing }
             }
         }
     }
@@ -255,7 +277,7 @@ impl Grants {
         match self {
             Self::None => false,
             Self::Packets { interval_ps, waiting, given } => {
-                if complete || *waiting == 0 {
+                if complete {
                     *waiting = 0;
                     return false;
                 }

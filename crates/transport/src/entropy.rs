@@ -1,7 +1,15 @@
 //! Entropy: a number in every packet by which switches choose its path. One way to choose it per file, one line in
 //! the list.
 
+pub mod bitmap;
 pub mod fixed;
+pub mod mixed;
+pub mod oblivious;
+pub mod permutation;
+pub mod random;
+pub mod reps;
+pub mod round_robin;
+mod walk;
 
 use stratasim_core::{BuildError, Time, registry};
 
@@ -77,6 +85,13 @@ macro_rules! entropies {
 
 entropies! {
     "fixed" => Fixed(fixed::Fixed, fixed::State),
+    "random" => Random(random::Random, random::State),
+    "round-robin" => RoundRobin(round_robin::RoundRobin, round_robin::State),
+    "permutation" => Permutation(permutation::Permutation, permutation::State),
+    "oblivious" => Oblivious(oblivious::Oblivious, oblivious::State),
+    "bitmap" => Bitmap(bitmap::Bitmap, bitmap::State),
+    "reps" => Reps(reps::Reps, reps::State),
+    "mixed" => Mixed(mixed::Mixed, mixed::State),
 }
 
 impl Default for EntropySpec {
@@ -85,13 +100,13 @@ impl Default for EntropySpec {
     }
 }
 
-/// Refuses a number of paths that is none; `field` as in files.
+/// Refuses a number of paths that is no power of two, which the walks need.
 ///
 /// # Errors
 /// What was found.
 pub(crate) fn check_paths(paths: u32) -> Result<u32, BuildError> {
-    if (1..=65_536).contains(&paths) {
+    if paths.is_power_of_two() && paths <= 65_536 {
         return Ok(paths);
     }
-    Err(BuildError::new("paths", format!("{paths} paths; 1 to 65,536 are possible")))
+    Err(BuildError::new("paths", format!("{paths} paths; a power of two up to 65,536 is needed")))
 }

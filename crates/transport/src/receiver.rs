@@ -77,6 +77,8 @@ pub struct Receiver {
     gap_reported: bool,
     /// Past the last packet of the last message that is known, or 0.
     end: u64,
+    /// The sender has asked for credit.
+    requested: bool,
     grants: Grants,
     notification: Notification,
 }
@@ -104,6 +106,7 @@ impl Receiver {
             acknowledge_when_closed: false,
             gap_reported: false,
             end: 0,
+            requested: false,
             grants: Grants::new(&profile.credit),
             notification: Notification::default(),
         }
@@ -160,14 +163,20 @@ impl Receiver {
                 let complete = self.expected >= self.end && self.end > 0;
                 self.grants.on_demand(now, self.id, header, complete, pacer)
             }
-            Kind::RequestToSend => self.grants.on_demand(now, self.id, header, false, pacer),
+            Kind::RequestToSend => {
+                self.requested = true;
+                self.grants.on_demand(now, self.id, header, false, pacer)
+            }
             _ => Released::Nothing,
         };
         match header.kind {
             Kind::Data if mark.trimmed => emit(self.report(header, Kind::Nack, mark, released)),
             Kind::Data => self.answer(header, mark, arrival.fresh, released, emit),
             Kind::Probe => emit(self.report(header, Kind::Ack, mark, released)),
-            // requests are answered by credit
+            Kind::RequestToSend if released == Released::Again => {
+                emit(Header { kind: Kind::Pull, pull: self.grants.given(), ..Header::default() });
+            }
+            // other requests are answered by credit, when it is their turn
             _ => {}
         }
         if mark.ecn {
@@ -252,7 +261,10 @@ impl Receiver {
     /// The header of an answer to a packet.
     #[inline]
     fn report(&mut self, cause: &Header, kind: Kind, mark: Mark, released: Released) -> Header {
-        self.unacknowledged_bytes = 0;
+        // a report of a trimmed packet speaks of nothing else
+        if !mark.trimmed {
+            self.unacknowledged_bytes = 0;
+        }
         let first = self.expected + 1;
         let near = self.profile.receiver.sack_near_packet && cause.kind == Kind::Data;
         let base = if near { cause.sequence.saturating_sub(63).max(first) } else { first };
@@ -304,7 +316,8 @@ impl Receiver {
 
     /// The pacer has given this receiver its turn: the credit goes to `emit`.
     pub fn on_turn(&mut self, now: Time, pacer: &mut Pacer, emit: &mut impl FnMut(Header)) {
-        let complete = self.end > 0 && self.expected >= self.end;
+        let complete = self.end > 0 && self.expected >= self.end && !self.requested;
+        self.requested = false;
         if self.grants.on_turn(now, self.id, complete, pacer) {
             emit(Header { kind: Kind::Pull, pull: self.grants.given(), ..Header::default() });
         }

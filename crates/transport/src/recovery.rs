@@ -3,7 +3,15 @@
 //! The sender's half is a state of its own per way. The receiver is one state machine that a way of recovery
 //! configures with [`ReceiverRules`].
 
+mod flight;
 pub mod go_back_n;
+pub mod irn;
+pub mod none;
+pub mod rltp;
+mod round_trip;
+pub mod sack;
+mod sleek;
+pub mod trimming;
 
 use stratasim_core::{BuildError, Duration, Time, registry};
 
@@ -91,6 +99,11 @@ pub trait SenderRecovery {
         0
     }
 
+    /// Whether it has given up.
+    fn has_failed(&self) -> bool {
+        false
+    }
+
     /// Whether the last timer asked for a probe.
     fn wants_probe(&mut self) -> bool {
         false
@@ -160,6 +173,9 @@ macro_rules! recoveries {
             fn lost_bytes(&self) -> u64 {
                 match self { $(Self::$variant(state) => state.lost_bytes()),+ }
             }
+            fn has_failed(&self) -> bool {
+                match self { $(Self::$variant(state) => state.has_failed()),+ }
+            }
             fn wants_probe(&mut self) -> bool {
                 match self { $(Self::$variant(state) => state.wants_probe()),+ }
             }
@@ -169,6 +185,11 @@ macro_rules! recoveries {
 
 recoveries! {
     "go-back-n" => GoBackN(go_back_n::GoBackN, go_back_n::State),
+    "irn" => Irn(irn::Irn, irn::State),
+    "sack" => Sack(sack::Sack, sack::State),
+    "rltp" => Rltp(rltp::Rltp, rltp::State),
+    "trimming" => Trimming(trimming::Trimming, trimming::State),
+    "none" => None(none::NoRecovery, none::State),
 }
 
 impl Default for RecoverySpec {

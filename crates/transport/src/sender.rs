@@ -66,6 +66,9 @@ pub struct Sender {
     /// A request to send goes out with the next poll.
     request: Option<Kind>,
     last_request: Option<Time>,
+    /// Last time that something came or was asked for; silence without credit is measured from it.
+    heard_at: Time,
+    requests_in_a_row: u32,
     statistics: SenderStatistics,
 }
 
@@ -83,6 +86,8 @@ impl Sender {
             next_start: Time::ZERO,
             request: None,
             last_request: None,
+            heard_at: Time::ZERO,
+            requests_in_a_row: 0,
             statistics: SenderStatistics::default(),
         }
     }
@@ -102,6 +107,11 @@ impl Sender {
     #[inline]
     pub fn is_done(&self) -> bool {
         self.recovery.cumulative() >= self.messages.end()
+    }
+
+    /// Whether it has given up, after too much silence from the receiver.
+    pub fn has_failed(&self) -> bool {
+        self.recovery.has_failed()
     }
 
     /// Bytes that may be under way, as windows count them.
@@ -255,6 +265,8 @@ impl Sender {
         telemetry: Option<&Telemetry>,
     ) {
         self.credit.on_feedback(header);
+        self.heard_at = now;
+        self.requests_in_a_row = 0;
         match header.kind {
             Kind::CongestionNotification => return self.congestion.on_notification(now),
             Kind::Ack | Kind::Nack => {}
@@ -302,6 +314,7 @@ impl Sender {
             LossCause::Timeout => {
                 self.statistics.timeouts += 1;
                 self.entropy.on_feedback(now, 0, PathFeedback::Timeout);
+                self.credit.on_vanished(loss.packets);
             }
             LossCause::Gap => {}
         }
@@ -329,13 +342,30 @@ impl Sender {
     /// driver that comes early is told nothing and asks again. Pacing is not in it: see [`Readiness::Wait`].
     #[inline]
     pub fn deadline(&self) -> Time {
-        self.recovery.deadline().min(self.congestion.deadline())
+        self.recovery.deadline().min(self.congestion.deadline()).min(self.starvation())
+    }
+
+    /// When a sender with nothing under way and no credit asks for some: its pulls may have been lost.
+    #[inline]
+    fn starvation(&self) -> Time {
+        if self.credit.allows() || self.recovery.in_flight_bytes() > 0 || self.request.is_some() {
+            return Time::MAX;
+        }
+        if self.recovery.next(&self.cx(self.heard_at)).is_none() {
+            return Time::MAX;
+        }
+        self.heard_at + self.profile.path.network_rtt * (4 << self.requests_in_a_row.min(8))
     }
 
     /// The deadline has come; nothing happens when it is later by now.
     pub fn on_timer(&mut self, now: Time) {
         if now >= self.congestion.deadline() {
             self.congestion.on_timer(now);
+        }
+        if now >= self.starvation() {
+            self.request = Some(Kind::RequestToSend);
+            self.heard_at = now;
+            self.requests_in_a_row += 1;
         }
         if now < self.recovery.deadline() {
             return;

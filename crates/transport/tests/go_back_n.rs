@@ -45,8 +45,10 @@ fn a_small_window_sends_a_window_per_round_trip() {
 
 #[test]
 fn without_reports_a_loss_costs_a_time_out() {
-    let mut setting = Setting::default();
-    setting.forward = Impairment { loss: Loss::Listed(&[10]), ..Impairment::default() };
+    let setting = Setting {
+        forward: Impairment { loss: Loss::Listed(&[10]), ..Impairment::default() },
+        ..Setting::default()
+    };
     let profile = profile(r#"{"kind": "go-back-n", "nak": "never", "timeout": "1 ms"}"#, "8 kB", &setting);
     let outcome = run(&profile, &setting, &[40_000]).unwrap();
     assert_eq!(outcome.sender.timeouts, 1);
@@ -57,8 +59,10 @@ fn without_reports_a_loss_costs_a_time_out() {
 
 #[test]
 fn with_reports_a_loss_costs_a_round_trip_of_packets() {
-    let mut setting = Setting::default();
-    setting.forward = Impairment { loss: Loss::Listed(&[10]), ..Impairment::default() };
+    let setting = Setting {
+        forward: Impairment { loss: Loss::Listed(&[10]), ..Impairment::default() },
+        ..Setting::default()
+    };
     let profile = profile(r#"{"kind": "go-back-n"}"#, "100 kB", &setting);
     let outcome = run(&profile, &setting, &[100_000]).unwrap();
     assert_eq!(outcome.sender.timeouts, 0);

@@ -1,0 +1,148 @@
+//! Cubic: the window of most of the Internet's senders, a cubic of the time since the last loss.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stratasim_core::{BuildError, Time};
+
+use super::{Acked, CongestionControl, CongestionKind, Control, LossCause, Lost, check_range};
+use crate::profile::{PacketSizes, Path};
+use crate::recovery::{RecoverySpec, sack::Sack};
+
+/// Cubic: after a loss the window grows as a cubic of time, flat near where the loss was, and never slower than Reno.
+///
+/// Source: RFC 9438.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Cubic {
+    /// Steepness, packets per second cubed.
+    pub c: f64,
+    /// What is left of the window after a loss, 0 to 1.
+    pub beta: f64,
+    /// Window at the start, packets.
+    pub initial_packets: f64,
+    /// Marks count as losses (RFC 3168).
+    pub ecn: bool,
+}
+
+impl Default for Cubic {
+    fn default() -> Self {
+        Self { c: 0.4, beta: 0.7, initial_packets: 10.0, ecn: true }
+    }
+}
+
+/// State of a connection; windows in packets.
+#[derive(Debug, Clone)]
+pub struct State {
+    c: f64,
+    beta: f64,
+    ecn: bool,
+    packet: f64,
+    window: f64,
+    slow_start_to: f64,
+    /// Window before the last loss (`W_max`).
+    plateau: f64,
+    /// What Reno would have.
+    reno: f64,
+    /// Start of congestion avoidance after the last loss.
+    epoch: Option<Time>,
+    /// Seconds until the plateau is reached again (`K`).
+    back_after: f64,
+    /// Marks of packets below belong to a window that was cut.
+    window_end: u64,
+}
+
+impl State {
+    fn cut(&mut self) {
+        // fast convergence: give way when the plateau sinks (section 4.7)
+        self.plateau = if self.window < self.plateau {
+            self.window * f64::midpoint(1.0, self.beta)
+        } else {
+            self.window
+        };
+        self.window = (self.window * self.beta).max(1.0);
+        self.slow_start_to = self.window.max(2.0);
+        self.epoch = None;
+    }
+
+    fn avoid(&mut self, now: Time, packets: f64, rtt: f64) {
+        let epoch = *self.epoch.get_or_insert_with(|| {
+            self.plateau = self.plateau.max(self.window);
+            self.back_after = ((self.plateau - self.window) / self.c).cbrt();
+            self.reno = self.window;
+            now
+        });
+        let elapsed = now.saturating_since(epoch).as_secs_f64();
+        let cubic = |seconds: f64| self.c * (seconds - self.back_after).powi(3) + self.plateau;
+        // Reno with the same average (equation 4)
+        self.reno += 3.0 * (1.0 - self.beta) / (1.0 + self.beta) * packets / self.window;
+        if cubic(elapsed) < self.reno {
+            self.window = self.reno;
+        } else {
+            let aim = cubic(elapsed + rtt).clamp(self.window, 1.5 * self.window);
+            self.window += (aim - self.window) / self.window * packets;
+        }
+    }
+}
+
+impl CongestionControl for State {
+    #[inline]
+    fn window_bytes(&self) -> u64 {
+        (self.window * self.packet) as u64
+    }
+
+    fn on_ack(&mut self, acked: &Acked<'_>) {
+        if acked.ecn && self.ecn && acked.sequence >= self.window_end {
+            self.window_end = acked.next;
+            return self.cut();
+        }
+        if acked.ecn && self.ecn {
+            return;
+        }
+        // a window that is not used does not grow (RFC 9438, section 5.8)
+        let used = (acked.in_flight + acked.bytes) as f64 / self.packet;
+        let packets = acked.bytes as f64 / self.packet;
+        if self.window < self.slow_start_to {
+            if used >= self.window / 2.0 {
+                self.window += packets;
+            }
+        } else if used + 2.0 >= self.window
+            && let Some(rtt) = acked.rtt
+        {
+            self.avoid(acked.now, packets, rtt.as_secs_f64());
+        }
+    }
+
+    fn on_loss(&mut self, lost: &Lost) {
+        if lost.cause == LossCause::Timeout {
+            self.cut();
+            self.window = 1.0;
+        } else if lost.first_of_window {
+            self.cut();
+        }
+    }
+}
+
+impl CongestionKind for Cubic {
+    fn build(&self, _: &Path, sizes: &PacketSizes) -> Result<Control, BuildError> {
+        check_range("c", self.c, 1e-6, 1e12)?;
+        check_range("beta", self.beta, 0.1, 0.99)?;
+        check_range("initial-packets", self.initial_packets, 1.0, 1e6)?;
+        Ok(Control::Cubic(State {
+            c: self.c,
+            beta: self.beta,
+            ecn: self.ecn,
+            packet: sizes.packet_bytes() as f64,
+            window: self.initial_packets,
+            slow_start_to: f64::INFINITY,
+            plateau: 0.0,
+            reno: 0.0,
+            epoch: None,
+            back_after: 0.0,
+            window_end: 0,
+        }))
+    }
+
+    fn recovery(&self) -> RecoverySpec {
+        RecoverySpec::Sack(Sack::default())
+    }
+}

@@ -1,0 +1,147 @@
+//! DCTCP: the window shrinks by the share of packets that were marked.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stratasim_core::BuildError;
+
+use super::{Acked, CongestionControl, CongestionKind, Control, LossCause, Lost, check_range};
+use crate::profile::{PacketSizes, Path};
+use crate::recovery::{RecoverySpec, sack::Sack};
+
+/// Data center TCP: slow start and one packet per round trip like TCP, but the window is cut by half of the share of
+/// bytes that were marked, once per window.
+///
+/// Sources: Alizadeh et al., "Data center TCP (DCTCP)", SIGCOMM 2010; RFC 8257.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Dctcp {
+    /// Which rule.
+    pub preset: Preset,
+    /// Weight of the last window in the share of marks, 0 to 1.
+    pub gain: f64,
+    /// Window at the start, packets; with the other preset 1.5 x rate x round trip.
+    pub initial_packets: u32,
+}
+
+/// Variants of DCTCP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Preset {
+    /// As published.
+    #[default]
+    Published,
+    /// uet-htsim's: each marked acknowledgement takes a third of its bytes from the window, each other one adds a
+    /// packet per window, each trimmed packet takes its size.
+    Htsim,
+}
+
+impl Default for Dctcp {
+    fn default() -> Self {
+        Self { preset: Preset::Published, gain: 1.0 / 16.0, initial_packets: 10 }
+    }
+}
+
+/// State of a connection; amounts in bytes.
+#[derive(Debug, Clone)]
+pub struct State {
+    packet: f64,
+    most: f64,
+    window: f64,
+    slow_start_to: f64,
+    /// Share of marked bytes, averaged.
+    alpha: f64,
+    gain: f64,
+    acked: f64,
+    marked: f64,
+    /// The window of data ends where this packet is acknowledged.
+    window_end: u64,
+    published: bool,
+}
+
+impl State {
+    fn clamp(&mut self) {
+        self.window = self.window.min(self.most).max(self.packet);
+    }
+
+    fn end_window(&mut self, next: u64) {
+        self.alpha += self.gain * (self.marked / self.acked - self.alpha);
+        if self.marked > 0.0 {
+            self.window *= 1.0 - self.alpha / 2.0;
+            self.slow_start_to = self.window;
+        }
+        (self.acked, self.marked) = (0.0, 0.0);
+        self.window_end = next;
+    }
+}
+
+impl CongestionControl for State {
+    #[inline]
+    fn window_bytes(&self) -> u64 {
+        self.window as u64
+    }
+
+    fn on_ack(&mut self, acked: &Acked<'_>) {
+        let bytes = acked.bytes as f64;
+        if !self.published {
+            self.window += if acked.ecn { -bytes / 3.0 } else { bytes * self.packet / self.window };
+            return self.clamp();
+        }
+        self.acked += bytes;
+        if acked.ecn {
+            self.marked += bytes;
+            // the first mark ends slow start
+            self.slow_start_to = self.slow_start_to.min(self.window);
+        }
+        if !acked.ecn {
+            self.window +=
+                if self.window < self.slow_start_to { bytes } else { bytes * self.packet / self.window };
+        }
+        if acked.cumulative >= self.window_end && self.acked > 0.0 {
+            self.end_window(acked.next);
+        }
+        self.clamp();
+    }
+
+    fn on_loss(&mut self, lost: &Lost) {
+        if !self.published {
+            self.window -= lost.bytes as f64;
+        } else if lost.cause == LossCause::Timeout {
+            self.slow_start_to = (self.window / 2.0).max(2.0 * self.packet);
+            self.window = self.packet;
+        } else if lost.first_of_window {
+            self.window /= 2.0;
+            self.slow_start_to = self.window;
+        }
+        self.clamp();
+    }
+}
+
+impl CongestionKind for Dctcp {
+    fn build(&self, path: &Path, sizes: &PacketSizes) -> Result<Control, BuildError> {
+        check_range("gain", self.gain, 0.0, 1.0)?;
+        check_range("initial-packets", f64::from(self.initial_packets), 1.0, 1e6)?;
+        let packet = sizes.packet_bytes() as f64;
+        let filled = path.bytes_in(path.network_rtt) * 1.5;
+        let published = self.preset == Preset::Published;
+        let (window, most) = match self.preset {
+            Preset::Published => (packet * f64::from(self.initial_packets), f64::INFINITY),
+            Preset::Htsim => (filled.max(packet), filled.max(packet)),
+        };
+        Ok(Control::Dctcp(State {
+            packet,
+            most,
+            window,
+            slow_start_to: f64::INFINITY,
+            alpha: 1.0,
+            gain: self.gain,
+            acked: 0.0,
+            marked: 0.0,
+            window_end: 0,
+            published,
+        }))
+    }
+
+    fn recovery(&self) -> RecoverySpec {
+        RecoverySpec::Sack(Sack::default())
+    }
+}

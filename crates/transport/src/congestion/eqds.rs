@@ -1,0 +1,80 @@
+//! EQDS: credit in bytes from the receiver, up to what the sender asks for.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stratasim_core::{BuildError, Bytes};
+
+use super::fixed_window::State;
+use super::{CongestionKind, Control, check_range};
+use crate::credit::{CreditRules, QuantaRules};
+use crate::entropy::{EntropySpec, bitmap::Bitmap};
+use crate::profile::{PacketSizes, Path};
+use crate::recovery::{RecoverySpec, trimming::Trimming};
+
+/// EQDS: a sender starts with credit that it guesses, and then gets credit from the receiver, which serves those that ask
+/// in turn at the rate of its link.
+///
+/// Source: Olteanu et al., "An edge-queued datagram service for all datacenter traffic", NSDI 2022.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Eqds {
+    /// Credit at the start and at most; 1.5 x rate x longest round trip when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_window: Option<Bytes>,
+    /// Unit of credit, bytes.
+    pub quantum_bytes: u32,
+    /// Units per pull.
+    pub quanta_per_pull: u32,
+    /// Rate of credit in rates of the link, above 0.
+    pub credit_rate: f64,
+    /// As htsim: a pull takes 0.99 times a packet with 38 bytes of framing, so that credit is given a little
+    /// faster than the link.
+    pub htsim_pace: bool,
+}
+
+impl Default for Eqds {
+    fn default() -> Self {
+        Self {
+            max_window: None,
+            quantum_bytes: 512,
+            quanta_per_pull: 8,
+            credit_rate: 0.99,
+            htsim_pace: false,
+        }
+    }
+}
+
+impl CongestionKind for Eqds {
+    fn build(&self, _: &Path, _: &PacketSizes) -> Result<Control, BuildError> {
+        Ok(Control::Eqds(State::new(u64::MAX)))
+    }
+
+    fn credit(&self, path: &Path, sizes: &PacketSizes) -> Result<CreditRules, BuildError> {
+        check_range("quantum-bytes", f64::from(self.quantum_bytes), 1.0, 65_536.0)?;
+        check_range("quanta-per-pull", f64::from(self.quanta_per_pull), 1.0, 65_536.0)?;
+        check_range("credit-rate", self.credit_rate, 1e-6, 1.0)?;
+        let pull = u64::from(self.quantum_bytes * self.quanta_per_pull);
+        let ps_per_byte = if self.htsim_pace {
+            0.99 * (sizes.wire_bytes() + 38) as f64 * path.ps_per_byte() / pull as f64
+        } else {
+            path.ps_per_byte() / self.credit_rate
+        };
+        let filled = (path.bytes_in(path.network_rtt) * 1.5) as u64;
+        let most_bytes = self.max_window.map_or(filled, |bytes| bytes.count()).max(sizes.wire_bytes());
+        Ok(CreditRules::Quanta(QuantaRules {
+            quantum_bytes: self.quantum_bytes,
+            per_turn: self.quanta_per_pull,
+            ps_per_byte,
+            least_bytes: 1,
+            most_bytes: most_bytes.min(1 << 40),
+        }))
+    }
+
+    fn recovery(&self) -> RecoverySpec {
+        RecoverySpec::Trimming(Trimming::default())
+    }
+
+    fn entropy(&self) -> EntropySpec {
+        EntropySpec::Bitmap(Bitmap { paths: 256, trim_penalty: 1, skip_all: true })
+    }
+}

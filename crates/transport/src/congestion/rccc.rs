@@ -1,0 +1,71 @@
+//! Receiver-credit congestion control of Ultra Ethernet (RCCC).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stratasim_core::{BuildError, Bytes};
+
+use super::fixed_window::State;
+use super::nscc::Nscc;
+use super::{CongestionKind, Control, check_range};
+use crate::credit::{CreditRules, QuantaRules};
+use crate::entropy::{EntropySpec, mixed::Mixed};
+use crate::profile::{PacketSizes, Path};
+use crate::recovery::{RecoverySpec, trimming::Trimming};
+
+/// Ultra Ethernet's receiver-side congestion control: credit in bytes, given to the senders that ask, in turn, at the
+/// rate of the receiver's link; alone, or together with the sender's own control.
+///
+/// Source: Ultra Ethernet Specification 1.0, RCCC; constants as in uet-htsim.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Rccc {
+    /// Rate of credit in rates of the link, above 0 and at most 1.
+    pub credit_rate: f64,
+    /// Credit at the start and at most, in rate x longest round trip.
+    pub max_window_factor: f64,
+    /// Full packets per pull.
+    pub packets_per_pull: u32,
+    /// The sender's congestion control besides; none when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sender: Option<Nscc>,
+}
+
+impl Default for Rccc {
+    fn default() -> Self {
+        Self { credit_rate: 0.99, max_window_factor: 1.5, packets_per_pull: 4, sender: None }
+    }
+}
+
+/// Bytes of a quantum of credit.
+const QUANTUM: u32 = 256;
+
+impl CongestionKind for Rccc {
+    fn build(&self, path: &Path, sizes: &PacketSizes) -> Result<Control, BuildError> {
+        match &self.sender {
+            Some(nscc) => nscc.build(path, sizes).map_err(|error| error.within("sender")),
+            None => Ok(Control::Rccc(State::new(u64::MAX))),
+        }
+    }
+
+    fn credit(&self, path: &Path, sizes: &PacketSizes) -> Result<CreditRules, BuildError> {
+        check_range("credit-rate", self.credit_rate, 1e-6, 1.0)?;
+        check_range("max-window-factor", self.max_window_factor, 0.01, 100.0)?;
+        check_range("packets-per-pull", f64::from(self.packets_per_pull), 1.0, 1024.0)?;
+        let most = (path.bytes_in(path.network_rtt) * self.max_window_factor) as u64;
+        Ok(CreditRules::Quanta(QuantaRules {
+            quantum_bytes: QUANTUM,
+            per_turn: (self.packets_per_pull * sizes.payload_bytes).div_ceil(QUANTUM),
+            ps_per_byte: path.ps_per_byte() / self.credit_rate,
+            least_bytes: 1024,
+            most_bytes: most.max(sizes.wire_bytes()).min(1 << 40),
+        }))
+    }
+
+    fn recovery(&self) -> RecoverySpec {
+        RecoverySpec::Trimming(Trimming { acknowledge_every: Some(Bytes(16_384)), ..Trimming::default() })
+    }
+
+    fn entropy(&self) -> EntropySpec {
+        EntropySpec::Mixed(Mixed::default())
+    }
+}

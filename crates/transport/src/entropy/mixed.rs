@@ -1,0 +1,68 @@
+//! Recycled paths first, then the walk.
+
+use std::collections::VecDeque;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stratasim_core::{BuildError, Time};
+
+use super::bitmap::{self, Bitmap};
+use super::{Entropy, EntropyKind, PathFeedback, SenderEntropy};
+
+/// Paths of which good news has come are used again, oldest news first; where there are none, all paths in turn without
+/// those with a penalty. The default of Ultra Ethernet's simulator.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Mixed {
+    /// How many, a power of two.
+    pub paths: u32,
+}
+
+impl Default for Mixed {
+    fn default() -> Self {
+        Self { paths: 64 }
+    }
+}
+
+/// The good ones, and the walk.
+#[derive(Debug, Clone)]
+pub struct State {
+    good: VecDeque<u16>,
+    rest: bitmap::State,
+    paths: usize,
+}
+
+impl SenderEntropy for State {
+    #[inline]
+    fn choose(&mut self, now: Time, sequence: u64, window_packets: u64) -> u16 {
+        match self.good.pop_front() {
+            Some(entropy) => entropy,
+            None => self.rest.choose(now, sequence, window_packets),
+        }
+    }
+
+    #[inline]
+    fn on_feedback(&mut self, now: Time, entropy: u16, feedback: PathFeedback) {
+        match feedback {
+            PathFeedback::Good => {
+                // more news than paths is old news
+                if self.good.len() == self.paths {
+                    self.good.pop_front();
+                }
+                self.good.push_back(entropy);
+            }
+            _ => self.rest.on_feedback(now, entropy, feedback),
+        }
+    }
+
+    fn started(&self, key: u64) -> Self {
+        Self { rest: self.rest.started(key), ..self.clone() }
+    }
+}
+
+impl EntropyKind for Mixed {
+    fn build(&self) -> Result<Entropy, BuildError> {
+        let rest = bitmap::State::new(&Bitmap { paths: self.paths, ..Bitmap::default() })?;
+        Ok(Entropy::Mixed(State { good: VecDeque::new(), rest, paths: self.paths as usize }))
+    }
+}

@@ -1,0 +1,314 @@
+//! The flight of a sender that repairs selectively: which packets are under way, which have arrived, which are lost,
+//! and in which order they were sent.
+
+use std::collections::VecDeque;
+
+use stratasim_core::Time;
+
+use super::Next;
+use crate::bits::BitRing;
+use crate::messages::Messages;
+use crate::packet::Header;
+
+/// One transmission.
+#[derive(Debug, Clone, Copy)]
+struct Sent {
+    at: Time,
+    sequence: u64,
+}
+
+/// A packet that is under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct UnderWay {
+    pub(crate) sequence: u64,
+    pub(crate) at: Time,
+    pub(crate) serial: u64,
+}
+
+/// Packets from the first that is not known to have arrived up to the first that was never sent.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Flight {
+    base: u64,
+    next: u64,
+    arrived: BitRing,
+    lost: BitRing,
+    lost_packets: u32,
+    lost_bytes: u64,
+    in_flight_packets: u32,
+    in_flight_bytes: u64,
+    /// Past the highest packet that has arrived.
+    highest_arrived: u64,
+    /// Low bits of the serial of each packet's last transmission; a ring.
+    last_serials: Vec<u32>,
+    /// Transmissions in order; serials count on from `first_serial`. Those that no longer matter are taken away when
+    /// they come to the front.
+    sent: VecDeque<Sent>,
+    first_serial: u64,
+}
+
+impl Flight {
+    #[inline]
+    pub(crate) const fn base(&self) -> u64 {
+        self.base
+    }
+
+    #[inline]
+    pub(crate) const fn next(&self) -> u64 {
+        self.next
+    }
+
+    #[inline]
+    pub(crate) const fn in_flight_bytes(&self) -> u64 {
+        self.in_flight_bytes
+    }
+
+    #[inline]
+    pub(crate) const fn in_flight_packets(&self) -> u32 {
+        self.in_flight_packets
+    }
+
+    #[inline]
+    pub(crate) const fn lost_bytes(&self) -> u64 {
+        self.lost_bytes
+    }
+
+    /// Past the highest packet that is known to have arrived.
+    #[inline]
+    pub(crate) const fn highest_arrived(&self) -> u64 {
+        self.highest_arrived
+    }
+
+    /// The serial number of the next transmission.
+    #[inline]
+    pub(crate) fn next_serial(&self) -> u64 {
+        self.first_serial + self.sent.len() as u64
+    }
+
+    /// The lowest lost packet, else the first new one.
+    #[inline]
+    pub(crate) fn candidate(&self, messages: &Messages) -> Option<Next> {
+        if let Some(sequence) = self.first_lost() {
+            return Some(Next { sequence, retransmission: true, beyond_window: false });
+        }
+        let new = Next { sequence: self.next, retransmission: false, beyond_window: false };
+        (self.next < messages.end()).then_some(new)
+    }
+
+    /// The lowest lost packet.
+    #[inline]
+    pub(crate) fn first_lost(&self) -> Option<u64> {
+        if self.lost_packets == 0 { None } else { self.lost.next_set(self.base, self.next) }
+    }
+
+    /// A packet was sent; the serial number of its transmission.
+    #[inline]
+    pub(crate) fn on_sent(&mut self, now: Time, sequence: u64, messages: &Messages) -> u64 {
+        let bytes = messages.accounted_bytes(sequence);
+        let serial = self.next_serial();
+        if sequence >= self.next {
+            if sequence - self.base >= self.last_serials.len() as u64 {
+                self.grow(sequence);
+            }
+            self.next = sequence + 1;
+            *self.last_serial(sequence) = serial as u32;
+        } else {
+            if self.lost_packets > 0 && self.lost.clear(sequence) {
+                self.lost_packets -= 1;
+                self.lost_bytes -= bytes;
+            } else {
+                // sent again while still under way, as probes are: it counts once
+                self.in_flight_packets -= 1;
+                self.in_flight_bytes -= bytes;
+            }
+            *self.last_serial(sequence) = serial as u32;
+        }
+        self.in_flight_packets += 1;
+        self.in_flight_bytes += bytes;
+        self.sent.push_back(Sent { at: now, sequence });
+        serial
+    }
+
+    #[inline]
+    fn last_serial(&mut self, sequence: u64) -> &mut u32 {
+        let mask = self.last_serials.len() - 1;
+        &mut self.last_serials[sequence as usize & mask]
+    }
+
+    #[cold]
+    fn grow(&mut self, sequence: u64) {
+        let len = ((sequence - self.base + 1) as usize).next_power_of_two().max(16);
+        let mut serials = vec![0; len];
+        for at in self.base..self.next {
+            serials[at as usize & (len - 1)] = self.last_serials[at as usize & (self.last_serials.len() - 1)];
+        }
+        self.last_serials = serials;
+    }
+
+    /// Whether a packet was sent and is not known to have arrived.
+    #[inline]
+    pub(crate) fn is_open(&self, sequence: u64) -> bool {
+        sequence >= self.base && sequence < self.next && !self.arrived.get(sequence)
+    }
+
+    /// Whether an open packet is taken for lost.
+    #[inline]
+    pub(crate) fn is_lost(&self, sequence: u64) -> bool {
+        self.lost_packets > 0 && self.lost.get(sequence)
+    }
+
+    /// Whether `serial` is the last transmission of a packet that was sent.
+    #[inline]
+    pub(crate) fn is_last_transmission(&self, sequence: u64, serial: u64) -> bool {
+        self.last_serials[sequence as usize & (self.last_serials.len() - 1)] == serial as u32
+    }
+
+    /// An open packet has arrived; its bytes.
+    #[inline]
+    fn close(&mut self, sequence: u64, messages: &Messages) -> u64 {
+        let bytes = messages.accounted_bytes(sequence);
+        if self.lost_packets > 0 && self.lost.clear(sequence) {
+            self.lost_packets -= 1;
+            self.lost_bytes -= bytes;
+        } else {
+            self.in_flight_packets -= 1;
+            self.in_flight_bytes -= bytes;
+        }
+        bytes
+    }
+
+    /// A single packet has arrived; its bytes, 0 where that was known.
+    #[inline]
+    pub(crate) fn arrive(&mut self, sequence: u64, messages: &Messages) -> u64 {
+        if !self.is_open(sequence) {
+            return 0;
+        }
+        self.highest_arrived = self.highest_arrived.max(sequence + 1);
+        let bytes = self.close(sequence, messages);
+        if sequence == self.base {
+            self.advance(sequence + 1);
+        } else {
+            self.arrived.set(sequence);
+        }
+        bytes
+    }
+
+    /// Moves the base to the first packet at or above `to` that is not known to have arrived.
+    #[inline]
+    fn advance(&mut self, to: u64) {
+        self.base = self.arrived.next_clear(to).min(self.next).max(to);
+        self.arrived.advance(self.base);
+        self.lost.advance(self.base);
+        self.prune();
+    }
+
+    /// Takes everything that an acknowledgement says; bytes that are new.
+    #[inline]
+    pub(crate) fn take(&mut self, header: &Header, sack: &[u64], messages: &Messages) -> u64 {
+        let mut bytes = 0;
+        let cumulative = header.cumulative.min(self.next);
+        if cumulative > self.base {
+            let mut at = self.base;
+            while at < cumulative {
+                if !self.arrived.get(at) {
+                    bytes += self.close(at, messages);
+                }
+                at += 1;
+            }
+            self.highest_arrived = self.highest_arrived.max(cumulative);
+            self.advance(cumulative);
+        }
+        if header.sack != 0 {
+            let base = header.cumulative.saturating_add(u64::from(header.sack_offset));
+            bytes += self.take_word(base, header.sack, messages);
+        }
+        for (index, &word) in sack.iter().enumerate() {
+            let base = header.cumulative.saturating_add(1 + 64 * index as u64);
+            bytes += self.take_word(base, word, messages);
+        }
+        bytes
+    }
+
+    #[inline]
+    fn take_word(&mut self, base: u64, word: u64, messages: &Messages) -> u64 {
+        let (mut fresh, mut bytes) = (word & !self.arrived.word(base), 0);
+        while fresh != 0 {
+            bytes += self.arrive(base.saturating_add(u64::from(fresh.trailing_zeros())), messages);
+            fresh &= fresh - 1;
+        }
+        bytes
+    }
+
+    /// An open packet is taken for lost; its bytes, 0 where it was already or is not open.
+    #[inline]
+    pub(crate) fn lose(&mut self, sequence: u64, messages: &Messages) -> u64 {
+        if !self.is_open(sequence) || !self.lost.set(sequence) {
+            return 0;
+        }
+        let bytes = messages.accounted_bytes(sequence);
+        self.lost_packets += 1;
+        self.lost_bytes += bytes;
+        self.in_flight_packets -= 1;
+        self.in_flight_bytes -= bytes;
+        bytes
+    }
+
+    /// Whether a transmission is the last one of a packet that is under way.
+    #[inline]
+    fn matters(&self, serial: u64, sent: &Sent) -> bool {
+        self.is_open(sent.sequence)
+            && !self.is_lost(sent.sequence)
+            && self.is_last_transmission(sent.sequence, serial)
+    }
+
+    /// Takes transmissions that no longer matter from the front.
+    #[inline]
+    pub(crate) fn prune(&mut self) {
+        while let Some(front) = self.sent.front() {
+            if self.matters(self.first_serial, front) {
+                break;
+            }
+            self.sent.pop_front();
+            self.first_serial += 1;
+        }
+    }
+
+    /// The packet under way that was sent first. Exact after [`Flight::prune`], else one that no longer matters.
+    #[inline]
+    pub(crate) fn oldest(&self) -> Option<UnderWay> {
+        let front = self.sent.front()?;
+        Some(UnderWay { sequence: front.sequence, at: front.at, serial: self.first_serial })
+    }
+
+    /// Takes every packet for lost whose last transmission has a serial below `limit`; packets and bytes.
+    pub(crate) fn lose_before(&mut self, limit: u64, messages: &Messages) -> (u32, u64) {
+        let (mut packets, mut bytes) = (0, 0);
+        while self.first_serial < limit
+            && let Some(front) = self.sent.front().copied()
+        {
+            if self.matters(self.first_serial, &front) {
+                packets += 1;
+                bytes += self.lose(front.sequence, messages);
+            }
+            self.sent.pop_front();
+            self.first_serial += 1;
+        }
+        self.prune();
+        (packets, bytes)
+    }
+
+    /// The lowest open packet from `from` on that is not taken for lost.
+    pub(crate) fn next_open(&self, from: u64) -> Option<u64> {
+        let mut at = from.max(self.base);
+        while at < self.next {
+            at = self.arrived.next_clear(at);
+            if at >= self.next {
+                return None;
+            }
+            if !self.is_lost(at) {
+                return Some(at);
+            }
+            at += 1;
+        }
+        None
+    }
+}

@@ -1,0 +1,199 @@
+//! IRN: selective repeat with a cap of one bandwidth-delay product and two time-outs.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stratasim_core::{BuildError, Duration, Time};
+
+use super::flight::Flight;
+use super::{Cx, Loss, Next, Progress, Recovery, RecoveryKind, SenderRecovery, check_timeout};
+use crate::congestion::LossCause;
+use crate::packet::{Header, Kind};
+use crate::profile::{PacketSizes, Path};
+use crate::receiver::{Acknowledge, GapReport, ReceiverRules};
+
+/// IRN: the receiver keeps packets out of order and reports each with its own number and the first that is missing; the
+/// sender keeps a bitmap, sends each missing packet once per recovery, and never has more than a bandwidth-delay product
+/// of packets under way. A packet that is lost twice waits for a time-out.
+///
+/// Source: Mittal et al., "Revisiting network support for RDMA", SIGCOMM 2018, section 3.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Irn {
+    /// Time-out where few packets are under way.
+    pub low_timeout: Duration,
+    /// Time-out otherwise.
+    pub high_timeout: Duration,
+    /// Few packets are at most so many.
+    pub few_packets: u32,
+    /// Packets that may be under way; what fills the longest way when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cap_packets: Option<u32>,
+}
+
+impl Default for Irn {
+    fn default() -> Self {
+        Self {
+            low_timeout: Duration::from_ns(100_000),
+            high_timeout: Duration::from_ns(320_000),
+            few_packets: 3,
+            cap_packets: None,
+        }
+    }
+}
+
+/// The sender's half.
+#[derive(Debug, Clone)]
+pub struct State {
+    flight: Flight,
+    low_timeout: Duration,
+    high_timeout: Duration,
+    few_packets: u32,
+    cap_packets: u32,
+    /// While recovering: recovery ends when everything below has arrived.
+    recover_to: Option<u64>,
+    /// Every packet below was looked at in this recovery.
+    marked_to: u64,
+    progress_at: Time,
+}
+
+impl State {
+    /// Takes packets for lost that were not looked at in this recovery and that later ones have overtaken.
+    fn mark(&mut self, cx: &Cx<'_>) -> (u32, u64) {
+        let (mut packets, mut bytes) = (0, 0);
+        let limit = self.flight.highest_arrived();
+        let mut at = self.marked_to.max(self.flight.base());
+        while let Some(open) = self.flight.next_open(at).filter(|&open| open < limit) {
+            bytes += self.flight.lose(open, cx.messages);
+            packets += 1;
+            at = open + 1;
+        }
+        self.marked_to = self.marked_to.max(limit);
+        (packets, bytes)
+    }
+
+    fn recover(&mut self) {
+        self.recover_to = Some(self.flight.next());
+        self.marked_to = self.flight.base();
+    }
+}
+
+impl SenderRecovery for State {
+    #[inline]
+    fn next(&self, cx: &Cx<'_>) -> Option<Next> {
+        let next = self.flight.candidate(cx.messages)?;
+        let fits = next.retransmission || next.sequence - self.flight.base() < u64::from(self.cap_packets);
+        fits.then_some(next)
+    }
+
+    #[inline]
+    fn on_sent(&mut self, cx: &Cx<'_>, next: Next) -> u64 {
+        if self.flight.in_flight_packets() == 0 {
+            self.progress_at = cx.now;
+        }
+        self.flight.on_sent(cx.now, next.sequence, cx.messages)
+    }
+
+    fn on_feedback(&mut self, cx: &Cx<'_>, header: &Header, _: &[u64]) -> Progress {
+        let before = self.flight.base();
+        // a report names one packet besides the first missing one: there is no bitmap on the wire
+        let named = Header { sack: 0, ..*header };
+        let mut bytes = self.flight.take(&named, &[], cx.messages);
+        bytes += self.flight.arrive(header.sequence, cx.messages);
+        let mut progress = Progress { bytes, rtt: Some(cx.now.saturating_since(header.sent_at)), loss: None };
+        if self.flight.base() > before {
+            self.progress_at = cx.now;
+        }
+        if self.recover_to.is_some_and(|end| self.flight.base() >= end) {
+            self.recover_to = None;
+        }
+        let enters = header.kind == Kind::Nack
+            && self.recover_to.is_none()
+            && self.flight.highest_arrived() > self.flight.base();
+        if enters {
+            self.recover();
+        }
+        if self.recover_to.is_some() {
+            let (packets, bytes) = self.mark(cx);
+            if packets > 0 {
+                progress.loss = Some(Loss { packets, bytes, cause: LossCause::Gap, first_of_window: enters });
+            }
+        }
+        progress
+    }
+
+    fn on_timer(&mut self, cx: &Cx<'_>) -> Progress {
+        if cx.now < self.deadline() {
+            return Progress::default();
+        }
+        let entered = self.recover_to.is_none();
+        self.recover();
+        self.progress_at = cx.now;
+        let mut bytes = self.flight.lose(self.flight.base(), cx.messages);
+        let mut packets = u32::from(bytes > 0);
+        let (more, more_bytes) = self.mark(cx);
+        packets += more;
+        bytes += more_bytes;
+        let loss = Loss { packets, bytes, cause: LossCause::Timeout, first_of_window: entered };
+        Progress { loss: Some(loss), ..Progress::default() }
+    }
+
+    #[inline]
+    fn deadline(&self) -> Time {
+        match self.flight.in_flight_packets() {
+            0 => Time::MAX,
+            few if few <= self.few_packets => self.progress_at + self.low_timeout,
+            _ => self.progress_at + self.high_timeout,
+        }
+    }
+
+    #[inline]
+    fn in_flight_bytes(&self) -> u64 {
+        self.flight.in_flight_bytes()
+    }
+
+    #[inline]
+    fn cumulative(&self) -> u64 {
+        self.flight.base()
+    }
+
+    #[inline]
+    fn next_new(&self) -> u64 {
+        self.flight.next()
+    }
+
+    #[inline]
+    fn lost_bytes(&self) -> u64 {
+        self.flight.lost_bytes()
+    }
+}
+
+impl RecoveryKind for Irn {
+    fn build(&self, path: &Path, sizes: &PacketSizes) -> Result<(Recovery, ReceiverRules), BuildError> {
+        check_timeout("low-timeout", self.low_timeout)?;
+        check_timeout("high-timeout", self.high_timeout)?;
+        let filled = (path.bytes_in(path.network_rtt) / sizes.wire_bytes() as f64).ceil().min(1e6) as u32;
+        let cap_packets = self.cap_packets.unwrap_or(filled);
+        if !(1..=1 << 20).contains(&cap_packets) {
+            let reason = format!("{cap_packets} packets; 1 to 1,048,576 are possible");
+            return Err(BuildError::new("cap-packets", reason));
+        }
+        let rules = ReceiverRules {
+            keeps_out_of_order: true,
+            gaps: GapReport::Always,
+            acknowledge: Acknowledge::EveryPacket,
+            window_packets: cap_packets,
+            ..ReceiverRules::default()
+        };
+        let state = State {
+            flight: Flight::default(),
+            low_timeout: self.low_timeout,
+            high_timeout: self.high_timeout,
+            few_packets: self.few_packets,
+            cap_packets,
+            recover_to: None,
+            marked_to: 0,
+            progress_at: Time::ZERO,
+        };
+        Ok((Recovery::Irn(state), rules))
+    }
+}

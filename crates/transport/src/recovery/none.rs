@@ -1,0 +1,78 @@
+//! No recovery: the fabric loses nothing.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stratasim_core::{BuildError, Time};
+
+use super::flight::Flight;
+use super::{Cx, Next, Progress, Recovery, RecoveryKind, SenderRecovery};
+use crate::packet::Header;
+use crate::profile::{PacketSizes, Path};
+use crate::receiver::{Acknowledge, GapReport, ReceiverRules};
+
+/// No recovery, for fabrics that lose nothing: packets may come in any order, each is acknowledged, none is sent
+/// again. A lost packet stalls its connection for ever.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct NoRecovery {}
+
+/// The sender's half.
+#[derive(Debug, Clone, Default)]
+pub struct State {
+    flight: Flight,
+}
+
+impl SenderRecovery for State {
+    #[inline]
+    fn next(&self, cx: &Cx<'_>) -> Option<Next> {
+        self.flight.candidate(cx.messages)
+    }
+
+    #[inline]
+    fn on_sent(&mut self, cx: &Cx<'_>, next: Next) -> u64 {
+        self.flight.on_sent(cx.now, next.sequence, cx.messages)
+    }
+
+    #[inline]
+    fn on_feedback(&mut self, cx: &Cx<'_>, header: &Header, sack: &[u64]) -> Progress {
+        let rtt = cx.now.saturating_since(header.sent_at);
+        Progress { bytes: self.flight.take(header, sack, cx.messages), rtt: Some(rtt), loss: None }
+    }
+
+    fn on_timer(&mut self, _: &Cx<'_>) -> Progress {
+        Progress::default()
+    }
+
+    #[inline]
+    fn deadline(&self) -> Time {
+        Time::MAX
+    }
+
+    #[inline]
+    fn in_flight_bytes(&self) -> u64 {
+        self.flight.in_flight_bytes()
+    }
+
+    #[inline]
+    fn cumulative(&self) -> u64 {
+        self.flight.base()
+    }
+
+    #[inline]
+    fn next_new(&self) -> u64 {
+        self.flight.next()
+    }
+}
+
+impl RecoveryKind for NoRecovery {
+    fn build(&self, _: &Path, _: &PacketSizes) -> Result<(Recovery, ReceiverRules), BuildError> {
+        let rules = ReceiverRules {
+            keeps_out_of_order: true,
+            gaps: GapReport::Never,
+            acknowledge: Acknowledge::EveryPacket,
+            sack_near_packet: true,
+            ..ReceiverRules::default()
+        };
+        Ok((Recovery::None(State::default()), rules))
+    }
+}

@@ -1,0 +1,168 @@
+//! Trimming: switches cut what does not fit to its header, and the receiver asks for it again at once.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stratasim_core::{BuildError, Bytes, Duration, Time};
+
+use super::flight::Flight;
+use super::sleek::Sleek;
+use super::{Cx, Loss, Next, Progress, Recovery, RecoveryKind, SenderRecovery, check_timeout};
+use crate::congestion::LossCause;
+use crate::packet::{Flags, Header, Kind};
+use crate::profile::{PacketSizes, Path};
+use crate::receiver::{Acknowledge, GapReport, ReceiverRules};
+
+/// Switches cut what does not fit to its header; the receiver reports each cut packet and keeps what is out of
+/// order, and the sender sends what was cut again, lowest number first. A time-out per packet covers lost headers.
+///
+/// Sources: Handley et al., "Re-architecting datacenter networks and stacks for low latency and high performance", SIGCOMM
+/// 2017 (NDP); Ultra Ethernet Specification 1.0, packet delivery sub-layer.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Trimming {
+    /// Time after which a packet of which nothing was heard is sent again; 15 us and six times what the
+    /// longest queue takes to drain when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<Duration>,
+    /// There is no time-out: what loses its header is lost, as in htsim's NDP.
+    pub without_timeout: bool,
+    /// Bytes after which the receiver acknowledges; every packet when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub acknowledge_every: Option<Bytes>,
+    /// Finds losses by the number of packets that arrived out of order, for fabrics that drop instead of
+    /// cutting (SLEEK).
+    pub sleek: bool,
+}
+
+/// The sender's half.
+#[derive(Debug, Clone)]
+pub struct State {
+    flight: Flight,
+    timeout: Duration,
+    /// Losses at or above belong to a new window of data.
+    window_end: u64,
+    sleek: Option<Box<Sleek>>,
+}
+
+impl State {
+    fn loss(&mut self, sequence: u64, packets: u32, bytes: u64, cause: LossCause) -> Option<Loss> {
+        if bytes == 0 {
+            return None;
+        }
+        let first_of_window = sequence >= self.window_end;
+        if first_of_window {
+            self.window_end = self.flight.next();
+        }
+        self.flight.prune();
+        Some(Loss { packets, bytes, cause, first_of_window })
+    }
+}
+
+impl SenderRecovery for State {
+    #[inline]
+    fn next(&self, cx: &Cx<'_>) -> Option<Next> {
+        let mut next = self.flight.candidate(cx.messages)?;
+        next.beyond_window = next.retransmission && self.sleek.as_ref().is_some_and(|sleek| sleek.recovers());
+        Some(next)
+    }
+
+    #[inline]
+    fn on_sent(&mut self, cx: &Cx<'_>, next: Next) -> u64 {
+        if let Some(sleek) = &mut self.sleek {
+            sleek.on_sent(cx.now);
+        }
+        self.flight.on_sent(cx.now, next.sequence, cx.messages)
+    }
+
+    fn on_feedback(&mut self, cx: &Cx<'_>, header: &Header, sack: &[u64]) -> Progress {
+        let sent = header.sequence < self.flight.next();
+        if header.kind == Kind::Nack {
+            let last = sent && self.flight.is_open(header.sequence);
+            if !last || !self.flight.is_last_transmission(header.sequence, header.serial) {
+                return Progress::default();
+            }
+            let bytes = self.flight.lose(header.sequence, cx.messages);
+            let cause = LossCause::Trimmed { last_hop: header.flags.has(Flags::LAST_HOP) };
+            return Progress { loss: self.loss(header.sequence, 1, bytes, cause), ..Progress::default() };
+        }
+        let rtt = cx.now.saturating_since(header.sent_at);
+        let known = !header.flags.has(Flags::PROBE) && sent && self.flight.is_open(header.sequence);
+        let bytes = self.flight.take(header, sack, cx.messages);
+        let mut progress = Progress { bytes, rtt: known.then_some(rtt), loss: None };
+        if let Some(sleek) = &mut self.sleek {
+            let lowest = self.flight.base();
+            let (packets, lost) = sleek.on_ack(cx, header, rtt, &mut self.flight);
+            progress.loss = self.loss(lowest, packets, lost, LossCause::Gap);
+        }
+        progress
+    }
+
+    fn on_timer(&mut self, cx: &Cx<'_>) -> Progress {
+        if let Some(sleek) = &mut self.sleek {
+            sleek.on_timer(cx, self.flight.next() >= cx.messages.end());
+        }
+        self.flight.prune();
+        let expired = self.flight.oldest().filter(|oldest| cx.now >= oldest.at + self.timeout);
+        let Some(oldest) = expired else { return Progress::default() };
+        let bytes = self.flight.lose(oldest.sequence, cx.messages);
+        Progress { loss: self.loss(oldest.sequence, 1, bytes, LossCause::Timeout), ..Progress::default() }
+    }
+
+    #[inline]
+    fn deadline(&self) -> Time {
+        let oldest = self.flight.oldest().map_or(Time::MAX, |oldest| oldest.at + self.timeout);
+        match &self.sleek {
+            Some(sleek) if self.flight.in_flight_packets() > 0 => oldest.min(sleek.deadline()),
+            _ => oldest,
+        }
+    }
+
+    #[inline]
+    fn in_flight_bytes(&self) -> u64 {
+        self.flight.in_flight_bytes()
+    }
+
+    #[inline]
+    fn cumulative(&self) -> u64 {
+        self.flight.base()
+    }
+
+    #[inline]
+    fn next_new(&self) -> u64 {
+        self.flight.next()
+    }
+
+    #[inline]
+    fn lost_bytes(&self) -> u64 {
+        self.flight.lost_bytes()
+    }
+
+    fn wants_probe(&mut self) -> bool {
+        self.sleek.as_mut().is_some_and(|sleek| sleek.take_probe())
+    }
+}
+
+impl RecoveryKind for Trimming {
+    fn build(&self, path: &Path, sizes: &PacketSizes) -> Result<(Recovery, ReceiverRules), BuildError> {
+        if let Some(timeout) = self.timeout {
+            check_timeout("timeout", timeout)?;
+        }
+        let derived = || Duration::from_ns(15_000) + path.time_of(path.buffer_bytes) * 6;
+        let timeout = if self.without_timeout { Duration::MAX } else { self.timeout.unwrap_or_else(derived) };
+        let acknowledge = match self.acknowledge_every {
+            None => Acknowledge::EveryPacket,
+            Some(bytes) => Acknowledge::EveryBytes(u32::try_from(bytes.count()).map_err(|_| {
+                BuildError::new("acknowledge-every", format!("{bytes}; less than 4 GiB is possible"))
+            })?),
+        };
+        let rules = ReceiverRules {
+            keeps_out_of_order: true,
+            gaps: GapReport::Never,
+            acknowledge,
+            sack_near_packet: true,
+            ..ReceiverRules::default()
+        };
+        let sleek = self.sleek.then(|| Box::new(Sleek::new(path, sizes)));
+        Ok((Recovery::Trimming(State { flight: Flight::default(), timeout, window_end: 0, sleek }), rules))
+    }
+}
