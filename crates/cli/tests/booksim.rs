@@ -48,3 +48,69 @@ fn files_without_cases_are_refused() {
     scratch.stratasim(&["conformance", "flit", "points.jsonl"]).failed(2, &["points.jsonl", "line 1"]);
     scratch.stratasim(&["conformance", "flit", "nowhere"]).failed(2, &["nowhere"]);
 }
+
+const MESH: &str = "topology = mesh; k = 4; n = 2;\nrouting_function = dor; num_vcs = 2; vc_buf_size = 4;\n\
+                    injection_rate = 0.1; seed = 7; sample_period = 200; injection_rate_uses_flits = 1;\n";
+
+const OURS: &str = "seed = 7\n[topology]\nkind = \"mesh\"\ndimensions = [4, 4]\nbandwidth = \"32 GB/s\"\nlatency = \"1 ns\"\n\
+                    [network]\nkind = \"flit\"\nrouter = { virtual-channels = 2, buffer-flits = 4 }\n\
+                    [traffic]\nto-self = true\nmeasure = { window = 200 }\n";
+
+#[test]
+fn a_curve_by_booksims_rules_is_the_same_from_its_configuration_and_from_an_experiment() {
+    let scratch = Scratch::new();
+    scratch.write("mesh.cfg", MESH);
+    scratch.write("mesh.toml", OURS);
+    let run = |file: &str, out: &str| {
+        let words =
+            ["traffic", file, "--semantics", "booksim2", "--load", "0.1,0.3", "--seeds", "2", "--out", out];
+        let ended = scratch.stratasim(&words);
+        assert_eq!(ended.code, 0, "{}", ended.errors);
+        assert!(ended.output.contains("latency"), "{}", ended.output);
+        let json: serde_json::Value =
+            serde_json::from_str(&scratch.read(&format!("{out}/results.json"))).unwrap();
+        let mut table = scratch.read(&format!("{out}/table.csv"));
+        for file in ["index.html", "README.md", "latency.svg", "latency.png"] {
+            assert!(scratch.path().join(out).join(file).exists(), "{file}");
+        }
+        for point in json["points"].as_array().unwrap() {
+            for run in point["runs"].as_array().unwrap() {
+                let found = &run["traffic"]["booksim2"];
+                assert!(found["total_cycles"].as_u64().unwrap() > 6 * 200);
+                table += &format!("{} {} {}\n", run["digest"], found["total_cycles"], found["classes"]);
+            }
+        }
+        table
+    };
+    let theirs = run("mesh.cfg", "theirs");
+    assert_eq!(theirs, run("mesh.toml", "ours"));
+    // the file's own load and seed are the first of these runs
+    let ended = scratch.stratasim(&["traffic", "mesh.cfg", "--semantics", "booksim2", "--out", "own"]);
+    assert_eq!(ended.code, 0, "{}", ended.errors);
+    let own: serde_json::Value = serde_json::from_str(&scratch.read("own/results.json")).unwrap();
+    assert!(theirs.contains(own["points"][0]["runs"][0]["digest"].as_str().unwrap()));
+    let set = ["traffic", "mesh.cfg", "--semantics", "booksim2", "--set", "seed=8", "--out", "other"];
+    assert_eq!(scratch.stratasim(&set).code, 0);
+    let other: serde_json::Value = serde_json::from_str(&scratch.read("other/results.json")).unwrap();
+    assert!(theirs.contains(other["points"][0]["runs"][0]["digest"].as_str().unwrap()));
+}
+
+#[test]
+fn what_booksim_does_not_have_is_refused_with_its_place() {
+    let scratch = Scratch::new();
+    scratch.write("mesh.cfg", &MESH.replace("num_vcs", "num_vc"));
+    scratch.write("mesh.toml", &format!("{OURS}injection = {{ kind = \"poisson\" }}\n"));
+    let run = |file: &str, words: &[&str]| {
+        let words: Vec<&str> =
+            ["traffic", file, "--semantics", "booksim2"].iter().chain(words).copied().collect();
+        scratch.stratasim(&words)
+    };
+    run("mesh.cfg", &[]).failed(2, &["mesh.cfg", "line 2", "`num_vc`; did you mean `num_vcs`?"]);
+    run("mesh.toml", &["--load", "0.1"])
+        .failed(2, &["traffic.injection", "BookSim2 has no `poisson`", "mesh.toml:13:13"]);
+    run("nowhere.cfg", &[]).failed(2, &["nowhere.cfg"]);
+    scratch.write("mesh.toml", OURS);
+    run("mesh.toml", &[]).failed(2, &["which loads?"]);
+    scratch.write("mesh.cfg", MESH);
+    run("mesh.cfg", &["--load", "0.1", "--set", "packet_size=0"]).failed(2, &["1 to 16,384 flits"]);
+}

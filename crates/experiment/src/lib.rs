@@ -12,6 +12,7 @@ mod layout;
 pub mod noise;
 pub mod placement;
 pub mod plugins;
+mod publish;
 mod read;
 pub mod run;
 mod schedules;

@@ -3,15 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use stratasim_report::Page;
-use stratasim_report::picture::Scheme;
+use stratasim_report::picture::Picture;
 
 use super::points::Sweep;
 use super::table::Row;
 use crate::error::Error;
-use crate::files;
-
-/// Pixels of a PNG per pixel of the drawing.
-const SHARPNESS: f64 = 2.0;
+use crate::publish::publish;
 
 impl Sweep {
     /// The page: what it is, pictures, our numbers beside published ones, all numbers.
@@ -47,27 +44,7 @@ impl Sweep {
     /// # Errors
     /// A file that cannot be written.
     pub fn write(&self, out: &Path, rows: &[Row]) -> Result<Vec<PathBuf>, Error> {
-        let page = self.page(rows);
-        let markdown = page.markdown();
-        let mut csv = Vec::new();
-        self.full_table(rows).write_csv(&mut csv).map_err(|error| Error::file(out, &error))?;
-        let mut contents: Vec<(String, Vec<u8>)> = vec![
-            ("index.html".to_owned(), page.html().into_bytes()),
-            ("README.md".to_owned(), markdown.text.into_bytes()),
-            ("table.csv".to_owned(), csv),
-            ("results.json".to_owned(), self.json(rows).into_bytes()),
-        ];
-        for ((name, svg), (_, picture, _)) in markdown.pictures.into_iter().zip(self.pictures(rows)) {
-            let png = Path::new(&name).with_extension("png").to_string_lossy().into_owned();
-            contents.push((name, svg.into_bytes()));
-            contents.push((png, picture.png(Scheme::Light, SHARPNESS)));
-        }
-        let mut written = Vec::with_capacity(contents.len());
-        for (name, bytes) in contents {
-            let path = out.join(name);
-            files::write(&path, &bytes).map_err(|error| Error::file(&path, &error))?;
-            written.push(path);
-        }
-        Ok(written)
+        let pictures: Vec<Picture> = self.pictures(rows).into_iter().map(|(_, picture, _)| picture).collect();
+        publish(out, &self.page(rows), &pictures, &self.full_table(rows), self.json(rows))
     }
 }

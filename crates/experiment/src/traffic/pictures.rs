@@ -2,15 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use stratasim_report::picture::{Axis, HeatMap, LineChart, Picture, Scheme, Series};
+use stratasim_report::picture::{Axis, HeatMap, LineChart, Picture, Series};
 use stratasim_report::{Page, Unit};
 
 use super::curve::{Curve, CurvePoint};
 use crate::error::Error;
-use crate::files;
-
-/// Pixels of a PNG per pixel of the drawing.
-const SHARPNESS: f64 = 2.0;
+use crate::publish::publish;
 
 impl Curve {
     fn series(&self, name: &str, number: &str, keep: impl Fn(&CurvePoint) -> bool) -> Series {
@@ -130,31 +127,9 @@ impl Curve {
     /// # Errors
     /// A file that cannot be written.
     pub fn write(&self, out: &Path) -> Result<Vec<PathBuf>, Error> {
-        std::fs::create_dir_all(out).map_err(|error| Error::file(out, &error))?;
-        let mut csv = Vec::new();
-        self.full_table().write_csv(&mut csv).map_err(|error| Error::file(out, &error))?;
-        let page = self.page();
-        let markdown = page.markdown();
-        let mut contents: Vec<(String, Vec<u8>)> = vec![
-            ("index.html".to_owned(), page.html().into_bytes()),
-            ("README.md".to_owned(), markdown.text.into_bytes()),
-            ("table.csv".to_owned(), csv),
-            ("results.json".to_owned(), self.json().into_bytes()),
-        ];
         let mut pictures = vec![self.latency(), self.throughput()];
         pictures.extend(self.channels().map(|(_, picture)| picture));
         pictures.push(self.windows());
-        for ((name, svg), picture) in markdown.pictures.into_iter().zip(pictures) {
-            let png = Path::new(&name).with_extension("png").to_string_lossy().into_owned();
-            contents.push((name, svg.into_bytes()));
-            contents.push((png, picture.png(Scheme::Light, SHARPNESS)));
-        }
-        let mut written = Vec::with_capacity(contents.len());
-        for (name, bytes) in contents {
-            let path = out.join(name);
-            files::write(&path, &bytes).map_err(|error| Error::file(&path, &error))?;
-            written.push(path);
-        }
-        Ok(written)
+        publish(out, &self.page(), &pictures, &self.full_table(), self.json())
     }
 }
