@@ -8,6 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 TOOLS := $(VENV)/.tools
 INSTALLED := $(VENV)/.installed
+INSTALLED_FOR_TESTS := $(VENV)/.installed-for-tests
 
 # one Python for everything that cargo and maturin build
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
@@ -36,7 +37,7 @@ test-rust: $(TOOLS) ## The Rust half of `make test`
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo test --workspace --locked --quiet
 
-test-python: build ## The Python half of `make test`, on the installed package
+test-python: $(INSTALLED_FOR_TESTS) ## The Python half of `make test`, on the installed package, compiled like the tests
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
@@ -74,5 +75,12 @@ $(TOOLS): packaging/requirements.txt
 $(INSTALLED): $(TOOLS) $(SOURCES)
 	@echo 'Compiling; from clean this takes some minutes.'
 	$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps --no-index --force-reinstall .
+	@rm -f $(INSTALLED_FOR_TESTS)
 	@touch $@
 	@echo 'The command is $(BIN)/stratasim, the package is in $(BIN)/python.'
+
+# with what `cargo test` has compiled already
+$(INSTALLED_FOR_TESTS): $(TOOLS) $(SOURCES)
+	STRATASIM_PROFILE=dev $(BIN)/python -m pip install --quiet --no-build-isolation --no-deps --no-index --force-reinstall .
+	@rm -f $(INSTALLED)
+	@touch $@

@@ -18,6 +18,10 @@ import maturin
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPTS = ROOT / "python" / "stratasim.data" / "scripts"
 
+# `release`, or another profile of cargo: tests use the one whose dependencies cargo test has compiled
+PROFILE = os.environ.get("STRATASIM_PROFILE", "release")
+os.environ["MATURIN_PEP517_ARGS"] = f"--profile {PROFILE}"
+
 # maturin is called as a command, which an environment that nobody activated does not find
 os.environ["PATH"] = sysconfig.get_path("scripts") + os.pathsep + os.environ.get("PATH", "")
 
@@ -57,7 +61,7 @@ def build_command() -> None:
     # the package of the module is named, too, so that both are built on dependencies with one set of
     # features: maturin then finds them compiled
     packages = ["--package", "stratasim-cli", "--package", "stratasim-py", "--bin", "stratasim"]
-    command = ["cargo", "build", "--release", "--locked", *packages]
+    command = ["cargo", "build", "--profile", PROFILE, "--locked", *packages]
     command.append("--message-format=json-render-diagnostics")
     messages = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
     # cargo knows best where it put the binary

@@ -34,6 +34,7 @@ GENERATORS: dict[str, tuple[dict[str, Any], int, int]] = {
     "multi_dimensional": ({"dimensions": [{"shape": "ring", "nodes": 4, **CABLE}]}, 4, 8),
     "fat_tree": ({"k": 4, **CABLE}, 36, 96),
     "leaf_spine": ({"leaves": 2, "spines": 2, "hosts_per_leaf": 2, **CABLE}, 8, 16),
+    "k_ary_n_fly": ({"k": 2, "n": 2, **CABLE}, 8, 12),
     "k_ary_n_tree": ({"k": 2, "n": 2, **CABLE}, 8, 16),
     "hcsim_cxl": ({"xpus": 8}, 0, 0),
     "hcsim_ethernet": ({"xpus": 8}, 0, 0),
