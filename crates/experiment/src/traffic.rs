@@ -12,6 +12,7 @@ mod account;
 mod calendar;
 mod curve;
 mod histogram;
+mod loads;
 mod measure;
 mod open_loop;
 mod parts;
@@ -48,7 +49,8 @@ pub use account::ProbeSink;
 pub(crate) use result::channel_summary;
 pub(crate) use verdict::{jain, mean_and_half_width};
 
-pub use curve::{Curve, CurvePoint, Loads, Point, Progress, Subject};
+pub use curve::{Curve, CurvePoint, Point, Progress, Subject};
+pub use loads::Loads;
 pub use spec::{KernelChoice, TrafficSpec};
 
 use measure::Run;

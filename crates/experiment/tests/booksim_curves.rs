@@ -134,6 +134,34 @@ fn a_torus_gives_the_simulators_points_from_its_configuration_and_from_ours() {
 }
 
 #[test]
+fn trees_patterns_and_routing_functions_are_translated() {
+    let tree = experiment("k-ary-n-tree", "1 ns", "").replace("dimensions = [8, 8]", "k = 4\nn = 3");
+    let romm = experiment("mesh", "1 ns", "pattern = { kind = \"transpose\" }");
+    let romm = romm.replace("flit-bytes", "routing = { kind = \"romm\" }\nflit-bytes");
+    let tornado =
+        experiment("torus", "2 ns", "pattern = { kind = \"tornado\" }").replace("to-self = true\n", "");
+    for (case, load, text) in [
+        ("ft64_nca_uniform", 0.3, tree),
+        ("mesh8x8r_romm_transpose", 0.05, romm),
+        ("torus8x8_tornado_L1", 0.1, tornado),
+    ] {
+        let Some(points) = points(case, &[load]) else { return };
+        check(&translated(&text).unwrap(), &points);
+    }
+}
+
+#[test]
+fn an_overload_ends_where_the_simulators_does() {
+    let Some(points) = points("mesh8x8_uni_L1", &[0.46]) else { return };
+    assert_eq!(points[0]["verdict"], "unstable");
+    let ours = translated(&experiment("mesh", "1 ns", "flits = 1")).unwrap();
+    let curve = Curve::run(&ours, &[0.46], 1, Some(1), &()).unwrap();
+    let found = statistics(&curve.points[0].results[0]);
+    assert!(found.saturated && found.booksim2.as_ref().unwrap().total_cycles.is_none(), "{}", found.verdict);
+    same(found.packet_latency_cycles.mean, &points[0]["classes"]["0"]["plat"], "latency when given up");
+}
+
+#[test]
 fn a_run_has_the_files_of_any_curve() {
     let text = experiment("mesh", "1 ns", "measure.most-windows = 30")
         .replace("{ window = 2000, warm-up = 6000 }", "{ window = 100 }");
