@@ -148,6 +148,12 @@ pub trait CongestionKind {
         false
     }
 
+    /// Whether packets that the window lets go are handed to the host's link at once, where a window that
+    /// shrinks cannot call them back.
+    fn commits_packets(&self) -> bool {
+        false
+    }
+
     /// Least time between two congestion notifications of a receiver, where it sends any.
     fn notification_interval(&self) -> Option<Duration> {
         None

@@ -138,7 +138,9 @@ impl Credit {
     ) -> u32 {
         let Self::Quanta { rules, bytes, speculative, pulled, target } = self else { return 0 };
         let wanted = backlog_bytes.min(limit_bytes).min(rules.most_bytes) as i64;
-        let mut missing = (wanted - *bytes).max(0) as u64;
+        // credit that is only guessed may turn out to be void
+        let held = if *speculative { 0 } else { *bytes };
+        let mut missing = (wanted - held).max(0) as u64;
         if *speculative && backlog_bytes > 0 {
             missing = missing.max(packet_bytes);
         }

@@ -21,7 +21,9 @@ pub struct Setting {
     pub rate: Bandwidth,
     /// Rate of the queue in the middle; where it is not below `rate`, nothing ever waits there.
     pub bottleneck: Bandwidth,
-    /// Delay of each direction, without serialisation.
+    /// Links from end to end, one behind the other, all of the same rate; packets are stored and forwarded.
+    pub hops: u32,
+    /// Delay of each link, without serialisation.
     pub delay: Duration,
     /// Bytes that the queue holds.
     pub buffer_bytes: u64,
@@ -45,6 +47,7 @@ impl Default for Setting {
         Self {
             rate: Bandwidth(1.25e9),
             bottleneck: Bandwidth(1.25e9),
+            hops: 1,
             delay: Duration::from_ns(5000),
             buffer_bytes: u64::MAX,
             mark_above_bytes: u64::MAX,
@@ -62,12 +65,13 @@ impl Setting {
     pub fn path(&self, full: u64, control: u64) -> Path {
         let time = |bytes: u64, rate: Bandwidth| Duration::from_ps(ps(bytes, rate));
         let queue = if self.has_queue() { time(full, self.bottleneck) } else { Duration::ZERO };
-        let rtt = self.delay * 2 + time(full, self.rate) + queue + time(control, self.rate);
+        let link = self.delay * 2 + time(full, self.rate) + time(control, self.rate);
+        let rtt = link * u64::from(self.hops) + queue;
         Path {
             base_rtt: rtt,
             network_rtt: rtt,
             rate: self.rate,
-            hops: 1 + u32::from(self.has_queue()),
+            hops: self.hops + u32::from(self.has_queue()),
             buffer_bytes: if self.has_queue() { self.buffer_bytes.min(1 << 40) } else { 0 },
         }
     }
@@ -182,7 +186,8 @@ struct Run<'a> {
     events: BinaryHeap<Reverse<Entry>>,
     made: u64,
     link_free: Time,
-    back_free: Time,
+    back_free: Vec<Time>,
+    forward_free: Vec<Time>,
     /// Leaving times and sizes of what is in the queue.
     queue: std::collections::VecDeque<(Time, u64)>,
     queue_free: Time,
@@ -211,7 +216,8 @@ pub fn run(profile: &Arc<Profile>, setting: &Setting, messages: &[u64]) -> Resul
         events: BinaryHeap::new(),
         made: 0,
         link_free: Time::ZERO,
-        back_free: Time::ZERO,
+        back_free: vec![Time::ZERO; setting.hops as usize],
+        forward_free: vec![Time::ZERO; setting.hops.saturating_sub(1) as usize],
         queue: std::collections::VecDeque::new(),
         queue_free: Time::ZERO,
         queue_bytes: 0,
@@ -387,7 +393,11 @@ impl Run<'_> {
                 sent_bytes: self.sender.statistics().packets * self.profile.sizes().wire_bytes(),
             });
         }
-        let arrives = leaves + self.setting.delay;
+        let mut arrives = leaves + self.setting.delay;
+        for free in &mut self.forward_free {
+            *free = (*free).max(arrives) + Duration::from_ps(ps(bytes, self.setting.rate));
+            arrives = *free + self.setting.delay;
+        }
         match self.forward.fate() {
             Fate::Lost => self.outcome.lost += u64::from(header.kind == Kind::Data),
             Fate::Arrives { late, again } => {
@@ -402,8 +412,11 @@ impl Run<'_> {
     fn answer(&mut self, now: Time, header: Header, telemetry: Telemetry) {
         self.outcome.control_packets += 1;
         let bytes = u64::from(self.profile.wire_bytes(&header));
-        self.back_free = self.back_free.max(now) + Duration::from_ps(ps(bytes, self.setting.rate));
-        let arrives = self.back_free + self.setting.delay;
+        let mut arrives = now;
+        for free in &mut self.back_free {
+            *free = (*free).max(arrives) + Duration::from_ps(ps(bytes, self.setting.rate));
+            arrives = *free + self.setting.delay;
+        }
         if let Fate::Arrives { late, again } = self.back.fate() {
             self.push(arrives + late, Event::Back { header, telemetry });
             if let Some(later) = again {

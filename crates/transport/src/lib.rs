@@ -47,6 +47,7 @@ pub mod harness;
 mod messages;
 mod pacer;
 mod packet;
+pub mod presets;
 mod profile;
 mod receiver;
 pub mod recovery;

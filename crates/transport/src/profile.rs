@@ -150,6 +150,7 @@ pub struct Profile {
     pub(crate) recovery: Recovery,
     pub(crate) receiver: ReceiverRules,
     pub(crate) entropy: Entropy,
+    pub(crate) commits_packets: bool,
     telemetry: bool,
 }
 
@@ -180,6 +181,7 @@ impl Profile {
             recovery,
             receiver,
             entropy,
+            commits_packets: kind.commits_packets(),
             telemetry: kind.needs_telemetry(),
         }))
     }

@@ -68,6 +68,8 @@ pub struct Sender {
     last_request: Option<Time>,
     /// Last time that something came or was asked for; silence without credit is measured from it.
     heard_at: Time,
+    /// New packets below go whatever the window is by then; 0 where packets are not committed.
+    committed_to: u64,
     requests_in_a_row: u32,
     statistics: SenderStatistics,
 }
@@ -87,6 +89,7 @@ impl Sender {
             request: None,
             last_request: None,
             heard_at: Time::ZERO,
+            committed_to: 0,
             requests_in_a_row: 0,
             statistics: SenderStatistics::default(),
         }
@@ -94,7 +97,34 @@ impl Sender {
 
     /// Gives it a message of `bytes`; the numbers of its packets. A message of no bytes is one byte.
     pub fn post(&mut self, bytes: u64) -> Range<u64> {
-        self.messages.post(bytes)
+        let packets = self.messages.post(bytes);
+        self.commit();
+        packets
+    }
+
+    /// Hands new packets over to the host's link as far as the window reaches, where the profile says so.
+    #[inline]
+    fn commit(&mut self) {
+        if !self.profile.commits_packets {
+            return;
+        }
+        let packet = self.profile.sizes.packet_bytes();
+        let next = self.recovery.next_new();
+        self.committed_to = self.committed_to.max(next);
+        let under_way = self.recovery.in_flight_bytes() + (self.committed_to - next) * packet;
+        let room = self.congestion.window_bytes().saturating_sub(under_way) / packet;
+        self.committed_to = self.committed_to.saturating_add(room).min(self.messages.end());
+    }
+
+    /// Bytes that count against the window: under way, or committed to go.
+    #[inline]
+    fn counted_bytes(&self, next: &Next) -> u64 {
+        let in_flight = self.recovery.in_flight_bytes();
+        if !self.profile.commits_packets || !next.retransmission {
+            return in_flight;
+        }
+        let waiting = self.committed_to.saturating_sub(self.recovery.next_new());
+        in_flight + waiting * self.profile.sizes.packet_bytes()
     }
 
     /// Every packet below this one is known to have arrived.
@@ -147,9 +177,11 @@ impl Sender {
     fn candidate(&self, now: Time) -> Result<Next, Readiness> {
         let cx = self.cx(now);
         let next = self.recovery.next(&cx).ok_or(Readiness::Blocked)?;
-        let in_flight = self.recovery.in_flight_bytes();
+        let in_flight = self.counted_bytes(&next);
+        let committed = !next.retransmission && next.sequence < self.committed_to;
         // one packet may always be under way, so that a window below a packet does not stop the flow
         if !next.beyond_window
+            && !committed
             && in_flight > 0
             && in_flight + self.messages.accounted_bytes(next.sequence) > cx.window_bytes
         {
@@ -305,6 +337,7 @@ impl Sender {
             });
         }
         self.messages.forget(self.recovery.cumulative());
+        self.commit();
         self.request_credit(now, false);
     }
 

@@ -54,7 +54,7 @@ fn impaired(seed: u64, lossy: bool) -> Setting {
             late: Duration::from_ns(20_000),
         }
     };
-    let (forward, back) = (impairment(seed % 3 == 0), impairment(seed % 5 == 0));
+    let (forward, back) = (impairment(seed.is_multiple_of(3)), impairment(seed.is_multiple_of(5)));
     Setting { forward, back, seed, ..Setting::default() }
 }
 
@@ -198,7 +198,7 @@ macro_rules! congestion_contract {
                 let setting = bottleneck(true, true);
                 let outcome = run(&profile($spec, None, &setting), &setting, &[$bytes]).unwrap();
                 let used = utilisation(&outcome, $bytes);
-                assert!(used >= $least && used <= 1.0 + 1e-9, "{used}");
+                assert!(($least..=1.0 + 1e-9).contains(&used), "{used}");
                 assert!(outcome.least_window_bytes > 0);
             }
 

@@ -159,6 +159,10 @@ impl CongestionKind for Mprdma {
         })
     }
 
+    fn commits_packets(&self) -> bool {
+        self.preset != Preset::Published
+    }
+
     fn entropy(&self) -> EntropySpec {
         EntropySpec::RoundRobin(RoundRobin { paths: 128 })
     }

@@ -54,7 +54,8 @@ impl CongestionKind for Rccc {
         let most = (path.bytes_in(path.network_rtt) * self.max_window_factor) as u64;
         Ok(CreditRules::Quanta(QuantaRules {
             quantum_bytes: QUANTUM,
-            per_turn: (self.packets_per_pull * sizes.payload_bytes).div_ceil(QUANTUM),
+            per_turn: (u64::from(self.packets_per_pull) * sizes.wire_bytes()).div_ceil(u64::from(QUANTUM))
+                as u32,
             ps_per_byte: path.ps_per_byte() / self.credit_rate,
             least_bytes: 1024,
             most_bytes: most.max(sizes.wire_bytes()).min(1 << 40),

@@ -139,11 +139,12 @@ impl SenderRecovery for State {
 
     #[inline]
     fn deadline(&self) -> Time {
-        match self.flight.in_flight_packets() {
-            0 => Time::MAX,
-            few if few <= self.few_packets => self.progress_at + self.low_timeout,
-            _ => self.progress_at + self.high_timeout,
+        if self.flight.in_flight_packets() == 0 {
+            return Time::MAX;
         }
+        // under way in the paper's sense: from the first missing packet on
+        let few = self.flight.next() - self.flight.base() <= u64::from(self.few_packets);
+        self.progress_at + if few { self.low_timeout } else { self.high_timeout }
     }
 
     #[inline]
