@@ -52,6 +52,7 @@ mod profile;
 mod receiver;
 pub mod recovery;
 mod sender;
+pub mod wire;
 
 pub use congestion::CongestionSpec;
 pub use credit::{CreditRules, QuantaRules};
