@@ -2,6 +2,7 @@
 //! acknowledgement, the same way for the same seed, and checks what must always hold.
 
 pub mod channel;
+mod frames;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -35,6 +36,8 @@ pub struct Setting {
     pub forward: Impairment,
     /// What happens to what the receiver sends.
     pub back: Impairment,
+    /// Packets are RLTP frames: written to bytes, damaged there, and read. Times are cut to microseconds.
+    pub frames: bool,
     /// Names the draws.
     pub seed: u64,
     /// Gives up after this time.
@@ -54,6 +57,7 @@ impl Default for Setting {
             trims: false,
             forward: Impairment::default(),
             back: Impairment::default(),
+            frames: false,
             seed: 1,
             limit: Duration::from_ps(stratasim_core::time::PS_PER_S * 100),
         }
@@ -138,13 +142,19 @@ pub enum Violation {
     NoWindow(Time),
     /// Bytes under way are not those of packets that are.
     Unbounded(u64),
+    /// A damaged frame was taken for a good one.
+    DamageUnnoticed,
+    /// A packet has the payload of another.
+    WrongPayload(u64),
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 enum Event {
     Link,
     Forward { header: Header, mark: Mark, telemetry: Telemetry },
     Back { header: Header, telemetry: Telemetry },
+    ForwardBytes { bytes: Vec<u8>, damaged: bool, mark: Mark },
+    BackBytes { bytes: Vec<u8>, damaged: bool },
     Sender,
     Receiver,
     Pacer,
@@ -320,30 +330,47 @@ impl Run<'_> {
             }
             Event::Forward { header, mark, telemetry } => {
                 recorded = telemetry;
-                let before = self.receiver.delivered_to();
-                let arrival = self
-                    .receiver
-                    .on_packet(now, &header, mark, &mut self.pacer, &mut |header| answers.push(header));
-                if arrival.fresh {
-                    match self.arrived.get_mut(header.sequence as usize) {
-                        Some(seen) if !*seen => *seen = true,
-                        Some(_) => return Err(Violation::DeliveredTwice(header.sequence)),
-                        None => return Err(Violation::OutOfOrder(header.sequence)),
-                    }
-                }
-                let after = self.receiver.delivered_to();
-                let gap = self.arrived[before as usize..after.max(before) as usize].iter().any(|seen| !seen);
-                if after < before || gap || arrival.delivered_to != after {
-                    return Err(Violation::OutOfOrder(after));
-                }
-                if after == self.arrived.len() as u64 && before < after {
-                    self.outcome.delivered_at = now;
+                self.arrive(now, &header, mark, &mut answers)?;
+            }
+            Event::ForwardBytes { bytes, damaged, mark } => {
+                if let Some(header) = frames::arrived(&bytes, damaged, &self.receiver)? {
+                    self.arrive(now, &header, mark, &mut answers)?;
                 }
             }
+            Event::BackBytes { bytes, damaged } => frames::answered(now, &bytes, damaged, &mut self.sender)?,
             Event::Back { header, telemetry } => self.sender.on_feedback(now, &header, Some(&telemetry)),
         }
         for header in answers {
             self.answer(now, header, recorded);
+        }
+        Ok(())
+    }
+
+    /// A packet has reached the receiver: nothing twice, nothing before what is in front of it.
+    fn arrive(
+        &mut self,
+        now: Time,
+        header: &Header,
+        mark: Mark,
+        answers: &mut Vec<Header>,
+    ) -> Result<(), Violation> {
+        let before = self.receiver.delivered_to();
+        let arrival =
+            self.receiver.on_packet(now, header, mark, &mut self.pacer, &mut |header| answers.push(header));
+        if arrival.fresh {
+            match self.arrived.get_mut(header.sequence as usize) {
+                Some(seen) if !*seen => *seen = true,
+                Some(_) => return Err(Violation::DeliveredTwice(header.sequence)),
+                None => return Err(Violation::OutOfOrder(header.sequence)),
+            }
+        }
+        let after = self.receiver.delivered_to();
+        let gap = self.arrived[before as usize..after.max(before) as usize].iter().any(|seen| !seen);
+        if after < before || gap || arrival.delivered_to != after {
+            return Err(Violation::OutOfOrder(after));
+        }
+        if after == self.arrived.len() as u64 && before < after {
+            self.outcome.delivered_at = now;
         }
         Ok(())
     }
@@ -398,15 +425,20 @@ impl Run<'_> {
             *free = (*free).max(arrives) + Duration::from_ps(ps(bytes, self.setting.rate));
             arrives = *free + self.setting.delay;
         }
-        match self.forward.fate() {
-            Fate::Lost => self.outcome.lost += u64::from(header.kind == Kind::Data),
-            Fate::Arrives { late, again } => {
-                self.push(arrives + late, Event::Forward { header, mark, telemetry });
-                if let Some(later) = again {
-                    self.push(arrives + late + later, Event::Forward { header, mark, telemetry });
-                }
+        let fate = self.forward.fate();
+        self.outcome.lost += u64::from(header.kind == Kind::Data && !matches!(fate, Fate::Arrives { .. }));
+        let event = match fate {
+            Fate::Lost => return,
+            _ if self.setting.frames => {
+                let mut bytes = frames::forward(&header, now);
+                let damaged = frames::damage(&mut bytes, fate);
+                Event::ForwardBytes { bytes, damaged, mark }
             }
-        }
+            // the checksum gives it away
+            Fate::Damaged(_) => return,
+            Fate::Arrives { .. } => Event::Forward { header, mark, telemetry },
+        };
+        self.put(arrives, fate, event);
     }
 
     fn answer(&mut self, now: Time, header: Header, telemetry: Telemetry) {
@@ -417,10 +449,30 @@ impl Run<'_> {
             *free = (*free).max(arrives) + Duration::from_ps(ps(bytes, self.setting.rate));
             arrives = *free + self.setting.delay;
         }
-        if let Fate::Arrives { late, again } = self.back.fate() {
-            self.push(arrives + late, Event::Back { header, telemetry });
-            if let Some(later) = again {
-                self.push(arrives + late + later, Event::Back { header, telemetry });
+        let fate = self.back.fate();
+        let event = match fate {
+            Fate::Lost => return,
+            _ if self.setting.frames => {
+                let mut bytes = frames::back(&header, &self.receiver, now);
+                let damaged = frames::damage(&mut bytes, fate);
+                Event::BackBytes { bytes, damaged }
+            }
+            Fate::Damaged(_) => return,
+            Fate::Arrives { .. } => Event::Back { header, telemetry },
+        };
+        self.put(arrives, fate, event);
+    }
+
+    /// Lets a packet meet its fate.
+    fn put(&mut self, arrives: Time, fate: Fate, event: Event) {
+        match fate {
+            Fate::Lost => {}
+            Fate::Damaged(_) => self.push(arrives, event),
+            Fate::Arrives { late, again } => {
+                if let Some(later) = again {
+                    self.push(arrives + late + later, event.clone());
+                }
+                self.push(arrives + late, event);
             }
         }
     }

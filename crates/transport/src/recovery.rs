@@ -99,6 +99,9 @@ pub trait SenderRecovery {
         0
     }
 
+    /// Transmissions so far: the number of the next.
+    fn transmissions(&self) -> u64;
+
     /// Whether it has given up.
     fn has_failed(&self) -> bool {
         false
@@ -172,6 +175,9 @@ macro_rules! recoveries {
             #[inline]
             fn lost_bytes(&self) -> u64 {
                 match self { $(Self::$variant(state) => state.lost_bytes()),+ }
+            }
+            fn transmissions(&self) -> u64 {
+                match self { $(Self::$variant(state) => state.transmissions()),+ }
             }
             fn has_failed(&self) -> bool {
                 match self { $(Self::$variant(state) => state.has_failed()),+ }

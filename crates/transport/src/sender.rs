@@ -133,6 +133,11 @@ impl Sender {
         self.recovery.cumulative()
     }
 
+    /// Data packets sent so far, each time anew: the serial number of the next.
+    pub fn transmissions(&self) -> u64 {
+        self.recovery.transmissions()
+    }
+
     /// Whether everything posted is known to have arrived.
     #[inline]
     pub fn is_done(&self) -> bool {

@@ -163,6 +163,18 @@ fn a_lossless_recovery_that_meets_loss_is_reported_as_stalled() {
 }
 
 #[test]
+fn frames_of_rltp_deliver_every_byte_whatever_the_way_does() {
+    let rltp = r#"{"kind": "rltp", "max-probes": 64, "window-packets": 200}"#;
+    let profile = profile(r#"{"kind": "fixed-window", "factor": 12.0}"#, Some(rltp), &Setting::default());
+    for seed in 0..1500 {
+        let setting = Setting { frames: true, ..impaired(seed, true) };
+        if let Err(violation) = run(&profile, &setting, &[1 + seed * 37 % 30_000, 0, 200_000 * (seed % 2)]) {
+            panic!("seed {seed}: {violation:?}");
+        }
+    }
+}
+
+#[test]
 fn rltp_gives_up_on_a_way_that_is_cut() {
     let forward = Impairment { loss: Loss::Bernoulli(1.0), ..Impairment::default() };
     let setting = Setting { forward, ..Setting::default() };

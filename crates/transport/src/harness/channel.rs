@@ -60,6 +60,8 @@ impl Loss {
 pub enum Fate {
     /// It does not arrive.
     Lost,
+    /// It arrives with a bit flipped, which this number chooses.
+    Damaged(u64),
     /// It arrives.
     Arrives {
         /// Later than it should.
@@ -100,8 +102,11 @@ impl Channel {
             }
             Loss::Listed(packets) => packets.contains(&number),
         };
-        if lost || self.draws.happens(corruption) {
+        if lost {
             return Fate::Lost;
+        }
+        if self.draws.happens(corruption) {
+            return Fate::Damaged(self.draws.bits());
         }
         let mut delay = |probability: f64| {
             let happens = self.draws.happens(probability);

@@ -143,6 +143,10 @@ impl SenderRecovery for State {
         self.base
     }
 
+    fn transmissions(&self) -> u64 {
+        self.serial
+    }
+
     #[inline]
     fn next_new(&self) -> u64 {
         self.highest

@@ -166,6 +166,10 @@ impl SenderRecovery for State {
         self.flight.base()
     }
 
+    fn transmissions(&self) -> u64 {
+        self.flight.next_serial()
+    }
+
     #[inline]
     fn next_new(&self) -> u64 {
         self.flight.next()
