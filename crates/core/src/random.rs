@@ -101,18 +101,40 @@ impl Draws {
     /// What never happens takes `u64::MAX`.
     #[inline]
     pub fn trials(&mut self, probability: f64) -> u64 {
-        if probability >= 1.0 {
+        self.trials_at(Odds::of(probability))
+    }
+
+    /// The same with odds that have been worked out before.
+    #[inline]
+    pub fn trials_at(&mut self, odds: Odds) -> u64 {
+        if odds.probability >= 1.0 {
             return 1;
         }
         // a probability of zero divides by zero: infinity, or no number where the draw is 1
-        let failures = self.unit().ln() / (-probability).ln_1p();
-        if failures.is_finite() && probability > 0.0 { (failures as u64).saturating_add(1) } else { u64::MAX }
+        let failures = self.unit().ln() / odds.log;
+        let happens = failures.is_finite() && odds.probability > 0.0;
+        if happens { (failures as u64).saturating_add(1) } else { u64::MAX }
     }
 
     /// An exponential waiting time with mean 1.
     #[inline]
     pub fn exponential(&mut self) -> f64 {
         -self.unit().ln()
+    }
+}
+
+/// A probability, and what waiting for it takes.
+#[derive(Debug, Clone, Copy)]
+pub struct Odds {
+    probability: f64,
+    /// ln(1 - probability).
+    log: f64,
+}
+
+impl Odds {
+    /// Of something with this probability.
+    pub fn of(probability: f64) -> Self {
+        Self { probability, log: (-probability).ln_1p() }
     }
 }
 

@@ -1,16 +1,25 @@
 //! The fast kernel: the input-queued router with one-cycle stages, iSLIP and private buffers.
 //!
-//! A router is a few cache lines of words and bytes (`fast/router.rs`); a flit is four bytes and goes
-//! straight into the ring of the next router, whose word of arrivals in a calendar says when it may be
-//! seen (`fast/wheel.rs`). Routers, sources and cycles without work are skipped.
+//! A router is a few cache lines of words and bytes (`fast/router.rs`), a flit is one word (`fast/flit.rs`).
+//! Routers are served in blocks that stay in the nearest cache, a stage at a time through all of the block
+//! (`fast/stages.rs`): long loops over lists of what there is to do, which a calendar (`fast/wheel.rs`) and the
+//! stages themselves fill. Where nothing needs to get anywhere for some cycles, a block runs them at once.
+//! Routers, sources and cycles without work cost nothing.
 
+mod build;
+mod crossing;
+mod edge;
 mod flit;
+mod guide;
+mod inspect;
 mod mask;
 mod order;
 mod packets;
 mod part;
+mod rings;
 mod router;
 mod source;
+mod stages;
 mod threads;
 mod wheel;
 
@@ -106,7 +115,7 @@ impl Fast {
             .any(|channel| far(channel.latency) || far(channel.credit_latency) || channel.spacing > 256 * 16)
         {
             Some("channels so long or so narrow")
-        } else if fabric.terminals().len() > Flit::TERMINALS || fabric.router_count() > Link::TARGETS {
+        } else if fabric.terminals().len() > Flit::TERMINALS || fabric.router_count() > Link::NUMBERS / 128 {
             Some("so many terminals")
         } else if fabric.channels().len() * spec.virtual_channels as usize * spec.buffer_flits as usize
             > Flit::PACKETS / 2

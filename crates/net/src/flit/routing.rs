@@ -10,7 +10,8 @@ mod layer;
 pub mod minimal;
 pub mod minimal_adaptive;
 pub mod nearest_common_ancestor;
-mod places;
+pub mod packed;
+pub(crate) mod places;
 pub mod shortest_path;
 pub mod table;
 mod toward;
@@ -103,6 +104,12 @@ pub trait FlitRouting: Send + Sync {
         out: &mut Vec<Candidate>,
     ) {
         out.push(self.only(place, head, surroundings));
+    }
+
+    /// The same decisions in a form that a kernel can take into its loop; a function that has it makes no
+    /// others.
+    fn packed(&self) -> Option<&packed::Packed> {
+        None
     }
 
     /// Whether there is never more than one candidate.

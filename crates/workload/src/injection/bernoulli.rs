@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::BuildError;
-use stratasim_core::random::{Draws, Stream};
+use stratasim_core::random::{Draws, Odds, Stream};
 
 use super::{Clock, Injection, Lane, Process, check_rate};
 
@@ -16,22 +16,22 @@ pub struct Bernoulli {}
 impl Injection for Bernoulli {
     fn lanes(&self, rate: f64, _: u32, _: &mut Stream) -> Result<Vec<Lane>, BuildError> {
         check_rate("bernoulli", rate, 1.0)?;
-        Ok(vec![Lane::of(Trials { rate })])
+        Ok(vec![Lane::of(Trials { odds: Odds::of(rate) })])
     }
 }
 
 #[derive(Debug)]
 struct Trials {
-    rate: f64,
+    odds: Odds,
 }
 
 impl Process for Trials {
     fn start(&self, draws: &mut Draws) -> Clock {
-        let trials = draws.trials(self.rate);
+        let trials = draws.trials_at(self.odds);
         Clock::at(if trials == u64::MAX { Clock::NEVER } else { trials - 1 })
     }
 
     fn next(&self, clock: &mut Clock, draws: &mut Draws) {
-        clock.skip(draws.trials(self.rate));
+        clock.skip(draws.trials_at(self.odds));
     }
 }

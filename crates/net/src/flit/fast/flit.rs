@@ -1,13 +1,12 @@
 //! A flit in one word.
 
-/// A flit: number of the packet, virtual channel, whether it is the first or the last of its packet; of
-/// first ones what routing needs, of the others when they had entered.
+/// A flit: number of the packet, whether it is the first or the last of its packet; of first ones what
+/// routing needs, of the others when they had entered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Flit(pub(super) u64);
 
 /// Bits of the packet's number.
-const PACKET_BITS: u32 = 22;
-const VC: u32 = PACKET_BITS;
+const PACKET_BITS: u32 = 26;
 const HEAD: u64 = 1 << 26;
 const TAIL: u64 = 1 << 27;
 /// Of heads: eight bits of routing's memory, eight of routers so far, and the destination.
@@ -61,18 +60,6 @@ impl Flit {
         self.0 & TAIL != 0
     }
 
-    /// The virtual channel that it comes by, 0 to 15.
-    #[inline(always)]
-    pub(super) fn vc(self) -> usize {
-        (self.0 >> VC) as usize & 15
-    }
-
-    /// The same flit on another virtual channel.
-    #[inline(always)]
-    pub(super) fn on(self, vc: usize) -> Self {
-        Self(self.0 & !(15 << VC) | (vc as u64) << VC)
-    }
-
     /// Where the packet goes.
     #[inline(always)]
     pub(super) fn dest(self) -> u32 {
@@ -95,6 +82,12 @@ impl Flit {
     pub(super) fn hop(self, memory: u64) -> Self {
         let one = u64::from(self.0 >> HOPS & 0xff != 0xff) << HOPS;
         Self((self.0 & !(0xff << MEMORY) | (memory & 0xff) << MEMORY) + one)
+    }
+
+    /// The same where ways have at most 255 routers.
+    #[inline(always)]
+    pub(super) fn short_hop(self, memory: u64) -> Self {
+        Self((self.0 & !(0xff << MEMORY) | (memory & 0xff) << MEMORY) + (1 << HOPS))
     }
 
     /// When it had entered, modulo 2^16; not of heads.

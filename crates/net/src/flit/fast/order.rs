@@ -6,8 +6,6 @@
 //! newcomers from the stage before stand in front of those that wait, and flits that find their packet's
 //! buffer empty stand behind them. A stamp per channel and list says the same without lists.
 
-use super::mask::Mask;
-
 /// Stamps of input channels, by number; smaller ones come first among those of a router.
 #[derive(Debug)]
 pub(super) struct Order {
@@ -17,7 +15,6 @@ pub(super) struct Order {
     allocation: Vec<i64>,
     /// of those that compete for the switch.
     switch: Vec<i64>,
-    list: Vec<u8>,
 }
 
 /// Behind every packet that follows another one in its buffer.
@@ -27,7 +24,7 @@ impl Order {
     /// For `channels` input channels.
     pub(super) fn new(channels: usize) -> Self {
         let column = vec![0; channels];
-        Self { routing: column.clone(), allocation: column.clone(), switch: column, list: Vec::new() }
+        Self { routing: column.clone(), allocation: column.clone(), switch: column }
     }
 
     /// A head arrived in an empty buffer.
@@ -45,38 +42,25 @@ impl Order {
         self.routing[number] = self.switch[number];
     }
 
-    /// Puts the `fresh` packets of a router that are routed in this cycle in order ([`Order::at`]), and in
-    /// front of those that wait. `base` is the number of the router's first channel.
-    pub(super) fn routed<M: Mask>(&mut self, now: u64, fresh: M, base: usize) {
-        self.list.clear();
-        members(fresh, &mut self.list);
-        in_front(now, &mut self.list, base, &self.routing, &mut self.allocation);
-    }
-
-    /// The packet that is routed as number `position`.
-    pub(super) fn at(&self, position: usize) -> usize {
-        self.list[position] as usize
+    /// Puts packets that are routed in this cycle in order, router by router, and in front of those that
+    /// wait. They are numbers of channels from `base` on; a router has `channels` of them.
+    pub(super) fn routed(&mut self, now: u64, fresh: &mut [u16], base: usize, channels: usize) {
+        in_front(now, fresh, base, channels, &self.routing, &mut self.allocation);
     }
 
     /// Puts the packets that got an output channel in order, and in front of those that compete.
-    pub(super) fn channels_given<M: Mask>(&mut self, now: u64, granted: M, base: usize) {
-        self.list.clear();
-        members(granted, &mut self.list);
-        in_front(now, &mut self.list, base, &self.allocation, &mut self.switch);
+    pub(super) fn channels_given(&mut self, now: u64, granted: &mut [u16], base: usize, channels: usize) {
+        in_front(now, granted, base, channels, &self.allocation, &mut self.switch);
     }
 }
 
-fn members<M: Mask>(mut set: M, out: &mut Vec<u8>) {
-    while !set.is_empty() {
-        out.push(set.first() as u8);
-        set = set.rest();
-    }
-}
-
-/// Sorts channels by their stamp in `from`, and gives them stamps in `to` in front of all of earlier cycles.
-fn in_front(now: u64, list: &mut [u8], base: usize, from: &[i64], to: &mut [i64]) {
-    list.sort_unstable_by_key(|&channel| from[base + channel as usize]);
-    for (position, &channel) in list.iter().enumerate() {
-        to[base + channel as usize] = position as i64 - ((now as i64) << 8);
+/// Sorts channels by router and by their stamp in `from`, and gives them stamps in `to` in front of all of
+/// earlier cycles.
+fn in_front(now: u64, list: &mut [u16], base: usize, channels: usize, from: &[i64], to: &mut [i64]) {
+    list.sort_unstable_by_key(|&channel| (channel as usize / channels, from[base + channel as usize]));
+    for one in list.chunk_by(|a, b| *a as usize / channels == *b as usize / channels) {
+        for (position, &channel) in one.iter().enumerate() {
+            to[base + channel as usize] = position as i64 - ((now as i64) << 8);
+        }
     }
 }

@@ -54,7 +54,7 @@ pub(super) enum Far {
 /// The other end of a port, in eight bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Link {
-    /// What it is (2 bits), the port there (6 bits), and the router or terminal (24 bits).
+    /// What it is (2 bits), and the first channel or the terminal there (30 bits).
     place: u32,
     /// Cycles from the grant until the flit can be used, or the credit.
     pub(super) delay: u16,
@@ -63,16 +63,16 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// Routers and terminals that it can name.
-    pub(super) const TARGETS: usize = 1 << 24;
+    /// Channels and terminals that it can name.
+    pub(super) const NUMBERS: usize = 1 << 30;
 
     /// A port that is joined to nothing.
     pub(super) const NOTHING: Self = Self { place: 0, delay: 0, back: 0 };
 
-    /// The other end: router (of the part, or of the fabric when remote) or terminal, and the port there.
-    pub(super) fn new(far: Far, target: u32, port: u16, delay: u32, back: u32) -> Self {
-        let place = (far as u32) << 30 | u32::from(port) << 24 | target;
-        Self { place, delay: delay as u16, back: back as u16 }
+    /// The other end: the number of the first channel of a port (of the part, or of the fabric when remote)
+    /// or of a terminal.
+    pub(super) fn new(far: Far, number: u32, delay: u32, back: u32) -> Self {
+        Self { place: (far as u32) << 30 | number, delay: delay as u16, back: back as u16 }
     }
 
     /// What it is.
@@ -86,16 +86,10 @@ impl Link {
         }
     }
 
-    /// The router or terminal.
+    /// The first channel there, or the terminal.
     #[inline(always)]
-    pub(super) fn target(self) -> u32 {
-        self.place & 0xff_ffff
-    }
-
-    /// The port there.
-    #[inline(always)]
-    pub(super) fn port(self) -> u8 {
-        (self.place >> 24) as u8 & 63
+    pub(super) fn number(self) -> u32 {
+        self.place & (Self::NUMBERS as u32 - 1)
     }
 }
 
@@ -103,16 +97,14 @@ impl Link {
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub(super) struct Router<const P: usize, const VS: usize, const N: usize, M> {
-    /// Input channels whose packet in front is to be routed in the next step of routing.
-    pub(super) fresh: M,
-    /// Input channels whose packet waits for an output channel.
-    pub(super) waiting: M,
     /// Input channels with a flit, an output channel and a credit,
     pub(super) ready: M,
     /// and the same by output port.
     wanting: [M; P],
-    /// Of those that wait: by output port.
-    waiters: [M; P],
+    /// Input channels whose packet waits for an output channel, by port.
+    pub(super) waiters: [M; P],
+    /// Output ports whose channels are given away in the next cycle.
+    asking: M,
     /// Output channels that no packet has.
     pub(super) free: M,
     /// Input channels.
@@ -142,11 +134,10 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Router<P, VS, N, 
             free |= M::run(port * VS, vcs as usize);
         }
         Self {
-            fresh: M::default(),
-            waiting: M::default(),
             ready: M::default(),
             wanting: [M::default(); P],
             waiters: [M::default(); P],
+            asking: M::default(),
             free,
             vcs: [Vc::default(); N],
             outs: [Out { credits: buffer, owner: 0, grant: 0 }; N],
@@ -159,16 +150,32 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Router<P, VS, N, 
         }
     }
 
-    /// An input channel has a flit and an output channel: with a credit it is ready.
+    /// Reads something of every cache line, in order: what comes from memory in order comes sooner.
     #[inline(always)]
-    pub(super) fn activate(&mut self, channel: usize) {
+    pub(super) fn touch(&self) -> usize {
+        let mut sum =
+            self.switch_grant[0] as usize + self.outputs[0].delay as usize + self.inputs[0].delay as usize;
+        for vc in self.vcs.iter().step_by(4) {
+            sum += vc.len as usize;
+        }
+        for out in self.outs.iter().step_by(21) {
+            sum += out.credits as usize;
+        }
+        sum + self.sent[0] as usize + self.asking.has(0) as usize + self.waiters[0].has(0) as usize
+    }
+
+    /// An input channel has a flit and an output channel: with a credit it is ready. Returns that.
+    #[inline(always)]
+    pub(super) fn activate(&mut self, channel: usize) -> bool {
         let vc = &self.vcs[channel % N];
         let port = vc.port as usize % P;
-        if self.outs[vc.out as usize % N].credits != 0 {
+        let ready = self.outs[vc.out as usize % N].credits != 0;
+        if ready {
             let bit = M::bit(channel % N);
             self.ready |= bit;
             self.wanting[port] |= bit;
         }
+        ready
     }
 
     /// It has not any more.
@@ -184,36 +191,51 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Router<P, VS, N, 
         let vc = &mut self.vcs[channel % N];
         vc.port = port as u8;
         vc.want = want;
-        let bit = M::bit(channel % N);
-        self.waiters[port % P] |= bit;
-        self.waiting |= bit;
+        self.waiters[port % P] |= M::bit(channel % N);
     }
 
-    /// Gives output channels to waiting packets, one iteration of iSLIP; returns the input channels that
-    /// got one.
+    /// Marks a port for the next round of [`Router::give_channels`], unless it is marked or nobody waits
+    /// for it. Returns whether it was marked now.
     #[inline(always)]
-    pub(super) fn allocate_channels(&mut self) -> M {
-        let mut granted = M::default();
-        let mut waiting = self.waiting;
-        while !waiting.is_empty() {
-            let input = waiting.first() % N;
-            let port = self.vcs[input].port as usize % P;
-            let waiters = self.waiters[port];
-            if waiters == M::bit(input) {
-                // one that asks: every channel that it wants is granted to it
-                waiting = waiting.rest();
-                let offered = self.free.part(port * VS, VS) & u32::from(self.vcs[input].want);
-                if offered != 0 {
-                    let channel = self.accepted(input, port, offered);
-                    self.give(input, port, channel);
-                    granted |= M::bit(input);
-                }
-            } else {
-                waiting &= !waiters;
-                granted |= self.share_port(port);
-            }
+    pub(super) fn ask(&mut self, port: usize) -> bool {
+        let new = !self.asking.has(port % P) && !self.waiters[port % P].is_empty();
+        if new {
+            self.asking |= M::bit(port % P);
         }
-        granted
+        new
+    }
+
+    /// Gives channels of a port to the packets that wait for it, one iteration of iSLIP; returns the input
+    /// channels that got one. Where no more can be given before a channel comes back, the mark of the port
+    /// goes; the second value says whether it stays.
+    #[inline(always)]
+    pub(super) fn give_channels(&mut self, port: usize) -> (M, bool) {
+        let port = port % P;
+        let waiters = self.waiters[port];
+        if waiters.rest().is_empty() {
+            // one that asks: every channel that it wants is granted to it
+            self.asking &= !M::bit(port);
+            let input = waiters.first() % N;
+            let offered = self.free.part(port * VS, VS) & u32::from(self.vcs[input].want);
+            if offered == 0 {
+                return (M::default(), false);
+            }
+            let channel = self.accepted(input, port, offered);
+            self.give(input, port, channel);
+            return (waiters, false);
+        }
+        let granted = self.share_port(port);
+        let free = self.free.part(port * VS, VS);
+        let mut again = false;
+        let mut left = self.waiters[port];
+        while free != 0 && !left.is_empty() {
+            again |= u32::from(self.vcs[left.first() % N].want) & free != 0;
+            left = left.rest();
+        }
+        if !again {
+            self.asking &= !M::bit(port);
+        }
+        (granted, again)
     }
 
     /// Several packets wait for the channels of one port.
@@ -274,9 +296,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Router<P, VS, N, 
         out.grant = (input + 1) as u8;
         out.owner = input as u8;
         self.free &= !M::bit(channel);
-        let bit = !M::bit(input);
-        self.waiters[port] &= bit;
-        self.waiting &= bit;
+        self.waiters[port] &= !M::bit(input);
         let state = &mut self.vcs[input];
         state.accept = (channel + 1) as u8;
         state.out = channel as u8;
@@ -304,41 +324,17 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Router<P, VS, N, 
     /// Gives the switch to channels of `ready` that compete with each other, one iteration of iSLIP; the
     /// winners. At most one per input and output.
     pub(super) fn share_switch(&self, mut ready: M) -> M {
-        let mut outputs = 0_u64;
+        let (mut outputs, mut inputs) = (0_u64, 0_u64);
         let mut requests = [0_u64; P];
-        let mut labels = [[0_u8; P]; P];
-        while !ready.is_empty() {
-            let input = ready.first() % N / VS;
-            let mut of_input = ready.part(input * VS, VS);
-            ready &= !M::run(input * VS, VS);
-            if of_input & (of_input - 1) == 0 {
-                let vc = of_input.trailing_zeros() as usize % VS;
-                let output = self.vcs[input * VS + vc].port as usize % P;
-                requests[output] |= 1 << input;
-                outputs |= 1 << output;
-                labels[input][output] = vc as u8;
-                continue;
-            }
-            // for each output the first channel at or after the offset speaks for the input
-            let after = of_input & (u32::MAX << self.offset[input]);
-            let mut now = if after == 0 { of_input } else { after };
-            while of_input != 0 {
-                if now == 0 {
-                    now = of_input;
-                }
-                let vc = now.trailing_zeros() as usize % VS;
-                now &= now - 1;
-                of_input &= !(1 << vc);
-                let output = self.vcs[input * VS + vc].port as usize % P;
-                if requests[output] >> input & 1 == 0 {
-                    requests[output] |= 1 << input;
-                    outputs |= 1 << output;
-                    labels[input][output] = vc as u8;
-                }
-            }
-        }
-        let mut inputs = 0_u64;
         let mut grants = [0_u64; P];
+        let all = ready;
+        while !ready.is_empty() {
+            let channel = ready.first() % N;
+            ready = ready.rest();
+            let output = self.vcs[channel].port as usize % P;
+            requests[output] |= 1 << (channel / VS);
+            outputs |= 1 << output;
+        }
         while outputs != 0 {
             let output = outputs.trailing_zeros() as usize % P;
             outputs &= outputs - 1;
@@ -351,8 +347,23 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Router<P, VS, N, 
             let input = inputs.trailing_zeros() as usize % P;
             inputs &= inputs - 1;
             let output = grants[input].first_from(self.switch_accept[input] as usize) % P;
-            winners |= M::bit(input * VS + labels[input][output] as usize);
+            winners |= M::bit(input * VS + self.speaker(input, output, all.part(input * VS, VS)));
         }
         winners
+    }
+
+    /// The virtual channel that speaks for an input at an output: of those in `ready` that want it the first
+    /// at or after the input's offset.
+    #[inline(always)]
+    fn speaker(&self, input: usize, output: usize, ready: u32) -> usize {
+        if ready & (ready - 1) == 0 {
+            return ready.trailing_zeros() as usize % VS;
+        }
+        let mut wanting = self.wanting[output].part(input * VS, VS) & ready;
+        let after = wanting & (u32::MAX << self.offset[input]);
+        if after != 0 {
+            wanting = after;
+        }
+        wanting.trailing_zeros() as usize % VS
     }
 }

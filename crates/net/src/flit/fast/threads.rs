@@ -19,10 +19,10 @@ use crate::flit::terminals::Terminals;
 pub(super) struct Outbox {
     /// Packets of the heads among the flits, in their order, with routing's memory.
     pub(super) packets: Vec<(u64, Cold)>,
-    /// Flits: when they can be used, router of the fabric, input port.
-    pub(super) flits: Vec<(u64, u32, u8, Flit)>,
-    /// Credits: when, router of the fabric, output channel.
-    pub(super) credits: Vec<(u64, u32, u8)>,
+    /// Flits: when they can be used, input channel of the fabric (router x N + channel).
+    pub(super) flits: Vec<(u64, u32, Flit)>,
+    /// Credits: when, output channel of the fabric.
+    pub(super) credits: Vec<(u64, u32)>,
 }
 
 /// A place to wait for the others; waits actively, since all have about the same to do.

@@ -1,19 +1,10 @@
-//! What arrives in the cycles to come: flits and credits, by cycle and router.
+//! What arrives in the cycles to come: flits and credits, by cycle and block of routers.
 
 use super::flit::Flit;
-use super::mask::Mask;
 
-/// What arrives at a router in one cycle.
-#[derive(Debug, Clone, Copy)]
-#[repr(C)]
-pub(super) struct Arrivals<const P: usize, M> {
-    /// Input ports that get a flit.
-    pub(super) ports: M,
-    /// Output channels that get a credit.
-    pub(super) credits: M,
-    /// The flits.
-    pub(super) flits: [Flit; P],
-}
+/// Routers that are served together: their state stays in the nearest caches while their lists are gone
+/// through, and the lists are long enough that loops over them cost nothing.
+pub(super) const BLOCK: usize = 64;
 
 /// A flit on its way to a terminal.
 #[derive(Debug, Clone, Copy)]
@@ -22,74 +13,64 @@ pub(super) struct Ejected {
     pub(super) flit: Flit,
 }
 
-/// A calendar of as many cycles as anything can be on its way.
+/// What arrives at the routers of a block in one cycle. Channels have numbers in the block: router x N +
+/// channel.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Arrivals {
+    /// Input channels that get a flit.
+    pub(super) flits: Vec<(u32, Flit)>,
+    /// Output channels that get a credit.
+    pub(super) credits: Vec<u16>,
+}
+
+/// A calendar of as many cycles as anything can be on its way, for routers with `N` channels each way.
 #[derive(Debug, Default)]
-pub(super) struct Wheel<const P: usize, M> {
-    routers: usize,
-    words: usize,
-    /// Cycles - 1, a power of two less one.
-    mask: u64,
-    pub(super) arrivals: Vec<Arrivals<P, M>>,
-    /// Routers with arrivals, by cycle.
-    busy: Vec<u64>,
+pub(super) struct Wheel<const N: usize> {
+    /// log2 of the cycles, and their number less one.
+    bits: u32,
+    mask: usize,
+    /// By block and cycle.
+    arrivals: Vec<Arrivals>,
     /// Credits for terminals: terminal and virtual channel, by cycle.
     pub(super) terminal_credits: Vec<Vec<(u32, u8)>>,
     /// Flits for terminals, by cycle.
     pub(super) ejected: Vec<Vec<Ejected>>,
 }
 
-impl<const P: usize, M: Mask> Wheel<P, M> {
+impl<const N: usize> Wheel<N> {
+    /// Channels of a block.
+    const CHANNELS: u32 = (BLOCK * N) as u32;
+
     /// A calendar for `routers` routers and at least `cycles` cycles ahead.
     pub(super) fn new(routers: usize, cycles: u64) -> Self {
-        let slots = (cycles + 1).next_power_of_two();
-        let words = routers.div_ceil(64);
-        let empty = Arrivals { ports: M::default(), credits: M::default(), flits: [Flit::default(); P] };
+        let slots = (cycles + 1).next_power_of_two() as usize;
         Self {
-            routers,
-            words,
+            bits: slots.trailing_zeros(),
             mask: slots - 1,
-            arrivals: vec![empty; routers * slots as usize],
-            busy: vec![0; words * slots as usize],
-            terminal_credits: vec![Vec::new(); slots as usize],
-            ejected: vec![Vec::new(); slots as usize],
+            arrivals: vec![Arrivals::default(); routers.div_ceil(BLOCK) * slots],
+            terminal_credits: vec![Vec::new(); slots],
+            ejected: vec![Vec::new(); slots],
         }
     }
 
     /// The lists of cycle `at`.
     #[inline(always)]
     pub(super) fn slot(&self, at: u64) -> usize {
-        (at & self.mask) as usize
+        at as usize & self.mask
     }
 
-    /// The place of `router` in the cycle of `slot`.
+    /// A flit for input channel `number` (of the part: router x N + channel) in cycle `at`.
     #[inline(always)]
-    pub(super) fn index(&self, slot: usize, router: usize) -> usize {
-        slot * self.routers + router
+    pub(super) fn flit(&mut self, at: u64, number: u32, flit: Flit) {
+        let place = ((number / Self::CHANNELS) as usize) << self.bits | self.slot(at);
+        self.arrivals[place].flits.push((number % Self::CHANNELS, flit));
     }
 
+    /// A credit for output channel `number` (of the part) in cycle `at`.
     #[inline(always)]
-    fn mark(&mut self, slot: usize, router: u32) {
-        self.busy[slot * self.words + router as usize / 64] |= 1 << (router % 64);
-    }
-
-    /// A flit for input `port` of `router` in cycle `at`.
-    #[inline(always)]
-    pub(super) fn flit(&mut self, at: u64, router: u32, port: u8, flit: Flit) {
-        let slot = self.slot(at);
-        let index = self.index(slot, router as usize);
-        let arrivals = &mut self.arrivals[index];
-        arrivals.ports |= M::bit(port as usize % P);
-        arrivals.flits[port as usize % P] = flit;
-        self.mark(slot, router);
-    }
-
-    /// A credit for output channel `channel` of `router` in cycle `at`.
-    #[inline(always)]
-    pub(super) fn credit(&mut self, at: u64, router: u32, channel: usize) {
-        let slot = self.slot(at);
-        let index = self.index(slot, router as usize);
-        self.arrivals[index].credits |= M::bit(channel);
-        self.mark(slot, router);
+    pub(super) fn credit(&mut self, at: u64, number: u32) {
+        let place = ((number / Self::CHANNELS) as usize) << self.bits | self.slot(at);
+        self.arrivals[place].credits.push((number % Self::CHANNELS) as u16);
     }
 
     /// A credit for virtual channel `vc` of `terminal` in cycle `at`.
@@ -106,19 +87,35 @@ impl<const P: usize, M: Mask> Wheel<P, M> {
         self.ejected[slot].push(flit);
     }
 
-    /// Takes the word of 64 routers from `word * 64` on that have arrivals in the cycle of `slot`.
+    /// Whether nothing arrives at a block in the cycle of `slot`.
     #[inline(always)]
-    pub(super) fn take_busy(&mut self, slot: usize, word: usize) -> u64 {
-        std::mem::take(&mut self.busy[slot * self.words + word])
+    pub(super) fn is_quiet(&self, block: usize, slot: usize) -> bool {
+        let arrivals = &self.arrivals[block << self.bits | slot];
+        arrivals.flits.is_empty() && arrivals.credits.is_empty()
+    }
+
+    /// Takes what arrives at a block in the cycle of `slot`; [`Wheel::give_back`] the lists.
+    #[inline(always)]
+    pub(super) fn take(&mut self, block: usize, slot: usize) -> Arrivals {
+        std::mem::take(&mut self.arrivals[block << self.bits | slot])
+    }
+
+    /// The lists are used again.
+    #[inline(always)]
+    pub(super) fn give_back(&mut self, block: usize, slot: usize, mut arrivals: Arrivals) {
+        arrivals.flits.clear();
+        arrivals.credits.clear();
+        self.arrivals[block << self.bits | slot] = arrivals;
     }
 
     /// The first cycle in `from ..` in which anything arrives; `None` when nothing is on its way.
     pub(super) fn next(&self, from: u64) -> Option<u64> {
-        (from..=from + self.mask).find(|&at| {
+        let blocks = self.arrivals.len() >> self.bits;
+        (from..from + (1 << self.bits)).find(|&at| {
             let slot = self.slot(at);
             !self.terminal_credits[slot].is_empty()
                 || !self.ejected[slot].is_empty()
-                || self.busy[slot * self.words..(slot + 1) * self.words].iter().any(|&word| word != 0)
+                || (0..blocks).any(|block| !self.is_quiet(block, slot))
         })
     }
 }

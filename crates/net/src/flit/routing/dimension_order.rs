@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use stratasim_core::BuildError;
 
 use super::grid::{GridMap, Join, Way};
+use super::packed::{ALL, Packed};
 use super::places::{any, check_parts, part};
 use super::{Candidate, FlitRouting, FlitRoutingAlgorithm, Head, Place, Surroundings};
 use crate::flit::fabric::from_topology::Wiring;
@@ -41,6 +42,8 @@ pub(crate) const RINGS: &str =
 #[derive(Debug, Clone)]
 pub struct DimensionOrder {
     map: GridMap,
+    /// The same, where it fits into words and nothing is balanced.
+    packed: Option<Packed>,
     balanced: bool,
 }
 
@@ -54,13 +57,20 @@ impl DimensionOrder {
         if map.has_rings() {
             check_parts(router, "dimension-order", 2, true, RINGS)?;
         }
-        Ok(Self { map, balanced })
+        let packed = if balanced { None } else { Packed::new(&map) };
+        Ok(Self { map, packed, balanced })
     }
 }
 
 impl FlitRouting for DimensionOrder {
     #[inline]
     fn only(&self, place: Place, head: &mut Head, surroundings: &mut dyn Surroundings) -> Candidate {
+        if let Some(packed) = &self.packed {
+            let step = packed.step(place.router, head.dest, head.memory, || surroundings.draw(2) == 1);
+            head.memory = step.memory;
+            let range = if step.half == ALL { head.range } else { part(head.range, 2, step.half) };
+            return any(u16::from(step.output), range);
+        }
         let target = self.map.destinations.router(head.dest);
         let Some(d) = self.map.lowest(place.router, target) else {
             return self.map.destinations.eject(head.dest, head.range);
@@ -74,6 +84,10 @@ impl FlitRouting for DimensionOrder {
             None => head.range,
         };
         any(output, range)
+    }
+
+    fn packed(&self) -> Option<&Packed> {
+        self.packed.as_ref()
     }
 
     fn looks_at_input(&self) -> bool {

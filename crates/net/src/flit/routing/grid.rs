@@ -338,6 +338,18 @@ impl GridMap {
         self.ports[router as usize * self.stride + at as usize]
     }
 
+    /// Routers, switches of dimensions among them.
+    pub(crate) fn router_count(&self) -> usize {
+        self.coordinates.len() / self.dimensions.len().max(1)
+    }
+
+    /// The port up or down a line or ring, where there is one.
+    pub(crate) fn port(&self, router: u32, d: usize, minus: bool) -> Option<u16> {
+        let at = router as usize * self.stride + self.dimensions[d].offset as usize;
+        let port = self.ports[at + usize::from(minus) * usize::from(self.dimensions[d].copies)];
+        (port != NO_PORT).then_some(port)
+    }
+
     /// Parallel cables of dimension `d`.
     pub(crate) fn copies(&self, d: usize) -> u32 {
         u32::from(self.dimensions[d].copies)

@@ -17,6 +17,11 @@ impl Destinations {
         Self { of: fabric.terminals().iter().map(|terminal| (terminal.router, terminal.output)).collect() }
     }
 
+    /// Router and output port of each terminal.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (u32, u16)> {
+        self.of.iter().copied()
+    }
+
     /// The router of a terminal.
     #[inline]
     pub(crate) fn router(&self, terminal: u32) -> u32 {

@@ -1,0 +1,158 @@
+//! The building of a part from the fabric.
+
+use std::ops::Range;
+
+use super::flit::Flit;
+use super::guide::channels;
+use super::mask::Mask;
+use super::packets::Packets;
+use super::part::{MOST_LOOKAHEAD, Part, Scratch, Work};
+use super::rings::Rings;
+use super::router::{Far, Link, Router};
+use super::source::Source;
+use super::threads::Outbox;
+use super::wheel::{BLOCK, Wheel};
+use crate::flit::fabric::{End, FULL_WIDTH, Fabric, Feeder};
+use crate::flit::router::RouterSpec;
+use crate::flit::routing::FlitRouting;
+use crate::flit::routing::places::part;
+
+/// Bytes of routers that stay in the nearer caches of a core.
+const LARGE: usize = 1 << 20;
+
+impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M> {
+    /// The routers `routers` of the fabric, with their terminals, empty. `part_of` says to which part
+    /// each router belongs.
+    pub(super) fn new(
+        fabric: &Fabric,
+        spec: &RouterSpec,
+        routing: &dyn FlitRouting,
+        seed: u64,
+        routers: Range<u32>,
+        part_of: &[u8],
+    ) -> Self {
+        let buffer = spec.buffer_flits as u8;
+        let count = routers.len();
+        let inside = |router: u32| routers.contains(&router);
+        let number = |router: u32, port: u16| router * N as u32 + u32::from(port) * VS as u32;
+        let mine: Vec<u32> = (0..fabric.terminals().len() as u32)
+            .filter(|&terminal| inside(fabric.terminal(terminal).router))
+            .collect();
+        let first_terminal = mine.first().copied().unwrap_or(0);
+        let (mut longest, mut lookahead) = (0_u64, MOST_LOOKAHEAD);
+        let mut built = vec![Router::new(spec.virtual_channels, buffer); count.next_multiple_of(BLOCK)];
+        let mut spacing = vec![[(FULL_WIDTH, 0_u64); P]; count];
+        let mut narrow = false;
+        for router in routers.clone() {
+            let local = (router - routers.start) as usize;
+            for output in 0..fabric.output_count(router) {
+                let channel = fabric.channel(router, output);
+                narrow |= channel.spacing != FULL_WIDTH;
+                spacing[local][output as usize].0 = channel.spacing;
+                let (delay, back) = (channel.latency + 2, channel.credit_latency + 1);
+                // a full set of flits may stand behind a narrow channel
+                let backlog = match channel.spacing {
+                    FULL_WIDTH => 0,
+                    spacing => {
+                        u64::from(spacing) * (u64::from(spec.virtual_channels) * u64::from(buffer) + 1)
+                            / u64::from(FULL_WIDTH)
+                    }
+                };
+                // a terminal's credit is sent off together with the flit
+                let there_and_back = matches!(channel.end, End::Terminal(_)).then_some(back);
+                longest = longest
+                    .max(u64::from(delay + there_and_back.unwrap_or(0)) + backlog)
+                    .max(u64::from(back));
+                lookahead = lookahead.min(delay).min(back);
+                built[local].outputs[output as usize] = match channel.end {
+                    End::Nothing => Link::NOTHING,
+                    End::Router { router: to, port } if inside(to) => {
+                        Link::new(Far::Router, number(to - routers.start, port), delay, 0)
+                    }
+                    End::Router { router: to, port } => Link::new(Far::Remote, number(to, port), delay, 0),
+                    End::Terminal(terminal) => {
+                        Link::new(Far::Terminal, terminal - first_terminal, delay, back)
+                    }
+                };
+            }
+            for input in 0..fabric.input_count(router) {
+                built[local].inputs[input as usize] = match fabric.feeder(router, input) {
+                    Feeder::Nothing => Link::NOTHING,
+                    Feeder::Router { router: from, port } => {
+                        let delay = fabric.channel(from, port).credit_latency + 1;
+                        if inside(from) {
+                            Link::new(Far::Router, number(from - routers.start, port), delay, 0)
+                        } else {
+                            Link::new(Far::Remote, number(from, port), delay, 0)
+                        }
+                    }
+                    Feeder::Terminal(terminal) => {
+                        let delay = fabric.terminal(terminal).injection.credit_latency + 1;
+                        lookahead = lookahead.min(delay);
+                        Link::new(Far::Terminal, terminal - first_terminal, delay, 0)
+                    }
+                };
+            }
+        }
+        let injection: Vec<Link> = mine
+            .iter()
+            .map(|&terminal| {
+                let terminal = fabric.terminal(terminal);
+                let (router, input) = terminal.entry();
+                let channel = &terminal.injection;
+                longest = longest.max(u64::from(channel.latency.max(channel.credit_latency)) + 1);
+                lookahead = lookahead.min(channel.latency + 1);
+                Link::new(Far::Router, number(router - routers.start, input), channel.latency + 1, 0)
+            })
+            .collect();
+        let narrow_by_source: Vec<u32> =
+            mine.iter().map(|&terminal| fabric.terminal(terminal).injection.spacing).collect();
+        let narrow_sources = narrow_by_source.iter().any(|&spacing| spacing != FULL_WIDTH);
+        let ranges: Vec<(u8, u8)> =
+            (0..spec.ranges.len().max(1)).map(|range| spec.range(range as u8)).collect();
+        let halves = ranges
+            .iter()
+            .map(|&range| {
+                let word = |(first, last)| channels(first, last);
+                // of a single channel only the whole is used
+                let half = |index| if range.0 == range.1 { range } else { part(range, 2, index) };
+                [word(half(0)), word(half(1)), word(range)]
+            })
+            .collect();
+        let parts = part_of.iter().copied().max().map_or(1, |part| part as usize + 1);
+        Self {
+            first_router: routers.start,
+            first_terminal,
+            now: 0,
+            lookahead,
+            vcs: spec.virtual_channels,
+            buffer,
+            ranges,
+            halves,
+            seed,
+            remembers: routing.memory_bits() > Flit::MEMORY_BITS,
+            knows_source: routing.knows_source(),
+            routers: built,
+            router_count: count,
+            is_large: count * size_of::<Router<P, VS, N, M>>() > LARGE,
+            rings: Rings::new(count * N, buffer),
+            spacing: if narrow { spacing } else { Vec::new() },
+            wheel: Wheel::new(count, longest + u64::from(lookahead)),
+            work: vec![Work::default(); count.div_ceil(BLOCK)],
+            scratch: Scratch::new(mine.len()),
+            packets: Packets::new(routing.memory_bits() > Flit::MEMORY_BITS),
+            sources: vec![Source::new(buffer); mine.len()],
+            injection,
+            narrow: if narrow_sources { narrow_by_source } else { Vec::new() },
+            sending: vec![0; mine.len().div_ceil(64)],
+            asked: Vec::new(),
+            due: Vec::new(),
+            order: None,
+            in_flight: 0,
+            last_progress: 0,
+            outbox: (0..parts).map(|_| Outbox::default()).collect(),
+            part_of: if parts > 1 { part_of.to_vec() } else { Vec::new() },
+            crossing: if parts > 1 { vec![0; count * N] } else { Vec::new() },
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Routing as the stages use it.
+
+use super::flit::Flit;
+use super::mask::Mask;
+use super::packets::Packets;
+use super::router::{Out, Router};
+use crate::flit::keys::Keys;
+use crate::flit::routing::packed::Packed;
+use crate::flit::routing::{FlitRouting, Head, Place, Surroundings};
+use crate::flit::terminals::Terminals;
+
+/// What a routing function may ask.
+pub(super) struct Around<'a, T, const VS: usize> {
+    pub(super) credits: &'a [Out],
+    pub(super) places: u32,
+    pub(super) vcs: usize,
+    /// The packet's salt, read only for a draw,
+    pub(super) salt: &'a u64,
+    /// and the names of the draws.
+    pub(super) keys: Keys,
+    pub(super) terminals: &'a mut T,
+}
+
+impl<T: Terminals, const VS: usize> Surroundings for Around<'_, T, VS> {
+    #[inline]
+    fn draw(&mut self, bound: u32) -> u32 {
+        let key = self.keys.next(*self.salt);
+        self.terminals.draw(key, bound)
+    }
+
+    fn used(&self, output: u16) -> u32 {
+        let credits = &self.credits[output as usize * VS..][..self.vcs];
+        self.places - credits.iter().map(|out| u32::from(out.credits)).sum::<u32>()
+    }
+}
+
+/// Shows heads their way.
+pub(super) struct Guide<'a, T, R: ?Sized> {
+    pub(super) routing: &'a R,
+    pub(super) packed: Option<&'a Packed>,
+    pub(super) ranges: &'a [(u8, u8)],
+    pub(super) halves: &'a [[u16; 3]],
+    pub(super) packets: &'a mut Packets,
+    /// First router of the block, in the numbers of the fabric.
+    pub(super) first: u32,
+    pub(super) places: u32,
+    pub(super) vcs: usize,
+    pub(super) knows_source: bool,
+    pub(super) terminals: &'a mut T,
+}
+
+impl<T: Terminals, R: FlitRouting + ?Sized> Guide<'_, T, R> {
+    /// A head is in front of an input channel.
+    #[inline(always)]
+    pub(super) fn route<const P: usize, const VS: usize, const N: usize, M: Mask>(
+        &mut self,
+        router: &mut Router<P, VS, N, M>,
+        index: usize,
+        channel: usize,
+        flit: Flit,
+        asking: &mut Vec<u16>,
+    ) {
+        debug_assert!(flit.is_head(), "only heads are routed");
+        let place = self.first + index as u32;
+        let id = flit.packet();
+        let range = match self.ranges {
+            [_] => 0,
+            _ => self.packets.cold[id].range as usize,
+        };
+        let (output, want);
+        if let Some(packed) = self.packed {
+            let tie = || {
+                let key = Keys::at(Some(place)).next(self.packets.cold[id].salt);
+                self.terminals.draw(key, 2) == 1
+            };
+            let step = packed.step(place, flit.dest(), flit.memory(), tie);
+            output = usize::from(step.output) % P;
+            want = self.halves[range][step.half as usize % 3];
+            router.vcs[channel].front = flit.short_hop(step.memory);
+        } else {
+            let remembered = self.packets.memory.get(id).copied();
+            let cold = &self.packets.cold[id];
+            let mut packet = Head {
+                source: if self.knows_source { cold.source } else { 0 },
+                dest: flit.dest(),
+                range: self.ranges[range],
+                memory: remembered.unwrap_or(flit.memory()),
+            };
+            let mut around = Around::<T, VS> {
+                credits: &router.outs,
+                places: self.places,
+                vcs: self.vcs,
+                salt: &cold.salt,
+                keys: Keys::at(Some(place)),
+                terminals: self.terminals,
+            };
+            let place = Place { router: place, input: (channel / VS) as u16, vc: (channel % VS) as u8 };
+            let candidate = self.routing.only(place, &mut packet, &mut around);
+            if remembered.is_some() {
+                self.packets.memory[id] = packet.memory;
+            }
+            output = candidate.output as usize % P;
+            want = channels(candidate.first_vc, candidate.last_vc);
+            router.vcs[channel].front = flit.hop(packet.memory);
+        }
+        router.wait(channel, output, want);
+        if router.ask(output) {
+            asking.push((index * P + output) as u16);
+        }
+    }
+}
+
+/// A word of the virtual channels from `first` to `last`.
+#[inline(always)]
+pub(super) fn channels(first: u8, last: u8) -> u16 {
+    (u16::MAX << (first & 15)) & (u16::MAX >> (15 - (last & 15)))
+}
