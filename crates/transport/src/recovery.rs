@@ -17,7 +17,7 @@ use stratasim_core::{BuildError, Duration, Time, registry};
 
 use crate::congestion::LossCause;
 use crate::messages::Messages;
-use crate::packet::Header;
+use crate::packet::{Flags, Header};
 use crate::profile::{PacketSizes, Path};
 use crate::receiver::ReceiverRules;
 
@@ -52,6 +52,15 @@ pub struct Progress {
     pub rtt: Option<Duration>,
     /// What was found lost.
     pub loss: Option<Loss>,
+}
+
+impl Progress {
+    /// What a report of a trimmed packet of `bytes` changed; nothing where that was known.
+    fn trimmed(header: &Header, bytes: u64) -> Self {
+        let cause = LossCause::Trimmed { last_hop: header.flags.has(Flags::LAST_HOP) };
+        let loss = Loss { packets: 1, bytes, cause, first_of_window: false };
+        Self { loss: (bytes > 0).then_some(loss), ..Self::default() }
+    }
 }
 
 /// Packets that were found lost.

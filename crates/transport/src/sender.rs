@@ -425,3 +425,15 @@ impl Sender {
         self.congestion.gap(self.profile.sizes.packet_bytes())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_are_small() {
+        // sixteen thousand connections of an all-to-all fit in a few megabytes
+        assert!(size_of::<Sender>() <= 768, "{}", size_of::<Sender>());
+        assert!(size_of::<crate::Receiver>() <= 192, "{}", size_of::<crate::Receiver>());
+    }
+}

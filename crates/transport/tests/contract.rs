@@ -226,7 +226,7 @@ macro_rules! congestion_contract {
                 for seed in 0..150 {
                     let lossless = RecoverySpec::kind(&recovery_of($spec)) == "none";
                     let setting = Setting { bottleneck: Bandwidth(0.625e9), buffer_bytes: 60_000, trims: true, ..impaired(seed, !lossless) };
-                    if let Err(violation) = run(&profile($spec, None, &setting), &setting, &[100_000]) {
+                    if let Err(violation) = run(&profile($spec, None, &setting), &setting, &[60_000, 1, 40_000]) {
                         panic!("seed {seed}: {violation:?}");
                     }
                 }

@@ -252,6 +252,14 @@ impl Flight {
         bytes
     }
 
+    /// Takes the packet for lost whose header came without payload, where that was its last transmission; its bytes.
+    pub(crate) fn lose_trimmed(&mut self, header: &Header, messages: &Messages) -> u64 {
+        if !self.is_open(header.sequence) || !self.is_last_transmission(header.sequence, header.serial) {
+            return 0;
+        }
+        self.lose(header.sequence, messages)
+    }
+
     /// Whether a transmission is the last one of a packet that is under way.
     #[inline]
     fn matters(&self, serial: u64, sent: &Sent) -> bool {

@@ -6,7 +6,7 @@ use stratasim_core::{BuildError, Duration, Time};
 
 use super::{Cx, Loss, Next, Progress, Recovery, RecoveryKind, SenderRecovery, check_timeout};
 use crate::congestion::LossCause;
-use crate::packet::{Header, Kind};
+use crate::packet::{Flags, Header, Kind};
 use crate::profile::{PacketSizes, Path};
 use crate::receiver::{Acknowledge, GapReport, ReceiverRules};
 
@@ -66,7 +66,7 @@ impl State {
         }
         let bytes = cx.messages.accounted_range(packet..self.next);
         self.next = packet;
-        self.in_flight_bytes = 0;
+        self.in_flight_bytes -= bytes.min(self.in_flight_bytes);
         Some(Loss {
             packets: u32::try_from(packets).unwrap_or(u32::MAX),
             bytes,
@@ -113,8 +113,11 @@ impl SenderRecovery for State {
             self.next = self.next.max(cumulative);
             self.progress_at = cx.now;
         }
-        if header.kind == Kind::Nack && header.cumulative == self.base {
-            progress.loss = self.rewind(cx, self.base, LossCause::Gap);
+        let trimmed = header.flags.has(Flags::TRIMMED);
+        if header.kind == Kind::Nack && (trimmed || header.cumulative == self.base) {
+            // what is before a trimmed packet may be on its way
+            let from = if trimmed { header.sequence.max(self.base) } else { self.base };
+            progress.loss = self.rewind(cx, from, LossCause::Gap);
             self.progress_at = cx.now;
         }
         progress

@@ -7,7 +7,7 @@ use stratasim_core::{BuildError, Duration, Time};
 use super::flight::Flight;
 use super::{Cx, Loss, Next, Progress, Recovery, RecoveryKind, SenderRecovery, check_timeout};
 use crate::congestion::LossCause;
-use crate::packet::{Header, Kind};
+use crate::packet::{Flags, Header, Kind};
 use crate::profile::{PacketSizes, Path};
 use crate::receiver::{Acknowledge, GapReport, ReceiverRules};
 
@@ -94,6 +94,9 @@ impl SenderRecovery for State {
     }
 
     fn on_feedback(&mut self, cx: &Cx<'_>, header: &Header, _: &[u64]) -> Progress {
+        if header.flags.has(Flags::TRIMMED) {
+            return Progress::trimmed(header, self.flight.lose_trimmed(header, cx.messages));
+        }
         let before = self.flight.base();
         // a report names one packet besides the first missing one: there is no bitmap on the wire
         let named = Header { sack: 0, ..*header };

@@ -6,7 +6,7 @@ use stratasim_core::{BuildError, Time};
 
 use super::flight::Flight;
 use super::{Cx, Next, Progress, Recovery, RecoveryKind, SenderRecovery};
-use crate::packet::Header;
+use crate::packet::{Flags, Header};
 use crate::profile::{PacketSizes, Path};
 use crate::receiver::{Acknowledge, GapReport, ReceiverRules};
 
@@ -35,6 +35,9 @@ impl SenderRecovery for State {
 
     #[inline]
     fn on_feedback(&mut self, cx: &Cx<'_>, header: &Header, sack: &[u64]) -> Progress {
+        if header.flags.has(Flags::TRIMMED) {
+            return Progress::default();
+        }
         let rtt = cx.now.saturating_since(header.sent_at);
         Progress { bytes: self.flight.take(header, sack, cx.messages), rtt: Some(rtt), loss: None }
     }

@@ -8,7 +8,7 @@ use super::flight::Flight;
 use super::round_trip::{RoundTrip, backed_off};
 use super::{Cx, Loss, Next, Progress, Recovery, RecoveryKind, SenderRecovery, check_timeout};
 use crate::congestion::LossCause;
-use crate::packet::Header;
+use crate::packet::{Flags, Header};
 use crate::profile::{PacketSizes, Path};
 use crate::receiver::{Acknowledge, GapReport, ReceiverRules};
 
@@ -59,6 +59,9 @@ impl SenderRecovery for State {
     }
 
     fn on_feedback(&mut self, cx: &Cx<'_>, header: &Header, sack: &[u64]) -> Progress {
+        if header.flags.has(Flags::TRIMMED) {
+            return Progress::trimmed(header, self.flight.lose_trimmed(header, cx.messages));
+        }
         let rtt = cx.now.saturating_since(header.sent_at);
         self.round_trip.sample(rtt);
         let before = self.flight.base();

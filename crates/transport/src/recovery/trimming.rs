@@ -75,18 +75,13 @@ impl SenderRecovery for State {
     }
 
     fn on_feedback(&mut self, cx: &Cx<'_>, header: &Header, sack: &[u64]) -> Progress {
-        let sent = header.sequence < self.flight.next();
         if header.kind == Kind::Nack {
-            let last = sent && self.flight.is_open(header.sequence);
-            if !last || !self.flight.is_last_transmission(header.sequence, header.serial) {
-                return Progress::default();
-            }
-            let bytes = self.flight.lose(header.sequence, cx.messages);
+            let bytes = self.flight.lose_trimmed(header, cx.messages);
             let cause = LossCause::Trimmed { last_hop: header.flags.has(Flags::LAST_HOP) };
             return Progress { loss: self.loss(header.sequence, 1, bytes, cause), ..Progress::default() };
         }
         let rtt = cx.now.saturating_since(header.sent_at);
-        let known = !header.flags.has(Flags::PROBE) && sent && self.flight.is_open(header.sequence);
+        let known = !header.flags.has(Flags::PROBE) && self.flight.is_open(header.sequence);
         let bytes = self.flight.take(header, sack, cx.messages);
         let mut progress = Progress { bytes, rtt: known.then_some(rtt), loss: None };
         if let Some(sleek) = &mut self.sleek {
