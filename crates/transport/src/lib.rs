@@ -31,6 +31,30 @@
 //! 6. Where [`Profile::is_receiver_driven`] says so, each host has a [`Pacer`]. At [`Pacer::deadline`], ask [`Pacer::next`]
 //!    who is next and call [`Receiver::on_turn`]; repeat while the deadline is not later than now.
 //!
+//! ```
+//! use stratasim_core::{Bandwidth, Duration, Time};
+//! use stratasim_transport::{Mark, Pacer, Path, Poll, Profile, Receiver, Sender, TransportSpec};
+//!
+//! let spec: TransportSpec = serde_json::from_str(r#"{"congestion": {"kind": "swift"}}"#).unwrap();
+//! let rtt = Duration::from_ns(10_000);
+//! let path = Path { base_rtt: rtt, network_rtt: rtt, rate: Bandwidth(12.5e9), hops: 2, buffer_bytes: 0 };
+//! let profile = Profile::new(&spec, path).unwrap();
+//! let (mut sender, mut receiver) = (Sender::new(&profile, 1), Receiver::new(&profile, 0));
+//!
+//! let packets = sender.post(10_000);
+//! let (mut now, mut answers) = (Time::ZERO, Vec::new());
+//! while let Poll::Send(header) = sender.poll_send(now, 1) {
+//!     // a perfect way: the packet is there at once, not marked
+//!     receiver.on_packet(now, &header, Mark::default(), &mut Pacer::new(), &mut |answer| answers.push(answer));
+//! }
+//! assert_eq!(receiver.delivered_to(), packets.end);
+//! now += rtt;
+//! for answer in answers {
+//!     sender.on_feedback(now, &answer, None);
+//! }
+//! assert!(sender.is_done());
+//! ```
+//!
 //! Headers are 64 bytes, copied. The network looks at nothing in them but [`Header::entropy`]. Where
 //! [`Profile::needs_telemetry`] says so, switches fill a [`Telemetry`] on the way of each data packet, and the driver hands it back
 //! together with the acknowledgement that the packet caused.

@@ -64,6 +64,8 @@ struct Parameters {
     delay_weight: f64,
     max_window_factor: f64,
     adjust_bytes: f64,
+    /// The receiver gives credit besides.
+    has_credit: bool,
 }
 
 /// Queueing delays below this are none, picoseconds.
@@ -200,12 +202,20 @@ impl Dynamics {
 
     fn on_loss(&mut self, p: &Parameters, lost: &Lost) {
         let bytes = lost.bytes as f64;
-        if matches!(lost.cause, LossCause::Trimmed { .. }) {
+        // where packets are dropped, marks and delay tell how much is too much; the gap says what to send again
+        if lost.cause == LossCause::Gap {
+            return;
+        }
+        if let LossCause::Trimmed { last_hop } = lost.cause {
             self.ignored += bytes;
             let delay = p.network_rtt;
             self.average(p, delay, true);
             self.triggered = true;
             if self.quick_adapt(p, lost.now, true, delay, lost.in_flight as f64) {
+                return;
+            }
+            // the receiver's credit sees to its own link
+            if last_hop && p.has_credit {
                 return;
             }
         }
@@ -235,7 +245,12 @@ impl CongestionControl for State {
 }
 
 impl Nscc {
-    fn parameters(&self, path: &Path, sizes: &PacketSizes) -> Result<Parameters, BuildError> {
+    fn parameters(
+        &self,
+        path: &Path,
+        sizes: &PacketSizes,
+        has_credit: bool,
+    ) -> Result<Parameters, BuildError> {
         check_range("target-factor", self.target_factor, 0.001, 100.0)?;
         check_range("gamma", self.gamma, 0.0, 1.0)?;
         check_range("delay-weight", self.delay_weight, 0.0, 1.0)?;
@@ -260,13 +275,20 @@ impl Nscc {
             delay_weight: self.delay_weight,
             max_window_factor: self.max_window_factor,
             adjust_bytes: 8.0 * sizes.packet_bytes() as f64,
+            has_credit,
         })
     }
 }
 
-impl CongestionKind for Nscc {
-    fn build(&self, path: &Path, sizes: &PacketSizes) -> Result<Control, BuildError> {
-        let parameters = Arc::new(self.parameters(path, sizes)?);
+impl Nscc {
+    /// The state that every connection starts with; `has_credit` where the receiver gives credit besides.
+    pub(crate) fn state(
+        &self,
+        path: &Path,
+        sizes: &PacketSizes,
+        has_credit: bool,
+    ) -> Result<Control, BuildError> {
+        let parameters = Arc::new(self.parameters(path, sizes, has_credit)?);
         let base = if self.own_base_rtt { path.base_rtt } else { path.network_rtt };
         let base_rtt = base.as_ps() as f64;
         let max_window =
@@ -289,6 +311,12 @@ impl CongestionKind for Nscc {
             fast: false,
         };
         Ok(Control::Nscc(State { parameters, now }))
+    }
+}
+
+impl CongestionKind for Nscc {
+    fn build(&self, path: &Path, sizes: &PacketSizes) -> Result<Control, BuildError> {
+        self.state(path, sizes, false)
     }
 
     fn recovery(&self) -> RecoverySpec {

@@ -42,7 +42,7 @@ const QUANTUM: u32 = 256;
 impl CongestionKind for Rccc {
     fn build(&self, path: &Path, sizes: &PacketSizes) -> Result<Control, BuildError> {
         match &self.sender {
-            Some(nscc) => nscc.build(path, sizes).map_err(|error| error.within("sender")),
+            Some(nscc) => nscc.state(path, sizes, true).map_err(|error| error.within("sender")),
             None => Ok(Control::Rccc(State::new(u64::MAX))),
         }
     }

@@ -1,0 +1,157 @@
+//! What a sender does with what comes back, and with silence.
+
+use stratasim_core::Time;
+
+use super::Sender;
+use crate::congestion::{Acked, CongestionControl, LossCause, Lost};
+use crate::credit::Credit;
+use crate::entropy::{PathFeedback, SenderEntropy};
+use crate::packet::{Flags, Header, Kind, Telemetry};
+use crate::recovery::{Cx, Loss, Progress, SenderRecovery};
+
+impl Sender {
+    /// Something came from the receiver. `telemetry` is what the switches recorded on the way of the packet
+    /// that caused it, for congestion controls that need it.
+    #[inline]
+    pub fn on_feedback(&mut self, now: Time, header: &Header, telemetry: Option<&Telemetry>) {
+        self.on_feedback_with_words(now, header, &[], telemetry);
+    }
+
+    /// The same with words of packets that have arrived, where more have than the header's own word tells: bit
+    /// 0 of the first is packet `cumulative + 1`. Real sockets use it.
+    pub fn on_feedback_with_words(
+        &mut self,
+        now: Time,
+        header: &Header,
+        sack: &[u64],
+        telemetry: Option<&Telemetry>,
+    ) {
+        self.credit.on_feedback(header);
+        self.heard_at = now;
+        self.requests_in_a_row = 0;
+        match header.kind {
+            Kind::CongestionNotification => return self.congestion.on_notification(now),
+            Kind::Ack | Kind::Nack => {}
+            _ => return,
+        }
+        let in_flight = self.recovery.in_flight_bytes();
+        let cx = Cx { now, messages: &self.messages, window_bytes: self.congestion.window_bytes() };
+        let progress = self.recovery.on_feedback(&cx, header, sack);
+        let ecn = header.flags.has(Flags::ECN_ECHO);
+        self.statistics.marks += u64::from(ecn);
+        if !header.flags.has(Flags::PROBE) {
+            let feedback = match (header.kind, ecn) {
+                (Kind::Nack, _) if header.flags.has(Flags::TRIMMED) && !header.flags.has(Flags::LAST_HOP) => {
+                    PathFeedback::Trimmed
+                }
+                (_, true) => PathFeedback::Marked,
+                _ => PathFeedback::Good,
+            };
+            self.entropy.on_feedback(now, header.entropy, feedback);
+        }
+        // losses first: the acknowledgement of a window must not undo what its losses say
+        if let Some(loss) = progress.loss {
+            self.on_loss(now, in_flight, &loss);
+        }
+        if header.kind == Kind::Ack || progress.bytes > 0 {
+            self.congestion.on_ack(&Acked {
+                now,
+                bytes: progress.bytes,
+                ecn,
+                rtt: progress.rtt,
+                in_flight: self.recovery.in_flight_bytes(),
+                sequence: header.sequence,
+                cumulative: self.recovery.cumulative(),
+                next: self.recovery.next_new(),
+                telemetry,
+            });
+        }
+        self.messages.forget(self.recovery.cumulative());
+        self.commit();
+        self.request_credit(now, false);
+    }
+
+    fn on_loss(&mut self, now: Time, in_flight: u64, loss: &Loss) {
+        match loss.cause {
+            LossCause::Trimmed { .. } => self.statistics.trims += u64::from(loss.packets),
+            LossCause::Timeout => {
+                self.statistics.timeouts += 1;
+                self.entropy.on_feedback(now, 0, PathFeedback::Timeout);
+                self.credit.on_vanished(loss.packets);
+            }
+            LossCause::Gap => {}
+        }
+        self.congestion.on_loss(&Lost {
+            now,
+            bytes: loss.bytes,
+            cause: loss.cause,
+            first_of_window: loss.first_of_window,
+            in_flight,
+        });
+    }
+
+    /// Where credit is short and the receiver may not know, a request goes out, once per round trip.
+    fn request_credit(&mut self, now: Time, timed_out: bool) {
+        let Credit::Quanta { bytes, pulled, target, .. } = self.credit else { return };
+        let unasked = bytes <= 0 && pulled >= target && self.backlog_bytes() > 0;
+        let recent =
+            self.last_request.is_some_and(|at| now.saturating_since(at) < self.profile.path.network_rtt);
+        if (unasked || (timed_out && bytes <= 0)) && !recent {
+            self.request = Some(Kind::RequestToSend);
+        }
+    }
+
+    /// When [`Sender::on_timer`] is wanted; [`Time::MAX`] for never. It may move to later without a word: a
+    /// driver that comes early is told nothing and asks again. Pacing is not in it: see [`Readiness::Wait`].
+    #[inline]
+    pub fn deadline(&self) -> Time {
+        self.recovery.deadline().min(self.congestion.deadline()).min(self.starvation())
+    }
+
+    /// When a sender with nothing under way and no credit asks for some: its pulls may have been lost.
+    #[inline]
+    fn starvation(&self) -> Time {
+        if self.credit.allows() || self.recovery.in_flight_bytes() > 0 || self.request.is_some() {
+            return Time::MAX;
+        }
+        if self.recovery.next(&self.cx(self.heard_at)).is_none() {
+            return Time::MAX;
+        }
+        self.heard_at + self.profile.path.network_rtt * (4 << self.requests_in_a_row.min(8))
+    }
+
+    /// The deadline has come; nothing happens when it is later by now.
+    pub fn on_timer(&mut self, now: Time) {
+        if now >= self.congestion.deadline() {
+            self.congestion.on_timer(now);
+        }
+        if now >= self.starvation() {
+            self.request = Some(Kind::RequestToSend);
+            self.heard_at = now;
+            self.requests_in_a_row += 1;
+        }
+        if now < self.recovery.deadline() {
+            return;
+        }
+        let in_flight = self.recovery.in_flight_bytes();
+        let cx = Cx { now, messages: &self.messages, window_bytes: self.congestion.window_bytes() };
+        let Progress { loss, .. } = self.recovery.on_timer(&cx);
+        if let Some(loss) = loss {
+            self.on_loss(now, in_flight, &loss);
+            self.request_credit(now, loss.cause == LossCause::Timeout);
+        }
+        if self.recovery.wants_probe() {
+            self.request = Some(Kind::Probe);
+        }
+    }
+
+    pub(super) fn make_request(&mut self, now: Time, kind: Kind, sharing: u32) -> Header {
+        self.statistics.requests += 1;
+        self.last_request = Some(now);
+        let packet = self.profile.sizes.packet_bytes();
+        let limit = self.congestion.window_bytes().saturating_add(packet);
+        let backlog = self.backlog_bytes();
+        let pull = self.credit.ask(backlog, limit, packet, sharing);
+        Header { kind, entropy: self.entropy.choose(now, 0, 1), pull, sent_at: now, ..Header::default() }
+    }
+}

@@ -1,0 +1,111 @@
+//! Specs as users write them: read back what was printed, refuse what makes no transport, and say why.
+
+use stratasim_core::registry::Entry;
+use stratasim_core::schemars::SchemaGenerator;
+use stratasim_core::{Bandwidth, Duration};
+use stratasim_transport::{CongestionSpec, EntropySpec, Path, Profile, RecoverySpec, TransportSpec, presets};
+
+fn path() -> Path {
+    let rtt = Duration::from_ns(14_000);
+    Path { base_rtt: rtt, network_rtt: rtt, rate: Bandwidth(12.5e9), hops: 6, buffer_bytes: 178_450 }
+}
+
+fn build(text: &str) -> Result<(), String> {
+    let spec: TransportSpec = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    Profile::new(&spec, path()).map(drop).map_err(|error| error.to_string())
+}
+
+fn refused(text: &str) -> String {
+    build(text).unwrap_err()
+}
+
+#[test]
+fn every_kind_builds_with_its_defaults_and_reads_what_it_prints() {
+    let texts = |field: &str, kinds: &[&str]| -> Vec<String> {
+        kinds.iter().map(|kind| format!(r#"{{"{field}": {{"kind": "{kind}"}}}}"#)).collect()
+    };
+    let all = [
+        texts("congestion", CongestionSpec::KINDS),
+        texts("recovery", RecoverySpec::KINDS),
+        texts("entropy", EntropySpec::KINDS),
+    ];
+    for text in all.concat() {
+        build(&text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        let spec: TransportSpec = serde_json::from_str(&text).unwrap();
+        let printed = serde_json::to_string(&spec).unwrap();
+        assert_eq!(serde_json::from_str::<TransportSpec>(&printed).unwrap(), spec, "{printed}");
+    }
+}
+
+#[test]
+fn every_kind_explains_itself() {
+    let lists: [&[Entry]; 3] = [CongestionSpec::ENTRIES, RecoverySpec::ENTRIES, EntropySpec::ENTRIES];
+    let mut generator = SchemaGenerator::default();
+    for entry in lists.into_iter().flatten() {
+        let (kind, schema) = (entry.kind, (entry.schema)(&mut generator).to_value());
+        let text = schema.to_string();
+        assert!(text.contains("\"description\""), "{kind} has no help");
+        let undescribed = schema["properties"].as_object().map_or(0, |properties| {
+            properties.values().filter(|property| property.get("description").is_none()).count()
+        });
+        assert_eq!(undescribed, 0, "{kind}: {text}");
+    }
+}
+
+#[test]
+fn every_preset_builds_and_an_unknown_one_is_none() {
+    for name in presets::HTSIM {
+        let spec = presets::htsim(name, path().rate).unwrap();
+        Profile::new(&spec, path()).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(
+            presets::htsim(&format!("{name}_1MiB"), path().rate).map(|spec| spec.packets),
+            Some(spec.packets)
+        );
+    }
+    let longer = presets::htsim("uec_nscc_notrim", path().rate);
+    assert_ne!(longer, presets::htsim("uec_nscc", path().rate), "the longest name that fits is meant");
+    assert_eq!(presets::htsim("tcp", path().rate), None);
+}
+
+#[test]
+fn what_makes_no_transport_is_refused_with_the_reason() {
+    let cases = [
+        (r#"{"congestion": {"kind": "swfit"}}"#, "did you mean `swift`?"),
+        (r#"{"congestion": {"kind": "swift", "betta": 1}}"#, "unknown field `betta`"),
+        (r#"{"congestion": {"kind": "swift", "beta": 2}}"#, "congestion.beta: 2; 0 to 1 are possible"),
+        (r#"{"congestion": {"kind": "swift", "base-target": 25}}"#, "as a string with a unit"),
+        (r#"{"congestion": {"kind": "hpcc", "eta": 0}}"#, "congestion.eta: 0; 0.01 to 1 are possible"),
+        (r#"{"congestion": {"kind": "timely", "low": "1 s"}}"#, "congestion.low: 1 s, above `high`, 500 us"),
+        (r#"{"congestion": {"kind": "rccc", "sender": {"gamma": 9}}}"#, "congestion.sender.gamma: 9"),
+        (
+            r#"{"recovery": {"kind": "go-back-n", "timeout": "0 s"}}"#,
+            "recovery.timeout: 0 s; a time-out must be positive",
+        ),
+        (
+            r#"{"recovery": {"kind": "irn", "cap-packets": 0}}"#,
+            "recovery.cap-packets: 0 packets; 1 to 1,048,576",
+        ),
+        (
+            r#"{"recovery": {"kind": "rltp", "window-packets": 5000}}"#,
+            "recovery.window-packets: 5000; 1 to 1024",
+        ),
+        (
+            r#"{"entropy": {"kind": "mixed", "paths": 100}}"#,
+            "entropy.paths: 100 paths; a power of two up to 65,536",
+        ),
+        (r#"{"packets": {"payload-bytes": 70000}}"#, "packets.payload-bytes: 70000 bytes; 1 to 65535"),
+    ];
+    for (text, expected) in cases {
+        let message = refused(text);
+        assert!(message.contains(expected), "{text}: {message}");
+    }
+}
+
+#[test]
+fn a_way_that_cannot_be_is_refused() {
+    let spec = TransportSpec::default();
+    let refuse = |path: Path| Profile::new(&spec, path).unwrap_err().to_string();
+    assert!(refuse(Path { rate: Bandwidth(0.0), ..path() }).contains("a link of 0 B/s"));
+    let longer = Path { base_rtt: Duration::from_ns(20_000), ..path() };
+    assert!(refuse(longer).contains("a round trip of 20 us on a network of 14 us"));
+}
