@@ -171,6 +171,8 @@ impl Profile {
         let (recovery, mut receiver) =
             recovery_spec.plugin().build(&path, &sizes).map_err(|error| error.within("recovery"))?;
         receiver.notification_interval = kind.notification_interval();
+        // go-back-N has one position only: it sends what is lost before anything new
+        let commits_packets = kind.commits_packets() && !matches!(recovery, Recovery::GoBackN(_));
         let entropy_spec = spec.entropy.clone().unwrap_or_else(|| kind.entropy());
         let entropy = entropy_spec.plugin().build().map_err(|error| error.within("entropy"))?;
         Ok(Arc::new(Self {
@@ -181,7 +183,7 @@ impl Profile {
             recovery,
             receiver,
             entropy,
-            commits_packets: kind.commits_packets(),
+            commits_packets,
             telemetry: kind.needs_telemetry(),
         }))
     }

@@ -113,20 +113,11 @@ impl Sender {
         let packet = self.profile.sizes.packet_bytes();
         let next = self.recovery.next_new();
         self.committed_to = self.committed_to.max(next);
-        let under_way = self.recovery.in_flight_bytes() + (self.committed_to - next) * packet;
+        // what is lost goes before what is new
+        let waiting = (self.committed_to - next) * packet + self.recovery.lost_bytes();
+        let under_way = self.recovery.in_flight_bytes() + waiting;
         let room = self.congestion.window_bytes().saturating_sub(under_way) / packet;
         self.committed_to = self.committed_to.saturating_add(room).min(self.messages.end());
-    }
-
-    /// Bytes that count against the window: under way, or committed to go.
-    #[inline]
-    fn counted_bytes(&self, next: &Next) -> u64 {
-        let in_flight = self.recovery.in_flight_bytes();
-        if !self.profile.commits_packets || !next.retransmission {
-            return in_flight;
-        }
-        let waiting = self.committed_to.saturating_sub(self.recovery.next_new());
-        in_flight + waiting * self.profile.sizes.packet_bytes()
     }
 
     /// Every packet below this one is known to have arrived.
@@ -183,12 +174,17 @@ impl Sender {
     #[inline]
     fn candidate(&self, now: Time) -> Result<Next, Readiness> {
         let cx = self.cx(now);
-        let next = self.recovery.next(&cx).ok_or(Readiness::Blocked)?;
-        let in_flight = self.counted_bytes(&next);
-        let committed = !next.retransmission && next.sequence < self.committed_to;
+        let new = self.recovery.next_new();
+        let committed = new < self.committed_to;
+        // committed packets are in the host's queue already, before anything else
+        let next = if committed {
+            Next { sequence: new, retransmission: false, beyond_window: true }
+        } else {
+            self.recovery.next(&cx).ok_or(Readiness::Blocked)?
+        };
+        let in_flight = self.recovery.in_flight_bytes();
         // one packet may always be under way, so that a window below a packet does not stop the flow
         if !next.beyond_window
-            && !committed
             && in_flight > 0
             && in_flight + self.messages.accounted_bytes(next.sequence) > cx.window_bytes
         {

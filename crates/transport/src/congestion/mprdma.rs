@@ -92,7 +92,8 @@ impl CongestionControl for State {
         match (self.preset, rtt) {
             (Preset::Htsim, _) => self.window += if acked.ecn { -self.packet / 2.0 } else { more },
             (Preset::HtsimSwiftLike, Some(rtt)) => {
-                let target = 1.5 * self.base_rtt;
+                // compared with the whole round trip: inferred from runs, which trim half as much otherwise
+                let (rtt, target) = (rtt + self.first_link, 1.5 * self.base_rtt);
                 if rtt < target {
                     self.window += more;
                 } else {
