@@ -201,6 +201,8 @@ live! {
     go_back_n_survives: WINDOW, r#"{"kind": "go-back-n", "timeout": "100 us"}"#;
     trimming_survives: r#"{"kind": "nscc"}"#, r#"{"kind": "trimming", "acknowledge-every": "400 B"}"#;
     sleek_survives: r#"{"kind": "nscc"}"#, r#"{"kind": "trimming", "sleek": true}"#;
+    committed_windows_survive: r#"{"kind": "mprdma", "preset": "htsim"}"#, r#"{"kind": "trimming"}"#;
+    committed_windows_on_go_back_n_survive: r#"{"kind": "mprdma", "preset": "htsim-constant"}"#, r#"{"kind": "go-back-n", "timeout": "100 us"}"#;
     ndp_survives: r#"{"kind": "ndp", "initial-packets": 4}"#, r#"{"kind": "trimming"}"#;
     rccc_survives: r#"{"kind": "rccc"}"#, r#"{"kind": "trimming"}"#;
     eqds_survives: r#"{"kind": "eqds", "max-window": "1 kB"}"#, r#"{"kind": "trimming"}"#;
