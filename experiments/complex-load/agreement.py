@@ -261,6 +261,8 @@ def main():
     parser.add_argument("--keep", type=pathlib.Path, help="folder for our runs, which are not made twice")
     parser.add_argument("--out", type=pathlib.Path, help="file for all rows, JSON")
     options = parser.parse_args()
+    if min(options.seeds, options.large_seeds) < 2:
+        parser.error("one seed says nothing of the noise: at least 2 are needed")
     cases = collections.OrderedDict()
     for text in options.reference.read_text().splitlines():
         line = json.loads(text)
