@@ -5,5 +5,6 @@ pub mod flit;
 pub mod flow;
 pub mod message;
 pub mod networks;
+pub mod packet;
 
 pub use networks::{NetworkContext, NetworkKind, NetworkSpec};

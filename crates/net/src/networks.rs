@@ -7,7 +7,7 @@ use stratasim_core::random::Streams;
 use stratasim_core::{BuildError, Duration, registry};
 use stratasim_topo::{Routing, Topology};
 
-use crate::{constant_rate, flit, flow, message};
+use crate::{constant_rate, flit, flow, message, packet};
 
 /// What a network is built on.
 pub struct NetworkContext {
@@ -36,6 +36,7 @@ registry! {
     /// Every network, by its `kind`.
     pub enum NetworkSpec: dyn NetworkKind {
         "flow" => Flow(flow::Flow),
+        "packet" => Packet(packet::Packet),
         "flit" => Flit(flit::Flit),
         "message" => Message(message::Message),
         "constant-rate" => ConstantRate(constant_rate::ConstantRate),

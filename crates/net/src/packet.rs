@@ -1,0 +1,304 @@
+//! Packet level: links, queues and switches that real transports run on.
+//!
+//! ```text
+//!  Packet (spec) ─→ Routes (next hops) ─→ Engine ──────────── PacketNetwork (Model, Network)
+//!                   Ways   (round trips)   ├─ switch: ports, queues, marks, pauses
+//!                                          ├─ host: connections, NICs, pacers
+//!                                          └─ balancing: which of several ways
+//! ```
+//! Senders, receivers and what they say to each other come from `stratasim-transport`.
+
+mod balancing;
+mod engine;
+mod host;
+mod network;
+mod port;
+mod queue;
+mod routes;
+mod stall;
+mod switch;
+mod ways;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stratasim_core::model;
+use stratasim_core::random::{Draws, key};
+use stratasim_core::{BuildError, Bytes, NodeId};
+use stratasim_topo::{Sharing, Topology};
+use stratasim_transport::congestion::nscc::Nscc;
+use stratasim_transport::{
+    CongestionSpec, EntropySpec, PacketSizes, Path, Profile, RecoverySpec, TransportSpec,
+};
+
+use self::balancing::Balancing;
+pub use self::balancing::{
+    BalancingKind, BalancingSpec, Choice, Ecmp, Flowlets, LeastQueue, PerFlow, Random, RoundRobin,
+};
+use self::engine::{Engine, Rules};
+use self::network::{PacketNetwork, Transports, longest_round_trip};
+use self::port::{NOTHING, PerByte, Port, PortCounts, Waiting};
+pub use self::queue::{DropTail, Lossless, QueueKind, QueueRules, QueueSpec, Trimming};
+use self::routes::Routes;
+use self::ways::Ways;
+use crate::networks::{NetworkContext, NetworkKind};
+
+/// Packets, queues and congestion control.
+///
+/// Every message is cut into packets, which a transport sends over a connection of its own: it decides when
+/// (congestion control), what again (recovery) and by which path (entropy). Switches store and forward; packets wait at output
+/// ports, are marked, trimmed, dropped or hold up others there. All shortest ways are used, chosen by `balancing`.
+/// Connections of a host take turns at its link, one packet each.
+///
+/// ```toml
+/// [network]
+/// kind = "packet"
+/// congestion = { kind = "nscc" }
+/// queue = { kind = "trimming" }
+/// balancing = { kind = "ecmp" }
+/// ```
+/// A half-duplex cable has half of its rate in each direction.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Packet {
+    /// Congestion control.
+    pub congestion: CongestionSpec,
+    /// Recovery from loss; the one that goes with the congestion control when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recovery: Option<RecoverySpec>,
+    /// Choice of paths by the sender; the one that goes with the congestion control when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entropy: Option<EntropySpec>,
+    /// Sizes of packets.
+    pub packets: PacketSizes,
+    /// What happens at a port without room. Absent: trimming where the recovery knows trimmed packets, lossless
+    /// for go-back-N and where nothing is recovered, drop-tail otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue: Option<QueueSpec>,
+    /// Data that a port of a switch holds, the packet on the link included. Absent: the bytes that are in flight on
+    /// the longest way at the rate of the port, in whole packets; five times that where nothing is trimmed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub buffer: Option<Bytes>,
+    /// When packets are marked.
+    pub ecn: Ecn,
+    /// Which of several shortest ways switches choose.
+    pub balancing: BalancingSpec,
+    /// When a message is complete.
+    pub completion: Completion,
+}
+
+impl Default for Packet {
+    fn default() -> Self {
+        Self {
+            congestion: CongestionSpec::Nscc(Nscc::default()),
+            recovery: None,
+            entropy: None,
+            packets: PacketSizes::default(),
+            queue: None,
+            buffer: None,
+            ecn: Ecn::default(),
+            balancing: BalancingSpec::default(),
+            completion: Completion::default(),
+        }
+    }
+}
+
+/// Marking (explicit congestion notification): a packet that leaves a port with more than `min` bytes waiting
+/// behind it may be marked, the more likely the closer to `max`, from where on each is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Ecn {
+    /// Whether anything is marked.
+    pub enabled: bool,
+    /// Bytes from which on packets may be marked; a fifth of the bytes in flight on the longest way when absent, in
+    /// whole packets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min: Option<Bytes>,
+    /// Bytes above which all are; four fifths when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max: Option<Bytes>,
+    /// Whether ports that lead to hosts mark, too.
+    pub last_hop: bool,
+}
+
+impl Default for Ecn {
+    fn default() -> Self {
+        Self { enabled: true, min: None, max: None, last_hop: true }
+    }
+}
+
+/// When a message is complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Completion {
+    /// When the receiver has all of it.
+    #[default]
+    Receiver,
+    /// When the sender knows that, by the last acknowledgement: as htsim counts.
+    Sender,
+}
+
+impl Packet {
+    /// The transport.
+    pub fn transport(&self) -> TransportSpec {
+        TransportSpec {
+            congestion: self.congestion.clone(),
+            recovery: self.recovery.clone(),
+            entropy: self.entropy.clone(),
+            packets: self.packets,
+        }
+    }
+
+    /// The kind of queue, the default filled in.
+    fn queue(&self) -> QueueSpec {
+        if let Some(queue) = &self.queue {
+            return queue.clone();
+        }
+        match self.recovery.clone().unwrap_or_else(|| self.congestion.plugin().recovery()) {
+            RecoverySpec::Trimming(_) => QueueSpec::Trimming(Trimming::default()),
+            RecoverySpec::GoBackN(_) | RecoverySpec::None(_) => QueueSpec::Lossless(Lossless::default()),
+            _ => QueueSpec::DropTail(DropTail::default()),
+        }
+    }
+}
+
+/// Largest buffer; thresholds and sums of bytes stay far from overflow.
+const MOST_BUFFER: u64 = 1 << 40;
+
+impl NetworkKind for Packet {
+    fn build(&self, context: NetworkContext) -> Result<Box<dyn model::Network>, BuildError> {
+        let topology = context.topology;
+        refuse(&topology)?;
+        let transport = self.transport();
+        let sizes = transport.packets;
+        let (full, control) = (sizes.wire_bytes() as u32, sizes.control_bytes);
+        let rules = self.queue().plugin().rules(u64::from(full)).map_err(|error| error.within("queue"))?;
+        let choice = self.balancing.plugin().choice().map_err(|error| error.within("balancing"))?;
+        let seed = context.streams.key("packet");
+        let routes = Routes::new(&topology)?;
+        let ports = ports(&topology, &routes, seed);
+        let ways = Ways::new(&ports);
+        let nodes = topology.node_count();
+        let balancing = Balancing::new(choice, nodes, &routes, key(seed, 1));
+        let rules = Rules {
+            queue: rules,
+            complete_at_sender: self.completion == Completion::Sender,
+            records: self.congestion.plugin().needs_telemetry(),
+            trimmed_bytes: control,
+            marks_last_hop: self.ecn.last_hop,
+        };
+        let mut engine = Engine::new(ports, routes, balancing, rules);
+        let network_rtt = longest_round_trip(&engine, &ways, full, control);
+        let buffer_bytes = self.size_queues(&mut engine, network_rtt.as_secs_f64())?;
+        // refuses parameters of the transport now, not with the first message
+        let rates = engine.nics.iter().map(|nic| engine.ports[nic.port as usize].rate.bytes_per_s());
+        if let Some(rate) = rates.reduce(f64::max) {
+            let path = Path {
+                base_rtt: network_rtt.max(stratasim_core::Duration::from_ps(1)),
+                network_rtt: network_rtt.max(stratasim_core::Duration::from_ps(1)),
+                rate: stratasim_core::Bandwidth(rate),
+                hops: 1,
+                buffer_bytes,
+            };
+            Profile::new(&transport, path)?;
+        }
+        let transports = Transports { spec: transport, network_rtt, buffer_bytes, seed: key(seed, 2) };
+        Ok(Box::new(PacketNetwork::new(topology, engine, ways, transports)))
+    }
+}
+
+impl Packet {
+    /// Gives every port its buffer and thresholds; the largest buffer.
+    fn size_queues(&self, engine: &mut Engine, rtt_s: f64) -> Result<u64, BuildError> {
+        let full = self.packets.wire_bytes();
+        if let Some(buffer) = self.buffer.filter(|buffer| !(full..=MOST_BUFFER).contains(&buffer.count())) {
+            let reason =
+                format!("{buffer}; from one packet ({}) to {} are possible", Bytes(full), Bytes(MOST_BUFFER));
+            return Err(BuildError::new("buffer", reason));
+        }
+        let Engine { rules, ports, .. } = engine;
+        let mut largest = 0;
+        for port in ports {
+            // the packets that fill the longest way
+            let packets = (rtt_s * port.rate.bytes_per_s() / full as f64).ceil().clamp(1.0, 1e9) as u64;
+            let usual = (packets * full * rules.queue.buffer_factor).min(MOST_BUFFER);
+            let buffer = self.buffer.map_or(usual, |buffer| buffer.count());
+            let share = |given: Option<Bytes>, fifths: u64| {
+                given.map_or((packets * fifths).div_ceil(5) * full, |bytes| bytes.count())
+            };
+            let (min, max) = (share(self.ecn.min, 1), share(self.ecn.max, 4));
+            if min > max {
+                let reason = format!("{}, and `min` is {}; it must not be less", Bytes(max), Bytes(min));
+                return Err(BuildError::new("max", reason).within("ecn"));
+            }
+            let marks = self.ecn.enabled && (rules.marks_last_hop || !port.last_hop);
+            (port.mark_from, port.mark_all) = if marks { (min, max) } else { (u64::MAX, u64::MAX) };
+            let lossless = rules.queue.pause.is_some();
+            port.capacity = if lossless { u64::MAX } else { buffer };
+            let control = rules.queue.control_bytes.unwrap_or(2 * buffer);
+            port.control_capacity = if lossless { u64::MAX } else { control };
+            if port.nic == NOTHING {
+                largest = largest.max(buffer);
+            }
+        }
+        Ok(largest)
+    }
+}
+
+/// Refuses what packets cannot travel on.
+fn refuse(topology: &Topology) -> Result<(), BuildError> {
+    if !topology.profiles().is_empty() {
+        let reason = "this topology has values that change over time, which the packet level does not model";
+        return Err(BuildError::new("", reason));
+    }
+    for link in (0..topology.link_count()).map(stratasim_core::LinkId::from_index) {
+        let value = topology.link(link);
+        let name = || topology.link_name(link);
+        if value.sharing == Sharing::FatPipe {
+            let reason = format!(
+                "link {}: a fat pipe serves each user in full, which no wire of the packet level does",
+                name()
+            );
+            return Err(BuildError::new("", reason));
+        }
+        if value.bandwidth.bytes_per_s() < 1.0 && value.ends.is_some() {
+            let reason = format!("link {}: {}, at least 1 B/s is needed", name(), value.bandwidth);
+            return Err(BuildError::new("", reason));
+        }
+    }
+    Ok(())
+}
+
+/// A port for each way to leave a node. Buffers are given later.
+fn ports(topology: &Topology, routes: &Routes, seed: u64) -> Vec<Port> {
+    let is_host = |node: u32| routes.host_of(NodeId(node)).is_some();
+    let of = |(number, wire): (u64, &routes::Wire)| {
+        let link = topology.link(wire.link);
+        // both directions share what one capacity gives
+        let share = if link.half_duplex { 0.5 } else { 1.0 };
+        Port {
+            busy_until: 0,
+            rate: PerByte::new(link.bandwidth.bytes_per_s() * share),
+            delay: link.latency.as_ps(),
+            to: wire.to,
+            current: NOTHING,
+            in_service_bytes: 0,
+            nic: if is_host(wire.from) { 0 } else { NOTHING },
+            high: Waiting::EMPTY,
+            low: Waiting::EMPTY,
+            capacity: 0,
+            control_capacity: 0,
+            mark_from: u64::MAX,
+            mark_all: u64::MAX,
+            draws: Draws::new(key(seed, number)),
+            held_bytes: 0,
+            counts: PortCounts::default(),
+            link: wire.link,
+            free_is_noted: false,
+            paused: false,
+            pausing: false,
+            last_hop: is_host(wire.to),
+            own_turn: false,
+        }
+    };
+    (0..).zip(routes.wires()).map(of).collect()
+}

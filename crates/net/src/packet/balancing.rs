@@ -1,0 +1,269 @@
+//! Which of several shortest ways a switch sends a packet: one kind per struct, one line in the list.
+
+use rustc_hash::FxHashMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stratasim_core::random::{Draws, key, mix};
+use stratasim_core::{BuildError, Duration, registry};
+
+use super::port::Port;
+use super::routes::Routes;
+
+/// A choice of ways as the user chose it.
+pub trait BalancingKind {
+    /// What switches do.
+    ///
+    /// # Errors
+    /// Parameters out of range.
+    fn choice(&self) -> Result<Choice, BuildError>;
+}
+
+registry! {
+    /// Every choice among ways by switches, by its `kind`.
+    pub enum BalancingSpec: dyn BalancingKind {
+        "ecmp" => Ecmp(Ecmp),
+        "per-flow" => PerFlow(PerFlow),
+        "round-robin" => RoundRobin(RoundRobin),
+        "random" => Random(Random),
+        "least-queue" => LeastQueue(LeastQueue),
+        "flowlets" => Flowlets(Flowlets),
+    }
+}
+
+impl Default for BalancingSpec {
+    fn default() -> Self {
+        Self::Ecmp(Ecmp {})
+    }
+}
+
+/// What switches do where several ports begin a shortest way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choice {
+    /// By a hash of the flow and of the entropy in the packet.
+    FlowAndEntropy,
+    /// By a hash of the flow.
+    Flow,
+    /// One after the other.
+    InTurn,
+    /// At random.
+    AtRandom,
+    /// The shortest queue, in steps of so many bytes.
+    ShortestQueue {
+        /// Queues that differ by less are as long as each other.
+        step_bytes: u64,
+    },
+    /// The shortest queue for the first packet after a pause of the flow, the same port for those behind it.
+    AfterPause {
+        /// Length of the pause, picoseconds.
+        gap_ps: u64,
+    },
+}
+
+/// By a hash of the flow and of the entropy that its sender wrote into the packet, with a salt per switch:
+/// senders spray packets by changing it (see `entropy`).
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Ecmp {}
+
+impl BalancingKind for Ecmp {
+    fn choice(&self) -> Result<Choice, BuildError> {
+        Ok(Choice::FlowAndEntropy)
+    }
+}
+
+/// By a hash of the flow alone: all its packets take one way, whatever the sender does.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct PerFlow {}
+
+impl BalancingKind for PerFlow {
+    fn choice(&self) -> Result<Choice, BuildError> {
+        Ok(Choice::Flow)
+    }
+}
+
+/// Each switch uses its ports one after the other, in an order that is drawn anew for every round. Control packets go by
+/// hash.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct RoundRobin {}
+
+impl BalancingKind for RoundRobin {
+    fn choice(&self) -> Result<Choice, BuildError> {
+        Ok(Choice::InTurn)
+    }
+}
+
+/// Each packet by a draw of its own.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Random {}
+
+impl BalancingKind for Random {
+    fn choice(&self) -> Result<Choice, BuildError> {
+        Ok(Choice::AtRandom)
+    }
+}
+
+/// Adaptive: the port with the fewest bytes waiting; ties are drawn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct LeastQueue {
+    /// Queues that differ by less than this count as equal.
+    pub step: stratasim_core::Bytes,
+}
+
+impl Default for LeastQueue {
+    fn default() -> Self {
+        Self { step: stratasim_core::Bytes(4096) }
+    }
+}
+
+impl BalancingKind for LeastQueue {
+    fn choice(&self) -> Result<Choice, BuildError> {
+        match self.step.count() {
+            0 => Err(BuildError::new("step", "0 B; at least 1 B is needed")),
+            step_bytes => Ok(Choice::ShortestQueue { step_bytes }),
+        }
+    }
+}
+
+/// Adaptive by bursts: the first packet of a flow after a pause takes the port with the fewest bytes waiting,
+/// those behind it follow, so that order is kept.
+/// Source: Vanini et al., "Let it flow: resilient asymmetric load balancing with flowlet switching" (2017).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Flowlets {
+    /// A pause at least this long begins a new burst.
+    pub gap: Duration,
+}
+
+impl Default for Flowlets {
+    fn default() -> Self {
+        Self { gap: Duration::from_ns(10_000) }
+    }
+}
+
+impl BalancingKind for Flowlets {
+    fn choice(&self) -> Result<Choice, BuildError> {
+        Ok(Choice::AfterPause { gap_ps: self.gap.as_ps() })
+    }
+}
+
+/// A choice and what it remembers.
+#[derive(Debug)]
+pub(super) struct Balancing {
+    choice: Choice,
+    /// A salt per node.
+    salts: Vec<u64>,
+    /// Round robin: the order of the ports of all sets, and by set, how many turns there were.
+    order: Vec<u32>,
+    turns: Vec<u64>,
+    /// Draws, by set.
+    draws: Vec<Draws>,
+    /// Flowlets: by switch and flow, the port and the time of the last packet.
+    last: FxHashMap<(u32, u32, bool), (u32, u64)>,
+    /// How many of them there may be until those that have paused are forgotten.
+    sweep_at: usize,
+}
+
+/// What of a packet a choice looks at.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Features {
+    pub(super) connection: u32,
+    pub(super) entropy: u16,
+    pub(super) control: bool,
+}
+
+impl Balancing {
+    pub(super) fn new(choice: Choice, nodes: usize, routes: &Routes, seed: u64) -> Self {
+        let draws = (0..routes.set_count() as u64).map(|set| Draws::new(key(seed, set))).collect();
+        Self {
+            choice,
+            salts: (0..nodes as u64).map(|node| key(!seed, node)).collect(),
+            order: routes.members().to_vec(),
+            turns: vec![0; routes.set_count()],
+            draws,
+            last: FxHashMap::default(),
+            sweep_at: 1 << 16,
+        }
+    }
+
+    /// The port of `set` that a packet takes at `node`.
+    #[inline]
+    pub(super) fn choose(
+        &mut self,
+        (node, set): (u32, u32),
+        packet: Features,
+        routes: &Routes,
+        ports: &[Port],
+        now: u64,
+    ) -> u32 {
+        let range = routes.set(set);
+        let members = &routes.members()[range.clone()];
+        match self.choice {
+            Choice::FlowAndEntropy => members[self.hash(node, packet, members.len())],
+            Choice::Flow => members[self.hash(node, Features { entropy: 0, ..packet }, members.len())],
+            Choice::InTurn if packet.control => members[self.hash(node, packet, members.len())],
+            Choice::InTurn => {
+                let turn = self.turns[set as usize];
+                self.turns[set as usize] += 1;
+                let order = &mut self.order[range];
+                let place = (turn % order.len() as u64) as usize;
+                if place == 0 {
+                    shuffle(order, &mut self.draws[set as usize]);
+                }
+                order[place]
+            }
+            Choice::AtRandom => members[self.draws[set as usize].below(members.len() as u32) as usize],
+            Choice::ShortestQueue { step_bytes } => {
+                self.shortest(set, members, |port| ports[port as usize].data_bytes(now) / step_bytes)
+            }
+            Choice::AfterPause { gap_ps } => {
+                let name = (node, packet.connection, packet.control);
+                let port = match self.last.get(&name) {
+                    Some(&(port, at)) if now - at < gap_ps && members.contains(&port) => port,
+                    _ => self.shortest(set, members, |port| ports[port as usize].data_bytes(now)),
+                };
+                self.last.insert(name, (port, now));
+                if self.last.len() > self.sweep_at {
+                    // what has paused for long enough starts anew anyway
+                    self.last.retain(|_, &mut (_, at)| now - at < gap_ps);
+                    self.sweep_at = (1 << 16).max(2 * self.last.len());
+                }
+                port
+            }
+        }
+    }
+
+    #[inline]
+    fn hash(&self, node: u32, packet: Features, count: usize) -> usize {
+        let name = u64::from(packet.connection) << 16 | u64::from(packet.entropy);
+        let hash = mix(name.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ self.salts[node as usize]);
+        ((u128::from(hash) * count as u128) >> 64) as usize
+    }
+
+    /// A port with the least `length`, one as likely as the other where several have it.
+    fn shortest(&mut self, set: u32, members: &[u32], length: impl Fn(u32) -> u64) -> u32 {
+        let (mut best, mut least, mut ties) = (members[0], u64::MAX, 0);
+        for &port in members {
+            let length = length(port);
+            if length < least {
+                (best, least, ties) = (port, length, 1);
+            } else if length == least {
+                ties += 1;
+                if self.draws[set as usize].below(ties) == 0 {
+                    best = port;
+                }
+            }
+        }
+        best
+    }
+}
+
+/// Puts `items` in an order in which each is as likely (Fisher and Yates).
+fn shuffle(items: &mut [u32], draws: &mut Draws) {
+    for last in (1..items.len()).rev() {
+        items.swap(last, draws.below(last as u32 + 1) as usize);
+    }
+}

@@ -1,0 +1,301 @@
+//! The network at work: its events, its packets and the loop.
+//!
+//! A packet costs one event per hop, its arrival at the next node, which is known when its service begins. A port
+//! at which others wait has one more per packet, at the end of service, when the next one is chosen: by class, and
+//! with what has come meanwhile. What a packet leaves behind when its service ends (marks, telemetry) is noted then, or,
+//! where nobody waited and so nothing was left, when the next one begins or it arrives.
+
+use stratasim_core::queue::RadixQueue;
+use stratasim_transport::{Header, Kind, Mark, Pacer, SenderStatistics, Telemetry};
+
+use super::balancing::Balancing;
+use super::host::{Connection, Nic};
+use super::port::{NOTHING, Port, Waiting};
+use super::queue::QueueRules;
+use super::routes::Routes;
+
+/// What switches look at of a packet: half a cache line. Its header lies beside it and is read at the ends.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Flying {
+    /// Bytes on the wire.
+    pub(super) bytes: u32,
+    /// The port that it left last.
+    pub(super) port: u32,
+    /// The host that it goes to.
+    pub(super) to: u32,
+    pub(super) connection: u32,
+    /// The next one in the line in which it waits.
+    pub(super) next: u32,
+    /// The port by which it came to the switch where it is (lossless networks).
+    pub(super) came_by: u32,
+    pub(super) entropy: u16,
+    pub(super) mark: Mark,
+    /// Of the class that goes first.
+    pub(super) control: bool,
+}
+
+/// What happens next; a kind and a number in one word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Event {
+    /// A packet arrives at the node behind its port.
+    Arrival(u32),
+    /// A port is free.
+    Free(u32),
+    /// A sender wanted to be asked for a packet.
+    Poll(u32),
+    /// A sender's deadline has come.
+    Timer(u32),
+    /// A receiver's deadline has come.
+    Receiver(u32),
+    /// A host's pacer may give a turn.
+    Pacer(u32),
+    /// A request to stop has reached a port.
+    Pause(u32),
+    /// A request to go on has reached a port.
+    Resume(u32),
+}
+
+impl Event {
+    const BITS: u32 = 29;
+    /// Numbers are below this.
+    pub(super) const MOST: u32 = 1 << Self::BITS;
+
+    #[inline]
+    const fn word(self) -> u32 {
+        let (kind, number) = match self {
+            Self::Arrival(number) => (0, number),
+            Self::Free(number) => (1, number),
+            Self::Poll(number) => (2, number),
+            Self::Timer(number) => (3, number),
+            Self::Receiver(number) => (4, number),
+            Self::Pacer(number) => (5, number),
+            Self::Pause(number) => (6, number),
+            Self::Resume(number) => (7, number),
+        };
+        kind << Self::BITS | number
+    }
+
+    #[inline]
+    const fn of(word: u32) -> Self {
+        let number = word & (Self::MOST - 1);
+        match word >> Self::BITS {
+            0 => Self::Arrival(number),
+            1 => Self::Free(number),
+            2 => Self::Poll(number),
+            3 => Self::Timer(number),
+            4 => Self::Receiver(number),
+            5 => Self::Pacer(number),
+            6 => Self::Pause(number),
+            _ => Self::Resume(number),
+        }
+    }
+}
+
+/// What is the same for all packets of a run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rules {
+    pub(super) queue: QueueRules,
+    /// A message is complete when its sender knows; otherwise when its receiver has it.
+    pub(super) complete_at_sender: bool,
+    /// Switches record telemetry.
+    pub(super) records: bool,
+    /// Bytes of a packet whose payload was cut off.
+    pub(super) trimmed_bytes: u32,
+    /// Ports that lead to hosts mark, too.
+    pub(super) marks_last_hop: bool,
+}
+
+/// Counts of the whole network.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Totals {
+    pub(super) events: u64,
+    pub(super) hops: u64,
+    pub(super) sent: u64,
+    pub(super) delivered: u64,
+    pub(super) dropped: u64,
+}
+
+/// The network at work.
+#[derive(Debug)]
+pub(super) struct Engine {
+    pub(super) now: u64,
+    events: RadixQueue<u32>,
+    pub(super) ports: Vec<Port>,
+    pub(super) routes: Routes,
+    pub(super) balancing: Balancing,
+    pub(super) rules: Rules,
+    pub(super) packets: Vec<Flying>,
+    pub(super) headers: Vec<Header>,
+    free: Vec<u32>,
+    /// By packet; empty where no sender wants it.
+    pub(super) telemetry: Vec<Telemetry>,
+    /// By number; none where both ends are done. Numbers are not used again, so that late packets find nobody.
+    pub(super) connections: Vec<Option<Box<Connection>>>,
+    pub(super) nics: Vec<Nic>,
+    pub(super) pacers: Vec<Pacer>,
+    /// When an event of each pacer is noted for.
+    pub(super) pacer_noted: Vec<u64>,
+    /// What a receiver says, until it is on its way.
+    pub(super) said: Vec<Header>,
+    /// Connections whose message is complete, or has failed.
+    pub(super) complete: Vec<u32>,
+    /// Counts of senders that are done.
+    pub(super) senders: SenderStatistics,
+    pub(super) totals: Totals,
+}
+
+impl Engine {
+    pub(super) fn new(ports: Vec<Port>, routes: Routes, balancing: Balancing, rules: Rules) -> Self {
+        let hosts = routes.hosts();
+        let mut ports = ports;
+        let mut nics = Vec::new();
+        for (number, port) in (0..).zip(&mut ports) {
+            if port.nic != NOTHING {
+                port.nic = nics.len() as u32;
+                nics.push(Nic::new(number));
+            }
+        }
+        Self {
+            now: 0,
+            events: RadixQueue::new(),
+            ports,
+            routes,
+            balancing,
+            rules,
+            packets: Vec::new(),
+            headers: Vec::new(),
+            free: Vec::new(),
+            telemetry: Vec::new(),
+            connections: Vec::new(),
+            nics,
+            pacers: vec![Pacer::new(); hosts],
+            pacer_noted: vec![u64::MAX; hosts],
+            said: Vec::new(),
+            complete: Vec::new(),
+            senders: SenderStatistics::default(),
+            totals: Totals::default(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn note(&mut self, at: u64, event: Event) {
+        self.events.push(at, event.word());
+    }
+
+    /// Time of the next event.
+    #[inline]
+    pub(super) fn next(&mut self) -> Option<u64> {
+        self.events.earliest()
+    }
+
+    /// Packets that are somewhere.
+    pub(super) fn in_flight(&self) -> u64 {
+        (self.packets.len() - self.free.len()) as u64
+    }
+
+    /// Runs events through `until`; stops after the first instant in which a message is complete.
+    pub(super) fn run(&mut self, until: u64) {
+        let mut until = until;
+        while let Some((at, word)) = self.events.pop_until(until) {
+            self.now = at;
+            self.totals.events += 1;
+            match Event::of(word) {
+                Event::Arrival(packet) => self.arrive(packet),
+                Event::Free(port) => self.on_free(port),
+                Event::Poll(connection) => self.on_poll(connection),
+                Event::Timer(connection) => self.on_timer(connection),
+                Event::Receiver(connection) => self.on_receiver(connection),
+                Event::Pacer(host) => self.on_pacer(host),
+                Event::Pause(port) => self.ports[port as usize].paused = true,
+                Event::Resume(port) => self.on_resume(port),
+            }
+            if !self.complete.is_empty() {
+                until = at;
+            }
+        }
+        if self.complete.is_empty() {
+            self.now = until;
+        }
+    }
+
+    /// A new packet of a connection.
+    #[inline]
+    pub(super) fn make(&mut self, header: Header, connection: u32, bytes: u32, to: u32) -> u32 {
+        let flying = Flying {
+            bytes,
+            port: NOTHING,
+            to,
+            connection,
+            next: NOTHING,
+            came_by: NOTHING,
+            entropy: header.entropy,
+            mark: Mark::default(),
+            control: header.kind != Kind::Data && self.rules.queue.control_first,
+        };
+        self.totals.sent += 1;
+        let Some(packet) = self.free.pop() else {
+            self.packets.push(flying);
+            self.headers.push(header);
+            if self.rules.records {
+                self.telemetry.push(Telemetry::default());
+            }
+            return self.packets.len() as u32 - 1;
+        };
+        self.packets[packet as usize] = flying;
+        self.headers[packet as usize] = header;
+        if self.rules.records {
+            self.telemetry[packet as usize].count = 0;
+        }
+        packet
+    }
+
+    #[inline]
+    pub(super) fn release(&mut self, packet: u32) {
+        self.free.push(packet);
+    }
+
+    /// Appends a packet to a line.
+    #[inline]
+    pub(super) fn append(packets: &mut [Flying], line: &mut Waiting, packet: u32) {
+        let flying = &mut packets[packet as usize];
+        flying.next = NOTHING;
+        line.bytes += u64::from(flying.bytes);
+        if line.head == NOTHING {
+            line.head = packet;
+        } else {
+            packets[line.tail as usize].next = packet;
+        }
+        line.tail = packet;
+    }
+
+    /// Takes the first packet out of a line that has one.
+    #[inline]
+    pub(super) fn take(packets: &[Flying], line: &mut Waiting) -> u32 {
+        let packet = line.head;
+        let flying = &packets[packet as usize];
+        line.head = flying.next;
+        line.bytes -= u64::from(flying.bytes);
+        packet
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_is_half_a_cache_line_and_a_word_says_an_event() {
+        assert_eq!(size_of::<Flying>(), 32);
+        let all = [
+            Event::Arrival(Event::MOST - 1),
+            Event::Free(0),
+            Event::Poll(7),
+            Event::Timer(8),
+            Event::Receiver(9),
+            Event::Pacer(10),
+            Event::Pause(11),
+            Event::Resume(12),
+        ];
+        assert!(all.iter().all(|&event| Event::of(event.word()) == event));
+    }
+}

@@ -1,0 +1,335 @@
+//! Hosts: connections, the network interfaces that they share, and the pacers of receivers.
+
+use std::collections::VecDeque;
+
+use stratasim_core::{Time, Token};
+use stratasim_transport::{Header, Kind, Poll, Profile, Readiness, Receiver, Sender, SenderStatistics};
+
+use super::engine::{Engine, Event, Flying};
+use super::port::NOTHING;
+
+/// A network interface: connections of its host take turns, a packet each.
+#[derive(Debug)]
+pub(super) struct Nic {
+    pub(super) port: u32,
+    pub(super) ready: VecDeque<u32>,
+}
+
+impl Nic {
+    pub(super) const fn new(port: u32) -> Self {
+        Self { port, ready: VecDeque::new() }
+    }
+}
+
+/// A message on its way: both ends of a connection of its own.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) sender: Sender,
+    pub(super) receiver: Receiver,
+    pub(super) token: Token,
+    /// Hosts.
+    pub(super) from: u32,
+    pub(super) to: u32,
+    /// Ports of the two hosts.
+    pub(super) port: u32,
+    pub(super) back: u32,
+    /// Packets of the message.
+    packets: u64,
+    header_bytes: u32,
+    control_bytes: u32,
+    /// It stands in the list of its interface.
+    queued: bool,
+    /// The message was reported, as complete or as failed.
+    pub(super) reported: bool,
+    /// When it is to be asked for a packet, and when events of its two ends are noted for; `u64::MAX` for none.
+    poll_noted: u64,
+    timer_noted: u64,
+    receiver_noted: u64,
+    /// The message is not complete before; picoseconds.
+    pub(super) not_before: u64,
+}
+
+/// Where a connection leads and what it carries.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ends {
+    pub(super) token: Token,
+    /// Hosts.
+    pub(super) from: u32,
+    pub(super) to: u32,
+    /// Their ports.
+    pub(super) port: u32,
+    pub(super) back: u32,
+    pub(super) bytes: u64,
+    pub(super) not_before: u64,
+}
+
+impl Connection {
+    /// Bytes of a packet on the wire.
+    #[inline]
+    fn wire_bytes(&self, header: &Header) -> u32 {
+        match header.kind {
+            Kind::Data => u32::from(header.payload_bytes) + self.header_bytes,
+            _ => self.control_bytes,
+        }
+    }
+}
+
+impl Engine {
+    /// A message begins, on a connection of its own; `key` names its draws.
+    pub(super) fn open(&mut self, ends: Ends, profile: &std::sync::Arc<Profile>, key: u64) {
+        let number = self.connections.len() as u32;
+        let mut sender = Sender::new(profile, key);
+        let packets = sender.post(ends.bytes).end;
+        let sizes = profile.sizes();
+        self.connections.push(Some(Box::new(Connection {
+            sender,
+            receiver: Receiver::new(profile, number),
+            token: ends.token,
+            from: ends.from,
+            to: ends.to,
+            port: ends.port,
+            back: ends.back,
+            packets,
+            header_bytes: sizes.header_bytes,
+            control_bytes: sizes.control_bytes,
+            queued: false,
+            reported: false,
+            poll_noted: u64::MAX,
+            timer_noted: u64::MAX,
+            receiver_noted: u64::MAX,
+            not_before: ends.not_before,
+        })));
+        self.after_sender(number);
+    }
+
+    /// Both ends are done: what still comes for them finds nobody.
+    pub(super) fn close(&mut self, number: u32) {
+        if let Some(connection) = self.connections[number as usize].take() {
+            add(&mut self.senders, connection.sender.statistics());
+        }
+    }
+
+    /// Something happened to a sender: its deadline may have moved, and it may have something to send.
+    #[inline]
+    fn after_sender(&mut self, number: u32) {
+        let now = Time::from_ps(self.now);
+        let Some(connection) = &mut self.connections[number as usize] else { return };
+        let deadline = connection.sender.deadline();
+        if deadline < Time::MAX {
+            let at = deadline.as_ps().max(self.now);
+            if at < connection.timer_noted {
+                connection.timer_noted = at;
+                self.note(at, Event::Timer(number));
+            }
+        }
+        let Some(connection) = &mut self.connections[number as usize] else { return };
+        if connection.queued {
+            return;
+        }
+        match connection.sender.readiness(now) {
+            Readiness::Ready => {
+                connection.queued = true;
+                let port = connection.port;
+                let nic = self.ports[port as usize].nic;
+                self.nics[nic as usize].ready.push_back(number);
+                self.call(port);
+            }
+            Readiness::Wait(at) => self.note_poll(number, at),
+            Readiness::Blocked => {}
+        }
+    }
+
+    /// A sender is to be asked for a packet at `at`, unless that is noted for an earlier time.
+    #[inline]
+    fn note_poll(&mut self, number: u32, at: Time) {
+        let at = at.as_ps().max(self.now);
+        if let Some(connection) = &mut self.connections[number as usize]
+            && at < connection.poll_noted
+        {
+            connection.poll_noted = at;
+            self.note(at, Event::Poll(number));
+        }
+    }
+
+    /// The next packet of an interface whose link is free.
+    #[inline]
+    pub(super) fn next_of_nic(&mut self, nic: u32) -> Option<u32> {
+        let now = Time::from_ps(self.now);
+        loop {
+            let list = &mut self.nics[nic as usize].ready;
+            let number = list.pop_front()?;
+            let sharing = list.len() as u32 + 1;
+            let Some(connection) = &mut self.connections[number as usize] else { continue };
+            connection.queued = false;
+            match connection.sender.poll_send(now, sharing) {
+                Poll::Send(header) => {
+                    let bytes = connection.wire_bytes(&header);
+                    let to = connection.to;
+                    match connection.sender.readiness(now) {
+                        Readiness::Ready => {
+                            connection.queued = true;
+                            list.push_back(number);
+                        }
+                        Readiness::Wait(at) => self.note_poll(number, at),
+                        Readiness::Blocked => {}
+                    }
+                    self.note_timer(number);
+                    return Some(self.make(header, number, bytes, to));
+                }
+                Poll::Wait(at) => self.note_poll(number, at),
+                Poll::Blocked => {}
+            }
+        }
+    }
+
+    /// An event for a sender's deadline, unless an earlier one is noted.
+    #[inline]
+    fn note_timer(&mut self, number: u32) {
+        let Some(connection) = &mut self.connections[number as usize] else { return };
+        let deadline = connection.sender.deadline();
+        if deadline < Time::MAX {
+            let at = deadline.as_ps().max(self.now);
+            if at < connection.timer_noted {
+                connection.timer_noted = at;
+                self.note(at, Event::Timer(number));
+            }
+        }
+    }
+
+    /// A sender wanted to be asked for a packet.
+    pub(super) fn on_poll(&mut self, number: u32) {
+        let Some(connection) = &mut self.connections[number as usize] else { return };
+        if connection.poll_noted == self.now {
+            connection.poll_noted = u64::MAX;
+            self.after_sender(number);
+        }
+    }
+
+    /// A sender's deadline has come, or was put off meanwhile.
+    pub(super) fn on_timer(&mut self, number: u32) {
+        let now = Time::from_ps(self.now);
+        let Some(connection) = &mut self.connections[number as usize] else { return };
+        if connection.timer_noted != self.now {
+            return;
+        }
+        connection.timer_noted = u64::MAX;
+        if connection.sender.deadline() <= now {
+            connection.sender.on_timer(now);
+            if connection.sender.has_failed() {
+                match connection.reported {
+                    false => self.complete.push(number),
+                    true => self.close(number),
+                }
+                return;
+            }
+        }
+        self.after_sender(number);
+    }
+
+    /// A receiver's deadline has come.
+    pub(super) fn on_receiver(&mut self, number: u32) {
+        let now = Time::from_ps(self.now);
+        let mut said = std::mem::take(&mut self.said);
+        if let Some(connection) = &mut self.connections[number as usize] {
+            connection.receiver_noted = u64::MAX;
+            connection.receiver.on_timer(now, &mut |header| said.push(header));
+        }
+        self.answer(number, NOTHING, &mut said);
+        self.said = said;
+    }
+
+    /// Sends what a receiver says; `cause` is the packet that it speaks of.
+    #[inline]
+    fn answer(&mut self, number: u32, cause: u32, said: &mut Vec<Header>) {
+        let Some(connection) = &mut self.connections[number as usize] else { return said.clear() };
+        let (bytes, to, port) = (connection.control_bytes, connection.from, connection.back);
+        let deadline = connection.receiver.deadline().as_ps();
+        if deadline < connection.receiver_noted {
+            connection.receiver_noted = deadline;
+            self.note(deadline.max(self.now), Event::Receiver(number));
+        }
+        for header in said.drain(..) {
+            let packet = self.make(header, number, bytes, to);
+            if self.rules.records && cause != NOTHING {
+                self.telemetry[packet as usize] = self.telemetry[cause as usize];
+            }
+            self.enqueue::<true>(port, packet);
+        }
+    }
+
+    /// A packet has come to the receiver of its connection.
+    #[inline]
+    pub(super) fn to_receiver(&mut self, packet: u32, flying: &Flying) {
+        let now = Time::from_ps(self.now);
+        let number = flying.connection;
+        let Some(connection) = &mut self.connections[number as usize] else { return };
+        let host = connection.to as usize;
+        let (header, said) = (&self.headers[packet as usize], &mut self.said);
+        let pacer = &mut self.pacers[host];
+        let arrival =
+            connection.receiver.on_packet(now, header, flying.mark, pacer, &mut |header| said.push(header));
+        let complete = arrival.delivered_to >= connection.packets;
+        if complete && !connection.reported && !self.rules.complete_at_sender {
+            connection.reported = true;
+            self.complete.push(number);
+        }
+        let mut said = std::mem::take(&mut self.said);
+        self.answer(number, packet, &mut said);
+        self.said = said;
+        self.note_pacer(host);
+    }
+
+    /// What a receiver said has come to the sender.
+    #[inline]
+    pub(super) fn to_sender(&mut self, packet: u32, number: u32) {
+        let now = Time::from_ps(self.now);
+        let Some(connection) = &mut self.connections[number as usize] else { return };
+        let telemetry = self.telemetry.get(packet as usize);
+        connection.sender.on_feedback(now, &self.headers[packet as usize], telemetry);
+        if connection.sender.is_done() {
+            match connection.reported {
+                false => self.complete.push(number),
+                true => self.close(number),
+            }
+            return;
+        }
+        self.after_sender(number);
+    }
+
+    /// An event for a pacer, unless an earlier one is noted.
+    #[inline]
+    fn note_pacer(&mut self, host: usize) {
+        let deadline = self.pacers[host].deadline().as_ps();
+        if deadline < self.pacer_noted[host] {
+            let at = deadline.max(self.now);
+            self.pacer_noted[host] = at;
+            self.note(at, Event::Pacer(host as u32));
+        }
+    }
+
+    /// A host's pacer may give turns.
+    pub(super) fn on_pacer(&mut self, host: u32) {
+        let now = Time::from_ps(self.now);
+        let host = host as usize;
+        self.pacer_noted[host] = u64::MAX;
+        let mut said = std::mem::take(&mut self.said);
+        while let Some(number) = self.pacers[host].next(now) {
+            if let Some(connection) = &mut self.connections[number as usize] {
+                connection.receiver.on_turn(now, &mut self.pacers[host], &mut |header| said.push(header));
+                self.answer(number, NOTHING, &mut said);
+            }
+        }
+        self.said = said;
+        self.note_pacer(host);
+    }
+}
+
+/// Adds the counts of one sender to those of all.
+pub(super) const fn add(sum: &mut SenderStatistics, one: &SenderStatistics) {
+    sum.packets += one.packets;
+    sum.retransmissions += one.retransmissions;
+    sum.timeouts += one.timeouts;
+    sum.trims += one.trims;
+    sum.marks += one.marks;
+    sum.requests += one.requests;
+}

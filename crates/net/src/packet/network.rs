@@ -1,0 +1,424 @@
+//! The network as the engine of programs sees it: messages in, deliveries out.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use stratasim_core::model::{self, NetworkDone, NetworkReport, NetworkRequest, Transfer};
+use stratasim_core::random::{key, mix};
+use stratasim_core::{Bandwidth, BuildError, Cx, Duration, Model, NodeId, Time, Token};
+use stratasim_topo::Topology;
+use stratasim_transport::{Path, Profile, TransportSpec};
+
+use super::engine::{Engine, Event};
+use super::host::{Ends, add};
+use super::port::NOTHING;
+use super::routes::NONE;
+use super::ways::Ways;
+
+/// What connections are made of.
+#[derive(Debug)]
+pub(super) struct Transports {
+    pub(super) spec: TransportSpec,
+    /// Round trip on the longest way.
+    pub(super) network_rtt: Duration,
+    /// Bytes that the largest buffer of a switch holds.
+    pub(super) buffer_bytes: u64,
+    /// Names the draws of connections.
+    pub(super) seed: u64,
+}
+
+/// The packet level in action.
+pub(super) struct PacketNetwork {
+    topology: Arc<Topology>,
+    engine: Engine,
+    transports: Transports,
+    ways: Ways,
+    profiles: Vec<Arc<Profile>>,
+    /// Which profile ways of these values have: round trip, links, rate.
+    by_values: FxHashMap<(u64, u32, u64), u32>,
+    /// The profile of a port and a host.
+    by_pair: FxHashMap<(u32, u32), u32>,
+    now: Time,
+    /// Messages that have arrived, or need no network, and whose sender's limit ends later.
+    late: BinaryHeap<Reverse<(u64, u64, Token)>>,
+    order: u64,
+    /// Messages on connections that are not complete.
+    open: u64,
+    messages: u64,
+    failed: Vec<Token>,
+    reasons: Vec<(Token, String)>,
+}
+
+impl PacketNetwork {
+    pub(super) fn new(topology: Arc<Topology>, engine: Engine, ways: Ways, transports: Transports) -> Self {
+        Self {
+            topology,
+            engine,
+            transports,
+            ways,
+            profiles: Vec::new(),
+            by_values: FxHashMap::default(),
+            by_pair: FxHashMap::default(),
+            now: Time::ZERO,
+            late: BinaryHeap::new(),
+            order: 0,
+            open: 0,
+            messages: 0,
+            failed: Vec::new(),
+            reasons: Vec::new(),
+        }
+    }
+
+    fn fail(&mut self, token: Token, reason: String) {
+        self.failed.push(token);
+        self.reasons.push((token, reason));
+    }
+
+    fn no_way(&self, src: NodeId, dst: NodeId) -> String {
+        let [from, to] = [src, dst].map(|node| self.topology.node_name(node));
+        format!("no route from {from} to {to}: no chain of links joins them")
+    }
+
+    /// The hosts of a message.
+    fn hosts(&self, src: NodeId, dst: NodeId) -> Option<(u32, u32)> {
+        Some((self.engine.routes.host_of(src)?, self.engine.routes.host_of(dst)?))
+    }
+
+    /// The port by which `from` sends to `to`: that of NIC `nic` (NICs are counted round) where a shortest way
+    /// begins there, otherwise one of those where it does, drawn by `draw`.
+    fn port(&self, from: u32, to: u32, nic: u16, draw: u64) -> Option<u32> {
+        let routes = &self.engine.routes;
+        let node = routes.node_of(from);
+        let all = routes.ports_of(node);
+        let choices = routes.choices(node, to);
+        let (&first, count) = (choices.first()?, choices.len() as u128);
+        let usual = all.start + u32::from(nic) % all.len().max(1) as u32;
+        // hosts that forward use all their ports; others the NIC that was asked for
+        let is_nic = !routes.forwards(node);
+        if is_nic && choices.contains(&usual) {
+            return Some(usual);
+        }
+        let drawn = ((u128::from(draw) * count) >> 64) as usize;
+        Some(choices.get(drawn).copied().unwrap_or(first))
+    }
+
+    /// The profile of connections that leave by `port` and come back by `back`.
+    fn profile(&mut self, ends: &Ends) -> Result<Arc<Profile>, BuildError> {
+        if let Some(&known) = self.by_pair.get(&(ends.port, ends.to)) {
+            return Ok(self.profiles[known as usize].clone());
+        }
+        let sizes = &self.transports.spec.packets;
+        let Engine { routes, ports, .. } = &self.engine;
+        let full = sizes.wire_bytes() as u32;
+        let there = self.ways.time(routes, ports, ends.port, ends.to, full);
+        let back = self.ways.time(routes, ports, ends.back, ends.from, sizes.control_bytes);
+        let (Some((there, hops)), Some((back, _))) = (there, back) else {
+            return Err(BuildError::new("", "no way leads there and back"));
+        };
+        let base_rtt = Duration::from_ps(there + back);
+        let rate = ports[ends.port as usize].rate.bytes_per_s();
+        let path = Path {
+            base_rtt,
+            network_rtt: self.transports.network_rtt.max(base_rtt),
+            rate: Bandwidth(rate),
+            hops,
+            buffer_bytes: self.transports.buffer_bytes,
+        };
+        let values = (base_rtt.as_ps(), hops, rate.to_bits());
+        let number = match self.by_values.get(&values) {
+            Some(&known) => known,
+            None => {
+                self.profiles.push(Profile::new(&self.transports.spec, path)?);
+                let number = self.profiles.len() as u32 - 1;
+                self.by_values.insert(values, number);
+                number
+            }
+        };
+        self.by_pair.insert((ends.port, ends.to), number);
+        Ok(self.profiles[number as usize].clone())
+    }
+
+    fn send(&mut self, transfer: &Transfer, not_before: u64) -> Result<(), String> {
+        let Transfer { token, src, dst, bytes, nic, .. } = *transfer;
+        let name = key(self.transports.seed, self.messages);
+        let Some((from, to)) = self.hosts(src, dst) else { return Err(self.no_way(src, dst)) };
+        let ports = (self.port(from, to, nic, mix(name)), self.port(to, from, nic, mix(!name)));
+        let (Some(port), Some(back)) = ports else { return Err(self.no_way(src, dst)) };
+        if self.engine.connections.len() as u32 >= Event::MOST {
+            return Err("more than 2^29 messages in one run are not possible".into());
+        }
+        let ends = Ends { token, from, to, port, back, bytes, not_before };
+        let profile = self.profile(&ends).map_err(|error| error.reason)?;
+        self.engine.open(ends, &profile, name);
+        self.open += 1;
+        Ok(())
+    }
+
+    /// Lets packets move that nobody waits for any more, up to an instant that has been reached.
+    fn catch_up(&mut self, now: Time) {
+        if self.open == 0 && now > Time::ZERO && self.engine.next().is_some_and(|at| at < now.as_ps()) {
+            self.engine.run(now.as_ps() - 1);
+        }
+    }
+
+    /// What the engine has completed.
+    fn collect(&mut self) {
+        for number in std::mem::take(&mut self.engine.complete) {
+            let Some(connection) = &mut self.engine.connections[number as usize] else { continue };
+            self.open -= 1;
+            connection.reported = true;
+            let token = connection.token;
+            if connection.sender.has_failed() {
+                let ends =
+                    [connection.from, connection.to].map(|host| NodeId(self.engine.routes.node_of(host)));
+                let [from, to] = ends.map(|node| self.topology.node_name(node).to_owned());
+                self.engine.close(number);
+                self.fail(
+                    token,
+                    format!("the transport from {from} to {to} gave up: it heard nothing for too long"),
+                );
+                continue;
+            }
+            let at = connection.not_before.max(self.engine.now);
+            self.late.push(Reverse((at, self.order, token)));
+            self.order += 1;
+            if self.engine.rules.complete_at_sender || connection.sender.is_done() {
+                self.engine.close(number);
+            }
+        }
+    }
+
+    /// Nothing can happen any more, and messages are open.
+    fn give_up(&mut self) {
+        let text = super::stall::report(&self.engine, &self.topology);
+        for number in 0..self.engine.connections.len() as u32 {
+            let Some(connection) = &mut self.engine.connections[number as usize] else { continue };
+            if !std::mem::replace(&mut connection.reported, true) {
+                let token = connection.token;
+                self.fail(token, text.clone());
+            }
+            self.engine.close(number);
+        }
+        self.open = 0;
+    }
+
+    /// Least time of a message, over the ports of its sender: all its packets on the first link, and then the
+    /// smallest of them on the rest of the shortest way.
+    fn least(&self, from: u32, to: u32, bytes: u64) -> Option<u64> {
+        let sizes = &self.transports.spec.packets;
+        let payload = u64::from(sizes.payload_bytes);
+        let packets = bytes.div_ceil(payload).max(1);
+        let last = if sizes.full_packets { payload } else { bytes.max(1) - (packets - 1) * payload };
+        let (full, last) = (sizes.wire_bytes() as u32, last as u32 + sizes.header_bytes);
+        let Engine { routes, ports, .. } = &self.engine;
+        let choices = routes.choices(routes.node_of(from), to);
+        let times = choices.into_iter().filter_map(|port| {
+            let (way, _) = self.ways.time(routes, ports, port, to, last)?;
+            Some((packets - 1).saturating_mul(ports[port as usize].time_of(full)).saturating_add(way))
+        });
+        times.min()
+    }
+}
+
+impl Model for PacketNetwork {
+    type Request = NetworkRequest;
+    type Done = NetworkDone;
+
+    fn submit(&mut self, now: Time, request: NetworkRequest) {
+        let NetworkRequest::Transfer(transfer) = request else {
+            unreachable!("the engine asks runs_pipelines first")
+        };
+        self.catch_up(now);
+        self.now = now;
+        self.engine.now = now.as_ps();
+        self.messages += 1;
+        let own_ps =
+            transfer.rate_cap.map_or(0.0, |cap| (transfer.bytes as f64 / cap.bytes_per_s() * 1e12).ceil());
+        let not_before = now.as_ps().saturating_add(own_ps as u64);
+        if transfer.src == transfer.dst {
+            self.late.push(Reverse((not_before, self.order, transfer.token)));
+            self.order += 1;
+            return;
+        }
+        if let Err(reason) = self.send(&transfer, not_before) {
+            self.fail(transfer.token, reason);
+        }
+    }
+
+    fn next_event(&mut self) -> Option<Time> {
+        if !self.failed.is_empty() {
+            return Some(self.now);
+        }
+        let late = self.late.peek().map(|&Reverse((at, ..))| at);
+        let engine = if self.open == 0 { None } else { Some(self.engine.next().unwrap_or(self.engine.now)) };
+        late.into_iter().chain(engine).min().map(|at| Time::from_ps(at).max(self.now))
+    }
+
+    fn advance(&mut self, until: Time, cx: &mut Cx<'_, NetworkDone>) -> Time {
+        loop {
+            if !self.failed.is_empty() {
+                cx.done.extend(self.failed.drain(..).map(NetworkDone::Failed));
+                return self.now;
+            }
+            let late = self.late.peek().map_or(u64::MAX, |&Reverse((at, ..))| at);
+            let to = until.as_ps().min(late);
+            if self.open > 0 {
+                match self.engine.next() {
+                    None => {
+                        self.give_up();
+                        continue;
+                    }
+                    Some(at) if at <= to => {
+                        self.engine.run(to);
+                        if !self.engine.complete.is_empty() {
+                            self.now = Time::from_ps(self.engine.now);
+                            self.collect();
+                        }
+                        continue;
+                    }
+                    Some(_) => {}
+                }
+            }
+            if late > until.as_ps() {
+                self.now = until;
+                return until;
+            }
+            self.now = Time::from_ps(late);
+            while let Some(&Reverse((at, _, token))) = self.late.peek()
+                && at <= late
+            {
+                self.late.pop();
+                cx.done.push(NetworkDone::Delivered(token));
+            }
+            return self.now;
+        }
+    }
+}
+
+impl model::Network for PacketNetwork {
+    fn check_route(&mut self, src: NodeId, dst: NodeId) -> Result<(), BuildError> {
+        if src == dst {
+            return Ok(());
+        }
+        let both = self.hosts(src, dst).is_some_and(|(from, to)| {
+            self.port(from, to, 0, 0).is_some() && self.port(to, from, 0, 0).is_some()
+        });
+        if both { Ok(()) } else { Err(BuildError::new("", self.no_way(src, dst))) }
+    }
+
+    fn least_duration(&mut self, src: NodeId, dst: NodeId, bytes: u64) -> Duration {
+        if src == dst {
+            return Duration::ZERO;
+        }
+        let least = self.hosts(src, dst).and_then(|(from, to)| self.least(from, to, bytes));
+        least.map_or(Duration::ZERO, Duration::from_ps)
+    }
+
+    fn egress_bytes_per_s(&self, node: NodeId) -> f64 {
+        let ports = self.engine.routes.ports_of(node.0);
+        ports.map(|port| self.engine.ports[port as usize].rate.bytes_per_s()).sum()
+    }
+
+    fn failure(&mut self) -> Option<(Token, String)> {
+        if self.reasons.is_empty() { None } else { Some(self.reasons.remove(0)) }
+    }
+
+    fn report(&mut self, now: Time) -> NetworkReport {
+        self.catch_up(now);
+        let engine = &self.engine;
+        let links = self.topology.links();
+        let (mut link_bytes, mut link_busy_s) = (vec![0.0; links.len()], vec![0.0; links.len()]);
+        let (mut drops, mut trims, mut marks, mut pauses, mut most) = (0, 0, 0, 0, 0);
+        for port in &engine.ports {
+            // what is on the link now has not been carried to its end
+            let under_way = port.busy_until.saturating_sub(now.as_ps()) as f64 * 1e-12;
+            let bytes = port.counts.bytes as f64 - under_way * port.rate.bytes_per_s();
+            link_bytes[port.link.index()] += bytes.max(0.0);
+            link_busy_s[port.link.index()] +=
+                bytes.max(0.0) / links[port.link.index()].bandwidth.bytes_per_s();
+            let counts = &port.counts;
+            drops += counts.drops;
+            trims += counts.trims;
+            marks += counts.marks;
+            pauses += counts.pauses;
+            if port.nic == NOTHING {
+                most = counts.most_bytes.max(most);
+            }
+        }
+        let mut senders = engine.senders;
+        for connection in engine.connections.iter().flatten() {
+            add(&mut senders, connection.sender.statistics());
+        }
+        NetworkReport {
+            link_bytes,
+            link_busy_s,
+            violations: self.violations(),
+            counters: vec![
+                ("network.messages", self.messages),
+                ("network.packets", engine.totals.sent),
+                ("network.packet_hops", engine.totals.hops),
+                ("network.events", engine.totals.events),
+                ("network.data_packets", senders.packets),
+                ("network.retransmissions", senders.retransmissions),
+                ("network.timeouts", senders.timeouts),
+                ("network.drops", drops),
+                ("network.trims", trims),
+                ("network.marks", marks),
+                ("network.pauses", pauses),
+                ("network.longest_queue_bytes", most),
+            ],
+        }
+    }
+}
+
+impl PacketNetwork {
+    /// What must hold at any time.
+    fn violations(&self) -> Vec<String> {
+        let mut violations = Vec::new();
+        let totals = self.engine.totals;
+        let accounted = totals.delivered + totals.dropped + self.engine.in_flight();
+        if totals.sent != accounted {
+            violations.push(format!(
+                "{} packets were sent, {} delivered, {} dropped, {} are in flight: they do not add up",
+                totals.sent,
+                totals.delivered,
+                totals.dropped,
+                self.engine.in_flight()
+            ));
+        }
+        for port in &self.engine.ports {
+            let most = port.counts.most_bytes;
+            // at a host, what it says itself is let in whatever waits
+            if port.nic == NOTHING && most > port.capacity {
+                let name = self.topology.link_name(port.link);
+                violations
+                    .push(format!("the queue of {name} held {most} bytes of at most {}", port.capacity));
+            }
+            if port.held_bytes > 0 && self.engine.in_flight() == 0 {
+                let name = self.topology.link_name(port.link);
+                violations.push(format!("{} bytes that came by {name} were never let go", port.held_bytes));
+            }
+        }
+        violations
+    }
+}
+
+/// The round trip on the longest way, for a full packet and its acknowledgement.
+pub(super) fn longest_round_trip(engine: &Engine, ways: &Ways, full: u32, control: u32) -> Duration {
+    let Engine { routes, ports, .. } = engine;
+    let one_way = |from: u32, to: u32, bytes: u32| {
+        let choices = routes.choices(routes.node_of(from), to);
+        choices
+            .into_iter()
+            .filter_map(|port| ways.time(routes, ports, port, to, bytes))
+            .map(|(time, _)| time)
+            .min()
+    };
+    let trips = routes
+        .farthest()
+        .filter(|&(from, _)| from != NONE)
+        .filter_map(|(from, to)| Some(one_way(from, to, full)? + one_way(to, from, control)?));
+    Duration::from_ps(trips.max().unwrap_or(0))
+}

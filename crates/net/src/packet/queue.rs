@@ -1,0 +1,137 @@
+//! What happens at a port where packets find no room: one kind of queue per struct, one line in the list.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stratasim_core::{BuildError, Bytes, registry};
+
+/// Rules of all queues of a network.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct QueueRules {
+    /// A packet without room loses its payload and goes on as control; otherwise it is dropped.
+    pub trims: bool,
+    /// One time in two the newest of those that wait makes room for the one that arrives.
+    pub spares_newcomers: bool,
+    /// Packets without payload go before those with it.
+    pub control_first: bool,
+    /// Most bytes of control that wait; as given by the data buffer when absent.
+    pub control_bytes: Option<u64>,
+    /// Bytes held for an input at which its sender is asked to stop, and to go on; nothing is ever dropped.
+    pub pause: Option<(u64, u64)>,
+    /// Default buffers, in multiples of the bytes in flight on the longest way.
+    pub buffer_factor: u64,
+}
+
+/// A kind of queue as the user chose it.
+pub trait QueueKind {
+    /// Its rules; `packet_bytes` is a full packet on the wire.
+    ///
+    /// # Errors
+    /// Thresholds that do not fit each other.
+    fn rules(&self, packet_bytes: u64) -> Result<QueueRules, BuildError>;
+}
+
+registry! {
+    /// Every kind of queue, by its `kind`.
+    pub enum QueueSpec: dyn QueueKind {
+        "trimming" => Trimming(Trimming),
+        "drop-tail" => DropTail(DropTail),
+        "lossless" => Lossless(Lossless),
+    }
+}
+
+/// A data packet that finds no room loses its payload: its header goes on, before all data, and the receiver
+/// learns of the loss at once.
+///
+/// One time in two it is the newest packet of the queue that is cut, and the one that arrives takes its place. Headers
+/// that find no room are dropped.
+/// Source: Handley et al., "Re-architecting datacenter networks and stacks for low latency and high performance" (NDP, 2017).
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Trimming {
+    /// Room for headers and other control packets; twice that for data when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub control_buffer: Option<Bytes>,
+}
+
+impl QueueKind for Trimming {
+    fn rules(&self, _: u64) -> Result<QueueRules, BuildError> {
+        Ok(QueueRules {
+            trims: true,
+            spares_newcomers: true,
+            control_first: true,
+            control_bytes: self.control_buffer.map(|bytes| bytes.count()),
+            pause: None,
+            buffer_factor: 1,
+        })
+    }
+}
+
+/// A packet that finds no room is dropped.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct DropTail {
+    /// Acknowledgements and other packets without payload go before data, with room of their own; otherwise
+    /// all wait in one line.
+    pub control_first: bool,
+    /// One time in two the newest packet of the queue is dropped, and the one that arrives takes its place.
+    pub spares_newcomers: bool,
+}
+
+impl Default for DropTail {
+    fn default() -> Self {
+        Self { control_first: true, spares_newcomers: false }
+    }
+}
+
+impl QueueKind for DropTail {
+    fn rules(&self, _: u64) -> Result<QueueRules, BuildError> {
+        Ok(QueueRules {
+            trims: false,
+            spares_newcomers: self.spares_newcomers,
+            control_first: self.control_first,
+            control_bytes: None,
+            pause: None,
+            buffer_factor: 5,
+        })
+    }
+}
+
+/// Nothing is dropped: a switch that holds too much of what came by a link asks the link's other end to stop
+/// (priority flow control, IEEE 802.1Qbb, with one class).
+///
+/// Requests travel for the delay of the link and take no room on it. What a link carries until its end has
+/// stopped is held, too, as if there were enough headroom. Where ways form a circle, everybody may wait for
+/// everybody: that is noticed and said.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Lossless {
+    /// Bytes held for a link above which its other end is asked to stop; 15 full packets when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pause_above: Option<Bytes>,
+    /// Bytes below which it is asked to go on; 12 full packets when absent, or four fifths of `pause-above`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resume_below: Option<Bytes>,
+    /// Acknowledgements and other packets without payload go before data.
+    pub control_first: bool,
+}
+
+impl QueueKind for Lossless {
+    fn rules(&self, packet_bytes: u64) -> Result<QueueRules, BuildError> {
+        let above = self.pause_above.map_or(15 * packet_bytes, |bytes| bytes.count());
+        let usual = if self.pause_above.is_some() { above / 5 * 4 } else { 12 * packet_bytes };
+        let below = self.resume_below.map_or(usual, |bytes| bytes.count());
+        if below > above || below == 0 {
+            let reason =
+                format!("{}; it must be positive and at most `pause-above`, {}", Bytes(below), Bytes(above));
+            return Err(BuildError::new("resume-below", reason));
+        }
+        Ok(QueueRules {
+            trims: false,
+            spares_newcomers: false,
+            control_first: self.control_first,
+            control_bytes: None,
+            pause: Some((above, below)),
+            buffer_factor: 5,
+        })
+    }
+}

@@ -1,0 +1,285 @@
+//! Next hops: from every node to every host, all ports that begin a shortest way.
+//!
+//! Ports are numbered through all nodes: a half-duplex cable has one at each end. Hosts behind a single switch share the
+//! column of that switch, so that the table of a fat tree is as small as its switches.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+use stratasim_core::{BuildError, LinkId, NodeId};
+use stratasim_topo::{NodeKind, Topology};
+
+/// Nothing: no port leads there, no host is there.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// Set in an entry that is a set of several ports; without it, the entry is a port.
+const SEVERAL: u32 = 1 << 31;
+
+/// Most entries of the table (1 GiB).
+const MOST_ENTRIES: u64 = 1 << 28;
+
+/// Where a packet goes next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    /// By this port, the only one that begins a shortest way.
+    Port(u32),
+    /// By one of this set.
+    Set(u32),
+    /// There is no way.
+    Nowhere,
+}
+
+/// A host: where it is, and how the last hop finds it.
+#[derive(Debug, Clone, Copy)]
+struct Host {
+    node: u32,
+    /// Column of the table, and the node that it leads to.
+    column: u32,
+    target: u32,
+    /// The port from the target to the host; [`NONE`] where the host is the target.
+    last: u32,
+}
+
+/// A port as the topology has it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wire {
+    pub(super) link: LinkId,
+    pub(super) from: u32,
+    pub(super) to: u32,
+}
+
+/// Tables of next hops. Hosts are nodes that send or receive, numbered in order.
+#[derive(Debug)]
+pub(super) struct Routes {
+    wires: Vec<Wire>,
+    /// First port of each node, and one past the last.
+    start: Vec<u32>,
+    hosts: Vec<Host>,
+    /// Host of each node, [`NONE`] where it is none.
+    host_of: Vec<u32>,
+    columns: usize,
+    /// By node and column.
+    next: Vec<u32>,
+    /// Sets of ports, one after the other, and where each begins and ends.
+    ports: Vec<u32>,
+    sets: Vec<(u32, u32)>,
+    /// By column: the farthest host, and a host of the column.
+    farthest: Vec<(u32, u32)>,
+}
+
+impl Routes {
+    /// Tables for all of `topology`. Hosts are its compute and memory nodes.
+    ///
+    /// # Errors
+    /// More nodes and hosts than a table can hold.
+    pub(super) fn new(topology: &Topology) -> Result<Self, BuildError> {
+        let nodes = topology.node_count();
+        let mut wires = Vec::with_capacity(topology.link_count());
+        let mut start = vec![0];
+        for node in 0..nodes as u32 {
+            let ports = topology.ports(NodeId(node)).iter();
+            wires.extend(ports.map(|port| Wire { link: port.link, from: node, to: port.to.0 }));
+            start.push(wires.len() as u32);
+        }
+        let into = Into::new(nodes, &wires);
+        let mut host_of = vec![NONE; nodes];
+        let mut hosts = Vec::new();
+        let mut targets: Vec<u32> = Vec::new();
+        let mut column_of: FxHashMap<u32, u32> = FxHashMap::default();
+        for node in (0..nodes as u32).filter(|&node| topology.kind(NodeId(node)) != NodeKind::Switch) {
+            host_of[node as usize] = hosts.len() as u32;
+            let (target, last) = match into.of(node) {
+                // what stands before the host forwards for it
+                [only] if wires[*only as usize].from != node => (wires[*only as usize].from, *only),
+                _ => (node, NONE),
+            };
+            let column = *column_of.entry(target).or_insert_with(|| {
+                targets.push(target);
+                targets.len() as u32 - 1
+            });
+            hosts.push(Host { node, column, target, last });
+        }
+        if nodes as u64 * targets.len() as u64 > MOST_ENTRIES || wires.len() >= 1 << 28 {
+            let reason = format!(
+                "{nodes} nodes and {} groups of hosts are more than the table of next hops holds (2^28 entries)",
+                targets.len()
+            );
+            return Err(BuildError::new("", reason));
+        }
+        let mut routes = Self {
+            wires,
+            start,
+            hosts,
+            host_of,
+            columns: targets.len(),
+            next: vec![NONE; nodes * targets.len()],
+            ports: Vec::new(),
+            sets: Vec::new(),
+            farthest: Vec::with_capacity(targets.len()),
+        };
+        routes.fill(&targets, &into);
+        Ok(routes)
+    }
+
+    /// Works the table out, column by column, by a search from each target against the links.
+    fn fill(&mut self, targets: &[u32], into: &Into) {
+        let nodes = self.host_of.len();
+        let mut known: FxHashMap<Vec<u32>, u32> = FxHashMap::default();
+        let mut distance = vec![NONE; nodes];
+        let mut queue = VecDeque::new();
+        let mut best = Vec::new();
+        for (column, &target) in targets.iter().enumerate() {
+            distance.fill(NONE);
+            distance[target as usize] = 0;
+            queue.push_back(target);
+            let mut farthest = NONE;
+            while let Some(node) = queue.pop_front() {
+                if self.host_of[node as usize] != NONE {
+                    farthest = self.host_of[node as usize];
+                }
+                // hosts with memory nodes or accelerators behind them forward, too
+                for &wire in into.of(node) {
+                    let from = self.wires[wire as usize].from;
+                    if distance[from as usize] == NONE {
+                        distance[from as usize] = distance[node as usize] + 1;
+                        queue.push_back(from);
+                    }
+                }
+            }
+            let own = (0..).zip(&self.hosts).find(|(_, host)| host.column as usize == column);
+            self.farthest.push((farthest, own.map_or(NONE, |(number, _)| number)));
+            for node in 0..nodes {
+                if distance[node] == NONE || distance[node] == 0 {
+                    continue;
+                }
+                best.clear();
+                best.extend(
+                    (self.start[node]..self.start[node + 1]).filter(|&wire| {
+                        distance[self.wires[wire as usize].to as usize] == distance[node] - 1
+                    }),
+                );
+                let entry = match best[..] {
+                    [only] => only,
+                    _ => {
+                        SEVERAL
+                            | *known.entry(best.clone()).or_insert_with(|| {
+                                let begin = self.ports.len() as u32;
+                                self.ports.extend_from_slice(&best);
+                                self.sets.push((begin, self.ports.len() as u32));
+                                self.sets.len() as u32 - 1
+                            })
+                    }
+                };
+                self.next[node * self.columns + column] = entry;
+            }
+        }
+    }
+
+    /// All ports.
+    pub(super) fn wires(&self) -> &[Wire] {
+        &self.wires
+    }
+
+    /// Number of hosts.
+    pub(super) fn hosts(&self) -> usize {
+        self.hosts.len()
+    }
+
+    /// The host of a node.
+    pub(super) fn host_of(&self, node: NodeId) -> Option<u32> {
+        let host = self.host_of[node.index()];
+        (host != NONE).then_some(host)
+    }
+
+    /// The node of a host.
+    #[inline]
+    pub(super) fn node_of(&self, host: u32) -> u32 {
+        self.hosts[host as usize].node
+    }
+
+    /// Whether a node stands on ways between others: it has a neighbour that is a host.
+    pub(super) fn forwards(&self, node: u32) -> bool {
+        self.ports_of(node).any(|port| self.host_of[self.wires[port as usize].to as usize] != NONE)
+    }
+
+    /// Ports that leave a node.
+    pub(super) fn ports_of(&self, node: u32) -> std::ops::Range<u32> {
+        self.start[node as usize]..self.start[node as usize + 1]
+    }
+
+    /// How packets go on from `node` to `host`.
+    #[inline]
+    pub(super) fn toward(&self, node: u32, host: u32) -> Next {
+        let host = &self.hosts[host as usize];
+        if node == host.target {
+            return if host.last == NONE { Next::Nowhere } else { Next::Port(host.last) };
+        }
+        match self.next[node as usize * self.columns + host.column as usize] {
+            NONE => Next::Nowhere,
+            set if set & SEVERAL != 0 => Next::Set(set & !SEVERAL),
+            port => Next::Port(port),
+        }
+    }
+
+    /// The ports of a set, and where they stand among those of all sets.
+    #[inline]
+    pub(super) fn set(&self, set: u32) -> std::ops::Range<usize> {
+        let (begin, end) = self.sets[set as usize];
+        begin as usize..end as usize
+    }
+
+    /// Ports of all sets.
+    #[inline]
+    pub(super) fn members(&self) -> &[u32] {
+        &self.ports
+    }
+
+    /// Number of sets.
+    pub(super) fn set_count(&self) -> usize {
+        self.sets.len()
+    }
+
+    /// All ports that begin a shortest way from `node` to `host`.
+    pub(super) fn choices(&self, node: u32, host: u32) -> Vec<u32> {
+        match self.toward(node, host) {
+            Next::Port(port) => vec![port],
+            Next::Set(set) => self.ports[self.set(set)].to_vec(),
+            Next::Nowhere => Vec::new(),
+        }
+    }
+
+    /// Pairs of hosts that are as far from each other as any host is from the second.
+    pub(super) fn farthest(&self) -> impl Iterator<Item = (u32, u32)> {
+        self.farthest.iter().copied().filter(|&(from, to)| from != NONE && to != NONE && from != to)
+    }
+}
+
+/// Ports that lead into each node.
+struct Into {
+    start: Vec<u32>,
+    wires: Vec<u32>,
+}
+
+impl Into {
+    fn new(nodes: usize, wires: &[Wire]) -> Self {
+        let mut start = vec![0_u32; nodes + 1];
+        for wire in wires {
+            start[wire.to as usize + 1] += 1;
+        }
+        for node in 0..nodes {
+            start[node + 1] += start[node];
+        }
+        let mut at = start.clone();
+        let mut into = vec![0; wires.len()];
+        for (number, wire) in (0..).zip(wires) {
+            let place = &mut at[wire.to as usize];
+            into[*place as usize] = number;
+            *place += 1;
+        }
+        Self { start, wires: into }
+    }
+
+    fn of(&self, node: u32) -> &[u32] {
+        &self.wires[self.start[node as usize] as usize..self.start[node as usize + 1] as usize]
+    }
+}
