@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use stratasim_experiment::Error;
-use stratasim_experiment::conformance::{CaseReport, flit, flow, goal};
+use stratasim_experiment::conformance::{CaseReport, flit, flow, goal, packet};
 use stratasim_report::style::Tone;
 
 use crate::run::create;
@@ -24,7 +24,9 @@ enum Family {
     /// LogGOPSim and ATLAHS' LGS: GOAL schedules with the finish of every rank, binary forms
     Goal(Cases),
     /// BookSim2: points of curves with all histograms, cases of fixed work; bit for bit
-    Flit(FlitCases),
+    Flit(SelectedCases),
+    /// htsim: flows alone to the nanosecond, incasts, permutations and all-to-alls by their statistics
+    Packet(SelectedCases),
 }
 
 #[derive(Args)]
@@ -38,13 +40,13 @@ struct Cases {
 }
 
 #[derive(Args)]
-struct FlitCases {
+struct SelectedCases {
     #[command(flatten)]
     cases: Cases,
     /// Run only the cases whose name contains this; may be given several times
     #[arg(long, value_name = "TEXT")]
     filter: Vec<String>,
-    /// Run only the cases that BookSim2 does in a few seconds
+    /// Run only the cases that the reference simulator does in a few seconds
     #[arg(long)]
     quick: bool,
 }
@@ -55,13 +57,17 @@ type Told<'a> = &'a mut dyn FnMut(&CaseReport);
 impl Conformance {
     pub(crate) fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
         let cases = match &self.family {
-            Family::Flow(cases) | Family::Goal(cases) | Family::Flit(FlitCases { cases, .. }) => cases,
+            Family::Flow(cases) | Family::Goal(cases) => cases,
+            Family::Flit(selected) | Family::Packet(selected) => &selected.cases,
         };
         let run = |paths: &[PathBuf], told: Told<'_>| match &self.family {
             Family::Flow(_) => flow::run(paths, told),
             Family::Goal(_) => goal::run(paths, told),
-            Family::Flit(FlitCases { filter, quick, .. }) => {
+            Family::Flit(SelectedCases { filter, quick, .. }) => {
                 flit::run(paths, &flit::Selection { filter: filter.clone(), quick: *quick }, told)
+            }
+            Family::Packet(SelectedCases { filter, quick, .. }) => {
+                packet::run(paths, &packet::Selection { filter: filter.clone(), quick: *quick }, told)
             }
         };
         let output = cases.json.as_deref().map(create).transpose()?;

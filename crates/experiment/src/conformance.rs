@@ -10,9 +10,14 @@ mod flow_cases;
 mod flow_hc;
 mod flow_xml;
 pub mod goal;
+pub mod packet;
+mod packet_cases;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
 
+use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::error::Error;
@@ -121,6 +126,40 @@ fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
         walk(path, 0, &mut out)?;
     }
     Ok(out)
+}
+
+/// Runs all cases on all cores and tells of them in order.
+fn in_order<T: Sync>(
+    cases: &[T],
+    run: &(dyn Fn(&T) -> CaseReport + Sync),
+    told: &mut dyn FnMut(&CaseReport),
+) -> Vec<CaseReport> {
+    let (sender, receiver) = mpsc::channel();
+    let mut waiting: BTreeMap<usize, CaseReport> = BTreeMap::new();
+    let mut reports = Vec::with_capacity(cases.len());
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            cases.par_iter().enumerate().with_max_len(1).for_each_with(sender, |sender, (index, case)| {
+                // the receiver lives until all senders are gone
+                let _ = sender.send((index, run(case)));
+            });
+        });
+        for (index, report) in receiver {
+            waiting.insert(index, report);
+            while let Some(report) = waiting.remove(&reports.len()) {
+                told(&report);
+                reports.push(report);
+            }
+        }
+    });
+    reports
+}
+
+/// CPU seconds of this thread so far, where the system tells.
+fn thread_cpu_s() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    let nanoseconds: u64 = text.split_whitespace().next()?.parse().ok()?;
+    Some(nanoseconds as f64 * 1e-9)
 }
 
 /// Reads a text file.

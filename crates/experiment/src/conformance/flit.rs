@@ -7,12 +7,9 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
-
-use rayon::prelude::*;
 
 use super::flit_cases::{Case, Expected, Quantity, of_curves, of_points, of_speed};
-use super::{CaseReport, CpuSeconds, bad, files, read};
+use super::{CaseReport, CpuSeconds, bad, files, in_order, read, thread_cpu_s};
 use crate::booksim::control::Verdict;
 use crate::booksim::statistics::{Printed, Samples};
 use crate::booksim::{Run, Setup};
@@ -66,7 +63,7 @@ pub fn run(
         return Err(bad(path, "no case of the flit level is here, or none that was asked for"));
     }
     let (unset, cases): (Vec<Case>, Vec<Case>) = cases.into_iter().partition(reads_what_was_never_set);
-    let mut reports = in_order(&cases, told);
+    let mut reports = in_order(&cases, &of_case, told);
     // the random draws of the paper's traffic are not known, so equality would say nothing
     let left_out = [
         (skipped, "points of the paper's traffic, which BookSim2 does not have"),
@@ -84,29 +81,6 @@ pub fn run(
 /// on takes its phase from there, so that most of them miss their intermediate node.
 fn reads_what_was_never_set(case: &Case) -> bool {
     ["topology=torus;", "routing_function=valiant;"].iter().all(|setting| case.key.contains(setting))
-}
-
-/// Runs all cases on all cores and tells of them in order.
-fn in_order(cases: &[Case], told: &mut dyn FnMut(&CaseReport)) -> Vec<CaseReport> {
-    let (sender, receiver) = mpsc::channel();
-    let mut waiting: BTreeMap<usize, CaseReport> = BTreeMap::new();
-    let mut reports = Vec::with_capacity(cases.len());
-    std::thread::scope(|scope| {
-        scope.spawn(move || {
-            cases.par_iter().enumerate().with_max_len(1).for_each_with(sender, |sender, (index, case)| {
-                // the receiver lives until all senders are gone
-                let _ = sender.send((index, of_case(case)));
-            });
-        });
-        for (index, report) in receiver {
-            waiting.insert(index, report);
-            while let Some(report) = waiting.remove(&reports.len()) {
-                told(&report);
-                reports.push(report);
-            }
-        }
-    });
-    reports
 }
 
 /// The cases of a file, by its form.
@@ -150,13 +124,6 @@ pub fn of_case(case: &Case) -> CaseReport {
         report.differ(format!("broken invariant: {violation}"));
     }
     report
-}
-
-/// CPU seconds of this thread so far, where the system tells.
-fn thread_cpu_s() -> Option<f64> {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    let nanoseconds: u64 = text.split_whitespace().next()?.parse().ok()?;
-    Some(nanoseconds as f64 * 1e-9)
 }
 
 /// A quantity of a run; `None` where there is none.

@@ -1,0 +1,259 @@
+//! The form of `ref/packet`: a case, its fat tree and what htsim's arguments say of queues.
+
+use serde::Deserialize;
+use stratasim_core::{Bandwidth, Bytes};
+use stratasim_net::packet::{
+    BalancingSpec, Completion, DropTail, Ecn, Lossless, Packet, QueueSpec, RoundRobin, Trimming,
+};
+use stratasim_topo::TopologySpec;
+use stratasim_transport::presets;
+
+/// A file of `ref/packet`.
+#[derive(Deserialize)]
+pub(super) struct File {
+    /// Name of the case.
+    pub(super) id: String,
+    /// Name of the transport.
+    pub(super) protocol: String,
+    /// The machine.
+    pub(super) topology: Machine,
+    /// Its runs.
+    pub(super) runs: Vec<Run>,
+}
+
+/// The machine of a case.
+#[derive(Deserialize)]
+pub(super) struct Machine {
+    kind: String,
+    #[serde(default, rename = "K")]
+    ports: Option<u32>,
+    #[serde(default)]
+    link_gbps: Option<f64>,
+    #[serde(default)]
+    hop_latency_us: Option<f64>,
+    /// A topology file of htsim.
+    #[serde(default)]
+    text: Option<String>,
+}
+
+/// A run of the reference simulator.
+#[derive(Deserialize)]
+pub(super) struct Run {
+    /// Its seed.
+    #[serde(default)]
+    pub(super) seed: u64,
+    /// Its arguments.
+    #[serde(default)]
+    pub(super) args: String,
+    /// Counts of the whole run.
+    #[serde(default)]
+    pub(super) counters: Counters,
+    /// CPU seconds of the process.
+    #[serde(default)]
+    pub(super) cpu_user_s: f64,
+    /// Number, source, destination, bytes, start and finish in microseconds; no finish where there was none.
+    pub(super) flows: Vec<[Option<f64>; 6]>,
+}
+
+/// Counts of a run.
+#[derive(Deserialize, Default, Clone, Copy)]
+pub(super) struct Counters {
+    /// Data packets that left a port.
+    #[serde(default)]
+    pub(super) svc_data: u64,
+    /// Packets without room.
+    #[serde(default)]
+    pub(super) drops: u64,
+    /// Packets that lost their payload.
+    #[serde(default)]
+    pub(super) trims: u64,
+}
+
+/// A flow of a run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Flow {
+    /// Number of the sending host.
+    pub(super) src: usize,
+    /// Number of the receiving host.
+    pub(super) dst: usize,
+    /// Payload.
+    pub(super) bytes: u64,
+    /// When it starts, picoseconds.
+    pub(super) start_ps: u64,
+    /// When the reference ended it, microseconds.
+    pub(super) finish_us: Option<f64>,
+}
+
+impl Run {
+    /// The flows, in order of their start.
+    ///
+    /// # Errors
+    /// Values that are missing, or out of range for `hosts` hosts.
+    pub(super) fn flows(&self, hosts: usize) -> Result<Vec<Flow>, String> {
+        let flow = |(row, columns): (usize, &[Option<f64>; 6])| {
+            let [_, Some(src), Some(dst), Some(bytes), Some(start_us), finish_us] = *columns else {
+                return Err(format!("flow {row}: source, destination, bytes and start are needed"));
+            };
+            let host = |number: f64| {
+                let fits = number >= 0.0 && number < hosts as f64;
+                if fits {
+                    Ok(number as usize)
+                } else {
+                    Err(format!("flow {row}: no host {number} of {hosts}"))
+                }
+            };
+            if !(0.0..1e9).contains(&start_us) || !(0.0..1e15).contains(&bytes) {
+                return Err(format!("flow {row}: {bytes} bytes at {start_us} us are out of range"));
+            }
+            let start_ps = (start_us * 1e6).round() as u64;
+            Ok(Flow { src: host(src)?, dst: host(dst)?, bytes: bytes as u64, start_ps, finish_us })
+        };
+        let mut flows: Vec<Flow> = self.flows.iter().enumerate().map(flow).collect::<Result<_, _>>()?;
+        flows.sort_by_key(|flow| flow.start_ps);
+        Ok(flows)
+    }
+}
+
+/// The value behind an option in htsim's arguments.
+fn argument<'a>(args: &'a str, option: &str) -> Option<&'a str> {
+    let mut words = args.split_whitespace();
+    words.find(|word| *word == option)?;
+    words.next()
+}
+
+fn number(args: &str, option: &str) -> Option<u64> {
+    argument(args, option)?.parse().ok()
+}
+
+impl Machine {
+    /// The machine as a topology; `failed` cables between the first switch of level 2 and its parents have a
+    /// quarter of their rate.
+    ///
+    /// # Errors
+    /// What is missing or not known.
+    pub(super) fn topology(&self, args: &str) -> Result<TopologySpec, String> {
+        let tree = match self.kind.as_str() {
+            "fat_tree_3tier_full" => {
+                let missing = |what: &str| format!("the topology has no `{what}`");
+                serde_json::json!({
+                    "kind": "fat-tree",
+                    "k": self.ports.ok_or_else(|| missing("K"))?,
+                    "bandwidth": format!("{} Gbps", self.link_gbps.ok_or_else(|| missing("link_gbps"))?),
+                    "latency": format!("{} us", self.hop_latency_us.ok_or_else(|| missing("hop_latency_us"))?),
+                })
+            }
+            "topo_file" => of_text(self.text.as_deref().ok_or("the topology has no `text`")?)?,
+            other => return Err(format!("topology `{other}` is not known")),
+        };
+        let spec = match number(args, "-failed").unwrap_or(0) {
+            0 => tree,
+            1 => serde_json::json!({
+                "kind": "degraded", "factor": 0.25, "of": tree,
+                "links": ["aggregation-0->core-0", "core-0->aggregation-0"],
+            }),
+            other => return Err(format!("`-failed {other}`; 0 and 1 are known")),
+        };
+        serde_json::from_value(spec).map_err(|error| error.to_string())
+    }
+
+    /// Rate of the hosts' links.
+    pub(super) fn rate(&self) -> Bandwidth {
+        let of_text = || setting(self.text.as_deref()?, "Downlink_speed_Gbps");
+        Bandwidth(self.link_gbps.or_else(of_text).unwrap_or(100.0) * 1e9 / 8.0)
+    }
+}
+
+/// The first value of a key in a topology file.
+fn setting(text: &str, key: &str) -> Option<f64> {
+    text.lines().find_map(|line| line.trim().strip_prefix(key)?.trim().parse().ok())
+}
+
+/// A topology file of htsim, as an extended generalised fat tree.
+fn of_text(text: &str) -> Result<serde_json::Value, String> {
+    let tiers: Vec<&str> = text.split("\nTier ").skip(1).collect();
+    let get = |tier: usize, key: &str| {
+        setting(tiers[tier], key).ok_or_else(|| format!("tier {tier} of the topology has no `{key}`"))
+    };
+    if !(2..=3).contains(&tiers.len()) {
+        return Err(format!("a topology of {} tiers; 2 and 3 are known", tiers.len()));
+    }
+    let (mut down, mut up, mut rates, mut delays) = (Vec::new(), vec![1], Vec::new(), Vec::new());
+    for tier in 0..tiers.len() {
+        down.push(get(tier, "Radix_Down")? as u32);
+        if tier + 1 < tiers.len() {
+            up.push(get(tier, "Radix_Up")? as u32);
+        }
+        rates.push(format!("{} Gbps", get(tier, "Downlink_speed_Gbps")?));
+        delays.push(format!("{} ns", get(tier, "Downlink_Latency_ns")?));
+        if setting(tiers[tier], "Switch_Latency_ns").unwrap_or(0.0) != 0.0 {
+            return Err(format!("tier {tier} of the topology has a switch latency, which is not modelled"));
+        }
+    }
+    Ok(serde_json::json!({
+        "kind": "fat-tree", "down": down, "up": up, "bandwidth": rates[0], "latency": delays[0],
+        "level-bandwidth": rates, "level-latency": delays,
+    }))
+}
+
+/// The network that htsim's arguments describe.
+///
+/// # Errors
+/// Transports that are not known.
+pub(super) fn network(protocol: &str, args: &str, rate: Bandwidth) -> Result<Packet, String> {
+    let transport =
+        presets::htsim(protocol, rate).ok_or_else(|| format!("no transport is called `{protocol}`"))?;
+    let mut network = Packet {
+        congestion: transport.congestion,
+        recovery: transport.recovery,
+        entropy: transport.entropy,
+        packets: transport.packets,
+        completion: Completion::Sender,
+        ..Packet::default()
+    };
+    if argument(args, "-strat") == Some("ecmp_rr") {
+        network.balancing = BalancingSpec::RoundRobin(RoundRobin {});
+    }
+    let mtu = number(args, "-mtu").unwrap_or(4096);
+    let no_marks = Ecn { enabled: false, ..Ecn::default() };
+    if protocol.starts_with("uec") {
+        network.queue = Some(if args.contains("-disable_trim") {
+            QueueSpec::DropTail(DropTail { control_first: true, spares_newcomers: true })
+        } else {
+            QueueSpec::Trimming(Trimming::default())
+        });
+        // where receivers give credit, the ports to them do not mark
+        network.ecn.last_hop = !(protocol.contains("rccc") || protocol.contains("both"));
+        return Ok(network);
+    }
+    if protocol.starts_with("atlahs") {
+        let pulls = protocol.starts_with("atlahs_ndp");
+        // only the sender with pulls reads `-q`; the other has what is in flight at 1 us per link
+        let own = if pulls { number(args, "-q") } else { number(args, "-max_queue_size") };
+        let buffer = own.unwrap_or(216_500);
+        network.buffer = Some(Bytes(buffer));
+        network.ecn =
+            Ecn { min: Some(Bytes(buffer / 5)), max: Some(Bytes(buffer * 4 / 5)), ..Ecn::default() };
+        network.queue = Some(QueueSpec::Trimming(Trimming { control_buffer: Some(Bytes(buffer * 20_000)) }));
+        return Ok(network);
+    }
+    network.ecn = no_marks;
+    network.buffer = number(args, "-q").map(|packets| Bytes(packets * mtu));
+    let thresholds = args.split("-pfc_thresholds ").nth(1).and_then(|rest| {
+        let mut words = rest.split_whitespace().map(str::parse::<u64>);
+        Some((words.next()?.ok()?, words.next()?.ok()?))
+    });
+    network.queue = Some(match (protocol, thresholds) {
+        (_, Some((low, high))) => QueueSpec::Lossless(Lossless {
+            pause_above: Some(Bytes(high * mtu)),
+            resume_below: Some(Bytes(low * mtu)),
+            control_first: false,
+        }),
+        ("swift", _) => QueueSpec::DropTail(DropTail { control_first: false, spares_newcomers: false }),
+        _ => QueueSpec::Trimming(Trimming::default()),
+    });
+    if let Some(packets) = number(args, "-dcqcn") {
+        let step = Some(Bytes(packets * mtu));
+        network.ecn = Ecn { enabled: true, min: step, max: step, ..Ecn::default() };
+    }
+    Ok(network)
+}
