@@ -108,10 +108,8 @@ impl Setup {
     pub fn run_until(mut self, stop: &dyn Fn() -> bool) -> Result<Run, BuildError> {
         let fabric = Arc::new(self.network.fabric);
         let routing: Arc<dyn FlitRouting> = Arc::from(self.network.routing);
-        // the fast kernel has one queue per terminal
-        let fast = !self.literal
-            && self.source.classes().len() == 1
-            && Fast::refuses(&fabric, &self.router, &*routing).is_none();
+        let queues = self.source.classes().len() as u8;
+        let fast = !self.literal && Fast::refuses(&fabric, &self.router, &*routing, queues).is_none();
         Ok(if fast {
             let mut kernel = Fast::new(fabric.clone(), &self.router, routing, 0)?;
             // all draws come from one stream

@@ -376,10 +376,8 @@ fn plan(spec: &TrafficSpec, layout: &Layout, network: &Prepared, seed: u64) -> R
 /// # Errors
 /// It is asked for and does not know something.
 fn choose(choice: KernelChoice, network: &Prepared, plan: &Plan) -> Result<bool, BuildError> {
-    let refusal = match plan.queues.len() {
-        1 => Fast::refuses(&network.fabric, &network.router, &*network.routing),
-        _ => Some("several queues per terminal, which priorities and replies need"),
-    };
+    let queues = plan.queues.len() as u8;
+    let refusal = Fast::refuses(&network.fabric, &network.router, &*network.routing, queues);
     match (choice, refusal) {
         (KernelChoice::Auto, refusal) => Ok(refusal.is_none()),
         (KernelChoice::Full, _) => Ok(false),

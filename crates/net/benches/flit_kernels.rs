@@ -9,7 +9,7 @@ use stratasim_core::random::mix;
 use stratasim_net::flit::fast::Fast;
 use stratasim_net::flit::full::Full;
 use stratasim_net::flit::kernel::Kernel;
-use stratasim_net::flit::terminals::{Arrival, Offer, Terminals};
+use stratasim_net::flit::terminals::{Arrival, FlitArrival, Offer, Terminals};
 use stratasim_net::flit::{Flit, Prepared};
 use stratasim_topo::{BuildContext, TopologySpec};
 
@@ -83,11 +83,11 @@ impl Terminals for Uniform {
         out.append(list);
     }
 
-    fn flit(&mut self, _: u32, latency: u64, _: bool) {
-        self.latency += latency;
+    fn flit(&mut self, flit: FlitArrival) {
+        self.latency += flit.latency;
     }
 
-    fn entered(&mut self, _: u32, _: bool) {}
+    fn entered(&mut self, _: u64, _: u32, _: bool) {}
 
     fn packet(&mut self, _: &Arrival) {}
 }

@@ -11,7 +11,7 @@ use stratasim_net::flit::Prepared;
 use stratasim_net::flit::fast::Fast;
 use stratasim_net::flit::full::Full;
 use stratasim_net::flit::kernel::Kernel;
-use stratasim_net::flit::terminals::{Arrival, Offer, Terminals};
+use stratasim_net::flit::terminals::{Arrival, FlitArrival, Offer, Terminals};
 
 /// Packets of random lengths between random terminals, each terminal's own sequence.
 struct Traffic {
@@ -76,12 +76,12 @@ impl Terminals for Traffic {
         out.extend((0..self.terminals).filter(|&terminal| self.next[terminal as usize].0 == now));
     }
 
-    fn flit(&mut self, terminal: u32, latency: u64, _: bool) {
+    fn flit(&mut self, flit: FlitArrival) {
         self.flits += 1;
-        self.latencies = self.latencies.wrapping_add(latency * u64::from(terminal + 1));
+        self.latencies = self.latencies.wrapping_add(flit.latency * u64::from(flit.terminal + 1));
     }
 
-    fn entered(&mut self, _: u32, _: bool) {
+    fn entered(&mut self, _: u64, _: u32, _: bool) {
         self.entered += 1;
     }
 
@@ -116,7 +116,7 @@ fn run(kernel: &mut impl Kernel, mut traffic: Traffic, step: u64) -> Shown {
 
 fn compare(machine: &str, network: &str, seed: u64, gap: u64, longest: u16) {
     let Prepared { fabric, routing, router, .. } = prepare(&topology(machine), network).expect("a network");
-    assert_eq!(Fast::refuses(&fabric, &router, &*routing), None, "{machine} {network}");
+    assert_eq!(Fast::refuses(&fabric, &router, &*routing, 1), None, "{machine} {network}");
     let terminals = fabric.terminals().len() as u32;
     let traffic = || Traffic::new(seed, terminals, gap, longest, 600);
     let mut full = Full::new(fabric.clone(), &router, routing.clone(), seed).expect("a kernel");

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use stratasim_net::flit::booksim::knuth::{Chance, Knuth};
-use stratasim_net::flit::terminals::{Arrival, Offer, Terminals};
+use stratasim_net::flit::terminals::{Arrival, FlitArrival, Offer, Terminals};
 
 use super::class::{Class, Message};
 use super::statistics::Counters;
@@ -286,9 +286,8 @@ impl Terminals for Source {
         self.knuth.integer_below(bound)
     }
 
-    fn flit(&mut self, _: u32, _: u64, _: bool) {}
-
-    fn flit_of(&mut self, tag: u64, terminal: u32, now: u64, latency: u64, measured: bool) {
+    fn flit(&mut self, flit: FlitArrival) {
+        let FlitArrival { tag, terminal, arrived: now, latency, measured } = flit;
         let class = (tag & 31) as usize;
         self.deadlock_warnings += (now - self.quiet_since) / (self.deadlock_timeout + 1);
         self.quiet_since = now;
@@ -305,9 +304,7 @@ impl Terminals for Source {
         counters.flit.add(latency);
     }
 
-    fn entered(&mut self, _: u32, _: bool) {}
-
-    fn entered_of(&mut self, tag: u64, terminal: u32, tail: bool) {
+    fn entered(&mut self, tag: u64, terminal: u32, tail: bool) {
         let class = (tag & 31) as usize;
         // the simulator counts a packet as sent with its head
         let place = terminal as usize * self.classes.len() + class;

@@ -1,6 +1,6 @@
 //! The terminals of open-loop traffic: sources on one side, the account on the other.
 
-use stratasim_net::flit::terminals::{Arrival, Offer, Terminals};
+use stratasim_net::flit::terminals::{Arrival, FlitArrival, Offer, Terminals};
 
 use super::account::Account;
 use super::plan::Purpose;
@@ -39,19 +39,15 @@ impl Terminals for OpenLoop<'_> {
         self.sources.due(now, out);
     }
 
-    fn flit(&mut self, terminal: u32, _: u64, _: bool) {
-        self.account.totals.accepted[terminal as usize] += 1;
-    }
-
-    fn flit_of(&mut self, tag: u64, terminal: u32, _: u64, latency: u64, measured: bool) {
-        self.account.totals.accepted[terminal as usize] += 1;
-        self.account.totals.accepted_of[tag as usize] += 1;
-        if measured {
-            self.account.classes[tag as usize].flit_latency.add(latency);
+    fn flit(&mut self, flit: FlitArrival) {
+        self.account.totals.accepted[flit.terminal as usize] += 1;
+        self.account.totals.accepted_of[flit.tag as usize] += 1;
+        if flit.measured {
+            self.account.classes[flit.tag as usize].flit_latency.add(flit.latency);
         }
     }
 
-    fn entered(&mut self, terminal: u32, _: bool) {
+    fn entered(&mut self, _: u64, terminal: u32, _: bool) {
         self.account.totals.injected[terminal as usize] += 1;
     }
 

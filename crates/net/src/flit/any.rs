@@ -32,7 +32,7 @@ impl AnyKernel {
         seed: u64,
         queues: u8,
     ) -> Result<Self, BuildError> {
-        if queues == 1 && Fast::refuses(&fabric, spec, &*routing).is_none() {
+        if Fast::refuses(&fabric, spec, &*routing, queues).is_none() {
             return Ok(Self::Fast(Box::new(Fast::new(fabric, spec, routing, seed)?)));
         }
         Ok(Self::Full(Box::new(Full::new(fabric, spec, routing, seed)?)))

@@ -73,8 +73,14 @@ macro_rules! each {
 const MOST_LATENCY: u32 = 1 << 12;
 
 impl Fast {
-    /// Why this kernel cannot run it; `None` when it can.
-    pub fn refuses(fabric: &Fabric, spec: &RouterSpec, routing: &dyn FlitRouting) -> Option<&'static str> {
+    /// Why this kernel cannot run it with so many [`queues`](Terminals::queues) per terminal; `None` when it
+    /// can.
+    pub fn refuses(
+        fabric: &Fabric,
+        spec: &RouterSpec,
+        routing: &dyn FlitRouting,
+        queues: u8,
+    ) -> Option<&'static str> {
         let one_iteration = |allocator: &AllocatorSpec| match allocator.kind {
             AllocatorKind::Islip => allocator.iterations.0 == 1,
             // the same matching, proposed in other words
@@ -88,7 +94,9 @@ impl Fast {
             spec.traversal_delay,
         ];
         let far = |latency: u32| latency > MOST_LATENCY;
-        if stages != [1; 4] || spec.credit_delay != 0 {
+        if queues != 1 {
+            Some("several queues per terminal, which priorities and replies need")
+        } else if stages != [1; 4] || spec.credit_delay != 0 {
             Some("stages of other than one cycle")
         } else if spec.speculation != Speculation::None {
             Some("speculation")
@@ -163,7 +171,7 @@ impl Fast {
     ) -> Result<Self, BuildError> {
         spec.check()?;
         fabric.check()?;
-        if let Some(what) = Self::refuses(&fabric, spec, &*routing) {
+        if let Some(what) = Self::refuses(&fabric, spec, &*routing, 1) {
             return Err(BuildError::new("", format!("the fast kernel does not know {what}")));
         }
         let cuts = cuts(&fabric, parts);

@@ -46,6 +46,21 @@ pub struct Arrival {
     pub measured: bool,
 }
 
+/// A flit that has arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FlitArrival {
+    /// As offered with its packet.
+    pub tag: u64,
+    /// Where it arrived.
+    pub terminal: u32,
+    /// Cycle in which it arrived: now.
+    pub arrived: u64,
+    /// Cycles since it left its source.
+    pub latency: u64,
+    /// As offered with its packet.
+    pub measured: bool,
+}
+
 /// Where packets come from and where they go; one object for all terminals of a kernel (or, with several
 /// threads, for those of one part).
 ///
@@ -81,25 +96,11 @@ pub trait Terminals {
         ((u64::from(bound) * (mix(key) >> 32)) >> 32) as u32
     }
 
-    /// A flit arrived at `terminal`: `latency` cycles after it had left its source.
-    fn flit(&mut self, terminal: u32, latency: u64, measured: bool);
+    /// A flit arrived.
+    fn flit(&mut self, flit: FlitArrival);
 
-    /// What a kernel calls for each flit that arrives: [`Terminals::flit`] with the `tag` of its packet and
-    /// the present cycle, for statistics of classes.
-    fn flit_of(&mut self, tag: u64, terminal: u32, now: u64, latency: u64, measured: bool) {
-        let _ = (tag, now);
-        self.flit(terminal, latency, measured);
-    }
-
-    /// A flit left its source. Called once per flit.
-    fn entered(&mut self, terminal: u32, tail: bool);
-
-    /// What a kernel calls for each flit that leaves its source: [`Terminals::entered`] with the `tag` of
-    /// its packet.
-    fn entered_of(&mut self, tag: u64, terminal: u32, tail: bool) {
-        let _ = tag;
-        self.entered(terminal, tail);
-    }
+    /// A flit of a packet with this `tag` left its source, the last one where `tail`. Called once per flit.
+    fn entered(&mut self, tag: u64, terminal: u32, tail: bool);
 
     /// A packet arrived as a whole.
     fn packet(&mut self, arrival: &Arrival);

@@ -9,7 +9,7 @@ use stratasim_net::flit::full::Full;
 use stratasim_net::flit::kernel::Kernel;
 use stratasim_net::flit::router::RouterSpec;
 use stratasim_net::flit::routing::{Candidate, FlitRouting, Head, Place, Surroundings};
-use stratasim_net::flit::terminals::{Arrival, Offer, Terminals};
+use stratasim_net::flit::terminals::{Arrival, FlitArrival, Offer, Terminals};
 
 /// Routers in a grid of `width` x `height`, ports: east, west, north, south, terminal.
 pub(crate) fn grid(width: u32, height: u32, link: Channel, edge: Channel) -> Fabric {
@@ -153,12 +153,12 @@ impl Terminals for List {
         }
     }
 
-    fn flit(&mut self, _: u32, latency: u64, _: bool) {
+    fn flit(&mut self, flit: FlitArrival) {
         self.flits += 1;
-        self.flit_latencies.push(latency);
+        self.flit_latencies.push(flit.latency);
     }
 
-    fn entered(&mut self, _: u32, _: bool) {
+    fn entered(&mut self, _: u64, _: u32, _: bool) {
         self.entered += 1;
     }
 

@@ -10,7 +10,7 @@ use super::wheel::Ejected;
 use crate::flit::fabric::FULL_WIDTH;
 use crate::flit::keys::{self, Keys};
 use crate::flit::routing::{FlitRouting, Head};
-use crate::flit::terminals::{Arrival, Offer, Terminals};
+use crate::flit::terminals::{Arrival, FlitArrival, Offer, Terminals};
 
 impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M> {
     /// Credits come back to terminals.
@@ -153,7 +153,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
                 self.in_flight += 1;
                 self.last_progress = now;
                 let tag = self.packets.cold[source.packet as usize].tag;
-                terminals.entered_of(tag, self.first_terminal + terminal as u32, tail);
+                terminals.entered(tag, self.first_terminal + terminal as u32, tail);
             }
         }
     }
@@ -182,7 +182,13 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
                 let ahead = ejected.flit.entered().wrapping_sub(cold.last_entered as u16);
                 cold.last_entered += u64::from(ahead);
             }
-            terminals.flit_of(cold.tag, terminal, now, now - cold.last_entered, cold.measured);
+            terminals.flit(FlitArrival {
+                tag: cold.tag,
+                terminal,
+                arrived: now,
+                latency: now - cold.last_entered,
+                measured: cold.measured,
+            });
             if ejected.flit.is_tail() {
                 let arrival = Arrival {
                     source: cold.source,

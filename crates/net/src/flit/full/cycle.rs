@@ -3,7 +3,7 @@
 use super::router::{Asking, State, Waiting};
 use super::{Full, NOWHERE};
 use crate::flit::router::Speculation;
-use crate::flit::terminals::{Arrival, Terminals};
+use crate::flit::terminals::{Arrival, FlitArrival, Terminals};
 
 impl Full {
     /// One cycle.
@@ -72,7 +72,13 @@ impl Full {
             self.in_flight -= 1;
             self.last_progress = now;
             let packet = &mut self.packets[flit.packet];
-            terminals.flit_of(packet.tag, terminal, now, now - flit.entered, packet.measured);
+            terminals.flit(FlitArrival {
+                tag: packet.tag,
+                terminal,
+                arrived: now,
+                latency: now - flit.entered,
+                measured: packet.measured,
+            });
             if flit.head {
                 packet.head_arrived = now;
             }

@@ -213,7 +213,7 @@ impl Full {
                 self.loaded.remove(terminal);
             }
         }
-        terminals.entered_of(self.packets[number].tag, terminal as u32, tail);
+        terminals.entered(self.packets[number].tag, terminal as u32, tail);
         self.in_flight += 1;
         self.last_progress = self.now;
         let joined = self.fabric.terminal(terminal as u32);

@@ -6,7 +6,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use stratasim_core::{Slots, Time, Token};
 
 use crate::flit::fabric::clock::Clock;
-use crate::flit::terminals::{Arrival, Offer, Terminals};
+use crate::flit::terminals::{Arrival, FlitArrival, Offer, Terminals};
 
 /// How messages are cut into packets.
 #[derive(Debug, Clone, Copy)]
@@ -190,9 +190,9 @@ impl Terminals for Programs {
         out.dedup();
     }
 
-    fn flit(&mut self, _: u32, _: u64, _: bool) {}
+    fn flit(&mut self, _: FlitArrival) {}
 
-    fn entered(&mut self, terminal: u32, _: bool) {
+    fn entered(&mut self, _: u64, terminal: u32, _: bool) {
         self.entered[terminal as usize] += 1;
     }
 

@@ -108,8 +108,43 @@ impl GridMap {
         self.router_at(place.into_iter())
     }
 
+    /// The next step of a packet that goes to the router in its memory first.
+    pub(crate) fn by_way_of_memory(
+        &self,
+        router: u32,
+        target: u32,
+        head: &mut Head,
+        surroundings: &mut dyn Surroundings,
+    ) -> Candidate {
+        if head.memory & SECOND == 0 {
+            let between = (head.memory >> BETWEEN) as u32;
+            if let Some(d) = self.lowest(router, between) {
+                return self.phase_step(router, between, d, false, head, surroundings);
+            }
+            // forgets the way round the last ring of the first phase
+            head.memory = CHOSEN | SECOND;
+        }
+        self.step_or_eject(router, target, self.lowest(router, target), true, head, surroundings)
+    }
+
+    /// One step of phase `second` towards `target` along dimension `d`, or out of the network where there is none.
+    pub(crate) fn step_or_eject(
+        &self,
+        router: u32,
+        target: u32,
+        d: Option<usize>,
+        second: bool,
+        head: &mut Head,
+        surroundings: &mut dyn Surroundings,
+    ) -> Candidate {
+        match d {
+            Some(d) => self.phase_step(router, target, d, second, head, surroundings),
+            None => self.destinations.eject(head.dest, head.range),
+        }
+    }
+
     /// One step of phase `second` towards `target` along dimension `d`.
-    pub(crate) fn phase_step(
+    fn phase_step(
         &self,
         router: u32,
         target: u32,
@@ -135,18 +170,7 @@ impl FlitRouting for TwoPhase {
             let between = self.turning_point(place.router, target, surroundings);
             head.memory = CHOSEN | (u64::from(between) << BETWEEN);
         }
-        if head.memory & SECOND == 0 {
-            let between = (head.memory >> BETWEEN) as u32;
-            if let Some(d) = map.lowest(place.router, between) {
-                return map.phase_step(place.router, between, d, false, head, surroundings);
-            }
-            // forgets the way round the last ring of the first phase
-            head.memory = CHOSEN | SECOND;
-        }
-        match map.lowest(place.router, target) {
-            Some(d) => map.phase_step(place.router, target, d, true, head, surroundings),
-            None => map.destinations.eject(head.dest, head.range),
-        }
+        map.by_way_of_memory(place.router, target, head, surroundings)
     }
 
     fn looks_at_input(&self) -> bool {

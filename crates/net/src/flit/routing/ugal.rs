@@ -175,17 +175,7 @@ impl FlitRouting for HyperXUgal {
                 }
             }
         }
-        if head.memory & SECOND == 0 {
-            let between = (head.memory >> BETWEEN) as u32;
-            if let Some(d) = map.lowest(place.router, between) {
-                return map.phase_step(place.router, between, d, false, head, surroundings);
-            }
-            head.memory = CHOSEN | SECOND;
-        }
-        match map.lowest(place.router, target) {
-            Some(d) => map.phase_step(place.router, target, d, true, head, surroundings),
-            None => map.destinations.eject(head.dest, head.range),
-        }
+        map.by_way_of_memory(place.router, target, head, surroundings)
     }
 
     fn adaptive(&self) -> bool {

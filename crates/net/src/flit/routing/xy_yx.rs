@@ -71,10 +71,7 @@ impl FlitRouting for XyYx {
         let backwards = head.memory & SECOND != 0;
         let next =
             if backwards { map.highest(place.router, target) } else { map.lowest(place.router, target) };
-        match next {
-            Some(d) => map.phase_step(place.router, target, d, backwards, head, surroundings),
-            None => map.destinations.eject(head.dest, head.range),
-        }
+        map.step_or_eject(place.router, target, next, backwards, head, surroundings)
     }
 
     fn adaptive(&self) -> bool {
