@@ -18,6 +18,7 @@ mod routes;
 mod stall;
 mod switch;
 mod ways;
+mod wheel;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -5,7 +5,6 @@
 //! with what has come meanwhile. What a packet leaves behind when its service ends (marks, telemetry) is noted then, or,
 //! where nobody waited and so nothing was left, when the next one begins or it arrives.
 
-use stratasim_core::queue::RadixQueue;
 use stratasim_transport::{Header, Kind, Mark, Pacer, SenderStatistics, Telemetry};
 
 use super::balancing::Balancing;
@@ -13,6 +12,7 @@ use super::host::{Connection, Nic};
 use super::port::{NOTHING, Port, Waiting};
 use super::queue::QueueRules;
 use super::routes::Routes;
+use super::wheel::Wheel;
 
 /// What switches look at of a packet: half a cache line. Its header lies beside it and is read at the ends.
 #[derive(Debug, Clone, Copy)]
@@ -119,7 +119,7 @@ pub(super) struct Totals {
 #[derive(Debug)]
 pub(super) struct Engine {
     pub(super) now: u64,
-    events: RadixQueue<u32>,
+    events: Wheel,
     pub(super) ports: Vec<Port>,
     pub(super) routes: Routes,
     pub(super) balancing: Balancing,
@@ -155,9 +155,11 @@ impl Engine {
                 nics.push(Nic::new(number));
             }
         }
+        // a hop of a large packet, the delay of its link included
+        let reach = ports.iter().map(|port| port.time_of(9000).saturating_add(port.delay)).max().unwrap_or(0);
         Self {
             now: 0,
-            events: RadixQueue::new(),
+            events: Wheel::new(reach),
             ports,
             routes,
             balancing,
@@ -184,7 +186,7 @@ impl Engine {
 
     /// Time of the next event.
     #[inline]
-    pub(super) fn next(&mut self) -> Option<u64> {
+    pub(super) fn next(&self) -> Option<u64> {
         self.events.earliest()
     }
 

@@ -1,0 +1,258 @@
+//! The queue of events: a wheel of short slots for what is near, a heap for what is far.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Slots of the wheel; a power of two.
+const SLOTS: usize = 4096;
+
+const NOTHING: u32 = u32::MAX;
+
+/// An event in a slot.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    date: u64,
+    item: u32,
+    next: u32,
+}
+
+/// Events by date, those of one date in the order in which they came; those that came when their date was far
+/// before all others of it.
+///
+/// A slot is a list through one arena, so that the live events are all the memory that is touched; it is put in order when
+/// its time comes. Nothing depends on how often the queue is asked: it moves on only when an event leaves.
+#[derive(Debug)]
+pub(super) struct Wheel {
+    /// A slot is 2 to this many picoseconds.
+    shift: u32,
+    heads: Vec<u32>,
+    /// Bit `s % 64` of word `s / 64`: slot `s` holds something; and bit `w`: word `w` is not zero.
+    occupied: [u64; SLOTS / 64],
+    words: u64,
+    entries: Vec<Entry>,
+    free: u32,
+    near: usize,
+    far: BinaryHeap<Reverse<(u64, u64, u32)>>,
+    made: u64,
+    /// Events of the present slot, in order, from `head` on.
+    present: Vec<(u64, u32)>,
+    head: usize,
+    /// The slot of the event that left last, counted from the beginning of time.
+    slot: u64,
+}
+
+impl Wheel {
+    /// A queue for events that are mostly less than `reach_ps` ahead.
+    pub(super) fn new(reach_ps: u64) -> Self {
+        // the reach takes up at most half of the slots
+        let shift = (reach_ps.saturating_mul(2) / SLOTS as u64).max(1).ilog2() + 1;
+        Self {
+            shift: shift.min(40),
+            heads: vec![NOTHING; SLOTS],
+            occupied: [0; SLOTS / 64],
+            words: 0,
+            entries: Vec::new(),
+            free: NOTHING,
+            near: 0,
+            far: BinaryHeap::new(),
+            made: 0,
+            present: Vec::new(),
+            head: 0,
+            slot: 0,
+        }
+    }
+
+    /// Adds an event; never before the one that left last.
+    #[inline]
+    pub(super) fn push(&mut self, date: u64, item: u32) {
+        let slot = date >> self.shift;
+        let ahead = slot.wrapping_sub(self.slot);
+        debug_assert!(slot >= self.slot, "dates never go back");
+        if ahead == 0 && self.head < self.present.len() {
+            return self.insert(date, item);
+        }
+        if ahead >= SLOTS as u64 {
+            self.made += 1;
+            self.far.push(Reverse((date, self.made, item)));
+            return;
+        }
+        let place = slot as usize & (SLOTS - 1);
+        let next = self.heads[place];
+        if next == NOTHING {
+            self.occupied[place / 64] |= 1 << (place % 64);
+            self.words |= 1 << (place / 64);
+        }
+        let entry = Entry { date, item, next };
+        self.heads[place] = if self.free == NOTHING {
+            self.entries.push(entry);
+            self.entries.len() as u32 - 1
+        } else {
+            let at = self.free;
+            self.free = self.entries[at as usize].next;
+            self.entries[at as usize] = entry;
+            at
+        };
+        self.near += 1;
+    }
+
+    /// Adds an event to the present slot, behind all that are not later.
+    #[inline]
+    fn insert(&mut self, date: u64, item: u32) {
+        let mut at = self.present.len();
+        self.present.push((date, item));
+        while at > self.head && self.present[at - 1].0 > date {
+            self.present[at] = self.present[at - 1];
+            at -= 1;
+        }
+        self.present[at] = (date, item);
+    }
+
+    /// The first slot that holds something near, counted from the beginning of time.
+    #[inline]
+    fn next_slot(&self) -> Option<u64> {
+        if self.near == 0 {
+            return None;
+        }
+        let from = self.slot as usize & (SLOTS - 1);
+        let (word, bit) = (from / 64, from % 64);
+        let here = self.occupied[word] >> bit;
+        let ahead = if here != 0 {
+            here.trailing_zeros() as usize
+        } else {
+            // the words behind this one, and round to its lower bits
+            let round = self.words.rotate_right(word as u32 + 1);
+            let behind = round.trailing_zeros() as usize;
+            let found = (word + 1 + behind) % (SLOTS / 64);
+            let place = found * 64 + self.occupied[found].trailing_zeros() as usize;
+            (place + SLOTS - from) & (SLOTS - 1)
+        };
+        Some(self.slot + ahead as u64)
+    }
+
+    /// The earliest date and its slot.
+    #[inline]
+    fn find(&self) -> Option<(u64, u64)> {
+        let far = self.far.peek().map(|&Reverse((date, ..))| date);
+        let Some(slot) = self.next_slot() else { return far.map(|date| (date, date >> self.shift)) };
+        if let Some(date) = far.filter(|date| date >> self.shift < slot) {
+            return Some((date, date >> self.shift));
+        }
+        let mut at = self.heads[slot as usize & (SLOTS - 1)];
+        let mut least = far.unwrap_or(u64::MAX);
+        while at != NOTHING {
+            let entry = &self.entries[at as usize];
+            least = least.min(entry.date);
+            at = entry.next;
+        }
+        Some((least, slot))
+    }
+
+    /// The earliest date.
+    #[inline]
+    pub(super) fn earliest(&self) -> Option<u64> {
+        if self.head < self.present.len() {
+            return Some(self.present[self.head].0);
+        }
+        self.find().map(|(date, _)| date)
+    }
+
+    /// Takes out the earliest event, if it is not after `until`.
+    #[inline]
+    pub(super) fn pop_until(&mut self, until: u64) -> Option<(u64, u32)> {
+        if self.head == self.present.len() {
+            let (date, slot) = self.find()?;
+            if date > until {
+                return None;
+            }
+            self.load(slot);
+        }
+        let (date, item) = self.present[self.head];
+        if date > until {
+            return None;
+        }
+        self.head += 1;
+        Some((date, item))
+    }
+
+    /// Makes a slot the present one: puts its events in order.
+    fn load(&mut self, slot: u64) {
+        self.present.clear();
+        self.head = 0;
+        self.slot = slot;
+        while let Some(&Reverse((date, _, item))) = self.far.peek()
+            && date >> self.shift == slot
+        {
+            self.far.pop();
+            self.present.push((date, item));
+        }
+        let place = slot as usize & (SLOTS - 1);
+        let first = self.present.len();
+        let mut at = std::mem::replace(&mut self.heads[place], NOTHING);
+        while at != NOTHING {
+            let entry = self.entries[at as usize];
+            self.present.push((entry.date, entry.item));
+            self.entries[at as usize].next = self.free;
+            self.free = at;
+            at = entry.next;
+        }
+        self.near -= self.present.len() - first;
+        self.occupied[place / 64] &= !(1 << (place % 64));
+        if self.occupied[place / 64] == 0 {
+            self.words &= !(1 << (place / 64));
+        }
+        // the list has the newest first
+        self.present[first..].reverse();
+        if self.present.len() <= 24 {
+            for end in 1..self.present.len() {
+                let entry = self.present[end];
+                let mut at = end;
+                while at > 0 && self.present[at - 1].0 > entry.0 {
+                    self.present[at] = self.present[at - 1];
+                    at -= 1;
+                }
+                self.present[at] = entry;
+            }
+        } else {
+            self.present.sort_by_key(|&(date, _)| date);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use stratasim_core::queue::RadixQueue;
+
+    use super::*;
+
+    proptest! {
+        /// The literal queue is the radix queue, which keeps the order of coming for all of one date.
+        #[test]
+        fn events_leave_by_date_and_then_in_the_order_of_coming(
+            steps in prop::collection::vec((0_u64..9, 0_u64..6000, 0_u32..4), 1..400),
+        ) {
+            let mut wheel = Wheel::new(2000);
+            let mut literal = RadixQueue::new();
+            let (mut now, mut made) = (0, 0);
+            for (scale, ahead, pops) in steps {
+                // odd dates are near and even ones far, so that no date is both
+                let far = scale == 8;
+                let date = if far { (now + 40_000_000 + ahead * 1000) & !1 } else { (now + ahead / (scale + 1)) | 1 };
+                wheel.push(date, made);
+                literal.push(date, made);
+                made += 1;
+                for _ in 0..pops {
+                    prop_assert_eq!(wheel.earliest(), literal.earliest());
+                    let until = now + 3000;
+                    let popped = wheel.pop_until(until);
+                    prop_assert_eq!(popped, literal.pop_until(until));
+                    now = popped.map_or(now, |(date, _)| date);
+                }
+            }
+            while let Some(popped) = literal.pop() {
+                prop_assert_eq!(wheel.pop_until(u64::MAX), Some(popped));
+            }
+            prop_assert_eq!(wheel.pop_until(u64::MAX), None);
+        }
+    }
+}
