@@ -111,9 +111,12 @@ impl Setup {
         let queues = self.source.classes().len() as u8;
         let fast = !self.literal && Fast::refuses(&fabric, &self.router, &*routing, queues).is_none();
         Ok(if fast {
+            let draws = routing.draws();
             let mut kernel = Fast::new(fabric.clone(), &self.router, routing, 0)?;
-            // all draws come from one stream
-            kernel.keep_order();
+            if draws {
+                // all come from one stream
+                kernel.keep_order();
+            }
             finish(&mut kernel, fabric, &mut self.source, &self.control, stop)
         } else {
             let mut kernel = Full::new(fabric.clone(), &self.router, routing, 0)?;

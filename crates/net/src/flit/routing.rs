@@ -112,6 +112,11 @@ pub trait FlitRouting: Send + Sync {
         None
     }
 
+    /// Whether it ever asks for a random number after the packet has left its source.
+    fn draws(&self) -> bool {
+        true
+    }
+
     /// Whether there is never more than one candidate.
     fn single(&self) -> bool {
         true

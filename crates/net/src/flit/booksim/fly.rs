@@ -69,6 +69,10 @@ impl FlitRouting for FlyRouting {
         entry((head.dest / k.pow(n - 1 - stage) % k) as u16, head.range)
     }
 
+    fn draws(&self) -> bool {
+        false
+    }
+
     fn memory_bits(&self) -> u32 {
         0
     }

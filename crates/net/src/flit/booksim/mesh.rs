@@ -155,6 +155,10 @@ impl FlitRouting for MeshRouting {
         }
     }
 
+    fn draws(&self) -> bool {
+        self.function != MeshFunction::DimensionOrder
+    }
+
     fn memory_bits(&self) -> u32 {
         match self.function {
             MeshFunction::Romm | MeshFunction::Valiant => 1 + self.cube.nodes().ilog2() + 1,

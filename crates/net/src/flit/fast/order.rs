@@ -6,6 +6,11 @@
 //! newcomers from the stage before stand in front of those that wait, and flits that find their packet's
 //! buffer empty stand behind them. A stamp per channel and list says the same without lists.
 
+use super::mask::Mask;
+use super::wheel::BLOCK;
+
+const _: () = assert!(BLOCK <= 64, "routers of a block are bits of a word");
+
 /// Stamps of input channels, by number; smaller ones come first among those of a router.
 #[derive(Debug)]
 pub(super) struct Order {
@@ -43,23 +48,63 @@ impl Order {
     }
 
     /// Puts packets that are routed in this cycle in order, router by router, and in front of those that
-    /// wait. They are numbers of channels from `base` on; a router has `channels` of them.
-    pub(super) fn routed(&mut self, now: u64, fresh: &mut [u16], base: usize, channels: usize) {
-        in_front(now, fresh, base, channels, &self.routing, &mut self.allocation);
+    /// wait. They are numbers of channels from `base` on; a router has `channels` of them. `sets` are empty,
+    /// before and after.
+    pub(super) fn routed<M: Mask>(
+        &mut self,
+        now: u64,
+        fresh: &mut Vec<u16>,
+        base: usize,
+        channels: usize,
+        sets: &mut [M; BLOCK],
+    ) {
+        in_front(now, fresh, base, channels, sets, &self.routing, &mut self.allocation);
     }
 
     /// Puts the packets that got an output channel in order, and in front of those that compete.
-    pub(super) fn channels_given(&mut self, now: u64, granted: &mut [u16], base: usize, channels: usize) {
-        in_front(now, granted, base, channels, &self.allocation, &mut self.switch);
+    pub(super) fn channels_given<M: Mask>(
+        &mut self,
+        now: u64,
+        granted: &mut Vec<u16>,
+        base: usize,
+        channels: usize,
+        sets: &mut [M; BLOCK],
+    ) {
+        in_front(now, granted, base, channels, sets, &self.allocation, &mut self.switch);
     }
 }
 
 /// Sorts channels by router and by their stamp in `from`, and gives them stamps in `to` in front of all of
-/// earlier cycles.
-fn in_front(now: u64, list: &mut [u16], base: usize, channels: usize, from: &[i64], to: &mut [i64]) {
-    list.sort_unstable_by_key(|&channel| (channel as usize / channels, from[base + channel as usize]));
-    for one in list.chunk_by(|a, b| *a as usize / channels == *b as usize / channels) {
-        for (position, &channel) in one.iter().enumerate() {
+/// earlier cycles. Those of a router are few, and mostly in order by number.
+fn in_front<M: Mask>(
+    now: u64,
+    list: &mut Vec<u16>,
+    base: usize,
+    channels: usize,
+    sets: &mut [M; BLOCK],
+    from: &[i64],
+    to: &mut [i64],
+) {
+    let mut routers = 0_u64;
+    for number in list.drain(..) {
+        let router = number as usize / channels % BLOCK;
+        routers |= 1 << router;
+        sets[router] |= M::bit(number as usize % channels);
+    }
+    while routers != 0 {
+        let router = routers.trailing_zeros() as usize;
+        routers &= routers - 1;
+        let mut set = std::mem::take(&mut sets[router]);
+        let start = list.len();
+        while !set.is_empty() {
+            list.push((router * channels + set.first()) as u16);
+            set = set.rest();
+        }
+        let own = &mut list[start..];
+        if own.len() > 1 {
+            own.sort_unstable_by_key(|&channel| from[base + channel as usize]);
+        }
+        for (position, &channel) in own.iter().enumerate() {
             to[base + channel as usize] = position as i64 - ((now as i64) << 8);
         }
     }

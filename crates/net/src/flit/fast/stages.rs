@@ -154,7 +154,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         }
         asking.truncate(kept);
         if let Some(order) = &mut self.order {
-            order.channels_given(now, granted, block * BLOCK * N, N);
+            order.channels_given(now, granted, block * BLOCK * N, N, &mut self.scratch.contested);
         }
     }
 
@@ -169,7 +169,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
     ) {
         let work = &mut self.work[block];
         if let Some(order) = &mut self.order {
-            order.routed(now, &mut work.fresh, block * BLOCK * N, N);
+            order.routed(now, &mut work.fresh, block * BLOCK * N, N, &mut self.scratch.contested);
         }
         let routers = block_of(&mut self.routers, block);
         let mut guide = Guide {
