@@ -5,6 +5,8 @@
 //! cargo bench -p stratasim-net --bench packet_level -- perm1024
 //! ```
 
+#![allow(clippy::print_stdout, reason = "a bench prints what it measured")]
+
 use std::sync::Arc;
 
 use stratasim_core::model::{Cx, NetworkDone, NetworkRequest, Transfer};

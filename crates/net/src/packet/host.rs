@@ -259,7 +259,7 @@ impl Engine {
 
     /// A packet has come to the receiver of its connection.
     #[inline]
-    pub(super) fn to_receiver(&mut self, packet: u32, flying: &Flying) {
+    pub(super) fn reach_receiver(&mut self, packet: u32, flying: &Flying) {
         let now = Time::from_ps(self.now);
         let number = flying.connection;
         let Some(connection) = &mut self.connections[number as usize] else { return };
@@ -281,7 +281,7 @@ impl Engine {
 
     /// What a receiver said has come to the sender.
     #[inline]
-    pub(super) fn to_sender(&mut self, packet: u32, number: u32) {
+    pub(super) fn reach_sender(&mut self, packet: u32, number: u32) {
         let now = Time::from_ps(self.now);
         let Some(connection) = &mut self.connections[number as usize] else { return };
         let telemetry = self.telemetry.get(packet as usize);

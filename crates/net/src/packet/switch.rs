@@ -65,7 +65,8 @@ impl Engine {
             self.overflow(number, packet);
         }
         let port = &mut self.ports[number as usize];
-        if !port.free_is_noted && !port.paused && !(port.high.is_empty() && port.low.is_empty()) {
+        let waits = !port.high.is_empty() || !port.low.is_empty();
+        if waits && !port.free_is_noted && !port.paused {
             port.free_is_noted = true;
             let at = port.busy_until.max(now);
             self.note(at, Event::Free(number));
@@ -276,9 +277,9 @@ impl Engine {
         self.totals.delivered += 1;
         let flying = self.packets[packet as usize];
         if self.headers[packet as usize].kind.is_forward() {
-            self.to_receiver(packet, &flying);
+            self.reach_receiver(packet, &flying);
         } else {
-            self.to_sender(packet, flying.connection);
+            self.reach_sender(packet, flying.connection);
         }
         self.release(packet);
     }

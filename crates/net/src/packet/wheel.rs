@@ -160,8 +160,10 @@ impl Wheel {
     #[inline]
     pub(super) fn pop_until(&mut self, until: u64) -> Option<(u64, u32)> {
         if self.head == self.present.len() {
-            let (date, slot) = self.find()?;
-            if date > until {
+            let far = self.far.peek().map_or(u64::MAX, |&Reverse((date, ..))| date >> self.shift);
+            let slot = self.next_slot().unwrap_or(u64::MAX).min(far);
+            // the whole slot lies before the limit, or its earliest event is looked for
+            if slot >= until >> self.shift && self.find()?.0 > until {
                 return None;
             }
             self.load(slot);

@@ -1,0 +1,195 @@
+//! The packet level against closed forms, and against what must hold whatever happens.
+
+mod flit_support;
+
+use std::sync::Arc;
+
+use flit_support::{network, topology};
+use stratasim_core::model::{Cx, Network, NetworkDone, NetworkReport, NetworkRequest, Transfer};
+use stratasim_core::observe::Blind;
+use stratasim_core::{NodeId, Time, Token};
+use stratasim_topo::Topology;
+
+/// Runs messages `(from, to, bytes)` of hosts that all start at once: when each is complete, and the report.
+fn run(
+    network: &mut dyn Network,
+    hosts: &[NodeId],
+    messages: &[(usize, usize, u64)],
+) -> (Vec<Time>, NetworkReport) {
+    for (token, &(from, to, bytes)) in (0..).zip(messages) {
+        let transfer = Transfer::new(Token(token), hosts[from], hosts[to], bytes);
+        network.submit(Time::ZERO, NetworkRequest::Transfer(transfer));
+    }
+    let mut ends = vec![None; messages.len()];
+    let mut done = Vec::new();
+    let mut now = Time::ZERO;
+    while network.next_event().is_some() {
+        now = network.advance(Time::MAX, &mut Cx { done: &mut done, observer: &mut Blind });
+        for ended in done.drain(..) {
+            let NetworkDone::Delivered(token) = ended else { panic!("{ended:?}: {:?}", network.failure()) };
+            assert!(ends[token.0 as usize].replace(now).is_none(), "message {} came twice", token.0);
+        }
+    }
+    let ends = ends.into_iter().map(|end| end.expect("every message arrives")).collect();
+    (ends, network.report(now))
+}
+
+fn count(report: &NetworkReport, name: &str) -> u64 {
+    report.counters.iter().find(|(key, _)| *key == name).expect("a counter").1
+}
+
+fn fat_tree(k: u32) -> Arc<Topology> {
+    topology(&format!(r#"{{"kind": "fat-tree", "k": {k}, "bandwidth": "100 Gbps", "latency": "1 us"}}"#))
+}
+
+/// W p + (n - 1) S p + n d, and the way of an acknowledgement back where the sender counts.
+#[test]
+fn a_message_alone_takes_what_the_closed_form_says() {
+    let machine = fat_tree(4);
+    let hosts = machine.compute_nodes();
+    for completion in ["receiver", "sender"] {
+        for (to, links) in [(1, 2), (2, 4), (15, 6)] {
+            for bytes in [1_u64, 100, 4096, 4097, 65_536, 1_000_000] {
+                let spec = format!(
+                    r#"{{"kind": "packet", "completion": "{completion}", "congestion": {{"kind": "fixed-window", "factor": 4.0}},
+                        "recovery": {{"kind": "trimming"}}, "buffer": "10 MB"}}"#
+                );
+                let mut network = network(&spec, machine.clone());
+                let (ends, report) = run(network.as_mut(), hosts, &[(0, to, bytes)]);
+                let packets = bytes.div_ceil(4096);
+                let wire = bytes + 64 * packets;
+                let last = bytes - (packets - 1) * 4096 + 64;
+                // a shorter last packet catches up with the one before it on every link
+                let behind = if packets > 1 { 4160 } else { last };
+                let forward = wire * 80 + (links - 1) * behind * 80 + links * 1_000_000;
+                let back = if completion == "sender" { links * (64 * 80 + 1_000_000) } else { 0 };
+                assert_eq!(ends[0].as_ps(), forward + back, "{bytes} B over {links} links, {completion}");
+                if completion == "sender" {
+                    assert_eq!(count(&report, "network.packet_hops"), 2 * packets * links);
+                }
+                assert!(report.violations.is_empty(), "{:?}", report.violations);
+            }
+        }
+    }
+}
+
+/// Thirty-one hosts to one: its link is the only limit. No transport loses a byte, and none is faster than it.
+#[test]
+fn an_incast_takes_its_bottleneck_and_little_more() {
+    let machine = topology(
+        r#"{"kind": "leaf-spine", "leaves": 4, "spines": 4, "hosts-per-leaf": 8, "bandwidth": "100 Gbps", "latency": "500 ns"}"#,
+    );
+    let hosts = machine.compute_nodes();
+    let messages: Vec<_> = (1..32).map(|from| (from, 0, 200_000)).collect();
+    let ideal = 31.0 * f64::from(200_000 + 49 * 64) * 80.0;
+    for (transport, most) in [
+        (r#""congestion": {"kind": "nscc"}"#, 1.1),
+        (r#""congestion": {"kind": "ndp"}"#, 1.1),
+        (r#""congestion": {"kind": "eqds"}"#, 1.1),
+        (r#""congestion": {"kind": "rccc"}"#, 1.1),
+        (r#""congestion": {"kind": "mprdma"}"#, 1.2),
+        // drops at the end of a message are noticed by time-outs only
+        (r#""congestion": {"kind": "dctcp"}"#, 4.0),
+        (
+            r#""congestion": {"kind": "constant-rate"}, "recovery": {"kind": "go-back-n"}, "queue": {"kind": "lossless"}"#,
+            1.05,
+        ),
+        (r#""congestion": {"kind": "hpcc"}"#, 1.3),
+    ] {
+        let mut network = network(&format!(r#"{{"kind": "packet", {transport}}}"#), machine.clone());
+        let (ends, report) = run(network.as_mut(), hosts, &messages);
+        let last = ends.iter().max().expect("messages").as_ps() as f64;
+        assert!(report.violations.is_empty(), "{transport}: {:?}", report.violations);
+        assert!(last >= ideal && last <= most * ideal, "{transport}: {} of the ideal", last / ideal);
+    }
+}
+
+#[test]
+fn a_lossless_network_pauses_and_drops_nothing() {
+    let machine = fat_tree(4);
+    let hosts = machine.compute_nodes();
+    let messages: Vec<_> = (1..16).map(|from| (from, 0, 500_000)).collect();
+    let spec = r#"{"kind": "packet", "congestion": {"kind": "constant-rate"}, "recovery": {"kind": "go-back-n"},
+                   "queue": {"kind": "lossless"}}"#;
+    let (_, report) = run(network(spec, machine.clone()).as_mut(), hosts, &messages);
+    assert!(count(&report, "network.pauses") > 10);
+    assert_eq!((count(&report, "network.drops"), count(&report, "network.retransmissions")), (0, 0));
+    // a port holds for each of its inputs what may come until the other end has stopped: 15 packets, two link
+    // delays (25 kB), and the packets that were just beginning
+    let most = 4 * (15 * 4160 + 25_000 + 3 * 4160);
+    assert!(count(&report, "network.longest_queue_bytes") < most, "{report:?}");
+    assert!(report.violations.is_empty(), "{:?}", report.violations);
+}
+
+/// Everybody on a ring sends half-way round without ever leaving room: each waits for the next.
+#[test]
+fn a_circle_of_pauses_is_named() {
+    let machine = topology(r#"{"kind": "ring", "nodes": 5, "bandwidth": "10 Gbps", "latency": "1 us"}"#);
+    let hosts = machine.compute_nodes();
+    let spec = r#"{"kind": "packet", "congestion": {"kind": "fixed-window", "factor": 100.0}, "recovery": {"kind": "none"},
+                   "queue": {"kind": "lossless", "pause-above": "9 kB"}}"#;
+    let mut network = network(spec, machine.clone());
+    for host in 0..5 {
+        let transfer = Transfer::new(Token(host as u64), hosts[host], hosts[(host + 2) % 5], 10_000_000);
+        network.submit(Time::ZERO, NetworkRequest::Transfer(transfer));
+    }
+    let mut done = Vec::new();
+    while network.next_event().is_some() && done.is_empty() {
+        network.advance(Time::MAX, &mut Cx { done: &mut done, observer: &mut Blind });
+    }
+    assert_eq!(done.len(), 5);
+    assert!(done.iter().all(|done| matches!(done, NetworkDone::Failed(_))), "{done:?}");
+    let (_, reason) = network.failure().expect("a reason");
+    assert!(reason.contains("5 links stop each other in a circle") && reason.contains("host-0"), "{reason}");
+}
+
+/// Sixteen hosts send to sixteen others over four spines: with one way per flow, some spines get several flows;
+/// whoever looks at every packet does better.
+#[test]
+fn spraying_beats_one_way_per_flow() {
+    let machine = topology(
+        r#"{"kind": "leaf-spine", "leaves": 2, "spines": 16, "hosts-per-leaf": 16, "bandwidth": "100 Gbps", "latency": "500 ns"}"#,
+    );
+    let hosts = machine.compute_nodes();
+    let messages: Vec<_> = (0..16).map(|from| (from, 16 + from, 1_000_000)).collect();
+    let ideal = (1_000_000 + 245 * 64) as f64 * 80.0;
+    let slowest = |balancing: &str| {
+        let spec = format!(r#"{{"kind": "packet", "balancing": {{"kind": "{balancing}"}}}}"#);
+        let (ends, report) = run(network(&spec, machine.clone()).as_mut(), hosts, &messages);
+        assert!(report.violations.is_empty(), "{balancing}: {:?}", report.violations);
+        ends.iter().max().expect("messages").as_ps() as f64 / ideal
+    };
+    let per_flow = slowest("per-flow");
+    // sixteen flows miss each other on sixteen spines once in 10^6 draws
+    assert!(per_flow > 1.9, "{per_flow}");
+    for balancing in ["ecmp", "round-robin", "random", "least-queue", "flowlets"] {
+        let took = slowest(balancing);
+        let limit = if balancing == "flowlets" { 0.95 * per_flow } else { 1.35 };
+        assert!(took < limit, "{balancing}: {took} of the ideal, {per_flow} per flow");
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_refused_with_its_place() {
+    let machine = fat_tree(4);
+    let refused = |spec: &str| {
+        let error = flit_support::try_network(spec, machine.clone()).err().expect("it must be refused");
+        format!("{}: {}", error.field, error.reason)
+    };
+    for (spec, words) in [
+        (r#"{"kind": "packet", "buffer": "1 kB"}"#, ["buffer", "one packet"]),
+        (r#"{"kind": "packet", "ecn": {"min": "9 kB", "max": "8 kB"}}"#, ["ecn.max", "9"]),
+        (r#"{"kind": "packet", "packets": {"payload-bytes": 0}}"#, ["packets.payload-bytes", "65535"]),
+        (
+            r#"{"kind": "packet", "queue": {"kind": "lossless", "resume-below": "1 MB"}}"#,
+            ["queue.resume-below", "pause-above"],
+        ),
+        (
+            r#"{"kind": "packet", "balancing": {"kind": "least-queue", "step": "0 B"}}"#,
+            ["balancing.step", "1 B"],
+        ),
+    ] {
+        let said = refused(spec);
+        assert!(words.iter().all(|word| said.contains(word)), "{spec}: {said}");
+    }
+}
