@@ -4,7 +4,9 @@ use schemars::JsonSchema;
 use stratasim_core::registry::Entry;
 use stratasim_net::NetworkSpec;
 use stratasim_net::flit::routing::FlitRoutingSpec;
+use stratasim_net::packet::{BalancingSpec, QueueSpec};
 use stratasim_topo::{RoutingSpec, TopologySpec};
+use stratasim_transport::{CongestionSpec, EntropySpec, RecoverySpec};
 use stratasim_workload::WorkloadSpec;
 use stratasim_workload::builders::traffic::arrivals::ArrivalSpec;
 use stratasim_workload::builders::traffic::sizes::SizeSpec;
@@ -129,6 +131,41 @@ pub const NOUNS: &[Noun] = &[
         place: "network.routing.kind",
         about: "which way packets take at flit level",
         entries: FlitRoutingSpec::ENTRIES,
+    },
+    Noun {
+        name: "transports",
+        singular: "transport",
+        place: "network.congestion.kind",
+        about: "congestion controls of the packet level, each with the recovery and paths that go with it",
+        entries: CongestionSpec::ENTRIES,
+    },
+    Noun {
+        name: "recoveries",
+        singular: "recovery",
+        place: "network.recovery.kind",
+        about: "what senders at packet level send again, and when",
+        entries: RecoverySpec::ENTRIES,
+    },
+    Noun {
+        name: "entropies",
+        singular: "entropy",
+        place: "network.entropy.kind",
+        about: "which paths senders at packet level choose",
+        entries: EntropySpec::ENTRIES,
+    },
+    Noun {
+        name: "queues",
+        singular: "queue",
+        place: "network.queue.kind",
+        about: "what happens to packets that find no room",
+        entries: QueueSpec::ENTRIES,
+    },
+    Noun {
+        name: "balancings",
+        singular: "balancing",
+        place: "network.balancing.kind",
+        about: "which of several ways switches choose for a packet",
+        entries: BalancingSpec::ENTRIES,
     },
 ];
 

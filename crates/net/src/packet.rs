@@ -10,6 +10,7 @@
 
 mod balancing;
 mod engine;
+mod faults;
 mod host;
 mod network;
 mod port;
@@ -36,6 +37,7 @@ pub use self::balancing::{
     BalancingKind, BalancingSpec, Choice, Ecmp, Flowlets, LeastQueue, PerFlow, Random, RoundRobin,
 };
 use self::engine::{Engine, Rules};
+pub use self::faults::Loss;
 use self::network::{PacketNetwork, Transports, longest_round_trip};
 use self::port::{NOTHING, PerByte, Port, PortCounts, Waiting};
 pub use self::queue::{DropTail, Lossless, QueueKind, QueueRules, QueueSpec, Trimming};
@@ -85,6 +87,10 @@ pub struct Packet {
     pub balancing: BalancingSpec,
     /// When a message is complete.
     pub completion: Completion,
+    /// Packets that vanish on links; none when absent. The recovery must be one that notices, and queues are
+    /// not to blame.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loss: Option<Loss>,
 }
 
 impl Default for Packet {
@@ -99,6 +105,7 @@ impl Default for Packet {
             ecn: Ecn::default(),
             balancing: BalancingSpec::default(),
             completion: Completion::default(),
+            loss: None,
         }
     }
 }
@@ -176,7 +183,10 @@ impl NetworkKind for Packet {
         let choice = self.balancing.plugin().choice().map_err(|error| error.within("balancing"))?;
         let seed = context.streams.key("packet");
         let routes = Routes::new(&topology)?;
-        let ports = ports(&topology, &routes, seed);
+        let mut ports = ports(&topology, &routes, seed);
+        if let Some(loss) = &self.loss {
+            loss.apply(&topology, &mut ports).map_err(|error| error.within("loss"))?;
+        }
         let ways = Ways::new(&ports);
         let nodes = topology.node_count();
         let balancing = Balancing::new(choice, nodes, &routes, key(seed, 1));
@@ -291,6 +301,7 @@ fn ports(topology: &Topology, routes: &Routes, seed: u64) -> Vec<Port> {
             mark_from: u64::MAX,
             mark_all: u64::MAX,
             draws: Draws::new(key(seed, number)),
+            lossy: faults::Lossy::default(),
             held_bytes: 0,
             counts: PortCounts::default(),
             link: wire.link,

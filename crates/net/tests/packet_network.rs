@@ -10,6 +10,9 @@ use stratasim_core::observe::Blind;
 use stratasim_core::{NodeId, Time, Token};
 use stratasim_topo::Topology;
 
+/// What has not arrived by then does not arrive.
+const LIMIT: Time = Time::from_ps(stratasim_core::time::PS_PER_S);
+
 /// Runs messages `(from, to, bytes)` of hosts that all start at once: when each is complete, and the report.
 fn run(
     network: &mut dyn Network,
@@ -24,7 +27,8 @@ fn run(
     let mut done = Vec::new();
     let mut now = Time::ZERO;
     while network.next_event().is_some() {
-        now = network.advance(Time::MAX, &mut Cx { done: &mut done, observer: &mut Blind });
+        assert!(now < LIMIT, "{} messages did not arrive", ends.iter().filter(|end| end.is_none()).count());
+        now = network.advance(LIMIT, &mut Cx { done: &mut done, observer: &mut Blind });
         for ended in done.drain(..) {
             let NetworkDone::Delivered(token) = ended else { panic!("{ended:?}: {:?}", network.failure()) };
             assert!(ends[token.0 as usize].replace(now).is_none(), "message {} came twice", token.0);
@@ -166,6 +170,36 @@ fn spraying_beats_one_way_per_flow() {
         let took = slowest(balancing);
         let limit = if balancing == "flowlets" { 0.95 * per_flow } else { 1.35 };
         assert!(took < limit, "{balancing}: {took} of the ideal, {per_flow} per flow");
+    }
+}
+
+/// Whatever vanishes is sent again, by every recovery that has a time-out; `run` checks that each message
+/// comes once.
+#[test]
+fn messages_survive_links_that_lose_packets() {
+    let machine = fat_tree(4);
+    let hosts = machine.compute_nodes();
+    let messages: Vec<_> = (0..16).map(|from| (from, (from + 5) % 16, 300_000)).collect();
+    for transport in [
+        r#""congestion": {"kind": "nscc"}"#,
+        r#""congestion": {"kind": "swift"}"#,
+        r#""congestion": {"kind": "ndp"}"#,
+        r#""congestion": {"kind": "eqds"}"#,
+        r#""congestion": {"kind": "dcqcn"}"#,
+        r#""congestion": {"kind": "fixed-window"}, "recovery": {"kind": "irn"}"#,
+        r#""congestion": {"kind": "fixed-window"}, "recovery": {"kind": "rltp"}"#,
+    ] {
+        for loss in [r#"{"probability": 0.01}"#, r#"{"probability": 0.02, "burst": 4.0}"#] {
+            let spec = format!(
+                r#"{{"kind": "packet", "queue": {{"kind": "drop-tail"}}, {transport}, "loss": {loss}}}"#
+            );
+            let (_, report) = run(network(&spec, machine.clone()).as_mut(), hosts, &messages);
+            assert!(report.violations.is_empty(), "{transport}: {:?}", report.violations);
+            let (lost, hops) =
+                (count(&report, "network.lost_on_links"), count(&report, "network.packet_hops"));
+            assert!(lost > hops / 200 && lost < hops / 25, "{transport}: {lost} of {hops}");
+            assert!(count(&report, "network.retransmissions") > 0, "{transport}");
+        }
     }
 }
 

@@ -330,7 +330,7 @@ impl model::Network for PacketNetwork {
         let engine = &self.engine;
         let links = self.topology.links();
         let (mut link_bytes, mut link_busy_s) = (vec![0.0; links.len()], vec![0.0; links.len()]);
-        let (mut drops, mut trims, mut marks, mut pauses, mut most) = (0, 0, 0, 0, 0);
+        let (mut drops, mut trims, mut marks, mut pauses, mut vanished, mut most) = (0, 0, 0, 0, 0, 0);
         for port in &engine.ports {
             // what is on the link now has not been carried to its end
             let under_way = port.busy_until.saturating_sub(now.as_ps()) as f64 * 1e-12;
@@ -343,6 +343,7 @@ impl model::Network for PacketNetwork {
             trims += counts.trims;
             marks += counts.marks;
             pauses += counts.pauses;
+            vanished += counts.vanished;
             if port.nic == NOTHING {
                 most = counts.most_bytes.max(most);
             }
@@ -367,6 +368,7 @@ impl model::Network for PacketNetwork {
                 ("network.trims", trims),
                 ("network.marks", marks),
                 ("network.pauses", pauses),
+                ("network.lost_on_links", vanished),
                 ("network.longest_queue_bytes", most),
             ],
         }

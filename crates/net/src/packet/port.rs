@@ -3,6 +3,8 @@
 use stratasim_core::LinkId;
 use stratasim_core::random::Draws;
 
+use super::faults::Lossy;
+
 /// No packet, port or interface.
 pub(super) const NOTHING: u32 = u32::MAX;
 
@@ -53,6 +55,8 @@ pub(super) struct Port {
     pub(super) mark_all: u64,
     /// Draws of this port.
     pub(super) draws: Draws,
+    /// Packets that vanish on the link.
+    pub(super) lossy: Lossy,
     /// Bytes that came by this link and have not left the switch behind it (lossless networks).
     pub(super) held_bytes: u64,
     pub(super) counts: PortCounts,
@@ -72,13 +76,13 @@ pub(super) struct Port {
 /// What went through a port.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct PortCounts {
-    pub(super) packets: u64,
     pub(super) bytes: u64,
     pub(super) most_bytes: u64,
     pub(super) drops: u64,
     pub(super) trims: u64,
     pub(super) marks: u64,
     pub(super) pauses: u64,
+    pub(super) vanished: u64,
 }
 
 impl Port {

@@ -17,7 +17,13 @@ impl Engine {
         if self.ports[from as usize].current == packet {
             self.finish(from);
         }
-        let node = self.ports[from as usize].to;
+        let port = &mut self.ports[from as usize];
+        if port.lossy.is_active() && port.lossy.loses(&mut port.draws) {
+            port.counts.vanished += 1;
+            self.totals.dropped += 1;
+            return self.release(packet);
+        }
+        let node = port.to;
         if self.routes.node_of(to) == node {
             return self.deliver(packet);
         }
@@ -170,7 +176,6 @@ impl Engine {
         port.busy_until = end;
         port.current = packet;
         port.in_service_bytes = if flying.control { 0 } else { flying.bytes };
-        port.counts.packets += 1;
         port.counts.bytes += u64::from(flying.bytes);
         port.counts.most_bytes =
             port.counts.most_bytes.max(port.low.bytes + u64::from(port.in_service_bytes));
