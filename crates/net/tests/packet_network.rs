@@ -187,6 +187,8 @@ fn messages_survive_links_that_lose_packets() {
         r#""congestion": {"kind": "eqds"}"#,
         r#""congestion": {"kind": "dcqcn"}"#,
         r#""congestion": {"kind": "fixed-window"}, "recovery": {"kind": "irn"}"#,
+        // a window of one packet, and that one is lost
+        r#""congestion": {"kind": "dctcp"}, "recovery": {"kind": "irn"}"#,
         r#""congestion": {"kind": "fixed-window"}, "recovery": {"kind": "rltp"}"#,
     ] {
         for loss in [r#"{"probability": 0.01}"#, r#"{"probability": 0.02, "burst": 4.0}"#] {

@@ -54,6 +54,9 @@ pub struct State {
     /// Every packet below was looked at in this recovery.
     marked_to: u64,
     progress_at: Time,
+    /// A time-out has come, and the first missing packet was not sent since: it goes whatever the window is, which
+    /// may be full of packets that are lost, too.
+    timed_out: bool,
 }
 
 impl State {
@@ -82,7 +85,10 @@ impl SenderRecovery for State {
     fn next(&self, cx: &Cx<'_>) -> Option<Next> {
         let next = self.flight.candidate(cx.messages)?;
         let fits = next.retransmission || next.sequence - self.flight.base() < u64::from(self.cap_packets);
-        fits.then_some(next)
+        fits.then_some(Next {
+            beyond_window: next.beyond_window || (self.timed_out && next.retransmission),
+            ..next
+        })
     }
 
     #[inline]
@@ -90,6 +96,7 @@ impl SenderRecovery for State {
         if self.flight.in_flight_packets() == 0 {
             self.progress_at = cx.now;
         }
+        self.timed_out = false;
         self.flight.on_sent(cx.now, next.sequence, cx.messages)
     }
 
@@ -131,6 +138,7 @@ impl SenderRecovery for State {
         let entered = self.recover_to.is_none();
         self.recover();
         self.progress_at = cx.now;
+        self.timed_out = true;
         let mut bytes = self.flight.lose(self.flight.base(), cx.messages);
         let mut packets = u32::from(bytes > 0);
         let (more, more_bytes) = self.mark(cx);
@@ -201,6 +209,7 @@ impl RecoveryKind for Irn {
             recover_to: None,
             marked_to: 0,
             progress_at: Time::ZERO,
+            timed_out: false,
         };
         Ok((Recovery::Irn(state), rules))
     }
