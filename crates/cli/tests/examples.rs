@@ -193,6 +193,11 @@ fn open_loop_traffic_is_as_its_page_says() {
 }
 
 #[test]
+fn an_incast_is_as_its_page_says() {
+    check("12-incast");
+}
+
+#[test]
 fn every_example_is_checked() {
     let names: Vec<String> = support::examples()
         .iter()
