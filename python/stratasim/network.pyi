@@ -10,6 +10,7 @@ __all__ = [
     "flit",
     "flow",
     "message",
+    "packet",
 ]
 
 def constant_rate(*, bandwidth: str, latency: str | None = "0 ps") -> Spec:
@@ -49,3 +50,18 @@ def message(
     nics: int | None = None,
 ) -> Spec:
     """LogGOPS: overheads, gaps and latency per message, and every NIC serves one message at a time."""
+
+def packet(
+    *,
+    congestion: Mapping[str, Any] | None = None,
+    recovery: Mapping[str, Any] | None = None,
+    entropy: Mapping[str, Any] | None = None,
+    packets: Mapping[str, Any] | None = None,
+    queue: Mapping[str, Any] | None = None,
+    buffer: str | None = None,
+    ecn: Mapping[str, Any] | None = None,
+    balancing: Mapping[str, Any] | None = None,
+    completion: Literal["receiver", "sender"] | None = "receiver",
+    loss: Mapping[str, Any] | None = None,
+) -> Spec:
+    """Packets, queues and congestion control."""
