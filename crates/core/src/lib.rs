@@ -11,6 +11,7 @@
 pub mod error;
 pub mod files;
 pub mod ids;
+pub mod memory;
 pub mod model;
 pub mod names;
 pub mod observe;

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use stratasim_core::memory::filled_vec;
+
 use super::flit::Flit;
 use super::guide::channels;
 use super::mask::Mask;
@@ -40,7 +42,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             .collect();
         let first_terminal = mine.first().copied().unwrap_or(0);
         let (mut longest, mut lookahead) = (0_u64, MOST_LOOKAHEAD);
-        let mut built = vec![Router::new(spec.virtual_channels, buffer); count.next_multiple_of(BLOCK)];
+        let mut built = filled_vec(Router::new(spec.virtual_channels, buffer), count.next_multiple_of(BLOCK));
         let mut spacing = vec![[(FULL_WIDTH, 0_u64); P]; count];
         let mut narrow = false;
         for router in routers.clone() {

@@ -1,5 +1,7 @@
 //! The buffers of input channels: all flits but the first of each, which stands with its channel.
 
+use stratasim_core::memory::prefer_huge_pages;
+
 use super::flit::{Flit, body, is_head};
 use super::router::Vc;
 
@@ -18,13 +20,16 @@ impl Rings {
     /// Empty rings of `channels` channels with `buffer` places each.
     pub(super) fn new(channels: usize, buffer: u8) -> Self {
         let bits = u32::from(buffer).next_power_of_two().trailing_zeros();
-        Self { bits, flits: vec![0; channels << bits], entered: Vec::new() }
+        let flits = vec![0; channels << bits];
+        prefer_huge_pages(&flits);
+        Self { bits, flits, entered: Vec::new() }
     }
 
     /// Body flits will come.
     pub(super) fn widen(&mut self) {
         if self.entered.is_empty() {
             self.entered = vec![0; self.flits.len()];
+            prefer_huge_pages(&self.entered);
         }
     }
 

@@ -1,0 +1,110 @@
+//! Large pages for large arrays.
+//!
+//! A state of some megabytes in pages of 4 KiB needs more translations than a core keeps, and each access
+//! waits for one: up to a third of the time of a model that goes through its state in no order. Where the
+//! system has transparent huge pages, it is enough to ask before the memory is first touched.
+
+/// Arrays of fewer bytes are left alone: their pages fit in the tables of a core.
+const LEAST_BYTES: usize = 1 << 20;
+
+/// An empty vector with room for `capacity` items, in huge pages where it is large and the system has them.
+/// Fill it at once: pages are made by the first touch.
+///
+/// # Panics
+/// As `Vec::with_capacity`.
+pub fn large_vec<T>(capacity: usize) -> Vec<T> {
+    let vec = Vec::with_capacity(capacity);
+    prefer_huge_pages(&vec);
+    vec
+}
+
+/// `len` times `value`, in huge pages where that is large and the system has them.
+///
+/// # Panics
+/// As `Vec::with_capacity`.
+pub fn filled_vec<T: Clone>(value: T, len: usize) -> Vec<T> {
+    let mut vec = large_vec(len);
+    vec.resize(len, value);
+    vec
+}
+
+/// Asks for huge pages behind all of `vec`'s capacity, and behind what shares its first and its last page;
+/// what has been touched stays where it is. Does nothing to small vectors, and nothing where the system has
+/// no such call; nothing depends on it but speed.
+pub fn prefer_huge_pages<T>(vec: &Vec<T>) {
+    let bytes = vec.capacity() * size_of::<T>();
+    if bytes >= LEAST_BYTES {
+        advise(vec.as_ptr().cast(), bytes);
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "one call of the C library that only advises; no memory is touched")]
+fn advise(start: *const u8, bytes: usize) {
+    /// Of the processors that matter; elsewhere the advice is for other ranges, and as harmless.
+    const HUGE_PAGE: usize = 2 << 20;
+    // An array starts anywhere, and a page of two megabytes is made whole or not at all.
+    let first = start.addr() / HUGE_PAGE * HUGE_PAGE;
+    let end = (start.addr() + bytes).next_multiple_of(HUGE_PAGE);
+    // SAFETY: this advice changes what pages look like, never what is in them, and ranges that are not
+    // mapped are refused. The result does not matter.
+    unsafe {
+        libc::madvise(start.with_addr(first).cast_mut().cast(), end - first, libc::MADV_HUGEPAGE);
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn advise(_: *const u8, _: usize) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_large_vector_holds_what_is_put_in() {
+        for len in [0, 1, 1000, 3 << 20] {
+            let vec = filled_vec(0x1234_5678_u32, len);
+            assert!(vec.len() == len && vec.iter().all(|&item| item == 0x1234_5678));
+        }
+        let mut vec = large_vec(1 << 20);
+        vec.extend(0..1_u64 << 20);
+        assert!((0..).zip(&vec).all(|(index, &item): (u64, _)| item == index));
+        assert_eq!(filled_vec((), 7).len(), 7);
+    }
+
+    /// The flags of the mapping that holds an address, from the system's own account.
+    #[cfg(target_os = "linux")]
+    fn flags(address: usize) -> Option<String> {
+        let maps = std::fs::read_to_string("/proc/self/smaps").ok()?;
+        let mut inside = false;
+        for line in maps.lines() {
+            let range = line.split(' ').next().and_then(|range| range.split_once('-'));
+            let hex = |text: &str| usize::from_str_radix(text, 16).ok();
+            if let Some((start, end)) = range.and_then(|(start, end)| Some((hex(start)?, hex(end)?))) {
+                inside = (start..end).contains(&address);
+            } else if inside && let Some(flags) = line.strip_prefix("VmFlags:") {
+                return Some(flags.to_owned());
+            }
+        }
+        None
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_system_has_taken_the_advice() {
+        if !std::path::Path::new("/sys/kernel/mm/transparent_hugepage/enabled").exists() {
+            return;
+        }
+        // from a thread as well, whose memory comes from another place
+        let check = || {
+            let vec: Vec<u64> = large_vec(1 << 20);
+            for at in [0, (1 << 19), (1 << 20) - 1] {
+                let address = vec.as_ptr().wrapping_add(at).addr();
+                let Some(flags) = flags(address) else { return };
+                assert!(flags.split(' ').any(|flag| flag == "hg"), "{flags}");
+            }
+        };
+        check();
+        std::thread::spawn(check).join().expect("the same there");
+    }
+}
