@@ -9,6 +9,7 @@
 //! Senders, receivers and what they say to each other come from `stratasim-transport`.
 
 mod balancing;
+mod detours;
 mod engine;
 mod faults;
 mod host;
@@ -37,7 +38,8 @@ pub use self::balancing::{
     BalancingKind, BalancingSpec, Choice, Ecmp, Flowlets, LeastQueue, PerFlow, Random, RoundRobin,
 };
 use self::engine::{Engine, Rules};
-pub use self::faults::Loss;
+use self::faults::Wires;
+pub use self::faults::{Corruption, Duplication, Faults, Links, Loss, Outage, Reordering};
 use self::network::{PacketNetwork, Transports, longest_round_trip};
 use self::port::{NOTHING, PerByte, Port, PortCounts, Waiting};
 pub use self::queue::{DropTail, Lossless, QueueKind, QueueRules, QueueSpec, Trimming};
@@ -91,6 +93,9 @@ pub struct Packet {
     /// not to blame.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss: Option<Loss>,
+    /// What else goes wrong on links; nothing when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub faults: Option<Faults>,
 }
 
 impl Default for Packet {
@@ -106,6 +111,7 @@ impl Default for Packet {
             balancing: BalancingSpec::default(),
             completion: Completion::default(),
             loss: None,
+            faults: None,
         }
     }
 }
@@ -184,8 +190,12 @@ impl NetworkKind for Packet {
         let seed = context.streams.key("packet");
         let routes = Routes::new(&topology)?;
         let mut ports = ports(&topology, &routes, seed);
-        if let Some(loss) = &self.loss {
-            loss.apply(&topology, &mut ports).map_err(|error| error.within("loss"))?;
+        let faults = self.faults.clone().unwrap_or_default();
+        let mut link_faults = Vec::new();
+        for (place, fault) in faults.all(self.loss.as_ref()) {
+            let seed = context.streams.key(&format!("packet.{place}"));
+            let mut wires = Wires { topology: &topology, ports: &mut ports, faults: &mut link_faults, seed };
+            fault.apply(&mut wires).map_err(|error| error.within(&place))?;
         }
         let ways = Ways::new(&ports);
         let nodes = topology.node_count();
@@ -198,6 +208,8 @@ impl NetworkKind for Packet {
             marks_last_hop: self.ecn.last_hop,
         };
         let mut engine = Engine::new(ports, routes, balancing, rules);
+        engine.faults = link_faults;
+        engine.note_outages(faults.detection_ps());
         let network_rtt = longest_round_trip(&engine, &ways, full, control);
         let buffer_bytes = self.size_queues(&mut engine, network_rtt.as_secs_f64())?;
         // refuses parameters of the transport now, not with the first message
@@ -301,7 +313,7 @@ fn ports(topology: &Topology, routes: &Routes, seed: u64) -> Vec<Port> {
             mark_from: u64::MAX,
             mark_all: u64::MAX,
             draws: Draws::new(key(seed, number)),
-            lossy: faults::Lossy::default(),
+            faults: NOTHING,
             held_bytes: 0,
             counts: PortCounts::default(),
             link: wire.link,

@@ -189,32 +189,34 @@ impl Balancing {
         }
     }
 
-    /// The port of `set` that a packet takes at `node`.
+    /// The port of `set` that a packet takes at `node`: one of `members`, some or all of those that stand at `range`
+    /// among the ports of all sets.
     #[inline]
     pub(super) fn choose(
         &mut self,
         (node, set): (u32, u32),
         packet: Features,
-        routes: &Routes,
+        (range, members): (std::ops::Range<usize>, &[u32]),
         ports: &[Port],
         now: u64,
     ) -> u32 {
-        let range = routes.set(set);
-        let members = &routes.members()[range.clone()];
         match self.choice {
             Choice::FlowAndEntropy => members[self.hash(node, packet, members.len())],
             Choice::Flow => members[self.hash(node, Features { entropy: 0, ..packet }, members.len())],
             Choice::InTurn if packet.control => members[self.hash(node, packet, members.len())],
-            Choice::InTurn => {
+            Choice::InTurn => loop {
                 let turn = self.turns[set as usize];
                 self.turns[set as usize] += 1;
-                let order = &mut self.order[range];
+                let order = &mut self.order[range.clone()];
                 let place = (turn % order.len() as u64) as usize;
                 if place == 0 {
                     shuffle(order, &mut self.draws[set as usize]);
                 }
-                order[place]
-            }
+                // the turns of ports that are left out are passed over
+                if members.len() == order.len() || members.contains(&order[place]) {
+                    break order[place];
+                }
+            },
             Choice::AtRandom => members[self.draws[set as usize].below(members.len() as u32) as usize],
             Choice::ShortestQueue { step_bytes } => {
                 self.shortest(set, members, |port| ports[port as usize].data_bytes(now) / step_bytes)

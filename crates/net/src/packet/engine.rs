@@ -8,6 +8,8 @@
 use stratasim_transport::{Header, Kind, Mark, Pacer, SenderStatistics, Telemetry};
 
 use super::balancing::Balancing;
+use super::detours::Detours;
+use super::faults::{FaultCounts, LinkFaults};
 use super::host::{Connection, Nic};
 use super::port::{NOTHING, Port, Waiting};
 use super::queue::QueueRules;
@@ -32,6 +34,15 @@ pub(super) struct Flying {
     pub(super) mark: Mark,
     /// Of the class that goes first.
     pub(super) control: bool,
+    /// What happened to it on a wire.
+    pub(super) signs: u8,
+}
+
+impl Flying {
+    /// What goes wrong on its wire has been decided.
+    pub(super) const SETTLED: u8 = 1;
+    /// Its bits were changed.
+    pub(super) const CORRUPT: u8 = 2;
 }
 
 /// What happens next; a kind and a number in one word.
@@ -53,10 +64,14 @@ pub(super) enum Event {
     Pause(u32),
     /// A request to go on has reached a port.
     Resume(u32),
+    /// The link of a port is known to be down.
+    Down(u32),
+    /// The link of a port is repaired.
+    Up(u32),
 }
 
 impl Event {
-    const BITS: u32 = 29;
+    const BITS: u32 = 28;
     /// Numbers are below this.
     pub(super) const MOST: u32 = 1 << Self::BITS;
 
@@ -71,6 +86,8 @@ impl Event {
             Self::Pacer(number) => (5, number),
             Self::Pause(number) => (6, number),
             Self::Resume(number) => (7, number),
+            Self::Down(number) => (8, number),
+            Self::Up(number) => (9, number),
         };
         kind << Self::BITS | number
     }
@@ -86,7 +103,9 @@ impl Event {
             4 => Self::Receiver(number),
             5 => Self::Pacer(number),
             6 => Self::Pause(number),
-            _ => Self::Resume(number),
+            7 => Self::Resume(number),
+            8 => Self::Down(number),
+            _ => Self::Up(number),
         }
     }
 }
@@ -123,6 +142,10 @@ pub(super) struct Engine {
     pub(super) ports: Vec<Port>,
     pub(super) routes: Routes,
     pub(super) balancing: Balancing,
+    pub(super) detours: Detours,
+    /// What may go wrong on links, as their ports name it.
+    pub(super) faults: Vec<LinkFaults>,
+    pub(super) fault_counts: FaultCounts,
     pub(super) rules: Rules,
     pub(super) packets: Vec<Flying>,
     pub(super) headers: Vec<Header>,
@@ -160,6 +183,9 @@ impl Engine {
         Self {
             now: 0,
             events: Wheel::new(reach),
+            detours: Detours::new(ports.len()),
+            faults: Vec::new(),
+            fault_counts: FaultCounts::default(),
             ports,
             routes,
             balancing,
@@ -210,6 +236,8 @@ impl Engine {
                 Event::Pacer(host) => self.on_pacer(host),
                 Event::Pause(port) => self.ports[port as usize].paused = true,
                 Event::Resume(port) => self.on_resume(port),
+                Event::Down(port) => self.detours.set(port, true),
+                Event::Up(port) => self.detours.set(port, false),
             }
             if !self.complete.is_empty() {
                 until = at;
@@ -233,8 +261,24 @@ impl Engine {
             entropy: header.entropy,
             mark: Mark::default(),
             control: header.kind != Kind::Data && self.rules.queue.control_first,
+            signs: 0,
         };
         self.totals.sent += 1;
+        self.place(flying, header)
+    }
+
+    /// Another packet that is the same.
+    pub(super) fn double(&mut self, packet: u32) -> u32 {
+        let copy = self.place(self.packets[packet as usize], self.headers[packet as usize]);
+        if self.rules.records {
+            self.telemetry[copy as usize] = self.telemetry[packet as usize];
+        }
+        copy
+    }
+
+    /// Puts a packet where there is room.
+    #[inline]
+    fn place(&mut self, flying: Flying, header: Header) -> u32 {
         let Some(packet) = self.free.pop() else {
             self.packets.push(flying);
             self.headers.push(header);
@@ -297,6 +341,8 @@ mod tests {
             Event::Pacer(10),
             Event::Pause(11),
             Event::Resume(12),
+            Event::Down(13),
+            Event::Up(14),
         ];
         assert!(all.iter().all(|&event| Event::of(event.word()) == event));
     }

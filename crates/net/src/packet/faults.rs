@@ -1,124 +1,269 @@
-//! Faults of links: packets that vanish on the way.
+//! Faults of links, between one end of a wire and the other: a file each, and a line each in [`Faults`].
+//!
+//! What happens to a packet is decided when its last bit comes out of the wire, in this order: the link was down, it is
+//! lost, changed, doubled, held up. Each has draws of its own on each link, so that adding one moves no other's.
+
+mod corruption;
+mod duplication;
+mod loss;
+mod outage;
+mod reordering;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stratasim_core::BuildError;
-use stratasim_core::random::Draws;
+use stratasim_core::random::{Draws, key};
+use stratasim_core::{BuildError, Duration};
 use stratasim_topo::Topology;
 
-use super::port::Port;
+pub use self::corruption::Corruption;
+pub use self::duplication::Duplication;
+pub use self::loss::Loss;
+pub use self::outage::{Links, Outage};
+pub use self::reordering::Reordering;
 
-/// Packets of any kind vanish on links.
+use self::loss::Lossy;
+use self::outage::Outages;
+use super::engine::{Engine, Event, Flying};
+use super::port::{NOTHING, Port};
+
+/// What goes wrong on links, beside loss. The recovery must be one that notices.
 ///
 /// ```toml
-/// [network]
-/// kind = "packet"
-/// congestion = { kind = "nscc" }
-/// loss = { probability = 0.01, burst = 5.0 }
+/// [network.faults]
+/// corruption = { probability = 1e-4 }
+/// reordering = { probability = 0.01, delay = "5 us" }
+/// down = [{ link = "leaf-0->spine-0", from = "10 us", to = "1 ms" }]
+/// detection = "50 us"
 /// ```
-/// Sources: Gilbert, "Capacity of a burst-noise channel" (1960).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Loss {
-    /// Share of packets that vanish on each link, from 0 to below 1.
-    pub probability: f64,
-    /// Mean number of packets that vanish in a row; at least 1. Absent: each packet by a draw of its own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub burst: Option<f64>,
-    /// Names of links; all when absent.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub links: Vec<String>,
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Faults {
+    /// Packets that are changed on the way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub corruption: Option<Corruption>,
+    /// Packets that come twice.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duplication: Option<Duplication>,
+    /// Packets that others overtake.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reordering: Option<Reordering>,
+    /// Links that fail and are repaired.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub down: Vec<Outage>,
+    /// Time from a failure until switches and senders of new messages avoid ways over the link, where another shortest
+    /// way exists; 100 us when absent. They use it again when it is repaired.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detection: Option<Duration>,
 }
 
-/// A link that loses packets or does not; probabilities are shares of 2^64.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Lossy {
-    /// That a packet is lost after one that was not, and after one that was.
-    after_good: u64,
-    after_lost: u64,
-    lost: bool,
-}
-
-impl Lossy {
-    /// Whether anything is ever lost.
-    #[inline]
-    pub(super) const fn is_active(&self) -> bool {
-        self.after_good > 0
+impl Faults {
+    /// Time until a failure is known.
+    pub(super) fn detection_ps(&self) -> u64 {
+        self.detection.map_or(100_000_000, |time| time.as_ps())
     }
 
-    /// Whether the next packet is lost.
-    #[inline]
-    pub(super) const fn loses(&mut self, draws: &mut Draws) -> bool {
-        self.lost = draws.bits() < if self.lost { self.after_lost } else { self.after_good };
-        self.lost
+    /// Every fault that is asked for, with its place.
+    pub(super) fn all<'a>(&'a self, loss: Option<&'a Loss>) -> Vec<(String, &'a dyn Fault)> {
+        let mut all: Vec<(String, &dyn Fault)> = Vec::new();
+        let mut add =
+            |place: &str, fault: Option<&'a dyn Fault>| all.extend(fault.map(|fault| (place.into(), fault)));
+        add("loss", loss.map(|fault| fault as _));
+        add("faults.corruption", self.corruption.as_ref().map(|fault| fault as _));
+        add("faults.duplication", self.duplication.as_ref().map(|fault| fault as _));
+        add("faults.reordering", self.reordering.as_ref().map(|fault| fault as _));
+        for (number, outage) in self.down.iter().enumerate() {
+            add(&format!("faults.down.{number}"), Some(outage));
+        }
+        all
     }
 }
 
-impl Loss {
-    /// Gives the ports of the chosen links their losses.
+/// A fault as the user chose it.
+pub(super) trait Fault {
+    /// Tells the links that it concerns.
     ///
     /// # Errors
-    /// Probabilities out of range; names that no link has.
-    pub(super) fn apply(&self, topology: &Topology, ports: &mut [Port]) -> Result<(), BuildError> {
-        let probability = self.probability;
-        if !(0.0..1.0).contains(&probability) {
-            let reason = format!("{probability}; it must be at least 0 and below 1");
-            return Err(BuildError::new("probability", reason));
-        }
-        let (after_good, after_lost) = match self.burst {
-            None => (probability, probability),
-            Some(burst) => {
-                let enters = probability / (burst * (1.0 - probability));
-                if !(burst >= 1.0 && burst.is_finite() && enters <= 1.0) {
-                    let reason = format!(
-                        "{burst} packets in a row; at least 1 are needed, and more than {:.2} where {probability} of all vanish",
-                        probability / (1.0 - probability)
-                    );
-                    return Err(BuildError::new("burst", reason));
-                }
-                (enters, 1.0 - 1.0 / burst)
-            }
-        };
-        let share = |probability: f64| (probability * 18_446_744_073_709_551_616.0) as u64;
-        let lossy = Lossy { after_good: share(after_good), after_lost: share(after_lost), lost: false };
-        let mut chosen = vec![self.links.is_empty(); topology.link_count()];
-        for (place, name) in self.links.iter().enumerate() {
-            let Some(link) = topology.find_link(name) else {
+    /// Values out of range; names that no link has.
+    fn apply(&self, wires: &mut Wires<'_>) -> Result<(), BuildError>;
+}
+
+/// The wires of a network, while faults are given to them.
+#[derive(Debug)]
+pub(super) struct Wires<'a> {
+    pub(super) topology: &'a Topology,
+    pub(super) ports: &'a mut [Port],
+    pub(super) faults: &'a mut Vec<LinkFaults>,
+    /// Names the draws of this fault.
+    pub(super) seed: u64,
+}
+
+impl Wires<'_> {
+    /// Tells the ports of the links called `names`, all where there are none, together with the key of the fault's draws.
+    fn each(&mut self, names: &[String], tell: impl FnMut(&mut LinkFaults, u64)) -> Result<(), BuildError> {
+        self.tell("links", names, names.is_empty(), tell)
+    }
+
+    /// Tells the ports of the links called `names`, which stand in `field`.
+    fn named(
+        &mut self,
+        field: &str,
+        names: &[String],
+        tell: impl FnMut(&mut LinkFaults, u64),
+    ) -> Result<(), BuildError> {
+        self.tell(field, names, false, tell)
+    }
+
+    fn tell(
+        &mut self,
+        field: &str,
+        names: &[String],
+        all: bool,
+        mut tell: impl FnMut(&mut LinkFaults, u64),
+    ) -> Result<(), BuildError> {
+        let mut chosen = vec![all; self.topology.link_count()];
+        for (place, name) in names.iter().enumerate() {
+            let Some(link) = self.topology.find_link(name) else {
                 let reason = format!("no link is called `{name}`");
-                return Err(BuildError::new(format!("links.{place}"), reason));
+                return Err(BuildError::new(format!("{field}.{place}"), reason));
             };
             chosen[link.index()] = true;
         }
-        for port in ports.iter_mut().filter(|port| chosen[port.link.index()]) {
-            port.lossy = lossy;
+        for (number, port) in (0..).zip(self.ports.iter_mut()).filter(|(_, port)| chosen[port.link.index()]) {
+            if port.faults == NOTHING {
+                port.faults = self.faults.len() as u32;
+                self.faults.push(LinkFaults::default());
+            }
+            tell(&mut self.faults[port.faults as usize], key(self.seed, number));
         }
         Ok(())
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// A probability as a share of 2^64.
+fn share(probability: f64) -> Result<u64, BuildError> {
+    if !(0.0..1.0).contains(&probability) {
+        let reason = format!("{probability}; it must be at least 0 and below 1");
+        return Err(BuildError::new("probability", reason));
+    }
+    Ok((probability * 18_446_744_073_709_551_616.0) as u64)
+}
 
-    #[test]
-    fn losses_are_as_many_and_as_long_as_asked() {
-        for (probability, burst) in [(0.01, None), (0.1, None), (0.02, Some(5.0)), (0.3, Some(3.0))] {
-            let enters = burst.map_or(probability, |burst| probability / (burst * (1.0 - probability)));
-            let stays = burst.map_or(probability, |burst| 1.0 - 1.0 / burst);
-            let share = |probability: f64| (probability * 18_446_744_073_709_551_616.0) as u64;
-            let mut lossy = Lossy { after_good: share(enters), after_lost: share(stays), lost: false };
-            let mut draws = Draws::new(3);
-            let (mut lost, mut bursts, mut before) = (0_u32, 0_u32, false);
-            for _ in 0..1_000_000 {
-                let now = lossy.loses(&mut draws);
-                lost += u32::from(now);
-                bursts += u32::from(now && !before);
-                before = now;
+/// Something that happens to a share of packets, each by a draw.
+#[derive(Debug, Clone, Copy)]
+struct Chance {
+    share: u64,
+    draws: Draws,
+}
+
+impl Chance {
+    const fn new(share: u64, key: u64) -> Self {
+        Self { share, draws: Draws::new(key) }
+    }
+
+    const fn happens(&mut self) -> bool {
+        self.share > 0 && self.draws.bits() < self.share
+    }
+}
+
+impl Default for Chance {
+    fn default() -> Self {
+        Self::new(0, 0)
+    }
+}
+
+/// What may go wrong on one link.
+#[derive(Debug, Clone, Default)]
+pub(super) struct LinkFaults {
+    outages: Outages,
+    lossy: Lossy,
+    corrupts: Chance,
+    doubles: Chance,
+    holds_up: Chance,
+    most_delay_ps: u64,
+}
+
+/// What went wrong on all links.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct FaultCounts {
+    /// Packets on links that were down.
+    pub(super) on_down_links: u64,
+    /// Packets that were changed, and those of them that a host has thrown away.
+    pub(super) corrupted: u64,
+    pub(super) discarded: u64,
+    pub(super) duplicated: u64,
+    pub(super) reordered: u64,
+}
+
+impl Engine {
+    /// Failures and repairs become known.
+    pub(super) fn note_outages(&mut self, detection_ps: u64) {
+        for number in 0..self.ports.len() as u32 {
+            let faults = self.ports[number as usize].faults;
+            if faults == NOTHING {
+                continue;
             }
-            let length = burst.unwrap_or(1.0 / (1.0 - probability));
-            let found = (f64::from(lost) * 1e-6, f64::from(lost) / f64::from(bursts));
-            assert!((found.0 / probability - 1.0).abs() < 0.06, "{found:?} for {probability}");
-            assert!((found.1 / length - 1.0).abs() < 0.06, "{found:?} for {length}");
+            for (from, to) in self.faults[faults as usize].outages.all().to_vec() {
+                let known = from.saturating_add(detection_ps);
+                if known < to {
+                    self.note(known, Event::Down(number));
+                    if to < u64::MAX {
+                        self.note(to, Event::Up(number));
+                    }
+                }
+            }
         }
+    }
+
+    /// A packet comes out of a wire on which something may go wrong: whether it arrives now.
+    #[inline(never)]
+    pub(super) fn survives(&mut self, from: u32, packet: u32) -> bool {
+        let port = &mut self.ports[from as usize];
+        let faults = &mut self.faults[port.faults as usize];
+        let flying = &mut self.packets[packet as usize];
+        if flying.signs & Flying::SETTLED != 0 {
+            flying.signs &= !Flying::SETTLED;
+            return true;
+        }
+        let begin = self.now - port.delay - port.time_of(flying.bytes);
+        if faults.outages.touch(begin, self.now) {
+            self.fault_counts.on_down_links += 1;
+            self.totals.dropped += 1;
+            self.release(packet);
+            return false;
+        }
+        if faults.lossy.loses(&mut port.draws) {
+            port.counts.vanished += 1;
+            self.totals.dropped += 1;
+            self.release(packet);
+            return false;
+        }
+        if faults.corrupts.happens() {
+            self.fault_counts.corrupted += u64::from(flying.signs & Flying::CORRUPT == 0);
+            flying.signs |= Flying::CORRUPT;
+        }
+        let doubled = faults.doubles.happens();
+        let held_up_ps = faults.holds_up.happens().then(|| {
+            let draw = u128::from(faults.holds_up.draws.bits());
+            1 + ((draw * u128::from(faults.most_delay_ps)) >> 64) as u64
+        });
+        if doubled {
+            self.fault_counts.duplicated += 1;
+            let copy = self.double(packet);
+            self.packets[copy as usize].signs |= Flying::SETTLED;
+            self.note(self.now, Event::Arrival(copy));
+        }
+        let Some(held_up_ps) = held_up_ps else { return true };
+        self.fault_counts.reordered += 1;
+        self.packets[packet as usize].signs |= Flying::SETTLED;
+        self.note(self.now.saturating_add(held_up_ps), Event::Arrival(packet));
+        false
+    }
+
+    /// A host finds that a packet was changed on its way.
+    #[cold]
+    pub(super) fn discard(&mut self, packet: u32) {
+        self.fault_counts.discarded += 1;
+        self.totals.dropped += 1;
+        self.release(packet);
     }
 }

@@ -88,11 +88,12 @@ impl PacketNetwork {
 
     /// The port by which `from` sends to `to`: that of NIC `nic` (NICs are counted round) where a shortest way
     /// begins there, otherwise one of those where it does, drawn by `draw`.
-    fn port(&self, from: u32, to: u32, nic: u16, draw: u64) -> Option<u32> {
-        let routes = &self.engine.routes;
+    fn port(&mut self, from: u32, to: u32, nic: u16, draw: u64) -> Option<u32> {
+        let Engine { routes, detours, .. } = &mut self.engine;
         let node = routes.node_of(from);
         let all = routes.ports_of(node);
         let choices = routes.choices(node, to);
+        let choices = if detours.are_needed() { detours.usable(routes, &choices, to) } else { &choices };
         let (&first, count) = (choices.first()?, choices.len() as u128);
         let usual = all.start + u32::from(nic) % all.len().max(1) as u32;
         // hosts that forward use all their ports; others the NIC that was asked for
@@ -147,7 +148,7 @@ impl PacketNetwork {
         let ports = (self.port(from, to, nic, mix(name)), self.port(to, from, nic, mix(!name)));
         let (Some(port), Some(back)) = ports else { return Err(self.no_way(src, dst)) };
         if self.engine.connections.len() as u32 >= Event::MOST {
-            return Err("more than 2^29 messages in one run are not possible".into());
+            return Err("more than 2^28 messages in one run are not possible".into());
         }
         let ends = Ends { token, from, to, port, back, bytes, not_before };
         let profile = self.profile(&ends).map_err(|error| error.reason)?;
@@ -303,7 +304,10 @@ impl model::Network for PacketNetwork {
             return Ok(());
         }
         let both = self.hosts(src, dst).is_some_and(|(from, to)| {
-            self.port(from, to, 0, 0).is_some() && self.port(to, from, 0, 0).is_some()
+            let routes = &self.engine.routes;
+            [(from, to), (to, from)]
+                .iter()
+                .all(|&(from, to)| !routes.choices(routes.node_of(from), to).is_empty())
         });
         if both { Ok(()) } else { Err(BuildError::new("", self.no_way(src, dst))) }
     }
@@ -370,6 +374,11 @@ impl model::Network for PacketNetwork {
                 ("network.pauses", pauses),
                 ("network.lost_on_links", vanished),
                 ("network.longest_queue_bytes", most),
+                ("network.lost_on_down_links", engine.fault_counts.on_down_links),
+                ("network.corrupted", engine.fault_counts.corrupted),
+                ("network.discarded", engine.fault_counts.discarded),
+                ("network.duplicated", engine.fault_counts.duplicated),
+                ("network.reordered", engine.fault_counts.reordered),
             ],
         }
     }
@@ -381,9 +390,10 @@ impl PacketNetwork {
         let mut violations = Vec::new();
         let totals = self.engine.totals;
         let accounted = totals.delivered + totals.dropped + self.engine.in_flight();
-        if totals.sent != accounted {
+        let doubled = self.engine.fault_counts.duplicated;
+        if totals.sent + doubled != accounted {
             violations.push(format!(
-                "{} packets were sent, {} delivered, {} dropped, {} are in flight: they do not add up",
+                "{} packets were sent, {doubled} doubled, {} delivered, {} dropped, {} are in flight: they do not add up",
                 totals.sent,
                 totals.delivered,
                 totals.dropped,

@@ -3,8 +3,6 @@
 use stratasim_core::LinkId;
 use stratasim_core::random::Draws;
 
-use super::faults::Lossy;
-
 /// No packet, port or interface.
 pub(super) const NOTHING: u32 = u32::MAX;
 
@@ -55,8 +53,8 @@ pub(super) struct Port {
     pub(super) mark_all: u64,
     /// Draws of this port.
     pub(super) draws: Draws,
-    /// Packets that vanish on the link.
-    pub(super) lossy: Lossy,
+    /// What may go wrong on the link; [`NOTHING`] for nothing.
+    pub(super) faults: u32,
     /// Bytes that came by this link and have not left the switch behind it (lossless networks).
     pub(super) held_bytes: u64,
     pub(super) counts: PortCounts,

@@ -17,13 +17,11 @@ impl Engine {
         if self.ports[from as usize].current == packet {
             self.finish(from);
         }
-        let port = &mut self.ports[from as usize];
-        if port.lossy.is_active() && port.lossy.loses(&mut port.draws) {
-            port.counts.vanished += 1;
-            self.totals.dropped += 1;
-            return self.release(packet);
-        }
+        let port = &self.ports[from as usize];
         let node = port.to;
+        if port.faults != NOTHING && !self.survives(from, packet) {
+            return;
+        }
         if self.routes.node_of(to) == node {
             return self.deliver(packet);
         }
@@ -42,7 +40,12 @@ impl Engine {
             Next::Set(set) => {
                 let Flying { connection, entropy, control, .. } = *flying;
                 let features = Features { connection, entropy, control };
-                self.balancing.choose((node, set), features, &self.routes, &self.ports, self.now)
+                let range = self.routes.set(set);
+                let mut members = &self.routes.members()[range.clone()];
+                if self.detours.are_needed() {
+                    members = self.detours.usable(&self.routes, members, flying.to);
+                }
+                self.balancing.choose((node, set), features, (range, members), &self.ports, self.now)
             }
             Next::Nowhere => unreachable!("ways are checked before a message is accepted"),
         };
@@ -279,8 +282,11 @@ impl Engine {
     /// A packet has reached its host.
     #[inline]
     fn deliver(&mut self, packet: u32) {
-        self.totals.delivered += 1;
         let flying = self.packets[packet as usize];
+        if flying.signs & Flying::CORRUPT != 0 {
+            return self.discard(packet);
+        }
+        self.totals.delivered += 1;
         if self.headers[packet as usize].kind.is_forward() {
             self.reach_receiver(packet, &flying);
         } else {

@@ -1,0 +1,104 @@
+//! Packets that vanish, alone and in bursts.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stratasim_core::BuildError;
+use stratasim_core::random::Draws;
+
+use super::{Fault, Wires, share};
+
+/// Packets of any kind vanish on links.
+///
+/// ```toml
+/// [network]
+/// kind = "packet"
+/// congestion = { kind = "nscc" }
+/// loss = { probability = 0.01, burst = 5.0 }
+/// ```
+/// Source: Gilbert, "Capacity of a burst-noise channel" (1960).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Loss {
+    /// Share of packets that vanish on each link, from 0 to below 1.
+    pub probability: f64,
+    /// Mean number of packets that vanish in a row; at least 1. Absent: each packet by a draw of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burst: Option<f64>,
+    /// Names of links; all when absent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<String>,
+}
+
+/// A link that loses packets or does not; probabilities are shares of 2^64.
+#[derive(Debug, Clone, Copy, Default)]
+pub(in super::super) struct Lossy {
+    /// That a packet is lost after one that was not, and after one that was.
+    after_good: u64,
+    after_lost: u64,
+    lost: bool,
+}
+
+impl Lossy {
+    /// Whether the next packet is lost.
+    #[inline]
+    pub(in super::super) const fn loses(&mut self, draws: &mut Draws) -> bool {
+        // without losses, no number is drawn
+        if self.after_good == 0 {
+            return false;
+        }
+        self.lost = draws.bits() < if self.lost { self.after_lost } else { self.after_good };
+        self.lost
+    }
+}
+
+impl Fault for Loss {
+    fn apply(&self, wires: &mut Wires<'_>) -> Result<(), BuildError> {
+        let probability = self.probability;
+        share(probability)?;
+        let (after_good, after_lost) = match self.burst {
+            None => (probability, probability),
+            Some(burst) => {
+                let enters = probability / (burst * (1.0 - probability));
+                if !(burst >= 1.0 && burst.is_finite() && enters <= 1.0) {
+                    let reason = format!(
+                        "{burst} packets in a row; at least 1 are needed, and more than {:.2} where {probability} of all vanish",
+                        probability / (1.0 - probability)
+                    );
+                    return Err(BuildError::new("burst", reason));
+                }
+                (enters, 1.0 - 1.0 / burst)
+            }
+        };
+        // what never ends well is refused above, so that both are shares
+        let of = |probability: f64| (probability * 18_446_744_073_709_551_616.0) as u64;
+        let lossy = Lossy { after_good: of(after_good), after_lost: of(after_lost), lost: false };
+        wires.each(&self.links, |faults, _| faults.lossy = lossy)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn losses_are_as_many_and_as_long_as_asked() {
+        for (probability, burst) in [(0.01, None), (0.1, None), (0.02, Some(5.0)), (0.3, Some(3.0))] {
+            let enters = burst.map_or(probability, |burst| probability / (burst * (1.0 - probability)));
+            let stays = burst.map_or(probability, |burst| 1.0 - 1.0 / burst);
+            let share = |probability: f64| (probability * 18_446_744_073_709_551_616.0) as u64;
+            let mut lossy = Lossy { after_good: share(enters), after_lost: share(stays), lost: false };
+            let mut draws = Draws::new(3);
+            let (mut lost, mut bursts, mut before) = (0_u32, 0_u32, false);
+            for _ in 0..1_000_000 {
+                let now = lossy.loses(&mut draws);
+                lost += u32::from(now);
+                bursts += u32::from(now && !before);
+                before = now;
+            }
+            let length = burst.unwrap_or(1.0 / (1.0 - probability));
+            let found = (f64::from(lost) * 1e-6, f64::from(lost) / f64::from(bursts));
+            assert!((found.0 / probability - 1.0).abs() < 0.06, "{found:?} for {probability}");
+            assert!((found.1 / length - 1.0).abs() < 0.06, "{found:?} for {length}");
+        }
+    }
+}

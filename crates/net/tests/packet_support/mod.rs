@@ -1,0 +1,48 @@
+//! Messages on networks of packets.
+
+#![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
+
+use std::sync::Arc;
+
+use stratasim_core::model::{Cx, Network, NetworkDone, NetworkReport, NetworkRequest, Transfer};
+use stratasim_core::observe::Blind;
+use stratasim_core::{NodeId, Time, Token};
+use stratasim_topo::Topology;
+
+use super::flit_support::topology;
+
+/// What has not arrived by then does not arrive.
+pub const LIMIT: Time = Time::from_ps(stratasim_core::time::PS_PER_S);
+
+/// Runs messages `(from, to, bytes)` of hosts that all start at once: when each is complete, and the report.
+pub fn run(
+    network: &mut dyn Network,
+    hosts: &[NodeId],
+    messages: &[(usize, usize, u64)],
+) -> (Vec<Time>, NetworkReport) {
+    for (token, &(from, to, bytes)) in (0..).zip(messages) {
+        let transfer = Transfer::new(Token(token), hosts[from], hosts[to], bytes);
+        network.submit(Time::ZERO, NetworkRequest::Transfer(transfer));
+    }
+    let mut ends = vec![None; messages.len()];
+    let mut done = Vec::new();
+    let mut now = Time::ZERO;
+    while network.next_event().is_some() {
+        assert!(now < LIMIT, "{} messages did not arrive", ends.iter().filter(|end| end.is_none()).count());
+        now = network.advance(LIMIT, &mut Cx { done: &mut done, observer: &mut Blind });
+        for ended in done.drain(..) {
+            let NetworkDone::Delivered(token) = ended else { panic!("{ended:?}: {:?}", network.failure()) };
+            assert!(ends[token.0 as usize].replace(now).is_none(), "message {} came twice", token.0);
+        }
+    }
+    let ends = ends.into_iter().map(|end| end.expect("every message arrives")).collect();
+    (ends, network.report(now))
+}
+
+pub fn count(report: &NetworkReport, name: &str) -> u64 {
+    report.counters.iter().find(|(key, _)| *key == name).expect("a counter").1
+}
+
+pub fn fat_tree(k: u32) -> Arc<Topology> {
+    topology(&format!(r#"{{"kind": "fat-tree", "k": {k}, "bandwidth": "100 Gbps", "latency": "1 us"}}"#))
+}
