@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,6 +18,9 @@ ROOT = Path(__file__).resolve().parents[2]
 # the same cases everywhere, however slow the machine is
 settings.register_profile("stratasim", deadline=None, derandomize=True, max_examples=50)
 settings.load_profile("stratasim")
+
+# a shell starts jobs in the background deaf to Ctrl-C, and so would be all that is started here
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # pictures are drawn without a screen
 os.environ["MPLBACKEND"] = "Agg"
