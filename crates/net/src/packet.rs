@@ -8,12 +8,16 @@
 //! ```
 //! Senders, receivers and what they say to each other come from `stratasim-transport`.
 
+mod backpressure;
 mod balancing;
+mod classes;
 mod detours;
 mod engine;
 mod faults;
 mod host;
+mod lane;
 mod network;
+mod pool;
 mod port;
 mod queue;
 mod routes;
@@ -21,6 +25,8 @@ mod stall;
 mod switch;
 mod ways;
 mod wheel;
+
+use std::collections::VecDeque;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -35,14 +41,18 @@ use stratasim_transport::{
 
 use self::balancing::Balancing;
 pub use self::balancing::{
-    BalancingKind, BalancingSpec, Choice, Ecmp, Flowlets, LeastQueue, PerFlow, Random, RoundRobin,
+    BalancingKind, BalancingSpec, Choice, Ecmp, Flowlets, LeastQueue, PerFlow, Random, RoundRobin, Source,
 };
-use self::engine::{Engine, Rules};
+pub use self::classes::Class;
+use self::engine::{Engine, Event, Rules};
 use self::faults::Wires;
 pub use self::faults::{Corruption, Duplication, Faults, Links, Loss, Outage, Reordering};
+use self::lane::{Lane, PerClass};
 use self::network::{PacketNetwork, Transports, longest_round_trip};
+pub use self::pool::BufferSharing;
+use self::pool::Pool;
 use self::port::{NOTHING, PerByte, Port, PortCounts, Waiting};
-pub use self::queue::{DropTail, Lossless, QueueKind, QueueRules, QueueSpec, Trimming};
+pub use self::queue::{Backpressure, Credit, DropTail, Lossless, QueueKind, QueueRules, QueueSpec, Trimming};
 use self::routes::Routes;
 use self::ways::Ways;
 use crate::networks::{NetworkContext, NetworkKind};
@@ -83,10 +93,18 @@ pub struct Packet {
     /// the longest way at the rate of the port, in whole packets; five times that where nothing is trimmed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buffer: Option<Bytes>,
+    /// How the ports of a switch share their buffers; each has its own when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub buffer_sharing: Option<BufferSharing>,
     /// When packets are marked.
     pub ecn: Ecn,
+    /// Classes of messages, the most urgent first; one when absent.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<Class>,
     /// Which of several shortest ways switches choose.
     pub balancing: BalancingSpec,
+    /// When switches begin to send a packet on.
+    pub switching: Switching,
     /// When a message is complete.
     pub completion: Completion,
     /// Packets that vanish on links; none when absent. The recovery must be one that notices, and queues are
@@ -107,8 +125,11 @@ impl Default for Packet {
             packets: PacketSizes::default(),
             queue: None,
             buffer: None,
+            buffer_sharing: None,
             ecn: Ecn::default(),
+            classes: Vec::new(),
             balancing: BalancingSpec::default(),
+            switching: Switching::default(),
             completion: Completion::default(),
             loss: None,
             faults: None,
@@ -138,6 +159,19 @@ impl Default for Ecn {
     fn default() -> Self {
         Self { enabled: true, min: None, max: None, last_hop: true }
     }
+}
+
+/// When switches begin to send a packet on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Switching {
+    /// When its last bit has come.
+    #[default]
+    StoreAndForward,
+    /// When its header has come, if the link by which it leaves is free then, and not faster than the one by which it
+    /// comes; otherwise when its last bit has come. Marks and telemetry tell of the moment when it begins to leave,
+    /// as they stand in its header.
+    CutThrough,
 }
 
 /// When a message is complete.
@@ -186,10 +220,13 @@ impl NetworkKind for Packet {
         let sizes = transport.packets;
         let (full, control) = (sizes.wire_bytes() as u32, sizes.control_bytes);
         let rules = self.queue().plugin().rules(u64::from(full)).map_err(|error| error.within("queue"))?;
+        self.refuse_sharing(&rules)?;
+        let limits = classes::limits(&self.classes).map_err(|error| error.within("classes"))?;
+        let classes = limits.len() as u8 + 1;
         let choice = self.balancing.plugin().choice().map_err(|error| error.within("balancing"))?;
         let seed = context.streams.key("packet");
         let routes = Routes::new(&topology)?;
-        let mut ports = ports(&topology, &routes, seed);
+        let mut ports = ports(&topology, &routes, seed, classes);
         let faults = self.faults.clone().unwrap_or_default();
         let mut link_faults = Vec::new();
         for (place, fault) in faults.all(self.loss.as_ref()) {
@@ -197,7 +234,12 @@ impl NetworkKind for Packet {
             let mut wires = Wires { topology: &topology, ports: &mut ports, faults: &mut link_faults, seed };
             fault.apply(&mut wires).map_err(|error| error.within(&place))?;
         }
-        let ways = Ways::new(&ports);
+        let cuts_through = self.switching == Switching::CutThrough;
+        if cuts_through {
+            // hosts that forward look at whole packets
+            ports.iter_mut().for_each(|port| port.shows_header = !port.last_hop);
+        }
+        let ways = Ways::new(&ports, &routes, sizes.header_bytes);
         let nodes = topology.node_count();
         let balancing = Balancing::new(choice, nodes, &routes, key(seed, 1));
         let rules = Rules {
@@ -206,8 +248,17 @@ impl NetworkKind for Packet {
             records: self.congestion.plugin().needs_telemetry(),
             trimmed_bytes: control,
             marks_last_hop: self.ecn.last_hop,
+            cuts_through,
+            header_bytes: sizes.header_bytes,
+            full_bytes: full.max(control),
+            classes,
         };
         let mut engine = Engine::new(ports, routes, balancing, rules);
+        if engine.ports.len() as u64 * u64::from(classes) >= u64::from(Event::MOST) {
+            let reason = format!("{classes} classes at {} ports are more than 2^28", engine.ports.len());
+            return Err(BuildError::new("classes", reason));
+        }
+        engine.class_limits = limits;
         engine.faults = link_faults;
         engine.note_outages(faults.detection_ps());
         let network_rtt = longest_round_trip(&engine, &ways, full, control);
@@ -255,7 +306,13 @@ impl Packet {
             }
             let marks = self.ecn.enabled && (rules.marks_last_hop || !port.last_hop);
             (port.mark_from, port.mark_all) = if marks { (min, max) } else { (u64::MAX, u64::MAX) };
-            let lossless = rules.queue.pause.is_some();
+            if let Backpressure::Credit { bytes } = rules.queue.backpressure {
+                let of_delays = (2e-12 * port.delay as f64 * port.rate.bytes_per_s()).ceil() as u64;
+                port.room_bytes =
+                    bytes.unwrap_or(of_delays.min(MOST_BUFFER) + 16 * u64::from(rules.full_bytes));
+                port.lanes.iter_mut().for_each(|lane| lane.credit_bytes = port.room_bytes);
+            }
+            let lossless = rules.queue.holds();
             port.capacity = if lossless { u64::MAX } else { buffer };
             let control = rules.queue.control_bytes.unwrap_or(2 * buffer);
             port.control_capacity = if lossless { u64::MAX } else { control };
@@ -263,7 +320,50 @@ impl Packet {
                 largest = largest.max(buffer);
             }
         }
+        if let Backpressure::Credit { .. } = rules.queue.backpressure {
+            engine.returning = vec![VecDeque::new(); engine.ports.len() * usize::from(rules.classes)];
+        }
+        if let Some(sharing) = self.buffer_sharing {
+            engine.share_buffers(sharing);
+        }
         Ok(largest)
+    }
+
+    /// Refuses faults and shared buffers that links without drops cannot have.
+    fn refuse_sharing(&self, rules: &QueueRules) -> Result<(), BuildError> {
+        if let Some(sharing) = &self.buffer_sharing {
+            sharing.check().map_err(|error| error.within("buffer-sharing"))?;
+            if rules.holds() {
+                let reason = "queues that drop nothing hold as much as comes; shared buffers need one that drops or trims";
+                return Err(BuildError::new("buffer-sharing", reason));
+            }
+        }
+        let doubles = self.faults.as_ref().is_some_and(|faults| faults.duplication.is_some());
+        if doubles && matches!(rules.backpressure, Backpressure::Credit { .. }) {
+            let reason = "links with credits have room for what was sent, and none for a second one of it";
+            return Err(BuildError::new("faults.duplication", reason));
+        }
+        Ok(())
+    }
+}
+
+impl Engine {
+    /// The ports of each switch give their buffers to all of them.
+    fn share_buffers(&mut self, sharing: BufferSharing) {
+        for node in 0..self.routes.nodes() {
+            if self.routes.host_of(NodeId(node)).is_some() {
+                continue;
+            }
+            let (mut pool, ports) = (Pool::new(sharing), self.routes.ports_of(node));
+            for port in ports.clone() {
+                pool.total_bytes += self.ports[port as usize].capacity;
+            }
+            for port in ports {
+                self.ports[port as usize].pool = self.pools.len() as u32;
+                self.ports[port as usize].capacity = pool.total_bytes;
+            }
+            self.pools.push(pool);
+        }
     }
 }
 
@@ -292,7 +392,7 @@ fn refuse(topology: &Topology) -> Result<(), BuildError> {
 }
 
 /// A port for each way to leave a node. Buffers are given later.
-fn ports(topology: &Topology, routes: &Routes, seed: u64) -> Vec<Port> {
+fn ports(topology: &Topology, routes: &Routes, seed: u64, classes: u8) -> Vec<Port> {
     let is_host = |node: u32| routes.host_of(NodeId(node)).is_some();
     let of = |(number, wire): (u64, &routes::Wire)| {
         let link = topology.link(wire.link);
@@ -305,21 +405,24 @@ fn ports(topology: &Topology, routes: &Routes, seed: u64) -> Vec<Port> {
             to: wire.to,
             current: NOTHING,
             in_service_bytes: 0,
+            in_service_class: 0,
             nic: if is_host(wire.from) { 0 } else { NOTHING },
             high: Waiting::EMPTY,
-            low: Waiting::EMPTY,
+            lanes: PerClass::new(classes, Lane::new),
             capacity: 0,
+            pool: NOTHING,
+            room_bytes: u64::MAX,
             control_capacity: 0,
             mark_from: u64::MAX,
             mark_all: u64::MAX,
             draws: Draws::new(key(seed, number)),
             faults: NOTHING,
-            held_bytes: 0,
             counts: PortCounts::default(),
             link: wire.link,
+            leaving_from: NOTHING,
+            leaving_bytes: 0,
             free_is_noted: false,
-            paused: false,
-            pausing: false,
+            shows_header: false,
             last_hop: is_host(wire.to),
             own_turn: false,
         }

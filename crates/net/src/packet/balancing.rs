@@ -27,6 +27,7 @@ registry! {
         "random" => Random(Random),
         "least-queue" => LeastQueue(LeastQueue),
         "flowlets" => Flowlets(Flowlets),
+        "source" => Source(Source),
     }
 }
 
@@ -47,6 +48,8 @@ pub enum Choice {
     InTurn,
     /// At random.
     AtRandom,
+    /// As the sender says: the entropy is the number of the way.
+    BySource,
     /// The shortest queue, in steps of so many bytes.
     ShortestQueue {
         /// Queues that differ by less are as long as each other.
@@ -150,6 +153,19 @@ impl BalancingKind for Flowlets {
     }
 }
 
+/// By the sender: the entropy that it wrote into the packet is the number of the way. Where n ports begin a shortest way, a
+/// switch takes the one whose place is the number modulo n, and the next switch goes on with the number divided
+/// by n. So a sender whose entropies run through 0, 1, 2, ... uses all ways in turn.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Source {}
+
+impl BalancingKind for Source {
+    fn choice(&self) -> Result<Choice, BuildError> {
+        Ok(Choice::BySource)
+    }
+}
+
 /// A choice and what it remembers.
 #[derive(Debug)]
 pub(super) struct Balancing {
@@ -195,15 +211,20 @@ impl Balancing {
     pub(super) fn choose(
         &mut self,
         (node, set): (u32, u32),
-        packet: Features,
+        packet: &mut Features,
         (range, members): (std::ops::Range<usize>, &[u32]),
         ports: &[Port],
         now: u64,
     ) -> u32 {
         match self.choice {
-            Choice::FlowAndEntropy => members[self.hash(node, packet, members.len())],
-            Choice::Flow => members[self.hash(node, Features { entropy: 0, ..packet }, members.len())],
-            Choice::InTurn if packet.control => members[self.hash(node, packet, members.len())],
+            Choice::FlowAndEntropy => members[self.hash(node, *packet, members.len())],
+            Choice::Flow => members[self.hash(node, Features { entropy: 0, ..*packet }, members.len())],
+            Choice::InTurn if packet.control => members[self.hash(node, *packet, members.len())],
+            Choice::BySource => {
+                let (way, count) = (usize::from(packet.entropy), members.len());
+                packet.entropy = (way / count) as u16;
+                members[way % count]
+            }
             Choice::InTurn => loop {
                 let turn = self.turns[set as usize];
                 self.turns[set as usize] += 1;

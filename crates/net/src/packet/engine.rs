@@ -5,12 +5,15 @@
 //! with what has come meanwhile. What a packet leaves behind when its service ends (marks, telemetry) is noted then, or,
 //! where nobody waited and so nothing was left, when the next one begins or it arrives.
 
+use std::collections::VecDeque;
+
 use stratasim_transport::{Header, Kind, Mark, Pacer, SenderStatistics, Telemetry};
 
 use super::balancing::Balancing;
 use super::detours::Detours;
 use super::faults::{FaultCounts, LinkFaults};
 use super::host::{Connection, Nic};
+use super::pool::Pool;
 use super::port::{NOTHING, Port, Waiting};
 use super::queue::QueueRules;
 use super::routes::Routes;
@@ -26,7 +29,7 @@ pub(super) struct Flying {
     /// The host that it goes to.
     pub(super) to: u32,
     pub(super) connection: u32,
-    /// The next one in the line in which it waits.
+    /// The next one in the line in which it waits; on a wire, the port that was chosen when its header came.
     pub(super) next: u32,
     /// The port by which it came to the switch where it is (lossless networks).
     pub(super) came_by: u32,
@@ -34,6 +37,7 @@ pub(super) struct Flying {
     pub(super) mark: Mark,
     /// Of the class that goes first.
     pub(super) control: bool,
+    pub(super) class: u8,
     /// What happened to it on a wire.
     pub(super) signs: u8,
 }
@@ -43,6 +47,8 @@ impl Flying {
     pub(super) const SETTLED: u8 = 1;
     /// Its bits were changed.
     pub(super) const CORRUPT: u8 = 2;
+    /// Its header has come, and its port is chosen.
+    pub(super) const HEADED: u8 = 4;
 }
 
 /// What happens next; a kind and a number in one word.
@@ -60,14 +66,18 @@ pub(super) enum Event {
     Receiver(u32),
     /// A host's pacer may give a turn.
     Pacer(u32),
-    /// A request to stop has reached a port.
+    /// A request to stop has reached a lane.
     Pause(u32),
-    /// A request to go on has reached a port.
+    /// A request to go on has reached a lane.
     Resume(u32),
     /// The link of a port is known to be down.
     Down(u32),
     /// The link of a port is repaired.
     Up(u32),
+    /// The header of a packet arrives at the switch behind its port.
+    Head(u32),
+    /// Word of room at the other end has reached a lane.
+    Credit(u32),
 }
 
 impl Event {
@@ -88,6 +98,8 @@ impl Event {
             Self::Resume(number) => (7, number),
             Self::Down(number) => (8, number),
             Self::Up(number) => (9, number),
+            Self::Head(number) => (10, number),
+            Self::Credit(number) => (11, number),
         };
         kind << Self::BITS | number
     }
@@ -105,7 +117,9 @@ impl Event {
             6 => Self::Pause(number),
             7 => Self::Resume(number),
             8 => Self::Down(number),
-            _ => Self::Up(number),
+            9 => Self::Up(number),
+            10 => Self::Head(number),
+            _ => Self::Credit(number),
         }
     }
 }
@@ -122,6 +136,13 @@ pub(super) struct Rules {
     pub(super) trimmed_bytes: u32,
     /// Ports that lead to hosts mark, too.
     pub(super) marks_last_hop: bool,
+    /// Switches begin to send when the header has come.
+    pub(super) cuts_through: bool,
+    pub(super) header_bytes: u32,
+    /// The largest packet.
+    pub(super) full_bytes: u32,
+    /// Classes of messages.
+    pub(super) classes: u8,
 }
 
 /// Counts of the whole network.
@@ -138,6 +159,8 @@ pub(super) struct Totals {
 #[derive(Debug)]
 pub(super) struct Engine {
     pub(super) now: u64,
+    /// When the last event was.
+    pub(super) last: u64,
     events: Wheel,
     pub(super) ports: Vec<Port>,
     pub(super) routes: Routes,
@@ -147,6 +170,12 @@ pub(super) struct Engine {
     pub(super) faults: Vec<LinkFaults>,
     pub(super) fault_counts: FaultCounts,
     pub(super) rules: Rules,
+    /// Largest message of every class but the last.
+    pub(super) class_limits: Vec<u64>,
+    /// Buffers that ports share.
+    pub(super) pools: Vec<Pool>,
+    /// By lane: bytes of room, word of which is on its way.
+    pub(super) returning: Vec<VecDeque<u32>>,
     pub(super) packets: Vec<Flying>,
     pub(super) headers: Vec<Header>,
     free: Vec<u32>,
@@ -175,13 +204,14 @@ impl Engine {
         for (number, port) in (0..).zip(&mut ports) {
             if port.nic != NOTHING {
                 port.nic = nics.len() as u32;
-                nics.push(Nic::new(number));
+                nics.push(Nic::new(number, rules.classes));
             }
         }
         // a hop of a large packet, the delay of its link included
         let reach = ports.iter().map(|port| port.time_of(9000).saturating_add(port.delay)).max().unwrap_or(0);
         Self {
             now: 0,
+            last: 0,
             events: Wheel::new(reach),
             detours: Detours::new(ports.len()),
             faults: Vec::new(),
@@ -190,6 +220,9 @@ impl Engine {
             routes,
             balancing,
             rules,
+            class_limits: Vec::new(),
+            pools: Vec::new(),
+            returning: Vec::new(),
             packets: Vec::new(),
             headers: Vec::new(),
             free: Vec::new(),
@@ -224,8 +257,10 @@ impl Engine {
     /// Runs events through `until`; stops after the first instant in which a message is complete.
     pub(super) fn run(&mut self, until: u64) {
         let mut until = until;
+        let mut last = self.last;
         while let Some((at, word)) = self.events.pop_until(until) {
             self.now = at;
+            last = at;
             self.totals.events += 1;
             match Event::of(word) {
                 Event::Arrival(packet) => self.arrive(packet),
@@ -234,15 +269,18 @@ impl Engine {
                 Event::Timer(connection) => self.on_timer(connection),
                 Event::Receiver(connection) => self.on_receiver(connection),
                 Event::Pacer(host) => self.on_pacer(host),
-                Event::Pause(port) => self.ports[port as usize].paused = true,
-                Event::Resume(port) => self.on_resume(port),
+                Event::Pause(lane) => self.on_pause(lane),
+                Event::Resume(lane) => self.on_resume(lane),
+                Event::Credit(lane) => self.on_credit(lane),
                 Event::Down(port) => self.detours.set(port, true),
                 Event::Up(port) => self.detours.set(port, false),
+                Event::Head(packet) => self.on_head(packet),
             }
             if !self.complete.is_empty() {
                 until = at;
             }
         }
+        self.last = last;
         if self.complete.is_empty() {
             self.now = until;
         }
@@ -250,7 +288,8 @@ impl Engine {
 
     /// A new packet of a connection.
     #[inline]
-    pub(super) fn make(&mut self, header: Header, connection: u32, bytes: u32, to: u32) -> u32 {
+    pub(super) fn make(&mut self, header: Header, connection: u32, class: u8, bytes: u32, to: u32) -> u32 {
+        let control = header.kind != Kind::Data && self.rules.queue.control_first;
         let flying = Flying {
             bytes,
             port: NOTHING,
@@ -260,7 +299,8 @@ impl Engine {
             came_by: NOTHING,
             entropy: header.entropy,
             mark: Mark::default(),
-            control: header.kind != Kind::Data && self.rules.queue.control_first,
+            control,
+            class: if control { 0 } else { class },
             signs: 0,
         };
         self.totals.sent += 1;
@@ -343,6 +383,8 @@ mod tests {
             Event::Resume(12),
             Event::Down(13),
             Event::Up(14),
+            Event::Head(15),
+            Event::Credit(16),
         ];
         assert!(all.iter().all(|&event| Event::of(event.word()) == event));
     }

@@ -214,9 +214,10 @@ impl Engine {
         }
     }
 
-    /// A packet comes out of a wire on which something may go wrong: whether it arrives now.
+    /// A packet comes out of a wire on which something may go wrong, the last bit `rest_ps` from now: whether it is to be
+    /// looked at now.
     #[inline(never)]
-    pub(super) fn survives(&mut self, from: u32, packet: u32) -> bool {
+    pub(super) fn survives(&mut self, from: u32, packet: u32, rest_ps: u64) -> bool {
         let port = &mut self.ports[from as usize];
         let faults = &mut self.faults[port.faults as usize];
         let flying = &mut self.packets[packet as usize];
@@ -224,17 +225,16 @@ impl Engine {
             flying.signs &= !Flying::SETTLED;
             return true;
         }
-        let begin = self.now - port.delay - port.time_of(flying.bytes);
-        if faults.outages.touch(begin, self.now) {
+        let end = self.now + rest_ps;
+        let begin = end - port.delay - port.time_of(flying.bytes);
+        if faults.outages.touch(begin, end) {
             self.fault_counts.on_down_links += 1;
-            self.totals.dropped += 1;
-            self.release(packet);
+            self.vanish(from, packet);
             return false;
         }
         if faults.lossy.loses(&mut port.draws) {
             port.counts.vanished += 1;
-            self.totals.dropped += 1;
-            self.release(packet);
+            self.vanish(from, packet);
             return false;
         }
         if faults.corrupts.happens() {
@@ -250,13 +250,22 @@ impl Engine {
             self.fault_counts.duplicated += 1;
             let copy = self.double(packet);
             self.packets[copy as usize].signs |= Flying::SETTLED;
-            self.note(self.now, Event::Arrival(copy));
+            self.note(end, Event::Arrival(copy));
         }
         let Some(held_up_ps) = held_up_ps else { return true };
         self.fault_counts.reordered += 1;
         self.packets[packet as usize].signs |= Flying::SETTLED;
-        self.note(self.now.saturating_add(held_up_ps), Event::Arrival(packet));
+        self.note(end.saturating_add(held_up_ps), Event::Arrival(packet));
         false
+    }
+
+    /// A packet never comes out of the wire behind `from`.
+    fn vanish(&mut self, from: u32, packet: u32) {
+        self.totals.dropped += 1;
+        let Flying { class, bytes, .. } = self.packets[packet as usize];
+        // both ends count all that was ever sent, so that what vanished is no longer counted as held
+        self.tell_room(from, class, bytes);
+        self.release(packet);
     }
 
     /// A host finds that a packet was changed on its way.

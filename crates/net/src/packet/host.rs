@@ -6,18 +6,26 @@ use stratasim_core::{Time, Token};
 use stratasim_transport::{Header, Kind, Poll, Profile, Readiness, Receiver, Sender, SenderStatistics};
 
 use super::engine::{Engine, Event, Flying};
+use super::lane::PerClass;
 use super::port::NOTHING;
 
 /// A network interface: connections of its host take turns, a packet each.
 #[derive(Debug)]
 pub(super) struct Nic {
     pub(super) port: u32,
-    pub(super) ready: VecDeque<u32>,
+    /// Connections with something to send, by class.
+    pub(super) ready: PerClass<VecDeque<u32>>,
 }
 
 impl Nic {
-    pub(super) const fn new(port: u32) -> Self {
-        Self { port, ready: VecDeque::new() }
+    pub(super) fn new(port: u32, classes: u8) -> Self {
+        Self { port, ready: PerClass::new(classes, VecDeque::new) }
+    }
+
+    /// Whether any connection has something to send.
+    #[inline]
+    pub(super) fn is_waiting(&self) -> bool {
+        self.ready.any(|list| !list.is_empty())
     }
 }
 
@@ -37,6 +45,7 @@ pub(super) struct Connection {
     packets: u64,
     header_bytes: u32,
     control_bytes: u32,
+    class: u8,
     /// It stands in the list of its interface.
     queued: bool,
     /// The message was reported, as complete or as failed.
@@ -81,6 +90,7 @@ impl Engine {
         let mut sender = Sender::new(profile, key);
         let packets = sender.post(ends.bytes).end;
         let sizes = profile.sizes();
+        let class = self.class_limits.partition_point(|&limit| limit < ends.bytes) as u8;
         self.connections.push(Some(Box::new(Connection {
             sender,
             receiver: Receiver::new(profile, number),
@@ -92,6 +102,7 @@ impl Engine {
             packets,
             header_bytes: sizes.header_bytes,
             control_bytes: sizes.control_bytes,
+            class,
             queued: false,
             reported: false,
             poll_noted: u64::MAX,
@@ -131,7 +142,7 @@ impl Engine {
                 connection.queued = true;
                 let port = connection.port;
                 let nic = self.ports[port as usize].nic;
-                self.nics[nic as usize].ready.push_back(number);
+                self.nics[nic as usize].ready.get_mut(connection.class).push_back(number);
                 self.call(port);
             }
             Readiness::Wait(at) => self.note_poll(number, at),
@@ -151,12 +162,12 @@ impl Engine {
         }
     }
 
-    /// The next packet of an interface whose link is free.
+    /// The next packet of a class of an interface whose link is free.
     #[inline]
-    pub(super) fn next_of_nic(&mut self, nic: u32) -> Option<u32> {
+    pub(super) fn next_of_nic(&mut self, nic: u32, class: u8) -> Option<u32> {
         let now = Time::from_ps(self.now);
         loop {
-            let list = &mut self.nics[nic as usize].ready;
+            let list = self.nics[nic as usize].ready.get_mut(class);
             let number = list.pop_front()?;
             let sharing = list.len() as u32 + 1;
             let Some(connection) = &mut self.connections[number as usize] else { continue };
@@ -174,7 +185,7 @@ impl Engine {
                         Readiness::Blocked => {}
                     }
                     self.note_timer(number);
-                    return Some(self.make(header, number, bytes, to));
+                    return Some(self.make(header, number, class, bytes, to));
                 }
                 Poll::Wait(at) => self.note_poll(number, at),
                 Poll::Blocked => {}
@@ -242,14 +253,14 @@ impl Engine {
     #[inline]
     fn answer(&mut self, number: u32, cause: u32, said: &mut Vec<Header>) {
         let Some(connection) = &mut self.connections[number as usize] else { return said.clear() };
-        let (bytes, to, port) = (connection.control_bytes, connection.from, connection.back);
+        let Connection { control_bytes: bytes, from: to, back: port, class, .. } = **connection;
         let deadline = connection.receiver.deadline().as_ps();
         if deadline < connection.receiver_noted {
             connection.receiver_noted = deadline;
             self.note(deadline.max(self.now), Event::Receiver(number));
         }
         for header in said.drain(..) {
-            let packet = self.make(header, number, bytes, to);
+            let packet = self.make(header, number, class, bytes, to);
             if self.rules.records && cause != NOTHING {
                 self.telemetry[packet as usize] = self.telemetry[cause as usize];
             }

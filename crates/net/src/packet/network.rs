@@ -13,6 +13,7 @@ use stratasim_transport::{Path, Profile, TransportSpec};
 
 use super::engine::{Engine, Event};
 use super::host::{Ends, add};
+use super::lane::Lane;
 use super::port::NOTHING;
 use super::routes::NONE;
 use super::ways::Ways;
@@ -194,6 +195,8 @@ impl PacketNetwork {
     /// Nothing can happen any more, and messages are open.
     fn give_up(&mut self) {
         let text = super::stall::report(&self.engine, &self.topology);
+        // it has been so since the last event, and no messages were accepted later
+        self.now = self.now.max(Time::from_ps(self.engine.last));
         for number in 0..self.engine.connections.len() as u32 {
             let Some(connection) = &mut self.engine.connections[number as usize] else { continue };
             if !std::mem::replace(&mut connection.reported, true) {
@@ -388,6 +391,8 @@ impl PacketNetwork {
     /// What must hold at any time.
     fn violations(&self) -> Vec<String> {
         let mut violations = Vec::new();
+        let is_idle =
+            self.engine.in_flight() == 0 && self.engine.returning.iter().all(|lane| lane.is_empty());
         let totals = self.engine.totals;
         let accounted = totals.delivered + totals.dropped + self.engine.in_flight();
         let doubled = self.engine.fault_counts.duplicated;
@@ -408,9 +413,26 @@ impl PacketNetwork {
                 violations
                     .push(format!("the queue of {name} held {most} bytes of at most {}", port.capacity));
             }
-            if port.held_bytes > 0 && self.engine.in_flight() == 0 {
+            let held: u64 = port.lanes.iter().map(|lane| lane.held_bytes).sum();
+            if held > 0 && self.engine.in_flight() == 0 {
                 let name = self.topology.link_name(port.link);
-                violations.push(format!("{} bytes that came by {name} were never let go", port.held_bytes));
+                violations.push(format!("{held} bytes that came by {name} were never let go"));
+            }
+            if port.counts.overruns > 0 {
+                let name = self.topology.link_name(port.link);
+                violations.push(format!("{} packets came by {name} without room", port.counts.overruns));
+            }
+            let lacks = |lane: &Lane| {
+                lane.credit_bytes > port.room_bytes || lane.credit_bytes < port.room_bytes && is_idle
+            };
+            if port.lanes.iter().any(lacks) {
+                let name = self.topology.link_name(port.link);
+                violations.push(format!("the credit of {name} does not add up to {} B", port.room_bytes));
+            }
+        }
+        for pool in &self.engine.pools {
+            if pool.used_bytes > pool.total_bytes || pool.used_bytes > 0 && self.engine.in_flight() == 0 {
+                violations.push(format!("{} bytes of {} are shared out", pool.used_bytes, pool.total_bytes));
             }
         }
         violations

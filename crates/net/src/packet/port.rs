@@ -3,8 +3,13 @@
 use stratasim_core::LinkId;
 use stratasim_core::random::Draws;
 
+use super::lane::{Lane, PerClass};
+
 /// No packet, port or interface.
 pub(super) const NOTHING: u32 = u32::MAX;
+
+/// A packet in service whose marks are made, and which may be anywhere by now.
+pub(super) const MARKED: u32 = NOTHING - 1;
 
 /// Packets that wait, in order: a list through the packets themselves.
 #[derive(Debug, Clone, Copy)]
@@ -23,7 +28,7 @@ impl Waiting {
     }
 }
 
-/// An output port and its link. Two classes wait: control (everything without payload) goes before data.
+/// An output port and its link. Control (everything without payload) goes before data, and data by class.
 #[derive(Debug)]
 pub(super) struct Port {
     /// When the link is free.
@@ -34,18 +39,27 @@ pub(super) struct Port {
     pub(super) delay: u64,
     /// Where the link ends.
     pub(super) to: u32,
-    /// The packet in service, or the last one that was until its effects are noted; [`NOTHING`].
+    /// The packet in service, or the last one that was until its effects are noted; [`NOTHING`], [`MARKED`].
     pub(super) current: u32,
+    /// The port by which it came to this switch, and its bytes (lossless networks).
+    pub(super) leaving_from: u32,
+    pub(super) leaving_bytes: u32,
     /// Its bytes where it is data; they count until it has left.
     pub(super) in_service_bytes: u32,
+    /// Its class.
+    pub(super) in_service_class: u8,
     /// The network interface of a host that it belongs to; [`NOTHING`].
     pub(super) nic: u32,
     /// Packets without payload.
     pub(super) high: Waiting,
-    /// Packets with payload.
-    pub(super) low: Waiting,
-    /// Most bytes of data, that in service included.
+    /// Packets with payload, by class.
+    pub(super) lanes: PerClass<Lane>,
+    /// Most bytes of data of a class, that in service included.
     pub(super) capacity: u64,
+    /// The buffer that it shares with other ports; [`NOTHING`].
+    pub(super) pool: u32,
+    /// Room for each class that the other end has told of in the beginning; `u64::MAX` where nobody asks.
+    pub(super) room_bytes: u64,
     /// Most bytes of control that wait.
     pub(super) control_capacity: u64,
     /// Where marking begins, and where every packet is marked.
@@ -55,16 +69,12 @@ pub(super) struct Port {
     pub(super) draws: Draws,
     /// What may go wrong on the link; [`NOTHING`] for nothing.
     pub(super) faults: u32,
-    /// Bytes that came by this link and have not left the switch behind it (lossless networks).
-    pub(super) held_bytes: u64,
     pub(super) counts: PortCounts,
     pub(super) link: LinkId,
     /// Whether an event waits for the moment at which it is free.
     pub(super) free_is_noted: bool,
-    /// The other end asked it to stop.
-    pub(super) paused: bool,
-    /// The other end has asked it to stop, and not yet to go on.
-    pub(super) pausing: bool,
+    /// The other end looks at packets as soon as their header has come.
+    pub(super) shows_header: bool,
     /// Whether it leads to a host.
     pub(super) last_hop: bool,
     /// The next data packet is the host's own, where others wait, too.
@@ -81,13 +91,39 @@ pub(super) struct PortCounts {
     pub(super) marks: u64,
     pub(super) pauses: u64,
     pub(super) vanished: u64,
+    /// Packets for which the other end had no room, against what it had said.
+    pub(super) overruns: u64,
 }
 
 impl Port {
     /// Bytes of data in it at `now`.
     #[inline]
     pub(super) fn data_bytes(&self, now: u64) -> u64 {
-        self.low.bytes + if now < self.busy_until { u64::from(self.in_service_bytes) } else { 0 }
+        let waits: u64 = self.lanes.iter().map(|lane| lane.line.bytes).sum();
+        waits + if now < self.busy_until { u64::from(self.in_service_bytes) } else { 0 }
+    }
+
+    /// Those of a class.
+    #[inline]
+    pub(super) const fn lane_bytes(&self, class: u8, now: u64) -> u64 {
+        let in_service = now < self.busy_until && self.in_service_class == class;
+        self.lanes.get(class).line.bytes + if in_service { self.in_service_bytes as u64 } else { 0 }
+    }
+
+    /// Whether data waits.
+    #[inline]
+    pub(super) fn is_waited_for(&self) -> bool {
+        self.lanes.any(|lane| !lane.line.is_empty())
+    }
+
+    /// Whether a packet that comes to the free link may go before anything else is looked at.
+    #[inline]
+    pub(super) const fn lets_pass(&self, control: bool, class: u8, bytes: u32) -> bool {
+        let lane = self.lanes.get(class);
+        // without credits, nobody waits where the link is free
+        let first = lane.credit_bytes == u64::MAX
+            || if control { self.high.is_empty() } else { lane.line.is_empty() };
+        first && lane.lets(bytes)
     }
 
     /// Time of `bytes` on the link, picoseconds.
@@ -111,6 +147,11 @@ impl PerByte {
     #[inline]
     pub(super) fn of(self, bytes: u32) -> u64 {
         ((u128::from(bytes) * u128::from(self.0) + (1 << 23)) >> 24) as u64
+    }
+
+    /// Whether its bytes take less time than those of `other`.
+    pub(super) const fn is_faster_than(self, other: Self) -> bool {
+        self.0 < other.0
     }
 
     /// Bytes per second.

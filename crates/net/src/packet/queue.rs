@@ -15,10 +15,37 @@ pub struct QueueRules {
     pub control_first: bool,
     /// Most bytes of control that wait; as given by the data buffer when absent.
     pub control_bytes: Option<u64>,
-    /// Bytes held for an input at which its sender is asked to stop, and to go on; nothing is ever dropped.
-    pub pause: Option<(u64, u64)>,
+    /// How switches keep others from sending what they have no room for.
+    pub backpressure: Backpressure,
     /// Default buffers, in multiples of the bytes in flight on the longest way.
     pub buffer_factor: u64,
+}
+
+/// How a switch keeps the other end of a link from sending what it has no room for; nothing is dropped then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Backpressure {
+    /// Not at all.
+    None,
+    /// It asks it to stop, and to go on.
+    Pause {
+        /// Bytes of a class held for a link above which its other end is asked to stop.
+        above_bytes: u64,
+        /// Bytes below which it is asked to go on.
+        below_bytes: u64,
+    },
+    /// It says for how many bytes it has room.
+    Credit {
+        /// Room for each link and class; what keeps the link busy when absent.
+        bytes: Option<u64>,
+    },
+}
+
+impl QueueRules {
+    /// Whether switches keep count of what came by which link.
+    #[inline]
+    pub const fn holds(&self) -> bool {
+        !matches!(self.backpressure, Backpressure::None)
+    }
 }
 
 /// A kind of queue as the user chose it.
@@ -36,6 +63,7 @@ registry! {
         "trimming" => Trimming(Trimming),
         "drop-tail" => DropTail(DropTail),
         "lossless" => Lossless(Lossless),
+        "credit" => Credit(Credit),
     }
 }
 
@@ -60,7 +88,7 @@ impl QueueKind for Trimming {
             spares_newcomers: true,
             control_first: true,
             control_bytes: self.control_buffer.map(|bytes| bytes.count()),
-            pause: None,
+            backpressure: Backpressure::None,
             buffer_factor: 1,
         })
     }
@@ -90,14 +118,14 @@ impl QueueKind for DropTail {
             spares_newcomers: self.spares_newcomers,
             control_first: self.control_first,
             control_bytes: None,
-            pause: None,
+            backpressure: Backpressure::None,
             buffer_factor: 5,
         })
     }
 }
 
 /// Nothing is dropped: a switch that holds too much of what came by a link asks the link's other end to stop
-/// (priority flow control, IEEE 802.1Qbb, with one class).
+/// (priority flow control, IEEE 802.1Qbb), class by class.
 ///
 /// Requests travel for the delay of the link and take no room on it. What a link carries until its end has
 /// stopped is held, too, as if there were enough headroom. Where ways form a circle, everybody may wait for
@@ -130,7 +158,43 @@ impl QueueKind for Lossless {
             spares_newcomers: false,
             control_first: self.control_first,
             control_bytes: None,
-            pause: Some((above, below)),
+            backpressure: Backpressure::Pause { above_bytes: above, below_bytes: below },
+            buffer_factor: 5,
+        })
+    }
+}
+
+/// Nothing is dropped: a packet goes onto a link when its other end has said that it has room for it, in the queue
+/// of its class (InfiniBand's credits; classes are virtual lanes).
+///
+/// A switch has room for each link and class; when a packet has left it, word of the room goes back, which takes the delay
+/// of the link and no room on it. Hosts take everything at once. What vanishes on a link costs no credit for good, as both
+/// ends count all that was ever sent. Where ways form a circle, everybody may wait for everybody: that is noticed and said.
+/// Source: InfiniBand Architecture Specification, volume 1, section 7.9.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Credit {
+    /// Room for each link and class; the bytes of two delays of the link and 16 full packets when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receive_buffer: Option<Bytes>,
+    /// Acknowledgements and other packets without payload go before data.
+    pub control_first: bool,
+}
+
+impl QueueKind for Credit {
+    fn rules(&self, packet_bytes: u64) -> Result<QueueRules, BuildError> {
+        let bytes = self.receive_buffer.map(|bytes| bytes.count());
+        if let Some(bytes) = bytes.filter(|bytes| !(packet_bytes..1 << 40).contains(bytes)) {
+            let reason =
+                format!("{}; from one packet ({}) to 1 TB are possible", Bytes(bytes), Bytes(packet_bytes));
+            return Err(BuildError::new("receive-buffer", reason));
+        }
+        Ok(QueueRules {
+            trims: false,
+            spares_newcomers: false,
+            control_first: self.control_first,
+            control_bytes: None,
+            backpressure: Backpressure::Credit { bytes },
             buffer_factor: 5,
         })
     }

@@ -180,6 +180,11 @@ impl Routes {
         &self.wires
     }
 
+    /// Number of nodes.
+    pub(super) fn nodes(&self) -> u32 {
+        self.host_of.len() as u32
+    }
+
     /// Number of hosts.
     pub(super) fn hosts(&self) -> usize {
         self.hosts.len()

@@ -7,15 +7,20 @@ use super::port::NOTHING;
 
 /// Names the ports that are stopped in a circle, where there is one.
 pub(super) fn report(engine: &Engine, topology: &Topology) -> String {
-    let stopped: Vec<u32> =
-        (0..engine.ports.len() as u32).filter(|&port| engine.ports[port as usize].paused).collect();
-    let name = |port: u32| topology.link_name(engine.ports[port as usize].link);
-    // a stopped port goes on when something that came by its link has left the node behind it, by a port that is stopped
-    let waits_for = |port: u32| -> Option<u32> {
+    let full = engine.rules.full_bytes;
+    let is_stopped = |port: u32, class: u8| !engine.ports[port as usize].lanes.get(class).lets(full);
+    let classes = engine.rules.classes;
+    let lanes = (0..engine.ports.len() as u32).flat_map(|port| (0..classes).map(move |class| (port, class)));
+    let stopped: Vec<(u32, u8)> = lanes.filter(|&(port, class)| is_stopped(port, class)).collect();
+    let name = |(port, _): (u32, u8)| topology.link_name(engine.ports[port as usize].link);
+    // a stopped port goes on when something that came by its link has left the node behind it, by a port that is stopped;
+    // packets keep their class
+    let waits_for = |(port, class): (u32, u8)| -> Option<(u32, u8)> {
         let node = engine.ports[port as usize].to;
         let holds = |next: u32| {
             let line = &engine.ports[next as usize];
-            let mut at = [line.high.head, line.low.head];
+            let control = if class == 0 { line.high.head } else { NOTHING };
+            let mut at = [control, line.lanes.get(class).line.head];
             at.iter_mut().any(|at| {
                 while *at != NOTHING {
                     let packet = &engine.packets[*at as usize];
@@ -27,13 +32,14 @@ pub(super) fn report(engine: &Engine, topology: &Topology) -> String {
                 false
             })
         };
-        engine.routes.ports_of(node).find(|&next| engine.ports[next as usize].paused && holds(next))
+        let next = engine.routes.ports_of(node).find(|&next| is_stopped(next, class) && holds(next));
+        next.map(|next| (next, class))
     };
     for &start in &stopped {
         let mut way = vec![start];
         while let Some(next) = waits_for(way[way.len() - 1]) {
-            if let Some(begin) = way.iter().position(|&port| port == next) {
-                let names: Vec<String> = way[begin..].iter().map(|&port| name(port)).collect();
+            if let Some(begin) = way.iter().position(|&lane| lane == next) {
+                let names: Vec<String> = way[begin..].iter().map(|&lane| name(lane)).collect();
                 return format!(
                     "deadlock: {} links stop each other in a circle, each waits until the next goes on: {}",
                     names.len(),

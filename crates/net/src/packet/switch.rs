@@ -5,7 +5,7 @@ use stratasim_transport::HopRecord;
 
 use super::balancing::Features;
 use super::engine::{Engine, Event, Flying};
-use super::port::NOTHING;
+use super::port::{MARKED, NOTHING};
 use super::routes::Next;
 
 impl Engine {
@@ -19,66 +19,152 @@ impl Engine {
         }
         let port = &self.ports[from as usize];
         let node = port.to;
-        if port.faults != NOTHING && !self.survives(from, packet) {
+        if port.faults != NOTHING && !self.survives(from, packet, 0) {
             return;
         }
         if self.routes.node_of(to) == node {
+            let Flying { class, bytes, .. } = self.packets[packet as usize];
+            if self.rules.queue.holds() {
+                self.tell_room(from, class, bytes);
+            }
             return self.deliver(packet);
         }
-        if let Some((above, _)) = self.rules.queue.pause {
-            self.hold(from, packet, above);
+        if self.rules.queue.holds() {
+            self.hold(from, packet);
         }
-        self.forward(node, packet);
+        let flying = &mut self.packets[packet as usize];
+        let next = if flying.signs & Flying::HEADED == 0 {
+            self.choose(node, packet)
+        } else {
+            flying.signs &= !Flying::HEADED;
+            flying.next
+        };
+        self.enqueue::<false>(next, packet);
     }
 
-    /// A switch sends a packet on.
+    /// The header of a packet is at the switch behind its port: it goes on at once where that is possible, and is stored
+    /// otherwise.
+    pub(super) fn on_head(&mut self, packet: u32) {
+        let Flying { port: from, bytes, control, class, .. } = self.packets[packet as usize];
+        let port = &self.ports[from as usize];
+        let node = port.to;
+        let rest_ps = port.time_of(bytes) - port.time_of(self.rules.header_bytes.min(bytes));
+        let (rate, has_faults) = (port.rate, port.faults != NOTHING);
+        if has_faults && !self.survives(from, packet, rest_ps) {
+            return;
+        }
+        let next = self.choose(node, packet);
+        let out = &self.ports[next as usize];
+        if self.now >= out.busy_until
+            && out.high.is_empty()
+            && !out.is_waited_for()
+            && out.lanes.get(class).lets(bytes)
+            && !out.rate.is_faster_than(rate)
+            && (control || self.has_room(next, class, bytes))
+        {
+            if self.rules.queue.holds() {
+                self.hold(from, packet);
+            }
+            if !control {
+                self.take_room(next, bytes);
+            }
+            return self.serve(next, packet);
+        }
+        let flying = &mut self.packets[packet as usize];
+        flying.next = next;
+        flying.signs |= Flying::HEADED | if has_faults { Flying::SETTLED } else { 0 };
+        self.note(self.now + rest_ps, Event::Arrival(packet));
+    }
+
+    /// The port by which a switch sends a packet on.
     #[inline]
-    fn forward(&mut self, node: u32, packet: u32) {
+    fn choose(&mut self, node: u32, packet: u32) -> u32 {
         let flying = &self.packets[packet as usize];
-        let port = match self.routes.toward(node, flying.to) {
+        match self.routes.toward(node, flying.to) {
             Next::Port(port) => port,
             Next::Set(set) => {
                 let Flying { connection, entropy, control, .. } = *flying;
-                let features = Features { connection, entropy, control };
+                let mut features = Features { connection, entropy, control };
                 let range = self.routes.set(set);
                 let mut members = &self.routes.members()[range.clone()];
                 if self.detours.are_needed() {
                     members = self.detours.usable(&self.routes, members, flying.to);
                 }
-                self.balancing.choose((node, set), features, (range, members), &self.ports, self.now)
+                let next = self.balancing.choose(
+                    (node, set),
+                    &mut features,
+                    (range, members),
+                    &self.ports,
+                    self.now,
+                );
+                self.packets[packet as usize].entropy = features.entropy;
+                next
             }
             Next::Nowhere => unreachable!("ways are checked before a message is accepted"),
-        };
-        self.enqueue::<false>(port, packet);
+        }
     }
 
     /// A packet comes to a port. Those of the port's own host are let in whatever waits there.
     #[inline]
     pub(super) fn enqueue<const OWN: bool>(&mut self, number: u32, packet: u32) {
         let now = self.now;
+        let Flying { bytes, control, class, .. } = self.packets[packet as usize];
         let port = &mut self.ports[number as usize];
-        if now >= port.busy_until && !port.free_is_noted && !port.paused {
-            // nobody waits where the link is free
+        if now >= port.busy_until
+            && !port.free_is_noted
+            && port.lets_pass(control, class, bytes)
+            && (port.pool == NOTHING || control)
+        {
             return self.serve(number, packet);
         }
-        let Flying { bytes, control, .. } = self.packets[packet as usize];
         if control {
             if !OWN && port.high.bytes + u64::from(bytes) > port.control_capacity {
                 return self.lose(number, packet);
             }
             Self::append(&mut self.packets, &mut port.high, packet);
-        } else if OWN || port.data_bytes(now) + u64::from(bytes) <= port.capacity {
-            Self::append(&mut self.packets, &mut port.low, packet);
-            port.counts.most_bytes = port.counts.most_bytes.max(port.data_bytes(now));
+        } else if OWN || self.has_room(number, class, bytes) {
+            let port = &mut self.ports[number as usize];
+            Self::append(&mut self.packets, &mut port.lanes.get_mut(class).line, packet);
+            port.counts.most_bytes = port.counts.most_bytes.max(port.lane_bytes(class, now));
+            self.take_room(number, bytes);
         } else {
             self.overflow(number, packet);
         }
         let port = &mut self.ports[number as usize];
-        let waits = !port.high.is_empty() || !port.low.is_empty();
-        if waits && !port.free_is_noted && !port.paused {
+        let waits = !port.high.is_empty() || port.is_waited_for();
+        if waits && !port.free_is_noted && port.lanes.get(class).lets(bytes) {
             port.free_is_noted = true;
             let at = port.busy_until.max(now);
             self.note(at, Event::Free(number));
+        }
+    }
+
+    /// Whether a queue has room for so many bytes of data more.
+    #[inline]
+    fn has_room(&self, number: u32, class: u8, bytes: u32) -> bool {
+        let port = &self.ports[number as usize];
+        let (held, bytes) = (port.lane_bytes(class, self.now), u64::from(bytes));
+        if port.pool == NOTHING {
+            return held + bytes <= port.capacity;
+        }
+        self.pools[port.pool as usize].admits(held, bytes)
+    }
+
+    /// Data takes room of a buffer that ports share.
+    #[inline]
+    fn take_room(&mut self, number: u32, bytes: u32) {
+        let port = &self.ports[number as usize];
+        if port.pool != NOTHING {
+            self.pools[port.pool as usize].used_bytes += u64::from(bytes);
+        }
+    }
+
+    /// Data leaves a buffer that ports share.
+    #[inline]
+    fn free_room(&mut self, number: u32, bytes: u32) {
+        let port = &self.ports[number as usize];
+        if port.pool != NOTHING {
+            self.pools[port.pool as usize].used_bytes -= u64::from(bytes);
         }
     }
 
@@ -86,14 +172,22 @@ impl Engine {
     #[cold]
     fn overflow(&mut self, number: u32, packet: u32) {
         let rules = self.rules.queue;
+        let class = self.packets[packet as usize].class;
         let port = &mut self.ports[number as usize];
-        let newest = port.low.tail;
-        if rules.spares_newcomers && !port.low.is_empty() && port.draws.bits() & 1 == 1 {
+        let line = port.lanes.get(class).line;
+        let newest = line.tail;
+        if rules.spares_newcomers && !line.is_empty() && port.draws.bits() & 1 == 1 {
             // the newest gives its place: the two are exchanged where they lie, and the line stays as it is
-            let [old, new] = [newest, packet].map(|packet| u64::from(self.packets[packet as usize].bytes));
-            let port = &mut self.ports[number as usize];
-            if port.data_bytes(self.now) - old + new <= port.capacity {
-                port.low.bytes = port.low.bytes - old + new;
+            let [old, new] = [newest, packet].map(|packet| self.packets[packet as usize].bytes);
+            self.free_room(number, old);
+            let line = &mut self.ports[number as usize].lanes.get_mut(class).line;
+            line.bytes -= u64::from(old);
+            let fits = self.has_room(number, class, new);
+            let stays = if fits { new } else { old };
+            self.take_room(number, stays);
+            let line = &mut self.ports[number as usize].lanes.get_mut(class).line;
+            line.bytes += u64::from(stays);
+            if fits {
                 self.packets.swap(newest as usize, packet as usize);
                 self.headers.swap(newest as usize, packet as usize);
                 if self.rules.records {
@@ -128,6 +222,10 @@ impl Engine {
     #[inline]
     pub(super) fn on_free(&mut self, number: u32) {
         let port = &mut self.ports[number as usize];
+        if self.now < port.busy_until {
+            // a packet whose header had come began in this very instant
+            return;
+        }
         port.free_is_noted = false;
         if port.current != NOTHING {
             self.finish(number);
@@ -139,32 +237,46 @@ impl Engine {
     #[inline]
     pub(super) fn kick(&mut self, number: u32) {
         let port = &mut self.ports[number as usize];
-        if self.now < port.busy_until || port.free_is_noted || port.paused {
+        if self.now < port.busy_until || port.free_is_noted {
             return;
         }
-        if !port.high.is_empty() {
+        if !port.high.is_empty() && port.lanes.get(0).lets(self.packets[port.high.head as usize].bytes) {
             let packet = Self::take(&self.packets, &mut port.high);
             return self.serve(number, packet);
         }
-        let own = port.nic;
-        if !port.low.is_empty() {
-            // a host that forwards and sends does both in turn
-            if own != NOTHING {
-                port.own_turn = !port.own_turn;
-                if port.own_turn
-                    && let Some(packet) = self.next_of_nic(own)
-                {
-                    return self.serve(number, packet);
-                }
+        for class in 0..port.lanes.count() {
+            if let Some(packet) = self.next_of_class(number, class) {
+                return self.serve(number, packet);
             }
-            let packet = Self::take(&self.packets, &mut self.ports[number as usize].low);
-            return self.serve(number, packet);
         }
-        if own != NOTHING
-            && let Some(packet) = self.next_of_nic(own)
-        {
-            self.serve(number, packet);
+    }
+
+    /// The next packet of a class, where it may go.
+    #[inline]
+    fn next_of_class(&mut self, number: u32, class: u8) -> Option<u32> {
+        let port = &mut self.ports[number as usize];
+        let (own, lane) = (port.nic, port.lanes.get(class));
+        let own_may = own != NOTHING && lane.lets(self.rules.full_bytes);
+        let line = lane.line;
+        if line.is_empty() {
+            return if own_may { self.next_of_nic(own, class) } else { None };
         }
+        if !lane.lets(self.packets[line.head as usize].bytes) {
+            return None;
+        }
+        // a host that forwards and sends does both in turn
+        if own_may {
+            port.own_turn = !port.own_turn;
+            if port.own_turn
+                && let Some(packet) = self.next_of_nic(own, class)
+            {
+                return Some(packet);
+            }
+        }
+        let packet = Self::take(&self.packets, &mut self.ports[number as usize].lanes.get_mut(class).line);
+        let bytes = self.packets[packet as usize].bytes;
+        debug_assert!(self.ports[number as usize].lanes.get(class).lets(bytes), "it went without leave");
+        Some(packet)
     }
 
     /// A packet goes onto the link.
@@ -179,33 +291,66 @@ impl Engine {
         port.busy_until = end;
         port.current = packet;
         port.in_service_bytes = if flying.control { 0 } else { flying.bytes };
+        port.in_service_class = flying.class;
         port.counts.bytes += u64::from(flying.bytes);
+        let lane = port.lanes.get_mut(flying.class);
         port.counts.most_bytes =
-            port.counts.most_bytes.max(port.low.bytes + u64::from(port.in_service_bytes));
+            port.counts.most_bytes.max(lane.line.bytes + u64::from(port.in_service_bytes));
+        if lane.credit_bytes != u64::MAX {
+            lane.credit_bytes -= u64::from(flying.bytes);
+        }
         flying.port = number;
+        port.leaving_from = std::mem::replace(&mut flying.came_by, NOTHING);
+        port.leaving_bytes = flying.bytes;
         self.totals.hops += 1;
-        let at = end + port.delay;
+        let at = if port.shows_header {
+            self.now + port.time_of(self.rules.header_bytes.min(flying.bytes)) + port.delay
+        } else {
+            end + port.delay
+        };
+        let arrives = if port.shows_header { Event::Head(packet) } else { Event::Arrival(packet) };
         let waits = !port.high.is_empty()
-            || !port.low.is_empty()
-            // what is held for an input is let go when it has left, to the instant
-            || flying.came_by != NOTHING
-            || port.nic != NOTHING && !self.nics[port.nic as usize].ready.is_empty();
+            || port.is_waited_for()
+            // what is held for an input is let go when it has left, to the instant, and so is shared room
+            || port.leaving_from != NOTHING
+            || port.pool != NOTHING
+            || port.nic != NOTHING && self.nics[port.nic as usize].is_waiting();
         port.free_is_noted = waits;
         if waits {
             self.note(end, Event::Free(number));
         }
-        self.note(at, Event::Arrival(packet));
+        self.note(at, arrives);
+        if self.rules.cuts_through {
+            // its header is looked at before it has left
+            self.mark(number, packet);
+            self.ports[number as usize].current = MARKED;
+        }
     }
 
-    /// The packet in service has left: what it leaves behind is noted in it.
+    /// The packet in service has left.
     #[inline]
     fn finish(&mut self, number: u32) {
         let port = &mut self.ports[number as usize];
         let packet = std::mem::replace(&mut port.current, NOTHING);
+        let (input, bytes, class) = (port.leaving_from, port.leaving_bytes, port.in_service_class);
+        let data_bytes = port.in_service_bytes;
+        if packet != MARKED {
+            self.mark(number, packet);
+        }
+        if input != NOTHING {
+            self.ports[number as usize].leaving_from = NOTHING;
+            self.let_go(input, class, bytes);
+        }
+        self.free_room(number, data_bytes);
+    }
+
+    /// What a packet leaves behind is noted in it.
+    #[inline]
+    fn mark(&mut self, number: u32, packet: u32) {
+        let port = &mut self.ports[number as usize];
         let flying = &mut self.packets[packet as usize];
-        let input = std::mem::replace(&mut flying.came_by, NOTHING);
         if port.in_service_bytes != 0 {
-            let queue = port.low.bytes;
+            let queue = port.lanes.get(port.in_service_class).line.bytes;
             if self.rules.records && port.nic == NOTHING {
                 self.telemetry[packet as usize].push(HopRecord {
                     queue_bytes: queue.min(u64::from(u32::MAX)) as u32,
@@ -226,49 +371,13 @@ impl Engine {
                 }
             }
         }
-        if input != NOTHING {
-            let bytes = u64::from(flying.bytes);
-            self.let_go(input, bytes);
-        }
-    }
-
-    /// A packet that came by `from` is held at the switch behind it until it has left.
-    fn hold(&mut self, from: u32, packet: u32, above: u64) {
-        let flying = &mut self.packets[packet as usize];
-        flying.came_by = from;
-        let port = &mut self.ports[from as usize];
-        port.held_bytes += u64::from(flying.bytes);
-        if port.held_bytes > above && !port.pausing {
-            port.pausing = true;
-            port.counts.pauses += 1;
-            let at = self.now + port.delay;
-            self.note(at, Event::Pause(from));
-        }
-    }
-
-    /// Bytes that came by `from` have left the switch behind it.
-    fn let_go(&mut self, from: u32, bytes: u64) {
-        let Some((_, below)) = self.rules.queue.pause else { return };
-        let port = &mut self.ports[from as usize];
-        port.held_bytes -= bytes;
-        if port.held_bytes < below && port.pausing {
-            port.pausing = false;
-            let at = self.now + port.delay;
-            self.note(at, Event::Resume(from));
-        }
-    }
-
-    /// A port may go on.
-    pub(super) fn on_resume(&mut self, number: u32) {
-        self.ports[number as usize].paused = false;
-        self.call(number);
     }
 
     /// A port has something to send: at once, or when its link is free.
     #[inline]
     pub(super) fn call(&mut self, number: u32) {
         let port = &mut self.ports[number as usize];
-        if port.free_is_noted || port.paused {
+        if port.free_is_noted || !port.lanes.any(|lane| !lane.paused) {
             return;
         }
         if self.now >= port.busy_until {

@@ -8,15 +8,20 @@ use super::routes::{Next, Routes};
 /// Times over all shortest ways.
 #[derive(Debug)]
 pub(super) struct Ways {
-    /// Whether all links are equal, so that counting them is enough.
+    /// Whether all shortest ways between two hosts take as long, so that one is enough.
     uniform: bool,
+    header_bytes: u32,
 }
 
 impl Ways {
-    /// For these ports.
-    pub(super) fn new(ports: &[Port]) -> Self {
+    /// For these ports; packets begin with `header_bytes`.
+    pub(super) fn new(ports: &[Port], routes: &Routes, header_bytes: u32) -> Self {
         let same = |a: &Port, b: &Port| a.rate == b.rate && a.delay == b.delay;
-        Self { uniform: ports.windows(2).all(|pair| same(&pair[0], &pair[1])) }
+        let same = ports.windows(2).all(|pair| same(&pair[0], &pair[1]));
+        // hosts on the way store what switches may not
+        let stores_alike = ports.iter().all(|port| !port.shows_header)
+            || ports.iter().all(|port| !port.last_hop || !routes.forwards(port.to));
+        Self { uniform: same && stores_alike, header_bytes }
     }
 
     /// The least time from the start of a packet of `bytes` at `port` until it is at `host`, and the number of links;
@@ -30,44 +35,57 @@ impl Ways {
         bytes: u32,
     ) -> Option<(u64, u32)> {
         let node = routes.node_of(host);
-        let cost = |port: &Port| port.time_of(bytes) + port.delay;
-        let first = &ports[port as usize];
+        let header = self.header_bytes.min(bytes);
+        // from the start on one link to the start on the next
+        let step = |from: &Port, to: &Port| {
+            let cuts = from.shows_header && !to.rate.is_faster_than(from.rate);
+            from.delay + from.time_of(if cuts { header } else { bytes })
+        };
+        let last = |port: &Port| port.delay + port.time_of(bytes);
         // a way around is no shortest way: as many links as there are nodes are never needed
         let most = ports.len() as u32 + 1;
         if self.uniform {
-            let (mut at, mut links) = (first.to, 1);
-            while at != node && links < most {
-                let next = match routes.toward(at, host) {
+            let (mut at, mut time) = (&ports[port as usize], 0);
+            for links in 1..most {
+                if at.to == node {
+                    return Some((time + last(at), links));
+                }
+                let next = match routes.toward(at.to, host) {
                     Next::Port(port) => port,
                     Next::Set(set) => routes.members()[routes.set(set).start],
                     Next::Nowhere => return None,
                 };
-                at = ports[next as usize].to;
-                links += 1;
+                let next = &ports[next as usize];
+                time += step(at, next);
+                at = next;
             }
-            return (at == node).then(|| (cost(first) * u64::from(links), links));
+            return None;
         }
-        let mut layer = vec![(first.to, cost(first))];
+        // ports, and the earliest start on each
+        let mut layer = vec![(port, 0_u64)];
         let mut place: FxHashMap<u32, usize> = FxHashMap::default();
         for links in 1..most {
-            if let Some(&(_, time)) = layer.iter().find(|(at, _)| *at == node) {
+            let there = layer.iter().map(|&(port, start)| (&ports[port as usize], start));
+            if let Some(time) =
+                there.filter(|(port, _)| port.to == node).map(|(port, start)| start + last(port)).min()
+            {
                 return Some((time, links));
             }
             let mut next: Vec<(u32, u64)> = Vec::new();
             place.clear();
-            for &(at, time) in &layer {
+            for &(from, start) in &layer {
+                let from = &ports[from as usize];
                 let mut reach = |port: u32| {
-                    let port = &ports[port as usize];
-                    let time = time + cost(port);
-                    match place.get(&port.to) {
-                        Some(&known) => next[known].1 = next[known].1.min(time),
+                    let start = start + step(from, &ports[port as usize]);
+                    match place.get(&port) {
+                        Some(&known) => next[known].1 = next[known].1.min(start),
                         None => {
-                            place.insert(port.to, next.len());
-                            next.push((port.to, time));
+                            place.insert(port, next.len());
+                            next.push((port, start));
                         }
                     }
                 };
-                match routes.toward(at, host) {
+                match routes.toward(from.to, host) {
                     Next::Port(port) => reach(port),
                     Next::Set(set) => routes.members()[routes.set(set)].iter().for_each(|&port| reach(port)),
                     Next::Nowhere => {}

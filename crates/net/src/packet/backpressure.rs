@@ -1,0 +1,85 @@
+//! How a switch keeps the other end of a link from sending what it has no room for.
+
+use super::engine::{Engine, Event};
+use super::queue::Backpressure;
+
+impl Engine {
+    /// The name of a class at a port in events.
+    fn lane(&self, port: u32, class: u8) -> u32 {
+        port * u32::from(self.rules.classes) + u32::from(class)
+    }
+
+    /// The port and the class that a name means.
+    fn named(&self, lane: u32) -> (u32, u8) {
+        let classes = u32::from(self.rules.classes);
+        (lane / classes, (lane % classes) as u8)
+    }
+
+    /// A packet that came by `from` is held at the switch behind it until it has left.
+    pub(super) fn hold(&mut self, from: u32, packet: u32) {
+        let flying = &mut self.packets[packet as usize];
+        let class = flying.class;
+        flying.came_by = from;
+        let port = &mut self.ports[from as usize];
+        let room = port.room_bytes;
+        let lane = port.lanes.get_mut(class);
+        lane.held_bytes += u64::from(flying.bytes);
+        match self.rules.queue.backpressure {
+            Backpressure::Pause { above_bytes, .. } if lane.held_bytes > above_bytes && !lane.pausing => {
+                lane.pausing = true;
+                port.counts.pauses += 1;
+                let at = self.now + port.delay;
+                self.note(at, Event::Pause(self.lane(from, class)));
+            }
+            Backpressure::Credit { .. } if lane.held_bytes > room => port.counts.overruns += 1,
+            _ => {}
+        }
+    }
+
+    /// Bytes of a class that came by `from` have left the switch behind it.
+    pub(super) fn let_go(&mut self, from: u32, class: u8, bytes: u32) {
+        let port = &mut self.ports[from as usize];
+        let lane = port.lanes.get_mut(class);
+        lane.held_bytes -= u64::from(bytes);
+        match self.rules.queue.backpressure {
+            Backpressure::Pause { below_bytes, .. } if lane.held_bytes < below_bytes && lane.pausing => {
+                lane.pausing = false;
+                let at = self.now + port.delay;
+                self.note(at, Event::Resume(self.lane(from, class)));
+            }
+            _ => self.tell_room(from, class, bytes),
+        }
+    }
+
+    /// Where links have credits: the sender at `from` hears that there is room for so many bytes more.
+    pub(super) fn tell_room(&mut self, from: u32, class: u8, bytes: u32) {
+        if let Backpressure::Credit { .. } = self.rules.queue.backpressure {
+            let lane = self.lane(from, class);
+            self.returning[lane as usize].push_back(bytes);
+            let at = self.now + self.ports[from as usize].delay;
+            self.note(at, Event::Credit(lane));
+        }
+    }
+
+    /// A request to stop has come.
+    pub(super) fn on_pause(&mut self, lane: u32) {
+        let (port, class) = self.named(lane);
+        self.ports[port as usize].lanes.get_mut(class).paused = true;
+    }
+
+    /// A class at a port may go on.
+    pub(super) fn on_resume(&mut self, lane: u32) {
+        let (port, class) = self.named(lane);
+        self.ports[port as usize].lanes.get_mut(class).paused = false;
+        self.call(port);
+    }
+
+    /// Word of room has come.
+    pub(super) fn on_credit(&mut self, lane: u32) {
+        let (port, class) = self.named(lane);
+        // each travels as long as the others, so that they come in order
+        let bytes = self.returning[lane as usize].pop_front().unwrap_or(0);
+        self.ports[port as usize].lanes.get_mut(class).credit_bytes += u64::from(bytes);
+        self.call(port);
+    }
+}

@@ -1,0 +1,52 @@
+//! Buffers that the ports of a switch share.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stratasim_core::BuildError;
+
+/// The ports of a switch share their buffers, and a queue may hold at most `alpha` times what is free of them.
+///
+/// With n busy queues, each holds alpha / (1 + n alpha) of all, and 1 / (1 + n alpha) stays free for others.
+/// Source: Choudhury and Hahne, "Dynamic queue length thresholds for shared-memory packet switches" (1998).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct BufferSharing {
+    /// Bytes that a queue may hold for each that is free; above 0.
+    pub alpha: f64,
+}
+
+impl Default for BufferSharing {
+    fn default() -> Self {
+        Self { alpha: 1.0 }
+    }
+}
+
+impl BufferSharing {
+    pub(super) fn check(&self) -> Result<(), BuildError> {
+        if self.alpha > 0.0 && self.alpha.is_finite() {
+            return Ok(());
+        }
+        Err(BuildError::new("alpha", format!("{}; it must be above 0", self.alpha)))
+    }
+}
+
+/// The buffer of one switch.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pool {
+    pub(super) total_bytes: u64,
+    pub(super) used_bytes: u64,
+    alpha: f64,
+}
+
+impl Pool {
+    pub(super) const fn new(sharing: BufferSharing) -> Self {
+        Self { total_bytes: 0, used_bytes: 0, alpha: sharing.alpha }
+    }
+
+    /// Whether a queue that holds `held` bytes may take `bytes` more.
+    pub(super) fn admits(&self, held: u64, bytes: u64) -> bool {
+        let free = self.total_bytes - self.used_bytes;
+        // shares of less than 2^53 bytes are exact enough, and the same everywhere
+        bytes <= free && ((held + bytes) as f64) <= self.alpha * free as f64
+    }
+}

@@ -1,0 +1,119 @@
+//! When switches begin to send: the closed form of cut-through switches, and what they share with others.
+
+mod flit_support;
+mod packet_support;
+
+use flit_support::{network, topology};
+use packet_support::{count, fat_tree, run};
+use stratasim_testkit::network_contract;
+
+network_contract!(in_turn cut_through, |topology| network(
+    r#"{"kind": "packet", "switching": "cut-through"}"#,
+    topology
+));
+const ALONE: &str = r#""congestion": {"kind": "fixed-window", "factor": 20.0}, "recovery": {"kind": "trimming"},
+    "buffer": "10 MB""#;
+
+/// W p + (n - 1) H p + n d: behind the first link, only the header is waited for. Shorter packets do not catch up.
+#[test]
+fn a_message_alone_waits_for_headers_only() {
+    let machine = fat_tree(4);
+    let hosts = machine.compute_nodes();
+    for (header, completion) in [(64, "receiver"), (64, "sender"), (200, "receiver")] {
+        for (to, links) in [(1, 2), (2, 4), (15, 6)] {
+            for bytes in [1_u64, 4096, 4097, 65_536, 1_000_000] {
+                let spec = format!(
+                    r#"{{"kind": "packet", "switching": "cut-through", "completion": "{completion}", {ALONE},
+                        "packets": {{"header-bytes": {header}}}}}"#
+                );
+                let mut network = network(&spec, machine.clone());
+                let least = network.least_duration(hosts[0], hosts[to], bytes);
+                let (ends, report) = run(network.as_mut(), hosts, &[(0, to, bytes)]);
+                let wire = bytes + header * bytes.div_ceil(4096);
+                let forward = wire * 80 + (links - 1) * header * 80 + links * 1_000_000;
+                // the acknowledgement is a header, and so as long as stored
+                let back = if completion == "sender" { links * (64 * 80 + 1_000_000) } else { 0 };
+                assert_eq!(ends[0].as_ps(), forward + back, "{bytes} B over {links} links");
+                assert_eq!(least.as_ps(), forward);
+                assert!(report.violations.is_empty(), "{:?}", report.violations);
+            }
+        }
+    }
+}
+
+/// Hosts at 100 Gbps, four times as much between switches: the first of them stores, the others do not.
+#[test]
+fn a_packet_is_stored_before_a_faster_link_and_cut_through_before_a_slower_one() {
+    let machine = topology(
+        r#"{"kind": "leaf-spine", "leaves": 2, "spines": 2, "hosts-per-leaf": 2, "bandwidth": "100 Gbps",
+            "uplink-bandwidth": "400 Gbps", "latency": "1 us"}"#,
+    );
+    let spec = format!(r#"{{"kind": "packet", "switching": "cut-through", {ALONE}}}"#);
+    let mut network = network(&spec, machine.clone());
+    let hosts = machine.compute_nodes();
+    let least = network.least_duration(hosts[0], hosts[3], 4096);
+    let (ends, _) = run(network.as_mut(), hosts, &[(0, 3, 4096)]);
+    // all of it on the first link and on the last, a header on those between
+    assert_eq!(ends[0].as_ps(), 4160 * 80 + 64 * 20 + 64 * 20 + 4160 * 80 + 4_000_000);
+    assert_eq!(least.as_ps(), ends[0].as_ps());
+}
+
+/// Sixteen ways between two pods; a sender that counts uses each as often, to the packet.
+#[test]
+fn a_sender_that_numbers_its_ways_uses_each_as_often() {
+    let machine = fat_tree(8);
+    let hosts = machine.compute_nodes();
+    let spec = r#"{"kind": "packet", "balancing": {"kind": "source"}, "entropy": {"kind": "round-robin", "paths": 16},
+        "congestion": {"kind": "fixed-window", "factor": 20.0}, "recovery": {"kind": "rltp"}, "buffer": "10 MB"}"#;
+    let (_, report) = run(network(spec, machine.clone()).as_mut(), hosts, &[(0, 127, 4096 * 160)]);
+    let of_packets = |packets: f64| {
+        let bytes = packets * 4160.0;
+        report.link_bytes.iter().filter(|&&carried| (carried - bytes).abs() < 1.0).count()
+    };
+    // up from the edge and down to it, four links with a quarter each; between pods, sixteen up and sixteen down
+    assert_eq!((of_packets(160.0), of_packets(40.0), of_packets(10.0)), (2, 8, 32));
+    assert!(report.violations.is_empty(), "{:?}", report.violations);
+}
+
+/// An incast: whatever waits is stored, so that the bottleneck is as busy as ever, and nobody is later than with stores.
+#[test]
+fn contention_costs_cut_through_no_more_than_storing() {
+    let machine = fat_tree(4);
+    let hosts = machine.compute_nodes();
+    let messages: Vec<_> = (1..16).map(|from| (from, 0, 200_000)).collect();
+    let ideal = 15.0 * f64::from(200_000 + 49 * 64) * 80.0;
+    for queue in ["trimming", "drop-tail", "lossless"] {
+        let last = |switching: &str| {
+            let spec = format!(
+                r#"{{"kind": "packet", "switching": "{switching}", "queue": {{"kind": "{queue}"}}}}"#
+            );
+            let (ends, report) = run(network(&spec, machine.clone()).as_mut(), hosts, &messages);
+            assert!(report.violations.is_empty(), "{:?}", report.violations);
+            assert_eq!(count(&report, "network.messages"), 15);
+            ends.iter().max().expect("messages").as_ps() as f64
+        };
+        let (stored, cut) = (last("store-and-forward"), last("cut-through"));
+        assert!(cut >= ideal && cut <= 1.1 * stored, "{queue}: {cut}, stored {stored}");
+    }
+}
+
+/// What goes wrong on links does so for packets that are cut through, too.
+#[test]
+fn cut_through_packets_are_lost_doubled_and_held_up_as_others() {
+    let machine = fat_tree(4);
+    let hosts = machine.compute_nodes();
+    let messages: Vec<_> = (0..16).map(|from| (from, (from + 5) % 16, 200_000)).collect();
+    let name = machine.link_name(machine.ports(hosts[0])[0].link);
+    let spec = format!(
+        r#"{{"kind": "packet", "switching": "cut-through", "loss": {{"probability": 0.01}},
+            "faults": {{"corruption": {{"probability": 0.01}}, "duplication": {{"probability": 0.02}},
+                "reordering": {{"probability": 0.05, "delay": "20 us"}},
+                "down": [{{"link": "{name}", "from": "3 us", "to": "10 us"}}]}}}}"#
+    );
+    let (ends, report) = run(network(&spec, machine.clone()).as_mut(), hosts, &messages);
+    assert!(report.violations.is_empty(), "{:?}", report.violations);
+    for name in ["lost_on_links", "lost_on_down_links", "discarded", "duplicated", "reordered"] {
+        assert!(count(&report, &format!("network.{name}")) > 0, "nothing {name}");
+    }
+    assert_eq!(ends, run(network(&spec, machine.clone()).as_mut(), hosts, &messages).0);
+}
