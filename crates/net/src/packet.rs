@@ -8,6 +8,7 @@
 //! ```
 //! Senders, receivers and what they say to each other come from `stratasim-transport`.
 
+mod account;
 mod backpressure;
 mod balancing;
 mod classes;
@@ -50,7 +51,6 @@ pub use self::faults::{Corruption, Duplication, Faults, Links, Loss, Outage, Reo
 use self::lane::{Lane, PerClass};
 use self::network::{PacketNetwork, Transports, longest_round_trip};
 pub use self::pool::BufferSharing;
-use self::pool::Pool;
 use self::port::{NOTHING, PerByte, Port, PortCounts, Waiting};
 pub use self::queue::{Backpressure, Credit, DropTail, Lossless, QueueKind, QueueRules, QueueSpec, Trimming};
 use self::routes::Routes;
@@ -103,6 +103,8 @@ pub struct Packet {
     pub classes: Vec<Class>,
     /// Which of several shortest ways switches choose.
     pub balancing: BalancingSpec,
+    /// Whether messages share connections.
+    pub connections: Connections,
     /// When switches begin to send a packet on.
     pub switching: Switching,
     /// When a message is complete.
@@ -129,6 +131,7 @@ impl Default for Packet {
             ecn: Ecn::default(),
             classes: Vec::new(),
             balancing: BalancingSpec::default(),
+            connections: Connections::default(),
             switching: Switching::default(),
             completion: Completion::default(),
             loss: None,
@@ -159,6 +162,18 @@ impl Default for Ecn {
     fn default() -> Self {
         Self { enabled: true, min: None, max: None, last_hop: true }
     }
+}
+
+/// Whether messages share connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Connections {
+    /// Every message has a new one, which knows nothing of the network.
+    #[default]
+    PerMessage,
+    /// Messages from one host to another share one, as on a queue pair: they are sent one after the other, and windows and
+    /// whatever else was learnt live on. There is one for each NIC, way back and class.
+    PerPair,
 }
 
 /// When switches begin to send a packet on.
@@ -252,6 +267,7 @@ impl NetworkKind for Packet {
             header_bytes: sizes.header_bytes,
             full_bytes: full.max(control),
             classes,
+            keeps_connections: self.connections == Connections::PerPair,
         };
         let mut engine = Engine::new(ports, routes, balancing, rules);
         if engine.ports.len() as u64 * u64::from(classes) >= u64::from(Event::MOST) {
@@ -344,26 +360,6 @@ impl Packet {
             return Err(BuildError::new("faults.duplication", reason));
         }
         Ok(())
-    }
-}
-
-impl Engine {
-    /// The ports of each switch give their buffers to all of them.
-    fn share_buffers(&mut self, sharing: BufferSharing) {
-        for node in 0..self.routes.nodes() {
-            if self.routes.host_of(NodeId(node)).is_some() {
-                continue;
-            }
-            let (mut pool, ports) = (Pool::new(sharing), self.routes.ports_of(node));
-            for port in ports.clone() {
-                pool.total_bytes += self.ports[port as usize].capacity;
-            }
-            for port in ports {
-                self.ports[port as usize].pool = self.pools.len() as u32;
-                self.ports[port as usize].capacity = pool.total_bytes;
-            }
-            self.pools.push(pool);
-        }
     }
 }
 

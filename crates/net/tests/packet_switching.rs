@@ -82,11 +82,14 @@ fn contention_costs_cut_through_no_more_than_storing() {
     let hosts = machine.compute_nodes();
     let messages: Vec<_> = (1..16).map(|from| (from, 0, 200_000)).collect();
     let ideal = 15.0 * f64::from(200_000 + 49 * 64) * 80.0;
-    for queue in ["trimming", "drop-tail", "lossless"] {
+    for queue in [
+        r#"{"kind": "trimming"}"#,
+        r#"{"kind": "drop-tail"}"#,
+        r#"{"kind": "lossless"}"#,
+        r#"{"kind": "trimming"}, "buffer-sharing": {"alpha": 1.0}"#,
+    ] {
         let last = |switching: &str| {
-            let spec = format!(
-                r#"{{"kind": "packet", "switching": "{switching}", "queue": {{"kind": "{queue}"}}}}"#
-            );
+            let spec = format!(r#"{{"kind": "packet", "switching": "{switching}", "queue": {queue}}}"#);
             let (ends, report) = run(network(&spec, machine.clone()).as_mut(), hosts, &messages);
             assert!(report.violations.is_empty(), "{:?}", report.violations);
             assert_eq!(count(&report, "network.messages"), 15);

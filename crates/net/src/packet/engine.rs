@@ -143,6 +143,8 @@ pub(super) struct Rules {
     pub(super) full_bytes: u32,
     /// Classes of messages.
     pub(super) classes: u8,
+    /// Messages of a pair of hosts share a connection.
+    pub(super) keeps_connections: bool,
 }
 
 /// Counts of the whole network.

@@ -29,33 +29,42 @@ impl Nic {
     }
 }
 
-/// A message on its way: both ends of a connection of its own.
+/// A message of a connection.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Message {
+    pub(super) token: Token,
+    /// Past the last of its packets.
+    pub(super) end: u64,
+    /// It is not complete before; picoseconds.
+    pub(super) not_before: u64,
+}
+
+/// Both ends of a connection, and the messages that it carries.
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) sender: Sender,
     pub(super) receiver: Receiver,
-    pub(super) token: Token,
+    /// The first that is not complete, or the last one.
+    pub(super) message: Message,
+    /// Those behind it, where connections are kept.
+    pub(super) later: VecDeque<Message>,
     /// Hosts.
     pub(super) from: u32,
     pub(super) to: u32,
     /// Ports of the two hosts.
     pub(super) port: u32,
     pub(super) back: u32,
-    /// Packets of the message.
-    packets: u64,
     header_bytes: u32,
     control_bytes: u32,
     class: u8,
     /// It stands in the list of its interface.
     queued: bool,
-    /// The message was reported, as complete or as failed.
+    /// `message` was reported, as complete or as failed.
     pub(super) reported: bool,
     /// When it is to be asked for a packet, and when events of its two ends are noted for; `u64::MAX` for none.
     poll_noted: u64,
     timer_noted: u64,
     receiver_noted: u64,
-    /// The message is not complete before; picoseconds.
-    pub(super) not_before: u64,
 }
 
 /// Where a connection leads and what it carries.
@@ -73,6 +82,21 @@ pub(super) struct Ends {
 }
 
 impl Connection {
+    /// Messages that were not reported.
+    pub(super) fn open_messages(&self) -> impl Iterator<Item = Token> {
+        let first = (!self.reported).then_some(&self.message);
+        first.into_iter().chain(&self.later).map(|message| message.token)
+    }
+
+    /// Takes up the next message, after one was reported: whether it is complete, too. None where there is none.
+    pub(super) fn next_message(&mut self, at_sender: bool) -> Option<bool> {
+        self.message = self.later.pop_front()?;
+        let complete_to =
+            if at_sender { self.sender.acknowledged_to() } else { self.receiver.delivered_to() };
+        self.reported = complete_to >= self.message.end;
+        Some(self.reported)
+    }
+
     /// Bytes of a packet on the wire.
     #[inline]
     fn wire_bytes(&self, header: &Header) -> u32 {
@@ -84,22 +108,41 @@ impl Connection {
 }
 
 impl Engine {
-    /// A message begins, on a connection of its own; `key` names its draws.
+    /// The class of a message.
+    pub(super) fn class_of(&self, bytes: u64) -> u8 {
+        self.class_limits.partition_point(|&limit| limit < bytes) as u8
+    }
+
+    /// A message begins on a connection that carries others; false where that is closed.
+    pub(super) fn post(&mut self, number: u32, ends: &Ends) -> bool {
+        let Some(connection) = &mut self.connections[number as usize] else { return false };
+        let end = connection.sender.post(ends.bytes).end;
+        let message = Message { token: ends.token, end, not_before: ends.not_before };
+        if std::mem::replace(&mut connection.reported, false) {
+            connection.message = message;
+        } else {
+            connection.later.push_back(message);
+        }
+        self.after_sender(number);
+        true
+    }
+
+    /// A message begins on a new connection; `key` names its draws.
     pub(super) fn open(&mut self, ends: Ends, profile: &std::sync::Arc<Profile>, key: u64) {
         let number = self.connections.len() as u32;
         let mut sender = Sender::new(profile, key);
-        let packets = sender.post(ends.bytes).end;
+        let end = sender.post(ends.bytes).end;
         let sizes = profile.sizes();
-        let class = self.class_limits.partition_point(|&limit| limit < ends.bytes) as u8;
+        let class = self.class_of(ends.bytes);
         self.connections.push(Some(Box::new(Connection {
             sender,
             receiver: Receiver::new(profile, number),
-            token: ends.token,
+            message: Message { token: ends.token, end, not_before: ends.not_before },
+            later: VecDeque::new(),
             from: ends.from,
             to: ends.to,
             port: ends.port,
             back: ends.back,
-            packets,
             header_bytes: sizes.header_bytes,
             control_bytes: sizes.control_bytes,
             class,
@@ -108,7 +151,6 @@ impl Engine {
             poll_noted: u64::MAX,
             timer_noted: u64::MAX,
             receiver_noted: u64::MAX,
-            not_before: ends.not_before,
         })));
         self.after_sender(number);
     }
@@ -227,7 +269,7 @@ impl Engine {
         if connection.sender.deadline() <= now {
             connection.sender.on_timer(now);
             if connection.sender.has_failed() {
-                match connection.reported {
+                match connection.reported && connection.later.is_empty() {
                     false => self.complete.push(number),
                     true => self.close(number),
                 }
@@ -279,7 +321,7 @@ impl Engine {
         let pacer = &mut self.pacers[host];
         let arrival =
             connection.receiver.on_packet(now, header, flying.mark, pacer, &mut |header| said.push(header));
-        let complete = arrival.delivered_to >= connection.packets;
+        let complete = arrival.delivered_to >= connection.message.end;
         if complete && !connection.reported && !self.rules.complete_at_sender {
             connection.reported = true;
             self.complete.push(number);
@@ -297,7 +339,13 @@ impl Engine {
         let Some(connection) = &mut self.connections[number as usize] else { return };
         let telemetry = self.telemetry.get(packet as usize);
         connection.sender.on_feedback(now, &self.headers[packet as usize], telemetry);
-        if connection.sender.is_done() {
+        if self.rules.keeps_connections {
+            let known = connection.sender.acknowledged_to() >= connection.message.end;
+            if known && !connection.reported && self.rules.complete_at_sender {
+                connection.reported = true;
+                self.complete.push(number);
+            }
+        } else if connection.sender.is_done() {
             match connection.reported {
                 false => self.complete.push(number),
                 true => self.close(number),

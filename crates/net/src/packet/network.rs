@@ -12,9 +12,7 @@ use stratasim_topo::Topology;
 use stratasim_transport::{Path, Profile, TransportSpec};
 
 use super::engine::{Engine, Event};
-use super::host::{Ends, add};
-use super::lane::Lane;
-use super::port::NOTHING;
+use super::host::{Ends, Message};
 use super::routes::NONE;
 use super::ways::Ways;
 
@@ -32,8 +30,8 @@ pub(super) struct Transports {
 
 /// The packet level in action.
 pub(super) struct PacketNetwork {
-    topology: Arc<Topology>,
-    engine: Engine,
+    pub(super) topology: Arc<Topology>,
+    pub(super) engine: Engine,
     transports: Transports,
     ways: Ways,
     profiles: Vec<Arc<Profile>>,
@@ -41,13 +39,15 @@ pub(super) struct PacketNetwork {
     by_values: FxHashMap<(u64, u32, u64), u32>,
     /// The profile of a port and a host.
     by_pair: FxHashMap<(u32, u32), u32>,
+    /// Connections that are kept: by their two ports, the two hosts, and class.
+    kept: FxHashMap<(u32, u32, u32, u32, u8), u32>,
     now: Time,
     /// Messages that have arrived, or need no network, and whose sender's limit ends later.
     late: BinaryHeap<Reverse<(u64, u64, Token)>>,
     order: u64,
     /// Messages on connections that are not complete.
     open: u64,
-    messages: u64,
+    pub(super) messages: u64,
     failed: Vec<Token>,
     reasons: Vec<(Token, String)>,
 }
@@ -62,6 +62,7 @@ impl PacketNetwork {
             profiles: Vec::new(),
             by_values: FxHashMap::default(),
             by_pair: FxHashMap::default(),
+            kept: FxHashMap::default(),
             now: Time::ZERO,
             late: BinaryHeap::new(),
             order: 0,
@@ -152,6 +153,16 @@ impl PacketNetwork {
             return Err("more than 2^28 messages in one run are not possible".into());
         }
         let ends = Ends { token, from, to, port, back, bytes, not_before };
+        if self.engine.rules.keeps_connections {
+            let pair = (port, back, from, to, self.engine.class_of(bytes));
+            let next = self.engine.connections.len() as u32;
+            let kept = *self.kept.entry(pair).or_insert(next);
+            if kept != next && self.engine.post(kept, &ends) {
+                self.open += 1;
+                return Ok(());
+            }
+            self.kept.insert(pair, next);
+        }
         let profile = self.profile(&ends).map_err(|error| error.reason)?;
         self.engine.open(ends, &profile, name);
         self.open += 1;
@@ -168,24 +179,37 @@ impl PacketNetwork {
     /// What the engine has completed.
     fn collect(&mut self) {
         for number in std::mem::take(&mut self.engine.complete) {
+            let (rules, now) = (self.engine.rules, self.engine.now);
             let Some(connection) = &mut self.engine.connections[number as usize] else { continue };
-            self.open -= 1;
-            connection.reported = true;
-            let token = connection.token;
             if connection.sender.has_failed() {
                 let ends =
                     [connection.from, connection.to].map(|host| NodeId(self.engine.routes.node_of(host)));
                 let [from, to] = ends.map(|node| self.topology.node_name(node).to_owned());
+                // the one that it was asked about, and those behind it
+                connection.reported = false;
+                let tokens: Vec<Token> = connection.open_messages().collect();
                 self.engine.close(number);
-                self.fail(
-                    token,
-                    format!("the transport from {from} to {to} gave up: it heard nothing for too long"),
-                );
+                self.open -= tokens.len() as u64;
+                for token in tokens {
+                    let reason =
+                        format!("the transport from {from} to {to} gave up: it heard nothing for too long");
+                    self.fail(token, reason);
+                }
                 continue;
             }
-            let at = connection.not_before.max(self.engine.now);
-            self.late.push(Reverse((at, self.order, token)));
-            self.order += 1;
+            connection.reported = true;
+            loop {
+                self.open -= 1;
+                let Message { token, not_before, .. } = connection.message;
+                self.late.push(Reverse((not_before.max(now), self.order, token)));
+                self.order += 1;
+                if connection.next_message(rules.complete_at_sender) != Some(true) {
+                    break;
+                }
+            }
+            if rules.keeps_connections {
+                continue;
+            }
             if self.engine.rules.complete_at_sender || connection.sender.is_done() {
                 self.engine.close(number);
             }
@@ -198,12 +222,12 @@ impl PacketNetwork {
         // it has been so since the last event, and no messages were accepted later
         self.now = self.now.max(Time::from_ps(self.engine.last));
         for number in 0..self.engine.connections.len() as u32 {
-            let Some(connection) = &mut self.engine.connections[number as usize] else { continue };
-            if !std::mem::replace(&mut connection.reported, true) {
-                let token = connection.token;
+            let Some(connection) = &self.engine.connections[number as usize] else { continue };
+            let tokens: Vec<Token> = connection.open_messages().collect();
+            self.engine.close(number);
+            for token in tokens {
                 self.fail(token, text.clone());
             }
-            self.engine.close(number);
         }
         self.open = 0;
     }
@@ -334,108 +358,7 @@ impl model::Network for PacketNetwork {
 
     fn report(&mut self, now: Time) -> NetworkReport {
         self.catch_up(now);
-        let engine = &self.engine;
-        let links = self.topology.links();
-        let (mut link_bytes, mut link_busy_s) = (vec![0.0; links.len()], vec![0.0; links.len()]);
-        let (mut drops, mut trims, mut marks, mut pauses, mut vanished, mut most) = (0, 0, 0, 0, 0, 0);
-        for port in &engine.ports {
-            // what is on the link now has not been carried to its end
-            let under_way = port.busy_until.saturating_sub(now.as_ps()) as f64 * 1e-12;
-            let bytes = port.counts.bytes as f64 - under_way * port.rate.bytes_per_s();
-            link_bytes[port.link.index()] += bytes.max(0.0);
-            link_busy_s[port.link.index()] +=
-                bytes.max(0.0) / links[port.link.index()].bandwidth.bytes_per_s();
-            let counts = &port.counts;
-            drops += counts.drops;
-            trims += counts.trims;
-            marks += counts.marks;
-            pauses += counts.pauses;
-            vanished += counts.vanished;
-            if port.nic == NOTHING {
-                most = counts.most_bytes.max(most);
-            }
-        }
-        let mut senders = engine.senders;
-        for connection in engine.connections.iter().flatten() {
-            add(&mut senders, connection.sender.statistics());
-        }
-        NetworkReport {
-            link_bytes,
-            link_busy_s,
-            violations: self.violations(),
-            counters: vec![
-                ("network.messages", self.messages),
-                ("network.packets", engine.totals.sent),
-                ("network.packet_hops", engine.totals.hops),
-                ("network.events", engine.totals.events),
-                ("network.data_packets", senders.packets),
-                ("network.retransmissions", senders.retransmissions),
-                ("network.timeouts", senders.timeouts),
-                ("network.drops", drops),
-                ("network.trims", trims),
-                ("network.marks", marks),
-                ("network.pauses", pauses),
-                ("network.lost_on_links", vanished),
-                ("network.longest_queue_bytes", most),
-                ("network.lost_on_down_links", engine.fault_counts.on_down_links),
-                ("network.corrupted", engine.fault_counts.corrupted),
-                ("network.discarded", engine.fault_counts.discarded),
-                ("network.duplicated", engine.fault_counts.duplicated),
-                ("network.reordered", engine.fault_counts.reordered),
-            ],
-        }
-    }
-}
-
-impl PacketNetwork {
-    /// What must hold at any time.
-    fn violations(&self) -> Vec<String> {
-        let mut violations = Vec::new();
-        let is_idle =
-            self.engine.in_flight() == 0 && self.engine.returning.iter().all(|lane| lane.is_empty());
-        let totals = self.engine.totals;
-        let accounted = totals.delivered + totals.dropped + self.engine.in_flight();
-        let doubled = self.engine.fault_counts.duplicated;
-        if totals.sent + doubled != accounted {
-            violations.push(format!(
-                "{} packets were sent, {doubled} doubled, {} delivered, {} dropped, {} are in flight: they do not add up",
-                totals.sent,
-                totals.delivered,
-                totals.dropped,
-                self.engine.in_flight()
-            ));
-        }
-        for port in &self.engine.ports {
-            let most = port.counts.most_bytes;
-            // at a host, what it says itself is let in whatever waits
-            if port.nic == NOTHING && most > port.capacity {
-                let name = self.topology.link_name(port.link);
-                violations
-                    .push(format!("the queue of {name} held {most} bytes of at most {}", port.capacity));
-            }
-            let held: u64 = port.lanes.iter().map(|lane| lane.held_bytes).sum();
-            if held > 0 && self.engine.in_flight() == 0 {
-                let name = self.topology.link_name(port.link);
-                violations.push(format!("{held} bytes that came by {name} were never let go"));
-            }
-            if port.counts.overruns > 0 {
-                let name = self.topology.link_name(port.link);
-                violations.push(format!("{} packets came by {name} without room", port.counts.overruns));
-            }
-            let lacks = |lane: &Lane| {
-                lane.credit_bytes > port.room_bytes || lane.credit_bytes < port.room_bytes && is_idle
-            };
-            if port.lanes.iter().any(lacks) {
-                let name = self.topology.link_name(port.link);
-                violations.push(format!("the credit of {name} does not add up to {} B", port.room_bytes));
-            }
-        }
-        for pool in &self.engine.pools {
-            if pool.used_bytes > pool.total_bytes || pool.used_bytes > 0 && self.engine.in_flight() == 0 {
-                violations.push(format!("{} bytes of {} are shared out", pool.used_bytes, pool.total_bytes));
-            }
-        }
-        violations
+        self.account(now)
     }
 }
 

@@ -2,7 +2,9 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stratasim_core::BuildError;
+use stratasim_core::{BuildError, NodeId};
+
+use super::engine::Engine;
 
 /// The ports of a switch share their buffers, and a queue may hold at most `alpha` times what is free of them.
 ///
@@ -48,5 +50,25 @@ impl Pool {
         let free = self.total_bytes - self.used_bytes;
         // shares of less than 2^53 bytes are exact enough, and the same everywhere
         bytes <= free && ((held + bytes) as f64) <= self.alpha * free as f64
+    }
+}
+
+impl Engine {
+    /// The ports of each switch give their buffers to all of them.
+    pub(super) fn share_buffers(&mut self, sharing: BufferSharing) {
+        for node in 0..self.routes.nodes() {
+            if self.routes.host_of(NodeId(node)).is_some() {
+                continue;
+            }
+            let (mut pool, ports) = (Pool::new(sharing), self.routes.ports_of(node));
+            for port in ports.clone() {
+                pool.total_bytes += self.ports[port as usize].capacity;
+            }
+            for port in ports {
+                self.ports[port as usize].pool = self.pools.len() as u32;
+                self.ports[port as usize].capacity = pool.total_bytes;
+            }
+            self.pools.push(pool);
+        }
     }
 }

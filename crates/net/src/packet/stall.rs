@@ -49,7 +49,8 @@ pub(super) fn report(engine: &Engine, topology: &Topology) -> String {
             way.push(next);
         }
     }
-    let messages = engine.connections.iter().flatten().filter(|connection| !connection.reported).count();
+    let connections = engine.connections.iter().flatten();
+    let messages: usize = connections.map(|connection| connection.open_messages().count()).sum();
     format!(
         "nothing can happen any more, and {messages} messages have not arrived: no packet is on its way and no \
          sender waits for anything; this transport does not recover from what was lost"
