@@ -184,8 +184,8 @@ pub enum Switching {
     #[default]
     StoreAndForward,
     /// When its header has come, if the link by which it leaves is free then, and not faster than the one by which it
-    /// comes; otherwise when its last bit has come. Marks and telemetry tell of the moment when it begins to leave,
-    /// as they stand in its header.
+    /// comes; otherwise when its last bit has come. Marks and telemetry tell of the moment when it begins to leave for
+    /// another switch, as they stand in its header.
     CutThrough,
 }
 
@@ -249,8 +249,7 @@ impl NetworkKind for Packet {
             let mut wires = Wires { topology: &topology, ports: &mut ports, faults: &mut link_faults, seed };
             fault.apply(&mut wires).map_err(|error| error.within(&place))?;
         }
-        let cuts_through = self.switching == Switching::CutThrough;
-        if cuts_through {
+        if self.switching == Switching::CutThrough {
             // hosts that forward look at whole packets
             ports.iter_mut().for_each(|port| port.shows_header = !port.last_hop);
         }
@@ -263,7 +262,6 @@ impl NetworkKind for Packet {
             records: self.congestion.plugin().needs_telemetry(),
             trimmed_bytes: control,
             marks_last_hop: self.ecn.last_hop,
-            cuts_through,
             header_bytes: sizes.header_bytes,
             full_bytes: full.max(control),
             classes,

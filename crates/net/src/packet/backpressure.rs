@@ -37,6 +37,7 @@ impl Engine {
     }
 
     /// Bytes of a class that came by `from` have left the switch behind it.
+    #[inline(never)]
     pub(super) fn let_go(&mut self, from: u32, class: u8, bytes: u32) {
         let port = &mut self.ports[from as usize];
         let lane = port.lanes.get_mut(class);
@@ -64,13 +65,13 @@ impl Engine {
     /// A request to stop has come.
     pub(super) fn on_pause(&mut self, lane: u32) {
         let (port, class) = self.named(lane);
-        self.ports[port as usize].lanes.get_mut(class).paused = true;
+        self.ports[port as usize].lanes.get_mut(class).credit_bytes = 0;
     }
 
     /// A class at a port may go on.
     pub(super) fn on_resume(&mut self, lane: u32) {
         let (port, class) = self.named(lane);
-        self.ports[port as usize].lanes.get_mut(class).paused = false;
+        self.ports[port as usize].lanes.get_mut(class).credit_bytes = u64::MAX;
         self.call(port);
     }
 

@@ -136,8 +136,7 @@ pub(super) struct Rules {
     pub(super) trimmed_bytes: u32,
     /// Ports that lead to hosts mark, too.
     pub(super) marks_last_hop: bool,
-    /// Switches begin to send when the header has come.
-    pub(super) cuts_through: bool,
+    /// A switch that looks at headers waits for so much.
     pub(super) header_bytes: u32,
     /// The largest packet.
     pub(super) full_bytes: u32,

@@ -55,22 +55,20 @@ pub(super) struct Lane {
     pub(super) line: Waiting,
     /// Bytes that came by this link and have not left the switch behind it (lossless networks).
     pub(super) held_bytes: u64,
-    /// Bytes for which the other end has said that it has room; `u64::MAX` where nobody asks.
+    /// Bytes for which the other end has said that it has room; `u64::MAX` where nobody asks, nothing while it is paused.
     pub(super) credit_bytes: u64,
-    /// The other end asked it to stop.
-    pub(super) paused: bool,
     /// The other end has asked it to stop, and not yet to go on.
     pub(super) pausing: bool,
 }
 
 impl Lane {
     pub(super) const fn new() -> Self {
-        Self { line: Waiting::EMPTY, held_bytes: 0, credit_bytes: u64::MAX, paused: false, pausing: false }
+        Self { line: Waiting::EMPTY, held_bytes: 0, credit_bytes: u64::MAX, pausing: false }
     }
 
     /// Whether a packet of so many bytes may go.
     #[inline]
     pub(super) const fn lets(&self, bytes: u32) -> bool {
-        !self.paused && self.credit_bytes >= bytes as u64
+        self.credit_bytes >= bytes as u64
     }
 }

@@ -116,14 +116,20 @@ impl Port {
         self.lanes.any(|lane| !lane.line.is_empty())
     }
 
+    /// Whether the packet in service takes room in this switch of which somebody keeps count.
+    #[inline]
+    pub(super) const fn leaves_room(&self) -> bool {
+        // both are nothing
+        self.leaving_from & self.pool != NOTHING
+    }
+
     /// Whether a packet that comes to the free link may go before anything else is looked at.
     #[inline]
     pub(super) const fn lets_pass(&self, control: bool, class: u8, bytes: u32) -> bool {
         let lane = self.lanes.get(class);
-        // without credits, nobody waits where the link is free
-        let first = lane.credit_bytes == u64::MAX
-            || if control { self.high.is_empty() } else { lane.line.is_empty() };
-        first && lane.lets(bytes)
+        // without credits and pauses, nobody waits where the link is free
+        lane.credit_bytes == u64::MAX
+            || lane.lets(bytes) && if control { self.high.is_empty() } else { lane.line.is_empty() }
     }
 
     /// Time of `bytes` on the link, picoseconds.

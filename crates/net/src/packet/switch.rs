@@ -44,6 +44,7 @@ impl Engine {
 
     /// The header of a packet is at the switch behind its port: it goes on at once where that is possible, and is stored
     /// otherwise.
+    #[inline(never)]
     pub(super) fn on_head(&mut self, packet: u32) {
         let Flying { port: from, bytes, control, class, .. } = self.packets[packet as usize];
         let port = &self.ports[from as usize];
@@ -77,7 +78,11 @@ impl Engine {
     }
 
     /// The port by which a switch sends a packet on.
-    #[inline]
+    #[inline(always)]
+    #[allow(
+        clippy::inline_always,
+        reason = "it is called in the loop, and elsewhere where speed does not matter"
+    )]
     fn choose(&mut self, node: u32, packet: u32) -> u32 {
         let flying = &self.packets[packet as usize];
         match self.routes.toward(node, flying.to) {
@@ -303,28 +308,31 @@ impl Engine {
         port.leaving_from = std::mem::replace(&mut flying.came_by, NOTHING);
         port.leaving_bytes = flying.bytes;
         self.totals.hops += 1;
-        let at = if port.shows_header {
-            self.now + port.time_of(self.rules.header_bytes.min(flying.bytes)) + port.delay
-        } else {
-            end + port.delay
-        };
-        let arrives = if port.shows_header { Event::Head(packet) } else { Event::Arrival(packet) };
+        let at = end + port.delay;
         let waits = !port.high.is_empty()
             || port.is_waited_for()
             // what is held for an input is let go when it has left, to the instant, and so is shared room
-            || port.leaving_from != NOTHING
-            || port.pool != NOTHING
+            || port.leaves_room()
             || port.nic != NOTHING && self.nics[port.nic as usize].is_waiting();
         port.free_is_noted = waits;
         if waits {
             self.note(end, Event::Free(number));
         }
-        self.note(at, arrives);
-        if self.rules.cuts_through {
-            // its header is looked at before it has left
-            self.mark(number, packet);
-            self.ports[number as usize].current = MARKED;
+        if self.ports[number as usize].shows_header {
+            return self.show_header(number, packet);
         }
+        self.note(at, Event::Arrival(packet));
+    }
+
+    /// The other end looks at a packet as soon as its header has come, and so before it has left.
+    #[inline(never)]
+    fn show_header(&mut self, number: u32, packet: u32) {
+        self.mark(number, packet);
+        let port = &mut self.ports[number as usize];
+        port.current = MARKED;
+        let header = self.rules.header_bytes.min(self.packets[packet as usize].bytes);
+        let at = self.now + port.time_of(header) + port.delay;
+        self.note(at, Event::Head(packet));
     }
 
     /// The packet in service has left.
@@ -332,20 +340,33 @@ impl Engine {
     fn finish(&mut self, number: u32) {
         let port = &mut self.ports[number as usize];
         let packet = std::mem::replace(&mut port.current, NOTHING);
-        let (input, bytes, class) = (port.leaving_from, port.leaving_bytes, port.in_service_class);
-        let data_bytes = port.in_service_bytes;
+        let leaves_room = port.leaves_room();
         if packet != MARKED {
             self.mark(number, packet);
         }
+        if leaves_room {
+            self.leave_room(number);
+        }
+    }
+
+    /// The room that a packet took in its switch is free again.
+    #[inline(never)]
+    fn leave_room(&mut self, number: u32) {
+        let port = &mut self.ports[number as usize];
+        let (data_bytes, bytes, class) = (port.in_service_bytes, port.leaving_bytes, port.in_service_class);
+        let input = std::mem::replace(&mut port.leaving_from, NOTHING);
+        self.free_room(number, data_bytes);
         if input != NOTHING {
-            self.ports[number as usize].leaving_from = NOTHING;
             self.let_go(input, class, bytes);
         }
-        self.free_room(number, data_bytes);
     }
 
     /// What a packet leaves behind is noted in it.
-    #[inline]
+    #[inline(always)]
+    #[allow(
+        clippy::inline_always,
+        reason = "it is called in the loop, and elsewhere where speed does not matter"
+    )]
     fn mark(&mut self, number: u32, packet: u32) {
         let port = &mut self.ports[number as usize];
         let flying = &mut self.packets[packet as usize];
@@ -377,7 +398,7 @@ impl Engine {
     #[inline]
     pub(super) fn call(&mut self, number: u32) {
         let port = &mut self.ports[number as usize];
-        if port.free_is_noted || !port.lanes.any(|lane| !lane.paused) {
+        if port.free_is_noted || !port.lanes.any(|lane| lane.credit_bytes > 0) {
             return;
         }
         if self.now >= port.busy_until {
