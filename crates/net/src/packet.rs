@@ -4,6 +4,8 @@
 //!  Packet (spec) ─→ Routes (next hops) ─→ Engine ──────────── PacketNetwork (Model, Network)
 //!                   Ways   (round trips)   ├─ switch: ports, queues, marks, pauses
 //!                                          ├─ host: connections, NICs, pacers
+//!                                          ├─ backpressure, pool: pauses, credits, shared buffers
+//!                                          ├─ faults, detours: what goes wrong on links, ways around it
 //!                                          └─ balancing: which of several ways
 //! ```
 //! Senders, receivers and what they say to each other come from `stratasim-transport`.
@@ -59,8 +61,8 @@ use crate::networks::{NetworkContext, NetworkKind};
 
 /// Packets, queues and congestion control.
 ///
-/// Every message is cut into packets, which a transport sends over a connection of its own: it decides when
-/// (congestion control), what again (recovery) and by which path (entropy). Switches store and forward; packets wait at output
+/// Every message is cut into packets, which a transport sends over a connection (see `connections`): it decides when
+/// (congestion control), what again (recovery) and by which path (entropy). Packets wait at output
 /// ports, are marked, trimmed, dropped or hold up others there. All shortest ways are used, chosen by `balancing`.
 /// Connections of a host take turns at its link, one packet each.
 ///

@@ -205,26 +205,28 @@ impl Balancing {
         }
     }
 
+    /// Whether the entropy of a packet is the number of its way.
+    #[inline]
+    pub(super) fn is_by_source(&self) -> bool {
+        self.choice == Choice::BySource
+    }
+
     /// The port of `set` that a packet takes at `node`: one of `members`, some or all of those that stand at `range`
     /// among the ports of all sets.
     #[inline]
     pub(super) fn choose(
         &mut self,
         (node, set): (u32, u32),
-        packet: &mut Features,
+        packet: Features,
         (range, members): (std::ops::Range<usize>, &[u32]),
         ports: &[Port],
         now: u64,
     ) -> u32 {
         match self.choice {
-            Choice::FlowAndEntropy => members[self.hash(node, *packet, members.len())],
-            Choice::Flow => members[self.hash(node, Features { entropy: 0, ..*packet }, members.len())],
-            Choice::InTurn if packet.control => members[self.hash(node, *packet, members.len())],
-            Choice::BySource => {
-                let (way, count) = (usize::from(packet.entropy), members.len());
-                packet.entropy = (way / count) as u16;
-                members[way % count]
-            }
+            Choice::FlowAndEntropy => members[self.hash(node, packet, members.len())],
+            Choice::Flow => members[self.hash(node, Features { entropy: 0, ..packet }, members.len())],
+            Choice::InTurn if packet.control => members[self.hash(node, packet, members.len())],
+            Choice::BySource => members[usize::from(packet.entropy) % members.len()],
             Choice::InTurn => loop {
                 let turn = self.turns[set as usize];
                 self.turns[set as usize] += 1;

@@ -89,21 +89,17 @@ impl Engine {
             Next::Port(port) => port,
             Next::Set(set) => {
                 let Flying { connection, entropy, control, .. } = *flying;
-                let mut features = Features { connection, entropy, control };
+                let features = Features { connection, entropy, control };
                 let range = self.routes.set(set);
                 let mut members = &self.routes.members()[range.clone()];
                 if self.detours.are_needed() {
                     members = self.detours.usable(&self.routes, members, flying.to);
                 }
-                let next = self.balancing.choose(
-                    (node, set),
-                    &mut features,
-                    (range, members),
-                    &self.ports,
-                    self.now,
-                );
-                self.packets[packet as usize].entropy = features.entropy;
-                next
+                if self.balancing.is_by_source() {
+                    // the rest of the number is for the switches behind
+                    self.packets[packet as usize].entropy = (usize::from(entropy) / members.len()) as u16;
+                }
+                self.balancing.choose((node, set), features, (range, members), &self.ports, self.now)
             }
             Next::Nowhere => unreachable!("ways are checked before a message is accepted"),
         }
@@ -305,8 +301,10 @@ impl Engine {
             lane.credit_bytes -= u64::from(flying.bytes);
         }
         flying.port = number;
-        port.leaving_from = std::mem::replace(&mut flying.came_by, NOTHING);
-        port.leaving_bytes = flying.bytes;
+        if flying.came_by != NOTHING {
+            port.leaving_from = std::mem::replace(&mut flying.came_by, NOTHING);
+            port.leaving_bytes = flying.bytes;
+        }
         self.totals.hops += 1;
         let at = end + port.delay;
         let waits = !port.high.is_empty()
