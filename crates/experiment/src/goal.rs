@@ -276,24 +276,7 @@ impl GoalRun<'_> {
                 "O": overhead_per_byte_ns, "S": eager_limit_bytes,
             }}),
             seed: self.seed,
-            digest: String::new(),
-            makespan_s: 0.0,
-            iterations: Vec::new(),
-            batches_per_s: None,
-            ranks: Vec::new(),
-            finish_ns: None,
-            jobs: Vec::new(),
-            memory: None,
-            links: None,
-            bounds: Vec::new(),
-            binding: None,
-            checks: Vec::new(),
-            notes: Vec::new(),
-            traffic: None,
-            counters: std::collections::BTreeMap::new(),
-            wall_s: 0.0,
-            peak_rss_bytes: 0,
-            events: 0,
+            ..RunResult::default()
         }
     }
 }

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use stratasim_core::model::{Compute as _, NetworkReport};
 use stratasim_core::observe::{Activity, Observer};
+use stratasim_core::random::key;
 use stratasim_core::{Bandwidth, LinkId, Rank, Time};
 use stratasim_engine::{Engine, RankAccount, RunError, Summary};
 use stratasim_report::result::{Check, Iteration, LinkResult, MemoryUse, RankResult, RunResult, Title};
@@ -330,6 +331,12 @@ fn counters(summary: &Summary, report: &NetworkReport) -> BTreeMap<String, u64> 
     let used = report.link_bytes.iter().filter(|bytes| **bytes > 0.0).count();
     counters.insert("network.links_used".to_owned(), used as u64);
     counters
+}
+
+/// A digest of numbers in their order, in hexadecimal.
+pub(crate) fn digest_of(numbers: impl Iterator<Item = u64>) -> String {
+    let both = numbers.fold([1, 2], |digest: [u64; 2], number| digest.map(|half| key(half, number)));
+    format!("{:016x}{:016x}", both[1], both[0])
 }
 
 /// Largest resident memory of this process so far; 0 where the system does not say.

@@ -47,7 +47,7 @@ use stratasim_workload::pattern::Layout;
 
 pub use account::ProbeSink;
 pub(crate) use result::channel_summary;
-pub(crate) use verdict::{jain, mean_and_half_width};
+pub(crate) use verdict::{fairness_of, mean_and_half_width};
 
 pub use curve::{Curve, CurvePoint, Point, Progress, Subject};
 pub use loads::Loads;
@@ -289,22 +289,13 @@ impl Traffic {
             seed: self.spec.seed,
             digest,
             makespan_s: cycles as f64 * self.network.clock.period_s(),
-            iterations: Vec::new(),
-            batches_per_s: None,
-            ranks: Vec::new(),
-            finish_ns: None,
-            jobs: Vec::new(),
-            memory: None,
-            links: None,
-            bounds: Vec::new(),
-            binding: None,
             checks: vec![check],
-            notes: Vec::new(),
             counters,
             traffic: Some(statistics),
             wall_s: started.elapsed().as_secs_f64(),
             peak_rss_bytes: peak_rss_bytes(),
             events: hops,
+            ..RunResult::default()
         })
     }
 

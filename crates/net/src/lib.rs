@@ -5,6 +5,7 @@ pub mod flit;
 pub mod flow;
 pub mod message;
 pub mod networks;
+mod outcomes;
 pub mod packet;
 
 pub use networks::{NetworkContext, NetworkKind, NetworkSpec};

@@ -142,6 +142,14 @@ impl Default for Packet {
     }
 }
 
+impl From<TransportSpec> for Packet {
+    /// A network of this transport; everything else as by default.
+    fn from(transport: TransportSpec) -> Self {
+        let TransportSpec { congestion, recovery, entropy, packets } = transport;
+        Self { congestion, recovery, entropy, packets, ..Self::default() }
+    }
+}
+
 /// Marking (explicit congestion notification): a packet that leaves a port with more than `min` bytes waiting
 /// behind it may be marked, the more likely the closer to `max`, from where on each is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

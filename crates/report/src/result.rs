@@ -14,7 +14,7 @@ use crate::json;
 use crate::traffic::TrafficResult;
 
 /// Everything a run says about itself.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunResult {
     /// Version of Stratasim that ran.
     pub stratasim: String,

@@ -37,6 +37,16 @@ pub struct QuantaRules {
     pub most_bytes: u64,
 }
 
+/// Where a receiver stands in its pacer's lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Listed {
+    No,
+    /// Its sender asks for more than it got.
+    Active,
+    /// Its sender has all that it asked for.
+    Idle,
+}
+
 /// The sender's half.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Credit {
@@ -203,8 +213,18 @@ impl Released {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Grants {
     None,
-    Packets { interval_ps: u64, waiting: u32, given: u32 },
-    Quanta { rules: QuantaRules, target: u32, given: u32, listed: bool },
+    Packets {
+        interval_ps: u64,
+        waiting: u32,
+        given: u32,
+    },
+    Quanta {
+        rules: QuantaRules,
+        /// What the sender asks for, and what it got, quanta in all; it may get more than it asked for.
+        target: u32,
+        given: u32,
+        listed: Listed,
+    },
 }
 
 impl Grants {
@@ -212,7 +232,7 @@ impl Grants {
         match *rules {
             CreditRules::None => Self::None,
             CreditRules::Packets { interval_ps, .. } => Self::Packets { interval_ps, waiting: 0, given: 0 },
-            CreditRules::Quanta(rules) => Self::Quanta { rules, target: 0, given: 0, listed: false },
+            CreditRules::Quanta(rules) => Self::Quanta { rules, target: 0, given: 0, listed: Listed::No },
         }
     }
 
@@ -263,7 +283,8 @@ impl Grants {
             Self::Quanta { target, given, listed, .. } => {
                 *target = (*target).max(header.pull);
                 if *target > *given {
-                    if !std::mem::replace(listed, true) {
+                    // an entry in the list of idle ones is passed over when its turn comes
+                    if std::mem::replace(listed, Listed::Active) != Listed::Active {
                         pacer.join(id);
                     }
                     return Released::Nothing;
@@ -292,15 +313,28 @@ impl Grants {
                 true
             }
             Self::Quanta { rules, target, given, listed } => {
-                let quanta = (*target - *given).min(rules.per_turn);
-                *listed = false;
+                let of_idle = pacer.serves_idle();
+                if of_idle != (*listed == Listed::Idle) {
+                    return false;
+                }
+                *listed = Listed::No;
+                let beyond = given.saturating_sub(*target);
+                let room = (rules.most_bytes / u64::from(rules.quantum_bytes)) as u32;
+                let quanta = match of_idle {
+                    true if complete || beyond + rules.per_turn > room => 0,
+                    true => rules.per_turn,
+                    false => target.saturating_sub(*given).min(rules.per_turn),
+                };
                 if quanta == 0 {
                     return false;
                 }
                 *given += quanta;
                 if *target > *given {
-                    *listed = true;
+                    *listed = Listed::Active;
                     pacer.join(id);
+                } else if !complete {
+                    *listed = Listed::Idle;
+                    pacer.join_idle(id);
                 }
                 let bytes = (quanta * rules.quantum_bytes).max(rules.least_bytes);
                 pacer.charge(now, (f64::from(bytes) * rules.ps_per_byte) as u64);

@@ -15,6 +15,10 @@ use crate::profile::Profile;
 #[derive(Debug, Clone, Default)]
 pub struct Pacer {
     waiting: VecDeque<u32>,
+    /// Those that have all they asked for; served when nobody waits.
+    idle: VecDeque<u32>,
+    /// The last turn went to one of these.
+    serves_idle: bool,
     /// The next grant may be given from then on.
     free_at: Time,
 }
@@ -22,19 +26,23 @@ pub struct Pacer {
 impl Pacer {
     /// The pacer of a host.
     pub const fn new() -> Self {
-        Self { waiting: VecDeque::new(), free_at: Time::ZERO }
+        Self { waiting: VecDeque::new(), idle: VecDeque::new(), serves_idle: false, free_at: Time::ZERO }
     }
 
     /// When somebody waits, the time of the next turn; [`Time::MAX`] otherwise.
     #[inline]
     pub fn deadline(&self) -> Time {
-        if self.waiting.is_empty() { Time::MAX } else { self.free_at }
+        if self.waiting.is_empty() && self.idle.is_empty() { Time::MAX } else { self.free_at }
     }
 
     /// The receiver whose turn it is; none before the deadline.
     #[inline]
     pub fn next(&mut self, now: Time) -> Option<u32> {
-        if now < self.free_at { None } else { self.waiting.pop_front() }
+        if now < self.free_at {
+            return None;
+        }
+        self.serves_idle = self.waiting.is_empty();
+        if self.serves_idle { self.idle.pop_front() } else { self.waiting.pop_front() }
     }
 
     /// Whether a grant may be given at once, without a turn.
@@ -47,6 +55,18 @@ impl Pacer {
     #[inline]
     pub(crate) fn join(&mut self, id: u32) {
         self.waiting.push_back(id);
+    }
+
+    /// A receiver whose sender has all it asked for would like what is left over; it must not be listed so already.
+    #[inline]
+    pub(crate) fn join_idle(&mut self, id: u32) {
+        self.idle.push_back(id);
+    }
+
+    /// Whether the present turn is one of what is left over.
+    #[inline]
+    pub(crate) const fn serves_idle(&self) -> bool {
+        self.serves_idle
     }
 
     /// A grant was given that keeps the link busy for `ps`.

@@ -9,6 +9,7 @@ use stratasim_core::{Bandwidth, BuildError, Duration};
 use crate::congestion::{CongestionSpec, Control};
 use crate::credit::CreditRules;
 use crate::entropy::{Entropy, EntropySpec};
+use crate::packet::{Header, Kind};
 use crate::receiver::ReceiverRules;
 use crate::recovery::{Recovery, RecoverySpec};
 
@@ -61,6 +62,15 @@ impl PacketSizes {
     #[inline]
     pub const fn wire_bytes(&self) -> u64 {
         (self.payload_bytes + self.header_bytes) as u64
+    }
+
+    /// The packet of a header on the wire.
+    #[inline]
+    pub fn bytes_of(&self, header: &Header) -> u32 {
+        match header.kind {
+            Kind::Data => u32::from(header.payload_bytes) + self.header_bytes,
+            _ => self.control_bytes,
+        }
     }
 
     /// A full data packet as windows count it.
@@ -210,10 +220,7 @@ impl Profile {
 
     /// Size of a packet on the wire.
     #[inline]
-    pub fn wire_bytes(&self, header: &crate::Header) -> u32 {
-        match header.kind {
-            crate::Kind::Data => u32::from(header.payload_bytes) + self.sizes.header_bytes,
-            _ => self.sizes.control_bytes,
-        }
+    pub fn wire_bytes(&self, header: &Header) -> u32 {
+        self.sizes.bytes_of(header)
     }
 }

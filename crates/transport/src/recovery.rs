@@ -76,6 +76,21 @@ pub struct Loss {
     pub first_of_window: bool,
 }
 
+/// What a sender has sent, and what has become of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Account {
+    /// Bytes under way, as windows count them.
+    pub in_flight_bytes: u64,
+    /// Every packet below has arrived.
+    pub cumulative: u64,
+    /// The first packet that was never sent.
+    pub next_new: u64,
+    /// Bytes that wait to be sent again, as windows count them.
+    pub lost_bytes: u64,
+    /// Transmissions so far: the number of the next.
+    pub transmissions: u64,
+}
+
 /// The sender's half of a recovery.
 pub trait SenderRecovery {
     /// The packet that goes next, if there is one; the same until it is sent or something else happens.
@@ -94,22 +109,8 @@ pub trait SenderRecovery {
     /// When [`SenderRecovery::on_timer`] is wanted; [`Time::MAX`] for never.
     fn deadline(&self) -> Time;
 
-    /// Bytes under way, as windows count them.
-    fn in_flight_bytes(&self) -> u64;
-
-    /// Every packet below has arrived.
-    fn cumulative(&self) -> u64;
-
-    /// The first packet that was never sent.
-    fn next_new(&self) -> u64;
-
-    /// Bytes that wait to be sent again, as windows count them.
-    fn lost_bytes(&self) -> u64 {
-        0
-    }
-
-    /// Transmissions so far: the number of the next.
-    fn transmissions(&self) -> u64;
+    /// What has been sent, and what has become of it.
+    fn account(&self) -> Account;
 
     /// Whether it has given up.
     fn has_failed(&self) -> bool {
@@ -170,23 +171,8 @@ macro_rules! recoveries {
                 match self { $(Self::$variant(state) => state.deadline()),+ }
             }
             #[inline]
-            fn in_flight_bytes(&self) -> u64 {
-                match self { $(Self::$variant(state) => state.in_flight_bytes()),+ }
-            }
-            #[inline]
-            fn cumulative(&self) -> u64 {
-                match self { $(Self::$variant(state) => state.cumulative()),+ }
-            }
-            #[inline]
-            fn next_new(&self) -> u64 {
-                match self { $(Self::$variant(state) => state.next_new()),+ }
-            }
-            #[inline]
-            fn lost_bytes(&self) -> u64 {
-                match self { $(Self::$variant(state) => state.lost_bytes()),+ }
-            }
-            fn transmissions(&self) -> u64 {
-                match self { $(Self::$variant(state) => state.transmissions()),+ }
+            fn account(&self) -> Account {
+                match self { $(Self::$variant(state) => state.account()),+ }
             }
             fn has_failed(&self) -> bool {
                 match self { $(Self::$variant(state) => state.has_failed()),+ }

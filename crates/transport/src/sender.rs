@@ -54,6 +54,17 @@ pub struct SenderStatistics {
     pub requests: u64,
 }
 
+impl std::ops::AddAssign<&Self> for SenderStatistics {
+    fn add_assign(&mut self, other: &Self) {
+        self.packets += other.packets;
+        self.retransmissions += other.retransmissions;
+        self.timeouts += other.timeouts;
+        self.trims += other.trims;
+        self.marks += other.marks;
+        self.requests += other.requests;
+    }
+}
+
 /// The sending end of a connection.
 #[derive(Debug, Clone)]
 pub struct Sender {
@@ -111,11 +122,11 @@ impl Sender {
             return;
         }
         let packet = self.profile.sizes.packet_bytes();
-        let next = self.recovery.next_new();
+        let next = self.recovery.account().next_new;
         self.committed_to = self.committed_to.max(next);
         // what is lost goes before what is new
-        let waiting = (self.committed_to - next) * packet + self.recovery.lost_bytes();
-        let under_way = self.recovery.in_flight_bytes() + waiting;
+        let waiting = (self.committed_to - next) * packet + self.recovery.account().lost_bytes;
+        let under_way = self.recovery.account().in_flight_bytes + waiting;
         let room = self.congestion.window_bytes().saturating_sub(under_way) / packet;
         self.committed_to = self.committed_to.saturating_add(room).min(self.messages.end());
     }
@@ -123,18 +134,18 @@ impl Sender {
     /// Every packet below this one is known to have arrived.
     #[inline]
     pub fn acknowledged_to(&self) -> u64 {
-        self.recovery.cumulative()
+        self.recovery.account().cumulative
     }
 
     /// Data packets sent so far, each time anew: the serial number of the next.
     pub fn transmissions(&self) -> u64 {
-        self.recovery.transmissions()
+        self.recovery.account().transmissions
     }
 
     /// Whether everything posted is known to have arrived.
     #[inline]
     pub fn is_done(&self) -> bool {
-        self.recovery.cumulative() >= self.messages.end()
+        self.recovery.account().cumulative >= self.messages.end()
     }
 
     /// Whether it has given up, after too much silence from the receiver.
@@ -151,7 +162,7 @@ impl Sender {
     /// Bytes under way, as windows count them.
     #[inline]
     pub fn in_flight_bytes(&self) -> u64 {
-        self.recovery.in_flight_bytes()
+        self.recovery.account().in_flight_bytes
     }
 
     /// Counts so far.
@@ -174,7 +185,7 @@ impl Sender {
     #[inline]
     fn candidate(&self, now: Time) -> Result<Next, Readiness> {
         let cx = self.cx(now);
-        let new = self.recovery.next_new();
+        let new = self.recovery.account().next_new;
         let committed = new < self.committed_to;
         // committed packets are in the host's queue already, before anything else
         let next = if committed {
@@ -182,7 +193,7 @@ impl Sender {
         } else {
             self.recovery.next(&cx).ok_or(Readiness::Blocked)?
         };
-        let in_flight = self.recovery.in_flight_bytes();
+        let in_flight = self.recovery.account().in_flight_bytes;
         // one packet may always be under way, so that a window below a packet does not stop the flow
         if !next.beyond_window
             && in_flight > 0
@@ -235,7 +246,7 @@ impl Sender {
             None => true,
             Some(following) => {
                 let more = self.messages.accounted_bytes(following.sequence);
-                self.recovery.in_flight_bytes() + more > cx.window_bytes
+                self.recovery.account().in_flight_bytes + more > cx.window_bytes
             }
         };
         let asks = stops || next.retransmission || self.credit.ends_with(bytes);
@@ -269,8 +280,8 @@ impl Sender {
 
     /// Bytes that wait to be sent, first or again, as windows count them.
     fn backlog_bytes(&self) -> u64 {
-        let new = self.messages.accounted_range(self.recovery.next_new()..self.messages.end());
-        new + self.recovery.lost_bytes()
+        let new = self.messages.accounted_range(self.recovery.account().next_new..self.messages.end());
+        new + self.recovery.account().lost_bytes
     }
 
     /// Shortest time between two starts of packets that congestion control asks for.

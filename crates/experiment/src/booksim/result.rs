@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use stratasim_core::random::key;
 use stratasim_report::result::{Check, RunResult, Title};
 use stratasim_report::traffic::{
     BookSimClass, BookSimResult, ClassResult, Distribution, Fairness, TrafficResult, Window,
@@ -12,8 +11,8 @@ use stratasim_report::traffic::{
 use super::Run;
 use super::control::{Outcome, Period, Verdict};
 use super::statistics::{Counters, Printed, Samples, Summary};
-use crate::run::peak_rss_bytes;
-use crate::traffic::{channel_summary, jain, mean_and_half_width};
+use crate::run::{digest_of, peak_rss_bytes};
+use crate::traffic::{channel_summary, fairness_of, mean_and_half_width};
 
 /// What is known before a simulation runs.
 #[derive(Debug, Clone)]
@@ -58,22 +57,13 @@ pub(super) fn result(facts: &Facts, run: &Run, started: Instant) -> RunResult {
         seed: facts.seed,
         digest: digest(run),
         makespan_s: if facts.clock_hz > 0.0 { run.cycles as f64 / facts.clock_hz } else { 0.0 },
-        iterations: Vec::new(),
-        batches_per_s: None,
-        ranks: Vec::new(),
-        finish_ns: None,
-        jobs: Vec::new(),
-        memory: None,
-        links: None,
-        bounds: Vec::new(),
-        binding: None,
         checks: vec![check],
-        notes: Vec::new(),
         counters,
         traffic: Some(traffic(facts, run)),
         wall_s: started.elapsed().as_secs_f64(),
         peak_rss_bytes: peak_rss_bytes(),
         events: run.flit_hops,
+        ..RunResult::default()
     }
 }
 
@@ -253,17 +243,7 @@ fn fairness(outcome: &Outcome, measured: &[usize]) -> Fairness {
             |node: usize| measured.iter().map(|&class| of(&outcome.counters[class])[node]).sum::<u64>();
         (0..nodes).map(|node| flits(node) as f64 / cycles).collect()
     };
-    let (injected, accepted) = (loads(|it| &it.sent_flits), loads(|it| &it.accepted_flits));
-    let least = |list: &[f64]| list.iter().copied().reduce(f64::min).unwrap_or(0.0);
-    let most = |list: &[f64]| list.iter().copied().fold(0.0, f64::max);
-    Fairness {
-        injected_min: least(&injected),
-        injected_max: most(&injected),
-        injected_jain: jain(injected.iter().copied()),
-        accepted_min: least(&accepted),
-        accepted_max: most(&accepted),
-        accepted_jain: jain(accepted.iter().copied()),
-    }
+    fairness_of(&loads(|it| &it.sent_flits), &loads(|it| &it.accepted_flits))
 }
 
 fn histograms(counters: &Counters) -> BookSimClass {
@@ -282,16 +262,11 @@ fn histograms(counters: &Counters) -> BookSimClass {
 
 /// A digest of the histograms and of what every node sent and got.
 fn digest(run: &Run) -> String {
-    let (mut low, mut high) = (key(1, run.cycles), key(2, run.cycles));
-    for counters in &run.outcome.counters {
+    let numbers = run.outcome.counters.iter().flat_map(|counters| {
         let samples =
             [&counters.packet, &counters.network, &counters.flit, &counters.fragmentation, &counters.hops];
         let bins = samples.into_iter().flat_map(|it| it.bins.iter().copied().chain([it.sum, it.max]));
-        let nodes = counters.sent_flits.iter().chain(&counters.accepted_flits).copied();
-        for number in bins.chain(nodes) {
-            low = key(low, number);
-            high = key(high, number);
-        }
-    }
-    format!("{high:016x}{low:016x}")
+        bins.chain(counters.sent_flits.iter().chain(&counters.accepted_flits).copied())
+    });
+    digest_of(std::iter::once(run.cycles).chain(numbers))
 }

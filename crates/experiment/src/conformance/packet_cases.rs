@@ -202,14 +202,7 @@ fn of_text(text: &str) -> Result<serde_json::Value, String> {
 pub(super) fn network(protocol: &str, args: &str, rate: Bandwidth) -> Result<Packet, String> {
     let transport =
         presets::htsim(protocol, rate).ok_or_else(|| format!("no transport is called `{protocol}`"))?;
-    let mut network = Packet {
-        congestion: transport.congestion,
-        recovery: transport.recovery,
-        entropy: transport.entropy,
-        packets: transport.packets,
-        completion: Completion::Sender,
-        ..Packet::default()
-    };
+    let mut network = Packet { completion: Completion::Sender, ..Packet::from(transport) };
     if argument(args, "-strat") == Some("ecmp_rr") {
         network.balancing = BalancingSpec::RoundRobin(RoundRobin {});
     }

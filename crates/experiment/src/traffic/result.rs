@@ -1,7 +1,6 @@
 //! From counts to the result.
 
 use stratasim_core::LinkId;
-use stratasim_core::random::key;
 use stratasim_net::flit::Prepared;
 use stratasim_net::flit::fabric::{End, FULL_WIDTH, Fabric};
 use stratasim_report::traffic::{
@@ -13,7 +12,8 @@ use super::account::{Account, ClassAccount, Totals};
 use super::measure::Course;
 use super::parts::Parts;
 use super::plan::{Plan, Purpose};
-use super::verdict::{jain, mean_and_half_width};
+use super::verdict::{fairness_of, mean_and_half_width};
+use crate::run::digest_of;
 
 /// Channels that a result lists.
 const BUSIEST: usize = 32;
@@ -146,18 +146,7 @@ fn fairness([before, after]: &[Totals; 2], cycles: u64) -> Fairness {
             .map(|(after, before)| (after - before) as f64 / cycles.max(1) as f64)
             .collect()
     };
-    let (injected, accepted) =
-        (loads(&after.injected, &before.injected), loads(&after.accepted, &before.accepted));
-    let least = |list: &[f64]| list.iter().copied().reduce(f64::min).unwrap_or(0.0);
-    let most = |list: &[f64]| list.iter().copied().fold(0.0, f64::max);
-    Fairness {
-        injected_min: least(&injected),
-        injected_max: most(&injected),
-        injected_jain: jain(injected.iter().copied()),
-        accepted_min: least(&accepted),
-        accepted_max: most(&accepted),
-        accepted_jain: jain(accepted.iter().copied()),
-    }
+    fairness_of(&loads(&after.injected, &before.injected), &loads(&after.accepted, &before.accepted))
 }
 
 /// Flits and utilisation of every channel between routers.
@@ -239,10 +228,5 @@ pub(super) fn digest(account: &Account<'_>, course: &Course) -> String {
     let classes = account.classes.iter().flat_map(|class| class.all().into_iter().flat_map(|it| it.parts()));
     let totals = account.totals.injected.iter().chain(&account.totals.accepted).copied();
     let pairs = account.pairs.values().flat_map(|pair| [pair.count, pair.sum]);
-    let (mut low, mut high) = (1, 2);
-    for number in slices.chain(classes).chain(totals).chain(pairs) {
-        low = key(low, number);
-        high = key(high, number);
-    }
-    format!("{high:016x}{low:016x}")
+    digest_of(slices.chain(classes).chain(totals).chain(pairs))
 }

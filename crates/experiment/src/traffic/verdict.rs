@@ -1,4 +1,6 @@
-//! Statistics of windows: confidence intervals, the end of the warm-up, saturation.
+//! Statistics of windows: confidence intervals, the end of the warm-up, saturation; how evenly all were served.
+
+use stratasim_report::traffic::Fairness;
 
 /// 97.5 % quantiles of Student's t by degrees of freedom, from 1.
 const STUDENT: [f64; 30] = [
@@ -93,7 +95,7 @@ fn slope(values: &[f64]) -> (f64, f64) {
 }
 
 /// The part that each of these has, at its most even: Jain's index (Jain, Chiu, Hawe 1984).
-pub(crate) fn jain(values: impl Iterator<Item = f64>) -> f64 {
+fn jain(values: impl Iterator<Item = f64>) -> f64 {
     let (mut sum, mut squares, mut count) = (0.0, 0.0, 0.0);
     for value in values {
         sum += value;
@@ -101,6 +103,20 @@ pub(crate) fn jain(values: impl Iterator<Item = f64>) -> f64 {
         count += 1.0;
     }
     if squares == 0.0 { 1.0 } else { (sum * sum / (count * squares)).min(1.0) }
+}
+
+/// How evenly terminals were served: flits per cycle that each of them injected, and got.
+pub(crate) fn fairness_of(injected: &[f64], accepted: &[f64]) -> Fairness {
+    let least = |list: &[f64]| list.iter().copied().reduce(f64::min).unwrap_or(0.0);
+    let most = |list: &[f64]| list.iter().copied().fold(0.0, f64::max);
+    Fairness {
+        injected_min: least(injected),
+        injected_max: most(injected),
+        injected_jain: jain(injected.iter().copied()),
+        accepted_min: least(accepted),
+        accepted_max: most(accepted),
+        accepted_jain: jain(accepted.iter().copied()),
+    }
 }
 
 #[cfg(test)]

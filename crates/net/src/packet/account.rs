@@ -3,7 +3,6 @@
 use stratasim_core::Time;
 use stratasim_core::model::NetworkReport;
 
-use super::host::add;
 use super::lane::Lane;
 use super::network::PacketNetwork;
 use super::port::NOTHING;
@@ -34,7 +33,7 @@ impl PacketNetwork {
         }
         let mut senders = engine.senders;
         for connection in engine.connections.iter().flatten() {
-            add(&mut senders, connection.sender.statistics());
+            senders += connection.sender.statistics();
         }
         NetworkReport {
             link_bytes,

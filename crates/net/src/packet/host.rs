@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use stratasim_core::{Time, Token};
-use stratasim_transport::{Header, Kind, Poll, Profile, Readiness, Receiver, Sender, SenderStatistics};
+use stratasim_transport::{Header, PacketSizes, Poll, Profile, Readiness, Receiver, Sender};
 
 use super::engine::{Engine, Event, Flying};
 use super::lane::PerClass;
@@ -54,8 +54,7 @@ pub(super) struct Connection {
     /// Ports of the two hosts.
     pub(super) port: u32,
     pub(super) back: u32,
-    header_bytes: u32,
-    control_bytes: u32,
+    sizes: PacketSizes,
     class: u8,
     /// It stands in the list of its interface.
     queued: bool,
@@ -96,15 +95,6 @@ impl Connection {
         self.reported = complete_to >= self.message.end;
         Some(self.reported)
     }
-
-    /// Bytes of a packet on the wire.
-    #[inline]
-    fn wire_bytes(&self, header: &Header) -> u32 {
-        match header.kind {
-            Kind::Data => u32::from(header.payload_bytes) + self.header_bytes,
-            _ => self.control_bytes,
-        }
-    }
 }
 
 impl Engine {
@@ -132,7 +122,6 @@ impl Engine {
         let number = self.connections.len() as u32;
         let mut sender = Sender::new(profile, key);
         let end = sender.post(ends.bytes).end;
-        let sizes = profile.sizes();
         let class = self.class_of(ends.bytes);
         self.connections.push(Some(Box::new(Connection {
             sender,
@@ -143,8 +132,7 @@ impl Engine {
             to: ends.to,
             port: ends.port,
             back: ends.back,
-            header_bytes: sizes.header_bytes,
-            control_bytes: sizes.control_bytes,
+            sizes: *profile.sizes(),
             class,
             queued: false,
             reported: false,
@@ -158,7 +146,7 @@ impl Engine {
     /// Both ends are done: what still comes for them finds nobody.
     pub(super) fn close(&mut self, number: u32) {
         if let Some(connection) = self.connections[number as usize].take() {
-            add(&mut self.senders, connection.sender.statistics());
+            self.senders += connection.sender.statistics();
         }
     }
 
@@ -216,7 +204,7 @@ impl Engine {
             connection.queued = false;
             match connection.sender.poll_send(now, sharing) {
                 Poll::Send(header) => {
-                    let bytes = connection.wire_bytes(&header);
+                    let bytes = connection.sizes.bytes_of(&header);
                     let to = connection.to;
                     match connection.sender.readiness(now) {
                         Readiness::Ready => {
@@ -295,7 +283,8 @@ impl Engine {
     #[inline]
     fn answer(&mut self, number: u32, cause: u32, said: &mut Vec<Header>) {
         let Some(connection) = &mut self.connections[number as usize] else { return said.clear() };
-        let Connection { control_bytes: bytes, from: to, back: port, class, .. } = **connection;
+        let Connection { from: to, back: port, class, .. } = **connection;
+        let bytes = connection.sizes.control_bytes;
         let deadline = connection.receiver.deadline().as_ps();
         if deadline < connection.receiver_noted {
             connection.receiver_noted = deadline;
@@ -381,14 +370,4 @@ impl Engine {
         self.said = said;
         self.note_pacer(host);
     }
-}
-
-/// Adds the counts of one sender to those of all.
-pub(super) const fn add(sum: &mut SenderStatistics, one: &SenderStatistics) {
-    sum.packets += one.packets;
-    sum.retransmissions += one.retransmissions;
-    sum.timeouts += one.timeouts;
-    sum.trims += one.trims;
-    sum.marks += one.marks;
-    sum.requests += one.requests;
 }

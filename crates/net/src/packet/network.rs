@@ -1,7 +1,5 @@
 //! The network as the engine of programs sees it: messages in, deliveries out.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -15,6 +13,7 @@ use super::engine::{Engine, Event};
 use super::host::{Ends, Message};
 use super::routes::NONE;
 use super::ways::Ways;
+use crate::outcomes::Outcomes;
 
 /// What connections are made of.
 #[derive(Debug)]
@@ -42,14 +41,10 @@ pub(super) struct PacketNetwork {
     /// Connections that are kept: by their two ports, the two hosts, and class.
     kept: FxHashMap<(u32, u32, u32, u32, u8), u32>,
     now: Time,
-    /// Messages that have arrived, or need no network, and whose sender's limit ends later.
-    late: BinaryHeap<Reverse<(u64, u64, Token)>>,
-    order: u64,
+    outcomes: Outcomes,
     /// Messages on connections that are not complete.
     open: u64,
     pub(super) messages: u64,
-    failed: Vec<Token>,
-    reasons: Vec<(Token, String)>,
 }
 
 impl PacketNetwork {
@@ -64,18 +59,10 @@ impl PacketNetwork {
             by_pair: FxHashMap::default(),
             kept: FxHashMap::default(),
             now: Time::ZERO,
-            late: BinaryHeap::new(),
-            order: 0,
+            outcomes: Outcomes::default(),
             open: 0,
             messages: 0,
-            failed: Vec::new(),
-            reasons: Vec::new(),
         }
-    }
-
-    fn fail(&mut self, token: Token, reason: String) {
-        self.failed.push(token);
-        self.reasons.push((token, reason));
     }
 
     fn no_way(&self, src: NodeId, dst: NodeId) -> String {
@@ -193,7 +180,7 @@ impl PacketNetwork {
                 for token in tokens {
                     let reason =
                         format!("the transport from {from} to {to} gave up: it heard nothing for too long");
-                    self.fail(token, reason);
+                    self.outcomes.fail(token, reason);
                 }
                 continue;
             }
@@ -201,8 +188,7 @@ impl PacketNetwork {
             loop {
                 self.open -= 1;
                 let Message { token, not_before, .. } = connection.message;
-                self.late.push(Reverse((not_before.max(now), self.order, token)));
-                self.order += 1;
+                self.outcomes.deliver(Time::from_ps(not_before.max(now)), token);
                 if connection.next_message(rules.complete_at_sender) != Some(true) {
                     break;
                 }
@@ -226,7 +212,7 @@ impl PacketNetwork {
             let tokens: Vec<Token> = connection.open_messages().collect();
             self.engine.close(number);
             for token in tokens {
-                self.fail(token, text.clone());
+                self.outcomes.fail(token, text.clone());
             }
         }
         self.open = 0;
@@ -266,32 +252,32 @@ impl Model for PacketNetwork {
             transfer.rate_cap.map_or(0.0, |cap| (transfer.bytes as f64 / cap.bytes_per_s() * 1e12).ceil());
         let not_before = now.as_ps().saturating_add(own_ps as u64);
         if transfer.src == transfer.dst {
-            self.late.push(Reverse((not_before, self.order, transfer.token)));
-            self.order += 1;
-            return;
+            return self.outcomes.deliver(Time::from_ps(not_before), transfer.token);
         }
         if let Err(reason) = self.send(&transfer, not_before) {
-            self.fail(transfer.token, reason);
+            self.outcomes.fail(transfer.token, reason);
         }
     }
 
     fn next_event(&mut self) -> Option<Time> {
-        if !self.failed.is_empty() {
+        if self.outcomes.have_failures() {
             return Some(self.now);
         }
-        let late = self.late.peek().map(|&Reverse((at, ..))| at);
-        let engine = if self.open == 0 { None } else { Some(self.engine.next().unwrap_or(self.engine.now)) };
-        late.into_iter().chain(engine).min().map(|at| Time::from_ps(at).max(self.now))
+        let engine = match self.open {
+            0 => Time::MAX,
+            _ => Time::from_ps(self.engine.next().unwrap_or(self.engine.now)),
+        };
+        let next = self.outcomes.next().min(engine);
+        (next < Time::MAX).then(|| next.max(self.now))
     }
 
     fn advance(&mut self, until: Time, cx: &mut Cx<'_, NetworkDone>) -> Time {
         loop {
-            if !self.failed.is_empty() {
-                cx.done.extend(self.failed.drain(..).map(NetworkDone::Failed));
+            if self.outcomes.have_failures() {
+                self.outcomes.report_failures(cx);
                 return self.now;
             }
-            let late = self.late.peek().map_or(u64::MAX, |&Reverse((at, ..))| at);
-            let to = until.as_ps().min(late);
+            let to = until.min(self.outcomes.next()).as_ps();
             if self.open > 0 {
                 match self.engine.next() {
                     None => {
@@ -309,17 +295,8 @@ impl Model for PacketNetwork {
                     Some(_) => {}
                 }
             }
-            if late > until.as_ps() {
-                self.now = until;
-                return until;
-            }
-            self.now = Time::from_ps(late);
-            while let Some(&Reverse((at, _, token))) = self.late.peek()
-                && at <= late
-            {
-                self.late.pop();
-                cx.done.push(NetworkDone::Delivered(token));
-            }
+            self.now = until.min(self.outcomes.next());
+            self.outcomes.report_until(self.now, cx);
             return self.now;
         }
     }
@@ -353,7 +330,7 @@ impl model::Network for PacketNetwork {
     }
 
     fn failure(&mut self) -> Option<(Token, String)> {
-        if self.reasons.is_empty() { None } else { Some(self.reasons.remove(0)) }
+        self.outcomes.failure()
     }
 
     fn report(&mut self, now: Time) -> NetworkReport {

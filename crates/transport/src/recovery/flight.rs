@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use stratasim_core::Time;
 
-use super::Next;
+use super::{Account, Next};
 use crate::bits::BitRing;
 use crate::messages::Messages;
 use crate::packet::Header;
@@ -56,20 +56,21 @@ impl Flight {
     pub(crate) const fn next(&self) -> u64 {
         self.next
     }
-
-    #[inline]
-    pub(crate) const fn in_flight_bytes(&self) -> u64 {
-        self.in_flight_bytes
-    }
-
     #[inline]
     pub(crate) const fn in_flight_packets(&self) -> u32 {
         self.in_flight_packets
     }
 
+    /// The account of the recovery that it belongs to.
     #[inline]
-    pub(crate) const fn lost_bytes(&self) -> u64 {
-        self.lost_bytes
+    pub(crate) fn account(&self) -> Account {
+        Account {
+            in_flight_bytes: self.in_flight_bytes,
+            cumulative: self.base,
+            next_new: self.next,
+            lost_bytes: self.lost_bytes,
+            transmissions: self.next_serial(),
+        }
     }
 
     /// Past the highest packet that is known to have arrived.

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::{BuildError, Duration, Time};
 
-use super::{Cx, Loss, Next, Progress, Recovery, RecoveryKind, SenderRecovery, check_timeout};
+use super::{Account, Cx, Loss, Next, Progress, Recovery, RecoveryKind, SenderRecovery, check_timeout};
 use crate::congestion::LossCause;
 use crate::packet::{Flags, Header, Kind};
 use crate::profile::{PacketSizes, Path};
@@ -137,22 +137,14 @@ impl SenderRecovery for State {
     }
 
     #[inline]
-    fn in_flight_bytes(&self) -> u64 {
-        self.in_flight_bytes
-    }
-
-    #[inline]
-    fn cumulative(&self) -> u64 {
-        self.base
-    }
-
-    fn transmissions(&self) -> u64 {
-        self.serial
-    }
-
-    #[inline]
-    fn next_new(&self) -> u64 {
-        self.highest
+    fn account(&self) -> Account {
+        Account {
+            in_flight_bytes: self.in_flight_bytes,
+            cumulative: self.base,
+            next_new: self.highest,
+            lost_bytes: 0,
+            transmissions: self.serial,
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use stratasim_core::{BuildError, Time};
 
 use super::flight::Flight;
-use super::{Cx, Next, Progress, Recovery, RecoveryKind, SenderRecovery};
+use super::{Account, Cx, Next, Progress, Recovery, RecoveryKind, SenderRecovery};
 use crate::packet::{Flags, Header};
 use crate::profile::{PacketSizes, Path};
 use crate::receiver::{Acknowledge, GapReport, ReceiverRules};
@@ -52,22 +52,8 @@ impl SenderRecovery for State {
     }
 
     #[inline]
-    fn in_flight_bytes(&self) -> u64 {
-        self.flight.in_flight_bytes()
-    }
-
-    #[inline]
-    fn cumulative(&self) -> u64 {
-        self.flight.base()
-    }
-
-    fn transmissions(&self) -> u64 {
-        self.flight.next_serial()
-    }
-
-    #[inline]
-    fn next_new(&self) -> u64 {
-        self.flight.next()
+    fn account(&self) -> Account {
+        self.flight.account()
     }
 }
 

@@ -6,7 +6,7 @@ use stratasim_core::{BuildError, Bytes, Duration, Time};
 
 use super::flight::Flight;
 use super::sleek::Sleek;
-use super::{Cx, Loss, Next, Progress, Recovery, RecoveryKind, SenderRecovery, check_timeout};
+use super::{Account, Cx, Loss, Next, Progress, Recovery, RecoveryKind, SenderRecovery, check_timeout};
 use crate::congestion::LossCause;
 use crate::packet::{Flags, Header, Kind};
 use crate::profile::{PacketSizes, Path};
@@ -113,27 +113,8 @@ impl SenderRecovery for State {
     }
 
     #[inline]
-    fn in_flight_bytes(&self) -> u64 {
-        self.flight.in_flight_bytes()
-    }
-
-    #[inline]
-    fn cumulative(&self) -> u64 {
-        self.flight.base()
-    }
-
-    fn transmissions(&self) -> u64 {
-        self.flight.next_serial()
-    }
-
-    #[inline]
-    fn next_new(&self) -> u64 {
-        self.flight.next()
-    }
-
-    #[inline]
-    fn lost_bytes(&self) -> u64 {
-        self.flight.lost_bytes()
+    fn account(&self) -> Account {
+        self.flight.account()
     }
 
     fn wants_probe(&mut self) -> bool {

@@ -34,7 +34,7 @@ impl Sender {
             Kind::Ack | Kind::Nack => {}
             _ => return,
         }
-        let in_flight = self.recovery.in_flight_bytes();
+        let in_flight = self.recovery.account().in_flight_bytes;
         let cx = Cx { now, messages: &self.messages, window_bytes: self.congestion.window_bytes() };
         let progress = self.recovery.on_feedback(&cx, header, sack);
         let ecn = header.flags.has(Flags::ECN_ECHO);
@@ -59,14 +59,14 @@ impl Sender {
                 bytes: progress.bytes,
                 ecn,
                 rtt: progress.rtt,
-                in_flight: self.recovery.in_flight_bytes(),
+                in_flight: self.recovery.account().in_flight_bytes,
                 sequence: header.sequence,
-                cumulative: self.recovery.cumulative(),
-                next: self.recovery.next_new(),
+                cumulative: self.recovery.account().cumulative,
+                next: self.recovery.account().next_new,
                 telemetry,
             });
         }
-        self.messages.forget(self.recovery.cumulative());
+        self.messages.forget(self.recovery.account().cumulative);
         self.commit();
         self.request_credit(now, false);
     }
@@ -111,7 +111,7 @@ impl Sender {
     /// When a sender with nothing under way and no credit asks for some: its pulls may have been lost.
     #[inline]
     fn starvation(&self) -> Time {
-        if self.credit.allows() || self.recovery.in_flight_bytes() > 0 || self.request.is_some() {
+        if self.credit.allows() || self.recovery.account().in_flight_bytes > 0 || self.request.is_some() {
             return Time::MAX;
         }
         if self.recovery.next(&self.cx(self.heard_at)).is_none() {
@@ -133,7 +133,7 @@ impl Sender {
         if now < self.recovery.deadline() {
             return;
         }
-        let in_flight = self.recovery.in_flight_bytes();
+        let in_flight = self.recovery.account().in_flight_bytes;
         let cx = Cx { now, messages: &self.messages, window_bytes: self.congestion.window_bytes() };
         let Progress { loss, .. } = self.recovery.on_timer(&cx);
         if let Some(loss) = loss {

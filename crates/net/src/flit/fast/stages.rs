@@ -25,13 +25,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         let arrivals = self.wheel.take(block, slot);
         self.take_credits(block, &arrivals);
         self.give_channels(block, now);
-        if self.order.is_some() {
-            self.queue_flits(block, now, &arrivals);
-        }
-        self.route_fresh(routing, block, now, terminals);
-        if self.order.is_none() {
-            self.take_flits(routing, block, &arrivals, terminals);
-        }
+        self.take_flits(routing, block, now, &arrivals, terminals);
         self.wheel.give_back(block, slot, arrivals);
         self.traverse(block, now);
         let routers = block_of(&mut self.routers, block);
@@ -61,12 +55,14 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         }
     }
 
-    /// Flits come to input channels; heads that come to the front are routed.
+    /// Flits come to input channels, and heads that have come to the front learn where they go: at once, or,
+    /// where the order of draws matters, when all are known.
     #[inline(always)]
     fn take_flits<T: Terminals, R: FlitRouting + ?Sized>(
         &mut self,
         routing: &R,
         block: usize,
+        now: u64,
         arrivals: &Arrivals,
         terminals: &mut T,
     ) {
@@ -95,43 +91,33 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             if len != 0 {
                 self.rings.put(base + number as usize, vc, len, flit, &mut guide.packets.queued);
             } else if flit.is_head() {
-                guide.route(router, index, channel, flit, &mut work.asking);
+                match &mut self.order {
+                    None => guide.route(router, index, channel, flit, &mut work.asking),
+                    Some(order) => {
+                        vc.front = flit;
+                        work.fresh.push(number as u16);
+                        order.arrived(base + number as usize);
+                    }
+                }
             } else {
                 vc.front = flit;
                 if router.activate(channel) {
                     work.ready.push(number as u16);
                 }
-            }
-        }
-    }
-
-    /// The same where the order matters: heads are routed later.
-    #[inline(never)]
-    fn queue_flits(&mut self, block: usize, now: u64, arrivals: &Arrivals) {
-        let routers = block_of(&mut self.routers, block);
-        let base = block * BLOCK * N;
-        let work = &mut self.work[block];
-        let order = self.order.as_mut().expect("the order matters");
-        for &(number, flit) in &arrivals.flits {
-            let (router, channel) = (&mut routers[number as usize / N % BLOCK], number as usize % N);
-            let vc = &mut router.vcs[channel];
-            let len = vc.len;
-            vc.len = len + 1;
-            if len != 0 {
-                self.rings.put(base + number as usize, vc, len, flit, &mut self.packets.queued);
-                continue;
-            }
-            vc.front = flit;
-            if flit.is_head() {
-                work.fresh.push(number as u16);
-                order.arrived(base + number as usize);
-            } else {
-                if router.activate(channel) {
-                    work.ready.push(number as u16);
+                if let Some(order) = &mut self.order {
+                    order.resumed(now, base + number as usize, N);
                 }
-                order.resumed(now, base + number as usize, N);
             }
         }
+        if let Some(order) = &mut self.order {
+            order.routed(now, &mut work.fresh, base, N, &mut self.scratch.contested);
+        }
+        for &number in &work.fresh {
+            let (index, channel) = (number as usize / N % BLOCK, number as usize % N);
+            let flit = routers[index].vcs[channel].front;
+            guide.route(&mut routers[index], index, channel, flit, &mut work.asking);
+        }
+        work.fresh.clear();
     }
 
     /// Packets that wait get output channels.
@@ -156,40 +142,6 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         if let Some(order) = &mut self.order {
             order.channels_given(now, granted, block * BLOCK * N, N, &mut self.scratch.contested);
         }
-    }
-
-    /// Heads that have come to the front learn where they go.
-    #[inline(always)]
-    fn route_fresh<T: Terminals, R: FlitRouting + ?Sized>(
-        &mut self,
-        routing: &R,
-        block: usize,
-        now: u64,
-        terminals: &mut T,
-    ) {
-        let work = &mut self.work[block];
-        if let Some(order) = &mut self.order {
-            order.routed(now, &mut work.fresh, block * BLOCK * N, N, &mut self.scratch.contested);
-        }
-        let routers = block_of(&mut self.routers, block);
-        let mut guide = Guide {
-            routing,
-            packed: routing.packed(),
-            ranges: &self.ranges,
-            halves: &self.halves,
-            packets: &mut self.packets,
-            first: self.first_router + (block * BLOCK) as u32,
-            places: u32::from(self.buffer) * u32::from(self.vcs),
-            vcs: self.vcs as usize,
-            knows_source: self.knows_source,
-            terminals,
-        };
-        for &number in &work.fresh {
-            let (index, channel) = (number as usize / N % BLOCK, number as usize % N);
-            let flit = routers[index].vcs[channel].front;
-            guide.route(&mut routers[index], index, channel, flit, &mut work.asking);
-        }
-        work.fresh.clear();
     }
 
     /// Flits go through the switches: those that no other competes with, and the winners among the others.

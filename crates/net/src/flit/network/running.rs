@@ -1,7 +1,5 @@
 //! The network in action: a kernel that runs as far as the engine wants to know.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -14,6 +12,7 @@ use super::zero_load::ZeroLoad;
 use super::{Prepared, stall};
 use crate::flit::fabric::End;
 use crate::flit::kernel::Kernel;
+use crate::outcomes::Outcomes;
 
 /// Programs on a kernel.
 ///
@@ -27,12 +26,7 @@ pub(super) struct FlitNetwork<K> {
     zero_load: ZeroLoad,
     cut: Cut,
     now: Time,
-    /// Messages that have arrived, or need no network, and whose sender's limit ends later.
-    late: BinaryHeap<Reverse<(Time, u64, Token)>>,
-    order: u64,
-    /// Failures that were not reported, and all whose reason was not asked for.
-    failed: Vec<Token>,
-    reasons: Vec<(Token, String)>,
+    outcomes: Outcomes,
     /// Why nothing moves any more.
     stuck: Option<String>,
     patience: u64,
@@ -53,10 +47,7 @@ impl<K: Kernel> FlitNetwork<K> {
             kernel,
             cut,
             now: Time::ZERO,
-            late: BinaryHeap::new(),
-            order: 0,
-            failed: Vec::new(),
-            reasons: Vec::new(),
+            outcomes: Outcomes::default(),
             stuck: None,
             messages: 0,
             pairs: FxHashMap::default(),
@@ -98,11 +89,6 @@ impl<K: Kernel> FlitNetwork<K> {
         format!("no route from {from} to {to}: no chain of routers joins them")
     }
 
-    fn fail(&mut self, token: Token, reason: String) {
-        self.failed.push(token);
-        self.reasons.push((token, reason));
-    }
-
     /// Gives up everything under way when nothing can move any more.
     fn look_for_stall(&mut self) {
         let since = self.kernel.last_progress().max(self.programs.last_ready);
@@ -115,7 +101,7 @@ impl<K: Kernel> FlitNetwork<K> {
             |router: u32| self.topology.node_name(self.prepared.wiring.nodes[router as usize]).to_owned();
         let text = stall::report(&self.prepared.fabric, &self.kernel.waiting(), since, &name);
         for token in self.programs.abandon() {
-            self.fail(token, text.clone());
+            self.outcomes.fail(token, text.clone());
         }
         self.stuck = Some(text);
     }
@@ -138,14 +124,12 @@ impl<K: Kernel + Send> Model for FlitNetwork<K> {
         self.messages += 1;
         if let Some(stuck) = &self.stuck {
             let reason = stuck.clone();
-            return self.fail(token, reason);
+            return self.outcomes.fail(token, reason);
         }
         let cap_ps_per_byte = rate_cap.map_or(0.0, |cap| 1e12 / cap.bytes_per_s());
         if src == dst {
             let flight = Flight::new(token, 0, 0, now, bytes, cap_ps_per_byte);
-            self.late.push(Reverse((flight.allowed(bytes), self.order, token)));
-            self.order += 1;
-            return;
+            return self.outcomes.deliver(flight.allowed(bytes), token);
         }
         match self.ends(src, dst, nic) {
             Some((from, to)) => {
@@ -153,16 +137,15 @@ impl<K: Kernel + Send> Model for FlitNetwork<K> {
             }
             None => {
                 let reason = self.no_way(src, dst);
-                self.fail(token, reason);
+                self.outcomes.fail(token, reason);
             }
         }
     }
 
     fn next_event(&mut self) -> Option<Time> {
-        if !self.failed.is_empty() {
+        if self.outcomes.have_failures() {
             return Some(self.now);
         }
-        let late = self.late.peek().map(|&Reverse((at, ..))| at);
         let kernel = self.is_running().then(|| {
             // nothing arrives before the present cycle is over, or the one in which the next message starts
             let quiet = self.kernel.is_settled();
@@ -172,23 +155,24 @@ impl<K: Kernel + Send> Model for FlitNetwork<K> {
             };
             self.prepared.clock.start(cycle.saturating_add(1))
         });
-        late.into_iter().chain(kernel).min().map(|at| at.max(self.now))
+        let next = self.outcomes.next().min(kernel.unwrap_or(Time::MAX));
+        (next < Time::MAX).then(|| next.max(self.now))
     }
 
     fn advance(&mut self, until: Time, cx: &mut Cx<'_, NetworkDone>) -> Time {
         loop {
-            if !self.failed.is_empty() {
-                cx.done.extend(self.failed.drain(..).map(NetworkDone::Failed));
+            if self.outcomes.have_failures() {
+                self.outcomes.report_failures(cx);
                 return self.now;
             }
-            let late = self.late.peek().map_or(Time::MAX, |&Reverse((at, ..))| at);
+            let late = self.outcomes.next();
             let over = self.prepared.clock.over_at(until.min(late));
             if self.is_running() && self.kernel.now() < over {
                 let chunk = over.min(self.kernel.now().saturating_add(self.patience));
                 self.kernel.run(chunk, &mut self.programs);
                 if self.programs.arrived.is_empty() {
                     self.look_for_stall();
-                    if self.failed.is_empty() {
+                    if !self.outcomes.have_failures() {
                         continue;
                     }
                 }
@@ -197,8 +181,7 @@ impl<K: Kernel + Send> Model for FlitNetwork<K> {
                     let flight = self.programs.flights[slot];
                     self.programs.flights.release(slot);
                     let at = self.now.max(flight.allowed(flight.bytes));
-                    self.late.push(Reverse((at, self.order, flight.token)));
-                    self.order += 1;
+                    self.outcomes.deliver(at, flight.token);
                 }
             } else if late <= until {
                 self.now = late;
@@ -206,12 +189,7 @@ impl<K: Kernel + Send> Model for FlitNetwork<K> {
                 self.now = until;
                 return until;
             }
-            while let Some(&Reverse((at, _, token))) = self.late.peek()
-                && at <= self.now
-            {
-                self.late.pop();
-                cx.done.push(NetworkDone::Delivered(token));
-            }
+            self.outcomes.report_until(self.now, cx);
             if !cx.done.is_empty() {
                 return self.now;
             }
@@ -253,7 +231,7 @@ impl<K: Kernel + Send> model::Network for FlitNetwork<K> {
     }
 
     fn failure(&mut self) -> Option<(Token, String)> {
-        if self.reasons.is_empty() { None } else { Some(self.reasons.remove(0)) }
+        self.outcomes.failure()
     }
 
     fn report(&mut self, _: Time) -> NetworkReport {
