@@ -4,8 +4,10 @@
     stratasim goal convert halo.goal experiments/atlahs/halo.strata
 
 Each of the steps computes for 20 ms, of which 15 ms need nothing from others, and exchanges a face of 2 MB
-with each neighbour. The exchange runs on a stream of its own beside the 15 ms; the last 5 ms need it.
+with each neighbour. `--steps N` writes fewer steps. The exchange runs on a stream of its own beside the 15 ms; the last 5 ms need it.
 """
+
+import sys
 
 DIMENSIONS = (4, 4, 2)
 STEPS = 40
@@ -33,12 +35,14 @@ def neighbours(place: tuple[int, ...]) -> list[tuple[int, int]]:
 
 def main() -> None:
     """Writes the schedule."""
+    arguments = sys.argv[1:]
+    steps = int(arguments[arguments.index("--steps") + 1]) if "--steps" in arguments else STEPS
     x, y, z = DIMENSIONS
     print(f"num_ranks {x * y * z}")
     for number in range(x * y * z):
         place = (number % x, number // x % y, number // x // y)
         print(f"rank {number} {{")
-        for step in range(STEPS):
+        for step in range(steps):
             needed = [f"outer{step - 1}"] if step else []
             print(f"inner{step}: calc {INNER_NS}")
             print(f"outer{step}: calc {OUTER_NS}")

@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
-use stratasim_experiment::{Document, Error, Prepared};
+use stratasim_experiment::{ConfigError, Document, Error, Prepared};
 use stratasim_report::result::{JobResult, RankResult, RunResult};
 use stratasim_report::style::{Tone, pad_right, shorten};
 use stratasim_report::{Style, Unit};
 
 use crate::INTERRUPTED;
-use crate::input::{Input, choose_network};
+use crate::input::{Input, choose_network, network_has};
 use crate::progress::Progress;
 use crate::run::create;
 use crate::terminal::Terminal;
@@ -28,7 +28,8 @@ const COMPARED_JOBS: usize = 8;
 pub(crate) struct Compare {
     #[command(flatten)]
     input: Input,
-    /// Networks to compare, separated by commas; the file's own when absent
+    /// Networks to compare, separated by commas; the file's own when absent. A change of `network.KEY` counts for
+    /// those that have such an option
     #[arg(long, value_name = "KINDS", value_delimiter = ',')]
     networks: Vec<String>,
     /// A variant to compare with: changes as in --set, several separated by ";", with a name in
@@ -45,6 +46,14 @@ pub(crate) struct Compare {
 
 impl Compare {
     pub(crate) fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+        if let Some(set) = self.input.sets.iter().find(|set| network_option(set) == Some("kind"))
+            && !self.networks.is_empty()
+        {
+            let message = format!(
+                "`--networks` chooses the networks to compare, and `--set {set}` another one; leave one out"
+            );
+            return Err(ConfigError::new(message, None).into());
+        }
         // everything is read before anything runs, so that a typo costs no time
         let output = self.json.as_deref().map(create).transpose()?;
         let mut cases = Vec::new();
@@ -92,15 +101,24 @@ impl Compare {
     }
 
     fn case(&self, network: Option<&str>, variant: Option<&str>) -> Result<(Document, PathBuf), Error> {
-        let (mut document, base) = self.input.load()?;
-        document.take("sweep");
-        if let Some(kind) = network {
-            choose_network(&mut document, kind)?;
-            // changes of the network's options come after its choice
-            for set in self.input.sets.iter().filter(|set| set.trim_start().starts_with("network.")) {
-                document.set(set)?;
+        let of_network = |set: &&String| network_option(set).is_some();
+        let (mut document, base) = match network {
+            None => self.input.load()?,
+            Some(kind) => {
+                // changes of the network's options come after its choice
+                let others =
+                    self.input.sets.iter().filter(|set| !of_network(set)).cloned().collect::<Vec<_>>();
+                let (mut document, base) = stratasim_experiment::load(&self.input.file, &others)?;
+                choose_network(&mut document, kind)?;
+                for set in self.input.sets.iter().filter(of_network) {
+                    if self.concerns(kind, set) {
+                        document.set(set)?;
+                    }
+                }
+                (document, base)
             }
-        }
+        };
+        document.take("sweep");
         for set in variant.map(|text| assignments(named(text).1)).unwrap_or_default() {
             match set.split_once('=') {
                 // another network drops the options of the file's
@@ -112,6 +130,20 @@ impl Compare {
         }
         Ok((document, base))
     }
+
+    /// Whether `set` is for networks of `kind`: if they have its option, or none that is compared has.
+    fn concerns(&self, kind: &str, set: &str) -> bool {
+        network_option(set).is_some_and(|option| {
+            let known = |kind: &String| network_has(kind.trim(), option);
+            network_has(kind, option) || !self.networks.iter().any(known)
+        })
+    }
+}
+
+/// The option that `network.OPTION[.MORE]=value` is about.
+fn network_option(set: &str) -> Option<&str> {
+    let option = set.split('=').next()?.trim().strip_prefix("network.")?;
+    option.split('.').next()
 }
 
 /// The name of a variant, and its changes: of `name: a=1` or of `a=1`, which is its own name.
@@ -208,11 +240,34 @@ fn rows(results: &[(String, RunResult)]) -> Vec<(Cow<'static, str>, Vec<String>)
             "over bound",
             optional(Unit::Factor, &|result| result.binding.as_ref().map(|binding| binding.ratio)),
         ),
+    ];
+    rows.extend(others.into_iter().map(|(label, cells)| (Cow::Borrowed(label), cells)));
+    rows.extend(count_rows(results));
+    let cost = [
         ("events", numbers(Unit::Count, &|result| result.events as f64)),
         ("wall", numbers(Unit::Seconds, &|result| result.wall_s)),
     ];
-    rows.extend(others.into_iter().map(|(label, cells)| (Cow::Borrowed(label), cells)));
+    rows.extend(cost.into_iter().map(|(label, cells)| (Cow::Borrowed(label), cells)));
     rows
+}
+
+/// What the packet level counts, where anything happened.
+fn count_rows(results: &[(String, RunResult)]) -> Vec<(Cow<'static, str>, Vec<String>)> {
+    let counts = [
+        ("sent again", "network.retransmissions"),
+        ("dropped", "network.drops"),
+        ("trimmed", "network.trims"),
+        ("marked", "network.marks"),
+        ("lost on links", "network.lost_on_links"),
+    ];
+    let of = |key: &str, (_, result): &(String, RunResult)| result.counters.get(key).copied();
+    let row = |(label, key): (&'static str, &str)| {
+        let happened = results.iter().any(|result| of(key, result).is_some_and(|count| count > 0));
+        let cell =
+            |result| of(key, result).map_or_else(|| "-".to_owned(), |count| Unit::Count.format(count as f64));
+        happened.then(|| (Cow::Borrowed(label), results.iter().map(cell).collect()))
+    };
+    counts.into_iter().filter_map(row).collect()
 }
 
 /// How long each job took in each result, and how much longer than alone.

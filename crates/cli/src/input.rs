@@ -36,13 +36,10 @@ impl Input {
     }
 }
 
-/// Sets `network.kind`. Options of another kind of network do not fit and are dropped.
+/// Sets `network.kind`. Options of another kind of network do not fit and are dropped; the message level then has the
+/// latency and the rate of the machine's routes, as the other levels have, instead of those of no machine.
 pub(crate) fn choose_network(document: &mut Document, kind: &str) -> Result<(), Error> {
-    let kinds: Vec<&str> = plugins::noun("networks")
-        .map_or(&[][..], |noun| noun.entries)
-        .iter()
-        .map(|entry| entry.kind)
-        .collect();
+    let kinds = network_kinds();
     if !kinds.contains(&kind) {
         let hint = nearest(kind, kinds.iter().copied())
             .map_or_else(String::new, |near| format!(", did you mean `{near}`?"));
@@ -52,6 +49,35 @@ pub(crate) fn choose_network(document: &mut Document, kind: &str) -> Result<(), 
     if document.get("network.kind").is_none_or(|there| there != kind) {
         document.take("network");
         document.set(&format!("network.kind={kind}"))?;
+        if kind == "message" {
+            for (key, value) in MESSAGE_OF_ROUTES {
+                document.set_json(&format!("network.{key}"), serde_json::json!(value))?;
+            }
+            document.set_json("network.from-routes", serde_json::json!(true))?;
+        }
     }
     Ok(())
+}
+
+/// LogGOPS without host costs and waits for receives, which the other levels do not have either; L and G come from
+/// the routes.
+const MESSAGE_OF_ROUTES: [(&str, &str); 5] = [
+    ("latency", "0 s"),
+    ("overhead", "0 s"),
+    ("gap", "0 s"),
+    ("gap-per-byte", "0 ns/B"),
+    ("eager-limit", "1000 PB"),
+];
+
+/// Every kind of network.
+pub(crate) fn network_kinds() -> Vec<&'static str> {
+    plugins::noun("networks").map_or(&[][..], |noun| noun.entries).iter().map(|entry| entry.kind).collect()
+}
+
+/// Whether networks of `kind` have an option `name`.
+pub(crate) fn network_has(kind: &str, name: &str) -> bool {
+    let entries = plugins::noun("networks").map_or(&[][..], |noun| noun.entries);
+    let Some(entry) = entries.iter().find(|entry| entry.kind == kind) else { return false };
+    let schema = (entry.schema)(&mut schemars::SchemaGenerator::default()).to_value();
+    schema.pointer("/properties").and_then(|options| options.get(name)).is_some()
 }

@@ -229,6 +229,40 @@ fn results_are_put_side_by_side() {
 }
 
 #[test]
+fn levels_of_detail_agree_where_nothing_is_shared() {
+    let scratch = Scratch::new();
+    // 2 MB over one switch at 10 GB/s and twice 1 us: 202 us
+    let pair = EXPERIMENT.replace("\"ring\"\nnodes = 4", "\"single-switch\"\nnodes = 2");
+    let pair = pair
+        .replace("operation = \"all-reduce\"\nbytes = \"1 MB\"", "operation = \"gather\"\nbytes = \"4 MB\"");
+    scratch.write("pair.toml", &pair);
+    let arguments = ["compare", "pair.toml", "--networks", "message,flow,packet", "--json", "all.json"];
+    let ended = scratch.stratasim(&[&arguments[..], &["--set", "network.congestion.kind=ndp"]].concat());
+    assert_eq!(ended.code, 0, "{}", ended.errors);
+    for line in ["  A  message\n", "  B  flow\n", "  C  packet\n", "change", "events", "wall"] {
+        assert!(ended.output.contains(line), "{}", ended.output);
+    }
+    let results = json(&scratch.read("all.json"));
+    let seconds = |level: usize| results[level]["makespan_s"].as_f64().unwrap();
+    assert!((seconds(0) - 202e-6).abs() < 1e-9, "message level: {}", seconds(0));
+    assert!((seconds(1) - 202e-6).abs() < 1e-9, "flow level: {}", seconds(1));
+    // headers of 64 bytes for 4,096, and one packet more in the switch
+    let packets = 489.0;
+    let least = (2e6 + 64.0 * packets + 4160.0) / 10e9 + 2e-6;
+    assert!((least..1.02 * least).contains(&seconds(2)), "packet level: {} for {least}", seconds(2));
+    assert_eq!(results[2]["spec"]["network"]["congestion"]["kind"], "ndp");
+
+    let refused = |networks: &str, set: &str, words: &[&str]| {
+        let arguments = ["compare", "pair.toml", "--networks", networks, "--set", set];
+        scratch.stratasim(&arguments).failed(2, words);
+    };
+    refused("message,flow", "network.congestion.kind=ndp", &["unknown key `congestion`"]);
+    refused("flow,packet", "network.congestoin.kind=ndp", &["unknown key `congestoin`"]);
+    refused("flow,packet", "network.kind=message", &["`--networks`", "another one"]);
+    refused("flow,packt", "seed=1", &["unknown network `packt`", "did you mean `packet`"]);
+}
+
+#[test]
 fn a_page_is_one_file() {
     let scratch = scratch();
     scratch.stratasim(&["run", "small.toml", "--json", "out.json", "--quiet"]);

@@ -1,4 +1,5 @@
-//! Other simulators' semantics of GOAL, to the nanosecond, for results that must be compared.
+//! Other simulators' semantics of GOAL, to the nanosecond, for results that must be compared; [`htsim`] is how one of them
+//! drives a packet level.
 //!
 //! Both peers charge things that no machine does, and forget some that every machine does; the page
 //! "Semantics of the message level" of the book tells what, with numbers. Nothing outside this module
@@ -7,6 +8,7 @@
 mod atlahs;
 mod blocked;
 mod hosts;
+pub mod htsim;
 mod loggopsim;
 mod queue;
 

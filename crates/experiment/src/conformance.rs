@@ -12,6 +12,7 @@ mod flow_xml;
 pub mod goal;
 pub mod packet;
 mod packet_cases;
+mod packet_goal;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -7,14 +7,15 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use stratasim_core::model::{Cx, NetworkDone, NetworkRequest, Transfer};
+use stratasim_core::model::{Cx, Network, NetworkDone, NetworkRequest, Transfer};
 use stratasim_core::observe::Blind;
 use stratasim_core::random::Streams;
-use stratasim_core::{Duration, Time, Token};
+use stratasim_core::{Duration, NodeId, Time, Token};
 use stratasim_net::{NetworkContext, NetworkKind as _};
 use stratasim_topo::{BuildContext, RoutingSpec};
 
 use super::packet_cases::{self, File, Flow, Run};
+use super::packet_goal;
 use super::{CaseReport, CpuSeconds, bad, files, in_order, read, thread_cpu_s};
 use crate::error::Error;
 
@@ -45,7 +46,9 @@ pub fn run(
         let value: serde_json::Value = serde_json::from_str(&text).map_err(|error| bad(path, error))?;
         // tables of other sorts lie in the same folder
         if value.get("runs").is_some() && value.get("protocol").is_some() {
-            cases.push(serde_json::from_value(value).map_err(|error| bad(path, error))?);
+            let mut case: File = serde_json::from_value(value).map_err(|error| bad(path, error))?;
+            path.parent().unwrap_or(Path::new("")).clone_into(&mut case.folder);
+            cases.push(case);
         }
     }
     cases.retain(|case| {
@@ -69,6 +72,8 @@ enum Measure {
     Statistics { mean: f64, p99: Option<f64>, largest: Option<f64> },
     /// The mean within the spread of the seeds, the largest between their smallest and largest.
     Spread,
+    /// The mean within a share at recorded starts, and the time of the whole schedule.
+    Schedule,
     /// Shown only: what htsim does there is not what is published.
     Shown,
 }
@@ -88,9 +93,11 @@ fn measure(case: &File) -> Measure {
             _ => Measure::Finish(0.0),
         };
     }
-    // the starts of schedules are those that the reference's own finishes led to
-    if defect || id.starts_with("goal_") {
+    if defect {
         return Measure::Shown;
+    }
+    if id.starts_with("goal_") {
+        return Measure::Schedule;
     }
     if id.starts_with("incast") {
         return Measure::Statistics { mean: 0.03, p99: None, largest: Some(0.01) };
@@ -106,11 +113,18 @@ fn measure(case: &File) -> Measure {
 }
 
 /// What came of a run here.
-struct Outcome {
+pub(super) struct Outcome {
     /// When each flow was finished, picoseconds; in order of the run's flows.
-    finish_ps: Vec<Option<u64>>,
-    counters: Vec<(&'static str, u64)>,
-    violations: Vec<String>,
+    pub(super) finish_ps: Vec<Option<u64>>,
+    pub(super) counters: Vec<(&'static str, u64)>,
+    pub(super) violations: Vec<String>,
+}
+
+impl Outcome {
+    /// The count called `name`; zero where there is none.
+    pub(super) fn counter(&self, name: &str) -> u64 {
+        self.counters.iter().find(|(key, _)| *key == name).map_or(0, |(_, count)| *count)
+    }
 }
 
 /// Runs all of a case and compares.
@@ -119,6 +133,7 @@ fn of_case(case: &File) -> CaseReport {
     let what = match measure {
         Measure::Finish(_) => "finish times",
         Measure::Shown => "not judged",
+        Measure::Schedule => "schedule",
         _ => "statistics",
     };
     let mut report = CaseReport::new(&case.id, what);
@@ -146,19 +161,22 @@ fn of_case(case: &File) -> CaseReport {
         Measure::Finish(share) => finishes(&mut report, &runs, share),
         _ => statistics(&mut report, case, &runs, measure),
     }
+    if measure == Measure::Schedule {
+        let rule = !case.protocol.starts_with("atlahs_swift");
+        packet_goal::compare(case, &mut report, &runs, rule);
+    }
     if measure == Measure::Shown && report.worst.is_finite() {
         report.ok = true;
     }
     report
 }
 
-/// Runs one set of flows.
-fn simulate(case: &File, run: &Run) -> Result<(Vec<Flow>, Outcome), String> {
+/// The network of a run and its hosts in the order of their numbers.
+pub(super) fn network_of(case: &File, run: &Run) -> Result<(Box<dyn Network>, Vec<NodeId>), String> {
     let words = |error: stratasim_core::BuildError| format!("{}: {}", error.field, error.reason);
     let spec = case.topology.topology(&run.args)?;
     let topology = Arc::new(spec.plugin().build(&BuildContext::default()).map_err(words)?);
     let hosts = topology.compute_nodes().to_vec();
-    let flows = run.flows(hosts.len())?;
     let network = packet_cases::network(&case.protocol, &run.args, case.topology.rate())?;
     let routing = RoutingSpec::default().plugin().build(&topology).map_err(words)?;
     let context = NetworkContext {
@@ -168,7 +186,13 @@ fn simulate(case: &File, run: &Run) -> Result<(Vec<Flow>, Outcome), String> {
         timing_precision: Duration::ZERO,
         nics: 1,
     };
-    let mut network = network.build(context).map_err(words)?;
+    Ok((network.build(context).map_err(words)?, hosts))
+}
+
+/// Runs one set of flows.
+fn simulate(case: &File, run: &Run) -> Result<(Vec<Flow>, Outcome), String> {
+    let (mut network, hosts) = network_of(case, run)?;
+    let flows = run.flows(hosts.len())?;
     let mut finish_ps = vec![None; flows.len()];
     let mut next = 0;
     let mut done = Vec::new();
@@ -255,6 +279,7 @@ fn statistics(report: &mut CaseReport, case: &File, runs: &[(Vec<Flow>, Outcome)
             look("p99", 1, p99);
             look("largest", 2, largest);
         }
+        Measure::Schedule => look("mean, at recorded starts", 0, Some(0.05)),
         _ => {
             look("mean", 0, Some(0.05));
             look("largest", 2, Some(0.05));
@@ -267,8 +292,8 @@ fn statistics(report: &mut CaseReport, case: &File, runs: &[(Vec<Flow>, Outcome)
         report.compare("largest inside the band, us", Some(largest.clamp(band[0], band[1])), largest, 1e-3);
     }
     let count = |name: &str, theirs: &dyn Fn(&Run) -> u64| {
-        let ours = runs.iter().flat_map(|(_, outcome)| &outcome.counters).filter(|(key, _)| *key == name);
-        let ours = ours.map(|(_, count)| *count as f64).sum::<f64>() / runs.len() as f64;
+        let ours =
+            runs.iter().map(|(_, outcome)| outcome.counter(name) as f64).sum::<f64>() / runs.len() as f64;
         let theirs = case.runs.iter().map(|run| theirs(run) as f64).sum::<f64>() / runs.len() as f64;
         (ours, theirs)
     };

@@ -1,5 +1,7 @@
 //! The form of `ref/packet`: a case, its fat tree and what htsim's arguments say of queues.
 
+use std::path::PathBuf;
+
 use serde::Deserialize;
 use stratasim_core::{Bandwidth, Bytes};
 use stratasim_net::packet::{
@@ -15,6 +17,12 @@ pub(super) struct File {
     pub(super) id: String,
     /// Name of the transport.
     pub(super) protocol: String,
+    /// What the case is, with the schedule that it runs where it runs one.
+    #[serde(default, rename = "protocol_description")]
+    pub(super) description: String,
+    /// Where the file lies.
+    #[serde(skip)]
+    pub(super) folder: PathBuf,
     /// The machine.
     pub(super) topology: Machine,
     /// Its runs.

@@ -1,0 +1,158 @@
+//! Schedules at packet level: mean time of the messages, and time of the whole run.
+//!
+//! The schedule itself is run by the rules of ATLAHS' front end on our packets. At times that front end lets what the end of a
+//! message released wait until something else happens anywhere (`engine::compat::htsim`), and which of two sends that become ready
+//! together goes first is the order of a heap. Both change which messages meet, and have nothing to do with packets. So
+//! the messages are compared at the starts that the reference recorded, and the whole run with what the reference's messages, each
+//! as long as it was there, take on the schedule by the same rules; but only where that is what the reference took.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::Path;
+
+use stratasim_core::model::{Model, Network, NetworkDone, NetworkReport, NetworkRequest};
+use stratasim_core::queue::IndexedQueue;
+use stratasim_core::{BuildError, Cx, Duration, NodeId, Slots, Time, Token};
+use stratasim_engine::compat::htsim::{self, FlowOutcome};
+use stratasim_workload::goal::{self, Schedule};
+
+use super::CaseReport;
+use super::packet::{Outcome, network_of};
+use super::packet_cases::{File, Flow, Run};
+
+/// G of ATLAHS, whatever the links are: 0.04 ns/B.
+const GAP_PS_PER_BYTE: f64 = 40.0;
+/// Share by which means and times of whole runs may differ.
+const SHARE: f64 = 0.05;
+/// Share of a run that waits in the reference's front end may change where the whole run is compared.
+const WAITS: f64 = 0.01;
+
+/// Compares whole runs; `runs` are the same flows at recorded starts. Nothing but the mean is judged where `rule` is false: what the
+/// reference's window does there is not known.
+pub(super) fn compare(case: &File, report: &mut CaseReport, runs: &[(Vec<Flow>, Outcome)], rule: bool) {
+    let schedule = match schedule(case) {
+        Ok(schedule) => schedule,
+        Err(reason) => return report.differ(reason),
+    };
+    let (mut ours, mut theirs, mut waits) = (0.0, 0.0, 0.0_f64);
+    for (run, (flows, _)) in case.runs.iter().zip(runs) {
+        match of_run(case, run, &schedule) {
+            Ok([here, there]) => {
+                let recorded = flows.iter().filter_map(|flow| flow.finish_us).fold(0.0, f64::max);
+                ours += here;
+                theirs += there;
+                waits = waits.max((recorded / there - 1.0).abs());
+            }
+            Err(reason) => return report.differ(format!("seed {}: {reason}", run.seed)),
+        }
+    }
+    let count = case.runs.len().max(1) as f64;
+    let (ours, theirs) = (ours / count, theirs / count);
+    if rule && waits <= WAITS {
+        report.compare("whole run, us", Some(ours), theirs, SHARE * theirs);
+    }
+}
+
+/// The schedule that a case names: a file of `inputs/` beside the case.
+fn schedule(case: &File) -> Result<Schedule, String> {
+    let words = || case.description.split([' ', ';', ',']);
+    let name = words().find(|word| word.ends_with(".goal") && !word.contains(".."));
+    let name = name.ok_or("the description names no schedule")?;
+    let path = case.folder.join(Path::new(name));
+    goal::file::read(&path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// How long a run of the schedule takes, here and with the messages of the reference, in microseconds.
+fn of_run(case: &File, run: &Run, schedule: &Schedule) -> Result<[f64; 2], String> {
+    let (mut network, hosts) = network_of(case, run)?;
+    let nodes = hosts.get(..schedule.ranks() as usize);
+    let nodes = nodes.ok_or_else(|| format!("{} ranks on {} hosts", schedule.ranks(), hosts.len()))?;
+    let ours = htsim::on_network(schedule, nodes, network.as_mut(), GAP_PS_PER_BYTE).map_err(words)?;
+    let mut replay = Replay::of(run, hosts.len(), nodes)?;
+    let theirs = htsim::on_network(schedule, nodes, &mut replay, GAP_PS_PER_BYTE).map_err(words)?;
+    if let Some(violation) = network.report(end(&ours)).violations.first() {
+        return Err(format!("broken invariant: {violation}"));
+    }
+    if ours.flows.len() != run.flows.len() {
+        return Err(format!("{} messages, the reference had {}", ours.flows.len(), run.flows.len()));
+    }
+    Ok([&ours, &theirs].map(|outcome| end(outcome).as_ps() as f64 * 1e-6))
+}
+
+fn words(error: stratasim_engine::RunError) -> String {
+    error.to_string()
+}
+
+fn end(outcome: &FlowOutcome) -> Time {
+    outcome.finish.iter().copied().max().unwrap_or(Time::ZERO)
+}
+
+/// A network on which every message takes as long as it did in a run of the reference.
+struct Replay {
+    /// Times of the messages from one node to another, in order of their starts.
+    times: BTreeMap<(NodeId, NodeId), VecDeque<Duration>>,
+    queue: IndexedQueue,
+    tokens: Slots<Token>,
+    now: Time,
+}
+
+impl Replay {
+    fn of(run: &Run, hosts: usize, nodes: &[NodeId]) -> Result<Self, String> {
+        let mut times: BTreeMap<_, VecDeque<Duration>> = BTreeMap::new();
+        for flow in run.flows(hosts)? {
+            let finish = flow.finish_us.ok_or("a message that the reference never finished")?;
+            let (Some(&from), Some(&to)) = (nodes.get(flow.src), nodes.get(flow.dst)) else {
+                return Err(format!("a message from {} to {}, where no rank is", flow.src, flow.dst));
+            };
+            let ps = (finish * 1e6).round() as u64;
+            let time = Duration::from_ps(ps.saturating_sub(flow.start_ps));
+            times.entry((from, to)).or_default().push_back(time);
+        }
+        Ok(Self { times, queue: IndexedQueue::new(), tokens: Slots::default(), now: Time::ZERO })
+    }
+}
+
+impl Model for Replay {
+    type Request = NetworkRequest;
+    type Done = NetworkDone;
+
+    fn submit(&mut self, now: Time, request: NetworkRequest) {
+        let NetworkRequest::Transfer(transfer) = request else {
+            unreachable!("schedules send messages only")
+        };
+        self.now = now;
+        let ends = (transfer.src, transfer.dst);
+        let time = self.times.get_mut(&ends).and_then(VecDeque::pop_front).unwrap_or(Duration::ZERO);
+        let slot = self.tokens.insert(transfer.token);
+        self.queue.set(slot, now + time);
+    }
+
+    fn next_event(&mut self) -> Option<Time> {
+        self.queue.peek().map(|(at, _)| at)
+    }
+
+    fn advance(&mut self, until: Time, cx: &mut Cx<'_, NetworkDone>) -> Time {
+        self.now = self.next_event().map_or(until, |at| at.min(until));
+        while let Some((at, slot)) = self.queue.peek()
+            && at == self.now
+        {
+            self.queue.pop();
+            self.tokens.release(slot);
+            cx.done.push(NetworkDone::Delivered(self.tokens[slot]));
+        }
+        self.now
+    }
+}
+
+impl Network for Replay {
+    fn check_route(&mut self, _: NodeId, _: NodeId) -> Result<(), BuildError> {
+        Ok(())
+    }
+
+    fn least_duration(&mut self, _: NodeId, _: NodeId, _: u64) -> Duration {
+        Duration::ZERO
+    }
+
+    fn report(&mut self, _: Time) -> NetworkReport {
+        NetworkReport::default()
+    }
+}
