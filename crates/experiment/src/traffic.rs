@@ -123,7 +123,7 @@ impl Traffic {
         let plan = plan(&traffic, &layout, &network, spec.seed).map_err(at("traffic"))?;
         // kernels check what they cannot run before time starts
         if choose(traffic.kernel, &network, &plan).map_err(at("traffic"))? {
-            Fast::new(network.fabric.clone(), &network.router, network.routing.clone(), spec.seed).map(drop)
+            Fast::check(&network.fabric, &network.router, &*network.routing)
         } else {
             Full::new(network.fabric.clone(), &network.router, network.routing.clone(), spec.seed).map(drop)
         }

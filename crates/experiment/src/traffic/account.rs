@@ -129,6 +129,9 @@ pub(super) struct Account<'a> {
     pub(super) window: u64,
     pub(super) classes: Vec<ClassAccount>,
     pub(super) batches: Vec<Batch>,
+    /// The batch that was looked up last, and its first cycle from `from` on: nearly always the one that is
+    /// looked up next.
+    last: (usize, u64),
     /// Flits of the sample that came into being, by class.
     pub(super) offered_of: Vec<u64>,
     /// Packets of the sample that have come into being less those that have arrived. A packet comes into being
@@ -193,12 +196,23 @@ impl<'a> Account<'a> {
     }
 
     /// The batch of a packet of the sample.
+    #[inline]
     fn batch(&mut self, created: u64) -> &mut Batch {
-        let at = ((created - self.from) / self.window) as usize;
-        if at >= self.batches.len() {
-            self.batches.resize(at + 1, Batch::default());
+        let offset = created - self.from;
+        let (at, start) = self.last;
+        if offset.wrapping_sub(start) >= self.window || at >= self.batches.len() {
+            self.look_up(offset);
         }
-        &mut self.batches[at]
+        &mut self.batches[self.last.0]
+    }
+
+    #[inline(never)]
+    fn look_up(&mut self, offset: u64) {
+        let at = offset / self.window;
+        self.last = (at as usize, at * self.window);
+        if self.last.0 >= self.batches.len() {
+            self.batches.resize(self.last.0 + 1, Batch::default());
+        }
     }
 
     /// A packet of the sample has come into being.

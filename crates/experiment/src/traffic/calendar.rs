@@ -5,6 +5,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 
 /// Cycles of the wheel, a multiple of 64.
 const WHEEL: u64 = 1024;
@@ -18,11 +19,18 @@ pub(super) struct Calendar {
     /// Cycles before this one are over.
     now: u64,
     far: BinaryHeap<Reverse<(u64, u32)>>,
+    /// The first of those who can be noted.
+    first: u32,
+    /// A bit for each of them, to put many in order; empty between calls.
+    marks: Vec<u64>,
 }
 
 impl Calendar {
-    pub(super) fn new() -> Self {
+    /// Nothing, of what will concern `who`.
+    pub(super) fn new(who: Range<u32>) -> Self {
         Self {
+            first: who.start,
+            marks: vec![0; who.len().div_ceil(64)],
             buckets: vec![Vec::new(); WHEEL as usize],
             filled: [0; WHEEL as usize / 64],
             now: 0,
@@ -68,29 +76,60 @@ impl Calendar {
     /// cycle behind it.
     pub(super) fn take(&mut self, cycle: u64, out: &mut Vec<u32>) {
         let start = out.len();
-        while let Some(next) = self.next().filter(|&next| next <= cycle) {
+        // nearly always the present one
+        while self.now < cycle
+            && let Some(next) = self.next().filter(|&next| next <= cycle)
+        {
             self.now = next;
-            let at = (next % WHEEL) as usize;
-            out.append(&mut self.buckets[at]);
-            self.filled[at / 64] &= !(1 << (at % 64));
-            while let Some(&Reverse((due, who))) = self.far.peek()
-                && due <= next
-            {
-                out.push(who);
-                self.far.pop();
-            }
+            self.take_present(out);
+            self.now += 1;
+        }
+        if self.now == cycle {
+            self.take_present(out);
         }
         self.now = self.now.max(cycle + 1);
-        out[start..].sort_unstable();
-        // the vector is nearly always short
-        let mut kept = start;
-        for at in start..out.len() {
-            if at == start || out[at] != out[at - 1] {
-                out[kept] = out[at];
-                kept += 1;
+        self.put_in_order(start, out);
+    }
+
+    /// Appends everybody noted for the present cycle.
+    fn take_present(&mut self, out: &mut Vec<u32>) {
+        let at = (self.now % WHEEL) as usize;
+        out.append(&mut self.buckets[at]);
+        self.filled[at / 64] &= !(1 << (at % 64));
+        while let Some(&Reverse((due, who))) = self.far.peek()
+            && due <= self.now
+        {
+            out.push(who);
+            self.far.pop();
+        }
+    }
+
+    /// Sorts what stands from `start` on, each once.
+    fn put_in_order(&mut self, start: usize, out: &mut Vec<u32>) {
+        // a few are sorted sooner than all marks are looked at
+        if out.len() - start < self.marks.len() / 4 {
+            out[start..].sort_unstable();
+            let mut kept = start;
+            for at in start..out.len() {
+                if at == start || out[at] != out[at - 1] {
+                    out[kept] = out[at];
+                    kept += 1;
+                }
+            }
+            out.truncate(kept);
+            return;
+        }
+        for &who in &out[start..] {
+            let index = (who - self.first) as usize;
+            self.marks[index / 64] |= 1 << (index % 64);
+        }
+        out.truncate(start);
+        for (word, marks) in (0..).zip(&mut self.marks) {
+            while *marks != 0 {
+                out.push(self.first + word * 64 + marks.trailing_zeros());
+                *marks &= *marks - 1;
             }
         }
-        out.truncate(kept);
     }
 }
 
@@ -104,15 +143,21 @@ mod tests {
 
     #[test]
     fn the_calendar_is_a_sorted_map() {
+        // few and many of those that there are
+        sorts(7..57);
+        sorts(7..10_007);
+    }
+
+    fn sorts(range: Range<u32>) {
         let mut draws = Draws::new(1);
-        let mut calendar = Calendar::new();
+        let mut calendar = Calendar::new(range.clone());
         let mut literal: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
         let mut now = 0;
         for _ in 0..20_000 {
             for _ in 0..draws.below(4) {
                 let far = [3, 70, 1500, 40_000][draws.below(4) as usize];
                 let cycle = now + u64::from(draws.below(far));
-                let who = draws.below(50);
+                let who = range.start + draws.below(range.len() as u32);
                 calendar.add(cycle, who);
                 literal.entry(cycle).or_default().push(who);
             }
@@ -133,7 +178,7 @@ mod tests {
 
     #[test]
     fn what_is_late_is_due_at_once() {
-        let mut calendar = Calendar::new();
+        let mut calendar = Calendar::new(0..50);
         let mut out = Vec::new();
         calendar.take(5000, &mut out);
         calendar.add(17, 3);

@@ -7,28 +7,72 @@ const EXACT: u64 = 2048;
 /// Bins per doubling beyond.
 const PARTS: u64 = EXACT / 2;
 
-/// Counts by value, with sum and extremes. All is integers, so that parts add up to the same whole in any
-/// order.
+/// Counts by value. All is integers, so that parts add up to the same whole in any order. A value that has a bin
+/// of its own is one addition: what its bin knows is not counted twice.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Histogram {
+    /// By value, up to the largest one so far below [`EXACT`].
+    near: Vec<u64>,
+    far: Far,
+}
+
+/// Values from [`EXACT`] on: bins, and what these do not know.
+#[derive(Debug, Clone, Default)]
+struct Far {
+    /// Bin [`EXACT`] is the first.
     bins: Vec<u64>,
-    pub(super) count: u64,
-    pub(super) sum: u64,
+    count: u64,
+    sum: u64,
     min: u64,
     max: u64,
 }
 
 impl Histogram {
+    #[inline]
     pub(super) fn add(&mut self, value: u64) {
-        let bin = Self::bin(value);
-        if bin >= self.bins.len() {
-            self.bins.resize(bin + 1, 0);
+        // there are fewer bins than the largest index of the machine
+        match self.near.get_mut(usize::try_from(value).unwrap_or(usize::MAX)) {
+            Some(count) => *count += 1,
+            None => self.add_new(value),
         }
-        self.bins[bin] += 1;
-        self.min = if self.count == 0 { value } else { self.min.min(value) };
-        self.max = self.max.max(value);
-        self.count += 1;
-        self.sum = self.sum.saturating_add(value);
+    }
+
+    /// Adds a value that has no bin yet, or shares one.
+    #[inline(never)]
+    fn add_new(&mut self, value: u64) {
+        if value < EXACT {
+            self.near.resize((value + 1).next_power_of_two() as usize, 0);
+            self.near[value as usize] += 1;
+        } else {
+            self.far.add(value);
+        }
+    }
+
+    /// How many there are.
+    fn count(&self) -> u64 {
+        self.near.iter().sum::<u64>() + self.far.count
+    }
+
+    fn sum(&self) -> u64 {
+        let near: u64 = (0..).zip(&self.near).map(|(value, count): (u64, _)| value * count).sum();
+        near.saturating_add(self.far.sum)
+    }
+
+    /// The smallest one; 0 where there is none.
+    fn min(&self) -> u64 {
+        self.near.iter().position(|&count| count > 0).map_or(self.far.min, |value| value as u64)
+    }
+
+    /// The largest one; 0 where there is none.
+    fn max(&self) -> u64 {
+        let near = || self.near.iter().rposition(|&count| count > 0).map_or(0, |value| value as u64);
+        if self.far.count > 0 { self.far.max } else { near() }
+    }
+
+    /// Bins that hold something, in order, with their counts.
+    fn filled(&self) -> impl Iterator<Item = (usize, u64)> {
+        let far = (EXACT as usize..).zip(&self.far.bins);
+        (0..).zip(&self.near).chain(far).map(|(bin, &count)| (bin, count)).filter(|(_, count)| *count > 0)
     }
 
     fn bin(value: u64) -> usize {
@@ -52,53 +96,78 @@ impl Histogram {
 
     /// All that `other` holds, too.
     pub(super) fn join(&mut self, other: &Self) {
-        if other.count == 0 {
-            return;
-        }
-        if self.bins.len() < other.bins.len() {
-            self.bins.resize(other.bins.len(), 0);
-        }
-        self.bins.iter_mut().zip(&other.bins).for_each(|(own, more)| *own += more);
-        self.min = if self.count == 0 { other.min } else { self.min.min(other.min) };
-        self.max = self.max.max(other.max);
-        self.count += other.count;
-        self.sum = self.sum.saturating_add(other.sum);
+        add_bins(&mut self.near, &other.near);
+        self.far.join(&other.far);
     }
 
     /// The value that a share of all values does not exceed.
     fn percentile(&self, share: f64) -> u64 {
-        let wanted = ((share * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
+        let count = self.count();
+        let wanted = ((share * count as f64).ceil() as u64).clamp(1, count.max(1));
         let mut seen = 0;
-        let bin = self.bins.iter().position(|&count| {
+        let found = self.filled().find(|(_, count)| {
             seen += count;
             seen >= wanted
         });
-        bin.map_or(0, |bin| Self::last_of(bin).min(self.max))
+        found.map_or(0, |(bin, _)| Self::last_of(bin).min(self.max()))
     }
 
     pub(super) fn mean(&self) -> f64 {
-        if self.count == 0 { 0.0 } else { self.sum as f64 / self.count as f64 }
+        if self.count() == 0 { 0.0 } else { self.sum() as f64 / self.count() as f64 }
     }
 
     pub(super) fn distribution(&self, half_width: Option<f64>) -> Distribution {
         Distribution {
-            count: self.count,
+            count: self.count(),
             mean: self.mean(),
             half_width,
-            min: self.min,
+            min: self.min(),
             p50: self.percentile(0.5),
             p95: self.percentile(0.95),
             p99: self.percentile(0.99),
             p99_9: self.percentile(0.999),
-            max: self.max,
+            max: self.max(),
         }
     }
 
     /// What it holds, for digests.
     pub(super) fn parts(&self) -> impl Iterator<Item = u64> {
-        let filled = self.bins.iter().enumerate().filter(|(_, count)| **count > 0);
-        filled.flat_map(|(bin, &count)| [bin as u64, count]).chain([self.count, self.sum, self.max])
+        let filled = self.filled().flat_map(|(bin, count)| [bin as u64, count]);
+        filled.chain([self.count(), self.sum(), self.max()])
     }
+}
+
+impl Far {
+    fn add(&mut self, value: u64) {
+        let bin = Histogram::bin(value) - EXACT as usize;
+        if bin >= self.bins.len() {
+            self.bins.resize(bin + 1, 0);
+        }
+        self.bins[bin] += 1;
+        self.min = if self.count == 0 { value } else { self.min.min(value) };
+        self.max = self.max.max(value);
+        self.count += 1;
+        self.sum = self.sum.saturating_add(value);
+    }
+
+    fn join(&mut self, other: &Self) {
+        if other.count == 0 {
+            return;
+        }
+        add_bins(&mut self.bins, &other.bins);
+        self.min = if self.count == 0 { other.min } else { self.min.min(other.min) };
+        self.max = self.max.max(other.max);
+        self.count += other.count;
+        self.sum = self.sum.saturating_add(other.sum);
+    }
+}
+
+/// Adds counts bin by bin.
+fn add_bins(own: &mut Vec<u64>, more: &[u64]) {
+    if own.len() < more.len() {
+        own.resize(more.len(), 0);
+    }
+    own.iter_mut().zip(more).for_each(|(own, more)| *own += more);
 }
 
 #[cfg(test)]

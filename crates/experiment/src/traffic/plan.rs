@@ -106,16 +106,24 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    /// The draws for the time of packet `number` of a source.
-    #[inline]
-    pub(super) fn gap(&self, source: u32, number: u64) -> Draws {
-        Draws::new(key(key(self.gaps, source.into()), number))
+    /// What the draws of a source begin with.
+    pub(super) fn keys(&self, source: u32) -> Keys {
+        Keys { gaps: key(self.gaps, source.into()), packets: key(self.packets, source.into()) }
     }
+}
 
-    /// The key of all else about it.
+/// Keys of a source on a lane.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Keys {
+    gaps: u64,
+    packets: u64,
+}
+
+impl Keys {
+    /// The draws for the time of packet `number`.
     #[inline]
-    fn packet(&self, source: u32, number: u64) -> u64 {
-        key(key(self.packets, source.into()), number)
+    pub(super) fn gap(&self, number: u64) -> Draws {
+        Draws::new(key(self.gaps, number))
     }
 }
 
@@ -383,10 +391,16 @@ impl Plan {
     /// Destination and flits of packet `number` of a lane and source; `None` where the source is silent.
     pub(super) fn packet(&self, lane: usize, source: u32, number: u64) -> Option<(u32, u16)> {
         let lane = &self.lanes[lane];
+        self.packet_of(lane, lane.keys(source), source, number)
+    }
+
+    /// The same of a source whose keys are known.
+    #[inline]
+    pub(super) fn packet_of(&self, lane: &Lane, keys: Keys, source: u32, number: u64) -> Option<(u32, u16)> {
         let class = &self.classes[lane.class as usize];
         match class.purpose {
             Purpose::Probe => Some((self.probe_dest(source, number)?, class.lengths.most)),
-            _ => class.draw(source, lane.packet(source, number)),
+            _ => class.draw(source, key(keys.packets, number)),
         }
     }
 

@@ -12,7 +12,7 @@ use stratasim_net::flit::terminals::Offer;
 use stratasim_workload::injection::Clock;
 
 use super::calendar::Calendar;
-use super::plan::Plan;
+use super::plan::{Keys, Plan};
 
 /// Where one lane of a terminal is.
 #[derive(Debug, Clone, Copy)]
@@ -20,6 +20,7 @@ struct Place {
     clock: Clock,
     /// Number of its next packet.
     number: u64,
+    keys: Keys,
 }
 
 /// A reply that waits.
@@ -56,6 +57,8 @@ pub(super) struct Sources {
     noted: Vec<u64>,
     calendar: Calendar,
     closed: bool,
+    /// Whether a terminal has a single lane and nothing else to send.
+    alone: bool,
     /// Terminals that send anything.
     pub(super) senders: u64,
 }
@@ -69,22 +72,25 @@ impl Sources {
             for (number, lane) in plan.lanes.iter().enumerate() {
                 let takes_part = lane.sources.as_ref().is_none_or(|sources| sources[terminal as usize]);
                 let sends = takes_part && plan.packet(number, terminal, 0).is_some();
-                let mut clock = lane.process.start(&mut lane.gap(terminal, 0));
+                let keys = lane.keys(terminal);
+                let mut clock = lane.process.start(&mut keys.gap(0));
                 if !sends {
                     clock.cycle = Clock::NEVER;
                 }
-                places.push(Place { clock, number: 0 });
+                places.push(Place { clock, number: 0, keys });
             }
         }
         let queues = plan.queues.len();
+        let alone = queues == 1 && lanes == 1 && plan.reply_queue.is_none() && plan.batch.is_none();
         let mut sources = Self {
             first: range.start,
+            alone,
             places,
             replies: vec![VecDeque::new(); if plan.reply_queue.is_some() { terminals } else { 0 }],
             answered: vec![0; if plan.reply_queue.is_some() { terminals } else { 0 }],
             batch: vec![Share::default(); if plan.batch.is_some() { terminals } else { 0 }],
             noted: vec![Clock::NEVER; terminals * queues],
-            calendar: Calendar::new(),
+            calendar: Calendar::new(range.clone()),
             closed: false,
             senders: 0,
             plan,
@@ -145,10 +151,43 @@ impl Sources {
     }
 
     /// The next packet of an empty queue, if there is one now, with its class.
+    #[inline]
     pub(super) fn offer(&mut self, terminal: u32, queue: u8, now: u64) -> Option<(u8, Offer)> {
         if self.closed {
+            None
+        } else if self.alone {
+            self.offer_alone(terminal, now)
+        } else {
+            self.offer_any(terminal, queue, now)
+        }
+    }
+
+    /// The next packet of a terminal's only lane: what [`Sources::offer_any`] does, and the date of the packet
+    /// behind it goes into the calendar at once.
+    #[inline]
+    fn offer_alone(&mut self, terminal: u32, now: u64) -> Option<(u8, Offer)> {
+        let at = self.at(terminal);
+        let place = &mut self.places[at];
+        let created = place.clock.cycle;
+        if created > now {
             return None;
         }
+        let lane = &self.plan.lanes[0];
+        let packet = self.plan.packet_of(lane, place.keys, terminal, place.number);
+        place.number += 1;
+        lane.process.next(&mut place.clock, &mut place.keys.gap(place.number));
+        let next = place.clock.cycle;
+        // one that is late is asked for when this one has gone
+        if next > now && next != Clock::NEVER {
+            self.calendar.add(next, terminal);
+        }
+        let class = lane.class;
+        // silent terminals have no date
+        let (dest, flits) = packet?;
+        Some((class, self.packet(class, dest, flits, created)))
+    }
+
+    fn offer_any(&mut self, terminal: u32, queue: u8, now: u64) -> Option<(u8, Offer)> {
         if self.plan.reply_queue == Some(queue) {
             let at = self.at(terminal);
             let reply = *self.replies[at].front().filter(|reply| reply.created <= now)?;
@@ -178,11 +217,12 @@ impl Sources {
         let number = place.number;
         let rule = &self.plan.lanes[lane];
         place.number += 1;
-        rule.process.next(&mut place.clock, &mut rule.gap(terminal, place.number));
-        let (dest, flits) = self.plan.packet(lane, terminal, number)?;
+        rule.process.next(&mut place.clock, &mut place.keys.gap(place.number));
+        let (dest, flits) = self.plan.packet_of(rule, place.keys, terminal, number)?;
         Some((rule.class, dest, flits))
     }
 
+    #[inline]
     fn packet(&self, class: u8, dest: u32, flits: u16, created: u64) -> Offer {
         let rule = &self.plan.classes[class as usize];
         let (range, priority) = (rule.range, rule.priority);
@@ -277,7 +317,7 @@ impl Sources {
                     seen(rule.class, flits, place.clock.cycle);
                 }
                 place.number += 1;
-                rule.process.next(&mut place.clock, &mut rule.gap(terminal, place.number));
+                rule.process.next(&mut place.clock, &mut place.keys.gap(place.number));
             }
         }
     }

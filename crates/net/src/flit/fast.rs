@@ -12,6 +12,7 @@ mod edge;
 mod flit;
 mod guide;
 mod inspect;
+mod list;
 mod mask;
 mod order;
 mod packets;
@@ -20,6 +21,7 @@ mod rings;
 mod router;
 mod source;
 mod stages;
+mod switch;
 mod threads;
 mod wheel;
 
@@ -134,6 +136,19 @@ impl Fast {
         }
     }
 
+    /// Whether a network can be built.
+    ///
+    /// # Errors
+    /// What [`Fast::refuses`] says, or what [`RouterSpec::check`] and [`Fabric::check`] refuse.
+    pub fn check(fabric: &Fabric, spec: &RouterSpec, routing: &dyn FlitRouting) -> Result<(), BuildError> {
+        spec.check()?;
+        fabric.check()?;
+        match Self::refuses(fabric, spec, routing, 1) {
+            Some(what) => Err(BuildError::new("", format!("the fast kernel does not know {what}"))),
+            None => Ok(()),
+        }
+    }
+
     /// Ports and virtual channels as compiled.
     fn slots(fabric: &Fabric, spec: &RouterSpec) -> Option<(usize, usize)> {
         let sizes = [(8, 4), (8, 8), (16, 4), (8, 16), (16, 8), (32, 4), (64, 2)];
@@ -146,7 +161,7 @@ impl Fast {
     /// An empty network.
     ///
     /// # Errors
-    /// What [`Fast::refuses`] says, or what [`RouterSpec::check`] and [`Fabric::check`] refuse.
+    /// As [`Fast::check`].
     pub fn new(
         fabric: Arc<Fabric>,
         spec: &RouterSpec,
@@ -169,11 +184,7 @@ impl Fast {
         seed: u64,
         parts: usize,
     ) -> Result<Self, BuildError> {
-        spec.check()?;
-        fabric.check()?;
-        if let Some(what) = Self::refuses(&fabric, spec, &*routing, 1) {
-            return Err(BuildError::new("", format!("the fast kernel does not know {what}")));
-        }
+        Self::check(&fabric, spec, &*routing)?;
         let cuts = cuts(&fabric, parts);
         let part_of: Vec<u8> = cuts
             .iter()

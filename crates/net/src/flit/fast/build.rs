@@ -118,7 +118,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
                 let word = |(first, last)| channels(first, last);
                 // of a single channel only the whole is used
                 let half = |index| if range.0 == range.1 { range } else { part(range, 2, index) };
-                [word(half(0)), word(half(1)), word(range)]
+                [word(half(0)), word(half(1)), word(range), word(range)]
             })
             .collect();
         let parts = part_of.iter().copied().max().map_or(1, |part| part as usize + 1);

@@ -6,15 +6,23 @@ use super::part::Part;
 use super::threads::Outbox;
 
 impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M> {
-    /// A flit leaves the part.
+    /// Flits that have gone through a switch leave the part.
     #[cold]
     #[inline(never)]
-    pub(super) fn cross(&mut self, number: u32, at: u64, flit: Flit) {
+    pub(super) fn send_away(&mut self) {
+        let mut leaving = std::mem::take(&mut self.scratch.leaving);
+        for (at, number, flit) in leaving.drain(..) {
+            self.cross(number, at, flit);
+        }
+        self.scratch.leaving = leaving;
+    }
+
+    fn cross(&mut self, number: u32, at: u64, flit: Flit) {
         let id = flit.packet();
         let outbox = &mut self.outbox[self.part_of[number as usize / N] as usize];
         if flit.is_head() {
             let memory = if self.remembers { self.packets.memory[id] } else { 0 };
-            outbox.packets.push((memory, self.packets.cold[id]));
+            outbox.packets.push((memory, self.packets.flits(id), self.packets.cold[id]));
         }
         outbox.flits.push((at, number, flit));
         self.in_flight -= 1;
@@ -30,11 +38,11 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         for (at, number, flit) in inbox.flits.drain(..) {
             let channel = (number - base) as usize;
             if flit.is_head() {
-                let (memory, cold) = packets.next().expect("a packet comes with its head");
-                if cold.flits > 1 {
+                let (memory, flits, cold) = packets.next().expect("a packet comes with its head");
+                if flits > 1 {
                     self.rings.widen();
                 }
-                self.crossing[channel] = self.packets.insert(memory, cold);
+                self.crossing[channel] = self.packets.insert(memory, flits, cold);
             }
             self.wheel.flit(at, number - base, flit.with_packet(self.crossing[channel]));
             self.in_flight += 1;

@@ -3,12 +3,12 @@
 use super::flit::Flit;
 use super::guide::Around;
 use super::mask::Mask;
-use super::packets::Cold;
+use super::packets::{Cold, cycle_of};
 use super::part::{Part, Scratch};
 use super::source::NO_VC;
 use super::wheel::Ejected;
 use crate::flit::fabric::FULL_WIDTH;
-use crate::flit::keys::{self, Keys};
+use crate::flit::keys::Keys;
 use crate::flit::routing::{FlitRouting, Head};
 use crate::flit::terminals::{Arrival, FlitArrival, Offer, Terminals};
 
@@ -68,7 +68,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         }
         let global = self.first_terminal + terminal as u32;
         let source = &mut self.sources[terminal];
-        let salt = keys::salt(self.seed, global, source.number);
+        let cold = Cold::new(global, source.number, offer);
         source.number = source.number.wrapping_add(1);
         let range = self.ranges[offer.range as usize];
         let mut head = Head { source: global, dest: offer.dest, range, memory: 0 };
@@ -77,26 +77,14 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             credits: &router.outs,
             places: u32::from(self.buffer) * u32::from(self.vcs),
             vcs: self.vcs as usize,
-            salt: &salt,
+            seed: self.seed,
+            cold: &cold,
             keys: Keys::at(None),
             terminals,
         };
         source.range = routing.start(&mut head, &mut around);
-        let cold = Cold {
-            source: global,
-            dest: offer.dest,
-            flits: offer.flits,
-            range: offer.range,
-            hops: 0,
-            measured: offer.measured,
-            created: offer.created,
-            entered: 0,
-            head_arrived: 0,
-            last_entered: 0,
-            tag: offer.tag,
-            salt,
-        };
-        source.packet = self.packets.insert(head.memory, cold);
+        source.packet = self.packets.insert(head.memory, offer.flits, cold);
+        source.tag = offer.tag;
         source.front = Flit::head(source.packet, offer.dest, head.memory);
         source.left = offer.flits;
         source.vc = NO_VC;
@@ -128,7 +116,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
                 let mut flit = source.front;
                 if flit.is_head() {
                     source.last_vc = vc as u8;
-                    self.packets.cold[source.packet as usize].entered = now;
+                    self.packets.cold[source.packet as usize].entered = now as u32;
                 } else {
                     flit = Flit::body(source.packet, now as u16);
                 }
@@ -152,8 +140,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
                 self.wheel.flit(at, link.number() + vc as u32, flit.last(tail));
                 self.in_flight += 1;
                 self.last_progress = now;
-                let tag = self.packets.cold[source.packet as usize].tag;
-                terminals.entered(tag, self.first_terminal + terminal as u32, tail);
+                terminals.entered(source.tag, self.first_terminal + terminal as u32, tail);
             }
         }
     }
@@ -171,36 +158,46 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         self.in_order(&mut ejected);
         for ejected in ejected.drain(..) {
             let id = ejected.flit.packet();
-            let cold = &mut self.packets.cold[id];
+            let cold = &self.packets.cold[id];
             let terminal = self.first_terminal + ejected.terminal;
-            if ejected.flit.is_head() {
-                cold.hops = ejected.flit.hops();
-                cold.head_arrived = now;
-                cold.last_entered = cold.entered;
-            } else {
-                // flits of a packet enter in order: the first moment after the last one with these low bits
-                let ahead = ejected.flit.entered().wrapping_sub(cold.last_entered as u16);
-                cold.last_entered += u64::from(ahead);
+            let entered = cycle_of(cold.entered, now);
+            let (mut last_entered, mut head_arrived) = (entered, now);
+            let (mut flits, mut hops) = (1, ejected.flit.hops());
+            if let Some(long) = self.packets.long.get_mut(id) {
+                if ejected.flit.is_head() {
+                    long.hops = hops;
+                    long.head_arrived = now as u32;
+                    long.last_entered = cold.entered;
+                } else {
+                    // flits of a packet enter in order: the first moment after the last one with these low
+                    // bits
+                    let ahead = ejected.flit.entered().wrapping_sub(long.last_entered as u16);
+                    long.last_entered = long.last_entered.wrapping_add(ahead.into());
+                }
+                (flits, hops) = (long.flits, long.hops);
+                last_entered = cycle_of(long.last_entered, now);
+                head_arrived = cycle_of(long.head_arrived, now);
             }
+            let measured = cold.is_measured();
             terminals.flit(FlitArrival {
                 tag: cold.tag,
                 terminal,
                 arrived: now,
-                latency: now - cold.last_entered,
-                measured: cold.measured,
+                latency: now - last_entered,
+                measured,
             });
             if ejected.flit.is_tail() {
                 let arrival = Arrival {
                     source: cold.source,
                     dest: terminal,
-                    flits: cold.flits,
-                    hops: cold.hops,
+                    flits,
+                    hops,
                     created: cold.created,
-                    entered: cold.entered,
-                    head_arrived: cold.head_arrived,
+                    entered,
+                    head_arrived,
                     arrived: now,
                     tag: cold.tag,
-                    measured: cold.measured,
+                    measured,
                 };
                 terminals.packet(&arrival);
                 self.packets.remove(id as u32);

@@ -1,8 +1,9 @@
 //! Routing as the stages use it.
 
 use super::flit::Flit;
+use super::list::List;
 use super::mask::Mask;
-use super::packets::Packets;
+use super::packets::{Cold, Packets};
 use super::router::{Out, Router};
 use crate::flit::keys::Keys;
 use crate::flit::routing::packed::Packed;
@@ -14,9 +15,10 @@ pub(super) struct Around<'a, T, const VS: usize> {
     pub(super) credits: &'a [Out],
     pub(super) places: u32,
     pub(super) vcs: usize,
-    /// The packet's salt, read only for a draw,
-    pub(super) salt: &'a u64,
-    /// and the names of the draws.
+    /// The packet and the seed of the run, for draws,
+    pub(super) seed: u64,
+    pub(super) cold: &'a Cold,
+    /// and the names of those.
     pub(super) keys: Keys,
     pub(super) terminals: &'a mut T,
 }
@@ -24,7 +26,7 @@ pub(super) struct Around<'a, T, const VS: usize> {
 impl<T: Terminals, const VS: usize> Surroundings for Around<'_, T, VS> {
     #[inline]
     fn draw(&mut self, bound: u32) -> u32 {
-        let key = self.keys.next(*self.salt);
+        let key = self.keys.next(self.cold.salt(self.seed));
         self.terminals.draw(key, bound)
     }
 
@@ -39,13 +41,14 @@ pub(super) struct Guide<'a, T, R: ?Sized> {
     pub(super) routing: &'a R,
     pub(super) packed: Option<&'a Packed>,
     pub(super) ranges: &'a [(u8, u8)],
-    pub(super) halves: &'a [[u16; 3]],
+    pub(super) halves: &'a [[u16; 4]],
     pub(super) packets: &'a mut Packets,
     /// First router of the block, in the numbers of the fabric.
     pub(super) first: u32,
     pub(super) places: u32,
     pub(super) vcs: usize,
     pub(super) knows_source: bool,
+    pub(super) seed: u64,
     pub(super) terminals: &'a mut T,
 }
 
@@ -58,24 +61,27 @@ impl<T: Terminals, R: FlitRouting + ?Sized> Guide<'_, T, R> {
         index: usize,
         channel: usize,
         flit: Flit,
-        asking: &mut Vec<u16>,
+        asking: &mut List<N>,
     ) {
         debug_assert!(flit.is_head(), "only heads are routed");
         let place = self.first + index as u32;
         let id = flit.packet();
-        let range = match self.ranges {
+        let range = |packets: &Packets| match self.ranges {
             [_] => 0,
-            _ => self.packets.cold[id].range as usize,
+            _ => packets.cold[id].range(),
         };
         let (output, want);
         if let Some(packed) = self.packed {
             let tie = || {
-                let key = Keys::at(Some(place)).next(self.packets.cold[id].salt);
+                let key = Keys::at(Some(place)).next(self.packets.cold[id].salt(self.seed));
                 self.terminals.draw(key, 2) == 1
             };
             let step = packed.step(place, flit.dest(), flit.memory(), tie);
             output = usize::from(step.output) % P;
-            want = self.halves[range][step.half as usize % 3];
+            want = match self.halves {
+                [only] => only[step.half as usize % 4],
+                several => several[range(self.packets)][step.half as usize % 4],
+            };
             router.vcs[channel].front = flit.short_hop(step.memory);
         } else {
             let remembered = self.packets.memory.get(id).copied();
@@ -83,14 +89,15 @@ impl<T: Terminals, R: FlitRouting + ?Sized> Guide<'_, T, R> {
             let mut packet = Head {
                 source: if self.knows_source { cold.source } else { 0 },
                 dest: flit.dest(),
-                range: self.ranges[range],
+                range: self.ranges[range(self.packets)],
                 memory: remembered.unwrap_or(flit.memory()),
             };
             let mut around = Around::<T, VS> {
                 credits: &router.outs,
                 places: self.places,
                 vcs: self.vcs,
-                salt: &cold.salt,
+                seed: self.seed,
+                cold,
                 keys: Keys::at(Some(place)),
                 terminals: self.terminals,
             };
@@ -104,9 +111,7 @@ impl<T: Terminals, R: FlitRouting + ?Sized> Guide<'_, T, R> {
             router.vcs[channel].front = flit.hop(packet.memory);
         }
         router.wait(channel, output, want);
-        if router.ask(output) {
-            asking.push((index * P + output) as u16);
-        }
+        asking.push_if((index * P + output) as u16, router.ask(output));
     }
 }
 

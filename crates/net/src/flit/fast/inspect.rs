@@ -42,7 +42,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         for (index, router) in self.routers[..self.router_count].iter().enumerate() {
             for (channel, vc) in router.vcs.iter().enumerate() {
                 let number = (index % BLOCK * N + channel) as u16;
-                if vc.len == 0 || self.work[index / BLOCK].fresh.contains(&number) {
+                if vc.len == 0 || self.work[index / BLOCK].fresh.items().contains(&number) {
                     continue;
                 }
                 out.push(Wait {
@@ -51,7 +51,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
                     vc: (channel % VS) as u8,
                     output: u16::from(vc.port),
                     output_vc: (!router.waiters[vc.port as usize].has(channel)).then_some(vc.out % VS as u8),
-                    dest: self.packets.cold[vc.front.packet()].dest,
+                    dest: self.packets.cold[vc.front.packet()].dest(),
                 });
             }
         }

@@ -21,6 +21,8 @@ pub(super) trait Mask:
 {
     /// The set of `index` alone.
     fn bit(index: usize) -> Self;
+    /// The set of `index` alone, or nothing.
+    fn bit_if(index: usize, wanted: bool) -> Self;
     /// Whether nothing is in it.
     fn is_empty(self) -> bool;
     /// Whether `index` is in it.
@@ -50,6 +52,10 @@ macro_rules! mask {
             #[inline(always)]
             fn bit(index: usize) -> Self {
                 1 << index
+            }
+            #[inline(always)]
+            fn bit_if(index: usize, wanted: bool) -> Self {
+                <$word>::from(wanted) << index
             }
             #[inline(always)]
             fn is_empty(self) -> bool {

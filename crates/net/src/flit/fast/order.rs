@@ -53,7 +53,7 @@ impl Order {
     pub(super) fn routed<M: Mask>(
         &mut self,
         now: u64,
-        fresh: &mut Vec<u16>,
+        fresh: &mut [u16],
         base: usize,
         channels: usize,
         sets: &mut [M; BLOCK],
@@ -65,7 +65,7 @@ impl Order {
     pub(super) fn channels_given<M: Mask>(
         &mut self,
         now: u64,
-        granted: &mut Vec<u16>,
+        granted: &mut [u16],
         base: usize,
         channels: usize,
         sets: &mut [M; BLOCK],
@@ -78,7 +78,7 @@ impl Order {
 /// earlier cycles. Those of a router are few, and mostly in order by number.
 fn in_front<M: Mask>(
     now: u64,
-    list: &mut Vec<u16>,
+    list: &mut [u16],
     base: usize,
     channels: usize,
     sets: &mut [M; BLOCK],
@@ -86,21 +86,23 @@ fn in_front<M: Mask>(
     to: &mut [i64],
 ) {
     let mut routers = 0_u64;
-    for number in list.drain(..) {
+    for &number in &*list {
         let router = number as usize / channels % BLOCK;
         routers |= 1 << router;
         sets[router] |= M::bit(number as usize % channels);
     }
+    let mut end = 0;
     while routers != 0 {
         let router = routers.trailing_zeros() as usize;
         routers &= routers - 1;
         let mut set = std::mem::take(&mut sets[router]);
-        let start = list.len();
+        let start = end;
         while !set.is_empty() {
-            list.push((router * channels + set.first()) as u16);
+            list[end] = (router * channels + set.first()) as u16;
+            end += 1;
             set = set.rest();
         }
-        let own = &mut list[start..];
+        let own = &mut list[start..end];
         if own.len() > 1 {
             own.sort_unstable_by_key(|&channel| from[base + channel as usize]);
         }

@@ -1,6 +1,7 @@
 //! A contiguous part of the routers with their terminals, and its way through time.
 
 use super::flit::Flit;
+use super::list::List;
 use super::mask::Mask;
 use super::order::Order;
 use super::packets::Packets;
@@ -27,7 +28,7 @@ pub(super) struct Part<const P: usize, const VS: usize, const N: usize, M> {
     pub(super) buffer: u8,
     pub(super) ranges: Vec<(u8, u8)>,
     /// The lower half, the upper half and all virtual channels of each range.
-    pub(super) halves: Vec<[u16; 3]>,
+    pub(super) halves: Vec<[u16; 4]>,
     pub(super) seed: u64,
     pub(super) remembers: bool,
     pub(super) knows_source: bool,
@@ -42,8 +43,8 @@ pub(super) struct Part<const P: usize, const VS: usize, const N: usize, M> {
     pub(super) spacing: Vec<[(u32, u64); P]>,
     pub(super) wheel: Wheel<N>,
     /// What each block of routers has to do in its next cycle, whatever arrives.
-    pub(super) work: Vec<Work>,
-    pub(super) scratch: Scratch<M>,
+    pub(super) work: Vec<Work<N>>,
+    pub(super) scratch: Scratch<N, M>,
     pub(super) packets: Packets,
     pub(super) sources: Vec<Source<VS>>,
     pub(super) injection: Vec<Link>,
@@ -66,16 +67,16 @@ pub(super) struct Part<const P: usize, const VS: usize, const N: usize, M> {
 /// Lists of a block of routers, each entry once. Channels and ports have numbers in the block: router x N +
 /// channel, router x P + port.
 #[derive(Debug, Default, Clone)]
-pub(super) struct Work {
+pub(super) struct Work<const N: usize> {
     /// Input channels whose packet in front is to be routed.
-    pub(super) fresh: Vec<u16>,
+    pub(super) fresh: List<N>,
     /// Output ports whose channels are to be given to packets that wait.
-    pub(super) asking: Vec<u16>,
+    pub(super) asking: List<N>,
     /// Input channels with a flit, an output channel and a credit.
-    pub(super) ready: Vec<u16>,
+    pub(super) ready: List<N>,
 }
 
-impl Work {
+impl<const N: usize> Work<N> {
     fn is_empty(&self) -> bool {
         self.fresh.is_empty() && self.asking.is_empty() && self.ready.is_empty()
     }
@@ -83,27 +84,31 @@ impl Work {
 
 /// Lists within one cycle of a block.
 #[derive(Debug)]
-pub(super) struct Scratch<M> {
+pub(super) struct Scratch<const N: usize, M> {
     /// Input channels that got an output channel.
-    pub(super) granted: Vec<u16>,
-    /// Takes the place of a list of ready channels while that is gone through.
-    pub(super) spare: Vec<u16>,
-    /// Routers whose switch is shared, and by which input channels.
-    pub(super) shared: Vec<u8>,
+    pub(super) granted: List<N>,
+    /// Input channels whose flit passes the switch without a competitor,
+    pub(super) alone: List<N>,
+    /// and the others.
+    pub(super) shared: List<N>,
+    /// The same by router; empty between stages.
     pub(super) contested: [M; BLOCK],
+    /// Flits for other parts: when, input channel of the fabric, flit.
+    pub(super) leaving: Vec<(u64, u32, Flit)>,
     /// Flits at terminals of the part, put in order.
     pub(super) arrived: Vec<Flit>,
     pub(super) arrived_at: Vec<u64>,
 }
 
-impl<M: Mask> Scratch<M> {
+impl<const N: usize, M: Mask> Scratch<N, M> {
     /// For a part with `terminals` terminals.
     pub(super) fn new(terminals: usize) -> Self {
         Self {
-            granted: Vec::new(),
-            spare: Vec::new(),
-            shared: Vec::new(),
+            granted: List::default(),
+            alone: List::default(),
+            shared: List::default(),
             contested: [M::default(); BLOCK],
+            leaving: Vec::new(),
             arrived: vec![Flit::default(); terminals],
             arrived_at: vec![0; terminals.div_ceil(64)],
         }

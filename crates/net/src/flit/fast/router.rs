@@ -42,13 +42,13 @@ pub(super) struct Out {
 /// What a port is joined to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Far {
-    Nothing,
-    /// A router of this part.
+    /// A router of this part: 0, so that the word of its link is the channel's number.
     Router,
     /// A terminal of this part.
     Terminal,
     /// A router of another part.
     Remote,
+    Nothing,
 }
 
 /// The other end of a port, in eight bytes.
@@ -67,7 +67,7 @@ impl Link {
     pub(super) const NUMBERS: usize = 1 << 30;
 
     /// A port that is joined to nothing.
-    pub(super) const NOTHING: Self = Self { place: 0, delay: 0, back: 0 };
+    pub(super) const NOTHING: Self = Self { place: (Far::Nothing as u32) << 30, delay: 0, back: 0 };
 
     /// The other end: the number of the first channel of a port (of the part, or of the fabric when remote)
     /// or of a terminal.
@@ -79,10 +79,10 @@ impl Link {
     #[inline(always)]
     pub(super) fn far(self) -> Far {
         match self.place >> 30 {
-            0 => Far::Nothing,
-            1 => Far::Router,
-            2 => Far::Terminal,
-            _ => Far::Remote,
+            0 => Far::Router,
+            1 => Far::Terminal,
+            2 => Far::Remote,
+            _ => Far::Nothing,
         }
     }
 
@@ -195,35 +195,42 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Router<P, VS, N, 
     }
 
     /// Marks a port for the next round of [`Router::give_channels`], unless it is marked or nobody waits
-    /// for it. Returns whether it was marked now.
+    /// for it. Returns whether it was marked now. Whether packets wait is hard to predict, so nothing branches.
     #[inline(always)]
     pub(super) fn ask(&mut self, port: usize) -> bool {
-        let new = !self.asking.has(port % P) && !self.waiters[port % P].is_empty();
-        if new {
-            self.asking |= M::bit(port % P);
-        }
+        let wanted = !self.waiters[port % P].is_empty();
+        let new = wanted & !self.asking.has(port % P);
+        self.asking |= M::bit_if(port % P, wanted);
         new
+    }
+
+    /// The input channel that waits for a port, when there is only one.
+    #[inline(always)]
+    pub(super) fn only_waiter(&self, port: usize) -> Option<usize> {
+        let waiters = self.waiters[port % P];
+        waiters.rest().is_empty().then(|| waiters.first() % N)
+    }
+
+    /// Gives a channel of a port to the only packet that waits for it, and takes the mark of the port away: every
+    /// channel that it wants is granted to it. Returns whether there was one.
+    #[inline(always)]
+    pub(super) fn give_channel(&mut self, port: usize, input: usize) -> bool {
+        let port = port % P;
+        self.asking &= !M::bit(port);
+        let offered = self.free.part(port * VS, VS) & u32::from(self.vcs[input % N].want);
+        if offered == 0 {
+            return false;
+        }
+        let channel = self.accepted(input % N, port, offered);
+        self.give(input % N, port, channel);
+        true
     }
 
     /// Gives channels of a port to the packets that wait for it, one iteration of iSLIP; returns the input
     /// channels that got one. Where no more can be given before a channel comes back, the mark of the port
     /// goes; the second value says whether it stays.
-    #[inline(always)]
     pub(super) fn give_channels(&mut self, port: usize) -> (M, bool) {
         let port = port % P;
-        let waiters = self.waiters[port];
-        if waiters.rest().is_empty() {
-            // one that asks: every channel that it wants is granted to it
-            self.asking &= !M::bit(port);
-            let input = waiters.first() % N;
-            let offered = self.free.part(port * VS, VS) & u32::from(self.vcs[input].want);
-            if offered == 0 {
-                return (M::default(), false);
-            }
-            let channel = self.accepted(input, port, offered);
-            self.give(input, port, channel);
-            return (waiters, false);
-        }
         let granted = self.share_port(port);
         let free = self.free.part(port * VS, VS);
         let mut again = false;

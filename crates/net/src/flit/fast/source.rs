@@ -19,8 +19,10 @@ pub(super) struct Source<const VS: usize> {
     pub(super) last_vc: u8,
     /// First and last virtual channel that it may use.
     pub(super) range: (u8, u8),
-    /// Packets that it has sent, for their salt.
-    pub(super) number: u64,
+    /// Packets that it has sent, modulo 2^32, for their draws.
+    pub(super) number: u32,
+    /// The tag of the packet that is leaving.
+    pub(super) tag: u64,
     /// First moment at which its channel is free, in 256ths of a cycle.
     pub(super) free_at: u64,
 }
@@ -40,6 +42,7 @@ impl<const VS: usize> Source<VS> {
             last_vc: NO_VC,
             range: (0, 0),
             number: 0,
+            tag: 0,
             free_at: 0,
         }
     }

@@ -4,11 +4,11 @@
 //! routers of the block: long loops over lists, whose rounds do not depend on each other.
 
 use super::guide::Guide;
+use super::list::parts;
 use super::mask::Mask;
-use super::part::Part;
-use super::router::Far;
-use super::wheel::{Arrivals, BLOCK, Ejected};
-use crate::flit::fabric::FULL_WIDTH;
+use super::part::{Part, Scratch};
+use super::switch::Switches;
+use super::wheel::{Arrivals, BLOCK};
 use crate::flit::routing::FlitRouting;
 use crate::flit::terminals::Terminals;
 
@@ -26,13 +26,13 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         self.take_credits(block, &arrivals);
         self.give_channels(block, now);
         self.take_flits(routing, block, now, &arrivals, terminals);
-        self.wheel.give_back(block, slot, arrivals);
+        self.wheel.give_back(arrivals);
         self.traverse(block, now);
         let routers = block_of(&mut self.routers, block);
-        for &number in &self.scratch.granted {
-            if routers[number as usize / N % BLOCK].activate(number as usize % N) {
-                self.work[block].ready.push(number);
-            }
+        let ready = &mut self.work[block].ready;
+        for &number in self.scratch.granted.items() {
+            let (index, channel) = parts::<N>(number);
+            ready.push_if(number, routers[index].activate(channel));
         }
         self.scratch.granted.clear();
     }
@@ -42,7 +42,8 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
     fn take_credits(&mut self, block: usize, arrivals: &Arrivals) {
         let routers = block_of(&mut self.routers, block);
         for &number in &arrivals.credits {
-            let (router, channel) = (&mut routers[number as usize / N % BLOCK], number as usize % N);
+            let (index, channel) = parts::<N>(number);
+            let router = &mut routers[index];
             let out = &mut router.outs[channel];
             debug_assert!(out.credits < self.buffer);
             out.credits += 1;
@@ -79,10 +80,11 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             places: u32::from(self.buffer) * u32::from(self.vcs),
             vcs: self.vcs as usize,
             knows_source: self.knows_source,
+            seed: self.seed,
             terminals,
         };
         for &(number, flit) in &arrivals.flits {
-            let (index, channel) = (number as usize / N % BLOCK, number as usize % N);
+            let (index, channel) = parts::<N>(number as u16);
             let router = &mut routers[index];
             let vc = &mut router.vcs[channel];
             debug_assert!(vc.len < self.buffer);
@@ -101,19 +103,17 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
                 }
             } else {
                 vc.front = flit;
-                if router.activate(channel) {
-                    work.ready.push(number as u16);
-                }
+                work.ready.push_if(number as u16, router.activate(channel));
                 if let Some(order) = &mut self.order {
                     order.resumed(now, base + number as usize, N);
                 }
             }
         }
         if let Some(order) = &mut self.order {
-            order.routed(now, &mut work.fresh, base, N, &mut self.scratch.contested);
+            order.routed(now, work.fresh.items_mut(), base, N, &mut self.scratch.contested);
         }
-        for &number in &work.fresh {
-            let (index, channel) = (number as usize / N % BLOCK, number as usize % N);
+        for &number in work.fresh.items() {
+            let (index, channel) = parts::<N>(number);
             let flit = routers[index].vcs[channel].front;
             guide.route(&mut routers[index], index, channel, flit, &mut work.asking);
         }
@@ -124,145 +124,67 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
     #[inline(always)]
     fn give_channels(&mut self, block: usize, now: u64) {
         let routers = block_of(&mut self.routers, block);
-        let asking = &mut self.work[block].asking;
         let granted = &mut self.scratch.granted;
-        let mut kept = 0;
-        for index in 0..asking.len() {
-            let number = asking[index];
-            let router = number as usize / P % BLOCK;
-            let (mut given, again) = routers[router].give_channels(number as usize % P);
+        self.work[block].asking.retain(|number| {
+            let (router, port) = parts::<P>(number);
+            if let Some(input) = routers[router].only_waiter(port) {
+                let given = routers[router].give_channel(port, input);
+                granted.push_if((router * N + input) as u16, given);
+                return false;
+            }
+            let (mut given, again) = routers[router].give_channels(port);
             while !given.is_empty() {
                 granted.push((router * N + given.first()) as u16);
                 given = given.rest();
             }
-            asking[kept] = number;
-            kept += usize::from(again);
-        }
-        asking.truncate(kept);
+            again
+        });
         if let Some(order) = &mut self.order {
-            order.channels_given(now, granted, block * BLOCK * N, N, &mut self.scratch.contested);
+            order.channels_given(now, granted.items_mut(), block * BLOCK * N, N, &mut self.scratch.contested);
         }
     }
 
     /// Flits go through the switches: those that no other competes with, and the winners among the others.
     #[inline(always)]
     fn traverse(&mut self, block: usize, now: u64) {
-        let spare = std::mem::take(&mut self.scratch.spare);
-        let mut ready = std::mem::replace(&mut self.work[block].ready, spare);
-        if !ready.is_empty() {
-            self.last_progress = self.last_progress.max(now);
-        }
-        // one that is alone changes nothing that the others look at
-        for &number in &ready {
-            let (index, channel) = (number as usize / N % BLOCK, number as usize % N);
-            if self.routers[block * BLOCK + index].is_alone(channel) {
-                self.pass(block, number, now);
-            } else {
-                let contested = &mut self.scratch.contested[index];
-                if contested.is_empty() {
-                    self.scratch.shared.push(index as u8);
-                }
-                *contested |= M::bit(channel);
-            }
-        }
-        ready.clear();
-        self.scratch.spare = ready;
-        if !self.scratch.shared.is_empty() {
-            self.share_switches(block, now);
-        }
-    }
-
-    /// Channels that compete for a switch.
-    #[inline(never)]
-    fn share_switches(&mut self, block: usize, now: u64) {
-        let mut shared = std::mem::take(&mut self.scratch.shared);
-        for &index in &shared {
-            let index = index as usize % BLOCK;
-            let contested = std::mem::take(&mut self.scratch.contested[index]);
-            let mut winners = self.routers[block * BLOCK + index].share_switch(contested);
-            let mut losers = contested & !winners;
-            while !losers.is_empty() {
-                self.work[block].ready.push((index * N + losers.first()) as u16);
-                losers = losers.rest();
-            }
-            while !winners.is_empty() {
-                self.pass(block, (index * N + winners.first()) as u16, now);
-                winners = winners.rest();
-            }
-        }
-        shared.clear();
-        self.scratch.shared = shared;
-    }
-
-    /// A flit goes through the switch and onto its channel, and the place that it leaves becomes a credit.
-    #[inline(always)]
-    fn pass(&mut self, block: usize, number: u16, now: u64) {
-        let index = block * BLOCK + number as usize / N;
-        let channel = number as usize % N;
-        let router = &mut self.routers[index];
         let work = &mut self.work[block];
-        let (input, in_vc) = (channel / VS, channel % VS);
-        let vc = &mut router.vcs[channel];
-        let flit = vc.front;
-        let output = vc.port as usize % P;
-        let out_channel = vc.out as usize % N;
-        let out_vc = out_channel % VS;
-        let left = vc.len - 1;
-        vc.len = left;
-        if left != 0 {
-            vc.front = self.rings.take(index * N + channel, vc, &self.packets.queued);
+        if work.ready.is_empty() {
+            return;
         }
-        router.pass(channel, output, self.vcs);
-        let out = &mut router.outs[out_channel];
-        out.credits -= 1;
-        let credits = out.credits;
-        router.sent[output] += 1;
-        let bit = M::bit(channel);
-        if flit.is_tail() {
-            router.free |= M::bit(out_channel);
-            router.clear_ready(bit, output);
-            if router.ask(output) {
-                work.asking.push((number as usize / N * P + output) as u16);
-            }
-            if left != 0 {
-                work.fresh.push(number);
-                if let Some(order) = &mut self.order {
-                    order.followed(index * N + channel);
-                }
-            }
-        } else if left == 0 || credits == 0 {
-            router.clear_ready(bit, output);
-        } else {
-            work.ready.push(number);
+        self.last_progress = self.last_progress.max(now);
+        let Scratch { alone, shared, contested, leaving, .. } = &mut self.scratch;
+        let mut switches = Switches {
+            routers: block_of(&mut self.routers, block),
+            first: block * BLOCK,
+            now,
+            vcs: self.vcs,
+            work,
+            wheel: &mut self.wheel,
+            rings: &self.rings,
+            queued: &self.packets.queued,
+            spacing: &mut self.spacing,
+            order: &mut self.order,
+            part_of: &self.part_of,
+            outbox: &mut self.outbox,
+            leaving,
+        };
+        // one that is alone changes nothing that the others look at
+        for &number in switches.work.ready.items() {
+            let (index, channel) = parts::<N>(number);
+            let is_alone = switches.routers[index].is_alone(channel);
+            alone.push_if(number, is_alone);
+            shared.push_if(number, !is_alone);
         }
-
-        let (link, feeder) = (router.outputs[output], router.inputs[input]);
-        let mut at = now + u64::from(link.delay);
-        if let Some(spacing) = self.spacing.get_mut(index) {
-            // channels narrower than a flit per cycle
-            let (spacing, free) = &mut spacing[output];
-            let start = (*free).max((now + 1) * u64::from(FULL_WIDTH));
-            *free = start + u64::from(*spacing);
-            at += start.div_ceil(u64::from(FULL_WIDTH)) - (now + 1);
+        switches.work.ready.clear();
+        for &number in alone.items() {
+            switches.pass(number);
         }
-        match link.far() {
-            Far::Router => self.wheel.flit(at, link.number() + out_vc as u32, flit),
-            Far::Terminal => {
-                self.wheel.eject(at, Ejected { terminal: link.number(), flit });
-                // the terminal takes it at once, and its credit comes back
-                self.wheel.credit(at + u64::from(link.back), (index * N + out_channel) as u32);
-            }
-            Far::Remote | Far::Nothing => self.cross(link.number() + out_vc as u32, at, flit),
+        alone.clear();
+        if !shared.is_empty() {
+            switches.share(shared, contested);
         }
-        let at = now + u64::from(feeder.delay);
-        let number = feeder.number() + in_vc as u32;
-        match feeder.far() {
-            Far::Router => self.wheel.credit(at, number),
-            Far::Terminal => self.wheel.terminal_credit(at, feeder.number(), in_vc as u8),
-            Far::Remote | Far::Nothing => {
-                let part = self.part_of[number as usize / N] as usize;
-                self.outbox[part].credits.push((at, number));
-            }
+        if !self.scratch.leaving.is_empty() {
+            self.send_away();
         }
     }
 }

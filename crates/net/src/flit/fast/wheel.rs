@@ -29,8 +29,11 @@ pub(super) struct Wheel<const N: usize> {
     /// log2 of the cycles, and their number less one.
     bits: u32,
     mask: usize,
-    /// By block and cycle.
+    /// By block and cycle. Most hold nothing, not even memory.
     arrivals: Vec<Arrivals>,
+    /// Lists that have been gone through: the last ones, which are still in the caches, are filled next.
+    spare_flits: Vec<Vec<(u32, Flit)>>,
+    spare_credits: Vec<Vec<u16>>,
     /// Credits for terminals: terminal and virtual channel, by cycle.
     pub(super) terminal_credits: Vec<Vec<(u32, u8)>>,
     /// Flits for terminals, by cycle.
@@ -47,6 +50,8 @@ impl<const N: usize> Wheel<N> {
         Self {
             bits: slots.trailing_zeros(),
             mask: slots - 1,
+            spare_flits: Vec::new(),
+            spare_credits: Vec::new(),
             arrivals: vec![Arrivals::default(); routers.div_ceil(BLOCK) * slots],
             terminal_credits: vec![Vec::new(); slots],
             ejected: vec![Vec::new(); slots],
@@ -63,14 +68,22 @@ impl<const N: usize> Wheel<N> {
     #[inline(always)]
     pub(super) fn flit(&mut self, at: u64, number: u32, flit: Flit) {
         let place = ((number / Self::CHANNELS) as usize) << self.bits | self.slot(at);
-        self.arrivals[place].flits.push((number % Self::CHANNELS, flit));
+        let list = &mut self.arrivals[place].flits;
+        if list.len() == list.capacity() {
+            grow(&mut self.spare_flits, list);
+        }
+        list.push((number % Self::CHANNELS, flit));
     }
 
     /// A credit for output channel `number` (of the part) in cycle `at`.
     #[inline(always)]
     pub(super) fn credit(&mut self, at: u64, number: u32) {
         let place = ((number / Self::CHANNELS) as usize) << self.bits | self.slot(at);
-        self.arrivals[place].credits.push((number % Self::CHANNELS) as u16);
+        let list = &mut self.arrivals[place].credits;
+        if list.len() == list.capacity() {
+            grow(&mut self.spare_credits, list);
+        }
+        list.push((number % Self::CHANNELS) as u16);
     }
 
     /// A credit for virtual channel `vc` of `terminal` in cycle `at`.
@@ -94,7 +107,7 @@ impl<const N: usize> Wheel<N> {
         arrivals.flits.is_empty() && arrivals.credits.is_empty()
     }
 
-    /// Takes what arrives at a block in the cycle of `slot`; [`Wheel::give_back`] the lists.
+    /// Takes what arrives at a block in the cycle of `slot`; [`Wheel::give_back`] the lists for others.
     #[inline(always)]
     pub(super) fn take(&mut self, block: usize, slot: usize) -> Arrivals {
         std::mem::take(&mut self.arrivals[block << self.bits | slot])
@@ -102,10 +115,15 @@ impl<const N: usize> Wheel<N> {
 
     /// The lists are used again.
     #[inline(always)]
-    pub(super) fn give_back(&mut self, block: usize, slot: usize, mut arrivals: Arrivals) {
+    pub(super) fn give_back(&mut self, mut arrivals: Arrivals) {
         arrivals.flits.clear();
         arrivals.credits.clear();
-        self.arrivals[block << self.bits | slot] = arrivals;
+        if arrivals.flits.capacity() > 0 {
+            self.spare_flits.push(arrivals.flits);
+        }
+        if arrivals.credits.capacity() > 0 {
+            self.spare_credits.push(arrivals.credits);
+        }
     }
 
     /// The first cycle in `from ..` in which anything arrives; `None` when nothing is on its way.
@@ -117,5 +135,18 @@ impl<const N: usize> Wheel<N> {
                 || !self.ejected[slot].is_empty()
                 || (0..blocks).any(|block| !self.is_quiet(block, slot))
         })
+    }
+}
+
+/// Makes room in a full list: memory of one that is not used any more where it has none.
+#[cold]
+#[inline(never)]
+fn grow<T>(spare: &mut Vec<Vec<T>>, list: &mut Vec<T>) {
+    match spare.pop() {
+        Some(other) if list.capacity() == 0 => *list = other,
+        other => {
+            spare.extend(other);
+            list.reserve(list.len().max(16));
+        }
     }
 }
