@@ -11,10 +11,11 @@ use stratasim_core::{BuildError, Rank};
 use stratasim_experiment::files::AtomicFile;
 use stratasim_experiment::traffic::ProbeSink;
 use stratasim_experiment::{ConfigError, Document, Error, Prepared, RunLabels, Traffic};
+use stratasim_report::flows::write_flows;
 use stratasim_report::perfetto::PerfettoOptions;
 use stratasim_report::picture::{Scheme, Timeline};
 use stratasim_report::result::RunResult;
-use stratasim_report::{Columns, Filter, PerfettoTrace, RankSet, TimeWindow, Unit, summary};
+use stratasim_report::{Columns, Filter, PerfettoTrace, Picture, RankSet, TimeWindow, Unit, summary};
 
 use crate::INTERRUPTED;
 use crate::input::Input;
@@ -45,6 +46,12 @@ pub(crate) struct Run {
     /// Draw what each rank did when, as SVG or PNG
     #[arg(long, value_name = "OUT", value_parser = picture_path)]
     picture: Option<PathBuf>,
+    /// Write every message with its times, packets sent again, trims and marks as CSV (packet level)
+    #[arg(long, value_name = "OUT")]
+    flows: Option<PathBuf>,
+    /// Draw the distribution of the messages' completion times, as SVG or PNG (packet level)
+    #[arg(long, value_name = "OUT", value_parser = picture_path)]
+    cdf: Option<PathBuf>,
     /// Ranks in trace, CSV and picture, such as 0-7,16 [default: all; a picture shows 48 of them]
     #[arg(long, value_name = "RANKS", value_parser = rank_set)]
     ranks: Option<RankSet>,
@@ -78,6 +85,8 @@ struct Outputs {
     trace: Option<AtomicFile>,
     csv: Option<AtomicFile>,
     picture: Option<AtomicFile>,
+    flows: Option<AtomicFile>,
+    cdf: Option<AtomicFile>,
 }
 
 impl Run {
@@ -93,6 +102,8 @@ impl Run {
             trace: begin(&self.trace)?,
             csv: begin(&self.csv)?,
             picture: begin(&self.picture)?,
+            flows: begin(&self.flows)?,
+            cdf: begin(&self.cdf)?,
         };
         let mut prepared = Prepared::new(&document, &base)?;
         if let Some(largest) = self.ranks.as_ref().and_then(RankSet::largest)
@@ -124,6 +135,8 @@ impl Run {
         let tasks = [
             ("--trace", self.trace.is_some()),
             ("--picture", self.picture.is_some()),
+            ("--flows", self.flows.is_some()),
+            ("--cdf", self.cdf.is_some()),
             ("--ranks", self.ranks.is_some()),
             ("--window", self.window.is_some()),
         ];
@@ -221,10 +234,7 @@ impl Run {
         }
         if let (Some(mut file), Some(path)) = (outputs.picture, &self.picture) {
             let picture = timeline(prepared, &columns, &labels, result.as_ref().ok()).draw();
-            let bytes = match path.extension() {
-                Some(end) if end == "png" => picture.png(Scheme::Light, SHARPNESS),
-                _ => picture.svg().into_bytes(),
-            };
+            let bytes = drawn(&picture, path);
             file.write_all(&bytes).and_then(|()| file.commit()).map_err(fail(&self.picture))?;
         }
         if columns.tasks.is_empty() {
@@ -234,6 +244,18 @@ impl Run {
         let result = result?;
         if !empty.is_empty() {
             terminal.note(&self.nothing(&empty, program.ranks(), result.makespan_s));
+        }
+        if result.flows.is_none() && (self.flows.is_some() || self.cdf.is_some()) {
+            terminal.note("  no message was followed on its way: the packet level does that, for messages between nodes");
+        }
+        if let Some(mut file) = outputs.flows {
+            let buffered = std::io::BufWriter::with_capacity(1 << 16, &mut file);
+            write_flows(&prepared.report.flows, buffered, &labels).map_err(fail(&self.flows))?;
+            file.commit().map_err(fail(&self.flows))?;
+        }
+        if let (Some(mut file), Some(path), Some(flows)) = (outputs.cdf, &self.cdf, &result.flows) {
+            let bytes = drawn(&flows.picture(&result.title.experiment), path);
+            file.write_all(&bytes).and_then(|()| file.commit()).map_err(fail(&self.cdf))?;
         }
         if let Some(mut file) = outputs.json {
             result.write_json(&mut file).and_then(|()| file.commit()).map_err(fail(&self.json))?;
@@ -266,6 +288,8 @@ impl Run {
             ("trace, for https://ui.perfetto.dev", &self.trace),
             ("tasks", &self.csv),
             ("picture", &self.picture),
+            ("messages", &self.flows),
+            ("completion times", &self.cdf),
             ("result", &self.json),
         ];
         for (what, path) in files {
@@ -302,6 +326,14 @@ impl ProbeSink for Probes {
         if self.failure.is_none() {
             self.failure = writeln!(self.file, "{source},{dest},{created},{latency}").err();
         }
+    }
+}
+
+/// A picture as its file's name asks for it.
+fn drawn(picture: &Picture, path: &Path) -> Vec<u8> {
+    match path.extension() {
+        Some(end) if end == "png" => picture.png(Scheme::Light, SHARPNESS),
+        _ => picture.svg().into_bytes(),
     }
 }
 

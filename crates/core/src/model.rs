@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::observe::Observer;
-use crate::{Bandwidth, BuildError, Duration, NodeId, Precision, Rank, Time};
+use crate::{Bandwidth, BuildError, Duration, LinkId, NodeId, Precision, Rank, Time};
 
 /// A part of the machine that accepts requests and, later, completes them.
 ///
@@ -222,6 +222,54 @@ pub trait Network: Model<Request = NetworkRequest, Done = NetworkDone> {
     fn report(&mut self, now: Time) -> NetworkReport;
 }
 
+/// How one message fared, where the network knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FlowRecord {
+    /// Where it began.
+    pub src: NodeId,
+    /// Where it ended.
+    pub dst: NodeId,
+    /// Payload.
+    pub bytes: u64,
+    /// When it was handed to the network.
+    pub start: Time,
+    /// When it was complete.
+    pub end: Time,
+    /// What it would have taken alone on an idle network, at least.
+    pub least: Duration,
+    /// The link by which it left its node; packets may part behind it.
+    pub link: LinkId,
+    /// Packets with payload that were sent for it, those sent again included, until it was complete.
+    pub packets: u32,
+    /// Of these, those that were sent again.
+    pub retransmissions: u32,
+    /// Times that its sender heard nothing for too long.
+    pub timeouts: u32,
+    /// Packets reported as trimmed.
+    pub trims: u32,
+    /// Acknowledgements that told of marks.
+    pub marks: u32,
+}
+
+/// What waited for one link, where the network has queues.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueueRecord {
+    /// The link.
+    pub link: LinkId,
+    /// Bytes that may wait; `u64::MAX` where nothing limits them.
+    pub capacity_bytes: u64,
+    /// Most bytes that did.
+    pub most_bytes: u64,
+    /// Packets dropped here.
+    pub drops: u64,
+    /// Packets trimmed here.
+    pub trims: u64,
+    /// Packets marked here.
+    pub marks: u64,
+    /// Times that the link was told to pause.
+    pub pauses: u64,
+}
+
 /// The account of a network at the end of a run.
 #[derive(Debug, Clone, Default)]
 pub struct NetworkReport {
@@ -233,6 +281,10 @@ pub struct NetworkReport {
     pub violations: Vec<String>,
     /// What it cost: events, solves, ...
     pub counters: Vec<(&'static str, u64)>,
+    /// Messages that are complete, in the order in which they became so; empty where none were followed.
+    pub flows: Vec<FlowRecord>,
+    /// Queues where anything ever waited, by link.
+    pub queues: Vec<QueueRecord>,
 }
 
 /// What a compute model is asked to do.

@@ -1,6 +1,6 @@
 //! What a run tells those who watch it.
 
-use crate::{LinkId, Rank, Time};
+use crate::{LinkId, NodeId, Rank, Time};
 
 /// What a rank was doing in a span of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -69,6 +69,29 @@ pub enum Event {
         /// What it carried.
         bytes: u64,
     },
+    /// Bytes that wait for `link`, from `at` until told otherwise. Looks are taken in steps, which become longer
+    /// in long runs.
+    QueueDepth {
+        /// The link.
+        link: LinkId,
+        /// When that was so.
+        at: Time,
+        /// Bytes with payload that wait for it, that under way on it included.
+        bytes: u64,
+    },
+    /// Bytes that congestion control lets be under way, from `at` until told otherwise.
+    Window {
+        /// Number of the connection; only the first are followed.
+        connection: u32,
+        /// Its sender.
+        src: NodeId,
+        /// Its receiver.
+        dst: NodeId,
+        /// When that was so.
+        at: Time,
+        /// The window; 0 once the connection is closed.
+        bytes: u64,
+    },
     /// The clock reached `at`; for progress only.
     Progress {
         /// Simulated time.
@@ -89,6 +112,8 @@ pub struct Interests {
     pub messages: bool,
     /// [`Event::LinkUse`].
     pub link_uses: bool,
+    /// [`Event::QueueDepth`] and [`Event::Window`].
+    pub queues: bool,
 }
 
 impl Interests {
@@ -99,6 +124,7 @@ impl Interests {
             tasks: self.tasks || other.tasks,
             messages: self.messages || other.messages,
             link_uses: self.link_uses || other.link_uses,
+            queues: self.queues || other.queues,
         }
     }
 }
@@ -155,7 +181,8 @@ impl Observer for Fan<'_> {
     }
 
     fn span(&self) -> (Time, Time) {
-        let wanting = self.watchers.iter().filter(|(wants, _)| wants.messages || wants.link_uses);
+        let wanting =
+            self.watchers.iter().filter(|(wants, _)| wants.messages || wants.link_uses || wants.queues);
         let spans = wanting.map(|(_, observer)| observer.span());
         spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).unwrap_or((Time::ZERO, Time::MAX))
     }
@@ -166,6 +193,7 @@ impl Observer for Fan<'_> {
                 Event::Task(_) => interests.tasks,
                 Event::Message(_) => interests.messages,
                 Event::LinkUse { .. } => interests.link_uses,
+                Event::QueueDepth { .. } | Event::Window { .. } => interests.queues,
                 Event::Progress { .. } => true,
             };
             if wanted {

@@ -6,8 +6,9 @@ use std::time::Instant;
 use stratasim_core::model::{Compute as _, NetworkReport};
 use stratasim_core::observe::{Activity, Observer};
 use stratasim_core::random::key;
-use stratasim_core::{Bandwidth, LinkId, Rank, Time};
+use stratasim_core::{Bandwidth, LinkId, NodeId, Rank, Time};
 use stratasim_engine::{Engine, RankAccount, RunError, Summary};
+use stratasim_report::flows::{FlowsResult, QueueResult};
 use stratasim_report::result::{Check, Iteration, LinkResult, MemoryUse, RankResult, RunResult, Title};
 use stratasim_report::{Labels, RunResult as Result_, Unit};
 use stratasim_topo::Topology;
@@ -40,6 +41,10 @@ impl Labels for RunLabels<'_> {
 
     fn node(&self, rank: Rank) -> String {
         self.places.get(rank.index()).map_or_else(String::new, |p| self.topology.node_name(p.node).to_owned())
+    }
+
+    fn place(&self, node: NodeId) -> String {
+        self.topology.node_name(node).to_owned()
     }
 
     fn vertex(&self, vertex: u32) -> String {
@@ -148,6 +153,8 @@ impl Prepared {
                 MemoryUse::grouped(self.places.iter().map(|_| (memory.local_bytes, memory.remote_bytes)))
             }),
             links: Some(self.busiest_links(&report, summary.makespan, LISTED_LINKS)),
+            flows: FlowsResult::of(&report.flows, &self.labels()),
+            queues: QueueResult::longest(&report.queues, &self.labels()),
             bounds,
             binding: None,
             checks: self.checks(summary, &report),

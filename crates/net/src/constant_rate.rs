@@ -106,8 +106,8 @@ impl model::Network for Constant {
         NetworkReport {
             link_bytes: vec![0.0; self.links],
             link_busy_s: vec![0.0; self.links],
-            violations: Vec::new(),
             counters: vec![("network.messages", self.messages)],
+            ..NetworkReport::default()
         }
     }
 }

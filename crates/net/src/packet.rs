@@ -24,6 +24,7 @@ mod pool;
 mod port;
 mod queue;
 mod routes;
+mod sampling;
 mod stall;
 mod switch;
 mod ways;

@@ -177,7 +177,7 @@ impl MessageColumns {
 }
 
 /// Picoseconds as seconds with twelve decimals: exact, and all of the same form.
-fn exact_seconds(ps: u64) -> String {
+pub(crate) fn exact_seconds(ps: u64) -> String {
     const PER_S: u64 = stratasim_core::time::PS_PER_S;
     format!("{}.{:012}", ps / PER_S, ps % PER_S)
 }
@@ -299,7 +299,7 @@ operator,start_s,end_s,duration_s,rank,node,stream,kind,iteration,bytes
     fn only_what_passes_the_filter_is_recorded() {
         let filter = Filter { ranks: "0-1".parse().unwrap(), window: "10 ps..20 ps".parse().unwrap() };
         let mut columns = Columns::new(filter).with_messages();
-        assert_eq!(columns.interests(), Interests { tasks: true, messages: true, link_uses: false });
+        assert_eq!(columns.interests(), Interests { tasks: true, messages: true, ..Interests::default() });
         columns.on_event(&task(0, 0, Activity::Memory, 5, 11));
         columns.on_event(&task(2, 1, Activity::Memory, 5, 11));
         columns.on_event(&task(1, 2, Activity::Memory, 20, 30));

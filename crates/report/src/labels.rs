@@ -1,7 +1,7 @@
 //! Names for ids: reports see numbers, people see words.
 
 use stratasim_core::observe::Activity;
-use stratasim_core::{Bandwidth, LinkId, Rank};
+use stratasim_core::{Bandwidth, LinkId, NodeId, Rank};
 
 /// The stream number of tasks that run on no stream.
 pub const NO_STREAM: u16 = u16::MAX;
@@ -17,6 +17,11 @@ pub trait Labels: Sync {
     /// The node on which a process runs, such as `xpu-17`; empty when unknown.
     fn node(&self, _rank: Rank) -> String {
         String::new()
+    }
+
+    /// A node of the topology, such as `xpu-17`.
+    fn place(&self, node: NodeId) -> String {
+        format!("node {node}")
     }
 
     /// What runs on a stream of a rank, such as `compute` or `all-reduce of group 3`.

@@ -13,6 +13,7 @@
 
 pub mod columns;
 pub mod filter;
+pub mod flows;
 mod json;
 pub mod labels;
 pub mod load;

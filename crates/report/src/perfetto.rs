@@ -2,7 +2,8 @@
 //!
 //! One process per rank with a thread per stream and activity; overlapping tasks of one stream take
 //! several threads. Messages are slices on the sender, with an arrow to an instant on the receiver.
-//! The fullest links have counters, in percent and in bytes per second.
+//! The fullest links have counters, in percent and in bytes per second; where the network has queues and
+//! transports, so have the longest queues and the congestion windows of the first connections, in bytes.
 //!
 //! The file is written while the run goes on; memory holds names, tracks and the load of links, not
 //! the tasks.
@@ -12,6 +13,7 @@
 //! nanosecond can get no length at all; order is kept. With `clock = "ps"` nothing is rounded: one
 //! nanosecond on the screen is then one picosecond of simulated time, and a track says so.
 
+mod gauges;
 mod packet;
 mod tracks;
 mod wire;
@@ -29,6 +31,7 @@ use stratasim_core::{LinkId, Rank, Time};
 use crate::filter::{RankSet, TimeWindow};
 use crate::labels::Labels;
 use crate::load::LinkLoad;
+use gauges::Gauges;
 use packet::{Kind, Slice};
 use tracks::{Row, Tracks};
 use wire::Wire;
@@ -99,6 +102,7 @@ pub struct PerfettoTrace<'a, W: Write> {
     tracks: Tracks,
     names: Interned,
     load: LinkLoad,
+    gauges: Gauges,
     messages: u64,
     slices: u64,
     error: Option<io::Error>,
@@ -116,7 +120,8 @@ impl<'a, W: Write + Send> PerfettoTrace<'a, W> {
         }
         let load = LinkLoad::new(options.window, options.points as usize);
         let names = Interned::default();
-        Self { options, labels, out, wire, tracks, names, load, messages: 0, slices: 0, error: None }
+        let gauges = Gauges::new(options.window);
+        Self { options, labels, out, wire, tracks, names, load, gauges, messages: 0, slices: 0, error: None }
     }
 
     /// Slices and instants so far.
@@ -130,6 +135,8 @@ impl<'a, W: Write + Send> PerfettoTrace<'a, W> {
     /// The first error of `out` since the beginning.
     pub fn finish(mut self) -> io::Result<W> {
         self.counters();
+        let Self { options, labels, wire, tracks, gauges, .. } = &mut self;
+        gauges.write(wire, tracks, *labels, options.clock, options.links as usize);
         self.write();
         match self.error {
             Some(error) => Err(error),
@@ -274,7 +281,8 @@ impl<'a, W: Write + Send> PerfettoTrace<'a, W> {
 
 impl<W: Write + Send> Observer for PerfettoTrace<'_, W> {
     fn interests(&self) -> Interests {
-        Interests { tasks: true, messages: self.options.messages, link_uses: self.options.links > 0 }
+        let links = self.options.links > 0;
+        Interests { tasks: true, messages: self.options.messages, link_uses: links, queues: links }
     }
 
     fn span(&self) -> (Time, Time) {
@@ -288,6 +296,9 @@ impl<W: Write + Send> Observer for PerfettoTrace<'_, W> {
             Event::Task(task) => self.task(task),
             Event::Message(message) if self.options.messages => self.message(message),
             Event::LinkUse { .. } if self.options.links > 0 => self.load.on_event(event),
+            Event::QueueDepth { .. } | Event::Window { .. } if self.options.links > 0 => {
+                self.gauges.on_event(event)
+            }
             _ => {}
         }
     }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use stratasim_core::model::NetworkReport;
 use stratasim_core::{LinkId, Time};
 
+use crate::flows::{FlowsResult, QueueResult};
 use crate::json;
 use crate::traffic::TrafficResult;
 
@@ -48,6 +49,12 @@ pub struct RunResult {
     /// What the links carried, where the network has links. Links that carried nothing may be left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub links: Option<Vec<LinkResult>>,
+    /// How messages fared, where the network follows them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flows: Option<FlowsResult>,
+    /// The longest queues, where the network has queues and anything ever waited.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub queues: Vec<QueueResult>,
     /// Lower bounds on the makespan that hold for any schedule.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bounds: Vec<Bound>,
@@ -392,6 +399,8 @@ pub(crate) mod tests {
                     })
                     .collect(),
             ),
+            flows: None,
+            queues: Vec::new(),
             bounds: vec![
                 Bound {
                     name: "compute".into(),

@@ -26,6 +26,7 @@ pub fn summary(result: &RunResult, style: &Style) -> String {
     }
     times(&mut text, result);
     links(&mut text, result);
+    flows(&mut text, result);
     text.gap();
     memory(&mut text, result);
     bound(&mut text, result);
@@ -211,6 +212,43 @@ fn links(text: &mut Text<'_>, result: &RunResult) {
             style.paint(Tone::Communication, &style.bar(link.utilisation, bar_width)),
         );
         text.line(&line);
+    }
+}
+
+/// How messages and queues fared.
+fn flows(text: &mut Text<'_>, result: &RunResult) {
+    let Some(flows) = &result.flows else { return };
+    let seconds = [flows.duration_s.p50, flows.duration_s.p99, flows.duration_s.max];
+    let times = Unit::Seconds.format_all(&seconds);
+    text.gap();
+    let words = format!(
+        "{}, half of them in {}, 99 % in {}, all in {}; {:.2} times as long as alone in the mean, {:.2} times for 99 %; fairness {:.3}",
+        Unit::Count.format(flows.count as f64),
+        times[0].trim(),
+        times[1].trim(),
+        times[2].trim(),
+        flows.slowdown.mean,
+        flows.slowdown.p99,
+        flows.jain,
+    );
+    text.fact("messages", &words, None);
+    let again = [
+        (flows.retransmissions, "sent again"),
+        (flows.trims, "reported as trimmed"),
+        (flows.marks, "acknowledgements with marks"),
+        (flows.timeouts, "time-outs"),
+    ];
+    let again = again.iter().filter(|(count, _)| *count > 0);
+    let again: Vec<String> =
+        again.map(|(count, what)| format!("{} {what}", Unit::Count.format(*count as f64))).collect();
+    let among = if again.is_empty() { String::new() } else { format!(": {}", again.join(", ")) };
+    text.fact("packets", &format!("{}{among}", Unit::Count.format(flows.packets as f64)), None);
+    if let Some(queue) = result.queues.first() {
+        let room = queue
+            .capacity_bytes
+            .map_or_else(String::new, |bytes| format!(" of {}", Unit::Bytes.format(bytes as f64)));
+        let words = format!("{}: {}{room}", queue.link, Unit::Bytes.format(queue.most_bytes as f64));
+        text.fact("longest queue", &words, None);
     }
 }
 

@@ -153,7 +153,7 @@ struct Watcher {
 
 impl Observer for Watcher {
     fn interests(&self) -> Interests {
-        Interests { tasks: true, messages: true, link_uses: false }
+        Interests { tasks: true, messages: true, ..Interests::default() }
     }
     fn on_event(&mut self, event: &Event) {
         match event {

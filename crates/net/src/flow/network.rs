@@ -673,6 +673,7 @@ impl model::Network for FlowNetwork {
                 ("network.rate_changes", counters.rate_changes),
                 ("network.resources_recomputed", self.system.solver.recomputed),
             ],
+            ..NetworkReport::default()
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What a run of the packet level comes to: counts, bytes of links, and what must hold.
 
 use stratasim_core::Time;
-use stratasim_core::model::NetworkReport;
+use stratasim_core::model::{NetworkReport, QueueRecord};
 
 use super::lane::Lane;
 use super::network::PacketNetwork;
@@ -15,12 +15,9 @@ impl PacketNetwork {
         let (mut link_bytes, mut link_busy_s) = (vec![0.0; links.len()], vec![0.0; links.len()]);
         let (mut drops, mut trims, mut marks, mut pauses, mut vanished, mut most) = (0, 0, 0, 0, 0, 0);
         for port in &engine.ports {
-            // what is on the link now has not been carried to its end
-            let under_way = port.busy_until.saturating_sub(now.as_ps()) as f64 * 1e-12;
-            let bytes = port.counts.bytes as f64 - under_way * port.rate.bytes_per_s();
-            link_bytes[port.link.index()] += bytes.max(0.0);
-            link_busy_s[port.link.index()] +=
-                bytes.max(0.0) / links[port.link.index()].bandwidth.bytes_per_s();
+            let bytes = port.carried_bytes(now.as_ps());
+            link_bytes[port.link.index()] += bytes;
+            link_busy_s[port.link.index()] += bytes / links[port.link.index()].bandwidth.bytes_per_s();
             let counts = &port.counts;
             drops += counts.drops;
             trims += counts.trims;
@@ -31,6 +28,19 @@ impl PacketNetwork {
                 most = counts.most_bytes.max(most);
             }
         }
+        let waited = engine.ports.iter().filter(|port| port.nic == NOTHING && port.counts.most_bytes > 0);
+        let mut queues: Vec<QueueRecord> = waited
+            .map(|port| QueueRecord {
+                link: port.link,
+                capacity_bytes: port.capacity,
+                most_bytes: port.counts.most_bytes,
+                drops: port.counts.drops,
+                trims: port.counts.trims,
+                marks: port.counts.marks,
+                pauses: port.counts.pauses,
+            })
+            .collect();
+        queues.sort_by_key(|queue| queue.link);
         let mut senders = engine.senders;
         for connection in engine.connections.iter().flatten() {
             senders += connection.sender.statistics();
@@ -60,6 +70,8 @@ impl PacketNetwork {
                 ("network.duplicated", engine.fault_counts.duplicated),
                 ("network.reordered", engine.fault_counts.reordered),
             ],
+            queues,
+            flows: Vec::new(),
         }
     }
 

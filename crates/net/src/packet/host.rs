@@ -2,8 +2,11 @@
 
 use std::collections::VecDeque;
 
-use stratasim_core::{Time, Token};
-use stratasim_transport::{Header, PacketSizes, Poll, Profile, Readiness, Receiver, Sender};
+use stratasim_core::model::FlowRecord;
+use stratasim_core::{Duration, LinkId, NodeId, Time, Token};
+use stratasim_transport::{
+    Header, PacketSizes, Poll, Profile, Readiness, Receiver, Sender, SenderStatistics,
+};
 
 use super::engine::{Engine, Event, Flying};
 use super::lane::PerClass;
@@ -37,6 +40,9 @@ pub(super) struct Message {
     pub(super) end: u64,
     /// It is not complete before; picoseconds.
     pub(super) not_before: u64,
+    /// When it was handed over; picoseconds.
+    pub(super) start: u64,
+    pub(super) bytes: u64,
 }
 
 /// Both ends of a connection, and the messages that it carries.
@@ -58,6 +64,8 @@ pub(super) struct Connection {
     class: u8,
     /// It stands in the list of its interface.
     queued: bool,
+    /// What the sender had counted when the last message was complete.
+    pub(super) counted: SenderStatistics,
     /// `message` was reported, as complete or as failed.
     pub(super) reported: bool,
     /// When it is to be asked for a packet, and when events of its two ends are noted for; `u64::MAX` for none.
@@ -80,7 +88,36 @@ pub(super) struct Ends {
     pub(super) not_before: u64,
 }
 
+impl Ends {
+    /// The message, whose packets end before `end`, and which was handed over at `start`.
+    const fn message(&self, end: u64, start: u64) -> Message {
+        Message { token: self.token, end, not_before: self.not_before, start, bytes: self.bytes }
+    }
+}
+
 impl Connection {
+    /// The account of its message, which is complete at `end`.
+    pub(super) fn finish(&mut self, end: Time) -> FlowRecord {
+        let (now, before) = (*self.sender.statistics(), self.counted);
+        self.counted = now;
+        let count =
+            |of: fn(&SenderStatistics) -> u64| u32::try_from(of(&now) - of(&before)).unwrap_or(u32::MAX);
+        FlowRecord {
+            src: NodeId(self.from),
+            dst: NodeId(self.to),
+            bytes: self.message.bytes,
+            start: Time::from_ps(self.message.start),
+            end,
+            least: Duration::ZERO,
+            link: LinkId(self.port),
+            packets: count(|it| it.packets),
+            retransmissions: count(|it| it.retransmissions),
+            timeouts: count(|it| it.timeouts),
+            trims: count(|it| it.trims),
+            marks: count(|it| it.marks),
+        }
+    }
+
     /// Messages that were not reported.
     pub(super) fn open_messages(&self) -> impl Iterator<Item = Token> {
         let first = (!self.reported).then_some(&self.message);
@@ -107,7 +144,7 @@ impl Engine {
     pub(super) fn post(&mut self, number: u32, ends: &Ends) -> bool {
         let Some(connection) = &mut self.connections[number as usize] else { return false };
         let end = connection.sender.post(ends.bytes).end;
-        let message = Message { token: ends.token, end, not_before: ends.not_before };
+        let message = ends.message(end, self.now);
         if std::mem::replace(&mut connection.reported, false) {
             connection.message = message;
         } else {
@@ -126,7 +163,7 @@ impl Engine {
         self.connections.push(Some(Box::new(Connection {
             sender,
             receiver: Receiver::new(profile, number),
-            message: Message { token: ends.token, end, not_before: ends.not_before },
+            message: ends.message(end, self.now),
             later: VecDeque::new(),
             from: ends.from,
             to: ends.to,
@@ -135,6 +172,7 @@ impl Engine {
             sizes: *profile.sizes(),
             class,
             queued: false,
+            counted: SenderStatistics::default(),
             reported: false,
             poll_noted: u64::MAX,
             timer_noted: u64::MAX,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use stratasim_core::model::{self, NetworkDone, NetworkReport, NetworkRequest, Transfer};
+use stratasim_core::model::{self, FlowRecord, NetworkDone, NetworkReport, NetworkRequest, Transfer};
 use stratasim_core::random::{key, mix};
 use stratasim_core::{Bandwidth, BuildError, Cx, Duration, Model, NodeId, Time, Token};
 use stratasim_topo::Topology;
@@ -12,6 +12,7 @@ use stratasim_transport::{Path, Profile, TransportSpec};
 use super::engine::{Engine, Event};
 use super::host::{Ends, Message};
 use super::routes::NONE;
+use super::sampling::Sampling;
 use super::ways::Ways;
 use crate::outcomes::Outcomes;
 
@@ -42,6 +43,9 @@ pub(super) struct PacketNetwork {
     kept: FxHashMap<(u32, u32, u32, u32, u8), u32>,
     now: Time,
     outcomes: Outcomes,
+    /// Messages that are complete; `src` and `dst` are hosts, `link` is a port, and `least` is filled in by the report.
+    flows: Vec<FlowRecord>,
+    sampling: Sampling,
     /// Messages on connections that are not complete.
     open: u64,
     pub(super) messages: u64,
@@ -60,6 +64,8 @@ impl PacketNetwork {
             kept: FxHashMap::default(),
             now: Time::ZERO,
             outcomes: Outcomes::default(),
+            flows: Vec::new(),
+            sampling: Sampling::new(),
             open: 0,
             messages: 0,
         }
@@ -188,7 +194,9 @@ impl PacketNetwork {
             loop {
                 self.open -= 1;
                 let Message { token, not_before, .. } = connection.message;
-                self.outcomes.deliver(Time::from_ps(not_before.max(now)), token);
+                let end = Time::from_ps(not_before.max(now));
+                self.outcomes.deliver(end, token);
+                self.flows.push(connection.finish(end));
                 if connection.next_message(rules.complete_at_sender) != Some(true) {
                     break;
                 }
@@ -277,7 +285,12 @@ impl Model for PacketNetwork {
                 self.outcomes.report_failures(cx);
                 return self.now;
             }
-            let to = until.min(self.outcomes.next()).as_ps();
+            let interests = cx.observer.interests();
+            let watched = interests.queues || interests.link_uses;
+            let mut to = until.min(self.outcomes.next()).as_ps();
+            if watched {
+                to = to.min(self.sampling.next());
+            }
             if self.open > 0 {
                 match self.engine.next() {
                     None => {
@@ -286,10 +299,19 @@ impl Model for PacketNetwork {
                     }
                     Some(at) if at <= to => {
                         self.engine.run(to);
-                        if !self.engine.complete.is_empty() {
+                        let complete = !self.engine.complete.is_empty();
+                        if complete {
                             self.now = Time::from_ps(self.engine.now);
                             self.collect();
                         }
+                        if watched && (self.open == 0 || !complete && to == self.sampling.next()) {
+                            self.sampling.look(&self.engine, self.open == 0, cx.observer);
+                        }
+                        continue;
+                    }
+                    Some(_) if watched && to == self.sampling.next() => {
+                        self.engine.now = to;
+                        self.sampling.look(&self.engine, false, cx.observer);
                         continue;
                     }
                     Some(_) => {}
@@ -335,7 +357,24 @@ impl model::Network for PacketNetwork {
 
     fn report(&mut self, now: Time) -> NetworkReport {
         self.catch_up(now);
-        self.account(now)
+        let mut report = self.account(now);
+        report.flows = self.followed();
+        report
+    }
+}
+
+impl PacketNetwork {
+    /// The messages that are complete.
+    fn followed(&mut self) -> Vec<FlowRecord> {
+        let mut flows = std::mem::take(&mut self.flows);
+        for flow in &mut flows {
+            let (from, to) = (flow.src.0, flow.dst.0);
+            flow.least = Duration::from_ps(self.least(from, to, flow.bytes).unwrap_or(0));
+            let routes = &self.engine.routes;
+            (flow.src, flow.dst) = (NodeId(routes.node_of(from)), NodeId(routes.node_of(to)));
+            flow.link = self.engine.ports[flow.link.index()].link;
+        }
+        flows
     }
 }
 

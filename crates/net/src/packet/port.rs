@@ -96,6 +96,12 @@ pub(super) struct PortCounts {
 }
 
 impl Port {
+    /// Bytes that its link has carried by `now`; of what is on it, the part that has left.
+    pub(super) fn carried_bytes(&self, now: u64) -> f64 {
+        let under_way_s = self.busy_until.saturating_sub(now) as f64 * 1e-12;
+        (self.counts.bytes as f64 - under_way_s * self.rate.bytes_per_s()).max(0.0)
+    }
+
     /// Bytes of data in it at `now`.
     #[inline]
     pub(super) fn data_bytes(&self, now: u64) -> u64 {

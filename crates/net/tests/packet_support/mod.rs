@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use stratasim_core::model::{Cx, Network, NetworkDone, NetworkReport, NetworkRequest, Transfer};
-use stratasim_core::observe::Blind;
+use stratasim_core::observe::{Blind, Observer};
 use stratasim_core::{NodeId, Time, Token};
 use stratasim_topo::Topology;
 
@@ -20,6 +20,16 @@ pub fn run(
     hosts: &[NodeId],
     messages: &[(usize, usize, u64)],
 ) -> (Vec<Time>, NetworkReport) {
+    watched(network, hosts, messages, &mut Blind)
+}
+
+/// The same, while somebody watches.
+pub fn watched(
+    network: &mut dyn Network,
+    hosts: &[NodeId],
+    messages: &[(usize, usize, u64)],
+    observer: &mut dyn Observer,
+) -> (Vec<Time>, NetworkReport) {
     for (token, &(from, to, bytes)) in (0..).zip(messages) {
         let transfer = Transfer::new(Token(token), hosts[from], hosts[to], bytes);
         network.submit(Time::ZERO, NetworkRequest::Transfer(transfer));
@@ -29,7 +39,7 @@ pub fn run(
     let mut now = Time::ZERO;
     while network.next_event().is_some() {
         assert!(now < LIMIT, "{} messages did not arrive", ends.iter().filter(|end| end.is_none()).count());
-        now = network.advance(LIMIT, &mut Cx { done: &mut done, observer: &mut Blind });
+        now = network.advance(LIMIT, &mut Cx { done: &mut done, observer });
         for ended in done.drain(..) {
             let NetworkDone::Delivered(token) = ended else { panic!("{ended:?}: {:?}", network.failure()) };
             assert!(ends[token.0 as usize].replace(now).is_none(), "message {} came twice", token.0);

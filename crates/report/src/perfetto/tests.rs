@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use prost::Message;
 use stratasim_core::observe::Activity;
-use stratasim_core::{Bandwidth, Time};
+use stratasim_core::{Bandwidth, NodeId, Time};
 
 use super::*;
 
@@ -366,6 +366,22 @@ fn counters_show_the_load_of_the_fullest_links() {
     assert!((mean_of(rate) - 0.75e9).abs() < 0.002e9, "{rate:?}");
     assert!((percent[0].1 - 50.0).abs() < 0.1 && percent[percent.len() - 1].1 == 0.0);
     assert!(percent.iter().all(|&(_, value)| value <= 100.01));
+}
+
+#[test]
+fn the_longest_queues_and_all_windows_have_counters() {
+    let us = 1_000_000_u64;
+    let depth = |link, at, bytes| Event::QueueDepth { link: LinkId(link), at: Time::from_ps(at * us), bytes };
+    let (src, dst) = (NodeId(3), NodeId(5));
+    let window = |at, bytes| Event::Window { connection: 7, src, dst, at: Time::from_ps(at * us), bytes };
+    let events = [depth(1, 1, 100), depth(2, 1, 900), window(1, 50), depth(2, 2, 0), window(3, 0)];
+    let seen = traced(PerfettoOptions { links: 1, ..PerfettoOptions::default() }, &events);
+    let of = |name: &str| seen.counters.get(&(name.to_owned(), "B".to_owned()));
+    assert_eq!(of("a->b#2"), Some(&vec![(1000, 900.0), (2000, 0.0)]));
+    assert_eq!(of("a->b#1"), None, "only one is asked for");
+    assert_eq!(of("node 3 to node 5 (connection 7)"), Some(&vec![(1000, 50.0), (3000, 0.0)]));
+    let nothing = traced(PerfettoOptions { links: 0, ..PerfettoOptions::default() }, &events);
+    assert!(nothing.counters.is_empty());
 }
 
 #[test]

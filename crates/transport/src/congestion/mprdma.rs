@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stratasim_core::{BuildError, Duration};
+use stratasim_core::{BuildError, Duration, Time};
 
 use super::{Acked, CongestionControl, CongestionKind, Control, LossCause, Lost, check_range};
 use crate::entropy::{EntropySpec, round_robin::RoundRobin};
@@ -57,8 +57,11 @@ pub struct State {
     bytes_per_ps: f64,
     /// Shortest round trip so far, picoseconds.
     base_rtt: f64,
-    /// The measured round trip leaves so much out, picoseconds.
+    /// The round trip of packets handed over at the instant zero leaves so much out, picoseconds.
     first_link: f64,
+    /// Whether the connection began at that instant, and packets below this number were handed over then.
+    from_zero: bool,
+    first_packets: u64,
 }
 
 impl State {
@@ -84,8 +87,12 @@ impl CongestionControl for State {
             self.window += if acked.ecn { -self.packet / 2.0 * packets } else { more };
             return self.clamp();
         }
-        let rtt = acked.rtt.map(|rtt| (rtt.as_ps() as f64 - self.first_link).max(1.0));
-        if let Some(rtt) = rtt.filter(|&rtt| rtt < self.base_rtt) {
+        let rtt = acked.rtt.map(|rtt| rtt.as_ps() as f64);
+        // what is handed over at the instant zero is stamped where the first link ends: zero stands for no stamp
+        self.from_zero |= acked.rtt.is_some_and(|rtt| acked.now == Time::ZERO + rtt);
+        let unstamped = self.from_zero && acked.sequence < self.first_packets;
+        let measured = rtt.map(|rtt| if unstamped { (rtt - self.first_link).max(1.0) } else { rtt });
+        if let Some(rtt) = measured.filter(|&rtt| rtt < self.base_rtt) {
             self.base_rtt = rtt;
             self.most = (rtt * self.bytes_per_ps).floor();
         }
@@ -93,7 +100,7 @@ impl CongestionControl for State {
             (Preset::Htsim, _) => self.window += if acked.ecn { -self.packet / 2.0 } else { more },
             (Preset::HtsimSwiftLike, Some(rtt)) => {
                 // compared with the whole round trip: inferred from runs, which trim half as much otherwise
-                let (rtt, target) = (rtt + self.first_link, 1.5 * self.base_rtt);
+                let target = 1.5 * self.base_rtt;
                 if rtt < target {
                     self.window += more;
                 } else {
@@ -150,6 +157,8 @@ impl CongestionKind for Mprdma {
             bytes_per_ps,
             base_rtt: base.as_ps() as f64,
             first_link: full.as_ps() as f64 + delay,
+            from_zero: false,
+            first_packets: (window / packet).max(1.0) as u64,
         }))
     }
 

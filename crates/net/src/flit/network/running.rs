@@ -267,6 +267,7 @@ impl<K: Kernel + Send> model::Network for FlitNetwork<K> {
                 ("network.flit_hops", self.programs.flit_hops),
                 ("network.cycles", self.kernel.now()),
             ],
+            ..NetworkReport::default()
         }
     }
 }
