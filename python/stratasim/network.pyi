@@ -59,9 +59,14 @@ def packet(
     packets: Mapping[str, Any] | None = None,
     queue: Mapping[str, Any] | None = None,
     buffer: str | None = None,
+    buffer_sharing: Mapping[str, Any] | None = None,
     ecn: Mapping[str, Any] | None = None,
+    classes: Sequence[Mapping[str, Any]] | None = None,
     balancing: Mapping[str, Any] | None = None,
+    connections: Literal["per-message", "per-pair"] | None = "per-message",
+    switching: Literal["store-and-forward", "cut-through"] | None = "store-and-forward",
     completion: Literal["receiver", "sender"] | None = "receiver",
     loss: Mapping[str, Any] | None = None,
+    faults: Mapping[str, Any] | None = None,
 ) -> Spec:
     """Packets, queues and congestion control."""
