@@ -4,11 +4,14 @@
     python experiments/atlahs/llm.py pipeline > pipeline.goal    # 8 replicas of a pipeline of four stages
     stratasim goal convert data.goal experiments/atlahs/llm-data.strata
 
-- `data`: GPT-3 Small (12 decoders of 768 hidden units, 85 million parameters in them), 32,768 tokens per accelerator.
-- `pipeline`: GPT-3 Medium (24 decoders of 1,024 hidden units, 302 million parameters), half a million tokens in all, eight
+- `data`: GPT-3 Small (12 decoders of 768 hidden units, 85 million parameters in them), 32,768 tokens per
+  accelerator.
+- `pipeline`: GPT-3 Medium (24 decoders of 1,024 hidden units, 302 million parameters), half a million
+  tokens in all, eight
   micro-batches per replica; all go forward, then all go backward (GPipe).
 
-The last backward pass hands over gradients in buckets of 25 MB (the default of PyTorch's DistributedDataParallel), and
+The last backward pass hands over gradients in buckets of 25 MB (the default of PyTorch's
+DistributedDataParallel), and
 the replicas sum each bucket around a ring, one bucket after the other, beside the rest of the pass.
 """
 
@@ -56,7 +59,7 @@ class Rank:
 
 
 def all_reduce(rank: Rank, members: list[int], own: int, size: int, tag: int, after: list[str | None]) -> str:
-    """A ring all-reduce of `size` bytes among `members`, of which this rank is number `own`; its last receive."""
+    """A ring all-reduce of `size` bytes among `members`; this rank is number `own`. Its last receive."""
     count = len(members)
     to, source = members[(own + 1) % count], members[own - 1]
     for step in range(2 * (count - 1)):

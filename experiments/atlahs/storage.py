@@ -3,10 +3,13 @@
 
     python experiments/atlahs/storage.py [--command stratasim] [--operations 5000] [--seeds 3] [--load 0.8]
 
-Each operation of a client first asks the change coordination service which server holds the block. A read is then a
+Each operation of a client first asks the change coordination service which server holds the block. A read
+is then a
 request and the data. A write sends the data to the first server, which passes them to two replicas, waits for
-both, and answers. Clients are 31 hosts below four ToR switches, servers 32 hosts below the other four. Operations come in a
-Poisson process whose rate is `--load` of what the narrowest uplinks of the 8:1 tree carry, and is the same on both trees.
+both, and answers. Clients are 31 hosts below four ToR switches, servers 32 hosts below the other four.
+Operations come in a
+Poisson process whose rate is `--load` of what the narrowest uplinks of the 8:1 tree carry, and is the same
+on both trees.
 """
 
 import argparse
@@ -111,7 +114,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--command", default="stratasim", help="the command to run")
     parser.add_argument("--operations", type=int, default=5000, help="block operations per run")
-    parser.add_argument("--seeds", type=int, default=3, help="runs with other draws, of which the mean is shown")
+    parser.add_argument(
+        "--seeds", type=int, default=3, help="runs with other draws, of which the mean is shown"
+    )
     parser.add_argument("--load", type=float, default=0.8, help="share of the uplinks of the 8:1 tree")
     options = parser.parse_args()
     if options.operations < 1 or options.seeds < 1 or not 0 < options.load <= 10:

@@ -3,8 +3,10 @@
 
     python experiments/direct-xpu/measure.py [--command stratasim] [--reference ../shared/ref]
 
-Schedules are written here and run on machine.toml; the loss table is the sweep loss.toml, 60 seeds per point. With
-`--reference`, a folder with `rltp_loss_sim.json` and `directxpu.json`, the reference values stand beside ours.
+Schedules are written here and run on machine.toml; the loss table is the sweep loss.toml, 60 seeds per
+point. With
+`--reference`, a folder with `rltp_loss_sim.json` and `directxpu.json`, the reference values stand beside
+ours.
 """
 
 import argparse
@@ -123,7 +125,8 @@ def main() -> int:
         for size in (4, 64, 256, 1024, 1408, 4096, 8192):
             value = machine.seconds(write(size)) * 1e6
             known = rows.get("lat.write4" if size == 4 else f"lat.pred.{size}", {})
-            print(f"  write {size:5} B {value:10.4f}{beside(value, known.get('paper') or known.get('computed'))}")
+            expected = known.get("paper") or known.get("computed")
+            print(f"  write {size:5} B {value:10.4f}{beside(value, expected)}")
         value = machine.read_seconds(4) * 1e6
         print(f"  read      4 B {value:10.4f}{beside(value, rows.get('lat.read4', {}).get('paper'))}")
         print("bandwidth, Gb/s")
@@ -142,7 +145,8 @@ def main() -> int:
         print("started by the host, us")
         for size in (4, 125_000, 1_250_000, 125_000_000):
             alone, whole = machine.seconds(write(size)), machine.seconds(triggered(size))
-            print(f"  {size:11} B {alone * 1e6:12.2f} {whole * 1e6:12.2f}  trigger {100 * (1 - alone / whole):5.1f} %")
+            share = 100 * (1 - alone / whole)
+            print(f"  {size:11} B {alone * 1e6:12.2f} {whole * 1e6:12.2f}  trigger {share:5.1f} %")
     return 0
 
 
