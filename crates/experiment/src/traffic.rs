@@ -36,6 +36,7 @@ use stratasim_core::random::Streams;
 use stratasim_core::{BuildError, NodeId};
 use stratasim_net::NetworkSpec;
 use stratasim_net::flit::Prepared;
+use stratasim_net::flit::dependency::Verdict;
 use stratasim_net::flit::fabric::{Channel, End};
 use stratasim_net::flit::fast::Fast;
 use stratasim_net::flit::full::Full;
@@ -290,12 +291,21 @@ impl Traffic {
             digest,
             makespan_s: cycles as f64 * self.network.clock.period_s(),
             checks: vec![check],
+            notes: self.unchecked().into_iter().collect(),
             counters,
             traffic: Some(statistics),
             wall_s: started.elapsed().as_secs_f64(),
             peak_rss_bytes: peak_rss_bytes(),
             events: hops,
             ..RunResult::default()
+        })
+    }
+
+    /// What a reader should know where nobody has looked for deadlock before the run.
+    fn unchecked(&self) -> Option<String> {
+        (self.network.deadlock == Verdict::Unchecked).then(|| {
+            "Too large to be checked for deadlock before the run; had packets waited in a circle, the run would have stopped and named it."
+                .to_owned()
         })
     }
 

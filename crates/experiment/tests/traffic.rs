@@ -410,3 +410,17 @@ fn a_run_stops_when_asked_to() {
     let ended = traffic.run(&|| true, None, Instant::now());
     assert!(matches!(ended, Err(Error::Stopped)));
 }
+
+#[test]
+fn who_reads_a_result_learns_that_nobody_looked_for_deadlock() {
+    let traffic =
+        "load = 0.01\nmeasure = { warm-up = 100, window = 100, windows = 3, most-windows = 3, drain = 0 }";
+    let notes = |extent: u32| {
+        run(&experiment(&format!("[topology]\nkind = \"mesh\"\ndimensions = [{extent}, {extent}]"), traffic))
+            .notes
+    };
+    assert_eq!(notes(8), Vec::<String>::new());
+    // 2,116 terminals and as many routers are more than four million pairs
+    let large = notes(46);
+    assert!(large.len() == 1 && large[0].contains("deadlock"), "{large:?}");
+}

@@ -44,6 +44,8 @@ pub enum Verdict {
     },
     /// Too large to check: a run that stops moving is still found.
     Unchecked,
+    /// Nobody wants to know.
+    NotAsked,
 }
 
 /// Decisions of the routing function that are followed at most: about a second of work.

@@ -125,7 +125,7 @@ impl Flit {
             joined: &|from, to| wiring.joined(from, to) && routing.joins(from, to),
             name: &|router| topology.node_name(wiring.nodes[router as usize]).to_owned(),
         };
-        let deadlock = if self.deadlock_check { question.check()? } else { Verdict::Unchecked };
+        let deadlock = if self.deadlock_check { question.check()? } else { Verdict::NotAsked };
         Ok(Prepared {
             fabric: Arc::new(wiring.fabric.clone()),
             clock: wiring.clock,
