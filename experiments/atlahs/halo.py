@@ -4,8 +4,8 @@
     stratasim goal convert halo.goal experiments/atlahs/halo.strata
 
 Each of the steps computes for 20 ms, of which 15 ms need nothing from others, and exchanges a face of 2 MB
-with each neighbour. `--steps N` writes fewer steps. The exchange runs on a stream of its own beside the 15
-ms; the last 5 ms need it.
+with each neighbour. `--steps N` writes fewer steps. The exchange runs on a stream of its own beside the
+15 ms; the last 5 ms need it.
 """
 
 import sys

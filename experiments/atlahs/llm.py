@@ -7,12 +7,11 @@
 - `data`: GPT-3 Small (12 decoders of 768 hidden units, 85 million parameters in them), 32,768 tokens per
   accelerator.
 - `pipeline`: GPT-3 Medium (24 decoders of 1,024 hidden units, 302 million parameters), half a million
-  tokens in all, eight
-  micro-batches per replica; all go forward, then all go backward (GPipe).
+  tokens in all, eight micro-batches per replica; all go forward, then all go backward (GPipe).
 
 The last backward pass hands over gradients in buckets of 25 MB (the default of PyTorch's
-DistributedDataParallel), and
-the replicas sum each bucket around a ring, one bucket after the other, beside the rest of the pass.
+DistributedDataParallel), and the replicas sum each bucket around a ring, one bucket after the other, beside
+the rest of the pass.
 """
 
 import sys

@@ -3,13 +3,11 @@
 
     python experiments/atlahs/storage.py [--command stratasim] [--operations 5000] [--seeds 3] [--load 0.8]
 
-Each operation of a client first asks the change coordination service which server holds the block. A read
-is then a
-request and the data. A write sends the data to the first server, which passes them to two replicas, waits for
-both, and answers. Clients are 31 hosts below four ToR switches, servers 32 hosts below the other four.
-Operations come in a
-Poisson process whose rate is `--load` of what the narrowest uplinks of the 8:1 tree carry, and is the same
-on both trees.
+Each operation of a client first asks the change coordination service which server holds the block. A read is
+then a request and the data. A write sends the data to the first server, which passes them to two replicas,
+waits for both, and answers. Clients are 31 hosts below four ToR switches, servers 32 hosts below the other
+four. Operations come in a Poisson process whose rate is `--load` of what the narrowest uplinks of the 8:1
+tree carry, and is the same on both trees.
 """
 
 import argparse

@@ -3,9 +3,8 @@
 
     python experiments/direct-xpu/measure.py [--command stratasim] [--reference ../shared/ref]
 
-Schedules are written here and run on machine.toml; the loss table is the sweep loss.toml, 60 seeds per
-point. With
-`--reference`, a folder with `rltp_loss_sim.json` and `directxpu.json`, the reference values stand beside
+Schedules are written here and run on machine.toml; the loss table is the sweep loss.toml, 60 seeds per point.
+With `--reference`, a folder with `rltp_loss_sim.json` and `directxpu.json`, the reference values stand beside
 ours.
 """
 

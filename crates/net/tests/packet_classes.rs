@@ -6,8 +6,8 @@ mod packet_support;
 use std::sync::Arc;
 
 use flit_support::{network, topology, try_network};
-use packet_support::{count, fat_tree, run};
-use stratasim_core::model::{Cx, NetworkDone, NetworkRequest, Transfer};
+use packet_support::{count, fat_tree, run, stalled_ring};
+use stratasim_core::model::{Cx, NetworkRequest, Transfer};
 use stratasim_core::observe::Blind;
 use stratasim_core::{Time, Token};
 use stratasim_testkit::network_contract;
@@ -180,21 +180,7 @@ fn credits_drop_nothing_and_come_back_whatever_vanishes() {
 /// Everybody on a ring sends half-way round; with little room, each waits for the next one's.
 #[test]
 fn a_circle_of_credits_is_named() {
-    let machine = topology(r#"{"kind": "ring", "nodes": 5, "bandwidth": "10 Gbps", "latency": "1 us"}"#);
-    let hosts = machine.compute_nodes();
-    let spec = r#"{"kind": "packet", "congestion": {"kind": "fixed-window", "factor": 100.0}, "recovery": {"kind": "none"},
-                   "queue": {"kind": "credit", "receive-buffer": "9 kB"}}"#;
-    let mut network = network(spec, machine.clone());
-    for host in 0..5 {
-        let transfer = Transfer::new(Token(host as u64), hosts[host], hosts[(host + 2) % 5], 10_000_000);
-        network.submit(Time::ZERO, NetworkRequest::Transfer(transfer));
-    }
-    let mut done = Vec::new();
-    while network.next_event().is_some() && done.is_empty() {
-        network.advance(Time::MAX, &mut Cx { done: &mut done, observer: &mut Blind });
-    }
-    assert!(done.len() == 5 && done.iter().all(|done| matches!(done, NetworkDone::Failed(_))), "{done:?}");
-    let (_, reason) = network.failure().expect("a reason");
+    let reason = stalled_ring(r#"{"kind": "credit", "receive-buffer": "9 kB"}"#);
     assert!(reason.contains("5 links stop each other in a circle") && reason.contains("host-0"), "{reason}");
 }
 

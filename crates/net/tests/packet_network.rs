@@ -4,10 +4,7 @@ mod flit_support;
 mod packet_support;
 
 use flit_support::{network, topology};
-use packet_support::{count, fat_tree, run};
-use stratasim_core::model::{Cx, NetworkDone, NetworkRequest, Transfer};
-use stratasim_core::observe::Blind;
-use stratasim_core::{Time, Token};
+use packet_support::{count, fat_tree, run, stalled_ring};
 
 /// W p + (n - 1) S p + n d, and the way of an acknowledgement back where the sender counts.
 #[test]
@@ -91,22 +88,7 @@ fn a_lossless_network_pauses_and_drops_nothing() {
 /// Everybody on a ring sends half-way round without ever leaving room: each waits for the next.
 #[test]
 fn a_circle_of_pauses_is_named() {
-    let machine = topology(r#"{"kind": "ring", "nodes": 5, "bandwidth": "10 Gbps", "latency": "1 us"}"#);
-    let hosts = machine.compute_nodes();
-    let spec = r#"{"kind": "packet", "congestion": {"kind": "fixed-window", "factor": 100.0}, "recovery": {"kind": "none"},
-                   "queue": {"kind": "lossless", "pause-above": "9 kB"}}"#;
-    let mut network = network(spec, machine.clone());
-    for host in 0..5 {
-        let transfer = Transfer::new(Token(host as u64), hosts[host], hosts[(host + 2) % 5], 10_000_000);
-        network.submit(Time::ZERO, NetworkRequest::Transfer(transfer));
-    }
-    let mut done = Vec::new();
-    while network.next_event().is_some() && done.is_empty() {
-        network.advance(Time::MAX, &mut Cx { done: &mut done, observer: &mut Blind });
-    }
-    assert_eq!(done.len(), 5);
-    assert!(done.iter().all(|done| matches!(done, NetworkDone::Failed(_))), "{done:?}");
-    let (_, reason) = network.failure().expect("a reason");
+    let reason = stalled_ring(r#"{"kind": "lossless", "pause-above": "9 kB"}"#);
     assert!(reason.contains("5 links stop each other in a circle") && reason.contains("host-0"), "{reason}");
 }
 

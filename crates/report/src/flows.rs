@@ -272,8 +272,8 @@ fn cdf(sorted: &[f64]) -> Vec<[f64; 2]> {
     (0..points).map(|point| [sorted[at(point)], (at(point) + 1) as f64 / count as f64]).collect()
 }
 
-/// Jain's index of fairness: 1 when all are equal, 1/n when one has everything.
-fn jain(values: impl Iterator<Item = f64>) -> f64 {
+/// Jain's index of fairness (Jain, Chiu, Hawe 1984): 1 when all are equal, 1/n when one has everything.
+pub fn jain(values: impl Iterator<Item = f64>) -> f64 {
     let (sum, squares, count) =
         values.fold((0.0, 0.0, 0.0), |(sum, squares, count), it| (sum + it, squares + it * it, count + 1.0));
     if squares == 0.0 { 1.0 } else { f64::min(sum * sum / (count * squares), 1.0) }

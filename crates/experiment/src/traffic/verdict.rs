@@ -1,5 +1,6 @@
 //! Statistics of windows: confidence intervals, the end of the warm-up, saturation; how evenly all were served.
 
+use stratasim_report::flows::jain;
 use stratasim_report::traffic::Fairness;
 
 /// 97.5 % quantiles of Student's t by degrees of freedom, from 1.
@@ -92,17 +93,6 @@ fn slope(values: &[f64]) -> (f64, f64) {
     let slope = places().zip(values).map(|(place, value)| place * (value - mean)).sum::<f64>() / squares;
     let rest = places().zip(values).map(|(place, value)| (value - mean - slope * place).powi(2)).sum::<f64>();
     (slope, (rest / (count - 2.0) / squares).sqrt())
-}
-
-/// The part that each of these has, at its most even: Jain's index (Jain, Chiu, Hawe 1984).
-fn jain(values: impl Iterator<Item = f64>) -> f64 {
-    let (mut sum, mut squares, mut count) = (0.0, 0.0, 0.0);
-    for value in values {
-        sum += value;
-        squares += value * value;
-        count += 1.0;
-    }
-    if squares == 0.0 { 1.0 } else { (sum * sum / (count * squares)).min(1.0) }
 }
 
 /// How evenly terminals were served: flits per cycle that each of them injected, and got.

@@ -145,7 +145,12 @@ fn share(probability: f64) -> Result<u64, BuildError> {
         let reason = format!("{probability}; it must be at least 0 and below 1");
         return Err(BuildError::new("probability", reason));
     }
-    Ok((probability * 18_446_744_073_709_551_616.0) as u64)
+    Ok(scaled(probability))
+}
+
+/// The same for one that is known to be below 1.
+const fn scaled(probability: f64) -> u64 {
+    (probability * 18_446_744_073_709_551_616.0) as u64
 }
 
 /// Something that happens to a share of packets, each by a draw.

@@ -3,14 +3,15 @@
 use std::collections::VecDeque;
 
 use stratasim_core::model::FlowRecord;
-use stratasim_core::{Duration, LinkId, NodeId, Time, Token};
+use stratasim_core::{Duration, NodeId, Time, Token};
 use stratasim_transport::{
     Header, PacketSizes, Poll, Profile, Readiness, Receiver, Sender, SenderStatistics,
 };
 
 use super::engine::{Engine, Event, Flying};
 use super::lane::PerClass;
-use super::port::NOTHING;
+use super::port::{NOTHING, Port};
+use super::routes::Routes;
 
 /// A network interface: connections of its host take turns, a packet each.
 #[derive(Debug)]
@@ -97,19 +98,21 @@ impl Ends {
 
 impl Connection {
     /// The account of its message, which is complete at `end`.
-    pub(super) fn finish(&mut self, end: Time) -> FlowRecord {
+    ///
+    /// The least time that it needs is left to be filled in.
+    pub(super) fn finish(&mut self, end: Time, routes: &Routes, ports: &[Port]) -> FlowRecord {
         let (now, before) = (*self.sender.statistics(), self.counted);
         self.counted = now;
         let count =
             |of: fn(&SenderStatistics) -> u64| u32::try_from(of(&now) - of(&before)).unwrap_or(u32::MAX);
         FlowRecord {
-            src: NodeId(self.from),
-            dst: NodeId(self.to),
+            src: NodeId(routes.node_of(self.from)),
+            dst: NodeId(routes.node_of(self.to)),
             bytes: self.message.bytes,
             start: Time::from_ps(self.message.start),
             end,
             least: Duration::ZERO,
-            link: LinkId(self.port),
+            link: ports[self.port as usize].link,
             packets: count(|it| it.packets),
             retransmissions: count(|it| it.retransmissions),
             timeouts: count(|it| it.timeouts),
@@ -181,6 +184,14 @@ impl Engine {
         self.after_sender(number);
     }
 
+    /// A sender is done with all its messages, or has given up: that is reported, where it was not.
+    fn end(&mut self, number: u32) {
+        match &self.connections[number as usize] {
+            Some(connection) if connection.open_messages().next().is_some() => self.complete.push(number),
+            _ => self.close(number),
+        }
+    }
+
     /// Both ends are done: what still comes for them finds nobody.
     pub(super) fn close(&mut self, number: u32) {
         if let Some(connection) = self.connections[number as usize].take() {
@@ -192,15 +203,7 @@ impl Engine {
     #[inline]
     fn after_sender(&mut self, number: u32) {
         let now = Time::from_ps(self.now);
-        let Some(connection) = &mut self.connections[number as usize] else { return };
-        let deadline = connection.sender.deadline();
-        if deadline < Time::MAX {
-            let at = deadline.as_ps().max(self.now);
-            if at < connection.timer_noted {
-                connection.timer_noted = at;
-                self.note(at, Event::Timer(number));
-            }
-        }
+        self.note_timer(number);
         let Some(connection) = &mut self.connections[number as usize] else { return };
         if connection.queued {
             return;
@@ -295,11 +298,7 @@ impl Engine {
         if connection.sender.deadline() <= now {
             connection.sender.on_timer(now);
             if connection.sender.has_failed() {
-                match connection.reported && connection.later.is_empty() {
-                    false => self.complete.push(number),
-                    true => self.close(number),
-                }
-                return;
+                return self.end(number);
             }
         }
         self.after_sender(number);
@@ -373,11 +372,7 @@ impl Engine {
                 self.complete.push(number);
             }
         } else if connection.sender.is_done() {
-            match connection.reported {
-                false => self.complete.push(number),
-                true => self.close(number),
-            }
-            return;
+            return self.end(number);
         }
         self.after_sender(number);
     }

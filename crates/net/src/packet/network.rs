@@ -43,7 +43,7 @@ pub(super) struct PacketNetwork {
     kept: FxHashMap<(u32, u32, u32, u32, u8), u32>,
     now: Time,
     outcomes: Outcomes,
-    /// Messages that are complete; `src` and `dst` are hosts, `link` is a port, and `least` is filled in by the report.
+    /// Messages that are complete; the report fills in the least time of each.
     flows: Vec<FlowRecord>,
     sampling: Sampling,
     /// Messages on connections that are not complete.
@@ -196,7 +196,7 @@ impl PacketNetwork {
                 let Message { token, not_before, .. } = connection.message;
                 let end = Time::from_ps(not_before.max(now));
                 self.outcomes.deliver(end, token);
-                self.flows.push(connection.finish(end));
+                self.flows.push(connection.finish(end, &self.engine.routes, &self.engine.ports));
                 if connection.next_message(rules.complete_at_sender) != Some(true) {
                     break;
                 }
@@ -358,23 +358,11 @@ impl model::Network for PacketNetwork {
     fn report(&mut self, now: Time) -> NetworkReport {
         self.catch_up(now);
         let mut report = self.account(now);
-        report.flows = self.followed();
-        report
-    }
-}
-
-impl PacketNetwork {
-    /// The messages that are complete.
-    fn followed(&mut self) -> Vec<FlowRecord> {
-        let mut flows = std::mem::take(&mut self.flows);
-        for flow in &mut flows {
-            let (from, to) = (flow.src.0, flow.dst.0);
-            flow.least = Duration::from_ps(self.least(from, to, flow.bytes).unwrap_or(0));
-            let routes = &self.engine.routes;
-            (flow.src, flow.dst) = (NodeId(routes.node_of(from)), NodeId(routes.node_of(to)));
-            flow.link = self.engine.ports[flow.link.index()].link;
+        report.flows = std::mem::take(&mut self.flows);
+        for flow in &mut report.flows {
+            flow.least = self.least_duration(flow.src, flow.dst, flow.bytes);
         }
-        flows
+        report
     }
 }
 

@@ -9,7 +9,7 @@ use stratasim_core::observe::{Blind, Observer};
 use stratasim_core::{NodeId, Time, Token};
 use stratasim_topo::Topology;
 
-use super::flit_support::topology;
+use super::flit_support::{network, topology};
 
 /// What has not arrived by then does not arrive.
 pub const LIMIT: Time = Time::from_ps(stratasim_core::time::PS_PER_S);
@@ -55,4 +55,26 @@ pub fn count(report: &NetworkReport, name: &str) -> u64 {
 
 pub fn fat_tree(k: u32) -> Arc<Topology> {
     topology(&format!(r#"{{"kind": "fat-tree", "k": {k}, "bandwidth": "100 Gbps", "latency": "1 us"}}"#))
+}
+
+/// Everybody on a ring sends half-way round over queues that hold up others: why all of them fail.
+pub fn stalled_ring(queue: &str) -> String {
+    let machine = topology(r#"{"kind": "ring", "nodes": 5, "bandwidth": "10 Gbps", "latency": "1 us"}"#);
+    let hosts = machine.compute_nodes();
+    let spec = format!(
+        r#"{{"kind": "packet", "congestion": {{"kind": "fixed-window", "factor": 100.0}}, "recovery": {{"kind": "none"}},
+            "queue": {queue}}}"#
+    );
+    let mut network = network(&spec, machine.clone());
+    for host in 0..5 {
+        let transfer = Transfer::new(Token(host as u64), hosts[host], hosts[(host + 2) % 5], 10_000_000);
+        network.submit(Time::ZERO, NetworkRequest::Transfer(transfer));
+    }
+    let mut done = Vec::new();
+    while network.next_event().is_some() && done.is_empty() {
+        network.advance(Time::MAX, &mut Cx { done: &mut done, observer: &mut Blind });
+    }
+    assert_eq!(done.len(), 5);
+    assert!(done.iter().all(|done| matches!(done, NetworkDone::Failed(_))), "{done:?}");
+    network.failure().expect("a reason").1
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use stratasim_core::BuildError;
 use stratasim_core::random::Draws;
 
-use super::{Fault, Wires, share};
+use super::{Fault, Wires, scaled, share};
 
 /// Packets of any kind vanish on links.
 ///
@@ -70,8 +70,7 @@ impl Fault for Loss {
             }
         };
         // what never ends well is refused above, so that both are shares
-        let of = |probability: f64| (probability * 18_446_744_073_709_551_616.0) as u64;
-        let lossy = Lossy { after_good: of(after_good), after_lost: of(after_lost), lost: false };
+        let lossy = Lossy { after_good: scaled(after_good), after_lost: scaled(after_lost), lost: false };
         wires.each(&self.links, |faults, _| faults.lossy = lossy)
     }
 }
@@ -85,8 +84,7 @@ mod tests {
         for (probability, burst) in [(0.01, None), (0.1, None), (0.02, Some(5.0)), (0.3, Some(3.0))] {
             let enters = burst.map_or(probability, |burst| probability / (burst * (1.0 - probability)));
             let stays = burst.map_or(probability, |burst| 1.0 - 1.0 / burst);
-            let share = |probability: f64| (probability * 18_446_744_073_709_551_616.0) as u64;
-            let mut lossy = Lossy { after_good: share(enters), after_lost: share(stays), lost: false };
+            let mut lossy = Lossy { after_good: scaled(enters), after_lost: scaled(stays), lost: false };
             let mut draws = Draws::new(3);
             let (mut lost, mut bursts, mut before) = (0_u32, 0_u32, false);
             for _ in 0..1_000_000 {
