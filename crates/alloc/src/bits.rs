@@ -1,0 +1,219 @@
+//! A set of small numbers with 64-ary summaries: the least member is a few word scans away, however large the set.
+
+/// A set of numbers below a bound. Level 0 has a bit per number; a bit of level `k + 1` says that a word of level `k`
+/// is not zero. 64 numbers need one level, 262,144 need three.
+#[derive(Debug, Clone, Default)]
+pub struct BitTree {
+    /// From the numbers upwards; the last level is one word. Empty until the first insertion, so that sets which stay
+    /// empty cost nothing.
+    levels: Vec<Vec<u64>>,
+    bound: u32,
+    members: u32,
+}
+
+impl BitTree {
+    /// An empty set of numbers below `bound`.
+    pub const fn new(bound: u32) -> Self {
+        Self { levels: Vec::new(), bound, members: 0 }
+    }
+
+    /// Number of members.
+    pub const fn len(&self) -> u32 {
+        self.members
+    }
+
+    /// Whether there is no member.
+    pub const fn is_empty(&self) -> bool {
+        self.members == 0
+    }
+
+    /// Whether `number` is a member.
+    pub fn contains(&self, number: u32) -> bool {
+        let word = self.levels.first().and_then(|level| level.get(number as usize / 64));
+        word.is_some_and(|word| word >> (number % 64) & 1 == 1)
+    }
+
+    /// Adds `number`; nothing happens when it is a member.
+    ///
+    /// # Panics
+    /// When it is not below the bound.
+    pub fn insert(&mut self, number: u32) {
+        assert!(number < self.bound, "{number} is not below the bound {}", self.bound);
+        if self.contains(number) {
+            return;
+        }
+        if self.levels.is_empty() {
+            self.grow();
+        }
+        self.members += 1;
+        let mut at = number as usize;
+        for level in &mut self.levels {
+            let word = &mut level[at / 64];
+            let was = *word;
+            *word |= 1 << (at % 64);
+            if was != 0 {
+                break;
+            }
+            at /= 64;
+        }
+    }
+
+    /// Takes `number` out; nothing happens when it is no member.
+    pub fn remove(&mut self, number: u32) {
+        if !self.contains(number) {
+            return;
+        }
+        self.members -= 1;
+        let mut at = number as usize;
+        for level in &mut self.levels {
+            let word = &mut level[at / 64];
+            *word &= !(1 << (at % 64));
+            if *word != 0 {
+                break;
+            }
+            at /= 64;
+        }
+    }
+
+    /// The least member.
+    pub fn first(&self) -> Option<u32> {
+        if self.members == 0 {
+            return None;
+        }
+        let mut at = 0_usize;
+        for level in self.levels.iter().rev() {
+            at = at * 64 + level[at].trailing_zeros() as usize;
+        }
+        Some(at as u32)
+    }
+
+    /// The least member that is not below `from`.
+    pub fn next(&self, from: u32) -> Option<u32> {
+        if self.members == 0 || from >= self.bound {
+            return None;
+        }
+        // up until a word has something at or after the place, then down to the least below it
+        let mut at = from as usize;
+        for (height, level) in self.levels.iter().enumerate() {
+            if at / 64 >= level.len() {
+                return None;
+            }
+            let rest = level[at / 64] & (u64::MAX << (at % 64));
+            if rest != 0 {
+                at = at / 64 * 64 + rest.trailing_zeros() as usize;
+                for below in self.levels[..height].iter().rev() {
+                    at = at * 64 + below[at].trailing_zeros() as usize;
+                }
+                return Some(at as u32);
+            }
+            at = at / 64 + 1;
+        }
+        None
+    }
+
+    /// The least number at or after `from` that is no member; the bound when there is none.
+    pub fn next_absent(&self, from: u32) -> u32 {
+        let Some(level) = self.levels.first() else { return from };
+        let mut at = from as usize;
+        while at < self.bound as usize {
+            let rest = !level[at / 64] & (u64::MAX << (at % 64));
+            if rest != 0 {
+                return self.bound.min((at / 64 * 64) as u32 + rest.trailing_zeros());
+            }
+            at = (at / 64 + 1) * 64;
+        }
+        self.bound
+    }
+
+    /// The least start of `length` consecutive members.
+    pub fn first_run(&self, length: u32) -> Option<u32> {
+        let mut start = self.first()?;
+        loop {
+            let end = self.next_absent(start);
+            if end - start >= length {
+                return Some(start);
+            }
+            start = self.next(end)?;
+        }
+    }
+
+    /// The length of the longest run of consecutive members.
+    pub fn longest_run(&self) -> u32 {
+        let (mut most, mut from) = (0, 0);
+        while let Some(start) = self.next(from) {
+            from = self.next_absent(start);
+            most = most.max(from - start);
+        }
+        most
+    }
+
+    /// Another bound; members at or above it are taken out.
+    pub fn set_bound(&mut self, bound: u32) {
+        let members: Vec<u32> = std::iter::successors(self.first(), |&last| self.next(last + 1))
+            .take_while(|&number| number < bound)
+            .collect();
+        *self = Self::new(bound);
+        for number in members {
+            self.insert(number);
+        }
+    }
+
+    fn grow(&mut self) {
+        let mut words = self.bound as usize;
+        loop {
+            words = words.div_ceil(64);
+            self.levels.push(vec![0; words]);
+            if words == 1 {
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_tree_is_the_ordered_set(
+            bound in 1_u32..10_000,
+            steps in prop::collection::vec((any::<bool>(), any::<u32>()), 1..300),
+        ) {
+            let (mut tree, mut set) = (BitTree::new(bound), BTreeSet::new());
+            for (add, number) in steps {
+                // runs grow when numbers are near to each other
+                let number = number % bound.min(200) + if number % 7 == 0 { bound - bound.min(200) } else { 0 };
+                if add {
+                    tree.insert(number);
+                    set.insert(number);
+                } else {
+                    tree.remove(number);
+                    set.remove(&number);
+                }
+                prop_assert_eq!(tree.len() as usize, set.len());
+                prop_assert_eq!(tree.first(), set.first().copied());
+                prop_assert_eq!(tree.next(number), set.range(number..).next().copied());
+                let absent = (number..bound).find(|at| !set.contains(at)).unwrap_or(bound);
+                prop_assert_eq!(tree.next_absent(number), absent);
+            }
+            let longest = |set: &BTreeSet<u32>| {
+                let mut run = 0;
+                (0..bound).map(|at| { run = if set.contains(&at) { run + 1 } else { 0 }; run }).max()
+            };
+            prop_assert_eq!(Some(tree.longest_run()), longest(&set));
+            for length in [1, 2, 5] {
+                let naive = (0..bound).find(|&at| (at..at + length).all(|place| set.contains(&place)));
+                prop_assert_eq!(tree.first_run(length), naive);
+            }
+            tree.set_bound(bound / 2 + 1);
+            set.retain(|&number| number < bound / 2 + 1);
+            prop_assert_eq!(tree.len() as usize, set.len());
+            prop_assert_eq!(tree.next(0), set.first().copied());
+        }
+    }
+}
