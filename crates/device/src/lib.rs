@@ -1,5 +1,6 @@
 //! What computes and what remembers: rates, rooflines, cores, capacity.
 
+pub mod card;
 pub mod compute;
 mod profiles;
 

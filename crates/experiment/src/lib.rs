@@ -3,6 +3,7 @@
 pub mod booksim;
 mod bounds;
 pub mod build;
+pub mod card;
 pub mod conformance;
 pub mod document;
 pub mod error;
