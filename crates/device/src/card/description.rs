@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::{Bandwidth, BuildError, Bytes, ComputeRate, Duration};
 
-/// Most core groups of a card: schedules have a task per pair of groups.
-pub const MOST_CORE_GROUPS: u32 = 256;
+/// Most core groups of a card: a schedule has a copy for each pair of groups.
+pub const MOST_CORE_GROUPS: u32 = 64;
 
 /// An accelerator card: core groups, tiers of memory, the ring, DMA engines, host link, fixed costs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
