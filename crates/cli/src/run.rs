@@ -10,7 +10,7 @@ use stratasim_core::observe::Fan;
 use stratasim_core::{BuildError, Rank};
 use stratasim_experiment::files::AtomicFile;
 use stratasim_experiment::traffic::ProbeSink;
-use stratasim_experiment::{ConfigError, Document, Error, Prepared, RunLabels, Traffic};
+use stratasim_experiment::{ConfigError, Document, Error, Forecast, Prepared, RunLabels, Traffic};
 use stratasim_report::flows::write_flows;
 use stratasim_report::perfetto::PerfettoOptions;
 use stratasim_report::picture::{Scheme, Timeline};
@@ -95,6 +95,9 @@ impl Run {
         if Traffic::is_in(&document) {
             return self.traffic(&document, &base, terminal, started);
         }
+        if Forecast::is_in(&document) {
+            return self.forecast(&document, terminal);
+        }
         let to_stdout = self.json.as_deref() == Some(Path::new("-"));
         let begin = |path: &Option<PathBuf>| path.as_deref().map(create).transpose();
         let outputs = Outputs {
@@ -132,15 +135,7 @@ impl Run {
         terminal: &Terminal,
         started: Instant,
     ) -> Result<u8, Error> {
-        let tasks = [
-            ("--trace", self.trace.is_some()),
-            ("--picture", self.picture.is_some()),
-            ("--flows", self.flows.is_some()),
-            ("--cdf", self.cdf.is_some()),
-            ("--ranks", self.ranks.is_some()),
-            ("--window", self.window.is_some()),
-        ];
-        if let Some((option, _)) = tasks.into_iter().find(|(_, given)| *given) {
+        if let Some(option) = self.about_tasks() {
             let message = format!(
                 "{option} is about tasks, and open-loop traffic has none; `stratasim traffic FILE --out DIR` draws it"
             );
@@ -174,6 +169,42 @@ impl Run {
         }
         self.tell(terminal);
         Ok(exit_code(&result, terminal, self.quiet || to_stdout))
+    }
+
+    /// Makes a forecast.
+    fn forecast(&self, document: &Document, terminal: &Terminal) -> Result<u8, Error> {
+        if let Some(option) = self.about_tasks().or(self.csv.is_some().then_some("--csv")) {
+            let message = format!("{option} is about tasks, and a forecast in closed form has none");
+            return Err(ConfigError::new(message, None).into());
+        }
+        let to_stdout = self.json.as_deref() == Some(Path::new("-"));
+        let json = if to_stdout { None } else { self.json.as_deref().map(create).transpose()? };
+        let result = Forecast::new(document)?.make();
+        let result = result.map_err(|error| document.locate(&error, "forecast"))?;
+        if to_stdout {
+            terminal.print(&result.to_json())?;
+        } else if !self.quiet {
+            terminal.print(&result.summary(&terminal.style))?;
+        }
+        if let (Some(mut file), Some(path)) = (json, &self.json) {
+            let written = file.write_all(result.to_json().as_bytes()).and_then(|()| file.commit());
+            written.map_err(|error| Error::file(path, &error))?;
+        }
+        self.tell(terminal);
+        Ok(0)
+    }
+
+    /// An option that was given and is about tasks.
+    fn about_tasks(&self) -> Option<&'static str> {
+        let tasks = [
+            ("--trace", self.trace.is_some()),
+            ("--picture", self.picture.is_some()),
+            ("--flows", self.flows.is_some()),
+            ("--cdf", self.cdf.is_some()),
+            ("--ranks", self.ranks.is_some()),
+            ("--window", self.window.is_some()),
+        ];
+        tasks.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
     }
 
     /// Runs, and writes the files. What was observed before a run stalls is written, too.

@@ -18,6 +18,7 @@ use stratasim_workload::program::{MemoryPlace, Op, Program, ProgramBuilder};
 
 use crate::document::Document;
 use crate::error::{ConfigError, Error};
+use crate::forecast::Forecast;
 use crate::jobs::{self, ScheduleWork};
 use crate::placement::PlacementSpec;
 use crate::spec::{MemoryAccess, Spec};
@@ -81,6 +82,10 @@ impl Prepared {
     /// # Errors
     /// What does not fit, with its place.
     pub fn new(document: &Document, base: &Path) -> Result<Self, ConfigError> {
+        if Forecast::is_in(document) {
+            let reason = "this is a forecast in closed form, which `stratasim run` makes: nothing in it runs";
+            return Err(document.locate(&BuildError::new("", reason), "forecast"));
+        }
         let spec: Spec = document.read()?;
         let topology = build_topology(&spec, document, base)?;
         Self::on(spec, topology, document, base)

@@ -92,5 +92,11 @@ pub fn schema() -> serde_json::Value {
     let mut schema = schemars::schema_for!(Spec);
     let sweep = schemars::schema_for!(crate::sweep::SweepSpec);
     crate::schema::add_section(&mut schema, "sweep", sweep);
+    // a forecast stands in place of a machine
+    let forecast = schemars::schema_for!(crate::forecast::ForecastSpec);
+    crate::schema::add_section(&mut schema, "forecast", forecast);
+    schema.remove("required");
+    let either = [["topology"], ["forecast"]].map(|required| serde_json::json!({ "required": required }));
+    schema.insert("anyOf".to_owned(), serde_json::json!(either));
     schema.to_value()
 }

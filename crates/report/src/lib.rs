@@ -14,6 +14,7 @@
 pub mod columns;
 pub mod filter;
 pub mod flows;
+pub mod forecast;
 mod json;
 pub mod labels;
 pub mod load;

@@ -2,7 +2,7 @@
 //!
 //! [`shape`] knows models, [`costs`] what each operator of a decoder costs, [`hcsim_table`] the
 //! numbers that the HCSim paper prints for the same operators, [`placement`] which data fit into
-//! local memory, and [`transformer`] writes the program. `docs/src/concepts/transformer-costs.md`
+//! local memory, [`transformer`] writes the program, and [`volume`] counts what is exchanged inside a card. `docs/src/concepts/transformer-costs.md`
 //! puts formula and table side by side, entry by entry.
 
 pub mod costs;
@@ -10,3 +10,4 @@ pub mod hcsim_table;
 pub mod placement;
 pub mod shape;
 pub mod transformer;
+pub mod volume;

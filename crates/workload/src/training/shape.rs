@@ -19,6 +19,9 @@ pub enum Model {
     /// GPT-3 175B: 96 layers of hidden size 12,288.
     #[serde(rename = "gpt3-175b")]
     Gpt3With175B,
+    /// GPT-NeoX 20B: 44 layers of hidden size 6,144.
+    #[serde(rename = "gpt-neox-20b")]
+    GptNeoXWith20B,
 }
 
 /// What lies between the linear layers of the feed-forward part.
@@ -73,7 +76,9 @@ impl Model {
     /// Llama 2: Touvron et al., "Llama 2: open foundation and fine-tuned chat models", 2023, table 1
     /// (sequence, grouped-query attention), and the published model configurations (hidden,
     /// intermediate size, heads, layers). GPT-3: Brown et al., "Language models are few-shot
-    /// learners", 2020, table 2.1 and section 2.1 (feed-forward of four times the hidden size).
+    /// learners", 2020, table 2.1 and section 2.1 (feed-forward of four times the hidden size). GPT-NeoX: Black
+    /// et al., "GPT-NeoX-20B: an open-source autoregressive language model", 2022, section 3 and the published
+    /// configuration (64 heads, sequence, no dropout).
     pub fn shape(self) -> Shape {
         let llama = |layers, hidden, heads, kv_heads, feed_forward| Shape {
             layers,
@@ -100,6 +105,17 @@ impl Model {
                 activation: Activation::Gelu,
                 norm: Norm::LayerNorm,
                 dropout: true,
+            },
+            Self::GptNeoXWith20B => Shape {
+                layers: 44,
+                hidden: 6144,
+                heads: 64,
+                kv_heads: 64,
+                feed_forward: 4 * 6144,
+                sequence: 2048,
+                activation: Activation::Gelu,
+                norm: Norm::LayerNorm,
+                dropout: false,
             },
         }
     }
@@ -229,6 +245,8 @@ mod tests {
             (Model::Llama2With13B, 2 * 32_000 * 5120, 13.02),
             (Model::Llama2With70B, 2 * 32_000 * 8192, 68.98),
             (Model::Gpt3With175B, (50_257 + 2048) * 12_288, 174.6),
+            // untied, a vocabulary padded to 50,432
+            (Model::GptNeoXWith20B, 2 * 50_432 * 6144, 20.55),
         ] {
             let shape = model.shape();
             let up = if shape.activation == Activation::Swiglu { 2 } else { 1 };

@@ -1,0 +1,147 @@
+//! Forecasts of the communication of training inside a card, from the shape of the model to days: tables 1 to 5
+//! of the SW-IntraCC paper.
+//!
+//! Closed forms only: nothing is simulated, so there is no machine.
+
+pub mod spec;
+
+use stratasim_core::BuildError;
+use stratasim_report::forecast::{ForecastResult, ForecastRow, ModelVolume, PublishedFigures};
+use stratasim_workload::training::volume::Step;
+
+pub use spec::ForecastSpec;
+use spec::{ForecastFile, MethodSpec, ModelSpec};
+
+use crate::document::Document;
+use crate::error::ConfigError;
+
+const SECONDS_PER_DAY: f64 = 86_400.0;
+
+/// A forecast, ready to be made.
+#[derive(Debug, Clone)]
+pub struct Forecast {
+    file: ForecastFile,
+    name: String,
+}
+
+impl Forecast {
+    /// Whether a document is a forecast.
+    pub fn is_in(document: &Document) -> bool {
+        document.get("forecast").is_some()
+    }
+
+    /// Reads and checks the forecast in `document`.
+    ///
+    /// # Errors
+    /// What does not fit, with its place.
+    pub fn new(document: &Document) -> Result<Self, ConfigError> {
+        let file: ForecastFile = document.read()?;
+        file.forecast.check().map_err(|error| document.locate(&error, "forecast"))?;
+        let stem = std::path::Path::new(document.name()).file_stem();
+        let stem = stem.map(|stem| stem.to_string_lossy().into_owned());
+        let name = file.name.clone().or(stem).unwrap_or_default();
+        let forecast = Self { file, name };
+        forecast.rows().map_err(|error| document.locate(&error, "forecast"))?;
+        Ok(forecast)
+    }
+
+    /// The figures of every model with every method.
+    ///
+    /// # Errors
+    /// None that did not come when the forecast was read.
+    pub fn make(&self) -> Result<ForecastResult, BuildError> {
+        let (models, rows) = self.rows()?;
+        Ok(ForecastResult {
+            stratasim: env!("CARGO_PKG_VERSION").to_owned(),
+            experiment: self.name.clone(),
+            spec: serde_json::to_value(&self.file).unwrap_or_default(),
+            models,
+            rows,
+            notes: self.notes(),
+        })
+    }
+
+    fn rows(&self) -> Result<(Vec<ModelVolume>, Vec<ForecastRow>), BuildError> {
+        let spec = &self.file.forecast;
+        let (mut models, mut rows) = (Vec::new(), Vec::new());
+        for (at, model) in spec.model.iter().enumerate() {
+            let volume = volume(model).map_err(|error| error.within(&format!("model.{at}")))?;
+            let mut first = None;
+            for (at, method) in spec.method.iter().enumerate() {
+                let mut row = row(&volume, method).map_err(|error| error.within(&format!("method.{at}")))?;
+                row.saved_days = first.map(|first: f64| first - row.days);
+                first.get_or_insert(row.days);
+                let printed = spec
+                    .published
+                    .iter()
+                    .find(|printed| printed.method == row.method && printed.models.contains(&row.model));
+                row.published = printed.map(|printed| PublishedFigures {
+                    layer_s: printed.layer.map(|layer| layer.as_secs_f64()),
+                    iteration_s: printed.iteration.map(|iteration| iteration.as_secs_f64()),
+                    days: printed.days,
+                });
+                rows.push(row);
+            }
+            models.push(volume);
+        }
+        Ok((models, rows))
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let spec = &self.file.forecast;
+        let models = spec.model.iter().filter_map(|model| Some((&model.name, model.note.as_ref()?)));
+        let methods = spec.method.iter().filter_map(|method| Some((&method.name, method.note.as_ref()?)));
+        models.chain(methods).map(|(name, note)| format!("{name}: {note}")).collect()
+    }
+}
+
+/// What a model exchanges.
+fn volume(model: &ModelSpec) -> Result<ModelVolume, BuildError> {
+    let shape = model.shape()?;
+    let step = Step {
+        exchanges: model.exchanges,
+        value_bytes: model.precision.bytes(),
+        batch: model.batch,
+        data_parallel: model.data_parallel.into(),
+        sequence: shape.sequence,
+        hidden: shape.hidden,
+        layers: shape.layers,
+        pipeline: model.pipeline,
+    };
+    let steps = match (model.steps, model.tokens) {
+        (Some(steps), None) => steps as f64,
+        (None, Some(tokens)) => tokens / step.tokens(),
+        _ => {
+            return Err(BuildError::new(
+                "",
+                "how long is the training? one of `steps` and `tokens` is expected",
+            ));
+        }
+    };
+    Ok(ModelVolume {
+        model: model.name.clone(),
+        layer_bytes: model.layer_volume.map_or(step.bytes_per_layer(), |bytes| bytes.count() as f64),
+        message_bytes: step.message_bytes(model.micro_batch.into()),
+        layers_per_stage: step.layers_per_stage(),
+        steps,
+        tokens: steps * step.tokens(),
+    })
+}
+
+/// The times of a model with a method.
+fn row(model: &ModelVolume, method: &MethodSpec) -> Result<ForecastRow, BuildError> {
+    let [all_gather, reduce_scatter] = method.rates()?;
+    let layer_s = model.layer_bytes / all_gather + model.layer_bytes / reduce_scatter;
+    let iteration_s = layer_s * model.layers_per_stage;
+    Ok(ForecastRow {
+        model: model.model.clone(),
+        method: method.name.clone(),
+        all_gather_bytes_per_s: all_gather,
+        reduce_scatter_bytes_per_s: reduce_scatter,
+        layer_s,
+        iteration_s,
+        days: iteration_s * model.steps / SECONDS_PER_DAY,
+        saved_days: None,
+        published: None,
+    })
+}
