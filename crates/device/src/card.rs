@@ -13,6 +13,8 @@ pub mod algorithm;
 pub mod closed_form;
 pub mod description;
 mod fluid;
+pub mod fusion;
+pub mod host;
 mod ports;
 pub mod schedule;
 pub mod task_graph;
@@ -21,5 +23,7 @@ pub mod time;
 
 pub use algorithm::{Algorithm, AlgorithmSpec, Operation};
 pub use description::{Buffering, Card, Compute, Cost, Dma, Host, Memory, Rates};
+pub use fusion::{Between, Operators};
+pub use host::HostCopy;
 pub use schedule::{Copy, Family, Place, Region, Schedule, Task, Work, chunk};
 pub use time::{Fidelity, Ranking, fastest, rank, time_s};

@@ -163,6 +163,7 @@ impl Numbers {
     /// Bytes per second of each of `active` groups that access Global memory. Of the bytes of each, all but
     /// one of N lie with another group and cross the ring.
     pub(super) fn global(&self, active: f64) -> f64 {
+        // with one group, infinity: none of it crosses the ring
         self.global.min(self.ring_total / (active * (self.groups - 1.0) / self.groups))
     }
 
