@@ -9,12 +9,14 @@ mod experiment;
 pub mod network;
 pub mod options;
 mod result;
+pub mod routers;
 pub mod source;
 pub mod statistics;
 pub mod text;
 pub mod traffic;
 mod translate;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use stratasim_core::BuildError;
@@ -28,7 +30,7 @@ use stratasim_net::flit::routing::FlitRouting;
 use config::Config;
 use control::{Control, Mode, Outcome};
 use network::Network;
-use source::{Batch, Source};
+use source::{Batch, Source, Subnets};
 use text::TextError;
 
 pub use experiment::Experiment;
@@ -48,14 +50,22 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// Reads a configuration text.
+    /// Reads a configuration text that names no files, or files in the current folder.
+    ///
+    /// # Errors
+    /// As [`Setup::read_in`].
+    pub fn read(text: &str) -> Result<Self, TextError> {
+        Self::read_in(text, Path::new(""))
+    }
+
+    /// Reads a configuration text; files that it names are looked for in `folder`, then in the current one.
     ///
     /// # Errors
     /// The line, what was found there and what was expected.
-    pub fn read(text: &str) -> Result<Self, TextError> {
-        let config = Config::read(text)?;
+    pub fn read_in(text: &str, folder: &Path) -> Result<Self, TextError> {
+        let config = Config::read(text, folder)?;
         let network = network::network(&config)?;
-        let router = network::router(&config)?;
+        let router = routers::router(&config)?;
         let classes = class::read(&config, network.extent)?;
         let most = i64::from(u32::MAX);
         let mode = match config.word("sim_type") {
@@ -81,8 +91,15 @@ impl Setup {
             most_samples: config.integer("max_samples", 1, most)? as u64,
             simulations: config.integer("sim_count", 1, most)? as u64,
         };
+        let mut subnets = Subnets { count: network.subnets, of_message: [0; 5] };
+        let names =
+            ["read_request_subnet", "write_request_subnet", "read_reply_subnet", "write_reply_subnet"];
+        for (subnet, name) in subnets.of_message[1..].iter_mut().zip(names) {
+            *subnet = config.integer(name, 0, i64::from(network.subnets) - 1)? as u32;
+        }
         let source = Source::new(
             network.extent.nodes,
+            subnets,
             classes,
             config.integer("seed", i64::from(i32::MIN), most)? as u32,
             batch,
@@ -109,7 +126,10 @@ impl Setup {
         let fabric = Arc::new(self.network.fabric);
         let routing: Arc<dyn FlitRouting> = Arc::from(self.network.routing);
         let queues = self.source.classes().len() as u8;
-        let fast = !self.literal && Fast::refuses(&fabric, &self.router, &*routing, queues).is_none();
+        // a node's packets for several networks leave one after the other, which only the full kernel tells at once
+        let fast = !self.literal
+            && self.network.subnets == 1
+            && Fast::refuses(&fabric, &self.router, &*routing, queues).is_none();
         Ok(if fast {
             let draws = routing.draws();
             let mut kernel = Fast::new(fabric.clone(), &self.router, routing, 0)?;

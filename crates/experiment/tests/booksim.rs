@@ -90,6 +90,14 @@ fn both_kernels_give_the_same_run() {
         "topology = mesh; routing_function = adaptive_xy_yx; injection_rate = 0.3;",
         "topology = fattree; k = 3; n = 3; routing_function = anca; injection_rate = 0.4; packet_size = 3;",
         "topology = fly; k = 2; n = 4; routing_function = dest_tag; injection_rate = 0.3;",
+        "topology = mesh; routing_function = dim_order_pni; injection_rate = 0.3;",
+        "topology = cmesh; c = 4; xr = 2; yr = 2; routing_function = dor; injection_rate = 0.2; packet_size = 2;",
+        "topology = cmesh; c = 4; xr = 2; yr = 2; routing_function = xy_yx; injection_rate = 0.1;",
+        "topology = flatfly; c = 4; x = 4; y = 4; xr = 2; yr = 2; routing_function = valiant; injection_rate = 0.2;",
+        "topology = flatfly; c = 4; x = 4; y = 4; xr = 2; yr = 2; routing_function = ugal_xyyx; injection_rate = 0.4; packet_size = 3;",
+        "topology = flatfly; c = 4; x = 4; y = 4; xr = 2; yr = 2; routing_function = adaptive_xyyx; traffic = tornado; injection_rate = 0.3;",
+        "topology = tree4; n = 3; routing_function = nca; injection_rate = 0.2; packet_size = 4;",
+        "topology = qtree; n = 3; routing_function = nca; injection_rate = 0.02;",
     ];
     for case in cases {
         let text =
@@ -108,6 +116,87 @@ fn both_kernels_give_the_same_run() {
             assert_eq!(one.fragmentation, other.fragmentation, "{case}");
         }
     }
+}
+
+/// Every histogram and count of a run.
+fn everything(text: &str) -> Vec<Vec<u64>> {
+    let run = Setup::read(text).unwrap_or_else(|error| panic!("{text}: {error}")).run().unwrap();
+    assert_eq!(run.violations, Vec::<String>::new(), "{text}");
+    let outcome = run.outcome;
+    let mut all = vec![vec![run.cycles, run.flit_hops, outcome.deadlock_warnings, outcome.sample_periods]];
+    for counters in &outcome.counters {
+        let samples =
+            [&counters.packet, &counters.network, &counters.flit, &counters.fragmentation, &counters.hops];
+        all.extend(samples.map(|samples| samples.bins.clone()));
+        all.extend(
+            [&counters.sent_flits, &counters.accepted_flits, &counters.accepted_packets].map(Clone::clone),
+        );
+    }
+    all
+}
+
+const READ_WRITE: &str = "num_vcs = 4; use_read_write = 1; injection_rate = 0.03; packet_size = 1; \
+     read_request_begin_vc = 0; read_request_end_vc = 1; write_request_begin_vc = 0; write_request_end_vc = 1; \
+     read_reply_begin_vc = 2; read_reply_end_vc = 3; write_reply_begin_vc = 2; write_reply_end_vc = 3; \
+     read_reply_size = 5; write_request_size = 5; seed = 3; max_samples = 20;";
+
+#[test]
+fn a_network_beside_another_that_nobody_uses_is_as_if_alone() {
+    for network in [
+        "",
+        "topology = flatfly; c = 4; x = 4; y = 4; xr = 2; yr = 2; routing_function = ugal; num_vcs = 8;",
+        "routing_delay = 0; routing_function = romm;",
+    ] {
+        let alone = format!("{SMALL} {READ_WRITE} {network}");
+        let mut literal = Setup::read(&alone).unwrap();
+        literal.literal = true;
+        for subnet in 0..3 {
+            let places = ["read_request", "write_request", "read_reply", "write_reply"]
+                .map(|message| format!("{message}_subnet = {subnet};"))
+                .join(" ");
+            let beside = format!("{alone} subnets = 3; {places}");
+            assert_eq!(everything(&alone), everything(&beside), "{beside}");
+        }
+    }
+}
+
+#[test]
+fn networks_side_by_side_share_the_packets_of_each_node() {
+    let run = |subnets: u32| {
+        let text = format!(
+            "{SMALL} subnets = {subnets}; injection_rate = 0.05; packet_size = 4; sample_period = 2000; seed = 4;"
+        );
+        Setup::read(&text).unwrap().run().unwrap()
+    };
+    let (one, four) = (run(1), run(4));
+    assert_eq!(four.violations, Vec::<String>::new());
+    let routers = one.fabric.router_count();
+    assert_eq!(four.fabric.router_count(), 4 * routers);
+    // a node makes one packet after the other, wherever they go, and each network has a quarter of them
+    let loads: Vec<u64> = (0..4)
+        .map(|copy| {
+            let size = four.fabric.stride() * routers;
+            four.channel_flits[copy * size..(copy + 1) * size].iter().sum()
+        })
+        .collect();
+    let mean = four.flit_hops as f64 / 4.0;
+    assert!(loads.iter().all(|&load| (load as f64 / mean - 1.0).abs() < 0.06), "{loads:?}");
+    let [one, four] = [one, four].map(|run| run.outcome.classes[0]);
+    assert!((one.accepted_flits.mean - four.accepted_flits.mean).abs() < 0.012);
+    assert!(four.network.mean < one.network.mean, "{} {}", four.network.mean, one.network.mean);
+}
+
+#[test]
+fn a_packet_alone_in_a_dragonfly_takes_the_closed_form() {
+    // 4 + 3 H cycles in terminals' channels and routers, 11 per local channel and 101 for the global one
+    let text = "topology = dragonflynew; k = 2; n = 1; routing_function = min; num_vcs = 2; traffic = uniform; \
+                injection_rate = 0.0001; sample_period = 20000; seed = 2;";
+    let run = Setup::read(text).unwrap().run().unwrap();
+    assert_eq!((run.fabric.router_count(), run.fabric.terminals().len()), (36, 72));
+    let counters = &run.outcome.counters[0];
+    let possible = [4 + 3, 4 + 6 + 11, 4 + 6 + 101, 4 + 9 + 101 + 11, 4 + 12 + 101 + 22];
+    let found: Vec<usize> = (0..1000).filter(|&cycles| counters.network.bins[cycles] > 0).collect();
+    assert_eq!(found, possible);
 }
 
 #[test]
@@ -284,7 +373,7 @@ fn mistakes_are_named_with_their_line() {
         ("k 8;", "line 1: found `k 8`; expected `name = value;`"),
         ("k = ;", "line 1: `k` has no value"),
         ("k = eight;", "line 1: `k`: found `eight`, expected a whole number"),
-        ("topology = ring;", "line 1: `topology`: found `ring`; mesh, torus, fattree and fly are offered"),
+        ("topology = ring;", "line 1: `topology`: found `ring`; topologies are mesh, torus, cmesh, fly"),
         ("topology = mesh; routing_function = nca;", "functions of the topology `mesh` are dor"),
         (
             "topology = torus; routing_function = valiant; num_vcs = 2;",
@@ -312,7 +401,39 @@ fn mistakes_are_named_with_their_line() {
             "topology = mesh; routing_function = dor; vc_allocator = best;",
             "found `best`; allocators are islip(i)",
         ),
-        ("subnets = 2;", "`subnets` can only be 1 here"),
+        ("topology = mesh; routing_function = dor; subnets = 99;", "`subnets`: found 99, expected 1 to 32"),
+        (
+            "topology = mesh; routing_function = dor; subnets = 2; hold_switch_for_packet = 1;",
+            "where BookSim2 stops at an assertion",
+        ),
+        (
+            "topology = mesh; routing_function = dor; read_reply_subnet = 1;",
+            "`read_reply_subnet`: found 1, expected 0 to 0",
+        ),
+        (
+            "topology = mesh; routing_function = dim_order_ni; k = 5;",
+            "needs 25 virtual channels, there are 16",
+        ),
+        ("topology = cmesh; routing_function = dor;", "found 1; `cmesh` has 4 terminals per router"),
+        ("topology = cmesh; c = 4; routing_function = dor;", "and `xr` times `yr` is 1"),
+        (
+            "topology = cmesh; c = 4; xr = 2; yr = 2; k = 5; routing_function = dor;",
+            "an even number is expected",
+        ),
+        ("topology = flatfly; x = 7; y = 7; routing_function = ran_min;", "do not hold all 64 in whole rows"),
+        (
+            "topology = flatfly; n = 5; k = 2; routing_function = ran_min;",
+            "5 dimensions; 1 to 4 are possible",
+        ),
+        ("topology = dragonflynew; k = 2; routing_function = min;", "`dragonflynew` have one dimension: 1"),
+        ("topology = dragonflynew; k = 2; n = 1; routing_function = ugal;", "exactly 3 virtual channels"),
+        ("topology = tree4; routing_function = nca;", "`tree4` has k = 4 and n = 3 only"),
+        ("topology = anynet; routing_function = min;", "`anynet` needs the file"),
+        ("topology = anynet;\nnetwork_file = not/there;", "line 2: `network_file`: not/there: "),
+        (
+            "topology = mesh; routing_function = dor; xr = 2; traffic = tornado;",
+            "tornado leads out of the network",
+        ),
         ("router = chaos;", "`router` can only be iq here"),
         (
             "packet_size = {{1,0}}; topology = mesh; routing_function = dor;",
@@ -326,6 +447,39 @@ fn mistakes_are_named_with_their_line() {
     ] {
         let message = message(text);
         assert!(message.contains(expected), "{text}: {message:?} lacks {expected:?}");
+    }
+}
+
+#[test]
+fn mistakes_in_network_files_are_named_with_their_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "topology = anynet; routing_function = min; network_file = net;";
+    let read = |file: &str| {
+        std::fs::write(folder.path().join("net"), file).unwrap();
+        Setup::read_in(text, folder.path()).map(|_| ()).map_err(|error| error.to_string())
+    };
+    assert_eq!(read("router 0 node 0 router 1\nrouter 1 node 1\n"), Ok(()));
+    for (file, expected) in [
+        ("", "there is no node in it"),
+        ("router 0 nodes 0", "line 1: found `nodes`, expected `router` or `node`"),
+        ("\nrouter", "line 2: expected `router N` or `node N` first"),
+        ("router 0 node", "line 1: expected a number behind the last word"),
+        ("router 0 node -1", "line 1: found `-1`, expected a number below"),
+        ("router 0 node 0 router 1 0", "line 1: found `0`, expected a latency of 1 to"),
+        ("router 0 node 0\nrouter 1 node 0", "line 2: node 0 is at router 0 and at router 1"),
+        ("node 0 node 1", "line 1: node 0 is joined to node 1"),
+        ("router 0 node 1", "there is no node 0"),
+        ("router 0 node 0 router 2", "there is no router 1"),
+        ("router 0 node 0\nrouter 1 node 1", "router 1 is not connected with router 0"),
+        (
+            "router 0 node 0 router 1\nrouter 1 router 2\nrouter 0 node 2 5 node 1",
+            "a latency stands behind `node 2` of router 0",
+        ),
+        ("node 0 router 0 5", "takes it for a second place of node 0"),
+        ("node 5000000 router 0", "found `5000000`"),
+    ] {
+        let found = read(file).err().unwrap_or_default();
+        assert!(found.contains(expected), "{file:?}: {found:?} lacks {expected:?}");
     }
 }
 

@@ -267,6 +267,27 @@ fn pattern(
             None => Ok(list),
         }
     };
+    let argument = |index: usize| -> Result<Option<u32>, TextError> {
+        arguments.get(index).map(|text| numbers(text).map(|list| list[0])).transpose()
+    };
+    // extent of a digit, and number of digits: `name(k,n,xr)`, or the options of the same names
+    let digits = || -> Result<(u32, u32), TextError> {
+        let xr = match argument(2)? {
+            Some(xr) => xr,
+            None => config.integer("xr", 1, 1 << 10)? as u32,
+        };
+        let (k, n) = (argument(0)?.unwrap_or(k), argument(1)?.unwrap_or(n));
+        match k.checked_mul(xr) {
+            Some(extent) if extent > 0 && n <= 64 => Ok((extent, n)),
+            _ => Err(refuse(format!("{n} digits of {k} times {xr} values; at most 64 of 2^32 are possible"))),
+        }
+    };
+    let within = |pattern: Pattern| match &pattern {
+        Pattern::Table(table) if table.iter().any(|&dest| dest >= nodes) => Err(refuse(format!(
+            "{name} leads out of the network: its digits give other numbers than its {nodes} nodes have"
+        ))),
+        _ => Ok(pattern),
+    };
     Ok(match name {
         "uniform" => Pattern::Uniform,
         "background" => {
@@ -296,8 +317,14 @@ fn pattern(
             .map(|()| table(&|source| source.reverse_bits().checked_shr(32 - bits).unwrap_or_default()))?,
         "shuffle" => power_of_two()
             .map(|()| table(&|source| source << 1 & (nodes - 1) | (source >> (bits.max(1) - 1)) & 1))?,
-        "tornado" => Pattern::digits_moved(nodes, k, n, k.div_ceil(2) - 1),
-        "neighbor" => Pattern::digits_moved(nodes, k, n, 1),
+        "tornado" => {
+            let (extent, n) = digits()?;
+            within(Pattern::digits_moved(nodes, extent, n, extent.div_ceil(2) - 1))?
+        }
+        "neighbor" => {
+            let (extent, n) = digits()?;
+            within(Pattern::digits_moved(nodes, extent, n, 1))?
+        }
         "randperm" => {
             let seed = match arguments.first() {
                 Some(text) => numbers(text)?[0],
@@ -309,8 +336,21 @@ fn pattern(
         "asymmetric" if nodes > 1 => Pattern::Asymmetric,
         "taper64" if nodes == 64 => Pattern::Taper64,
         "taper64" => return Err(refuse(format!("taper64 needs 64 nodes, the network has {nodes}"))),
-        "bad_dragon" => Pattern::BadDragonfly { group: 2 * k * k },
-        "badperm_yarc" if nodes == k * k => Pattern::BadPermutationYarc { row: k },
+        "bad_dragon" => {
+            let k = argument(0)?.unwrap_or(k);
+            if !(1..=1 << 14).contains(&k) {
+                return Err(refuse(format!("groups of 2 {k}^2 terminals; k is 1 to 16,384")));
+            }
+            Pattern::BadDragonfly { group: 2 * k * k }
+        }
+        "badperm_yarc" => match digits()? {
+            (row, _) if u64::from(row).pow(2) == u64::from(nodes) => Pattern::BadPermutationYarc { row },
+            (row, _) => {
+                return Err(refuse(format!(
+                    "badperm_yarc needs {row} rows of {row}, the network has {nodes} nodes"
+                )));
+            }
+        },
         "hotspot" => {
             let spots = match arguments.first() {
                 None => vec![unseeded.integer_below(nodes)],

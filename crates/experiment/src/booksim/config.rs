@@ -1,5 +1,7 @@
 //! A BookSim2 configuration as values by name, with the line of each.
 
+use std::path::{Path, PathBuf};
+
 use stratasim_core::error::nearest;
 
 use super::options::{self, Kind, OptionKind, Use};
@@ -10,15 +12,21 @@ use super::text::{self, TextError, assignments};
 pub struct Config {
     /// What was set last, by place in [`options::OPTIONS`]: value and line.
     set: Vec<Option<(String, usize)>>,
+    /// Where files that it names are.
+    folder: PathBuf,
 }
 
+/// Most bytes of a network file.
+const MOST_FILE_BYTES: u64 = 64 << 20;
+
 impl Config {
-    /// Reads a configuration and checks the names, and that no value asks for what is not offered.
+    /// Reads a configuration and checks the names, and that no value asks for what is not offered. Files that
+    /// it names are looked for in `folder`, and then in the current one.
     ///
     /// # Errors
     /// The line, what was found there and what was expected.
-    pub fn read(text: &str) -> Result<Self, TextError> {
-        let mut config = Self { set: vec![None; options::OPTIONS.len()] };
+    pub fn read(text: &str, folder: &Path) -> Result<Self, TextError> {
+        let mut config = Self { set: vec![None; options::OPTIONS.len()], folder: folder.to_owned() };
         for assignment in assignments(text)? {
             let line = assignment.line;
             let Some(place) = options::OPTIONS.iter().position(|option| option.name == assignment.name)
@@ -99,6 +107,26 @@ impl Config {
             _ => Err(self.refuse(name, format!("found `{word}`, expected a number"))),
         };
         self.words(name)?.iter().map(number).collect()
+    }
+
+    /// The text of the file that describes the network.
+    ///
+    /// # Errors
+    /// None is named, or it cannot be read.
+    pub fn network_file(&self) -> Result<String, TextError> {
+        const NAME: &str = "network_file";
+        let name = self.word(NAME).trim_matches('"');
+        if name.is_empty() {
+            return Err(self.refuse(NAME, "not set; `anynet` needs the file that describes the network"));
+        }
+        let beside = self.folder.join(name);
+        let path = if beside.exists() { beside } else { PathBuf::from(name) };
+        let wrong = |reason: String| self.refuse(NAME, format!("{}: {reason}", path.display()));
+        let size = std::fs::metadata(&path).map_err(|error| wrong(error.to_string()))?.len();
+        if size > MOST_FILE_BYTES {
+            return Err(wrong(format!("{size} bytes; at most {MOST_FILE_BYTES} are read")));
+        }
+        std::fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))
     }
 
     /// A single word.

@@ -1,6 +1,6 @@
 //! A configuration, from a text or from an experiment, at any load and seed.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use stratasim_report::result::{RunResult, Title};
@@ -22,6 +22,8 @@ pub struct Experiment {
     name: String,
     /// The configuration without changes.
     text: String,
+    /// Where files that it names are.
+    folder: PathBuf,
     /// Load that it asks for itself: `injection_rate`, the sum of those of all classes.
     load: f64,
     seed: u64,
@@ -46,16 +48,22 @@ impl Experiment {
         }
         let wrong =
             |error: TextError| Error::File { path: path.display().to_string(), reason: error.to_string() };
-        let config = Config::read(&text).map_err(wrong)?;
-        Setup::read(&text).map_err(wrong)?;
+        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        let config = Config::read(&text, &folder).map_err(wrong)?;
+        Setup::read_in(&text, &folder).map_err(wrong)?;
+        let mut spec = serde_json::json!({ "booksim2": text });
+        if config.word("topology") == "anynet" {
+            spec["network_file"] = config.network_file().map_err(wrong)?.into();
+        }
         let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
         Ok(Self {
             name,
             load: config.numbers("injection_rate").map_err(wrong)?.iter().sum(),
             seed: config.integer("seed", i64::from(i32::MIN), i64::from(u32::MAX)).map_err(wrong)? as u32
                 as u64,
-            spec: serde_json::json!({ "booksim2": text }),
+            spec,
             text,
+            folder,
             clock_hz: 0.0,
             flit_bytes: 0,
         })
@@ -74,6 +82,7 @@ impl Experiment {
             seed: traffic.spec.seed,
             spec: serde_json::to_value(&traffic.spec).unwrap_or_default(),
             text: translated,
+            folder: PathBuf::new(),
             clock_hz: traffic.network().clock.hz(),
             flit_bytes: traffic.network().flit_bytes,
         };
@@ -106,8 +115,8 @@ impl Subject for Experiment {
             text += &format!("seed = {seed};\n");
         }
         let wrong = |error: TextError| ConfigError::new(format!("load {load}, as BookSim2: {error}"), None);
-        let config = Config::read(&text).map_err(wrong)?;
-        let setup = Setup::read(&text).map_err(wrong)?;
+        let config = Config::read(&text, &self.folder).map_err(wrong)?;
+        let setup = Setup::read_in(&text, &self.folder).map_err(wrong)?;
         let word = |name: &str| config.word(name).to_owned();
         let classes = setup.source.classes();
         let flits: f64 = if config.flag("injection_rate_uses_flits").map_err(wrong)? {
@@ -124,7 +133,7 @@ impl Subject for Experiment {
             topology: format!(
                 "{}: {} terminals, {} routers",
                 word("topology"),
-                count(setup.network.fabric.terminals().len() as u64),
+                count(setup.network.extent.nodes.into()),
                 count(setup.network.fabric.router_count() as u64)
             ),
             workload: format!("traffic: {}, {}, load {load}", word("traffic"), word("injection_process")),
@@ -138,6 +147,8 @@ impl Subject for Experiment {
             title,
             spec: self.spec.clone(),
             configuration: text,
+            folder: &self.folder,
+            terminals: setup.network.extent.nodes,
             seed,
             load: flits,
             measured,
@@ -147,11 +158,12 @@ impl Subject for Experiment {
     }
 }
 
-impl Point for Facts {
+impl Point for Facts<'_> {
     fn run(&self, _: usize, stop: &(dyn Fn() -> bool + Sync), started: Instant) -> Result<RunResult, Error> {
         let broken = |reason: String| Error::Broken(reason);
         // read again: what is ready to run takes memory
-        let setup = Setup::read(&self.configuration).map_err(|error| broken(error.to_string()))?;
+        let setup =
+            Setup::read_in(&self.configuration, self.folder).map_err(|error| broken(error.to_string()))?;
         let run = setup.run_until(stop).map_err(|error| broken(error.to_string()))?;
         if run.outcome.verdict == Verdict::Stopped {
             return Err(Error::Stopped);

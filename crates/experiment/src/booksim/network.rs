@@ -1,222 +1,144 @@
 //! From a configuration to routers, channels and routing.
 
+mod anynet;
+mod cmesh;
+mod cube;
+mod dragonfly;
+mod fattree;
+mod flatfly;
+mod fly;
+mod qtree;
+mod tree4;
+
 use stratasim_core::BuildError;
-use stratasim_net::flit::booksim::cube::Cube;
-use stratasim_net::flit::booksim::fly::{Fly, FlyRouting};
-use stratasim_net::flit::booksim::mesh::{MeshFunction, MeshRouting};
-use stratasim_net::flit::booksim::torus::{TorusFunction, TorusRouting};
-use stratasim_net::flit::booksim::tree::{FatTree, TreeRouting};
+use stratasim_net::flit::booksim::side_by_side::{SideBySide, copies};
 use stratasim_net::flit::fabric::Fabric;
-use stratasim_net::flit::router::{
-    AllocatorKind, AllocatorSpec, Arbiter, BufferPolicy, Iterations, RouterSpec, Speculation, Stages,
-};
 use stratasim_net::flit::routing::FlitRouting;
 
 use super::class::Extent;
 use super::config::Config;
-use super::text::{TextError, call};
+use super::routers::ranges;
+use super::text::TextError;
+
+/// Every topology by its name.
+const TOPOLOGIES: &[(&str, Build)] = &[
+    ("mesh", cube::mesh),
+    ("torus", cube::torus),
+    ("cmesh", cmesh::build),
+    ("fly", fly::build),
+    ("fattree", fattree::build),
+    ("flatfly", flatfly::build),
+    ("dragonflynew", dragonfly::build),
+    ("qtree", qtree::build),
+    ("tree4", tree4::build),
+    ("anynet", anynet::build),
+];
+
+/// Reads the options of a topology and its routing function.
+type Build = fn(&Config) -> Result<Built, TextError>;
+
+/// One network, and the least virtual channels that its routing function needs.
+struct Built {
+    fabric: Fabric,
+    routing: Box<dyn FlitRouting>,
+    least: u32,
+}
 
 /// A network and how packets find their way through it.
 pub struct Network {
-    /// Routers and channels.
+    /// Routers and channels: those of all copies, one after the other.
     pub fabric: Fabric,
     /// The routing function.
     pub routing: Box<dyn FlitRouting>,
+    /// Copies of the network, with the same terminals.
+    pub subnets: u32,
     /// Sizes, for patterns.
     pub extent: Extent,
 }
+
+/// Most copies of a network.
+const MOST_SUBNETS: i64 = 32;
+
+/// Most terminals of all copies.
+const MOST_TERMINALS: u64 = 1 << 22;
 
 /// Builds the network of a configuration.
 ///
 /// # Errors
 /// What does not exist, what is too large, and functions that need more virtual channels.
 pub fn network(config: &Config) -> Result<Network, TextError> {
-    let k = config.integer("k", 1, 1 << 20)? as u32;
-    let n = config.integer("n", 1, 20)? as u32;
+    let (k, n) = sizes(config)?;
     let topology = config.word("topology");
-    let name = config.word("routing_function");
-    let refuse = |error: BuildError| config.refuse("k", error.reason);
-    let unknown = |names: &str| {
-        let reason = format!("found `{name}`; functions of the topology `{topology}` are {names}");
-        config.refuse("routing_function", reason)
+    let Some((_, build)) = TOPOLOGIES.iter().find(|(name, _)| *name == topology) else {
+        let names: Vec<&str> = TOPOLOGIES.iter().map(|(name, _)| *name).collect();
+        let reason = format!("found `{topology}`; topologies are {}", names.join(", "));
+        return Err(config.refuse("topology", reason));
     };
-    let (fabric, routing, least): (Fabric, Box<dyn FlitRouting>, u8) = match topology {
-        "mesh" => {
-            let cube = Cube::new(k, n).map_err(refuse)?;
-            let (function, least) = match name {
-                "dor" | "dim_order" => (MeshFunction::DimensionOrder, 1),
-                "xy_yx" => (MeshFunction::XyYx, 2),
-                "adaptive_xy_yx" => (MeshFunction::AdaptiveXyYx, 2),
-                "romm" => (MeshFunction::Romm, 2),
-                "valiant" => (MeshFunction::Valiant, 2),
-                "min_adapt" => (MeshFunction::MinimalAdaptive, 1),
-                "planar_adapt" => (MeshFunction::PlanarAdaptive, 3),
-                _ => {
-                    let names =
-                        "dor, dim_order, xy_yx, adaptive_xy_yx, romm, valiant, min_adapt, planar_adapt";
-                    return Err(unknown(names));
-                }
-            };
-            (cube.fabric(false, 1), Box::new(MeshRouting::new(cube, function)), least)
-        }
-        "torus" => {
-            let cube = Cube::new(k, n).map_err(refuse)?;
-            let latency = if config.flag("use_noc_latency")? { 2 } else { 1 };
-            let (function, least) = match name {
-                "dim_order" => (TorusFunction::DimensionOrder, 2),
-                "dim_order_bal" => (TorusFunction::Balanced, 2),
-                "min_adapt" => (TorusFunction::MinimalAdaptive, 4),
-                "valiant" => (TorusFunction::Valiant, 4),
-                _ => return Err(unknown("dim_order, dim_order_bal, min_adapt, valiant")),
-            };
-            (cube.fabric(true, latency), Box::new(TorusRouting::new(cube, function)), least)
-        }
-        "fattree" => {
-            let tree = FatTree::new(k, n).map_err(refuse)?;
-            let adaptive = match name {
-                "nca" => false,
-                "anca" => true,
-                _ => return Err(unknown("nca, anca")),
-            };
-            (tree.fabric(), Box::new(TreeRouting::new(tree, adaptive)), 1)
-        }
-        "fly" => {
-            let fly = Fly::new(k, n).map_err(refuse)?;
-            if name != "dest_tag" {
-                return Err(unknown("dest_tag"));
-            }
-            (fly.fabric(), Box::new(FlyRouting(fly)), 1)
-        }
-        other => {
-            let reason = format!("found `{other}`; mesh, torus, fattree and fly are offered");
-            return Err(config.refuse("topology", reason));
-        }
-    };
-    for (first, last) in ranges(config)?.iter().map(|&[first, last]| (first, last)) {
-        if last - first + 1 < least {
-            let reason = format!("`{name}` needs {least} virtual channels, there are {}", last - first + 1);
+    let Built { fabric, routing, least } = build(config)?;
+    for [first, last] in ranges(config)? {
+        let found = u32::from(last - first) + 1;
+        if found < least {
+            let name = config.word("routing_function");
+            let reason = format!("`{name}` needs {least} virtual channels, there are {found}");
             return Err(config.refuse("num_vcs", reason));
         }
     }
     let nodes = fabric.terminals().len() as u32;
-    Ok(Network { fabric, routing, extent: Extent { nodes, k, n } })
-}
-
-/// Virtual channels of each kind of message; that of packets which ask for nothing has all.
-fn ranges(config: &Config) -> Result<Vec<[u8; 2]>, TextError> {
-    let vcs = config.integer("num_vcs", 1, 32)?;
-    let mut ranges = vec![[0, (vcs - 1) as u8]];
-    if config.integers("use_read_write")?.iter().any(|&value| value != 0) {
-        for message in ["read_request", "write_request", "read_reply", "write_reply"] {
-            let (first, last) = (format!("{message}_begin_vc"), format!("{message}_end_vc"));
-            let begin = config.integer(&first, 0, vcs - 1)?;
-            ranges.push([begin as u8, config.integer(&last, begin, vcs - 1)? as u8]);
-        }
+    let subnets = config.integer("subnets", 1, MOST_SUBNETS)? as u32;
+    let extent = Extent { nodes, k, n };
+    if subnets == 1 {
+        return Ok(Network { fabric, routing, subnets, extent });
     }
-    Ok(ranges)
-}
-
-/// Reads how routers are built.
-///
-/// # Errors
-/// Values out of range, and what is not offered.
-pub fn router(config: &Config) -> Result<RouterSpec, TextError> {
-    let delay = |name: &str, least: i64| Ok(config.integer(name, least, 64)? as u16);
-    let vcs = config.integer("num_vcs", 1, 32)?;
-    let buffers = match config.word("buffer_policy") {
-        "private" => BufferPolicy::Private,
-        "shared" => BufferPolicy::Shared,
-        "dynamic" => BufferPolicy::Dynamic,
-        other => {
-            let reason = format!("found `{other}`; private, shared and dynamic are offered");
-            return Err(config.refuse("buffer_policy", reason));
-        }
-    };
-    let of_one = config.integer("vc_buf_size", 1, 4096)?;
-    let of_all = config.integer("buf_size", -1, 4096 * 32)?;
-    let buffer_flits = match of_all {
-        ..=0 => of_one,
-        _ if of_all % vcs == 0 || buffers == BufferPolicy::Private => (of_all / vcs).max(1),
-        _ => return Err(config.refuse("buf_size", format!("{of_all} flits; a multiple of {vcs} is offered"))),
-    };
-    let ranges = ranges(config)?;
-    let switch_allocator = allocator(config, "sw_allocator")?;
-    let speculation = match (config.flag("speculative")?, config.word("spec_sw_allocator")) {
-        (false, _) => Speculation::None,
-        (true, "prio") => Speculation::Prioritised,
-        (true, _) if allocator(config, "spec_sw_allocator")? == switch_allocator => Speculation::Separate,
-        (true, other) => {
-            let reason = format!("found `{other}`; `prio` and the same as sw_allocator are offered");
-            return Err(config.refuse("spec_sw_allocator", reason));
-        }
-    };
-    let spec = RouterSpec {
-        virtual_channels: vcs as u8,
-        buffer_flits: buffer_flits.min(4096) as u16,
-        buffers,
-        routing_delay: delay("routing_delay", 0)?,
-        vc_allocation_delay: delay("vc_alloc_delay", 1)?,
-        switch_allocation_delay: delay("sw_alloc_delay", 1)?,
-        traversal_delay: delay("st_prepare_delay", 0)? + delay("st_final_delay", 1)?,
-        credit_delay: delay("credit_delay", 0)?,
-        stages: Stages::Batches,
-        speculation,
-        wait_for_tail_credit: config.flag("wait_for_tail_credit")?,
-        hold_switch: config.flag("hold_switch_for_packet")?,
-        virtual_cut_through: false,
-        input_speedup: config.integer("input_speedup", 1, 8)? as u8,
-        output_speedup: config.integer("output_speedup", 1, 8)? as u8,
-        internal_speedup: config.number("internal_speedup")?,
-        output_buffer_flits: match config.integer("output_buffer_size", -1, 1 << 15)? {
-            ..=0 => None,
-            flits => Some(flits as u16),
-        },
-        vc_allocator: allocator(config, "vc_allocator")?,
-        switch_allocator,
-        ranges: if ranges.len() > 1 { ranges } else { Vec::new() },
-    };
-    spec.check().map_err(|error| TextError { line: 0, reason: error.to_string() })?;
-    Ok(spec)
-}
-
-const ALLOCATORS: &str = "islip(i), select(i), pim(i), loa, wavefront, rr_wavefront, max_size, \
-                          separable_input_first(arbiter), separable_output_first(arbiter)";
-
-fn allocator(config: &Config, option: &str) -> Result<AllocatorSpec, TextError> {
-    let refuse = |reason: String| config.refuse(option, reason);
-    let text = config.word(option);
-    let (name, arguments) = call(text).map_err(refuse)?;
-    let kind = match name {
-        "islip" => AllocatorKind::Islip,
-        "select" => AllocatorKind::Select,
-        "pim" => AllocatorKind::Pim,
-        "loa" => AllocatorKind::LonelyOutput,
-        "wavefront" => AllocatorKind::Wavefront,
-        "rr_wavefront" => AllocatorKind::WavefrontRoundRobin,
-        "max_size" => AllocatorKind::MaximumSize,
-        "separable_input_first" => AllocatorKind::SeparableInputFirst,
-        "separable_output_first" => AllocatorKind::SeparableOutputFirst,
-        _ => return Err(refuse(format!("found `{text}`; allocators are {ALLOCATORS}"))),
-    };
-    let mut spec = AllocatorSpec { kind, ..AllocatorSpec::default() };
-    match (kind, &arguments[..]) {
-        (_, []) => {}
-        (AllocatorKind::Islip | AllocatorKind::Select | AllocatorKind::Pim, [count]) => {
-            spec.iterations = match count.parse() {
-                Ok(count @ 1..=64) => Iterations(count),
-                _ => return Err(refuse(format!("found {count} iterations, expected 1 to 64"))),
-            };
-        }
-        (AllocatorKind::SeparableInputFirst | AllocatorKind::SeparableOutputFirst, [arbiter]) => {
-            spec.arbiter = match *arbiter {
-                "round_robin" => Arbiter::RoundRobin,
-                "matrix" => Arbiter::Matrix,
-                other => {
-                    return Err(refuse(format!("found `{other}`; arbiters are round_robin and matrix")));
-                }
-            };
-        }
-        _ => return Err(refuse(format!("found `{text}`; `{name}` takes no such arguments"))),
+    if u64::from(nodes) * u64::from(subnets) > MOST_TERMINALS {
+        let reason =
+            format!("{subnets} networks of {nodes} terminals; at most {MOST_TERMINALS} are possible");
+        return Err(config.refuse("subnets", reason));
     }
-    Ok(spec)
+    if config.flag("hold_switch_for_packet")? {
+        let reason = "several networks with `hold_switch_for_packet`, where BookSim2 stops at an assertion";
+        return Err(config.refuse("subnets", reason));
+    }
+    let side_by_side = SideBySide::new(routing, &fabric);
+    Ok(Network { fabric: copies(&fabric, subnets), routing: Box::new(side_by_side), subnets, extent })
+}
+
+/// The options `k` and `n`.
+fn sizes(config: &Config) -> Result<(u32, u32), TextError> {
+    Ok((config.integer("k", 1, 1 << 20)? as u32, config.integer("n", 1, 20)? as u32))
+}
+
+/// An error of a network at the line of the option that it is about.
+fn refused(config: &Config, error: &BuildError) -> TextError {
+    config.refuse(&error.field, &error.reason)
+}
+
+/// The routing function among those of the topology.
+fn function<F: Copy>(config: &Config, functions: &[(&str, F)]) -> Result<F, TextError> {
+    let name = config.word("routing_function");
+    let found = functions.iter().find(|(known, _)| *known == name).map(|&(_, function)| function);
+    found.ok_or_else(|| {
+        let names: Vec<&str> = functions.iter().map(|(name, _)| *name).collect();
+        let topology = config.word("topology");
+        let reason =
+            format!("found `{name}`; functions of the topology `{topology}` are {}", names.join(", "));
+        config.refuse("routing_function", reason)
+    })
+}
+
+/// Rows of routers and the side of the square of a router's terminals: the options `c`, `x`, `y`, `xr`, `yr`.
+fn concentration(config: &Config) -> Result<(u32, u32), TextError> {
+    let number = |name| Ok(config.integer(name, 1, 1 << 10)? as u32);
+    let (x, y, xr, yr) = (number("x")?, number("y")?, number("xr")?, number("yr")?);
+    let c = config.integer("c", 1, 1 << 20)? as u32;
+    if x != y {
+        return Err(config.refuse("y", format!("{y}, and `x` is {x}; they must be equal in BookSim2")));
+    }
+    if xr != yr {
+        return Err(config.refuse("yr", format!("{yr}, and `xr` is {xr}; they must be equal in BookSim2")));
+    }
+    if c != xr * yr {
+        let reason = format!("{c} terminals per router, and `xr` times `yr` is {}", xr * yr);
+        return Err(config.refuse("c", reason));
+    }
+    Ok((x, xr))
 }

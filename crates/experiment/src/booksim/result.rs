@@ -1,6 +1,7 @@
 //! What a simulation found, in the form of all traffic.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Instant;
 
 use stratasim_report::result::{Check, RunResult, Title};
@@ -16,12 +17,16 @@ use crate::traffic::{channel_summary, fairness_of, mean_and_half_width};
 
 /// What is known before a simulation runs.
 #[derive(Debug, Clone)]
-pub(super) struct Facts {
+pub(super) struct Facts<'a> {
     pub(super) title: Title,
     /// The experiment, as JSON.
     pub(super) spec: serde_json::Value,
     /// The configuration text.
     pub(super) configuration: String,
+    /// Where files that it names are.
+    pub(super) folder: &'a Path,
+    /// Terminals of the network.
+    pub(super) terminals: u32,
     pub(super) seed: u64,
     /// Flits per cycle and terminal that were asked for.
     pub(super) load: f64,
@@ -33,7 +38,7 @@ pub(super) struct Facts {
 }
 
 /// The result of a run. `started` is when the clock for `wall_s` began.
-pub(super) fn result(facts: &Facts, run: &Run, started: Instant) -> RunResult {
+pub(super) fn result(facts: &Facts<'_>, run: &Run, started: Instant) -> RunResult {
     let measured = |class: &usize| facts.measured[*class];
     let (flits, packets) = (0..run.outcome.counters.len())
         .filter(measured)
@@ -67,14 +72,14 @@ pub(super) fn result(facts: &Facts, run: &Run, started: Instant) -> RunResult {
     }
 }
 
-fn traffic(facts: &Facts, run: &Run) -> TrafficResult {
+fn traffic(facts: &Facts<'_>, run: &Run) -> TrafficResult {
     let Outcome { verdict, classes, counters, periods, .. } = &run.outcome;
     let measured: Vec<usize> = (0..counters.len()).filter(|&class| facts.measured[class]).collect();
-    let terminals = run.fabric.terminals().len();
+    let terminals = facts.terminals;
     let sample: Vec<&Period> = periods.iter().filter(|period| !period.warm_up).collect();
     let starts = std::iter::once(0).chain(periods.iter().map(|period| period.end));
     let lengths: Vec<u64> = periods.iter().zip(starts).map(|(period, start)| period.end - start).collect();
-    let per_cycle = |flits: u64, cycles: u64| flits as f64 / terminals as f64 / cycles.max(1) as f64;
+    let per_cycle = |flits: u64, cycles: u64| flits as f64 / f64::from(terminals) / cycles.max(1) as f64;
     let cycles_of = |warm_up: bool| -> u64 {
         periods
             .iter()
@@ -106,7 +111,7 @@ fn traffic(facts: &Facts, run: &Run) -> TrafficResult {
     let words = words(*verdict);
     let saturated = *verdict != Verdict::Stable;
     TrafficResult {
-        terminals: terminals as u32,
+        terminals,
         clock_hz: facts.clock_hz,
         flit_bytes: facts.flit_bytes,
         load_flits_per_cycle: facts.load,
@@ -215,7 +220,7 @@ fn distribution(samples: &Samples, mean: f64, half_width: Option<f64>) -> Distri
     }
 }
 
-fn class_results(facts: &Facts, outcome: &Outcome) -> Vec<ClassResult> {
+fn class_results(facts: &Facts<'_>, outcome: &Outcome) -> Vec<ClassResult> {
     let classes = outcome.classes.iter().zip(&outcome.counters).enumerate();
     classes
         .map(|(number, (printed, counters))| ClassResult {

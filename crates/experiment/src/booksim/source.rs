@@ -39,7 +39,17 @@ struct Reply {
     message: Message,
 }
 
-/// The terminals of BookSim2.
+/// Networks side by side, and which of them takes what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Subnets {
+    /// How many there are.
+    pub count: u32,
+    /// The network of each [`Message`] that is not drawn.
+    pub of_message: [u32; 5],
+}
+
+/// The terminals of BookSim2. Terminal `t` of network `s` has the number `s * nodes + t` in the kernel; a node
+/// makes its next packet when the last one has left it, whichever network took that.
 #[derive(Debug)]
 pub struct Source {
     /// Everything is drawn from here, in the order of the simulator.
@@ -66,9 +76,14 @@ pub struct Source {
     quiet_since: u64,
     deadlock_timeout: u64,
     nodes: u32,
+    subnets: Subnets,
     classes: Vec<Class>,
     batch: Option<Batch>,
     include_queueing: bool,
+    /// Whether a node's packet has not left it, by node and class. Known where there are several networks.
+    occupied: Vec<bool>,
+    /// The packet that a node has made for a network other than the first, until that asks for it.
+    waiting: Vec<Option<Offer>>,
     /// Whether the packet that is entering has sent its head, by terminal and class.
     entering: Vec<bool>,
     clocks: Vec<u64>,
@@ -82,6 +97,7 @@ impl Source {
     /// The terminals of `nodes` nodes.
     pub fn new(
         nodes: u32,
+        subnets: Subnets,
         classes: Vec<Class>,
         seed: u32,
         batch: Option<Batch>,
@@ -104,9 +120,12 @@ impl Source {
             quiet_since: 0,
             deadlock_timeout,
             nodes,
+            subnets,
             classes,
             batch,
             include_queueing,
+            occupied: vec![false; places],
+            waiting: vec![None; places],
             entering: vec![false; places],
             clocks: vec![0; places],
             drained: vec![false; places],
@@ -214,10 +233,11 @@ impl Source {
             State::Draining if created < self.drain_time => recorded = kind.measured,
             _ => {}
         }
-        if message == Message::Any {
-            // which of the networks side by side takes it: drawn even where there is one
-            self.knuth.next_integer();
-        }
+        let subnet = match message {
+            // drawn even where there is one
+            Message::Any => self.knuth.integer_below(self.subnets.count),
+            _ => self.subnets.of_message[message as usize],
+        };
         if self.all_in_flight() == 0 {
             self.quiet_since = now;
         }
@@ -227,7 +247,7 @@ impl Source {
             self.recorded_in_flight[class] += u64::from(flits);
         }
         Offer {
-            dest,
+            dest: subnet * self.nodes + dest,
             flits,
             range: message as u8,
             priority: kind.priority,
@@ -248,11 +268,20 @@ impl Terminals for Source {
     }
 
     fn offer(&mut self, terminal: u32, queue: u8, now: u64) -> Option<Offer> {
+        let class = queue as usize;
+        let (subnet, terminal) = (terminal / self.nodes, terminal % self.nodes);
+        let place = terminal as usize * self.classes.len() + class;
+        if self.subnets.count > 1 {
+            if subnet > 0 {
+                return self.waiting[place].take_if(|offer| offer.dest / self.nodes == subnet);
+            }
+            if self.occupied[place] {
+                return None;
+            }
+        }
         if self.state == State::Emptying {
             return None;
         }
-        let class = queue as usize;
-        let place = terminal as usize * self.classes.len() + class;
         let mut offer = None;
         while offer.is_none() && self.clocks[place] <= now {
             let message = self.issue(terminal, class, now);
@@ -273,6 +302,14 @@ impl Terminals for Source {
             self.drained[place] = true;
             self.undrained[class] -= 1;
         }
+        if self.subnets.count > 1
+            && let Some(made) = offer
+        {
+            self.occupied[place] = true;
+            if made.dest >= self.nodes {
+                self.waiting[place] = offer.take();
+            }
+        }
         offer
     }
 
@@ -288,6 +325,7 @@ impl Terminals for Source {
 
     fn flit(&mut self, flit: FlitArrival) {
         let FlitArrival { tag, terminal, arrived: now, latency, measured } = flit;
+        let terminal = terminal % self.nodes;
         let class = (tag & 31) as usize;
         self.deadlock_warnings += (now - self.quiet_since) / (self.deadlock_timeout + 1);
         self.quiet_since = now;
@@ -306,8 +344,10 @@ impl Terminals for Source {
 
     fn entered(&mut self, tag: u64, terminal: u32, tail: bool) {
         let class = (tag & 31) as usize;
+        let terminal = terminal % self.nodes;
         // the simulator counts a packet as sent with its head
         let place = terminal as usize * self.classes.len() + class;
+        self.occupied[place] &= !tail;
         let head = !std::mem::replace(&mut self.entering[place], !tail);
         if self.counts_rates() {
             let counters = &mut self.counters[class];
@@ -317,25 +357,26 @@ impl Terminals for Source {
     }
 
     fn packet(&mut self, arrival: &Arrival) {
+        let (source, dest) = (arrival.source % self.nodes, arrival.dest % self.nodes);
         let message = Message::of(arrival.tag >> 5 & 7);
         match message {
             Message::ReadRequest | Message::WriteRequest => {
                 let reply =
                     if message == Message::ReadRequest { Message::ReadReply } else { Message::WriteReply };
-                self.replies[arrival.dest as usize].push_back(Reply {
-                    dest: arrival.source,
+                self.replies[dest as usize].push_back(Reply {
+                    dest: source,
                     made: arrival.arrived,
                     recorded: arrival.measured,
                     message: reply,
                 });
             }
-            Message::ReadReply | Message::WriteReply => self.outstanding[arrival.dest as usize] -= 1,
-            Message::Any => self.outstanding[arrival.source as usize] -= 1,
+            Message::ReadReply | Message::WriteReply => self.outstanding[dest as usize] -= 1,
+            Message::Any => self.outstanding[source as usize] -= 1,
         }
         let counts = self.counts_rates();
         let counters = &mut self.counters[(arrival.tag & 31) as usize];
         if counts {
-            counters.accepted_packets[arrival.dest as usize] += 1;
+            counters.accepted_packets[dest as usize] += 1;
         }
         if self.state == State::WarmUp || arrival.measured {
             counters.packet.add(arrival.arrived - arrival.created);

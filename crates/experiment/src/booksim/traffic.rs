@@ -102,16 +102,18 @@ impl Pattern {
         Self::Table(table)
     }
 
-    /// The digits of the sender's number to the base `k`, each moved on by `offset`.
+    /// The digits of the sender's number to the base `k`, each moved on by `offset`. Destinations lie outside of
+    /// the network where `k^n` is not `nodes`.
     pub fn digits_moved(nodes: u32, k: u32, n: u32, offset: u32) -> Self {
+        let (k, offset) = (u64::from(k), u64::from(offset));
         let moved = |source: u32| {
-            let (mut rest, mut stride, mut dest) = (source, 1, 0);
+            let (mut rest, mut stride, mut dest) = (u64::from(source), 1u64, 0u64);
             for _ in 0..n {
-                dest += (rest % k + offset) % k * stride;
+                dest = dest.saturating_add(((rest % k + offset) % k).saturating_mul(stride));
                 rest /= k;
-                stride *= k;
+                stride = stride.saturating_mul(k);
             }
-            dest
+            u32::try_from(dest).unwrap_or(u32::MAX)
         };
         Self::Table((0..nodes).map(moved).collect())
     }

@@ -40,7 +40,8 @@ pub fn run(
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
     let mut skipped = 0;
     for path in files(paths)? {
-        for case in of_file(&path, &mut skipped)? {
+        for mut case in of_file(&path, &mut skipped)? {
+            case.folder = path.parent().unwrap_or(Path::new("")).to_owned();
             // several files tell of the same run: it is made once
             match places.get(&case.key) {
                 Some(&place) => {
@@ -99,7 +100,7 @@ fn of_file(path: &Path, skipped: &mut usize) -> Result<Vec<Case>, Error> {
 pub fn of_case(case: &Case) -> CaseReport {
     let mut report = CaseReport::new(&case.name, "values");
     let started = thread_cpu_s();
-    let setup = match Setup::read(&case.config) {
+    let setup = match Setup::read_in(&case.config, &case.folder) {
         Ok(setup) => setup,
         Err(error) => {
             report.differ(error.to_string());

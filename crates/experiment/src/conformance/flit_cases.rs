@@ -1,6 +1,7 @@
 //! The forms of `ref/flit`: points, curves, cases of fixed work.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -14,6 +15,8 @@ pub struct Case {
     pub name: String,
     /// The configuration as BookSim2 reads it.
     pub config: String,
+    /// Where files that it names are.
+    pub folder: PathBuf,
     /// The same for all texts that set the same values.
     pub key: String,
     /// CPU seconds that the reference took, or about that.
@@ -115,6 +118,7 @@ impl Point {
             name: format!("{} {} seed {}", self.case, self.load, self.seed),
             key: key(&config)?,
             config,
+            folder: PathBuf::new(),
             // the prototype is ten times as fast as the simulator at least
             cost_s: self
                 .number("user_s")

@@ -6,12 +6,20 @@
 //! Source of the facts: BookSim2, commit 28f43299; Jiang et al., "A Detailed and Flexible Cycle-Accurate
 //! Network-on-Chip Simulator", ISPASS 2013.
 
+pub mod anynet;
+pub mod cmesh;
 pub mod cube;
+pub mod dragonfly;
+pub mod flatfly;
+pub mod flatfly_routing;
 pub mod fly;
 pub mod knuth;
 pub mod mesh;
+pub mod qtree;
+pub mod side_by_side;
 pub mod torus;
 pub mod tree;
+pub mod tree4;
 
 use stratasim_core::BuildError;
 
@@ -39,6 +47,14 @@ impl<'a> RouteSet<'a> {
             self.out.insert(place, Candidate { output, first_vc, last_vc, priority });
         }
     }
+}
+
+/// The part of a range of virtual channels that is for one of `count` values: as many for each, those left over
+/// for none.
+fn part_of((first, last): (u8, u8), value: u32, count: u32) -> (u8, u8) {
+    let each = (u32::from(last - first) + 1) / count;
+    let start = u32::from(first) + value * each;
+    (start as u8, (start + each - 1) as u8)
 }
 
 /// The only entry of a route.

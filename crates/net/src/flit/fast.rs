@@ -116,6 +116,8 @@ impl Fast {
             Some("buffers of more than 255 flits")
         } else if !routing.single() {
             Some("routing with several candidates")
+        } else if routing.restarts() {
+            Some("routing that starts anew while it waits")
         } else if Self::slots(fabric, spec).is_none() {
             Some("so many ports and virtual channels")
         } else if fabric

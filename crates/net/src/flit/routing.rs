@@ -78,11 +78,18 @@ pub trait Surroundings {
 /// [`only`](FlitRouting::only); one that may have several writes [`route`](FlitRouting::route) and says so in
 /// [`single`](FlitRouting::single).
 pub trait FlitRouting: Send + Sync {
-    /// Called once, when the packet leaves its source queue; may set [`Head::memory`]. Where the source
+    /// Called when the packet leaves its source queue, once unless it [restarts](FlitRouting::restarts); may set
+    /// [`Head::memory`]. Where the source
     /// may start on fewer virtual channels than the range of its class, returns the first and last.
     fn start(&self, head: &mut Head, surroundings: &mut dyn Surroundings) -> (u8, u8) {
         let _ = surroundings;
         head.range
+    }
+
+    /// Whether [`FlitRouting::start`] is asked again in every cycle in which the packet has found no virtual
+    /// channel.
+    fn restarts(&self) -> bool {
+        false
     }
 
     /// The output that the head takes. A packet at its destination's router gets that terminal's output.

@@ -2,7 +2,7 @@
 
 use super::super::routing::{Candidate, FlitRouting, Head, Place, Surroundings};
 use super::cube::Cube;
-use super::{RouteSet, entry, lower_part, upper_part};
+use super::{RouteSet, entry, lower_part, part_of, upper_part};
 
 /// Which routing function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +23,16 @@ pub enum MeshFunction {
     MinimalAdaptive,
     /// `planar_adapt`: in a plane of two dimensions (Chien, Kim 1992); only the first entry is offered.
     PlanarAdaptive,
+    /// `dim_order_ni`: dimension order with virtual channels of their own for each destination.
+    NonInterfering,
+    /// `dim_order_pni`: dimension order with virtual channels by the destination's coordinate in the dimension
+    /// that the packet is in.
+    PartlyNonInterfering,
+    /// `romm_ni`: `romm` with virtual channels by destination instead of phase.
+    RommNonInterfering,
+    /// `chaos`: the lowest dimension first on the first virtual channel; the router that it was made for does
+    /// not work.
+    Chaos,
 }
 
 /// A routing function on a mesh.
@@ -56,8 +66,8 @@ impl MeshRouting {
     fn two_phases(&self, place: Place, head: &mut Head, surroundings: &mut dyn Surroundings) -> Candidate {
         if place.input == self.cube.eject() {
             let node = match self.function {
-                MeshFunction::Romm => self.between(head.source, head.dest, surroundings),
-                _ => surroundings.draw(self.cube.nodes()),
+                MeshFunction::Valiant => surroundings.draw(self.cube.nodes()),
+                _ => self.between(head.source, head.dest, surroundings),
             };
             head.memory = u64::from(node) << 1;
         }
@@ -68,10 +78,32 @@ impl MeshRouting {
         let to = if second { head.dest } else { (head.memory >> 1) as u32 };
         let range = match (place.router == head.dest, second) {
             (true, _) => head.range,
+            _ if self.function == MeshFunction::RommNonInterfering => self.by_destination(head),
             (false, false) => lower_part(head.range),
             (false, true) => upper_part(head.range),
         };
         entry(self.cube.mesh_output(place.router, to, false), range)
+    }
+
+    /// The channels of a packet's destination.
+    fn by_destination(&self, head: &Head) -> (u8, u8) {
+        part_of(head.range, head.dest, self.cube.nodes())
+    }
+
+    /// Dimension order, with the channels of the destination or of its coordinate.
+    fn non_interfering(&self, place: Place, head: &Head) -> Candidate {
+        let output = self.cube.mesh_output(place.router, head.dest, false);
+        entry(
+            output,
+            match self.function {
+                _ if output == self.cube.eject() => head.range,
+                MeshFunction::NonInterfering => self.by_destination(head),
+                _ => {
+                    let coordinate = self.cube.coordinate(head.dest, u32::from(output / 2));
+                    part_of(head.range, coordinate, self.cube.k())
+                }
+            },
+        )
     }
 
     /// Dimensions in ascending or descending order, decided at the source and kept in the channel's number.
@@ -144,13 +176,30 @@ impl FlitRouting for MeshRouting {
         self.function != MeshFunction::MinimalAdaptive
     }
 
+    fn start(&self, head: &mut Head, _: &mut dyn Surroundings) -> (u8, u8) {
+        match self.function {
+            MeshFunction::NonInterfering | MeshFunction::RommNonInterfering => self.by_destination(head),
+            MeshFunction::PartlyNonInterfering => {
+                part_of(head.range, self.cube.coordinate(head.dest, 0), self.cube.k())
+            }
+            MeshFunction::Chaos => (0, 0),
+            _ => head.range,
+        }
+    }
+
     fn only(&self, place: Place, head: &mut Head, surroundings: &mut dyn Surroundings) -> Candidate {
         match self.function {
             MeshFunction::DimensionOrder | MeshFunction::MinimalAdaptive => {
                 entry(self.cube.mesh_output(place.router, head.dest, false), head.range)
             }
             MeshFunction::XyYx | MeshFunction::AdaptiveXyYx => self.either_order(place, head, surroundings),
-            MeshFunction::Romm | MeshFunction::Valiant => self.two_phases(place, head, surroundings),
+            MeshFunction::Romm | MeshFunction::RommNonInterfering | MeshFunction::Valiant => {
+                self.two_phases(place, head, surroundings)
+            }
+            MeshFunction::NonInterfering | MeshFunction::PartlyNonInterfering => {
+                self.non_interfering(place, head)
+            }
+            MeshFunction::Chaos => entry(self.cube.mesh_output(place.router, head.dest, false), (0, 0)),
             MeshFunction::PlanarAdaptive => self.planar_adaptive(place, head),
         }
     }
@@ -161,13 +210,15 @@ impl FlitRouting for MeshRouting {
 
     fn memory_bits(&self) -> u32 {
         match self.function {
-            MeshFunction::Romm | MeshFunction::Valiant => 1 + self.cube.nodes().ilog2() + 1,
+            MeshFunction::Romm | MeshFunction::RommNonInterfering | MeshFunction::Valiant => {
+                1 + self.cube.nodes().ilog2() + 1
+            }
             _ => 0,
         }
     }
 
     fn knows_source(&self) -> bool {
-        self.function == MeshFunction::Romm
+        matches!(self.function, MeshFunction::Romm | MeshFunction::RommNonInterfering)
     }
 
     fn adaptive(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use super::super::routing::{Candidate, FlitRouting, Head, Place, Surroundings};
 use super::cube::Cube;
-use super::{RouteSet, entry, lower_part, upper_part};
+use super::{RouteSet, entry, lower_part, part_of, upper_part};
 
 /// Which routing function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +17,11 @@ pub enum TorusFunction {
     MinimalAdaptive,
     /// `valiant`: by any intermediate node, channels split by phase and ring class.
     Valiant,
+    /// `dim_order_ni`: dimension order with virtual channels of their own for each destination.
+    NonInterfering,
+    /// `chaos`: the lowest dimension first on the first virtual channel, to the higher neighbour where both
+    /// ways are as long; the router that it was made for does not work.
+    Chaos,
 }
 
 /// A routing function on a torus.
@@ -89,6 +94,21 @@ impl TorusRouting {
             (false, _) => upper_part(head.range),
         };
         entry(step.output, range)
+    }
+
+    fn non_interfering(&self, place: Place, head: &Head, surroundings: &mut dyn Surroundings) -> Candidate {
+        let step = self.step(place.router, head.dest, place.input, false, surroundings);
+        let own = part_of(head.range, head.dest, self.cube.nodes());
+        entry(step.output, if place.router == head.dest { head.range } else { own })
+    }
+
+    fn chaos(&self, place: Place, head: &Head) -> Candidate {
+        let found = self.cube.lowest_difference(place.router, head.dest);
+        let output = found.map_or(self.cube.eject(), |(d, here, there)| {
+            let k = self.cube.k();
+            (2 * d + u32::from(2 * ((there + k - here) % k) > k)) as u16
+        });
+        entry(output, (0, 0))
     }
 
     fn minimal_adaptive(
@@ -176,9 +196,15 @@ impl FlitRouting for TorusRouting {
         self.function != TorusFunction::MinimalAdaptive
     }
 
+    fn start(&self, head: &mut Head, _: &mut dyn Surroundings) -> (u8, u8) {
+        if self.function == TorusFunction::Chaos { (0, 0) } else { head.range }
+    }
+
     fn only(&self, place: Place, head: &mut Head, surroundings: &mut dyn Surroundings) -> Candidate {
         match self.function {
             TorusFunction::Valiant => self.valiant(place, head, surroundings),
+            TorusFunction::NonInterfering => self.non_interfering(place, head, surroundings),
+            TorusFunction::Chaos => self.chaos(place, head),
             _ => self.dimension_order(place, head, surroundings),
         }
     }
@@ -186,6 +212,7 @@ impl FlitRouting for TorusRouting {
     fn memory_bits(&self) -> u32 {
         match self.function {
             TorusFunction::Valiant => NODE_SHIFT + self.cube.nodes().ilog2() + 1,
+            TorusFunction::NonInterfering | TorusFunction::Chaos => 0,
             _ => 1,
         }
     }

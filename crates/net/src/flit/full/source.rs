@@ -160,7 +160,8 @@ impl Full {
         if vc.is_some_and(|vc| self.source_credits.is_free(terminal, vc)) {
             return;
         }
-        let (first, last) = range.unwrap_or_else(|| {
+        let known = range.filter(|_| !self.routing.restarts());
+        let (first, last) = known.unwrap_or_else(|| {
             let (router, _) = self.fabric.terminal(terminal as u32).entry();
             let packet = &mut self.packets[number];
             let used = self.credits.used_from(self.fabric.index(router, 0));

@@ -1,0 +1,127 @@
+//! From a configuration to how routers are built.
+
+use stratasim_net::flit::router::{
+    AllocatorKind, AllocatorSpec, Arbiter, BufferPolicy, Iterations, RouterSpec, Speculation, Stages,
+};
+
+use super::config::Config;
+use super::text::{TextError, call};
+
+/// Virtual channels of each kind of message; that of packets which ask for nothing has all.
+pub(super) fn ranges(config: &Config) -> Result<Vec<[u8; 2]>, TextError> {
+    let vcs = config.integer("num_vcs", 1, 32)?;
+    let mut ranges = vec![[0, (vcs - 1) as u8]];
+    if config.integers("use_read_write")?.iter().any(|&value| value != 0) {
+        for message in ["read_request", "write_request", "read_reply", "write_reply"] {
+            let (first, last) = (format!("{message}_begin_vc"), format!("{message}_end_vc"));
+            let begin = config.integer(&first, 0, vcs - 1)?;
+            ranges.push([begin as u8, config.integer(&last, begin, vcs - 1)? as u8]);
+        }
+    }
+    Ok(ranges)
+}
+
+/// Reads how routers are built.
+///
+/// # Errors
+/// Values out of range, and what is not offered.
+pub fn router(config: &Config) -> Result<RouterSpec, TextError> {
+    let delay = |name: &str, least: i64| Ok(config.integer(name, least, 64)? as u16);
+    let vcs = config.integer("num_vcs", 1, 32)?;
+    let buffers = match config.word("buffer_policy") {
+        "private" => BufferPolicy::Private,
+        "shared" => BufferPolicy::Shared,
+        "dynamic" => BufferPolicy::Dynamic,
+        other => {
+            let reason = format!("found `{other}`; private, shared and dynamic are offered");
+            return Err(config.refuse("buffer_policy", reason));
+        }
+    };
+    let of_one = config.integer("vc_buf_size", 1, 4096)?;
+    let of_all = config.integer("buf_size", -1, 4096 * 32)?;
+    let buffer_flits = match of_all {
+        ..=0 => of_one,
+        _ if of_all % vcs == 0 || buffers == BufferPolicy::Private => (of_all / vcs).max(1),
+        _ => return Err(config.refuse("buf_size", format!("{of_all} flits; a multiple of {vcs} is offered"))),
+    };
+    let ranges = ranges(config)?;
+    let switch_allocator = allocator(config, "sw_allocator")?;
+    let speculation = match (config.flag("speculative")?, config.word("spec_sw_allocator")) {
+        (false, _) => Speculation::None,
+        (true, "prio") => Speculation::Prioritised,
+        (true, _) if allocator(config, "spec_sw_allocator")? == switch_allocator => Speculation::Separate,
+        (true, other) => {
+            let reason = format!("found `{other}`; `prio` and the same as sw_allocator are offered");
+            return Err(config.refuse("spec_sw_allocator", reason));
+        }
+    };
+    let spec = RouterSpec {
+        virtual_channels: vcs as u8,
+        buffer_flits: buffer_flits.min(4096) as u16,
+        buffers,
+        routing_delay: delay("routing_delay", 0)?,
+        vc_allocation_delay: delay("vc_alloc_delay", 1)?,
+        switch_allocation_delay: delay("sw_alloc_delay", 1)?,
+        traversal_delay: delay("st_prepare_delay", 0)? + delay("st_final_delay", 1)?,
+        credit_delay: delay("credit_delay", 0)?,
+        stages: Stages::Batches,
+        speculation,
+        wait_for_tail_credit: config.flag("wait_for_tail_credit")?,
+        hold_switch: config.flag("hold_switch_for_packet")?,
+        virtual_cut_through: false,
+        input_speedup: config.integer("input_speedup", 1, 8)? as u8,
+        output_speedup: config.integer("output_speedup", 1, 8)? as u8,
+        internal_speedup: config.number("internal_speedup")?,
+        output_buffer_flits: match config.integer("output_buffer_size", -1, 1 << 15)? {
+            ..=0 => None,
+            flits => Some(flits as u16),
+        },
+        vc_allocator: allocator(config, "vc_allocator")?,
+        switch_allocator,
+        ranges: if ranges.len() > 1 { ranges } else { Vec::new() },
+    };
+    spec.check().map_err(|error| TextError { line: 0, reason: error.to_string() })?;
+    Ok(spec)
+}
+
+const ALLOCATORS: &str = "islip(i), select(i), pim(i), loa, wavefront, rr_wavefront, max_size, \
+                          separable_input_first(arbiter), separable_output_first(arbiter)";
+
+fn allocator(config: &Config, option: &str) -> Result<AllocatorSpec, TextError> {
+    let refuse = |reason: String| config.refuse(option, reason);
+    let text = config.word(option);
+    let (name, arguments) = call(text).map_err(refuse)?;
+    let kind = match name {
+        "islip" => AllocatorKind::Islip,
+        "select" => AllocatorKind::Select,
+        "pim" => AllocatorKind::Pim,
+        "loa" => AllocatorKind::LonelyOutput,
+        "wavefront" => AllocatorKind::Wavefront,
+        "rr_wavefront" => AllocatorKind::WavefrontRoundRobin,
+        "max_size" => AllocatorKind::MaximumSize,
+        "separable_input_first" => AllocatorKind::SeparableInputFirst,
+        "separable_output_first" => AllocatorKind::SeparableOutputFirst,
+        _ => return Err(refuse(format!("found `{text}`; allocators are {ALLOCATORS}"))),
+    };
+    let mut spec = AllocatorSpec { kind, ..AllocatorSpec::default() };
+    match (kind, &arguments[..]) {
+        (_, []) => {}
+        (AllocatorKind::Islip | AllocatorKind::Select | AllocatorKind::Pim, [count]) => {
+            spec.iterations = match count.parse() {
+                Ok(count @ 1..=64) => Iterations(count),
+                _ => return Err(refuse(format!("found {count} iterations, expected 1 to 64"))),
+            };
+        }
+        (AllocatorKind::SeparableInputFirst | AllocatorKind::SeparableOutputFirst, [arbiter]) => {
+            spec.arbiter = match *arbiter {
+                "round_robin" => Arbiter::RoundRobin,
+                "matrix" => Arbiter::Matrix,
+                other => {
+                    return Err(refuse(format!("found `{other}`; arbiters are round_robin and matrix")));
+                }
+            };
+        }
+        _ => return Err(refuse(format!("found `{text}`; `{name}` takes no such arguments"))),
+    }
+    Ok(spec)
+}
