@@ -125,16 +125,27 @@ impl BitTree {
         self.bound
     }
 
-    /// The least start of `length` consecutive members.
+    /// The least start of `length` consecutive members; `length` is not 0.
     pub fn first_run(&self, length: u32) -> Option<u32> {
-        let mut start = self.first()?;
-        loop {
-            let end = self.next_absent(start);
-            if end - start >= length {
-                return Some(start);
+        let first = self.first()?;
+        let level = &self.levels[0];
+        // members that end at the border between the words before and this one
+        let mut run = 0;
+        for (index, &word) in level.iter().enumerate().skip(first as usize / 64) {
+            if run + word.trailing_ones() >= length {
+                return Some(index as u32 * 64 - run);
             }
-            start = self.next(end)?;
+            if word == u64::MAX {
+                run += 64;
+                continue;
+            }
+            let starts = run_starts(word, length);
+            if starts != 0 {
+                return Some(index as u32 * 64 + starts.trailing_zeros());
+            }
+            run = word.leading_ones();
         }
+        None
     }
 
     /// The length of the longest run of consecutive members.
@@ -168,6 +179,20 @@ impl BitTree {
             }
         }
     }
+}
+
+/// Bits at which `length` ones start within the word. Halves the work: a run of 2k is two of k.
+const fn run_starts(mut word: u64, length: u32) -> u64 {
+    if length > 64 {
+        return 0;
+    }
+    let mut have = 1;
+    while have < length && word != 0 {
+        let step = if have < length - have { have } else { length - have };
+        word &= word >> step;
+        have += step;
+    }
+    word
 }
 
 #[cfg(test)]

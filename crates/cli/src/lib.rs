@@ -3,6 +3,7 @@
 //! Tables go to standard output; progress, notes and errors to standard error. Exit codes: 0 done,
 //! 2 bad input, 3 a run that stalled, failed or broke a check, 101 a bug of ours, 130 interrupted.
 
+mod card;
 mod compare;
 mod conformance;
 mod explain;
@@ -60,6 +61,8 @@ enum Verb {
     Topology(topology::TopologyCommand),
     /// Run GOAL schedules, and write, read, check and combine them
     Goal(goal::Goal),
+    /// Look inside an accelerator card: core groups and their memory
+    Card(card::Card),
     /// List what can be chosen: topologies, workloads, collectives, compute types, ...
     List(list::List),
     /// Explain a kind: what it is, its parameters, an example, its source
@@ -92,6 +95,7 @@ pub fn main_with_args(args: impl IntoIterator<Item = OsString>) -> u8 {
             Verb::Report(verb) => verb.run(&terminal),
             Verb::Topology(verb) => verb.run(&terminal),
             Verb::Goal(verb) => verb.run(&terminal, started),
+            Verb::Card(verb) => verb.run(&terminal),
             Verb::List(verb) => verb.run(&terminal),
             Verb::Explain(verb) => verb.run(&terminal),
             Verb::Schema(verb) => verb.run(&terminal),
