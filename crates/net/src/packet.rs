@@ -6,6 +6,7 @@
 //!                                          ├─ host: connections, NICs, pacers
 //!                                          ├─ backpressure, pool: pauses, credits, shared buffers
 //!                                          ├─ faults, detours: what goes wrong on links, ways around it
+//!                                          ├─ parts, cut: several threads
 //!                                          └─ balancing: which of several ways
 //! ```
 //! Senders, receivers and what they say to each other come from `stratasim-transport`.
@@ -14,12 +15,14 @@ mod account;
 mod backpressure;
 mod balancing;
 mod classes;
+mod cut;
 mod detours;
 mod engine;
 mod faults;
 mod host;
 mod lane;
 mod network;
+mod parts;
 mod pool;
 mod port;
 mod queue;
@@ -53,8 +56,9 @@ use self::faults::Wires;
 pub use self::faults::{Corruption, Duplication, Faults, Links, Loss, Outage, Reordering};
 use self::lane::{Lane, PerClass};
 use self::network::{PacketNetwork, Transports, longest_round_trip};
+use self::parts::Parts;
 pub use self::pool::BufferSharing;
-use self::port::{NOTHING, PerByte, Port, PortCounts, Waiting};
+use self::port::{Beyond, NOTHING, PerByte, Port, PortCounts, Waiting};
 pub use self::queue::{Backpressure, Credit, DropTail, Lossless, QueueKind, QueueRules, QueueSpec, Trimming};
 use self::routes::Routes;
 use self::ways::Ways;
@@ -119,6 +123,9 @@ pub struct Packet {
     /// What else goes wrong on links; nothing when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub faults: Option<Faults>,
+    /// Threads for one run; the results are the same with any number. Large machines gain, whose links have a delay of
+    /// about a microsecond; what needs word from the other end of a link (pauses, credits, cut-through, faults) runs on one.
+    pub threads: u32,
 }
 
 impl Default for Packet {
@@ -139,6 +146,7 @@ impl Default for Packet {
             completion: Completion::default(),
             loss: None,
             faults: None,
+            threads: 1,
         }
     }
 }
@@ -222,12 +230,17 @@ impl Packet {
         }
     }
 
+    /// The recovery, the default filled in.
+    fn recovery(&self) -> RecoverySpec {
+        self.recovery.clone().unwrap_or_else(|| self.congestion.plugin().recovery())
+    }
+
     /// The kind of queue, the default filled in.
     fn queue(&self) -> QueueSpec {
         if let Some(queue) = &self.queue {
             return queue.clone();
         }
-        match self.recovery.clone().unwrap_or_else(|| self.congestion.plugin().recovery()) {
+        match self.recovery() {
             RecoverySpec::Trimming(_) => QueueSpec::Trimming(Trimming::default()),
             RecoverySpec::GoBackN(_) | RecoverySpec::None(_) => QueueSpec::Lossless(Lossless::default()),
             _ => QueueSpec::DropTail(DropTail::default()),
@@ -262,7 +275,9 @@ impl NetworkKind for Packet {
         }
         if self.switching == Switching::CutThrough {
             // hosts that forward look at whole packets
-            ports.iter_mut().for_each(|port| port.shows_header = !port.last_hop);
+            for port in ports.iter_mut().filter(|port| !port.last_hop) {
+                port.beyond = Beyond::Header;
+            }
         }
         let ways = Ways::new(&ports, &routes, sizes.header_bytes);
         let nodes = topology.node_count();
@@ -277,7 +292,12 @@ impl NetworkKind for Packet {
             full_bytes: full.max(control),
             classes,
             keeps_connections: self.connections == Connections::PerPair,
+            least_delay: ports.iter().map(|port| port.delay).min().unwrap_or(0),
+            gives_up_after: self.recovery().plugin().gives_up_after().map_or(u64::MAX, |after| after.as_ps()),
         };
+        if self.threads == 0 {
+            return Err(BuildError::new("threads", "0; at least 1 is needed"));
+        }
         let mut engine = Engine::new(ports, routes, balancing, rules);
         if engine.ports.len() as u64 * u64::from(classes) >= u64::from(Event::MOST) {
             let reason = format!("{classes} classes at {} ports are more than 2^28", engine.ports.len());
@@ -301,7 +321,8 @@ impl NetworkKind for Packet {
             Profile::new(&transport, path)?;
         }
         let transports = Transports { spec: transport, network_rtt, buffer_bytes, seed: key(seed, 2) };
-        Ok(Box::new(PacketNetwork::new(topology, engine, ways, transports)))
+        let parts = Parts::new(engine, self.threads)?;
+        Ok(Box::new(PacketNetwork::new(topology, parts, ways, transports)))
     }
 }
 
@@ -427,7 +448,7 @@ fn ports(topology: &Topology, routes: &Routes, seed: u64, classes: u8) -> Vec<Po
             leaving_from: NOTHING,
             leaving_bytes: 0,
             free_is_noted: false,
-            shows_header: false,
+            beyond: Beyond::Node,
             last_hop: is_host(wire.to),
             own_turn: false,
         }

@@ -69,6 +69,27 @@ fn an_incast_takes_its_bottleneck_and_little_more() {
 }
 
 #[test]
+fn headroom_for_what_a_link_still_carries_is_enough_and_less_of_it_loses_packets_that_come_again() {
+    let machine = fat_tree(4);
+    let hosts = machine.compute_nodes();
+    let messages: Vec<_> = (1..9).map(|from| (from, 0, 400_000)).collect();
+    let of = |headroom: &str| {
+        let spec = format!(
+            r#"{{"kind": "packet", "congestion": {{"kind": "constant-rate"}}, "recovery": {{"kind": "go-back-n", "timeout": "1 ms"}},
+                "queue": {{"kind": "lossless"{headroom}}}}}"#
+        );
+        let (ends, report) = run(&mut *network(&spec, machine.clone()), hosts, &messages);
+        assert_eq!(report.violations, Vec::<String>::new());
+        (ends, count(&report, "network.drops"), count(&report, "network.pauses"))
+    };
+    let (ends, drops, pauses) = of("");
+    assert!(drops == 0 && pauses > 0, "{drops} drops, {pauses} pauses");
+    // two delays of 1 us at 100 Gb/s and two packets of 4160 bytes
+    assert_eq!(of(r#", "headroom": "33320 B""#), (ends, 0, pauses));
+    assert!(of(r#", "headroom": "8 kB""#).1 > 0);
+}
+
+#[test]
 fn a_lossless_network_pauses_and_drops_nothing() {
     let machine = fat_tree(4);
     let hosts = machine.compute_nodes();
@@ -134,7 +155,7 @@ fn messages_survive_links_that_lose_packets() {
         r#""congestion": {"kind": "fixed-window"}, "recovery": {"kind": "irn"}"#,
         // a window of one packet, and that one is lost
         r#""congestion": {"kind": "dctcp"}, "recovery": {"kind": "irn"}"#,
-        r#""congestion": {"kind": "fixed-window"}, "recovery": {"kind": "rltp"}"#,
+        r#""congestion": {"kind": "fixed-window"}, "recovery": {"kind": "rltp", "max-probes": 64}"#,
     ] {
         for loss in [r#"{"probability": 0.01}"#, r#"{"probability": 0.02, "burst": 4.0}"#] {
             let spec = format!(

@@ -130,6 +130,11 @@ pub trait RecoveryKind {
     /// # Errors
     /// Parameters out of range.
     fn build(&self, path: &Path, sizes: &PacketSizes) -> Result<(Recovery, ReceiverRules), BuildError>;
+
+    /// The least time after which a sender that hears nothing gives up; none where it never does.
+    fn gives_up_after(&self) -> Option<Duration> {
+        None
+    }
 }
 
 /// The list of specs, and the enum of states that dispatches without a virtual call.

@@ -248,6 +248,7 @@ pub(super) fn network(protocol: &str, args: &str, rate: Bandwidth) -> Result<Pac
             pause_above: Some(Bytes(high * mtu)),
             resume_below: Some(Bytes(low * mtu)),
             control_first: false,
+            headroom: None,
         }),
         ("swift", _) => QueueSpec::DropTail(DropTail { control_first: false, spares_newcomers: false }),
         _ => QueueSpec::Trimming(Trimming::default()),

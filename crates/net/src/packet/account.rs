@@ -10,11 +10,11 @@ use super::port::NOTHING;
 impl PacketNetwork {
     /// The account at `now`.
     pub(super) fn account(&self, now: Time) -> NetworkReport {
-        let engine = &self.engine;
+        let parts = &self.parts;
         let links = self.topology.links();
         let (mut link_bytes, mut link_busy_s) = (vec![0.0; links.len()], vec![0.0; links.len()]);
         let (mut drops, mut trims, mut marks, mut pauses, mut vanished, mut most) = (0, 0, 0, 0, 0, 0);
-        for port in &engine.ports {
+        for port in parts.ports() {
             let bytes = port.carried_bytes(now.as_ps());
             link_bytes[port.link.index()] += bytes;
             link_busy_s[port.link.index()] += bytes / links[port.link.index()].bandwidth.bytes_per_s();
@@ -28,7 +28,7 @@ impl PacketNetwork {
                 most = counts.most_bytes.max(most);
             }
         }
-        let waited = engine.ports.iter().filter(|port| port.nic == NOTHING && port.counts.most_bytes > 0);
+        let waited = parts.ports().filter(|port| port.nic == NOTHING && port.counts.most_bytes > 0);
         let mut queues: Vec<QueueRecord> = waited
             .map(|port| QueueRecord {
                 link: port.link,
@@ -41,19 +41,16 @@ impl PacketNetwork {
             })
             .collect();
         queues.sort_by_key(|queue| queue.link);
-        let mut senders = engine.senders;
-        for connection in engine.connections.iter().flatten() {
-            senders += connection.sender.statistics();
-        }
+        let (senders, totals, faults) = (parts.senders(), parts.totals(), parts.any().fault_counts);
         NetworkReport {
             link_bytes,
             link_busy_s,
             violations: self.violations(),
             counters: vec![
                 ("network.messages", self.messages),
-                ("network.packets", engine.totals.sent),
-                ("network.packet_hops", engine.totals.hops),
-                ("network.events", engine.totals.events),
+                ("network.packets", totals.sent),
+                ("network.packet_hops", totals.hops),
+                ("network.events", totals.events),
                 ("network.data_packets", senders.packets),
                 ("network.retransmissions", senders.retransmissions),
                 ("network.timeouts", senders.timeouts),
@@ -63,12 +60,12 @@ impl PacketNetwork {
                 ("network.pauses", pauses),
                 ("network.lost_on_links", vanished),
                 ("network.longest_queue_bytes", most),
-                ("network.connections", engine.connections.len() as u64),
-                ("network.lost_on_down_links", engine.fault_counts.on_down_links),
-                ("network.corrupted", engine.fault_counts.corrupted),
-                ("network.discarded", engine.fault_counts.discarded),
-                ("network.duplicated", engine.fault_counts.duplicated),
-                ("network.reordered", engine.fault_counts.reordered),
+                ("network.connections", u64::from(parts.connection_count())),
+                ("network.lost_on_down_links", faults.on_down_links),
+                ("network.corrupted", faults.corrupted),
+                ("network.discarded", faults.discarded),
+                ("network.duplicated", faults.duplicated),
+                ("network.reordered", faults.reordered),
             ],
             queues,
             flows: Vec::new(),
@@ -78,21 +75,26 @@ impl PacketNetwork {
     /// What must hold at any time.
     fn violations(&self) -> Vec<String> {
         let mut violations = Vec::new();
-        let is_idle =
-            self.engine.in_flight() == 0 && self.engine.returning.iter().all(|lane| lane.is_empty());
-        let totals = self.engine.totals;
-        let accounted = totals.delivered + totals.dropped + self.engine.in_flight();
-        let doubled = self.engine.fault_counts.duplicated;
+        // what waits for word from the other end of a link runs in one part
+        let engine = self.parts.any();
+        let (totals, in_flight) = (self.parts.totals(), self.parts.in_flight());
+        let is_idle = in_flight == 0 && engine.returning.iter().all(|lane| lane.is_empty());
+        let accounted = totals.delivered + totals.dropped + in_flight;
+        let doubled = engine.fault_counts.duplicated;
+        if self.parts.is_surprised {
+            violations
+                .push("a message was complete before its time was foreseen: run it on one thread".into());
+        }
         if totals.sent + doubled != accounted {
             violations.push(format!(
                 "{} packets were sent, {doubled} doubled, {} delivered, {} dropped, {} are in flight: they do not add up",
                 totals.sent,
                 totals.delivered,
                 totals.dropped,
-                self.engine.in_flight()
+                in_flight
             ));
         }
-        for port in &self.engine.ports {
+        for port in self.parts.ports() {
             let most = port.counts.most_bytes;
             // at a host, what it says itself is let in whatever waits
             if port.nic == NOTHING && most > port.capacity {
@@ -101,7 +103,7 @@ impl PacketNetwork {
                     .push(format!("the queue of {name} held {most} bytes of at most {}", port.capacity));
             }
             let held: u64 = port.lanes.iter().map(|lane| lane.held_bytes).sum();
-            if held > 0 && self.engine.in_flight() == 0 {
+            if held > 0 && in_flight == 0 {
                 let name = self.topology.link_name(port.link);
                 violations.push(format!("{held} bytes that came by {name} were never let go"));
             }
@@ -117,8 +119,8 @@ impl PacketNetwork {
                 violations.push(format!("the credit of {name} does not add up to {} B", port.room_bytes));
             }
         }
-        for pool in &self.engine.pools {
-            if pool.used_bytes > pool.total_bytes || pool.used_bytes > 0 && self.engine.in_flight() == 0 {
+        for pool in self.parts.pools() {
+            if pool.used_bytes > pool.total_bytes || pool.used_bytes > 0 && in_flight == 0 {
                 violations.push(format!("{} bytes of {} are shared out", pool.used_bytes, pool.total_bytes));
             }
         }

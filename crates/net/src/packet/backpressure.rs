@@ -1,6 +1,7 @@
 //! How a switch keeps the other end of a link from sending what it has no room for.
 
 use super::engine::{Engine, Event};
+use super::port::NOTHING;
 use super::queue::Backpressure;
 
 impl Engine {
@@ -15,15 +16,22 @@ impl Engine {
         (lane / classes, (lane % classes) as u8)
     }
 
-    /// A packet that came by `from` is held at the switch behind it until it has left.
-    pub(super) fn hold(&mut self, from: u32, packet: u32) {
+    /// A packet that came by `from` is held at the switch behind it until it has left; false where there is no room for it.
+    pub(super) fn hold(&mut self, from: u32, packet: u32) -> bool {
         let flying = &mut self.packets[packet as usize];
         let class = flying.class;
         flying.came_by = from;
         let port = &mut self.ports[from as usize];
         let room = port.room_bytes;
         let lane = port.lanes.get_mut(class);
-        lane.held_bytes += u64::from(flying.bytes);
+        let held_bytes = lane.held_bytes + u64::from(flying.bytes);
+        if let Backpressure::Pause { most_bytes, .. } = self.rules.queue.backpressure
+            && held_bytes > most_bytes
+        {
+            flying.came_by = NOTHING;
+            return false;
+        }
+        lane.held_bytes = held_bytes;
         match self.rules.queue.backpressure {
             Backpressure::Pause { above_bytes, .. } if lane.held_bytes > above_bytes && !lane.pausing => {
                 lane.pausing = true;
@@ -34,6 +42,7 @@ impl Engine {
             Backpressure::Credit { .. } if lane.held_bytes > room => port.counts.overruns += 1,
             _ => {}
         }
+        true
     }
 
     /// Bytes of a class that came by `from` have left the switch behind it.

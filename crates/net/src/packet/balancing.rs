@@ -167,7 +167,7 @@ impl BalancingKind for Source {
 }
 
 /// A choice and what it remembers.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Balancing {
     choice: Choice,
     /// A salt per node.

@@ -8,7 +8,7 @@ use super::routes::{Next, Routes};
 ///
 /// Only shortest ways are considered: what remains of them when those over dead links are left out. While nothing is down,
 /// nobody asks.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Detours {
     down: Vec<bool>,
     count: usize,

@@ -4,12 +4,16 @@
 //! at which others wait has one more per packet, at the end of service, when the next one is chosen: by class, and
 //! with what has come meanwhile. What a packet leaves behind when its service ends (marks, telemetry) is noted then, or,
 //! where nobody waited and so nothing was left, when the next one begins or it arrives.
+//!
+//! At one instant, a node sees first what arrives, by port, and then its own events in the order in which it
+//! noted them. So the results are the same however the network is cut into parts (see `parts`).
 
 use std::collections::VecDeque;
 
 use stratasim_transport::{Header, Kind, Mark, Pacer, SenderStatistics, Telemetry};
 
 use super::balancing::Balancing;
+use super::cut::Cut;
 use super::detours::Detours;
 use super::faults::{FaultCounts, LinkFaults};
 use super::host::{Connection, Nic};
@@ -78,6 +82,8 @@ pub(super) enum Event {
     Head(u32),
     /// Word of room at the other end has reached a lane.
     Credit(u32),
+    /// A receiver need not listen any more.
+    Close(u32),
 }
 
 impl Event {
@@ -100,6 +106,7 @@ impl Event {
             Self::Up(number) => (9, number),
             Self::Head(number) => (10, number),
             Self::Credit(number) => (11, number),
+            Self::Close(number) => (12, number),
         };
         kind << Self::BITS | number
     }
@@ -119,7 +126,8 @@ impl Event {
             8 => Self::Down(number),
             9 => Self::Up(number),
             10 => Self::Head(number),
-            _ => Self::Credit(number),
+            11 => Self::Credit(number),
+            _ => Self::Close(number),
         }
     }
 }
@@ -144,6 +152,11 @@ pub(super) struct Rules {
     pub(super) classes: u8,
     /// Messages of a pair of hosts share a connection.
     pub(super) keeps_connections: bool,
+    /// The least delay of a link, picoseconds: so long a receiver listens after its sender is done, and so far parts of the
+    /// network may run by themselves.
+    pub(super) least_delay: u64,
+    /// No sender gives up sooner after it has sent something, picoseconds.
+    pub(super) gives_up_after: u64,
 }
 
 /// Counts of the whole network.
@@ -156,8 +169,22 @@ pub(super) struct Totals {
     pub(super) dropped: u64,
 }
 
-/// The network at work.
-#[derive(Debug)]
+impl std::ops::Add for Totals {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            events: self.events + other.events,
+            hops: self.hops + other.hops,
+            sent: self.sent + other.sent,
+            delivered: self.delivered + other.delivered,
+            dropped: self.dropped + other.dropped,
+        }
+    }
+}
+
+/// The network at work, or a part of it.
+#[derive(Debug, Clone)]
 pub(super) struct Engine {
     pub(super) now: u64,
     /// When the last event was.
@@ -182,7 +209,8 @@ pub(super) struct Engine {
     free: Vec<u32>,
     /// By packet; empty where no sender wants it.
     pub(super) telemetry: Vec<Telemetry>,
-    /// By number; none where both ends are done. Numbers are not used again, so that late packets find nobody.
+    /// By number; none where both ends are done or in other parts. Numbers are not used again, so that late packets find
+    /// nobody.
     pub(super) connections: Vec<Option<Box<Connection>>>,
     pub(super) nics: Vec<Nic>,
     pub(super) pacers: Vec<Pacer>,
@@ -195,6 +223,8 @@ pub(super) struct Engine {
     /// Counts of senders that are done.
     pub(super) senders: SenderStatistics,
     pub(super) totals: Totals,
+    /// Which part this is; none where there is one only.
+    pub(super) cut: Option<Box<Cut>>,
 }
 
 impl Engine {
@@ -236,12 +266,20 @@ impl Engine {
             complete: Vec::new(),
             senders: SenderStatistics::default(),
             totals: Totals::default(),
+            cut: None,
         }
     }
 
     #[inline]
     pub(super) fn note(&mut self, at: u64, event: Event) {
-        self.events.push(at, event.word());
+        let word = event.word();
+        self.events.push(at, word, || rank(&self.packets, word));
+    }
+
+    /// Every event before `now` has happened.
+    pub(super) fn reach(&mut self, now: u64) {
+        self.now = now;
+        self.events.reach(now);
     }
 
     /// Time of the next event.
@@ -259,7 +297,7 @@ impl Engine {
     pub(super) fn run(&mut self, until: u64) {
         let mut until = until;
         let mut last = self.last;
-        while let Some((at, word)) = self.events.pop_until(until) {
+        while let Some((at, word)) = self.events.pop_until(until, |word| rank(&self.packets, word)) {
             self.now = at;
             last = at;
             self.totals.events += 1;
@@ -276,6 +314,7 @@ impl Engine {
                 Event::Down(port) => self.detours.set(port, true),
                 Event::Up(port) => self.detours.set(port, false),
                 Event::Head(packet) => self.on_head(packet),
+                Event::Close(connection) => self.connections[connection as usize] = None,
             }
             if !self.complete.is_empty() {
                 until = at;
@@ -319,7 +358,7 @@ impl Engine {
 
     /// Puts a packet where there is room.
     #[inline]
-    fn place(&mut self, flying: Flying, header: Header) -> u32 {
+    pub(super) fn place(&mut self, flying: Flying, header: Header) -> u32 {
         let Some(packet) = self.free.pop() else {
             self.packets.push(flying);
             self.headers.push(header);
@@ -366,6 +405,14 @@ impl Engine {
     }
 }
 
+/// The place of an event among those of its instant: an arrival's is its port, and all others come behind.
+#[inline]
+fn rank(packets: &[Flying], word: u32) -> u32 {
+    // arrivals are the events whose word is a number alone
+    let arrives = packets.get(word as usize).filter(|_| word < Event::MOST);
+    arrives.map_or(NOTHING, |flying| flying.port)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -386,6 +433,7 @@ mod tests {
             Event::Up(14),
             Event::Head(15),
             Event::Credit(16),
+            Event::Close(17),
         ];
         assert!(all.iter().all(|&event| Event::of(event.word()) == event));
     }

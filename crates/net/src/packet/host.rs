@@ -3,18 +3,17 @@
 use std::collections::VecDeque;
 
 use stratasim_core::model::FlowRecord;
-use stratasim_core::{Duration, NodeId, Time, Token};
+use stratasim_core::{Duration, LinkId, NodeId, Time, Token};
 use stratasim_transport::{
     Header, PacketSizes, Poll, Profile, Readiness, Receiver, Sender, SenderStatistics,
 };
 
 use super::engine::{Engine, Event, Flying};
 use super::lane::PerClass;
-use super::port::{NOTHING, Port};
-use super::routes::Routes;
+use super::port::NOTHING;
 
 /// A network interface: connections of its host take turns, a packet each.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Nic {
     pub(super) port: u32,
     /// Connections with something to send, by class.
@@ -47,7 +46,7 @@ pub(super) struct Message {
 }
 
 /// Both ends of a connection, and the messages that it carries.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Connection {
     pub(super) sender: Sender,
     pub(super) receiver: Receiver,
@@ -69,6 +68,8 @@ pub(super) struct Connection {
     pub(super) counted: SenderStatistics,
     /// `message` was reported, as complete or as failed.
     pub(super) reported: bool,
+    /// The sender is done with all its messages, and its receiver listens for a while yet.
+    closed: bool,
     /// When it is to be asked for a packet, and when events of its two ends are noted for; `u64::MAX` for none.
     poll_noted: u64,
     timer_noted: u64,
@@ -97,22 +98,22 @@ impl Ends {
 }
 
 impl Connection {
-    /// The account of its message, which is complete at `end`.
+    /// The account of its message, which is complete at `end`: between which nodes, and its first link.
     ///
     /// The least time that it needs is left to be filled in.
-    pub(super) fn finish(&mut self, end: Time, routes: &Routes, ports: &[Port]) -> FlowRecord {
+    pub(super) fn finish(&mut self, end: Time, [src, dst]: [NodeId; 2], link: LinkId) -> FlowRecord {
         let (now, before) = (*self.sender.statistics(), self.counted);
         self.counted = now;
         let count =
             |of: fn(&SenderStatistics) -> u64| u32::try_from(of(&now) - of(&before)).unwrap_or(u32::MAX);
         FlowRecord {
-            src: NodeId(routes.node_of(self.from)),
-            dst: NodeId(routes.node_of(self.to)),
+            src,
+            dst,
             bytes: self.message.bytes,
             start: Time::from_ps(self.message.start),
             end,
             least: Duration::ZERO,
-            link: ports[self.port as usize].link,
+            link,
             packets: count(|it| it.packets),
             retransmissions: count(|it| it.retransmissions),
             timeouts: count(|it| it.timeouts),
@@ -125,6 +126,17 @@ impl Connection {
     pub(super) fn open_messages(&self) -> impl Iterator<Item = Token> {
         let first = (!self.reported).then_some(&self.message);
         first.into_iter().chain(&self.later).map(|message| message.token)
+    }
+
+    /// Whether its sender is done with all its messages.
+    pub(super) const fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Knows of its messages what the other end of the connection knows.
+    pub(super) fn follow(&mut self, other: &Self) {
+        (self.message, self.reported) = (other.message, other.reported);
+        self.later.clone_from(&other.later);
     }
 
     /// Takes up the next message, after one was reported: whether it is complete, too. None where there is none.
@@ -145,9 +157,10 @@ impl Engine {
 
     /// A message begins on a connection that carries others; false where that is closed.
     pub(super) fn post(&mut self, number: u32, ends: &Ends) -> bool {
-        let Some(connection) = &mut self.connections[number as usize] else { return false };
+        let now = self.now;
+        let Some(connection) = self.sender(number) else { return false };
         let end = connection.sender.post(ends.bytes).end;
-        let message = ends.message(end, self.now);
+        let message = ends.message(end, now);
         if std::mem::replace(&mut connection.reported, false) {
             connection.message = message;
         } else {
@@ -157,13 +170,13 @@ impl Engine {
         true
     }
 
-    /// A message begins on a new connection; `key` names its draws.
-    pub(super) fn open(&mut self, ends: Ends, profile: &std::sync::Arc<Profile>, key: u64) {
+    /// A new connection with its first message; `key` names its draws.
+    pub(super) fn connection(&self, ends: Ends, profile: &std::sync::Arc<Profile>, key: u64) -> Connection {
         let number = self.connections.len() as u32;
         let mut sender = Sender::new(profile, key);
         let end = sender.post(ends.bytes).end;
         let class = self.class_of(ends.bytes);
-        self.connections.push(Some(Box::new(Connection {
+        Connection {
             sender,
             receiver: Receiver::new(profile, number),
             message: ends.message(end, self.now),
@@ -177,31 +190,43 @@ impl Engine {
             queued: false,
             counted: SenderStatistics::default(),
             reported: false,
+            closed: false,
             poll_noted: u64::MAX,
             timer_noted: u64::MAX,
             receiver_noted: u64::MAX,
-        })));
-        self.after_sender(number);
+        }
+    }
+
+    /// A connection whose sender is not done.
+    #[inline]
+    fn sender(&mut self, number: u32) -> Option<&mut Connection> {
+        self.connections[number as usize].as_deref_mut().filter(|connection| !connection.closed)
     }
 
     /// A sender is done with all its messages, or has given up: that is reported, where it was not.
     fn end(&mut self, number: u32) {
-        match &self.connections[number as usize] {
-            Some(connection) if connection.open_messages().next().is_some() => self.complete.push(number),
-            _ => self.close(number),
+        let Some(connection) = &mut self.connections[number as usize] else { return };
+        if connection.open_messages().next().is_some() {
+            return self.complete.push(number);
         }
+        connection.closed = true;
+        self.senders += connection.sender.statistics();
+        let to = connection.to;
+        self.stop_listening(number, to);
     }
 
     /// Both ends are done: what still comes for them finds nobody.
     pub(super) fn close(&mut self, number: u32) {
-        if let Some(connection) = self.connections[number as usize].take() {
+        if let Some(connection) = self.connections[number as usize].take()
+            && !connection.closed
+        {
             self.senders += connection.sender.statistics();
         }
     }
 
     /// Something happened to a sender: its deadline may have moved, and it may have something to send.
     #[inline]
-    fn after_sender(&mut self, number: u32) {
+    pub(super) fn after_sender(&mut self, number: u32) {
         let now = Time::from_ps(self.now);
         self.note_timer(number);
         let Some(connection) = &mut self.connections[number as usize] else { return };
@@ -243,6 +268,9 @@ impl Engine {
             let sharing = list.len() as u32 + 1;
             let Some(connection) = &mut self.connections[number as usize] else { continue };
             connection.queued = false;
+            if connection.closed {
+                continue;
+            }
             match connection.sender.poll_send(now, sharing) {
                 Poll::Send(header) => {
                     let bytes = connection.sizes.bytes_of(&header);
@@ -274,14 +302,20 @@ impl Engine {
             if at < connection.timer_noted {
                 connection.timer_noted = at;
                 self.note(at, Event::Timer(number));
+                if self.rules.gives_up_after < u64::MAX
+                    && let Some(cut) = &mut self.cut
+                {
+                    cut.suspect(at);
+                }
             }
         }
     }
 
     /// A sender wanted to be asked for a packet.
     pub(super) fn on_poll(&mut self, number: u32) {
-        let Some(connection) = &mut self.connections[number as usize] else { return };
-        if connection.poll_noted == self.now {
+        let now = self.now;
+        let Some(connection) = self.sender(number) else { return };
+        if connection.poll_noted == now {
             connection.poll_noted = u64::MAX;
             self.after_sender(number);
         }
@@ -290,8 +324,8 @@ impl Engine {
     /// A sender's deadline has come, or was put off meanwhile.
     pub(super) fn on_timer(&mut self, number: u32) {
         let now = Time::from_ps(self.now);
-        let Some(connection) = &mut self.connections[number as usize] else { return };
-        if connection.timer_noted != self.now {
+        let Some(connection) = self.sender(number) else { return };
+        if connection.timer_noted != now.as_ps() {
             return;
         }
         connection.timer_noted = u64::MAX;
@@ -363,6 +397,9 @@ impl Engine {
     pub(super) fn reach_sender(&mut self, packet: u32, number: u32) {
         let now = Time::from_ps(self.now);
         let Some(connection) = &mut self.connections[number as usize] else { return };
+        if connection.closed {
+            return;
+        }
         let telemetry = self.telemetry.get(packet as usize);
         connection.sender.on_feedback(now, &self.headers[packet as usize], telemetry);
         if self.rules.keeps_connections {

@@ -11,6 +11,7 @@ use stratasim_transport::{Path, Profile, TransportSpec};
 
 use super::engine::{Engine, Event};
 use super::host::{Ends, Message};
+use super::parts::Parts;
 use super::routes::NONE;
 use super::sampling::Sampling;
 use super::ways::Ways;
@@ -31,7 +32,7 @@ pub(super) struct Transports {
 /// The packet level in action.
 pub(super) struct PacketNetwork {
     pub(super) topology: Arc<Topology>,
-    pub(super) engine: Engine,
+    pub(super) parts: Parts,
     transports: Transports,
     ways: Ways,
     profiles: Vec<Arc<Profile>>,
@@ -52,10 +53,10 @@ pub(super) struct PacketNetwork {
 }
 
 impl PacketNetwork {
-    pub(super) fn new(topology: Arc<Topology>, engine: Engine, ways: Ways, transports: Transports) -> Self {
+    pub(super) fn new(topology: Arc<Topology>, parts: Parts, ways: Ways, transports: Transports) -> Self {
         Self {
             topology,
-            engine,
+            parts,
             transports,
             ways,
             profiles: Vec::new(),
@@ -78,13 +79,14 @@ impl PacketNetwork {
 
     /// The hosts of a message.
     fn hosts(&self, src: NodeId, dst: NodeId) -> Option<(u32, u32)> {
-        Some((self.engine.routes.host_of(src)?, self.engine.routes.host_of(dst)?))
+        let routes = &self.parts.any().routes;
+        Some((routes.host_of(src)?, routes.host_of(dst)?))
     }
 
     /// The port by which `from` sends to `to`: that of NIC `nic` (NICs are counted round) where a shortest way
     /// begins there, otherwise one of those where it does, drawn by `draw`.
     fn port(&mut self, from: u32, to: u32, nic: u16, draw: u64) -> Option<u32> {
-        let Engine { routes, detours, .. } = &mut self.engine;
+        let Engine { routes, detours, .. } = self.parts.any_mut();
         let node = routes.node_of(from);
         let all = routes.ports_of(node);
         let choices = routes.choices(node, to);
@@ -106,7 +108,7 @@ impl PacketNetwork {
             return Ok(self.profiles[known as usize].clone());
         }
         let sizes = &self.transports.spec.packets;
-        let Engine { routes, ports, .. } = &self.engine;
+        let Engine { routes, ports, .. } = self.parts.any();
         let full = sizes.wire_bytes() as u32;
         let there = self.ways.time(routes, ports, ends.port, ends.to, full);
         let back = self.ways.time(routes, ports, ends.back, ends.from, sizes.control_bytes);
@@ -142,83 +144,90 @@ impl PacketNetwork {
         let Some((from, to)) = self.hosts(src, dst) else { return Err(self.no_way(src, dst)) };
         let ports = (self.port(from, to, nic, mix(name)), self.port(to, from, nic, mix(!name)));
         let (Some(port), Some(back)) = ports else { return Err(self.no_way(src, dst)) };
-        if self.engine.connections.len() as u32 >= Event::MOST {
+        if self.parts.connection_count() >= Event::MOST {
             return Err("more than 2^28 messages in one run are not possible".into());
         }
         let ends = Ends { token, from, to, port, back, bytes, not_before };
-        if self.engine.rules.keeps_connections {
-            let pair = (port, back, from, to, self.engine.class_of(bytes));
-            let next = self.engine.connections.len() as u32;
+        if self.parts.any().rules.keeps_connections {
+            let pair = (port, back, from, to, self.parts.any().class_of(bytes));
+            let next = self.parts.connection_count();
             let kept = *self.kept.entry(pair).or_insert(next);
-            if kept != next && self.engine.post(kept, &ends) {
+            if kept != next && self.parts.post(kept, &ends) {
                 self.open += 1;
                 return Ok(());
             }
             self.kept.insert(pair, next);
         }
         let profile = self.profile(&ends).map_err(|error| error.reason)?;
-        self.engine.open(ends, &profile, name);
+        self.parts.open(ends, &profile, name);
         self.open += 1;
         Ok(())
     }
 
     /// Lets packets move that nobody waits for any more, up to an instant that has been reached.
     fn catch_up(&mut self, now: Time) {
-        if self.open == 0 && now > Time::ZERO && self.engine.next().is_some_and(|at| at < now.as_ps()) {
-            self.engine.run(now.as_ps() - 1);
+        if self.open == 0 && now > Time::ZERO && self.parts.next().is_some_and(|at| at < now.as_ps()) {
+            self.parts.run(now.as_ps() - 1);
         }
     }
 
-    /// What the engine has completed.
+    /// What is complete now.
     fn collect(&mut self) {
-        for number in std::mem::take(&mut self.engine.complete) {
-            let (rules, now) = (self.engine.rules, self.engine.now);
-            let Some(connection) = &mut self.engine.connections[number as usize] else { continue };
+        let (rules, now) = (self.parts.any().rules, self.parts.now());
+        for number in self.parts.take_complete() {
+            let Some(connection) = self.parts.at_sender(number) else { continue };
             if connection.sender.has_failed() {
-                let ends =
-                    [connection.from, connection.to].map(|host| NodeId(self.engine.routes.node_of(host)));
-                let [from, to] = ends.map(|node| self.topology.node_name(node).to_owned());
-                // the one that it was asked about, and those behind it
-                connection.reported = false;
-                let tokens: Vec<Token> = connection.open_messages().collect();
-                self.engine.close(number);
-                self.open -= tokens.len() as u64;
-                for token in tokens {
-                    let reason =
-                        format!("the transport from {from} to {to} gave up: it heard nothing for too long");
-                    self.outcomes.fail(token, reason);
-                }
+                self.fail(number);
                 continue;
             }
-            connection.reported = true;
-            loop {
+            self.parts.set_reported(number, true);
+            while let Some(connection) = self.parts.at_sender(number) {
+                let Engine { routes, ports, .. } = self.parts.any();
+                let ends = [connection.from, connection.to].map(|host| NodeId(routes.node_of(host)));
+                let link = ports[connection.port as usize].link;
+                let Some(connection) = self.parts.at_sender_mut(number) else { break };
                 self.open -= 1;
                 let Message { token, not_before, .. } = connection.message;
                 let end = Time::from_ps(not_before.max(now));
                 self.outcomes.deliver(end, token);
-                self.flows.push(connection.finish(end, &self.engine.routes, &self.engine.ports));
-                if connection.next_message(rules.complete_at_sender) != Some(true) {
+                self.flows.push(connection.finish(end, ends, link));
+                if self.parts.next_message(number) != Some(true) {
                     break;
                 }
             }
-            if rules.keeps_connections {
-                continue;
+            let is_done = self.parts.at_sender(number).is_none_or(|connection| connection.sender.is_done());
+            if !rules.keeps_connections && (rules.complete_at_sender || is_done) {
+                self.parts.close(number);
             }
-            if self.engine.rules.complete_at_sender || connection.sender.is_done() {
-                self.engine.close(number);
-            }
+        }
+    }
+
+    /// The sender of a connection has given up.
+    fn fail(&mut self, number: u32) {
+        // the message that it was asked about, and those behind it
+        self.parts.set_reported(number, false);
+        let Some(connection) = self.parts.at_sender(number) else { return };
+        let routes = &self.parts.any().routes;
+        let ends = [connection.from, connection.to].map(|host| NodeId(routes.node_of(host)));
+        let [from, to] = ends.map(|node| self.topology.node_name(node));
+        let reason = format!("the transport from {from} to {to} gave up: it heard nothing for too long");
+        let tokens: Vec<Token> = connection.open_messages().collect();
+        self.parts.close(number);
+        self.open -= tokens.len() as u64;
+        for token in tokens {
+            self.outcomes.fail(token, reason.clone());
         }
     }
 
     /// Nothing can happen any more, and messages are open.
     fn give_up(&mut self) {
-        let text = super::stall::report(&self.engine, &self.topology);
+        let text = super::stall::report(&self.parts, &self.topology);
         // it has been so since the last event, and no messages were accepted later
-        self.now = self.now.max(Time::from_ps(self.engine.last));
-        for number in 0..self.engine.connections.len() as u32 {
-            let Some(connection) = &self.engine.connections[number as usize] else { continue };
+        self.now = self.now.max(Time::from_ps(self.parts.last()));
+        for number in 0..self.parts.connection_count() {
+            let Some(connection) = self.parts.at_sender(number) else { continue };
             let tokens: Vec<Token> = connection.open_messages().collect();
-            self.engine.close(number);
+            self.parts.close(number);
             for token in tokens {
                 self.outcomes.fail(token, text.clone());
             }
@@ -234,7 +243,7 @@ impl PacketNetwork {
         let packets = bytes.div_ceil(payload).max(1);
         let last = if sizes.full_packets { payload } else { bytes.max(1) - (packets - 1) * payload };
         let (full, last) = (sizes.wire_bytes() as u32, last as u32 + sizes.header_bytes);
-        let Engine { routes, ports, .. } = &self.engine;
+        let Engine { routes, ports, .. } = self.parts.any();
         let choices = routes.choices(routes.node_of(from), to);
         let times = choices.into_iter().filter_map(|port| {
             let (way, _) = self.ways.time(routes, ports, port, to, last)?;
@@ -254,7 +263,7 @@ impl Model for PacketNetwork {
         };
         self.catch_up(now);
         self.now = now;
-        self.engine.now = now.as_ps();
+        self.parts.reach(now.as_ps());
         self.messages += 1;
         let own_ps =
             transfer.rate_cap.map_or(0.0, |cap| (transfer.bytes as f64 / cap.bytes_per_s() * 1e12).ceil());
@@ -273,7 +282,7 @@ impl Model for PacketNetwork {
         }
         let engine = match self.open {
             0 => Time::MAX,
-            _ => Time::from_ps(self.engine.next().unwrap_or(self.engine.now)),
+            _ => Time::from_ps(self.parts.next().unwrap_or(self.parts.now())),
         };
         let next = self.outcomes.next().min(engine);
         (next < Time::MAX).then(|| next.max(self.now))
@@ -292,26 +301,25 @@ impl Model for PacketNetwork {
                 to = to.min(self.sampling.next());
             }
             if self.open > 0 {
-                match self.engine.next() {
+                match self.parts.next() {
                     None => {
                         self.give_up();
                         continue;
                     }
                     Some(at) if at <= to => {
-                        self.engine.run(to);
-                        let complete = !self.engine.complete.is_empty();
+                        let complete = self.parts.run(to);
                         if complete {
-                            self.now = Time::from_ps(self.engine.now);
+                            self.now = Time::from_ps(self.parts.now());
                             self.collect();
                         }
                         if watched && (self.open == 0 || !complete && to == self.sampling.next()) {
-                            self.sampling.look(&self.engine, self.open == 0, cx.observer);
+                            self.sampling.look(&self.parts, self.open == 0, cx.observer);
                         }
                         continue;
                     }
                     Some(_) if watched && to == self.sampling.next() => {
-                        self.engine.now = to;
-                        self.sampling.look(&self.engine, false, cx.observer);
+                        self.parts.reach(to);
+                        self.sampling.look(&self.parts, false, cx.observer);
                         continue;
                     }
                     Some(_) => {}
@@ -330,7 +338,7 @@ impl model::Network for PacketNetwork {
             return Ok(());
         }
         let both = self.hosts(src, dst).is_some_and(|(from, to)| {
-            let routes = &self.engine.routes;
+            let routes = &self.parts.any().routes;
             [(from, to), (to, from)]
                 .iter()
                 .all(|&(from, to)| !routes.choices(routes.node_of(from), to).is_empty())
@@ -347,8 +355,9 @@ impl model::Network for PacketNetwork {
     }
 
     fn egress_bytes_per_s(&self, node: NodeId) -> f64 {
-        let ports = self.engine.routes.ports_of(node.0);
-        ports.map(|port| self.engine.ports[port as usize].rate.bytes_per_s()).sum()
+        let engine = self.parts.any();
+        let ports = engine.routes.ports_of(node.0);
+        ports.map(|port| engine.ports[port as usize].rate.bytes_per_s()).sum()
     }
 
     fn failure(&mut self) -> Option<(Token, String)> {

@@ -29,7 +29,7 @@ impl Waiting {
 }
 
 /// An output port and its link. Control (everything without payload) goes before data, and data by class.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Port {
     /// When the link is free.
     pub(super) busy_until: u64,
@@ -73,12 +73,25 @@ pub(super) struct Port {
     pub(super) link: LinkId,
     /// Whether an event waits for the moment at which it is free.
     pub(super) free_is_noted: bool,
-    /// The other end looks at packets as soon as their header has come.
-    pub(super) shows_header: bool,
+    /// What is at the other end.
+    pub(super) beyond: Beyond,
     /// Whether it leads to a host.
     pub(super) last_hop: bool,
     /// The next data packet is the host's own, where others wait, too.
     pub(super) own_turn: bool,
+}
+
+/// What a port has to do for the other end of its link, when a packet goes onto it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Beyond {
+    /// Nothing: the packet will arrive.
+    Node,
+    /// A switch that looks at packets as soon as their header has come.
+    Header,
+    /// Another part of the network, to which the packet goes.
+    Part,
+    /// A host of a network in several parts, where messages become complete.
+    Host,
 }
 
 /// What went through a port.

@@ -21,7 +21,7 @@ pub struct QueueRules {
     pub buffer_factor: u64,
 }
 
-/// How a switch keeps the other end of a link from sending what it has no room for; nothing is dropped then.
+/// How a switch keeps the other end of a link from sending what it has no room for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Backpressure {
     /// Not at all.
@@ -32,6 +32,8 @@ pub enum Backpressure {
         above_bytes: u64,
         /// Bytes below which it is asked to go on.
         below_bytes: u64,
+        /// Most bytes that are held; what comes then is dropped.
+        most_bytes: u64,
     },
     /// It says for how many bytes it has room.
     Credit {
@@ -128,8 +130,8 @@ impl QueueKind for DropTail {
 /// (priority flow control, IEEE 802.1Qbb), class by class.
 ///
 /// Requests travel for the delay of the link and take no room on it. What a link carries until its end has
-/// stopped is held, too, as if there were enough headroom. Where ways form a circle, everybody may wait for
-/// everybody: that is noticed and said.
+/// stopped is held, too, in the headroom. Where ways form a circle, everybody may wait for everybody: that is noticed
+/// and said.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Lossless {
@@ -139,6 +141,10 @@ pub struct Lossless {
     /// Bytes below which it is asked to go on; 12 full packets when absent, or four fifths of `pause-above`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resume_below: Option<Bytes>,
+    /// Room for what comes by a link after its other end was asked to stop; packets that find none are dropped. What two
+    /// delays of the link carry and two full packets are enough. There is always enough when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub headroom: Option<Bytes>,
     /// Acknowledgements and other packets without payload go before data.
     pub control_first: bool,
 }
@@ -158,7 +164,11 @@ impl QueueKind for Lossless {
             spares_newcomers: false,
             control_first: self.control_first,
             control_bytes: None,
-            backpressure: Backpressure::Pause { above_bytes: above, below_bytes: below },
+            backpressure: Backpressure::Pause {
+                above_bytes: above,
+                below_bytes: below,
+                most_bytes: self.headroom.map_or(u64::MAX, |headroom| above.saturating_add(headroom.count())),
+            },
             buffer_factor: 5,
         })
     }

@@ -49,7 +49,7 @@ pub(super) struct Wire {
 }
 
 /// Tables of next hops. Hosts are nodes that send or receive, numbered in order.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Routes {
     wires: Vec<Wire>,
     /// First port of each node, and one past the last.

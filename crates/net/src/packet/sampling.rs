@@ -3,7 +3,7 @@
 use stratasim_core::observe::{Event, Observer};
 use stratasim_core::{NodeId, Time};
 
-use super::engine::Engine;
+use super::parts::Parts;
 use super::port::NOTHING;
 
 /// Looks before the step between them doubles, so that a run of any length is looked at some ten thousand times.
@@ -48,11 +48,11 @@ impl Sampling {
 
     /// Tells what has changed since the last look. `over` when nothing is under way any more: what is seen then is
     /// not looked at again until something is.
-    pub(super) fn look(&mut self, engine: &Engine, over: bool, observer: &mut dyn Observer) {
-        let at = engine.now;
+    pub(super) fn look(&mut self, parts: &Parts, over: bool, observer: &mut dyn Observer) {
+        let at = parts.now();
         let (interests, now) = (observer.interests(), Time::from_ps(at));
-        self.seen.resize(engine.ports.len(), (0, 0));
-        for (port, (carried, waited)) in engine.ports.iter().zip(&mut self.seen) {
+        self.seen.resize(parts.any().ports.len(), (0, 0));
+        for (port, (carried, waited)) in parts.ports().zip(&mut self.seen) {
             let gone = port.carried_bytes(at) as u64;
             let bytes = gone.saturating_sub(*carried);
             if bytes > 0 && interests.link_uses {
@@ -71,7 +71,7 @@ impl Sampling {
             *waited = depth;
         }
         if interests.queues {
-            self.look_at_windows(engine, over, now, observer);
+            self.look_at_windows(parts, over, now, observer);
         }
         self.last = at;
         self.left -= 1;
@@ -79,15 +79,16 @@ impl Sampling {
             (self.left, self.step) = (LOOKS, self.step * 2);
         }
         // steps in which nothing happened are passed over
-        let awake = engine.next().unwrap_or(at).max(at);
+        let awake = parts.next().unwrap_or(at).max(at);
         self.next = (awake / self.step + 1) * self.step;
     }
 
-    fn look_at_windows(&mut self, engine: &Engine, over: bool, now: Time, observer: &mut dyn Observer) {
-        let followed = engine.connections.len().min(FOLLOWED);
+    fn look_at_windows(&mut self, parts: &Parts, over: bool, now: Time, observer: &mut dyn Observer) {
+        let followed = (parts.connection_count() as usize).min(FOLLOWED);
         self.windows.resize(followed, 0);
         self.ends.resize(followed, (0, 0));
-        for (number, connection) in engine.connections.iter().take(followed).enumerate() {
+        for number in 0..followed {
+            let connection = parts.at_sender(number as u32).filter(|connection| !connection.is_closed());
             let bytes = match connection {
                 Some(connection) => {
                     self.ends[number] = (connection.from, connection.to);
@@ -100,7 +101,7 @@ impl Sampling {
             };
             if std::mem::replace(&mut self.windows[number], bytes) != bytes {
                 let (from, to) = self.ends[number];
-                let [src, dst] = [from, to].map(|host| NodeId(engine.routes.node_of(host)));
+                let [src, dst] = [from, to].map(|host| NodeId(parts.any().routes.node_of(host)));
                 observer.on_event(&Event::Window { connection: number as u32, src, dst, at: now, bytes });
             }
         }

@@ -2,11 +2,13 @@
 
 use stratasim_topo::Topology;
 
-use super::engine::Engine;
+use super::parts::Parts;
 use super::port::NOTHING;
 
 /// Names the ports that are stopped in a circle, where there is one.
-pub(super) fn report(engine: &Engine, topology: &Topology) -> String {
+pub(super) fn report(parts: &Parts, topology: &Topology) -> String {
+    // links that stop each other run in one part
+    let engine = parts.any();
     let full = engine.rules.full_bytes;
     let is_stopped = |port: u32, class: u8| !engine.ports[port as usize].lanes.get(class).lets(full);
     let classes = engine.rules.classes;
@@ -49,7 +51,7 @@ pub(super) fn report(engine: &Engine, topology: &Topology) -> String {
             way.push(next);
         }
     }
-    let connections = engine.connections.iter().flatten();
+    let connections = (0..parts.connection_count()).filter_map(|number| parts.at_sender(number));
     let messages: usize = connections.map(|connection| connection.open_messages().count()).sum();
     format!(
         "nothing can happen any more, and {messages} messages have not arrived: no packet is on its way and no \

@@ -5,7 +5,7 @@ use stratasim_transport::HopRecord;
 
 use super::balancing::Features;
 use super::engine::{Engine, Event, Flying};
-use super::port::{MARKED, NOTHING};
+use super::port::{Beyond, MARKED, NOTHING};
 use super::routes::Next;
 
 impl Engine {
@@ -29,8 +29,8 @@ impl Engine {
             }
             return self.deliver(packet);
         }
-        if self.rules.queue.holds() {
-            self.hold(from, packet);
+        if self.rules.queue.holds() && !self.hold(from, packet) {
+            return self.lose(from, packet);
         }
         let flying = &mut self.packets[packet as usize];
         let next = if flying.signs & Flying::HEADED == 0 {
@@ -63,8 +63,8 @@ impl Engine {
             && !out.rate.is_faster_than(rate)
             && (control || self.has_room(next, class, bytes))
         {
-            if self.rules.queue.holds() {
-                self.hold(from, packet);
+            if self.rules.queue.holds() && !self.hold(from, packet) {
+                return self.lose(from, packet);
             }
             if !control {
                 self.take_room(next, bytes);
@@ -316,8 +316,11 @@ impl Engine {
         if waits {
             self.note(end, Event::Free(number));
         }
-        if self.ports[number as usize].shows_header {
-            return self.show_header(number, packet);
+        match self.ports[number as usize].beyond {
+            Beyond::Node => {}
+            Beyond::Header => return self.show_header(number, packet),
+            Beyond::Part => return self.depart(number, packet),
+            Beyond::Host => self.expect(packet, at),
         }
         self.note(at, Event::Arrival(packet));
     }
@@ -335,7 +338,7 @@ impl Engine {
 
     /// The packet in service has left.
     #[inline]
-    fn finish(&mut self, number: u32) {
+    pub(super) fn finish(&mut self, number: u32) {
         let port = &mut self.ports[number as usize];
         let packet = std::mem::replace(&mut port.current, NOTHING);
         let leaves_room = port.leaves_room();
@@ -416,6 +419,7 @@ impl Engine {
         }
         self.totals.delivered += 1;
         if self.headers[packet as usize].kind.is_forward() {
+            self.has_come(flying.connection);
             self.reach_receiver(packet, &flying);
         } else {
             self.reach_sender(packet, flying.connection);

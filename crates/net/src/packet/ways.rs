@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::port::Port;
+use super::port::{Beyond, Port};
 use super::routes::{Next, Routes};
 
 /// Times over all shortest ways.
@@ -19,7 +19,7 @@ impl Ways {
         let same = |a: &Port, b: &Port| a.rate == b.rate && a.delay == b.delay;
         let same = ports.windows(2).all(|pair| same(&pair[0], &pair[1]));
         // hosts on the way store what switches may not
-        let stores_alike = ports.iter().all(|port| !port.shows_header)
+        let stores_alike = ports.iter().all(|port| port.beyond != Beyond::Header)
             || ports.iter().all(|port| !port.last_hop || !routes.forwards(port.to));
         Self { uniform: same && stores_alike, header_bytes }
     }
@@ -38,7 +38,7 @@ impl Ways {
         let header = self.header_bytes.min(bytes);
         // from the start on one link to the start on the next
         let step = |from: &Port, to: &Port| {
-            let cuts = from.shows_header && !to.rate.is_faster_than(from.rate);
+            let cuts = from.beyond == Beyond::Header && !to.rate.is_faster_than(from.rate);
             from.delay + from.time_of(if cuts { header } else { bytes })
         };
         let last = |port: &Port| port.delay + port.time_of(bytes);

@@ -16,12 +16,12 @@ struct Entry {
     next: u32,
 }
 
-/// Events by date, those of one date in the order in which they came; those that came when their date was far
-/// before all others of it.
+/// Events by date, those of one date by a rank that they have when their slot comes, and those of one rank in the order in
+/// which they came; of these, those that came when their date was far before all others of it.
 ///
 /// A slot is a list through one arena, so that the live events are all the memory that is touched; it is put in order when
 /// its time comes. Nothing depends on how often the queue is asked: it moves on only when an event leaves.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Wheel {
     /// A slot is 2 to this many picoseconds.
     shift: u32,
@@ -34,8 +34,8 @@ pub(super) struct Wheel {
     near: usize,
     far: BinaryHeap<Reverse<(u64, u64, u32)>>,
     made: u64,
-    /// Events of the present slot, in order, from `head` on.
-    present: Vec<(u64, u32)>,
+    /// Events of the present slot with their ranks, in order, from `head` on.
+    present: Vec<(u64, u32, u32)>,
     head: usize,
     /// The slot of the event that left last, counted from the beginning of time.
     slot: u64,
@@ -62,14 +62,14 @@ impl Wheel {
         }
     }
 
-    /// Adds an event; never before the one that left last.
+    /// Adds an event; never before the one that left last. Its rank is asked for where its slot is the present one.
     #[inline]
-    pub(super) fn push(&mut self, date: u64, item: u32) {
+    pub(super) fn push(&mut self, date: u64, item: u32, rank: impl FnOnce() -> u32) {
         let slot = date >> self.shift;
         let ahead = slot.wrapping_sub(self.slot);
         debug_assert!(slot >= self.slot, "dates never go back");
         if ahead == 0 && self.head < self.present.len() {
-            return self.insert(date, item);
+            return self.insert(date, rank(), item);
         }
         if ahead >= SLOTS as u64 {
             self.made += 1;
@@ -97,14 +97,20 @@ impl Wheel {
 
     /// Adds an event to the present slot, behind all that are not later.
     #[inline]
-    fn insert(&mut self, date: u64, item: u32) {
-        let mut at = self.present.len();
-        self.present.push((date, item));
-        while at > self.head && self.present[at - 1].0 > date {
-            self.present[at] = self.present[at - 1];
-            at -= 1;
+    fn insert(&mut self, date: u64, rank: u32, item: u32) {
+        self.present.push((date, rank, item));
+        sift(&mut self.present[self.head..]);
+    }
+
+    /// All events before `now` have left: time goes on to it, so that what is far is so from there.
+    pub(super) fn reach(&mut self, now: u64) {
+        let slot = now >> self.shift;
+        if self.head == self.present.len()
+            && slot > self.slot
+            && self.find().is_none_or(|(_, next)| next >= slot)
+        {
+            self.slot = slot;
         }
-        self.present[at] = (date, item);
     }
 
     /// The first slot that holds something near, counted from the beginning of time.
@@ -156,9 +162,9 @@ impl Wheel {
         self.find().map(|(date, _)| date)
     }
 
-    /// Takes out the earliest event, if it is not after `until`.
+    /// Takes out the earliest event, if it is not after `until`. `rank` is that of an event whose slot comes.
     #[inline]
-    pub(super) fn pop_until(&mut self, until: u64) -> Option<(u64, u32)> {
+    pub(super) fn pop_until(&mut self, until: u64, rank: impl Fn(u32) -> u32) -> Option<(u64, u32)> {
         if self.head == self.present.len() {
             let far = self.far.peek().map_or(u64::MAX, |&Reverse((date, ..))| date >> self.shift);
             let slot = self.next_slot().unwrap_or(u64::MAX).min(far);
@@ -166,9 +172,9 @@ impl Wheel {
             if slot >= until >> self.shift && self.find()?.0 > until {
                 return None;
             }
-            self.load(slot);
+            self.load(slot, rank);
         }
-        let (date, item) = self.present[self.head];
+        let (date, _, item) = self.present[self.head];
         if date > until {
             return None;
         }
@@ -177,7 +183,7 @@ impl Wheel {
     }
 
     /// Makes a slot the present one: puts its events in order.
-    fn load(&mut self, slot: u64) {
+    fn load(&mut self, slot: u64, rank: impl Fn(u32) -> u32) {
         self.present.clear();
         self.head = 0;
         self.slot = slot;
@@ -185,14 +191,14 @@ impl Wheel {
             && date >> self.shift == slot
         {
             self.far.pop();
-            self.present.push((date, item));
+            self.present.push((date, rank(item), item));
         }
         let place = slot as usize & (SLOTS - 1);
         let first = self.present.len();
         let mut at = std::mem::replace(&mut self.heads[place], NOTHING);
         while at != NOTHING {
             let entry = self.entries[at as usize];
-            self.present.push((entry.date, entry.item));
+            self.present.push((entry.date, rank(entry.item), entry.item));
             self.entries[at as usize].next = self.free;
             self.free = at;
             at = entry.next;
@@ -205,56 +211,78 @@ impl Wheel {
         // the list has the newest first
         self.present[first..].reverse();
         if self.present.len() <= 24 {
-            for end in 1..self.present.len() {
-                let entry = self.present[end];
-                let mut at = end;
-                while at > 0 && self.present[at - 1].0 > entry.0 {
-                    self.present[at] = self.present[at - 1];
-                    at -= 1;
-                }
-                self.present[at] = entry;
+            for end in 1..=self.present.len() {
+                sift(&mut self.present[..end]);
             }
         } else {
-            self.present.sort_by_key(|&(date, _)| date);
+            self.present.sort_by_key(|&(date, rank, _)| (date, rank));
         }
     }
 }
 
+/// Moves the last event before those that come after it; the others are in order.
+#[inline]
+fn sift(events: &mut [(u64, u32, u32)]) {
+    let Some(mut at) = events.len().checked_sub(1) else { return };
+    let entry = events[at];
+    while at > 0 && (events[at - 1].0, events[at - 1].1) > (entry.0, entry.1) {
+        events[at] = events[at - 1];
+        at -= 1;
+    }
+    events[at] = entry;
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use proptest::prelude::*;
-    use stratasim_core::queue::RadixQueue;
 
     use super::*;
 
+    /// Takes the first of a map, if its date is not after `until`.
+    fn first(literal: &mut BTreeMap<(u64, u32, bool, u32), u32>, until: u64) -> Option<(u64, u32)> {
+        let entry = literal.first_entry().filter(|entry| entry.key().0 <= until)?;
+        let (key, item) = entry.remove_entry();
+        Some((key.0, item))
+    }
+
     proptest! {
-        /// The literal queue is the radix queue, which keeps the order of coming for all of one date.
+        /// The literal queue is an ordered map.
         #[test]
-        fn events_leave_by_date_and_then_in_the_order_of_coming(
-            steps in prop::collection::vec((0_u64..9, 0_u64..6000, 0_u32..4), 1..400),
+        fn events_leave_by_date_and_rank_and_then_in_the_order_of_coming(
+            steps in prop::collection::vec((0_u64..9, 0_u64..6000, 0_u32..4, any::<bool>()), 1..400),
         ) {
+            let rank = |item: u32| item.wrapping_mul(0x9e37_79b9) % 3;
             let mut wheel = Wheel::new(2000);
-            let mut literal = RadixQueue::new();
+            let mut literal = BTreeMap::new();
             let (mut now, mut made) = (0, 0);
-            for (scale, ahead, pops) in steps {
+            for (scale, ahead, pops, reaches) in steps {
                 // odd dates are near and even ones far, so that no date is both
                 let far = scale == 8;
                 let date = if far { (now + 40_000_000 + ahead * 1000) & !1 } else { (now + ahead / (scale + 1)) | 1 };
-                wheel.push(date, made);
-                literal.push(date, made);
+                wheel.push(date, made, || rank(made));
+                literal.insert((date, rank(made), !far, made), made);
                 made += 1;
                 for _ in 0..pops {
-                    prop_assert_eq!(wheel.earliest(), literal.earliest());
+                    prop_assert_eq!(wheel.earliest(), literal.keys().next().map(|key| key.0));
                     let until = now + 3000;
-                    let popped = wheel.pop_until(until);
-                    prop_assert_eq!(popped, literal.pop_until(until));
-                    now = popped.map_or(now, |(date, _)| date);
+                    let popped = wheel.pop_until(until, rank);
+                    prop_assert_eq!(popped, first(&mut literal, until));
+                    now = match popped {
+                        Some((date, _)) => date,
+                        None if reaches => {
+                            wheel.reach(until);
+                            until
+                        }
+                        None => now,
+                    };
                 }
             }
-            while let Some(popped) = literal.pop() {
-                prop_assert_eq!(wheel.pop_until(u64::MAX), Some(popped));
+            while let Some(popped) = first(&mut literal, u64::MAX) {
+                prop_assert_eq!(wheel.pop_until(u64::MAX, rank), Some(popped));
             }
-            prop_assert_eq!(wheel.pop_until(u64::MAX), None);
+            prop_assert_eq!(wheel.pop_until(u64::MAX, rank), None);
         }
     }
 }

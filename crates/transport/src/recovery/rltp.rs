@@ -171,6 +171,10 @@ impl SenderRecovery for State {
 }
 
 impl RecoveryKind for Rltp {
+    fn gives_up_after(&self) -> Option<Duration> {
+        Some(self.min_probe_timeout)
+    }
+
     fn build(&self, path: &Path, sizes: &PacketSizes) -> Result<(Recovery, ReceiverRules), BuildError> {
         check_timeout("min-probe-timeout", self.min_probe_timeout)?;
         let range = |field: &str, value: u32, least: u32, most: u32| {
