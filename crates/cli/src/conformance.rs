@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use stratasim_experiment::Error;
-use stratasim_experiment::conformance::{CaseReport, flit, flow, goal, packet};
+use stratasim_experiment::conformance::{CaseReport, flit, flow, goal, oncard, packet};
 use stratasim_report::style::Tone;
 
 use crate::run::create;
@@ -27,6 +27,8 @@ enum Family {
     Flit(SelectedCases),
     /// htsim: flows alone to the nanosecond, incasts, permutations and all-to-alls by their statistics
     Packet(SelectedCases),
+    /// SW-IntraCC: equations, figures and tables of the paper, each from its inputs; where it contradicts itself, how
+    Oncard(Cases),
 }
 
 #[derive(Args)]
@@ -57,12 +59,13 @@ type Told<'a> = &'a mut dyn FnMut(&CaseReport);
 impl Conformance {
     pub(crate) fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
         let cases = match &self.family {
-            Family::Flow(cases) | Family::Goal(cases) => cases,
+            Family::Flow(cases) | Family::Goal(cases) | Family::Oncard(cases) => cases,
             Family::Flit(selected) | Family::Packet(selected) => &selected.cases,
         };
         let run = |paths: &[PathBuf], told: Told<'_>| match &self.family {
             Family::Flow(_) => flow::run(paths, told),
             Family::Goal(_) => goal::run(paths, told),
+            Family::Oncard(_) => oncard::run(paths, told),
             Family::Flit(SelectedCases { filter, quick, .. }) => {
                 flit::run(paths, &flit::Selection { filter: filter.clone(), quick: *quick }, told)
             }
@@ -107,6 +110,9 @@ fn line(report: &CaseReport, terminal: &Terminal) -> String {
         format!("{mark} {:<40} {:>7} {:<14} {error}{cpu}\n", report.name, report.compared, report.what);
     if !report.ok {
         line += &format!("        {}\n", report.place);
+    }
+    if !report.note.is_empty() {
+        line += &format!("        {}\n", terminal.style.paint(Tone::Muted, &report.note));
     }
     line
 }

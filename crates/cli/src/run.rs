@@ -71,7 +71,8 @@ fn time_window(text: &str) -> Result<TimeWindow, String> {
     text.parse().map_err(|error: BuildError| error.reason)
 }
 
-fn picture_path(text: &str) -> Result<PathBuf, String> {
+/// A file name of a picture.
+pub(crate) fn picture_path(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
     match path.extension().and_then(|end| end.to_str()) {
         Some("svg" | "png") => Ok(path),
@@ -361,7 +362,7 @@ impl ProbeSink for Probes {
 }
 
 /// A picture as its file's name asks for it.
-fn drawn(picture: &Picture, path: &Path) -> Vec<u8> {
+pub(crate) fn drawn(picture: &Picture, path: &Path) -> Vec<u8> {
     match path.extension() {
         Some(end) if end == "png" => picture.png(Scheme::Light, SHARPNESS),
         _ => picture.svg().into_bytes(),

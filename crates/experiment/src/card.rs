@@ -2,6 +2,9 @@
 //!
 //! Shipped cards are the TOML files of `card/profiles/`, compiled in; they are read as any other file.
 
+pub mod bench;
+pub mod inconsistencies;
+
 use std::path::Path;
 
 use stratasim_core::error::nearest;

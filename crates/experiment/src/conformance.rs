@@ -10,6 +10,8 @@ mod flow_cases;
 mod flow_hc;
 mod flow_xml;
 pub mod goal;
+pub mod oncard;
+mod oncard_rows;
 pub mod packet;
 mod packet_cases;
 mod packet_goal;
@@ -43,6 +45,9 @@ pub struct CaseReport {
     /// CPU seconds of a case of fixed work, here and there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu: Option<CpuSeconds>,
+    /// What a reader should know although everything is in order; empty where there is nothing.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub note: String,
 }
 
 /// CPU seconds for the same work.
@@ -72,6 +77,7 @@ impl CaseReport {
             place: String::new(),
             ok: true,
             cpu: None,
+            note: String::new(),
         }
     }
 

@@ -18,6 +18,20 @@ pub enum Fidelity {
     F2,
 }
 
+impl Fidelity {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::F0, Self::F1, Self::F2];
+
+    /// Its name in commands and files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::F0 => "f0",
+            Self::F1 => "f1",
+            Self::F2 => "f2",
+        }
+    }
+}
+
 /// The longest vector: 1 PiB, so that offsets of all groups' vectors fit.
 pub const MOST_BYTES: u64 = 1 << 50;
 

@@ -1,0 +1,80 @@
+//! `stratasim card bench`: a collective over many sizes.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use clap::Args;
+use stratasim_device::card::{AlgorithmSpec, Fidelity, Operation};
+use stratasim_experiment::Error;
+use stratasim_experiment::card::bench::{self, Sizes};
+
+use super::Source;
+use crate::run::{create, drawn, picture_path};
+use crate::terminal::Terminal;
+
+#[derive(Args)]
+pub(crate) struct Bench {
+    #[command(flatten)]
+    source: Source,
+    /// all-gather, reduce-scatter, all-reduce or broadcast
+    #[arg(long = "op", value_name = "OPERATION", default_value = "all-gather", value_parser = bench::operation)]
+    operation: Operation,
+    /// Lengths of the vector: 8MB, 16KiB:64MiB (doubled each time), 1MB:1GB:10 (times 10), or several with commas
+    #[arg(long, value_name = "SIZES", default_value = "16KiB:64MiB")]
+    sizes: Sizes,
+    /// Algorithms, with commas: ring, csc, csc-equation, direct
+    #[arg(long, value_name = "NAMES", default_value = "ring,csc,direct", value_delimiter = ',', value_parser = bench::algorithm)]
+    algorithms: Vec<AlgorithmSpec>,
+    /// Level of detail: f0 (closed forms), f1 (task graph), f2 (tiles through the scratch-pads)
+    #[arg(long, value_name = "LEVEL", default_value = "f1", value_parser = bench::fidelity)]
+    fidelity: Fidelity,
+    /// Write all numbers as JSON; - is standard output, in place of the table
+    #[arg(long, value_name = "OUT")]
+    json: Option<PathBuf>,
+    /// Draw bandwidth over size, as .svg or .png
+    #[arg(long, value_name = "OUT", value_parser = picture_path)]
+    picture: Option<PathBuf>,
+    /// Print the table as CSV, in bytes, seconds and bytes per second
+    #[arg(long)]
+    csv: bool,
+}
+
+impl Bench {
+    pub(crate) fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+        let card = self.source.load()?;
+        let to_output = self.json.as_ref().is_some_and(|path| path.as_os_str() == "-");
+        let json = self.json.as_deref().filter(|_| !to_output).map(create).transpose()?;
+        let picture = self.picture.as_deref().map(create).transpose()?;
+        let bench = bench::Bench::run(&card, self.operation, &self.algorithms, &self.sizes, self.fidelity);
+        let text = serde_json::to_string_pretty(&bench.json()).unwrap_or_default() + "\n";
+        if to_output {
+            terminal.print(&text)?;
+        } else if self.csv {
+            let mut csv = Vec::new();
+            bench.table(true).write_csv(&mut csv).map_err(|error| Error::file("standard output", &error))?;
+            terminal.print(&String::from_utf8_lossy(&csv))?;
+        } else {
+            let groups = card.core_groups;
+            let heading =
+                format!("{}: {} between {groups} core groups\n\n", card.name, self.operation.name());
+            terminal.print(&(heading + &bench.table(false).to_text(&terminal.style)))?;
+        }
+        for reason in bench.reasons() {
+            terminal.note(&format!("  - {reason}"));
+        }
+        for (file, path, bytes, what) in [
+            (json, &self.json, text.into_bytes(), "times"),
+            (
+                picture,
+                &self.picture,
+                self.picture.as_ref().map_or_else(Vec::new, |path| drawn(&bench.picture(), path)),
+                "picture",
+            ),
+        ] {
+            let (Some(mut file), Some(path)) = (file, path) else { continue };
+            file.write_all(&bytes).and_then(|()| file.commit()).map_err(|error| Error::file(path, &error))?;
+            terminal.note(&format!("  wrote {} ({what})", path.display()));
+        }
+        Ok(0)
+    }
+}
