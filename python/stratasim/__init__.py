@@ -34,6 +34,7 @@ from . import (
 )
 from ._core import ConfigError, Picture, SimulationError, __version__
 from .catalogue import compute_types, explain, kinds, schema
+from .curves import Curve, traffic
 from .machine import Topology
 from .result import Columns, Result
 from .simulation import run, simulate
@@ -43,6 +44,7 @@ from .sweeps import Sweep, sweep
 __all__ = [
     "Columns",
     "ConfigError",
+    "Curve",
     "Picture",
     "Result",
     "SimulationError",
@@ -67,6 +69,7 @@ __all__ = [
     "size",
     "sweep",
     "topology",
+    "traffic",
     "workload",
 ]
 

@@ -12,7 +12,9 @@ __all__ = [
     "SimulationError",
     "SweepPlan",
     "Topology",
+    "TrafficCurve",
     "__version__",
+    "booksim2_curve",
     "breakdown",
     "check",
     "compute_types",
@@ -58,6 +60,23 @@ class Experiment:
     def base(self) -> str: ...
     def resolved(self) -> str: ...
     def sweep(self, section: list[tuple[str, str]]) -> SweepPlan: ...
+    @property
+    def is_traffic(self) -> bool: ...
+    def run_traffic(
+        self, *, progress: Callable[[float, int, int], object] | None = None
+    ) -> tuple[str, str | None]: ...
+    def curve(
+        self,
+        *,
+        booksim2: bool = False,
+        loads: list[float] | None = None,
+        saturation: float | None = None,
+        seeds: int = 1,
+        out: str | os.PathLike[str] | None = None,
+        threads: int | None = None,
+        force: bool = False,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> TrafficCurve: ...
     def run(
         self,
         *,
@@ -105,6 +124,31 @@ class SweepPlan:
     def numbers(self, out: str | os.PathLike[str]) -> str: ...
     def pictures(self, out: str | os.PathLike[str]) -> list[tuple[str, Picture, str]]: ...
     def write(self, out: str | os.PathLike[str]) -> list[os.PathLike[str]]: ...
+
+@final
+class TrafficCurve:
+    """A load-latency curve."""
+
+    def json(self) -> str: ...
+    def results(self) -> list[tuple[float, list[str]]]: ...
+    @property
+    def found(self) -> int: ...
+    def latency(self) -> Picture: ...
+    def throughput(self) -> Picture: ...
+    def write(self, out: str | os.PathLike[str]) -> list[os.PathLike[str]]: ...
+
+def booksim2_curve(
+    path: str | os.PathLike[str],
+    sets: list[str],
+    *,
+    loads: list[float] | None = None,
+    saturation: float | None = None,
+    seeds: int = 1,
+    out: str | os.PathLike[str] | None = None,
+    threads: int | None = None,
+    force: bool = False,
+    progress: Callable[[int, int], object] | None = None,
+) -> TrafficCurve: ...
 
 @final
 class Topology:

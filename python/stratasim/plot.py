@@ -8,9 +8,10 @@ from . import _core
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from .curves import Curve
     from .result import Result
 
-__all__ = ["plot"]
+__all__ = ["curve", "plot"]
 
 # Okabe and Ito, "Color Universal Design" (2008), as in the pictures of the core
 _COLOURS = {"compute": "#0072b2", "memory": "#009e73", "communication": "#d55e00", "idle": "#c8c8c8"}
@@ -29,14 +30,41 @@ def plot(result: "Result", kind: str = "breakdown", ax: "Axes | None" = None) ->
     }
     if kind not in known:
         raise _core.ConfigError(f"unknown plot `{kind}` (known: {', '.join(known)})")
-    if ax is None:
-        try:
-            from matplotlib import pyplot
-        except ImportError as error:
-            raise ImportError("this needs matplotlib: pip install 'stratasim[plot]'") from error
-        ax = pyplot.subplots(layout="constrained")[1]
+    ax = _new_axes() if ax is None else ax
     known[kind](result, ax)
     return ax
+
+
+def curve(curve: "Curve", y: str = "packet_latency_cycles", ax: "Axes | None" = None) -> "Axes":
+    """Draws a number of a load-latency curve over load on `ax`, or on new axes."""
+    table = curve.table
+    if y not in table:
+        known = ", ".join(name for name in table if not name.endswith("_half_width"))
+        raise _core.ConfigError(f"unknown number `{y}` (known: {known})")
+    ax = _new_axes() if ax is None else ax
+    # latencies of a saturated network grow with the length of the run
+    kept = ~table["saturated"] | ("latency" not in y)
+    half = table.get(f"{y}_half_width")
+    ax.errorbar(
+        table["load_flits_per_cycle"][kept],
+        table[y][kept],
+        yerr=None if half is None else half[kept],
+        marker="o",
+        capsize=3,
+        color=_COLOURS["compute"],
+    )
+    title = curve.data["title"]
+    ax.set(xlabel="load (flits per cycle and terminal)", ylabel=y.replace("_", " "), title=title)
+    return ax
+
+
+def _new_axes() -> "Axes":
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise ImportError("this needs matplotlib: pip install 'stratasim[plot]'") from error
+    axes: Axes = pyplot.subplots(layout="constrained")[1]
+    return axes
 
 
 def _breakdown(result: "Result", ax: Any) -> None:

@@ -135,7 +135,23 @@ class Result:
         """What a reader should know."""
         return list(self.data.get("notes", []))
 
+    @property
+    def traffic(self) -> dict[str, Any] | None:
+        """Statistics of open-loop traffic: `packet_latency_cycles` with mean and percentiles,
+        `accepted_flits_per_cycle`, `saturated`, `channels`, `classes`, ...; None for a run without.
+        """
+        return self.data.get("traffic")
+
     # -- columns
+
+    @cached_property
+    def windows(self) -> Columns:
+        """What happened in each window of open-loop traffic: `end_cycle`, `injected_flits_per_cycle`,
+        `accepted_flits_per_cycle`, `packet_latency_cycles`, `source_wait_cycles`.
+        """
+        names = ("injected_flits_per_cycle", "accepted_flits_per_cycle")
+        cycles = ("packet_latency_cycles", "source_wait_cycles")
+        return columns((self.traffic or {}).get("series") or [], ("end_cycle", *names, *cycles))
 
     @cached_property
     def iterations(self) -> Columns:

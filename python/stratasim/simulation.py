@@ -111,7 +111,8 @@ def run(
         Folder that relative paths start from when the experiment is a dict; a file's own folder
         otherwise.
     record, ranks, window, trace, progress
-        As in `simulate`.
+        As in `simulate`. Open-loop traffic has no tasks: nothing is recorded, and `progress` is called
+        with zeros. Its numbers are in `Result.traffic`; `stratasim.traffic` runs many loads.
     """
     loaded = load(experiment, set or {}, base)
     return _run(loaded, None, record, ranks, window, trace, progress)
@@ -138,6 +139,18 @@ def _run(
 ) -> Result:
     if record not in ("tasks", "messages", None):
         raise _core.ConfigError(f"record: {record!r} is not known (known: 'tasks', 'messages', None)")
+    if experiment.is_traffic:
+        if trace is not None:
+            raise _core.ConfigError(
+                "trace: open-loop traffic has no tasks to show; `stratasim.traffic` draws it"
+            )
+        text, broken = experiment.run_traffic(progress=progress)
+        result = Result(text, base=experiment.base)
+        if broken is None:
+            return result
+        failure = _core.SimulationError(f"a physics check is broken: {broken}")
+        failure.result = result
+        raise failure
     try:
         finished = experiment.run(
             topology=None if topology is None else topology._core,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;
 use stratasim_experiment::booksim::Experiment;
-use stratasim_experiment::traffic::{Curve, Loads, Progress, Subject};
+use stratasim_experiment::traffic::{Curve, Kept, Loads, Progress, Subject};
 use stratasim_experiment::{ConfigError, Document, Error, Traffic as Prepared};
 
 use crate::INTERRUPTED;
@@ -32,9 +32,12 @@ pub(crate) struct Traffic {
     /// Whose rules the simulation follows
     #[arg(long, value_enum, value_name = "WHOSE", default_value_t = Semantics::Native)]
     semantics: Semantics,
-    /// Folder for the page, pictures, table and JSON
+    /// Folder for the page, pictures, table and JSON, and for the results of runs, which the next call takes up
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
+    /// Run again what has a result in the folder
+    #[arg(long, requires = "out")]
+    force: bool,
     /// Threads: runs at once, and where there are fewer runs than threads, several for a run [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     threads: Option<u32>,
@@ -108,8 +111,17 @@ impl Traffic {
         Ok((document, base))
     }
 
-    /// Runs the loads that were asked for, or the `own` one.
+    /// Runs the loads that were asked for, or the `own` one, but for those that have a result in the folder.
     fn curve(&self, subject: &impl Subject, own: Option<f64>, terminal: &Terminal) -> Result<u8, Error> {
+        let Some(out) = &self.out else {
+            return self.conclude(&self.points(subject, own, terminal)?, 0, terminal);
+        };
+        let kept = Kept::new(subject, out, self.force)?;
+        let curve = self.points(&kept, own, terminal)?;
+        self.conclude(&curve, kept.found(), terminal)
+    }
+
+    fn points(&self, subject: &impl Subject, own: Option<f64>, terminal: &Terminal) -> Result<Curve, Error> {
         let asked = self.load.as_ref().map(|loads| loads.0.as_slice());
         let own: Vec<f64> = own.into_iter().collect();
         let loads = asked.unwrap_or(if self.saturation.is_some() { &[] } else { &own });
@@ -133,11 +145,11 @@ impl Traffic {
         if let Some(bar) = &watch.bar {
             bar.finish_and_clear();
         }
-        self.conclude(&curve, terminal)
+        Ok(curve)
     }
 
-    /// Prints and writes what there is, and says what is missing.
-    fn conclude(&self, curve: &Curve, terminal: &Terminal) -> Result<u8, Error> {
+    /// Prints and writes what there is, and says what is missing. `found` runs were there before.
+    fn conclude(&self, curve: &Curve, found: usize, terminal: &Terminal) -> Result<u8, Error> {
         if !self.quiet && !curve.points.is_empty() {
             terminal.print(&curve.table().to_text(&terminal.style))?;
         }
@@ -158,8 +170,13 @@ impl Traffic {
                 terminal.note(&format!("  wrote {} (page) and its pictures and tables", page.display()));
             }
         }
+        let runs: usize = curve.points.iter().map(|point| point.results.len()).sum();
+        if found > 0 && !self.quiet {
+            terminal.note(&format!("  {} runs ran, {found} were there", runs - found.min(runs)));
+        }
         if curve.left > 0 && !self.quiet {
-            terminal.note(&format!("  {} runs are left", curve.left));
+            let rest = if self.out.is_some() { ": the same command goes on" } else { "" };
+            terminal.note(&format!("  {} runs are left{rest}", curve.left));
         }
         let mut checks = curve.points.iter().flat_map(|point| {
             let results = point.results.iter().flat_map(|result| &result.checks);

@@ -10,6 +10,7 @@ pub mod error;
 pub mod forecast;
 pub mod goal;
 pub mod jobs;
+mod kept;
 mod layout;
 pub mod noise;
 pub mod placement;

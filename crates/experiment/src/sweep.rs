@@ -9,7 +9,6 @@
 //! experiment like any other. What a point gives does not depend on the others: points can be run by
 //! several threads, by several machines ([`RunOptions::shard`]), or again later.
 
-mod digest;
 mod metric;
 mod page;
 mod plot;

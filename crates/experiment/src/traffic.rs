@@ -12,6 +12,7 @@ mod account;
 mod calendar;
 mod curve;
 mod histogram;
+mod kept;
 mod loads;
 mod measure;
 mod open_loop;
@@ -28,7 +29,7 @@ mod verdict;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -51,6 +52,7 @@ pub(crate) use result::channel_summary;
 pub(crate) use verdict::{fairness_of, mean_and_half_width};
 
 pub use curve::{Curve, CurvePoint, Point, Progress, Subject};
+pub use kept::Kept;
 pub use loads::Loads;
 pub use spec::{KernelChoice, TrafficSpec};
 
@@ -77,6 +79,8 @@ pub struct Traffic {
     pub name: String,
     /// The machine.
     pub topology: Arc<Topology>,
+    /// Where relative paths start from.
+    base: PathBuf,
     traffic: TrafficSpec,
     network: Prepared,
     layout: Layout,
@@ -131,7 +135,8 @@ impl Traffic {
         .map_err(at("network"))?;
         let stem = Path::new(document.name()).file_stem().map(|stem| stem.to_string_lossy().into_owned());
         let name = spec.name.clone().or(stem).unwrap_or_default();
-        Ok(Self { spec, name, topology, traffic, network, layout, plan: Arc::new(plan) })
+        let base = base.to_owned();
+        Ok(Self { spec, name, topology, base, traffic, network, layout, plan: Arc::new(plan) })
     }
 
     /// The same machine and traffic at another load and seed.
@@ -148,6 +153,7 @@ impl Traffic {
             spec,
             name: self.name.clone(),
             topology: self.topology.clone(),
+            base: self.base.clone(),
             traffic,
             network: self.network.clone(),
             layout: self.layout.clone(),
@@ -286,7 +292,7 @@ impl Traffic {
         Ok(RunResult {
             stratasim: env!("CARGO_PKG_VERSION").to_owned(),
             title: self.title(),
-            spec: serde_json::to_value(&self.spec).unwrap_or_default(),
+            spec: self.resolved(),
             seed: self.spec.seed,
             digest,
             makespan_s: cycles as f64 * self.network.clock.period_s(),
@@ -299,6 +305,11 @@ impl Traffic {
             events: hops,
             ..RunResult::default()
         })
+    }
+
+    /// The spec with every default, as in its result.
+    fn resolved(&self) -> serde_json::Value {
+        serde_json::to_value(&self.spec).unwrap_or_default()
     }
 
     /// What a reader should know where nobody has looked for deadlock before the run.

@@ -8,7 +8,7 @@ use std::time::Instant;
 use pyo3::prelude::*;
 use stratasim_core::observe::Fan;
 use stratasim_experiment::files::AtomicFile;
-use stratasim_experiment::{ConfigError, Document, Error, Prepared, RunLabels, Spec, Sweep};
+use stratasim_experiment::{ConfigError, Document, Error, Prepared, RunLabels, Spec, Sweep, Traffic};
 use stratasim_report::perfetto::PerfettoOptions;
 use stratasim_report::{Columns, Filter, PerfettoTrace};
 
@@ -17,6 +17,7 @@ use crate::filter::{RankArgument, filter};
 use crate::run::Run;
 use crate::sweep::SweepPlan;
 use crate::topology::Topology;
+use crate::traffic::{self, TrafficCurve, Wanted};
 use crate::watch::Watch;
 
 /// An experiment that can be run.
@@ -114,6 +115,37 @@ impl Experiment {
         Ok(serde_json::to_string(&spec).expect("a spec is written as JSON"))
     }
 
+    /// Whether it is about open-loop traffic.
+    #[getter]
+    fn is_traffic(&self) -> bool {
+        Traffic::is_in(&self.document)
+    }
+
+    /// Runs open-loop traffic at its one load. Returns the result as JSON text, and what is broken in it.
+    #[pyo3(signature = (*, progress=None))]
+    fn run_traffic(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<(String, Option<String>)> {
+        traffic::run(py, &self.without_sweep(), &self.base, progress.as_ref())
+    }
+
+    /// Runs open-loop traffic at many loads, by our rules or by BookSim2's.
+    #[pyo3(signature = (*, booksim2=false, loads=None, saturation=None, seeds=1, out=None, threads=None, force=false, progress=None))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
+    fn curve(
+        &self,
+        py: Python<'_>,
+        booksim2: bool,
+        loads: Option<Vec<f64>>,
+        saturation: Option<f64>,
+        seeds: u32,
+        out: Option<PathBuf>,
+        threads: Option<usize>,
+        force: bool,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<TrafficCurve> {
+        let wanted = Wanted { loads, saturation, seeds, out, threads, force, progress };
+        traffic::curve_of(py, &self.without_sweep(), &self.base, booksim2, wanted)
+    }
+
     /// Builds the topology, the program and the network and runs them, without the interpreter.
     ///
     /// `topology` stands for the section of that name where its seed and folder are the
@@ -209,11 +241,16 @@ impl Experiment {
         })
     }
 
+    /// The document without what it says to run besides.
+    fn without_sweep(&self) -> Document {
+        let mut document = self.document.clone();
+        document.take("sweep");
+        document
+    }
+
     /// Builds everything, on a topology that is there already where that is the same.
     fn prepare(&self, topology: Option<&Topology>) -> Result<Prepared, Error> {
-        let mut document = self.document.clone();
-        // it says what to run besides this
-        document.take("sweep");
+        let document = self.without_sweep();
         if let Some(topology) = topology {
             let spec: Spec = document.read()?;
             if topology.is_of(&spec, &self.base) {

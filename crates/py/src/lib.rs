@@ -14,6 +14,7 @@ mod picture;
 mod run;
 mod sweep;
 mod topology;
+mod traffic;
 mod watch;
 
 #[pyo3::pymodule]
@@ -36,6 +37,8 @@ mod _core {
     use crate::sweep::SweepPlan;
     #[pymodule_export]
     use crate::topology::Topology;
+    #[pymodule_export]
+    use crate::traffic::{TrafficCurve, booksim2_curve};
 
     #[pymodule_export]
     #[allow(non_upper_case_globals, reason = "Python's name for it")]

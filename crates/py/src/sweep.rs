@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
 
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
@@ -12,6 +11,7 @@ use stratasim_experiment::{Error, Sweep};
 
 use crate::error::raise;
 use crate::picture::Picture;
+use crate::watch::beside;
 
 /// A sweep, ready to run. Results are files in a folder: `points/<digest>.json`.
 #[pyclass(frozen, module = "stratasim._core")]
@@ -94,21 +94,8 @@ impl SweepPlan {
         let options = RunOptions { threads, shard: None, force };
         let counting = Counting::default();
         let progress = progress.map(|progress| progress.clone().unbind());
-        let (finished, asked) = py.detach(|| {
-            std::thread::scope(|scope| {
-                // this thread stays free to hear Ctrl-C, which other threads of Python do not
-                let running = scope.spawn(|| self.sweep.run(&out, &options, &counting));
-                let mut asked = Ok(());
-                while asked.is_ok() && !running.is_finished() {
-                    std::thread::park_timeout(Duration::from_millis(50));
-                    asked = Python::attach(|py| self.ask(py, progress.as_ref(), &counting));
-                }
-                counting.stop.store(asked.is_err(), Ordering::Relaxed);
-                (running.join(), asked)
-            })
-        });
-        asked?;
-        let finished = finished.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let ask = |py: Python<'_>| self.tell(py, progress.as_ref(), &counting);
+        let finished = beside(py, &counting.stop, ask, || self.sweep.run(&out, &options, &counting))?;
         let finished = finished.map_err(|error| raise(py, &error))?;
         let failures = finished.failures.into_iter();
         Ok(failures.map(|failure| (failure.index, failure.error.render(false).trim().to_owned())).collect())
@@ -150,8 +137,7 @@ impl SweepPlan {
         self.sweep.run(out, &RunOptions { shard: Some((0, 1)), threads: Some(1), force: false }, &())
     }
 
-    fn ask(&self, py: Python<'_>, progress: Option<&Py<PyAny>>, counting: &Counting) -> PyResult<()> {
-        py.check_signals()?;
+    fn tell(&self, py: Python<'_>, progress: Option<&Py<PyAny>>, counting: &Counting) -> PyResult<()> {
         if let Some(progress) = progress {
             progress.call1(py, (counting.done.load(Ordering::Relaxed), self.sweep.points().len()))?;
         }

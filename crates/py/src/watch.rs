@@ -1,6 +1,7 @@
 //! Looks after Ctrl-C and progress while a run goes on without the interpreter.
 
 use std::cell::{Cell, RefCell};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
@@ -9,6 +10,31 @@ use stratasim_core::observe::{Event, Interests, Observer};
 
 /// How often the interpreter is asked: short enough for people, rare enough to cost nothing.
 const EVERY: Duration = Duration::from_millis(50);
+
+/// Does `work` on another thread, without the interpreter, and calls `ask` now and then: this thread stays free to
+/// hear Ctrl-C, which other threads of Python do not. What `ask` raises sets `stop`, and is raised once `work`
+/// has ended.
+pub(crate) fn beside<T: Send>(
+    py: Python<'_>,
+    stop: &AtomicBool,
+    ask: impl Fn(Python<'_>) -> PyResult<()> + Send + Sync,
+    work: impl FnOnce() -> T + Send,
+) -> PyResult<T> {
+    let (ended, asked) = py.detach(|| {
+        std::thread::scope(|scope| {
+            let running = scope.spawn(work);
+            let mut asked = Ok(());
+            while asked.is_ok() && !running.is_finished() {
+                std::thread::park_timeout(EVERY);
+                asked = Python::attach(|py| py.check_signals().and_then(|()| ask(py)));
+            }
+            stop.store(asked.is_err(), Ordering::Relaxed);
+            (running.join(), asked)
+        })
+    });
+    asked?;
+    Ok(ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+}
 
 /// Stops a run when Python has a signal to handle (Ctrl-C) or the progress function raises.
 pub(crate) struct Watch {

@@ -14,6 +14,7 @@ use super::text::TextError;
 use super::translate::translate;
 use crate::document::Document;
 use crate::error::{ConfigError, Error};
+use crate::kept;
 use crate::run::count;
 use crate::traffic::{Point, Subject, Traffic};
 
@@ -169,5 +170,16 @@ impl Point for Facts<'_> {
             return Err(Error::Stopped);
         }
         Ok(result(self, &run, started))
+    }
+
+    fn digest(&self) -> String {
+        // the files that it names are in the spec
+        let whole = serde_json::json!({ "booksim2": self.configuration, "experiment": self.spec });
+        kept::digest::of(&whole, Path::new(""))
+    }
+
+    fn gave(&self, result: &RunResult) -> bool {
+        let made = result.traffic.as_ref().and_then(|traffic| traffic.booksim2.as_ref());
+        result.spec == self.spec && made.is_some_and(|made| made.configuration == self.configuration)
     }
 }

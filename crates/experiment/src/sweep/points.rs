@@ -8,9 +8,10 @@ use stratasim_core::error::nearest;
 use stratasim_core::{Bandwidth, Bytes, ComputeRate, Duration, Flops};
 use stratasim_report::Unit;
 
-use super::{Metric, SweepSpec, digest};
+use super::{Metric, SweepSpec};
 use crate::document::Document;
 use crate::error::ConfigError;
+use crate::kept;
 use crate::spec::Spec;
 
 /// More points than this are refused before anything is allocated.
@@ -188,7 +189,7 @@ impl Sweep {
         for index in 0..count {
             let (document, settings) = self.settle(index)?;
             let spec = serde_json::to_value(document.read::<Spec>()?).unwrap_or_default();
-            let digest = digest::of(&spec, &self.base);
+            let digest = kept::digest::of(&spec, &self.base);
             points.push(Point { index, settings, spec, digest });
         }
         Ok(points)

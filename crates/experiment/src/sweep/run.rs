@@ -13,7 +13,7 @@ use super::points::{Point, Sweep};
 use super::table::Row;
 use crate::build::Prepared;
 use crate::error::Error;
-use crate::files;
+use crate::kept;
 use crate::traffic::Traffic;
 
 /// How to run a sweep.
@@ -81,7 +81,7 @@ pub struct Finished {
 impl Sweep {
     /// Where the result of a point is, or will be.
     pub fn result_path(&self, out: &Path, point: &Point) -> PathBuf {
-        out.join("points").join(format!("{}.json", point.digest))
+        kept::path(out, &point.digest)
     }
 
     /// Runs one point.
@@ -108,8 +108,7 @@ impl Sweep {
     /// # Errors
     /// A folder that cannot be written. Points that fail are in [`Finished::failures`].
     pub fn run(&self, out: &Path, options: &RunOptions, watch: &dyn Watch) -> Result<Finished, Error> {
-        let folder = out.join("points");
-        std::fs::create_dir_all(&folder).map_err(|error| Error::file(&folder, &error))?;
+        kept::prepare(out)?;
         let (part, parts) = options.shard.unwrap_or((1, 1));
         // two settings may make the same experiment: it is run once
         let mut seen = BTreeSet::new();
@@ -194,16 +193,13 @@ impl Sweep {
             let place = check.violations.first().map_or("", String::as_str);
             return Err(Error::Broken(format!("a physics check is broken: {}: {place}", check.name)));
         }
-        let path = self.result_path(out, point);
-        files::write(&path, result.to_json().as_bytes()).map_err(|error| Error::file(&path, &error))?;
+        kept::write(&self.result_path(out, point), &result)?;
         Ok(result)
     }
 
     /// The result of a point, if it is there, complete, and of this version of the program.
     pub(super) fn read(&self, out: &Path, point: &Point) -> Option<RunResult> {
-        let text = std::fs::read_to_string(self.result_path(out, point)).ok()?;
-        let result = RunResult::from_json(&text).ok()?;
-        (result.spec == point.spec && result.stratasim == env!("CARGO_PKG_VERSION")).then_some(result)
+        kept::read(&self.result_path(out, point), |result| result.spec == point.spec)
     }
 }
 

@@ -14,6 +14,7 @@ use stratasim_report::traffic::TrafficResult;
 use super::Traffic;
 use super::verdict::mean_and_half_width;
 use crate::error::{ConfigError, Error};
+use crate::kept;
 
 /// What a curve is about: it runs at any load with any seed.
 pub trait Subject: Sync {
@@ -42,6 +43,26 @@ pub trait Point: Send + Sync {
         stop: &(dyn Fn() -> bool + Sync),
         started: Instant,
     ) -> Result<RunResult, Error>;
+
+    /// A digest of everything that determines its result, in 32 hexadecimal digits.
+    fn digest(&self) -> String;
+
+    /// Whether a result is its own.
+    fn gave(&self, result: &RunResult) -> bool;
+}
+
+impl<S: Subject + ?Sized> Subject for &S {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn seed(&self) -> u64 {
+        (**self).seed()
+    }
+
+    fn at(&self, load: f64, seed: u64) -> Result<Box<dyn Point + '_>, ConfigError> {
+        (**self).at(load, seed)
+    }
 }
 
 impl Subject for Traffic {
@@ -67,6 +88,14 @@ impl Point for Traffic {
         started: Instant,
     ) -> Result<RunResult, Error> {
         self.run_on_threads(threads, stop, None, started)
+    }
+
+    fn digest(&self) -> String {
+        kept::digest::of(&self.resolved(), &self.base)
+    }
+
+    fn gave(&self, result: &RunResult) -> bool {
+        result.spec == self.resolved()
     }
 }
 

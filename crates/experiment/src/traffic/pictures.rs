@@ -16,7 +16,7 @@ impl Curve {
     }
 
     /// Latency over load: mean and tail. Saturated loads are left out, where latency has no meaning.
-    fn latency(&self) -> Picture {
+    pub fn latency(&self) -> Picture {
         let load = Axis::linear("load, flits per cycle and terminal", Unit::Count);
         let latency = Axis::linear("packet latency, cycles", Unit::Count);
         let mut chart = LineChart::new(format!("{}: latency over load", self.title), load, latency);
@@ -31,7 +31,7 @@ impl Curve {
     }
 
     /// Accepted over offered load.
-    fn throughput(&self) -> Picture {
+    pub fn throughput(&self) -> Picture {
         let load = Axis::linear("load, flits per cycle and terminal", Unit::Count);
         let accepted = Axis::linear("accepted, flits per cycle and terminal", Unit::Count);
         let mut chart = LineChart::new(format!("{}: accepted over offered load", self.title), load, accepted);

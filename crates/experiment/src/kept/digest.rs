@@ -1,4 +1,4 @@
-//! The name of a point: a digest of everything that determines its result.
+//! The name of a result: a digest of everything that determines it.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -20,7 +20,7 @@ impl Fnv {
 }
 
 /// The digest of a resolved spec, and of the files that it names, in 32 hexadecimal digits.
-pub(super) fn of(spec: &Value, base: &Path) -> String {
+pub(crate) fn of(spec: &Value, base: &Path) -> String {
     let mut digest = Fnv(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d);
     digest.add(spec.to_string().as_bytes());
     add_files(spec, base, &mut digest);

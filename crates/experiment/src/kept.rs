@@ -1,0 +1,48 @@
+//! Results that are kept in a folder, one file each, for calls to come: `points/<digest>.json`.
+//!
+//! The digest names everything that determines a result, and a result is taken only when it says itself that it is
+//! the one and comes from this version of the program. So points of changed experiments never mix, and several calls
+//! may share a folder.
+
+pub(crate) mod digest;
+
+use std::path::{Path, PathBuf};
+
+use stratasim_report::result::RunResult;
+
+use crate::error::Error;
+use crate::files;
+
+/// Where results are in the folder `out`.
+pub(crate) fn folder(out: &Path) -> PathBuf {
+    out.join("points")
+}
+
+/// Makes the folder for results in `out`.
+///
+/// # Errors
+/// It cannot be made.
+pub(crate) fn prepare(out: &Path) -> Result<(), Error> {
+    let folder = folder(out);
+    std::fs::create_dir_all(&folder).map_err(|error| Error::file(&folder, &error))
+}
+
+/// Where the result with a digest is, or will be, in the folder `out`.
+pub(crate) fn path(out: &Path, digest: &str) -> PathBuf {
+    folder(out).join(format!("{digest}.json"))
+}
+
+/// A result, if it is there, complete, of this version of the program, and `wanted`.
+pub(crate) fn read(path: &Path, wanted: impl FnOnce(&RunResult) -> bool) -> Option<RunResult> {
+    let text = std::fs::read_to_string(path).ok()?;
+    let result = RunResult::from_json(&text).ok()?;
+    (result.stratasim == env!("CARGO_PKG_VERSION") && wanted(&result)).then_some(result)
+}
+
+/// Keeps a result; what was there before stays until it is complete.
+///
+/// # Errors
+/// It cannot be written.
+pub(crate) fn write(path: &Path, result: &RunResult) -> Result<(), Error> {
+    files::write(path, result.to_json().as_bytes()).map_err(|error| Error::file(path, &error))
+}

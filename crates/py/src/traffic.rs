@@ -1,0 +1,218 @@
+//! Open-loop traffic: one load, or a curve of them.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Instant;
+
+use pyo3::prelude::*;
+use stratasim_experiment::booksim::Experiment as BookSim;
+use stratasim_experiment::traffic::{Curve, Kept, Progress, Subject};
+use stratasim_experiment::{ConfigError, Document, Error, Traffic};
+
+use crate::error::raise;
+use crate::picture::Picture;
+use crate::watch::beside;
+
+/// A load-latency curve.
+#[pyclass(frozen, module = "stratasim._core")]
+pub(crate) struct TrafficCurve {
+    curve: Curve,
+    found: usize,
+}
+
+#[pymethods]
+impl TrafficCurve {
+    /// Everything as JSON text, as the command writes it.
+    fn json(&self, py: Python<'_>) -> String {
+        py.detach(|| self.curve.json())
+    }
+
+    /// Each load with its results as JSON text, one per seed.
+    fn results(&self, py: Python<'_>) -> Vec<(f64, Vec<String>)> {
+        let points = self.curve.points.iter();
+        py.detach(|| {
+            points.map(|it| (it.load, it.results.iter().map(|result| result.to_json()).collect())).collect()
+        })
+    }
+
+    /// How many results were in the folder before.
+    #[getter]
+    fn found(&self) -> usize {
+        self.found
+    }
+
+    /// Latency over load.
+    fn latency(&self) -> Picture {
+        Picture { drawing: self.curve.latency() }
+    }
+
+    /// Accepted over offered load.
+    fn throughput(&self) -> Picture {
+        Picture { drawing: self.curve.throughput() }
+    }
+
+    /// Writes page, pictures and tables into the folder `out`; the page comes first.
+    fn write(&self, py: Python<'_>, out: PathBuf) -> PyResult<Vec<PathBuf>> {
+        py.detach(|| self.curve.write(&out)).map_err(|error| raise(py, &error))
+    }
+}
+
+/// What to run of a curve, and where to keep it.
+pub(crate) struct Wanted {
+    pub(crate) loads: Option<Vec<f64>>,
+    pub(crate) saturation: Option<f64>,
+    pub(crate) seeds: u32,
+    pub(crate) out: Option<PathBuf>,
+    pub(crate) threads: Option<usize>,
+    pub(crate) force: bool,
+    pub(crate) progress: Option<Py<PyAny>>,
+}
+
+/// The most seeds of a load, as of the command.
+const MOST_SEEDS: u32 = 1000;
+
+impl Wanted {
+    /// Refuses arguments out of range. `own` is the load where none is asked for.
+    fn check(&mut self, own: Option<f64>) -> Result<(), ConfigError> {
+        let wrong = |message: String| Err(ConfigError::new(message, None));
+        if let Some(bad) = self.loads.iter().flatten().find(|load| !(0.0..=1.0).contains(*load)) {
+            return wrong(format!("loads: {bad}; a terminal injects 0 to 1 flits per cycle"));
+        }
+        if let Some(bad) = self.saturation.filter(|precision| !(1e-6..=0.5).contains(precision)) {
+            return wrong(format!(
+                "saturation: {bad}; a part of a flit per cycle from 0.000001 to 0.5 is expected"
+            ));
+        }
+        if !(1..=MOST_SEEDS).contains(&self.seeds) {
+            return wrong(format!("seeds: {}; 1 to {MOST_SEEDS} are possible", self.seeds));
+        }
+        if self.saturation.is_none() && self.loads.is_none() {
+            self.loads = own.map(|load| vec![load]);
+        }
+        if self.saturation.is_none() && self.loads.as_ref().is_none_or(Vec::is_empty) {
+            return wrong("which loads? `loads` or `saturation` is expected".to_owned());
+        }
+        let loads = self.loads.get_or_insert_default();
+        loads.sort_by(f64::total_cmp);
+        loads.dedup();
+        Ok(())
+    }
+}
+
+/// Counts runs, and stops when asked to.
+#[derive(Default)]
+struct Counting {
+    done: AtomicUsize,
+    stop: AtomicBool,
+}
+
+impl Progress for Counting {
+    fn done(&self) {
+        self.done.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn wants_stop(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// Runs a curve of `subject`.
+fn curve<S: Subject>(py: Python<'_>, subject: &S, wanted: &Wanted) -> PyResult<TrafficCurve> {
+    let loads = wanted.loads.as_deref().unwrap_or_default();
+    let counting = Counting::default();
+    let asked = loads.len() * wanted.seeds as usize;
+    let tell = |py: Python<'_>| -> PyResult<()> {
+        let Some(progress) = &wanted.progress else { return Ok(()) };
+        let done = counting.done.load(Ordering::Relaxed);
+        progress.call1(py, (done, asked.max(done))).map(drop)
+    };
+    let points = |subject: &dyn Subject| -> Result<Curve, Error> {
+        let mut curve = Curve::run(&subject, loads, wanted.seeds, wanted.threads, &counting)?;
+        if let Some(precision) = wanted.saturation {
+            curve.find_saturation(&subject, precision, wanted.seeds, wanted.threads, &counting)?;
+        }
+        Ok(curve)
+    };
+    let work = || match &wanted.out {
+        None => Ok(TrafficCurve { curve: points(subject)?, found: 0 }),
+        Some(out) => {
+            let kept = Kept::new(subject, out, wanted.force)?;
+            let curve = points(&kept)?;
+            curve.write(out)?;
+            Ok(TrafficCurve { curve, found: kept.found() })
+        }
+    };
+    beside(py, &counting.stop, tell, work)?.map_err(|error: Error| raise(py, &error))
+}
+
+/// A curve of an experiment, by our rules or by BookSim2's.
+pub(crate) fn curve_of(
+    py: Python<'_>,
+    document: &Document,
+    base: &Path,
+    booksim2: bool,
+    mut wanted: Wanted,
+) -> PyResult<TrafficCurve> {
+    let refused = |error: ConfigError| raise(py, &Error::Config(error));
+    wanted.check(None).map_err(refused)?;
+    if !Traffic::is_in(document) {
+        return Err(refused(
+            document.error("this experiment has no section `traffic`; `stratasim.run` runs it"),
+        ));
+    }
+    if document.get("traffic.batch").is_some() {
+        let message = "a batch has no load: `stratasim.run` says how long it takes";
+        return Err(refused(ConfigError::new(message, None)));
+    }
+    if booksim2 {
+        let subject = py.detach(|| BookSim::from_document(document, base)).map_err(refused)?;
+        return curve(py, &subject, &wanted);
+    }
+    let subject = py.detach(|| Traffic::new(document, base)).map_err(refused)?;
+    curve(py, &subject, &wanted)
+}
+
+/// A curve of a configuration of BookSim2; `sets` are assignments such as `num_vcs=2`.
+#[pyfunction]
+#[pyo3(signature = (path, sets, *, loads=None, saturation=None, seeds=1, out=None, threads=None, force=false, progress=None))]
+#[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
+pub(crate) fn booksim2_curve(
+    py: Python<'_>,
+    path: PathBuf,
+    sets: Vec<String>,
+    loads: Option<Vec<f64>>,
+    saturation: Option<f64>,
+    seeds: u32,
+    out: Option<PathBuf>,
+    threads: Option<usize>,
+    force: bool,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<TrafficCurve> {
+    let mut wanted = Wanted { loads, saturation, seeds, out, threads, force, progress };
+    let subject = py.detach(|| BookSim::from_file(&path, &sets)).map_err(|error| raise(py, &error))?;
+    wanted.check(Some(subject.load())).map_err(|error| raise(py, &Error::Config(error)))?;
+    curve(py, &subject, &wanted)
+}
+
+/// Runs the one load of an experiment; returns the result as JSON text, and what is broken in it.
+#[expect(clippy::disallowed_methods, reason = "wall time of the run")]
+pub(crate) fn run(
+    py: Python<'_>,
+    document: &Document,
+    base: &Path,
+    progress: Option<&Py<PyAny>>,
+) -> PyResult<(String, Option<String>)> {
+    let started = Instant::now();
+    let traffic =
+        py.detach(|| Traffic::new(document, base)).map_err(|error| raise(py, &Error::Config(error)))?;
+    let stop = AtomicBool::new(false);
+    let tell = |py: Python<'_>| -> PyResult<()> {
+        progress.map_or(Ok(()), |progress| progress.call1(py, (0.0, 0, 0)).map(drop))
+    };
+    let work = || traffic.run(&|| stop.load(Ordering::Relaxed), None, started);
+    let result = beside(py, &stop, tell, work)?.map_err(|error| raise(py, &error))?;
+    let broken = result.checks.iter().find(|check| !check.ok);
+    let broken = broken
+        .map(|check| format!("{}: {}", check.name, check.violations.first().map_or("", String::as_str)));
+    Ok((result.to_json(), broken))
+}

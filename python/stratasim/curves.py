@@ -1,0 +1,184 @@
+"""Load-latency curves of open-loop traffic."""
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from . import _core
+from .result import Columns, Result, columns
+from .simulation import load
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    _Path = str | os.PathLike[str]
+
+__all__ = ["Curve", "traffic"]
+
+
+def traffic(
+    experiment: "_Path | Mapping[str, Any]",
+    loads: Sequence[float] | None = None,
+    *,
+    saturation: float | None = None,
+    seeds: int = 1,
+    semantics: Literal["native", "booksim2"] = "native",
+    set: Mapping[str, Any] | None = None,
+    base: "_Path" = "",
+    out: "_Path | None" = None,
+    threads: int | None = None,
+    force: bool = False,
+    progress: Callable[[int, int], object] | None = None,
+) -> "Curve":
+    """Runs an experiment with open-loop traffic at many loads, as `stratasim traffic` does.
+
+    Parameters
+    ----------
+    experiment
+        Path of a TOML or JSON file with a section `traffic`, or the experiment itself as a dict. With
+        BookSim2's rules any other file is read as one of its configurations.
+    loads
+        Loads in flits per cycle and terminal. A configuration of BookSim2 has one of its own.
+    saturation
+        Looks for the load at which the network saturates, by bisection, to this precision.
+    seeds
+        Runs of every load, each with a seed of its own, from the experiment's seed on.
+    semantics
+        "native" for our own rules, or "booksim2" for those of BookSim2, bit for bit.
+    set
+        Values by dotted path that replace those of the experiment, as in `stratasim.run`; options by name
+        for a configuration of BookSim2.
+    base
+        Folder that relative paths start from when the experiment is a dict.
+    out
+        Folder for a page, pictures and tables, and for the results of runs as they finish: the next call
+        with the same experiment takes them up.
+    threads
+        Runs at once, and where there are fewer runs than threads, several for a run; as many as there
+        are cores when None.
+    force
+        Runs again what has a result in `out`.
+    progress
+        Called about twenty times a second with the runs done and the runs altogether.
+
+    Raises ConfigError for bad input and SimulationError for a network that stands still. Ctrl-C ends the
+    curve; what is finished stays in `out`.
+    """
+    if semantics not in ("native", "booksim2"):
+        raise _core.ConfigError(f"semantics: {semantics!r} is not known (known: 'native', 'booksim2')")
+    folder = None if out is None else os.fspath(out)
+    asked = None if loads is None else [float(each) for each in loads]
+    booksim2 = semantics == "booksim2"
+    if booksim2 and not isinstance(experiment, Mapping) and Path(experiment).suffix not in (".toml", ".json"):
+        sets = [f"{option}={value}" for option, value in (set or {}).items()]
+        found = _core.booksim2_curve(
+            os.fspath(experiment),
+            sets,
+            loads=asked,
+            saturation=saturation,
+            seeds=seeds,
+            out=folder,
+            threads=threads,
+            force=force,
+            progress=progress,
+        )
+        return Curve(found, os.fspath(Path(experiment).parent))
+    loaded = load(experiment, set or {}, base)
+    found = loaded.curve(
+        booksim2=booksim2,
+        loads=asked,
+        saturation=saturation,
+        seeds=seeds,
+        out=folder,
+        threads=threads,
+        force=force,
+        progress=progress,
+    )
+    return Curve(found, loaded.base)
+
+
+class Curve:
+    """Latency and accepted load over offered load.
+
+    Loads are flits per cycle and terminal, latencies are cycles.
+    """
+
+    def __init__(self, core: _core.TrafficCurve, base: str) -> None:
+        """A curve; made by `stratasim.traffic`."""
+        self._core = core
+        self._base = base
+
+    @cached_property
+    def data(self) -> dict[str, Any]:
+        """Everything, as in the file `results.json` of the command."""
+        return dict(json.loads(self._core.json()))
+
+    @cached_property
+    def results(self) -> list[list[Result]]:
+        """The results of each load, in order of load: one for each seed."""
+        return [[Result(text, base=self._base) for text in texts] for _, texts in self._core.results()]
+
+    @property
+    def loads(self) -> list[float]:
+        """The loads that were asked for or tried, in order."""
+        return [float(point["load_flits_per_cycle"]) for point in self.data["points"]]
+
+    @property
+    def saturation(self) -> tuple[float, float] | None:
+        """The loads between which the network saturates, where that was looked for and found."""
+        found = self.data["saturation_load_flits_per_cycle"]
+        return None if found is None else (float(found[0]), float(found[1]))
+
+    @property
+    def found(self) -> int:
+        """How many results were in the folder `out` before."""
+        return self._core.found
+
+    @cached_property
+    def table(self) -> Columns:
+        """A row for each load: `load_flits_per_cycle`, `seeds`, `saturated`, and each number
+        (`packet_latency_cycles`, `accepted_flits_per_cycle`, ...; means over seeds), with half of its 95 %
+        confidence interval in `<number>_half_width` where there is one; NaN where there is none.
+        """
+        rows = [
+            {
+                "load_flits_per_cycle": point["load_flits_per_cycle"],
+                "seeds": len(point["runs"]),
+                "saturated": point["saturated"],
+                **point["numbers"],
+                **{f"{name}_half_width": half for name, half in point["half_widths"].items()},
+            }
+            for point in self.data["points"]
+        ]
+        table = columns(rows, tuple(dict.fromkeys(name for row in rows for name in row)))
+        table["saturated"] = table["saturated"].astype(bool)
+        return table
+
+    @property
+    def pictures(self) -> dict[str, _core.Picture]:
+        """The pictures of the page: `latency` and `throughput` over load."""
+        return {"latency": self._core.latency(), "throughput": self._core.throughput()}
+
+    def plot(self, y: str = "packet_latency_cycles", ax: "Axes | None" = None) -> "Axes":
+        """Draws a number over load on `ax`, or on new axes, with matplotlib (the extra `plot`).
+
+        Latencies of loads at which the network is saturated are left out: they grow with the length of
+        the run.
+        """
+        from .plot import curve
+
+        return curve(self, y, ax)
+
+    def write(self, out: str | os.PathLike[str]) -> list[Path]:
+        """Writes page, pictures and tables into a folder; the page comes first."""
+        return [Path(path) for path in self._core.write(os.fspath(out))]
+
+    def __len__(self) -> int:
+        return len(self.data["points"])
+
+    def __repr__(self) -> str:
+        between = "" if self.saturation is None else f", saturates from {self.saturation[1]:g}"
+        return f"<Curve of {len(self)} loads{between}>"

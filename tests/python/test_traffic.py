@@ -1,0 +1,137 @@
+"""Open-loop traffic: one load, and curves."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import stratasim as ss
+
+MESH: dict[str, Any] = {
+    "topology": {"kind": "mesh", "dimensions": [4, 4], "bandwidth": "32 GB/s", "latency": "1 ns"},
+    "network": {"kind": "flit", "flit-bytes": "32 B"},
+    "traffic": {"load": 0.1, "flits": 2, "measure": {"window": 100}},
+}
+
+
+def test_one_load_gives_a_result_with_its_statistics() -> None:
+    result = ss.run(MESH)
+    assert result.traffic is not None
+    assert result.traffic["accepted_flits_per_cycle"] == pytest.approx(0.1, rel=0.2)
+    assert not result.traffic["saturated"]
+    assert result.windows.rows == len(result.traffic["series"]) > 3
+    assert "latency" in result.summary()
+    assert result.digest == ss.run(result.spec).digest
+    with pytest.raises(ValueError, match="not recorded"):
+        _ = result.tasks
+    with pytest.raises(ss.ConfigError, match="trace"):
+        ss.run(MESH, trace="trace.perfetto")
+
+
+def test_a_run_without_traffic_has_no_windows(result: ss.Result) -> None:
+    assert result.traffic is None
+    assert result.windows.rows == 0
+
+
+def test_a_curve_has_a_row_for_each_load_and_results_for_each_seed() -> None:
+    seen: list[tuple[int, int]] = []
+    curve = ss.traffic(MESH, [0.3, 0.1], seeds=2, progress=lambda done, runs: seen.append((done, runs)))
+    assert curve.loads == [0.1, 0.3]
+    assert [len(results) for results in curve.results] == [2, 2]
+    table = curve.table
+    assert table.rows == len(curve) == 2
+    assert table["seeds"].tolist() == [2, 2]
+    assert table["packet_latency_cycles"][0] < table["packet_latency_cycles"][1]
+    assert (table["packet_latency_cycles_half_width"] > 0).all()
+    assert curve.results[0][0].digest == ss.run(MESH).digest
+    assert curve.saturation is None
+    assert all(runs == 4 for _, runs in seen)
+
+
+def test_the_saturation_load_is_found_and_drawn() -> None:
+    curve = ss.traffic(MESH, saturation=0.1)
+    assert curve.saturation is not None
+    low, high = curve.saturation
+    assert 0.3 < low < high <= 1.0
+    assert high - low <= 0.1
+    axes = curve.plot()
+    assert axes.get_ylabel() == "packet latency cycles"
+    # saturated loads have no latency
+    assert np.size(axes.lines[0].get_xdata()) == (~curve.table["saturated"]).sum()
+    assert np.size(curve.plot("accepted_flits_per_cycle").lines[0].get_xdata()) == len(curve)
+    assert curve.pictures["latency"].svg().startswith("<svg")
+    with pytest.raises(ss.ConfigError, match="unknown number `speed`"):
+        curve.plot("speed")
+
+
+def test_a_folder_keeps_runs_for_the_next_call(
+    tmp_path: Path, run_command: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    out = tmp_path / "curve"
+    assert ss.traffic(MESH, [0.1, 0.2], out=out).found == 0
+    again = ss.traffic(MESH, [0.1, 0.2, 0.3], out=out)
+    assert again.found == 2
+    assert json.loads((out / "results.json").read_text(encoding="utf-8")) == again.data
+    assert ss.traffic(MESH, [0.1], out=out, force=True).found == 0
+    assert ss.traffic(MESH, [0.1], set={"traffic.flits": 3}, out=out).found == 0
+    # the command takes up what Python left
+    file = tmp_path / "mesh.json"
+    file.write_text(json.dumps(MESH), encoding="utf-8")
+    done = run_command("traffic", file, "--load", "0.1,0.2,0.3,0.4", "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert "1 runs ran, 3 were there" in done.stderr
+
+
+def test_booksims_rules_take_its_own_configurations(tmp_path: Path) -> None:
+    config = tmp_path / "torus.cfg"
+    config.write_text(
+        "topology = flatfly; k = 2; n = 2; c = 4; x = 2; y = 2; xr = 2; yr = 2;\n"
+        "routing_function = ugal; sample_period = 200; injection_rate = 0.1; seed = 3;\n",
+        encoding="utf-8",
+    )
+    own = ss.traffic(config, semantics="booksim2")
+    assert own.loads == [0.1]
+    details = own.results[0][0].traffic
+    assert details is not None
+    assert details["booksim2"]["verdict"] == "stable"
+    fewer = ss.traffic(config, [0.1, 0.2], semantics="booksim2", set={"num_vcs": 2})
+    assert fewer.loads == [0.1, 0.2]
+    assert fewer.results[0][0].digest != own.results[0][0].digest
+    ours = ss.traffic(MESH, [0.1], semantics="booksim2", set={"traffic.to-self": True})
+    assert ours.results[0][0].traffic is not None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "which loads"),
+        ({"loads": []}, "which loads"),
+        ({"loads": [1.5]}, "loads: 1.5"),
+        ({"loads": [float("nan")]}, "loads: NaN"),
+        ({"saturation": 0.0}, "saturation: 0"),
+        ({"loads": [0.1], "seeds": 0}, "seeds: 0"),
+        ({"loads": [0.1], "semantics": "garnet"}, "semantics"),
+    ],
+)
+def test_wrong_arguments_are_named(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ss.ConfigError, match=message):
+        ss.traffic(MESH, **arguments)
+
+
+def test_what_has_no_load_is_refused() -> None:
+    with pytest.raises(ss.ConfigError, match="no section `traffic`"):
+        ss.traffic({"topology": MESH["topology"], "workload": {"kind": "collective"}}, [0.1])
+    with pytest.raises(ss.ConfigError, match="a batch has no load"):
+        ss.traffic(MESH, [0.1], set={"traffic.batch": {"packets": 10}})
+
+
+def test_what_progress_raises_ends_the_curve() -> None:
+    def stop(done: int, runs: int) -> None:
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        ss.traffic(MESH, [0.1], set={"traffic.measure.window": 100_000}, progress=stop)
