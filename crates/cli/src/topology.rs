@@ -12,9 +12,8 @@ use std::sync::Arc;
 use clap::{Args, Subcommand};
 use serde::Deserialize;
 use serde_json::json;
-use stratasim_core::random::Streams;
-use stratasim_experiment::{Document, Error};
-use stratasim_topo::{BuildContext, Routing, RoutingSpec, Topology, TopologySpec};
+use stratasim_experiment::{Document, Error, build_context};
+use stratasim_topo::{Routing, RoutingSpec, Topology, TopologySpec};
 
 use crate::input::Input;
 use crate::terminal::Terminal;
@@ -79,7 +78,7 @@ impl Source {
         let (document, base) = self.document()?;
         let sections: Sections = document.read()?;
         let seed = sections.seed.unwrap_or(1);
-        let context = BuildContext { base, streams: Streams::new(seed) };
+        let context = build_context(&base, seed);
         let topology = sections.topology.plugin().build(&context);
         let topology = Arc::new(topology.map_err(|error| document.locate(&error, "topology"))?);
         let routing = sections.routing.plugin().build(&topology);

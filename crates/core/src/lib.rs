@@ -11,6 +11,7 @@
 pub mod error;
 pub mod files;
 pub mod ids;
+pub mod kernel;
 pub mod memory;
 pub mod model;
 pub mod names;
@@ -26,6 +27,7 @@ pub mod water_level;
 
 pub use error::BuildError;
 pub use ids::{LinkId, NodeId, Rank};
+pub use kernel::KernelCosts;
 pub use model::{Cx, Model, Token};
 pub use precision::Precision;
 pub use quantity::{Bandwidth, Bytes, ComputeRate, Flops, Frequency, TimePerByte};

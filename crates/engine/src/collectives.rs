@@ -1,11 +1,13 @@
 //! Collectives under way: expanded round by round, or handed to the network as pipelines.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use stratasim_core::model::{Member, Pipeline};
 use stratasim_core::{NodeId, Slots, Time};
-use stratasim_workload::collective::{Action, Plan};
+use stratasim_workload::collective::kernel::{Family, Fixed, Held, Kernel};
+use stratasim_workload::collective::{Action, Combine, Plan};
 use stratasim_workload::program::{Collective, Gate, Program, VertexId};
 
 /// A collective of which at least one member came.
@@ -26,6 +28,8 @@ pub(crate) struct Run {
     /// Messages ahead of the receiver's round (positive) or awaited by it (negative), by
     /// (receiver, sender).
     balance: FxHashMap<(u32, u32), i32>,
+    /// Who waits in which meeting.
+    meetings: BTreeMap<u64, Vec<u32>>,
     pub(crate) is_pipeline: bool,
 }
 
@@ -59,11 +63,35 @@ pub(crate) struct RoundMessage {
     pub(crate) start: Time,
 }
 
+/// A member stores into the memory that the members share, or loads what another member has.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Access {
+    pub(crate) run: u32,
+    pub(crate) member: u32,
+    pub(crate) bytes: u64,
+    pub(crate) way: Way,
+}
+
+/// Where an access goes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Way {
+    /// Into the shared memory.
+    Store,
+    /// From a member's own memory, or from the shared one; with the rate of additions where they are added.
+    Load { from: u32, at: Held, adds: Option<Family> },
+}
+
 /// What a collective asks of the engine.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Ask {
     /// Send a message; the slot names it.
     Send(u32),
+    /// Store or load; the slot names it.
+    Access(u32),
+    /// Let a fixed time pass for the member of the run.
+    Fixed { run: u32, member: u32, fixed: Fixed },
+    /// Let the member of the run read or write its own memory.
+    Local { run: u32, member: u32, bytes: u64 },
     /// The member of the run is done.
     Done { run: u32, member: u32 },
     /// The member joins the run's pipeline.
@@ -81,6 +109,7 @@ pub(crate) struct Collectives {
     active: FxHashMap<(VertexId, u32), u32>,
     runs: Slots<Option<Run>>,
     pub(crate) messages: Slots<RoundMessage>,
+    pub(crate) accesses: Slots<Access>,
     actions: Vec<Action>,
     /// Equal collectives share one pipeline.
     pipelines: Vec<(Shape, Arc<Pipeline>)>,
@@ -119,6 +148,7 @@ impl Collectives {
                     },
                     efforts: vec![Effort::default(); members as usize],
                     balance: FxHashMap::default(),
+                    meetings: BTreeMap::new(),
                     is_pipeline,
                 };
                 let id = self.runs.insert(Some(run));
@@ -166,8 +196,37 @@ impl Collectives {
             self.actions.clear();
             run.plan.round(member, round, &mut self.actions);
             let mut open = 0;
+            let mut met = Vec::new();
             for action in &self.actions {
                 match *action {
+                    Action::Kernel(Kernel::Meet { group, members }) => {
+                        let waiting = run.meetings.entry(group).or_default();
+                        if waiting.len() as u32 + 1 < members {
+                            waiting.push(member);
+                            open += 1;
+                        } else {
+                            met.append(waiting);
+                        }
+                    }
+                    Action::Kernel(Kernel::Fixed(fixed)) => {
+                        open += 1;
+                        asks.push(Ask::Fixed { run: id, member, fixed });
+                    }
+                    Action::Kernel(Kernel::Local { bytes }) => {
+                        open += 1;
+                        asks.push(Ask::Local { run: id, member, bytes });
+                    }
+                    Action::Kernel(Kernel::Store { bytes, .. }) => {
+                        let access = Access { run: id, member, bytes, way: Way::Store };
+                        open += 1;
+                        asks.push(Ask::Access(self.accesses.insert(access)));
+                    }
+                    Action::Kernel(Kernel::Load { from, at, bytes, combine, family, .. }) => {
+                        let adds = (combine != Combine::Copy).then_some(family);
+                        let way = Way::Load { from, at, adds };
+                        open += 1;
+                        asks.push(Ask::Access(self.accesses.insert(Access { run: id, member, bytes, way })));
+                    }
                     Action::Send { to, bytes, .. } => {
                         let message = RoundMessage { run: id, from: member, to, bytes, start: now };
                         let slot = self.messages.insert(message);
@@ -186,10 +245,15 @@ impl Collectives {
                 }
             }
             run.members[member as usize].open = open;
+            if open == 0 {
+                run.members[member as usize].round += 1;
+            }
+            for other in met {
+                self.close(id, other, now, asks);
+            }
             if open > 0 {
                 return;
             }
-            run.members[member as usize].round += 1;
         }
     }
 
@@ -224,8 +288,15 @@ impl Collectives {
         message
     }
 
-    /// One send or receive of a member's round is done.
-    fn close(&mut self, id: u32, member: u32, now: Time, asks: &mut Vec<Ask>) {
+    /// What a member stored or loaded is there.
+    pub(crate) fn accessed(&mut self, slot: u32, now: Time, asks: &mut Vec<Ask>) {
+        let Access { run, member, .. } = self.accesses[slot];
+        self.accesses.release(slot);
+        self.close(run, member, now, asks);
+    }
+
+    /// One part of a member's round is done.
+    pub(crate) fn close(&mut self, id: u32, member: u32, now: Time, asks: &mut Vec<Ask>) {
         let state = &mut self.run(id).members[member as usize];
         state.open -= 1;
         if state.open == 0 {
@@ -291,6 +362,9 @@ impl Collectives {
                     .map(|((_, from), _)| *from)
                     .collect();
                 senders.sort_unstable();
+                if run.meetings.values().any(|waiting| waiting.contains(&member)) {
+                    return format!("the others to come to round {}", state.round);
+                }
                 if senders.is_empty() {
                     return format!("its own messages of round {} to arrive", state.round);
                 }

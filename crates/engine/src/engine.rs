@@ -6,13 +6,15 @@ use std::collections::{BinaryHeap, VecDeque};
 use stratasim_core::model::{Compute, Execute, Network, NetworkDone, NetworkRequest, Transfer};
 use stratasim_core::observe::{Activity, Event, Interests, MessageSpan, Observer, TaskSpan};
 use stratasim_core::random::mix;
-use stratasim_core::{Cx, Duration, NodeId, Rank, Time, Token};
+use stratasim_core::{Bandwidth, Cx, Duration, KernelCosts, NodeId, Rank, Time, Token};
+use stratasim_workload::collective::kernel::Held;
 use stratasim_workload::program::{MemoryPlace, Op, Program, Stream, VertexId};
 
 use crate::account::{Clock, RankAccount};
-use crate::collectives::{Ask, Collectives};
+use crate::collectives::{Access, Ask, Collectives, Way};
 use crate::error::RunError;
 use crate::instances::{Instance, Instances};
+use crate::kernel;
 use crate::matching::Matching;
 use crate::token::{Part, pack, pack_task, task_of, unpack};
 
@@ -40,12 +42,23 @@ pub struct Options {
 }
 
 /// Where a rank runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Place {
     /// Its compute node.
     pub node: NodeId,
     /// The memory node that extends its memory.
     pub home_memory: Option<NodeId>,
+    /// Rate of the rank's own memory, as far as collectives read and write it; unlimited when absent.
+    pub local_bandwidth: Option<Bandwidth>,
+    /// What kernels of collectives cost there.
+    pub kernels: KernelCosts,
+}
+
+impl Place {
+    /// On a compute node that has nothing but itself.
+    pub fn of(node: NodeId) -> Self {
+        Self { node, home_memory: None, local_bandwidth: None, kernels: KernelCosts::default() }
+    }
 }
 
 /// What a run came to.
@@ -95,6 +108,8 @@ pub struct Engine<'a> {
     collectives: Collectives,
     /// (instant, vertex, index, whether it runs: a delay; otherwise it waits for its time)
     timers: BinaryHeap<Reverse<(Time, VertexId, u32, bool)>>,
+    /// Fixed times of collectives: (instant, collective, member).
+    waits: BinaryHeap<Reverse<(Time, u32, u32)>>,
     /// Instances whose dependencies are met.
     ready: Vec<(VertexId, u32)>,
     /// Instances to which their stream has come.
@@ -160,6 +175,7 @@ impl<'a> Engine<'a> {
             matching: Matching::default(),
             collectives: Collectives::default(),
             timers: BinaryHeap::new(),
+            waits: BinaryHeap::new(),
             ready: Vec::new(),
             next: Vec::new(),
             batch: Vec::new(),
@@ -224,6 +240,7 @@ impl<'a> Engine<'a> {
     fn step(&mut self) -> Result<bool, RunError> {
         let precision = self.options.timing_precision;
         let timer = self.timers.peek().map_or(Time::MAX, |Reverse((at, ..))| *at);
+        let timer = self.waits.peek().map_or(timer, |Reverse((at, ..))| timer.min(*at));
         let compute = self.compute.next_event().unwrap_or(Time::MAX);
         let network = self.network.next_event().unwrap_or(Time::MAX);
         let others = timer.min(compute);
@@ -260,6 +277,16 @@ impl<'a> Engine<'a> {
             }
             self.timers.pop();
             if running { self.finish(vertex, index) } else { self.enqueue(vertex, index) }
+        }
+        while let Some(&Reverse((at, run, member))) = self.waits.peek() {
+            if at > self.now && !at.is_within(self.options.timing_precision, self.now) {
+                break;
+            }
+            self.waits.pop();
+            let mut asks = std::mem::take(&mut self.asks);
+            self.collectives.close(run, member, self.now, &mut asks);
+            self.asks = asks;
+            self.serve();
         }
     }
 
@@ -334,6 +361,12 @@ impl<'a> Engine<'a> {
                     };
                     self.observer.on_event(&Event::Message(span));
                 }
+                self.asks = asks;
+                self.serve();
+            }
+            Part::Access => {
+                let mut asks = std::mem::take(&mut self.asks);
+                self.collectives.accessed(number as u32, self.now, &mut asks);
                 self.asks = asks;
                 self.serve();
             }
@@ -624,6 +657,15 @@ impl<'a> Engine<'a> {
                     }
                     self.network.submit(self.now, NetworkRequest::Transfer(transfer));
                 }
+                Ask::Access(slot) => self.begin_access(slot),
+                Ask::Fixed { run, member, fixed } => {
+                    let length = kernel::fixed(&self.member_place(run, member).kernels, fixed);
+                    self.waits.push(Reverse((self.now + length, run, member)));
+                }
+                Ask::Local { run, member, bytes } => {
+                    let length = kernel::local(&self.member_place(run, member), bytes);
+                    self.waits.push(Reverse((self.now + length, run, member)));
+                }
                 Ask::Done { run, member } => self.leave(run, member),
                 Ask::Open { run } => {
                     let pipeline = self.collectives.pipeline(run, self.program, &self.nodes);
@@ -645,6 +687,31 @@ impl<'a> Engine<'a> {
         if self.asks.is_empty() {
             self.asks = asks;
         }
+    }
+
+    /// Where a member of a collective runs.
+    fn member_place(&mut self, run: u32, member: u32) -> Place {
+        let group = self.collectives.run(run).group;
+        self.places[self.program.groups()[group as usize][member as usize].index()]
+    }
+
+    /// A member of a collective stores or loads: no host takes part.
+    fn begin_access(&mut self, slot: u32) {
+        let Access { run, member, bytes, way } = self.collectives.accesses[slot];
+        let place = self.member_place(run, member);
+        let shared = || place.home_memory.expect("checked: members of a card have a shared memory");
+        let (src, dst) = match way {
+            Way::Store => {
+                self.collectives.sends(run, member, 1, bytes);
+                (place.node, shared())
+            }
+            Way::Load { at: Held::InShared, .. } => (shared(), place.node),
+            Way::Load { from, .. } => (self.member_place(run, from).node, place.node),
+        };
+        let token = pack(Part::Access, u64::from(slot));
+        let rate_cap = kernel::cap(&place, way);
+        let transfer = Transfer { rate_cap, overhead_charged: true, ..Transfer::new(token, src, dst, bytes) };
+        self.network.submit(self.now, NetworkRequest::Transfer(transfer));
     }
 
     /// A member of a collective is done.
@@ -692,6 +759,11 @@ impl<'a> Engine<'a> {
             Part::Pipeline => {
                 let run = self.collectives.run(number as u32);
                 (run.vertex, self.program.groups()[run.group as usize][0])
+            }
+            Part::Access => {
+                let access = self.collectives.accesses[number as u32];
+                let run = self.collectives.run(access.run);
+                (run.vertex, self.program.groups()[run.group as usize][access.member as usize])
             }
             _ => {
                 let (vertex, index) = task_of(number);

@@ -12,6 +12,7 @@ mod engine;
 mod error;
 mod fifo;
 mod instances;
+mod kernel;
 mod lists;
 mod matching;
 pub mod schedule;

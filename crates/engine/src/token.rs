@@ -15,6 +15,8 @@ pub(crate) enum Part {
     Round,
     /// A pipeline; carries the collective's slot.
     Pipeline,
+    /// What a member of a collective stores or loads; carries its slot.
+    Access,
 }
 
 const PART_SHIFT: u32 = 60;
@@ -46,7 +48,8 @@ pub(crate) const fn unpack(token: Token) -> (Part, u64) {
         1 => Part::Memory,
         2 => Part::Message,
         3 => Part::Round,
-        _ => Part::Pipeline,
+        4 => Part::Pipeline,
+        _ => Part::Access,
     };
     (part, token.0 & ((1 << PART_SHIFT) - 1))
 }

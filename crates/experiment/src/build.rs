@@ -16,6 +16,7 @@ use stratasim_topo::{BuildContext, NodeKind, Routing, Topology};
 use stratasim_workload::WorkloadContext;
 use stratasim_workload::program::{MemoryPlace, Op, Program, ProgramBuilder};
 
+use crate::card_nodes;
 use crate::document::Document;
 use crate::error::{ConfigError, Error};
 use crate::forecast::Forecast;
@@ -71,9 +72,23 @@ pub fn load(path: &Path, sets: &[String]) -> Result<(Document, PathBuf), Error> 
 /// # Errors
 /// Parameters that make no topology, with their place in `document`.
 pub fn build_topology(spec: &Spec, document: &Document, base: &Path) -> Result<Arc<Topology>, ConfigError> {
-    let context = BuildContext { base: base.to_owned(), streams: Streams::new(spec.seed) };
-    let topology = spec.topology.plugin().build(&context);
+    let topology = spec.topology.plugin().build(&build_context(base, spec.seed));
     topology.map(Arc::new).map_err(|error| document.locate(&error, "topology"))
+}
+
+/// What generators of topologies may use: files from `base` on, the streams of `seed`, cards.
+pub fn build_context(base: &Path, seed: u64) -> BuildContext {
+    BuildContext { base: base.to_owned(), streams: Streams::new(seed), cards: card_nodes::parts }
+}
+
+fn place(topology: &Topology, node: NodeId) -> Place {
+    let compute = topology.compute_type(node);
+    Place {
+        home_memory: topology.home_memory(node),
+        local_bandwidth: compute.and_then(|compute| compute.memory_bandwidth),
+        kernels: compute.map(|compute| compute.kernels).unwrap_or_default(),
+        ..Place::of(node)
+    }
 }
 
 impl Prepared {
@@ -123,8 +138,7 @@ impl Prepared {
             }
             _ => document.locate(&error, "placement"),
         })?;
-        let places: Vec<Place> =
-            nodes.iter().map(|&node| Place { node, home_memory: topology.home_memory(node) }).collect();
+        let places: Vec<Place> = nodes.iter().map(|&node| place(&topology, node)).collect();
         let program = Arc::new(build_program(&spec, &topology, &nodes, base).map_err(at("workload"))?);
         let nics = schedule.as_ref().map_or(1, |work| work.schedule.nics());
         let network = build_network(&spec, &topology, routing, nics).map_err(at("network"))?;
@@ -197,6 +211,9 @@ impl Prepared {
             let named = |error: BuildError| {
                 BuildError::new(error.field, format!("`{}`: {}", self.program.name(id as u32), error.reason))
             };
+            if let Op::Collective(collective) = &vertex.op {
+                card_nodes::check(&self.topology, &self.program, &self.places, collective).map_err(named)?;
+            }
             let Op::Compute(compute) = &vertex.op else { continue };
             if compute.flops > 0.0 {
                 // one node per type stands for all; a program for all ranks meets every type

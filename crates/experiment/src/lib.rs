@@ -4,6 +4,7 @@ pub mod booksim;
 mod bounds;
 pub mod build;
 pub mod card;
+mod card_nodes;
 pub mod conformance;
 pub mod document;
 pub mod error;
@@ -24,7 +25,7 @@ pub mod spec;
 pub mod sweep;
 pub mod traffic;
 
-pub use build::{Prepared, build_topology, load};
+pub use build::{Prepared, build_context, build_topology, load};
 pub use document::Document;
 pub use error::{ConfigError, Error};
 pub use forecast::Forecast;

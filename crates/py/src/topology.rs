@@ -7,11 +7,10 @@ use std::sync::Arc;
 use numpy::IntoPyArray as _;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use stratasim_core::random::Streams;
 use stratasim_core::{LinkId, NodeId, Precision};
-use stratasim_experiment::{ConfigError, Document, Spec};
+use stratasim_experiment::{ConfigError, Document, Spec, build_context};
 use stratasim_topo::graph::NO_GROUP;
-use stratasim_topo::{BuildContext, NodeKind, Routing, RoutingSpec, Sharing, TopologySpec};
+use stratasim_topo::{NodeKind, Routing, RoutingSpec, Sharing, TopologySpec};
 
 use crate::catalogue::read_section;
 use crate::error::misfit;
@@ -181,7 +180,7 @@ impl Topology {
     fn build(spec: &str, seed: u64, base: PathBuf) -> Result<Self, ConfigError> {
         let document = Document::from_json("", &format!("{{\"topology\": {spec}}}"))?;
         let spec: TopologySpec = read_section(&document)?;
-        let context = BuildContext { base: base.clone(), streams: Streams::new(seed) };
+        let context = build_context(&base, seed);
         let graph = spec.plugin().build(&context).map_err(|error| document.locate(&error, "topology"))?;
         Ok(Self { graph: Arc::new(graph), spec, seed, base })
     }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use stratasim_core::error::nearest;
 use stratasim_core::{Bandwidth, BuildError, Bytes, ComputeRate, Precision};
 
-use crate::graph::ComputeType;
+use crate::graph::{ComputeType, KernelCosts};
 
 /// A compute type: a name of the catalogue, or a table of properties.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -102,6 +102,7 @@ impl CustomCompute {
                 cores: 1,
                 memory_bytes: None,
                 memory_bandwidth: None,
+                kernels: KernelCosts::default(),
             },
         };
         let given = [self.fp64, self.fp32, self.tf32, self.bf16, self.fp16, self.fp8, self.int8];

@@ -1,6 +1,7 @@
 //! Generators: one topology per file, one line in the list.
 
 pub(crate) mod cables;
+pub mod cards;
 pub mod degraded;
 pub mod dragonfly;
 pub mod fat_tree;
@@ -43,12 +44,14 @@ pub struct BuildContext {
     pub base: PathBuf,
     /// Random streams of the run.
     pub streams: Streams,
+    /// Where cards are known by name.
+    pub cards: cards::CardLibrary,
 }
 
 impl Default for BuildContext {
-    /// The current folder, and the streams of seed 0.
+    /// The current folder, the streams of seed 0, no cards.
     fn default() -> Self {
-        Self { base: PathBuf::new(), streams: Streams::new(0) }
+        Self { base: PathBuf::new(), streams: Streams::new(0), cards: cards::no_cards }
     }
 }
 
@@ -110,6 +113,7 @@ registry! {
         "hcsim-cxl" => HcsimCxl(hcsim_cxl::HcsimCxl),
         "hcsim-ethernet" => HcsimEthernet(hcsim_ethernet::HcsimEthernet),
         "graph" => InlineGraph(inline_graph::InlineGraph),
+        "cards" => Cards(cards::Cards),
         "scaled" => Scaled(scaled::Scaled),
         "degraded" => Degraded(degraded::Degraded),
         "without" => Without(without::Without),

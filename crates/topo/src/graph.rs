@@ -15,6 +15,7 @@ use std::sync::OnceLock;
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
+pub use stratasim_core::KernelCosts;
 use stratasim_core::names::Names;
 use stratasim_core::{Bandwidth, Duration, LinkId, NodeId, Precision};
 
@@ -46,6 +47,8 @@ pub struct ComputeType {
     pub memory_bytes: Option<u64>,
     /// Local memory bandwidth; `None` is unlimited.
     pub memory_bandwidth: Option<Bandwidth>,
+    /// What collectives of kernels cost beside their data.
+    pub kernels: KernelCosts,
 }
 
 /// Properties shared by memory nodes of one type.

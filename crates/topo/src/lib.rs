@@ -9,6 +9,6 @@ pub mod routing;
 pub mod structure;
 
 pub use generators::{BuildContext, Generator, TopologySpec};
-pub use graph::{ComputeType, Link, MemoryType, NodeKind, Sharing, Topology, TopologyBuilder};
+pub use graph::{ComputeType, KernelCosts, Link, MemoryType, NodeKind, Sharing, Topology, TopologyBuilder};
 pub use routing::{RouteError, Routing, RoutingAlgorithm, RoutingSpec};
 pub use structure::Structure;

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use stratasim_core::NodeId;
 use stratasim_topo::{BuildContext, Topology, TopologySpec};
-use support::{Router, build, distances};
+use support::{Router, build, context, distances};
 
 struct Contract {
     spec: &'static str,
@@ -98,6 +98,10 @@ contracts! {
                       {"from": "b", "to": "m", "bandwidth": "1 GB/s", "latency": "1 us", "duplex": "half"}],
             "routes": [{"from": "a", "to": "b", "via": ["s"]}]}"#,
         hosts 2, nodes 4, links 2 + 6 + 1, hops 2, SHORTEST;
+    cards: r#"{"kind": "cards", "card": "four", "of": {"kind": "single-switch", "nodes": 3, "bandwidth": "1 GB/s", "latency": "1 us"}}"#,
+        hosts 12, nodes 3 + 1 + 3 * 9, links 2 * (3 + 3 * 9), hops 6, SHORTEST;
+    cards_on_a_searched_graph: r#"{"kind": "cards", "card": "four", "of": {"kind": "without", "links": ["host-8->host-0", "host-0->host-8"], "of": {"kind": "ring", "nodes": 9, "bandwidth": "1 GB/s", "latency": "1 us"}}}"#,
+        hosts 36, nodes 9 + 9 * 9, links 2 * (8 + 9 * 9), hops 12, SHORTEST;
     scaled: r#"{"kind": "scaled", "bandwidth": 2, "of": {"kind": "mesh", "dimensions": [3, 3], "bandwidth": "1 GB/s", "latency": "1 us"}}"#,
         hosts 9, nodes 9, links 2 * 12, hops 4, SHORTEST;
     degraded: r#"{"kind": "degraded", "factor": 0.5, "fraction": 0.2, "of": {"kind": "mesh", "dimensions": [3, 3], "bandwidth": "1 GB/s", "latency": "1 us", "duplex": "half"}}"#,
@@ -252,11 +256,7 @@ fn check_dimensions(topology: &Topology) {
 fn a_seed_changes_nothing_where_nothing_is_random() {
     for contract in CONTRACTS.iter().filter(|contract| !contract.spec.contains("fraction")) {
         let spec: TopologySpec = serde_json::from_str(contract.spec).unwrap();
-        let seeded =
-            BuildContext { streams: stratasim_core::random::Streams::new(7), ..BuildContext::default() };
-        check_same(
-            &spec.plugin().build(&BuildContext::default()).unwrap(),
-            &spec.plugin().build(&seeded).unwrap(),
-        );
+        let seeded = BuildContext { streams: stratasim_core::random::Streams::new(7), ..context() };
+        check_same(&spec.plugin().build(&context()).unwrap(), &spec.plugin().build(&seeded).unwrap());
     }
 }

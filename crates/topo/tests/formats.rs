@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use stratasim_core::{Bandwidth, Duration, LinkId, NodeId, Precision};
-use stratasim_topo::graph::LinkType;
+use stratasim_topo::graph::{KernelCosts, LinkType};
 use stratasim_topo::io::simgrid::export::ExportOptions;
 use stratasim_topo::io::{self, graphml, networkx, simgrid};
 use stratasim_topo::routing::dijkstra::{Cost, Dijkstra};
@@ -85,6 +85,11 @@ fn machine(nodes: &[Node], cables: &[Cable]) -> Topology {
                 cores: node.cores,
                 memory_bytes: node.memory,
                 memory_bandwidth: node.bandwidth.map(Bandwidth),
+                kernels: KernelCosts {
+                    launch: Duration::from_ns(node.cores.into()),
+                    ring_add: node.bandwidth.map(Bandwidth),
+                    ..KernelCosts::default()
+                },
             })),
         };
         let id = builder.node(kind, format_args!("{} {index}", NAMES[node.name]));
@@ -329,7 +334,7 @@ fn dimensions_and_class_names_survive_the_graph_formats() {
     let spec: stratasim_topo::TopologySpec =
         serde_json::from_str(r#"{"kind": "hcsim-cxl", "xpus": 256}"#).unwrap();
     let context =
-        stratasim_topo::BuildContext { base: ".".into(), streams: stratasim_core::random::Streams::new(0) };
+        stratasim_topo::BuildContext { base: ".".into(), ..stratasim_topo::BuildContext::default() };
     let topology = Arc::new(spec.plugin().build(&context).unwrap());
     assert!(!topology.dimensions().is_empty());
     for format in ["networkx-json", "graphml"] {

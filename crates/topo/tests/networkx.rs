@@ -102,7 +102,7 @@ fn nodes_that_are_tuples_have_the_name_that_python_prints() {
 
 fn build(spec: &str) -> Result<Topology, BuildError> {
     let spec: TopologySpec = serde_json::from_str(spec).unwrap_or_else(|error| panic!("{error}: {spec}"));
-    spec.plugin().build(&BuildContext { base: folder(), streams: Streams::new(0) })
+    spec.plugin().build(&BuildContext { base: folder(), ..BuildContext::default() })
 }
 
 #[test]

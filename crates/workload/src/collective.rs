@@ -7,6 +7,9 @@
 
 pub mod binomial;
 pub mod bruck;
+pub mod card_csc;
+pub mod card_direct;
+pub mod card_ring;
 pub mod chain;
 mod check;
 pub mod coarse_ring;
@@ -16,7 +19,9 @@ pub mod dissemination;
 pub mod double_binary_tree;
 mod folding;
 pub mod hierarchical;
+pub mod kernel;
 pub mod neighbour_exchange;
+mod on_card;
 pub mod pairwise;
 pub mod parts;
 pub mod proof;
@@ -33,6 +38,7 @@ use stratasim_core::{BuildError, registry};
 
 pub use check::{check, unsupported};
 use check::{check_pairs, check_parts, countable, needs_equal_parts};
+pub use kernel::{Kernel, Shared};
 pub use parts::Parts;
 
 /// What a collective computes. Sizes count bytes per member: the vector that each member holds
@@ -127,8 +133,8 @@ pub enum Combine {
     Copy,
 }
 
-/// One message of a round, seen from one member. Messages between two members are matched in
-/// order.
+/// One part of a round, seen from one member: a message, or what a kernel on a card does. Messages between two
+/// members are matched in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
     /// Send `bytes`, which carry `chunks`.
@@ -149,20 +155,39 @@ pub enum Action {
         /// What to do with them.
         combine: Combine,
     },
+    /// What is no message.
+    Kernel(Kernel),
 }
 
 impl Action {
-    /// Chunks that the message carries.
-    pub fn chunks(&self) -> &Range<u32> {
+    /// Chunks that are moved, where any are.
+    pub fn chunks(&self) -> Option<&Range<u32>> {
         match self {
-            Self::Send { chunks, .. } | Self::Receive { chunks, .. } => chunks,
+            Self::Send { chunks, .. }
+            | Self::Receive { chunks, .. }
+            | Self::Kernel(Kernel::Store { chunks, .. } | Kernel::Load { chunks, .. }) => Some(chunks),
+            Self::Kernel(_) => None,
         }
     }
 
     /// The same, to change them.
-    pub fn chunks_mut(&mut self) -> &mut Range<u32> {
+    pub fn chunks_mut(&mut self) -> Option<&mut Range<u32>> {
         match self {
-            Self::Send { chunks, .. } | Self::Receive { chunks, .. } => chunks,
+            Self::Send { chunks, .. }
+            | Self::Receive { chunks, .. }
+            | Self::Kernel(Kernel::Store { chunks, .. } | Kernel::Load { chunks, .. }) => Some(chunks),
+            Self::Kernel(_) => None,
+        }
+    }
+
+    /// Chunks and bytes that the member itself sends, stores or loads.
+    pub fn moved(&self) -> Option<(&Range<u32>, u64)> {
+        match self {
+            Self::Send { chunks, bytes, .. }
+            | Self::Kernel(Kernel::Store { chunks, bytes } | Kernel::Load { chunks, bytes, .. }) => {
+                Some((chunks, *bytes))
+            }
+            Self::Receive { .. } | Self::Kernel(_) => None,
         }
     }
 }
@@ -226,7 +251,12 @@ pub trait Plan: Send + Sync + std::fmt::Debug {
         None
     }
 
-    /// Bytes that all members send together.
+    /// What it needs of a card; `None` for plans of messages alone, which run on any machine.
+    fn shared(&self) -> Option<Shared> {
+        None
+    }
+
+    /// Bytes that all members send, store and load together.
     fn total_bytes(&self) -> u64;
 
     /// What the members hold at the end.
@@ -339,6 +369,9 @@ registry! {
         "hierarchical" => Hierarchical(hierarchical::Hierarchical),
         "coherent-ring" => CoherentRing(coherent_ring::CoherentRing),
         "coarse-ring" => CoarseRing(coarse_ring::CoarseRing),
+        "card-ring" => CardRing(card_ring::CardRing),
+        "card-csc" => CardCsc(card_csc::CardCsc),
+        "card-direct" => CardDirect(card_direct::CardDirect),
     }
 }
 

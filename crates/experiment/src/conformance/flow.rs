@@ -172,8 +172,7 @@ fn run_program(
     })?;
     let compute = ComputeOptions { roofline: false, timing_precision: TIMING_PRECISION };
     let mut compute = ComputeModel::new(topology.clone(), compute);
-    let places: Vec<Place> =
-        topology.compute_nodes().iter().map(|&node| Place { node, home_memory: None }).collect();
+    let places: Vec<Place> = topology.compute_nodes().iter().map(|&node| Place::of(node)).collect();
     let mut columns = Columns::new(Filter::default());
     let options = Options { timing_precision: TIMING_PRECISION, ..Options::default() };
     Engine::new(program, &places, network.as_mut(), &mut compute, &mut columns, options).run()?;

@@ -8,7 +8,9 @@ use serde::Deserialize;
 use stratasim_core::{Bandwidth, Duration, LinkId, NodeId, Precision};
 use stratasim_topo::graph::LinkType;
 use stratasim_topo::structure::RouteRule;
-use stratasim_topo::{ComputeType, NodeKind, RouteError, Sharing, Structure, Topology, TopologyBuilder};
+use stratasim_topo::{
+    ComputeType, KernelCosts, NodeKind, RouteError, Sharing, Structure, Topology, TopologyBuilder,
+};
 
 use super::flow::{Activity, Host, Link, What, chain_lengths, rule_of, simulate, tolerance};
 use super::{CaseReport, bad};
@@ -85,6 +87,7 @@ fn platform(case: &Case) -> Result<Topology, String> {
             cores: host.cores,
             memory_bytes: None,
             memory_bandwidth: None,
+            kernels: KernelCosts::default(),
         });
         builder.node(NodeKind::Compute(kind), format_args!("{}", host.name));
     }

@@ -19,7 +19,7 @@ use stratasim_core::BuildError;
 pub(crate) type Attributes = Map<String, Value>;
 
 /// What is known about nodes.
-const NODE_KEYS: [&str; 16] = [
+const NODE_KEYS: [&str; 22] = [
     "kind",
     "compute",
     "fp64",
@@ -32,6 +32,12 @@ const NODE_KEYS: [&str; 16] = [
     "cores",
     "memory",
     "memory_bandwidth",
+    "launch",
+    "synchronise",
+    "ring_step",
+    "kernel_step",
+    "ring_add",
+    "kernel_add",
     "home_memory",
     "capacity",
     "bandwidth",

@@ -3,16 +3,39 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
 
 use std::collections::VecDeque;
+use std::path::Path;
 use std::sync::Arc;
 
-use stratasim_core::{BuildError, LinkId, NodeId};
+use stratasim_core::{Bandwidth, BuildError, Duration, LinkId, NodeId};
+use stratasim_topo::generators::cards::CardParts;
+use stratasim_topo::graph::LinkType;
 use stratasim_topo::routing::{Routing, RoutingSpec};
 use stratasim_topo::{BuildContext, NodeKind, Topology, TopologySpec};
 
 /// Builds a well-formed spec, written as JSON.
 pub fn build(spec: &str) -> Result<Arc<Topology>, BuildError> {
     let spec: TopologySpec = serde_json::from_str(spec).unwrap_or_else(|e| panic!("{spec}: {e}"));
-    spec.plugin().build(&BuildContext::default()).map(Arc::new)
+    spec.plugin().build(&context()).map(Arc::new)
+}
+
+/// What a generator may use: one card is known, `four`, and one whose ring is a bus, `bus`.
+pub fn context() -> BuildContext {
+    BuildContext { cards, ..BuildContext::default() }
+}
+
+fn cards(name: &str, _: &Path) -> Result<CardParts, BuildError> {
+    let rate = |gigabytes: f64| Bandwidth(gigabytes * 1e9);
+    let mut group = stratasim_topo::catalogue::named("H100").unwrap();
+    group.kernels.launch = Duration::from_ns(25_000);
+    Ok(CardParts {
+        groups: 4,
+        group,
+        ring: rate(100.0),
+        global: rate(80.0),
+        ring_total: (name == "bus").then_some(rate(150.0)),
+        global_bytes: 1 << 34,
+        host: LinkType::new(rate(15.0), Duration::ZERO),
+    })
 }
 
 /// The error of a spec that parses but cannot be built, with its field.

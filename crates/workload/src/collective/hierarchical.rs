@@ -6,7 +6,9 @@ use std::sync::OnceLock;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::BuildError;
+use stratasim_core::random::key;
 
+use super::kernel::{Kernel, Shared};
 use super::{Action, CollectiveAlgorithm, CollectiveKind, CollectiveSpec, Plan, bytes_of, check};
 
 /// Reduce-scatter, all-gather and all-reduce dimension by dimension.
@@ -123,6 +125,7 @@ impl Hierarchy {
         for (level, &(dimension, size, algorithm)) in dimensions.iter().enumerate() {
             let plan = |kind| {
                 let plan = algorithm.plan(kind, size, part).and_then(neighbouring);
+                let plan = plan.and_then(|plan| if level == 0 { Ok(plan) } else { off_card(plan) });
                 plan.map_err(|error| error.within(&dimension.to_string()))
             };
             let outermost = level + 1 == dimensions.len();
@@ -191,14 +194,25 @@ impl Hierarchy {
     /// steps of the dimension, chunks from `part`.
     fn widen(&self, phase: &Phase, first: u32, part: u32, action: &mut Action) {
         let Level { stride, unit, .. } = self.levels[phase.level];
-        let chunks = action.chunks_mut();
-        *chunks = part + chunks.start * unit..part + chunks.end * unit;
+        if let Some(chunks) = action.chunks_mut() {
+            *chunks = part + chunks.start * unit..part + chunks.end * unit;
+        }
         match action {
             Action::Send { to, chunks, bytes } => {
                 *to = first + *to * stride;
                 *bytes = bytes_of(self.bytes, self.chunks, chunks.clone());
             }
             Action::Receive { from, .. } => *from = first + *from * stride,
+            Action::Kernel(Kernel::Load { from, chunks, bytes, .. }) => {
+                *from = first + *from * stride;
+                *bytes = bytes_of(self.bytes, self.chunks, chunks.clone());
+            }
+            Action::Kernel(Kernel::Store { chunks, bytes }) => {
+                *bytes = bytes_of(self.bytes, self.chunks, chunks.clone());
+            }
+            // members of each card meet among themselves
+            Action::Kernel(Kernel::Meet { group, .. }) => *group = key(*group, first.into()),
+            Action::Kernel(Kernel::Local { .. } | Kernel::Fixed(_)) => {}
         }
     }
 }
@@ -225,6 +239,15 @@ fn neighbouring(plan: Box<dyn Plan>) -> Result<Box<dyn Plan>, BuildError> {
     if plan.numbers_messages() {
         let reason = "its messages carry parts that are not neighbours, which a hierarchy cannot cut; \
                       choose `ring`, `recursive` or `direct`";
+        return Err(BuildError::new("kind", reason));
+    }
+    Ok(plan)
+}
+
+/// Refuses a plan for core groups of one card: only members of the innermost dimension are neighbours.
+fn off_card(plan: Box<dyn Plan>) -> Result<Box<dyn Plan>, BuildError> {
+    if plan.shared().is_some() {
+        let reason = "this is for the core groups of one card, which are the innermost dimension";
         return Err(BuildError::new("kind", reason));
     }
     Ok(plan)
@@ -269,9 +292,15 @@ impl Plan for Hierarchy {
                 return;
             };
             for action in out.split_off(from) {
-                for chunks in runs(names, action.chunks().clone()) {
+                let Some(chunks) = action.chunks().cloned() else {
+                    let mut action = action;
+                    self.widen(phase, first, part, &mut action);
+                    out.push(action);
+                    continue;
+                };
+                for chunks in runs(names, chunks) {
                     let mut piece = action.clone();
-                    *piece.chunks_mut() = chunks;
+                    piece.chunks_mut().into_iter().for_each(|of_piece| *of_piece = chunks.clone());
                     self.widen(phase, first, part, &mut piece);
                     out.push(piece);
                 }
@@ -296,6 +325,12 @@ impl Plan for Hierarchy {
         member
     }
 
+    fn shared(&self) -> Option<Shared> {
+        // phases run one after another and use the same memory
+        let shared = self.phases.iter().filter_map(|phase| phase.plan.shared());
+        shared.reduce(|a, b| Shared { members: a.members.max(b.members), bytes: a.bytes.max(b.bytes) })
+    }
+
     fn total_bytes(&self) -> u64 {
         *self.total_bytes.get_or_init(|| {
             let mut actions = Vec::new();
@@ -308,7 +343,7 @@ impl Plan for Hierarchy {
                         actions.clear();
                         phase.plan.round(coordinate, round, &mut actions);
                         for action in &actions {
-                            if let Action::Send { chunks, .. } = action {
+                            if let Some((chunks, _)) = action.moved() {
                                 sends[chunks.start as usize] += 1;
                                 sends[chunks.end as usize] -= 1;
                             }

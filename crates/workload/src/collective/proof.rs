@@ -6,12 +6,15 @@
 //! match in order, carry the bytes of their chunks, are all received, and nobody waits for ever.
 
 mod flaw;
+mod sharing;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
 pub use flaw::Flaw;
 
+use self::sharing::Sharing;
+use super::kernel::Kernel;
 use super::{Action, CollectiveKind, Combine, Guarantee, Plan, payload_bytes};
 
 /// What a correct plan costs.
@@ -67,6 +70,9 @@ struct Run<'a> {
     /// Results of a scan, by member and chunk; nothing in other kinds.
     results: Vec<u64>,
     under_way: BTreeMap<(u32, u32), VecDeque<Message>>,
+    /// Loads of each member that the round in hand takes effect of.
+    loaded: Vec<VecDeque<Message>>,
+    sharing: Sharing,
     account: Account,
 }
 
@@ -79,7 +85,22 @@ impl<'a> Run<'a> {
         let scans = matches!(kind, CollectiveKind::Scan | CollectiveKind::ExclusiveScan);
         let results = vec![0; if scans { held.len() } else { 0 }];
         let under_way = BTreeMap::new();
-        let mut run = Self { plan, kind, members, bytes, chunks, words, held, results, under_way, account };
+        let loaded = (0..members).map(|_| VecDeque::new()).collect();
+        let sharing = Sharing::new(members, plan.shared().is_some());
+        let mut run = Self {
+            plan,
+            kind,
+            members,
+            bytes,
+            chunks,
+            words,
+            held,
+            results,
+            under_way,
+            loaded,
+            sharing,
+            account,
+        };
         for member in 0..members {
             for chunk in 0..chunks {
                 let has = match kind {
@@ -131,7 +152,7 @@ impl<'a> Run<'a> {
         while let Some(member) = ready.pop_front() {
             let at = member as usize;
             while round[at] < self.plan.rounds(member) {
-                if self.missing(member, &waiting[at]).is_some() {
+                if self.missing(member, &waiting[at]).is_some() || self.sharing.waits(member) {
                     break;
                 }
                 let actions = std::mem::take(&mut waiting[at]);
@@ -143,14 +164,18 @@ impl<'a> Run<'a> {
                 // whoever got a message may go on
                 ready.extend(waiting[at].iter().filter_map(|action| match action {
                     Action::Send { to, .. } => Some(*to),
-                    Action::Receive { .. } => None,
+                    Action::Receive { .. } | Action::Kernel(_) => None,
                 }));
+                ready.extend(self.sharing.released());
             }
         }
         for member in 0..n {
             let (at, round) = (member as usize, round[member as usize]);
             if let Some(from) = self.missing(member, &waiting[at]) {
                 return Err(Flaw::Deadlock { member, round, from });
+            }
+            if self.sharing.waits(member) {
+                return Err(Flaw::Alone { member, round });
             }
         }
         match self.under_way.iter().find(|(_, queue)| !queue.is_empty()) {
@@ -179,36 +204,58 @@ impl<'a> Run<'a> {
             return Err(Flaw::EmptyRound { member, round });
         }
         for action in &actions {
-            let (peer, chunks) = match action {
-                Action::Send { to, chunks, .. } => (*to, chunks),
-                Action::Receive { from, chunks, .. } => (*from, chunks),
+            let peer = match action {
+                Action::Send { to, .. } => Some(*to),
+                Action::Receive { from, .. } | Action::Kernel(Kernel::Load { from, .. }) => Some(*from),
+                Action::Kernel(_) => None,
             };
-            if peer >= self.members || peer == member {
+            if let Some(peer) = peer.filter(|&peer| peer >= self.members || peer == member) {
                 return Err(Flaw::Peer { member, peer, round });
             }
+            if let Action::Kernel(Kernel::Meet { group, members }) = *action {
+                self.sharing.come(member, group, members);
+            }
+            let Some(chunks) = action.chunks() else { continue };
             let carried = self.carried(chunks);
             let outside = |chunks: &Range<u32>| chunks.is_empty() || chunks.end > self.chunks;
             if chunks.is_empty() || carried.iter().any(outside) {
                 return Err(Flaw::Chunks { member, round, chunks: chunks.clone(), count: self.chunks });
             }
-            let Action::Send { to, chunks, bytes } = action else { continue };
+            let Some((chunks, bytes)) = action.moved() else { continue };
             let expected = payload_bytes(self.plan, self.kind, self.members, self.bytes, chunks);
-            if !cost_only && *bytes != expected {
+            if !cost_only && bytes != expected {
                 let chunks = chunks.clone();
-                return Err(Flaw::Bytes { member, round, chunks, found: *bytes, expected });
+                return Err(Flaw::Bytes { member, round, chunks, found: bytes, expected });
             }
             self.account.messages += 1;
             self.account.bytes += bytes;
             let mut sets = Vec::with_capacity(chunks.len() * self.words);
             for chunk in carried.into_iter().flatten() {
-                let set = self.set(member, chunk);
-                if !cost_only && is_empty(set) {
+                let set = match action {
+                    Action::Kernel(Kernel::Load { from, at, .. }) => {
+                        let early = Flaw::Early { member, round, chunk, of: *from };
+                        let stored = self.sharing.load(member, *from, *at, chunk).ok_or(early)?;
+                        stored.unwrap_or_else(|| self.set(*from, chunk).to_vec())
+                    }
+                    _ => self.set(member, chunk).to_vec(),
+                };
+                if !cost_only && is_empty(&set) {
                     return Err(Flaw::NothingToSend { member, round, chunk });
                 }
-                sets.extend_from_slice(set);
+                sets.extend(set);
             }
             let message = Message { chunks: chunks.clone(), sets };
-            self.under_way.entry((member, *to)).or_default().push_back(message);
+            match action {
+                Action::Send { to, .. } => {
+                    self.under_way.entry((member, *to)).or_default().push_back(message)
+                }
+                Action::Kernel(Kernel::Load { .. }) => self.loaded[member as usize].push_back(message),
+                _ => {
+                    let sets = message.sets.chunks(self.words).map(<[u64]>::to_vec);
+                    let stored = self.sharing.store(member, message.chunks.clone().zip(sets));
+                    stored.map_err(|chunk| Flaw::Race { member, round, chunk })?;
+                }
+            }
         }
         Ok(actions)
     }
@@ -217,9 +264,21 @@ impl<'a> Run<'a> {
     fn take(&mut self, member: u32, round: u32, actions: &[Action], cost_only: bool) -> Result<(), Flaw> {
         let mut touched: BTreeMap<u32, Combine> = BTreeMap::new();
         for action in actions {
-            let Action::Receive { from, chunks, combine } = action else { continue };
-            let queue = self.under_way.get_mut(&(*from, member)).expect("all messages of the round came");
-            let message = queue.pop_front().expect("all messages of the round came");
+            let (from, chunks, combine, message) = match action {
+                Action::Receive { from, chunks, combine } => {
+                    let queue = self.under_way.get_mut(&(*from, member));
+                    (from, chunks, combine, queue.and_then(VecDeque::pop_front))
+                }
+                Action::Kernel(Kernel::Load { from, chunks, combine, .. }) => {
+                    (from, chunks, combine, self.loaded[member as usize].pop_front())
+                }
+                Action::Kernel(Kernel::Meet { .. }) => {
+                    self.sharing.go(member);
+                    continue;
+                }
+                _ => continue,
+            };
+            let message = message.expect("all messages of the round came");
             if message.chunks != *chunks {
                 let (found, expected) = (message.chunks, chunks.clone());
                 return Err(Flaw::Mismatch { from: *from, to: member, round, found, expected });
@@ -229,6 +288,9 @@ impl<'a> Run<'a> {
             }
             let carried = self.carried(chunks);
             for (chunk, theirs) in carried.into_iter().flatten().zip(message.sets.chunks(self.words)) {
+                if !self.sharing.write(member, chunk) {
+                    return Err(Flaw::Race { member, round, chunk });
+                }
                 let before = touched.insert(chunk, *combine);
                 if before.is_some_and(|before| before == Combine::Copy || *combine == Combine::Copy) {
                     return Err(Flaw::Race { member, round, chunk });

@@ -3,11 +3,11 @@
 use serde::Deserialize as _;
 use serde_json::Value;
 use stratasim_core::error::nearest;
-use stratasim_core::{Bandwidth, BuildError, Bytes, ComputeRate, Precision};
+use stratasim_core::{Bandwidth, BuildError, Bytes, ComputeRate, Duration, Precision};
 
 use super::{Attributes, UNBOUNDED, UNLIMITED, get, quantity, shown, text, wrong};
 use crate::catalogue::{self, ComputeChoice};
-use crate::graph::{ComputeType, MemoryType, NodeKind, TopologyBuilder};
+use crate::graph::{ComputeType, KernelCosts, MemoryType, NodeKind, TopologyBuilder};
 
 /// The kind of the node called `name`.
 pub(super) fn node_kind(
@@ -143,6 +143,12 @@ fn compute_type(whose: &str, attributes: &Attributes) -> Result<ComputeType, Bui
             Some(_) => compute.memory_bandwidth = quantity::<Bandwidth>(whose, attributes, key, "3.35 TB/s")?,
         }
     }
+    for (key, cost) in compute.kernels.durations() {
+        *cost = quantity::<Duration>(whose, attributes, key, "25 us")?.unwrap_or(*cost);
+    }
+    for (key, rate) in compute.kernels.rates() {
+        *rate = quantity::<Bandwidth>(whose, attributes, key, "50 GB/s")?.or(*rate);
+    }
     Ok(compute)
 }
 
@@ -154,5 +160,6 @@ fn blank(name: &str) -> ComputeType {
         cores: 1,
         memory_bytes: None,
         memory_bandwidth: None,
+        kernels: KernelCosts::default(),
     }
 }

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
-use stratasim_core::{Bandwidth, BuildError, Bytes, ComputeRate, LinkId, NodeId, Precision};
+use stratasim_core::{Bandwidth, BuildError, Bytes, ComputeRate, Duration, LinkId, NodeId, Precision};
 
 use super::{Attributed, Attributes, Edge, NODE_KEYS, UNBOUNDED, UNLIMITED};
 use crate::Sharing;
@@ -219,6 +219,15 @@ fn differences(compute: &ComputeType, set: &mut impl FnMut(&str, Value)) {
         let text =
             compute.memory_bandwidth.map_or_else(|| UNLIMITED.to_owned(), |rate: Bandwidth| rate.to_string());
         set("memory_bandwidth", json!(text));
+    }
+    let mut kernels = compute.kernels;
+    for (key, cost) in kernels.durations().into_iter().filter(|(_, cost)| **cost > Duration::ZERO) {
+        set(key, json!(cost.to_string()));
+    }
+    for (key, rate) in kernels.rates() {
+        if let Some(rate) = rate {
+            set(key, json!(rate.to_string()));
+        }
     }
 }
 

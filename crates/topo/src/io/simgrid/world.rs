@@ -12,7 +12,7 @@ use super::zone::star::Star;
 use super::zone::table::Table;
 use super::zone::{Gateways, LocalRoutes};
 use crate::Sharing;
-use crate::graph::{ComputeType, LinkType, NodeKind, TopologyBuilder};
+use crate::graph::{ComputeType, KernelCosts, LinkType, NodeKind, TopologyBuilder};
 
 /// A file that asks for more hosts and links than this is refused before any is made.
 const MOST_ITEMS: u64 = 1 << 24;
@@ -341,6 +341,7 @@ fn compute_type(speed: f64, cores: u32) -> ComputeType {
         cores,
         memory_bytes: None,
         memory_bandwidth: None,
+        kernels: KernelCosts::default(),
     }
 }
 

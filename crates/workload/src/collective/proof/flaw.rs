@@ -27,6 +27,12 @@ pub enum Flaw {
     Race { member: u32, round: u32, chunk: u32 },
     #[error("member {member} waits for member {from} in round {round} for ever")]
     Deadlock { member: u32, round: u32, from: u32 },
+    #[error("member {member} waits in round {round} for others that never meet it")]
+    Alone { member: u32, round: u32 },
+    #[error(
+        "member {member} reads chunk {chunk} of member {of} in round {round}, and nothing says that it is there"
+    )]
+    Early { member: u32, round: u32, chunk: u32, of: u32 },
     #[error("{count} message(s) from member {from} to member {to} are never received")]
     Unreceived { from: u32, to: u32, count: usize },
     #[error("member {member} ends with {found} of {expected} contributions to chunk {chunk}")]

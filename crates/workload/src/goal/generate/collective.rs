@@ -35,6 +35,10 @@ impl SchedulePattern for Collective {
             .plugin()
             .plan_on(self.operation, context.ranks, context.step_bytes(), &self.dimensions)
             .map_err(|error| error.within("algorithm"))?;
+        if plan.shared().is_some() {
+            let reason = "this is for the core groups of a card, and a schedule has messages only";
+            return Err(BuildError::new("algorithm.kind", reason));
+        }
         // every round has an action, so what is far too long is known at once
         let rounds = (0..context.ranks).try_fold(0_u64, |sum, rank| {
             let sum = sum + u64::from(plan.rounds(rank));
@@ -135,6 +139,7 @@ impl RankSchedules for Written {
                         let bytes = self.incoming.take(rank, round, from, &mut taken);
                         (out.receive(bytes, from), bytes)
                     }
+                    Action::Kernel(_) => unreachable!("refused before"),
                 };
                 self.before.iter().for_each(|&before| out.requires(place, before));
                 self.round.push(if self.reduction_ps_per_byte > 0 && reduces(action) {
@@ -176,6 +181,7 @@ impl Incoming {
                     match *action {
                         Action::Send { to, bytes, .. } => messages.push((key(to, member), bytes)),
                         Action::Receive { from, .. } => received.push(key(member, from)),
+                        Action::Kernel(_) => unreachable!("refused before"),
                     }
                 }
             }

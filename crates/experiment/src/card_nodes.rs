@@ -1,0 +1,107 @@
+//! Cards as parts of a machine: what a topology needs of a card's file, and what collectives need of the machine.
+
+use std::path::Path;
+
+use stratasim_core::{Bandwidth, BuildError, Bytes, ComputeRate, KernelCosts, NodeId, Precision};
+use stratasim_device::card::Card;
+use stratasim_engine::Place;
+use stratasim_topo::generators::cards::CardParts;
+use stratasim_topo::graph::{LinkType, NO_GROUP};
+use stratasim_topo::{ComputeType, Topology};
+use stratasim_workload::program::{Collective, Program};
+
+use crate::card;
+
+/// The card called `name`: one that is shipped, or a file whose path starts from `base`.
+///
+/// # Errors
+/// No such card; a file that describes none.
+pub(crate) fn parts(name: &str, base: &Path) -> Result<CardParts, BuildError> {
+    let shipped = card::PROFILES.iter().any(|profile| profile.name == name);
+    let path = if shipped || !base.join(name).exists() { name.into() } else { base.join(name) };
+    let card = card::load(&path.to_string_lossy(), &[]);
+    card.map(|card| of(&card)).map_err(|error| BuildError::new("", error.to_string()))
+}
+
+/// A card as nodes and links. Without a rate of its own a core group computes in no number format.
+fn of(card: &Card) -> CardParts {
+    let rate = card.compute.rate.map_or(0.0, ComputeRate::flop_per_s);
+    let rates = &card.bandwidth;
+    CardParts {
+        groups: card.core_groups,
+        group: ComputeType {
+            name: card.name.clone(),
+            rate_flop_per_s: [rate; Precision::ALL.len()],
+            cores: 1,
+            memory_bytes: Some(card.memory.local.count()),
+            memory_bandwidth: Some(rates.local),
+            kernels: KernelCosts {
+                launch: card.cost.launch + card.cost.kernel,
+                synchronise: card.cost.sync,
+                ring_step: card.cost.ring_step,
+                kernel_step: card.cost.csc_step,
+                ring_add: rates.reduce_ring,
+                kernel_add: rates.reduce_csc,
+            },
+        },
+        ring: rates.ring,
+        global: global_link(card),
+        ring_total: rates.ring_total,
+        global_bytes: card.memory.global.count(),
+        host: LinkType::new(card.host.link, card.host.copy),
+    }
+}
+
+/// What a group gets of Global memory when all access it: all but one of N bytes cross a ring that may be a bus.
+fn global_link(card: &Card) -> Bandwidth {
+    let groups = f64::from(card.core_groups);
+    let share = card.bandwidth.ring_total.map(|total| total.bytes_per_s() / (groups - 1.0).max(1.0));
+    Bandwidth(share.map_or(f64::INFINITY, |share| share).min(card.bandwidth.global.bytes_per_s()))
+}
+
+/// A collective of kernels needs members that are core groups of one card, and room in its Global memory.
+///
+/// # Errors
+/// Members without a common memory, or too small a one.
+pub(crate) fn check(
+    topology: &Topology,
+    program: &Program,
+    places: &[Place],
+    collective: &Collective,
+) -> Result<(), BuildError> {
+    let Some(shared) = collective.plan.shared().filter(|shared| shared.members > 1) else { return Ok(()) };
+    let group = &program.groups()[collective.group as usize];
+    let name = |node: NodeId| topology.node_name(node);
+    let card_of = |place: &Place| {
+        let card = topology.grouping("card").map(|cards| cards[place.node.index()]);
+        card.filter(|&card| card != NO_GROUP && place.home_memory.is_some())
+    };
+    for card in group.chunks(shared.members as usize) {
+        let first = &places[card[0].index()];
+        for place in card.iter().map(|rank| &places[rank.index()]) {
+            if card_of(first).is_none() || card_of(place) != card_of(first) {
+                let reason = format!(
+                    "its algorithm is for core groups of one card, and {} and {} are none; use the topology `cards`, with as many members as core groups, or `hierarchical` over several cards",
+                    name(first.node),
+                    name(place.node)
+                );
+                return Err(BuildError::new("", reason));
+            }
+        }
+        // each group has an equal part of Global memory
+        let part = |rank: &stratasim_core::Rank| {
+            let memory = places[rank.index()].home_memory.and_then(|memory| topology.memory_type(memory));
+            memory.and_then(|memory| memory.capacity_bytes).unwrap_or(u64::MAX)
+        };
+        let room = card.iter().map(part).fold(0_u64, u64::saturating_add);
+        if room < shared.bytes {
+            let reason = format!(
+                "its algorithm needs {} of Global memory, the card has {}; leave less of it to Local memory, or use `card-ring`",
+                Bytes(shared.bytes),
+                Bytes(room)
+            );
+            return Err(BuildError::new("", reason));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,166 @@
+//! Operators around collectives on a card, run by the engine, against the closed forms of equations 9 and 10; and
+//! the blocks of a transformer in `experiments/sw-intracc`.
+
+use std::path::Path;
+use std::time::Instant;
+
+use stratasim_core::ComputeRate;
+use stratasim_core::observe::Blind;
+use stratasim_device::card::fusion::{Between, Operators};
+use stratasim_experiment::{Document, Prepared, card, load};
+
+const GROUPS: u64 = 4;
+/// Operations per second of a core group. Its second core stands for the DMA engines, which move data meanwhile.
+const RATE: f64 = 64e12;
+
+#[allow(clippy::disallowed_methods, reason = "the wall time of a result")]
+fn run(document: &Document, base: &Path) -> f64 {
+    let mut prepared = Prepared::new(document, base).unwrap();
+    let result = prepared.run(&mut Blind, Instant::now()).unwrap();
+    assert!(result.checks_hold(), "{:?}", result.checks);
+    result.makespan_s
+}
+
+/// Vertices and edges of a program, as experiments write them.
+#[derive(Default)]
+struct Graph {
+    vertices: String,
+    edges: String,
+}
+
+impl Graph {
+    fn vertex(&mut self, name: &str, rest: &str, after: &[&str]) {
+        self.vertices += &format!("{{ name = \"{name}\", {rest} }},\n");
+        for before in after {
+            self.edges += &format!("{{ from = \"{before}\", to = \"{name}\", link = \"all-to-all\" }},\n");
+        }
+    }
+
+    fn delay(&mut self, name: &str, us: u32, after: &[&str]) {
+        self.vertex(name, &format!("kind = \"delay\", ranks = \"all\", duration = \"{us} us\""), after);
+    }
+
+    /// A calculation, or an access to `local` or `home` memory, on a stream of its own.
+    fn task(&mut self, name: &str, stream: u32, what: &str, amount: f64, after: &[&str]) {
+        let what = match what {
+            "flops" => format!("flops = \"{amount} FLOP\""),
+            place => format!("memory-bytes = \"{amount} B\", memory = \"{place}\""),
+        };
+        self.vertex(name, &format!("kind = \"compute\", ranks = \"all\", stream = {stream}, {what}"), after);
+    }
+
+    fn seconds(&self) -> f64 {
+        let text = format!(
+            r#"
+[topology]
+kind = "cards"
+card = "sw-ai"
+compute = {{ name = "test", bf16 = "{RATE} FLOP/s", cores = 2 }}
+of = {{ kind = "single-switch", nodes = 1, bandwidth = "100 Gbps", latency = "1 us" }}
+[network]
+kind = "flow"
+[execution]
+roofline = true
+[workload]
+kind = "graph"
+precision = "bf16"
+vertices = [
+{}]
+edges = [
+{}]
+"#,
+            self.vertices, self.edges
+        );
+        run(&Document::from_toml("graph.toml", &text).unwrap(), Path::new(""))
+    }
+}
+
+fn unfused(it: &Operators) -> f64 {
+    let (bytes, shard) = (it.bytes as f64, (it.bytes / GROUPS) as f64);
+    let (name, made, used) = match it.between {
+        Between::AllGather => ("all-gather", shard, bytes),
+        Between::ReduceScatter => ("reduce-scatter", bytes, shard),
+    };
+    let mut graph = Graph::default();
+    graph.delay("launch-1", 25, &[]);
+    graph.task("first", 0, "flops", it.first_flops, &["launch-1"]);
+    graph.task("made", 2, "local", made, &["launch-1"]);
+    let collective = format!(
+        "kind = \"communication\", collective = \"{name}\", algorithm = \"card-csc\", bytes = \"{} B\"",
+        it.bytes
+    );
+    graph.vertex("collective", &collective, &["first", "made"]);
+    graph.delay("launch-2", 25, &["collective"]);
+    graph.task("second", 0, "flops", it.second_flops, &["launch-2"]);
+    graph.task("used", 2, "local", used, &["launch-2"]);
+    graph.seconds()
+}
+
+fn fused(it: &Operators) -> f64 {
+    let (bytes, shard) = (it.bytes as f64, (it.bytes / GROUPS) as f64);
+    let shared = match it.between {
+        Between::AllGather => shard,
+        Between::ReduceScatter => bytes - shard,
+    };
+    let mut graph = Graph::default();
+    graph.delay("launch-1", 25, &[]);
+    graph.task("first", 0, "flops", it.first_flops, &["launch-1"]);
+    graph.task("put", 2, "home", shared, &["launch-1"]);
+    graph.task("own", 3, "local", shard, &["launch-1"]);
+    graph.delay("synchronise", 15, &["first", "put", "own"]);
+    graph.delay("launch-2", 25, &["synchronise"]);
+    graph.task("second", 0, "flops", it.second_flops, &["launch-2"]);
+    graph.task("read", 2, "local", shard, &["launch-2"]);
+    graph.task("get", 2, "home", bytes - shard, &["read"]);
+    graph.seconds()
+}
+
+#[test]
+fn operators_around_a_collective_take_the_time_of_equations_9_and_10() {
+    let mut description = card::load("sw-ai", &[]).unwrap();
+    description.compute.rate = Some(ComputeRate(RATE));
+    for between in [Between::AllGather, Between::ReduceScatter] {
+        // little to compute, as much as there are data to move, much
+        for flops in [1e6, 8e9, 400e9] {
+            for bytes in [1 << 20, 8_000_000, 32 << 20] {
+                let it = Operators {
+                    between,
+                    bytes,
+                    first_flops: flops / 10.0,
+                    second_flops: flops,
+                    keep_local: false,
+                };
+                for (what, found, expected) in [
+                    ("unfused", unfused(&it), it.unfused_s(&description)),
+                    ("fused", fused(&it), it.fused_s(&description)),
+                ] {
+                    // picoseconds are rounded once per task
+                    assert!((found - expected).abs() < 20e-12, "{what} {it:?}: {found}, {expected}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn fusion_hides_the_data_of_a_block_and_leaves_what_is_computed() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/sw-intracc");
+    let seconds = |name: &str| {
+        let (document, base) = load(&folder.join(name), &[]).unwrap();
+        run(&document, &base)
+    };
+    // operations of each group: the decoder of LLaMA 70B, a quarter each
+    let (tokens, hidden, inner, keys) = (2048.0, 8192.0, 28_672.0, 1024.0);
+    let mlp = 3.0 * 2.0 * tokens * hidden * inner / 4.0;
+    let projections = 2.0 * tokens * hidden * (hidden + 2.0 * keys + hidden) / 4.0;
+    let attention = projections + 4.0 * tokens * tokens * hidden / 4.0;
+    for (block, flops) in [("mlp", mlp), ("attention", attention)] {
+        let (unfused, fused) =
+            (seconds(&format!("{block}-unfused.toml")), seconds(&format!("{block}-fused.toml")));
+        let computed = flops / RATE;
+        assert!(fused > computed && unfused > fused, "{block}: {unfused}, {fused}, {computed}");
+        // what is left beside computation: launches, synchronisations, the norm and the sum behind the block
+        let share = (fused - computed) / (unfused - computed);
+        assert!(share < 0.6, "{block}: {unfused}, {fused}, {computed}: {share}");
+    }
+}
