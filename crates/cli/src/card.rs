@@ -2,6 +2,7 @@
 
 mod alloc;
 mod bench;
+mod fit;
 mod show;
 
 use clap::{Args, Subcommand};
@@ -21,6 +22,8 @@ enum Action {
     Alloc(alloc::Alloc),
     /// Time a collective between the core groups over many sizes, by several algorithms
     Bench(bench::Bench),
+    /// Fit parameters of a card to measurements, and name those that contradict each other
+    Fit(fit::Fit),
     /// Say what a card consists of; without a card, which are shipped
     Show(show::Show),
     /// Say where the SW-IntraCC paper contradicts itself, with our values
@@ -32,6 +35,7 @@ impl Card {
         match &self.action {
             Action::Alloc(action) => action.run(terminal),
             Action::Bench(action) => action.run(terminal),
+            Action::Fit(action) => action.run(terminal),
             Action::Show(action) => action.run(terminal),
             Action::Inconsistencies => {
                 show::inconsistencies(terminal)?;

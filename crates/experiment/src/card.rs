@@ -3,6 +3,7 @@
 //! Shipped cards are the TOML files of `card/profiles/`, compiled in; they are read as any other file.
 
 pub mod bench;
+pub mod fit;
 pub mod inconsistencies;
 
 use std::path::Path;
