@@ -4,11 +4,17 @@ import os
 from collections.abc import Callable
 from typing import Any, Final, final
 
+import numpy as np
+import numpy.typing as npt
+
 __all__ = [
     "ConfigError",
     "Experiment",
+    "GroupError",
     "Picture",
     "Run",
+    "ShmBlock",
+    "ShmGroup",
     "SimulationError",
     "SweepPlan",
     "Topology",
@@ -43,6 +49,59 @@ class SimulationError(RuntimeError):
 
     result: Any
     """The Result of a run that ended but violates an invariant, None otherwise."""
+
+class GroupError(RuntimeError):
+    """A group of processes that cannot be made, or cannot go on."""
+
+@final
+class ShmBlock:
+    """Memory of the rank's Local segment."""
+
+    @property
+    def offset(self) -> int: ...
+    def free(self) -> None: ...
+
+@final
+class ShmGroup:
+    """A process's place in a group of processes; vectors are arrays of bytes."""
+
+    def __new__(
+        cls,
+        name: str,
+        rank: int,
+        size: int,
+        local_bytes: int,
+        staging_bytes: int,
+        timeout_s: float,
+        calibration: str | os.PathLike[str] | None,
+    ) -> ShmGroup: ...
+    def pids(self) -> list[int]: ...
+    def file(self) -> tuple[int, int]: ...
+    def mapped_at(self, address: int) -> None: ...
+    def allocate(self, bytes: int) -> ShmBlock: ...
+    def choose(self, operation: str, bytes: int) -> str: ...
+    def barrier(self) -> None: ...
+    def all_gather(
+        self, input: npt.NDArray[np.uint8], output: npt.NDArray[np.uint8], algorithm: str
+    ) -> None: ...
+    def reduce_scatter(
+        self,
+        input: npt.NDArray[np.uint8],
+        output: npt.NDArray[np.uint8],
+        element: str,
+        reduction: str,
+        algorithm: str,
+    ) -> None: ...
+    def all_reduce(
+        self,
+        input: npt.NDArray[np.uint8] | None,
+        output: npt.NDArray[np.uint8],
+        element: str,
+        reduction: str,
+        algorithm: str,
+    ) -> None: ...
+    def broadcast(self, data: npt.NDArray[np.uint8], root: int, algorithm: str) -> None: ...
+    def close(self) -> None: ...
 
 @final
 class Experiment:

@@ -3,6 +3,7 @@
 mod alloc;
 mod bench;
 mod fit;
+mod real;
 mod show;
 
 use clap::{Args, Subcommand};
@@ -24,6 +25,9 @@ enum Action {
     Bench(bench::Bench),
     /// Fit parameters of a card to measurements, and name those that contradict each other
     Fit(fit::Fit),
+    /// One of the processes that `bench --real` starts
+    #[command(hide = true)]
+    Rank(real::Rank),
     /// Say what a card consists of; without a card, which are shipped
     Show(show::Show),
     /// Say where the SW-IntraCC paper contradicts itself, with our values
@@ -36,6 +40,7 @@ impl Card {
             Action::Alloc(action) => action.run(terminal),
             Action::Bench(action) => action.run(terminal),
             Action::Fit(action) => action.run(terminal),
+            Action::Rank(action) => action.run(terminal),
             Action::Show(action) => action.run(terminal),
             Action::Inconsistencies => {
                 show::inconsistencies(terminal)?;

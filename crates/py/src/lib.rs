@@ -12,6 +12,7 @@ mod experiment;
 mod filter;
 mod picture;
 mod run;
+mod shm;
 mod sweep;
 mod topology;
 mod traffic;
@@ -33,6 +34,8 @@ mod _core {
     use crate::picture::{Picture, breakdown, link_bars, summary, timeline};
     #[pymodule_export]
     use crate::run::Run;
+    #[pymodule_export]
+    use crate::shm::{GroupError, ShmBlock, ShmGroup};
     #[pymodule_export]
     use crate::sweep::SweepPlan;
     #[pymodule_export]

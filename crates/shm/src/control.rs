@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::algorithm::{Algorithm, Operation};
+use crate::choice::SharedChoices;
 use crate::futex::Event;
 use crate::process::Process;
 
@@ -36,6 +37,7 @@ pub(crate) struct Control {
     pub(crate) arrived: AtomicU32,
     /// Barriers passed.
     pub(crate) generation: Event,
+    pub(crate) choices: SharedChoices,
     pub(crate) slots: [Slot; MOST_RANKS as usize],
 }
 

@@ -1,5 +1,6 @@
 //! The processes that take part, and what they call.
 
+use std::fs::File;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -42,6 +43,8 @@ pub struct Group {
     /// Steps of one-copy rings, the same in all ranks.
     pub(crate) steps: u32,
     ended: bool,
+    /// Where the caller has mapped the memory once more.
+    alias: Option<usize>,
 }
 
 impl std::fmt::Debug for Group {
@@ -86,6 +89,7 @@ impl Group {
             pieces: 0,
             steps: 0,
             ended: false,
+            alias: None,
             options,
             mapping,
             processes,
@@ -106,6 +110,27 @@ impl Group {
     /// The processes, by rank.
     pub fn pids(&self) -> Vec<u32> {
         self.processes.iter().map(|process| process.pid).collect()
+    }
+
+    /// The algorithm for a vector of `bytes` in all: what the group's [`Choices`] say.
+    pub fn choose(&self, operation: Operation, bytes: usize) -> Algorithm {
+        self.mapping.control().choices.get(operation, bytes as u64)
+    }
+
+    /// The file behind the memory of the group, for mappings of the caller.
+    pub fn file(&self) -> &File {
+        self.mapping.file()
+    }
+
+    /// Bytes of the memory of the group.
+    pub fn file_bytes(&self) -> usize {
+        self.mapping.length()
+    }
+
+    /// Says that the caller has mapped [`Self::file`] at `address` as well, so that vectors there are known to be in
+    /// shared memory.
+    pub const fn mapped_at(&mut self, address: usize) {
+        self.alias = Some(address);
     }
 
     /// Takes memory of this rank's Local segment, aligned to 64 bytes. Vectors there are read by the other ranks where
@@ -339,7 +364,10 @@ impl Group {
     }
 
     /// Runs a collective; an error ends the group, here and for the others.
-    fn guarded(&mut self, run: impl FnOnce(&mut Self) -> Result<(), ShmError>) -> Result<(), ShmError> {
+    pub(crate) fn guarded(
+        &mut self,
+        run: impl FnOnce(&mut Self) -> Result<(), ShmError>,
+    ) -> Result<(), ShmError> {
         if self.ended {
             let rank = self.mapping.control().ended.load(Ordering::Acquire).saturating_sub(1);
             return Err(ShmError::Ended { rank });
@@ -354,7 +382,7 @@ impl Group {
 
     /// Counts a call and says what it is.
     #[allow(clippy::too_many_arguments, reason = "what a call is")]
-    fn begin(
+    pub(crate) fn begin(
         &mut self,
         operation: Operation,
         algorithm: Option<Algorithm>,
@@ -373,7 +401,11 @@ impl Group {
 
     /// Where the bytes lie in this rank's Local segment, as an offset in the memory of the group.
     fn shared(&self, view: View) -> Option<usize> {
-        let offset = self.mapping.offset_of(view.address())?;
+        let aliased = |address: usize| {
+            let offset = address.checked_sub(self.alias?)?;
+            (offset < self.mapping.length()).then_some(offset)
+        };
+        let offset = self.mapping.offset_of(view.address()).or_else(|| aliased(view.address()))?;
         let start = self.options.local_start(self.rank());
         let inside = (start..start + self.options.local()).contains(&offset);
         // what is empty has no address of its own
@@ -447,6 +479,16 @@ impl Block {
     /// while this rank is in a collective.
     pub fn pointer(&self) -> *mut u8 {
         self.mapping.pointer(self.at, self.length)
+    }
+
+    /// All of it.
+    pub(crate) fn view(&mut self) -> View {
+        self.mapping.view(self.at, self.length)
+    }
+
+    /// Where it starts in [`Group::file`].
+    pub const fn file_offset(&self) -> usize {
+        self.at
     }
 
     /// Bytes.

@@ -5,9 +5,11 @@ use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use crate::choice::Choices;
 use crate::control::{Control, MAGIC, MOST_RANKS, VERSION};
 use crate::error::ShmError;
 use crate::map::{FOLDER, Mapping, name_file, user};
@@ -16,7 +18,7 @@ use crate::process::Process;
 /// How long to wait before looking for the name again.
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
 
-/// Settings of a group. All but `rank` and `timeout` are the same for all ranks.
+/// Settings of a group. All but `rank`, `timeout` and `choices` are the same for all ranks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     /// Name of the group: letters, digits, `-`, `_` and `.`.
@@ -32,6 +34,8 @@ pub struct Options {
     pub staging_bytes: usize,
     /// How long to wait for the others, when joining and in each step of a collective.
     pub timeout: Duration,
+    /// Which algorithm for which size, where a collective does not say; those of rank 0 hold for all.
+    pub choices: Choices,
 }
 
 impl Options {
@@ -44,6 +48,7 @@ impl Options {
             local_bytes: 8 << 20,
             staging_bytes: 4 << 20,
             timeout: Duration::from_secs(60),
+            choices: Choices::default(),
         }
     }
 
@@ -122,7 +127,7 @@ pub(crate) fn join(
     #[allow(clippy::disallowed_methods, reason = "real processes are waited for in real time")]
     let started = Instant::now();
     if options.rank == 0 {
-        let (mapping, file) = Mapping::create(options.total())?;
+        let mapping = Mapping::create(options.total())?;
         let control = mapping.control();
         control.version.store(VERSION, Ordering::Relaxed);
         control.ranks.store(options.ranks, Ordering::Relaxed);
@@ -130,9 +135,10 @@ pub(crate) fn join(
         control.staging_bytes.store(options.staging() as u64, Ordering::Relaxed);
         let taken = control.creator.take(own).and_then(|()| control.slots[0].process.take(own));
         assert!(taken.is_ok(), "the memory is new");
+        control.choices.write(&options.choices);
         control.magic.store(MAGIC, Ordering::Release);
         control.joined.set(1);
-        let named = publish(options, &file)?;
+        let named = publish(options, mapping.file())?;
         while control.joined.get() < options.ranks {
             control.joined.sleep(control.joined.get(), Duration::from_millis(50));
             pause()?;
@@ -146,7 +152,7 @@ pub(crate) fn join(
     loop {
         match OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOFOLLOW).open(&path) {
             Ok(file) => {
-                if let Some(mapping) = enter(options, own, &file, started, pause)? {
+                if let Some(mapping) = enter(options, own, &Arc::new(file), started, pause)? {
                     return Ok(mapping);
                 }
             }
@@ -172,7 +178,7 @@ fn publish(options: &Options, file: &File) -> Result<Named, ShmError> {
         }
         if let Ok(there) =
             OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOFOLLOW).open(&path)
-            && let Some(mapping) = header(&there)?
+            && let Some(mapping) = header(&Arc::new(there))?
             && let Some(creator) = mapping.control().creator.get()
             && creator.lives()
         {
@@ -189,7 +195,7 @@ fn publish(options: &Options, file: &File) -> Result<Named, ShmError> {
 }
 
 /// The control block behind `file`, when it has one.
-fn header(file: &File) -> Result<Option<Mapping>, ShmError> {
+fn header(file: &Arc<File>) -> Result<Option<Mapping>, ShmError> {
     let length = file.metadata().map_err(|error| ShmError::system(FOLDER, error))?.len();
     if length < size_of::<Control>() as u64 {
         return Ok(None);
@@ -203,7 +209,7 @@ fn header(file: &File) -> Result<Option<Mapping>, ShmError> {
 fn enter(
     options: &Options,
     own: Process,
-    file: &File,
+    file: &Arc<File>,
     started: Instant,
     pause: &dyn Fn() -> Result<(), ShmError>,
 ) -> Result<Option<Mapping>, ShmError> {

@@ -10,14 +10,17 @@
 //! `p`, and rounded to the element's type after every step. So all algorithms give the same bits.
 
 mod algorithm;
+mod choice;
 mod control;
 mod element;
 mod error;
 mod exchange;
+mod fused;
 mod futex;
 mod group;
 mod join;
 mod map;
+mod measure;
 mod partition;
 mod process;
 mod ring;
@@ -25,8 +28,11 @@ mod view;
 mod wait;
 
 pub use algorithm::{Algorithm, Operation};
+pub use choice::{ChoiceError, Choices};
 pub use element::{ElementType, Reduction};
 pub use error::ShmError;
+pub use fused::{NormGatherMultiply, Phases};
 pub use group::{Block, Group};
 pub use join::Options;
+pub use measure::{Measured, measure};
 pub use partition::part;

@@ -6,6 +6,7 @@ use std::fs::{File, OpenOptions};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use stratasim_alloc::Backing;
 
@@ -21,6 +22,7 @@ pub(crate) const FOLDER: &str = "/dev/shm";
 pub(crate) struct Mapping {
     at: *mut u8,
     length: usize,
+    file: Arc<File>,
 }
 
 // SAFETY: a plain range of memory; who may touch which part when is the business of the schedules.
@@ -30,7 +32,7 @@ unsafe impl Sync for Mapping {}
 
 impl Mapping {
     /// New memory without a name, all zero, reserved: there will be no shortage when it is touched.
-    pub(crate) fn create(length: usize) -> Result<(Self, File), ShmError> {
+    pub(crate) fn create(length: usize) -> Result<Self, ShmError> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).mode(0o600).custom_flags(libc::O_TMPFILE | libc::O_CLOEXEC);
         let file = options.open(FOLDER).map_err(|error| ShmError::system(FOLDER, error))?;
@@ -40,11 +42,11 @@ impl Mapping {
             let error = std::io::Error::from_raw_os_error(refused);
             return Err(ShmError::system(format!("{FOLDER}: reserving {length} B"), error));
         }
-        Ok((Self::map(&file, length)?, file))
+        Self::map(&Arc::new(file), length)
     }
 
     /// The memory behind a file.
-    pub(crate) fn map(file: &File, length: usize) -> Result<Self, ShmError> {
+    pub(crate) fn map(file: &Arc<File>, length: usize) -> Result<Self, ShmError> {
         // SAFETY: a fresh mapping at a place that the system chooses.
         let at = unsafe {
             libc::mmap(
@@ -59,7 +61,12 @@ impl Mapping {
         if at == libc::MAP_FAILED {
             return Err(ShmError::last(format!("mapping {length} B of shared memory")));
         }
-        Ok(Self { at: at.cast(), length })
+        Ok(Self { at: at.cast(), length, file: file.clone() })
+    }
+
+    /// The file behind.
+    pub(crate) fn file(&self) -> &Arc<File> {
+        &self.file
     }
 
     pub(crate) const fn length(&self) -> usize {
@@ -122,7 +129,7 @@ pub(crate) fn user() -> u32 {
 /// A Local segment, as the allocator sees it.
 #[derive(Debug)]
 pub(crate) struct Segment {
-    pub(crate) mapping: std::sync::Arc<Mapping>,
+    pub(crate) mapping: Arc<Mapping>,
     pub(crate) offset: usize,
 }
 

@@ -42,6 +42,28 @@ impl View {
         self.at.addr()
     }
 
+    /// Numbers to be read during a call that borrows them.
+    pub(crate) const fn of_numbers(numbers: &[f32]) -> Self {
+        Self { at: numbers.as_ptr().cast_mut().cast(), length: size_of_val(numbers) }
+    }
+
+    /// Numbers to be written during a call that borrows them.
+    pub(crate) const fn of_numbers_mut(numbers: &mut [f32]) -> Self {
+        Self { at: numbers.as_mut_ptr().cast(), length: size_of_val(numbers) }
+    }
+
+    /// The bytes, to be read while nobody writes them.
+    pub(crate) const fn bytes<'a>(self) -> &'a [u8] {
+        // SAFETY: mapped (see the type); the caller lets go of it before the schedule lets others write.
+        unsafe { std::slice::from_raw_parts(self.at, self.length) }
+    }
+
+    /// The bytes, to be written while nobody else touches them.
+    pub(crate) const fn bytes_mut<'a>(self) -> &'a mut [u8] {
+        // SAFETY: as above, and nobody else has them now.
+        unsafe { std::slice::from_raw_parts_mut(self.at, self.length) }
+    }
+
     /// A part of it.
     pub(crate) fn part(self, range: Range<usize>) -> Self {
         assert!(range.start <= range.end && range.end <= self.length, "{range:?} of {} bytes", self.length);
@@ -56,6 +78,29 @@ impl View {
             // SAFETY: both are mapped (see the type), and `copy` allows that they overlap.
             unsafe { std::ptr::copy(from.at, self.at, self.length) }
         }
+    }
+
+    /// The bytes as numbers, to be read while nobody writes them.
+    ///
+    /// # Panics
+    /// When they are not aligned or not whole.
+    pub(crate) fn numbers<'a>(self) -> &'a [f32] {
+        let aligned = self.address().is_multiple_of(align_of::<f32>()) && self.length.is_multiple_of(4);
+        assert!(aligned, "{} bytes at {:#x}", self.length, self.address());
+        // SAFETY: mapped, aligned and whole; every pattern of bits is a number. The caller lets go of it before the
+        // schedule lets others write.
+        unsafe { std::slice::from_raw_parts(self.at.cast(), self.length / 4) }
+    }
+
+    /// The same, to be written while nobody else touches them.
+    ///
+    /// # Panics
+    /// As [`Self::numbers`].
+    pub(crate) fn numbers_mut<'a>(self) -> &'a mut [f32] {
+        let aligned = self.address().is_multiple_of(align_of::<f32>()) && self.length.is_multiple_of(4);
+        assert!(aligned, "{} bytes at {:#x}", self.length, self.address());
+        // SAFETY: as above, and this rank is the only one that has it now.
+        unsafe { std::slice::from_raw_parts_mut(self.at.cast(), self.length / 4) }
     }
 
     /// Combines what is here with `from`, which is another place.

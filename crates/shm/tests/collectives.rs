@@ -4,7 +4,7 @@
 mod support;
 
 use half::{bf16, f16};
-use stratasim_shm::{Algorithm, Block, ElementType, Group, Reduction, part};
+use stratasim_shm::{Algorithm, Block, ElementType, Group, NormGatherMultiply, Reduction, part};
 use support::{Role, run};
 
 /// Element `index` of what `rank` contributes: small, of both signs, with bits that rounding loses.
@@ -186,6 +186,45 @@ fn worker() {
                 check(&mut group, ElementType::F32, Reduction::Sum, (700 << 10) / 4 + 3, shared);
             }
         }
+        "fused" => {
+            let sizes = NormGatherMultiply { rows: 5, hidden: 37, columns: 3 };
+            let numbers = |seed: usize, count: usize| -> Vec<f32> {
+                (0..count)
+                    .map(|index| ((index * 7919 + seed * 104_729) % 2003) as f32 / 100.0 - 10.0)
+                    .collect()
+            };
+            let x: Vec<Vec<f32>> = (0..ranks).map(|rank| numbers(rank, 5 * 37)).collect();
+            let weights = numbers(100 + role.rank as usize, 37 * 3);
+            let mine = &x[role.rank as usize];
+            let (mut gathered, mut unfused) = (vec![0.0; ranks * 5 * 37], vec![0.0; ranks * 15]);
+            let mut fused = unfused.clone();
+            for _ in 0..3 {
+                fused.fill(0.0);
+                sizes.run(&mut group, mine, &weights, Some(&mut gathered), &mut unfused).expect("unfused");
+                sizes.run(&mut group, mine, &weights, None, &mut fused).expect("fused");
+                assert_eq!(fused, unfused, "the same arithmetic");
+            }
+            // in doubles, literally
+            for (row, x) in x.iter().flat_map(|x| x.chunks(37)).enumerate() {
+                let x: Vec<f64> = x.iter().map(|&value| f64::from(value)).collect();
+                let mean = x.iter().sum::<f64>() / 37.0;
+                let variance = x.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / 37.0;
+                for column in 0..3 {
+                    let weights = &weights[column * 37..(column + 1) * 37];
+                    let exact: f64 = x
+                        .iter()
+                        .zip(weights)
+                        .map(|(value, &weight)| (value - mean) / (variance + 1e-5).sqrt() * f64::from(weight))
+                        .sum();
+                    assert!(
+                        (f64::from(fused[row * 3 + column]) - exact).abs() < 1e-3,
+                        "row {row}, column {column}"
+                    );
+                }
+            }
+            let short = sizes.run(&mut group, &mine[1..], &weights, None, &mut fused).expect_err("too short");
+            assert_eq!(short.to_string(), "rows: 185 numbers are expected, found 184");
+        }
         other => panic!("{other}"),
     }
     let memory = group.memory();
@@ -197,6 +236,11 @@ fn results_are_exact_for_one_to_eight_processes_and_sizes_that_do_not_divide() {
     for ranks in 1..=8 {
         run("sizes", ranks);
     }
+}
+
+#[test]
+fn the_fused_operators_give_the_bits_of_the_unfused() {
+    run("fused", 3);
 }
 
 #[test]

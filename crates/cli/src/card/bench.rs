@@ -9,6 +9,7 @@ use stratasim_experiment::Error;
 use stratasim_experiment::card::bench::{self, Sizes};
 
 use super::Source;
+use super::real::Real;
 use crate::run::{create, drawn, picture_path};
 use crate::terminal::Terminal;
 
@@ -23,25 +24,30 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "SIZES", default_value = "16KiB:64MiB")]
     sizes: Sizes,
     /// Algorithms, with commas: ring, csc, csc-equation, direct
-    #[arg(long, value_name = "NAMES", default_value = "ring,csc,direct", value_delimiter = ',', value_parser = bench::algorithm)]
+    #[arg(long, conflicts_with = "real", value_name = "NAMES", default_value = "ring,csc,direct", value_delimiter = ',', value_parser = bench::algorithm)]
     algorithms: Vec<AlgorithmSpec>,
     /// Level of detail: f0 (closed forms), f1 (task graph), f2 (tiles through the scratch-pads)
-    #[arg(long, value_name = "LEVEL", default_value = "f1", value_parser = bench::fidelity)]
+    #[arg(long, conflicts_with = "real", value_name = "LEVEL", default_value = "f1", value_parser = bench::fidelity)]
     fidelity: Fidelity,
     /// Write all numbers as JSON; - is standard output, in place of the table
     #[arg(long, value_name = "OUT")]
     json: Option<PathBuf>,
     /// Draw bandwidth over size, as .svg or .png
-    #[arg(long, value_name = "OUT", value_parser = picture_path)]
+    #[arg(long, conflicts_with = "real", value_name = "OUT", value_parser = picture_path)]
     picture: Option<PathBuf>,
     /// Print the table as CSV, in bytes, seconds and bytes per second
-    #[arg(long)]
+    #[arg(long, conflicts_with = "real")]
     csv: bool,
+    #[command(flatten)]
+    real: Real,
 }
 
 impl Bench {
     pub(crate) fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
         let card = self.source.load()?;
+        if self.real.real {
+            return self.real.run(&card, self.operation, &self.sizes, self.json.as_deref(), terminal);
+        }
         let to_output = self.json.as_ref().is_some_and(|path| path.as_os_str() == "-");
         let json = self.json.as_deref().filter(|_| !to_output).map(create).transpose()?;
         let picture = self.picture.as_deref().map(create).transpose()?;

@@ -1,0 +1,251 @@
+//! `stratasim card bench --real`: the schedules of a card between processes of this machine, beside a model fitted to them.
+
+mod model;
+mod ranks;
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::json;
+use stratasim_device::card::{self, Card};
+use stratasim_experiment::card::bench::Sizes;
+use stratasim_experiment::{ConfigError, Error};
+use stratasim_report::Unit;
+use stratasim_report::table::{Cell, Table};
+use stratasim_shm::{Algorithm, Choices, Operation};
+
+use crate::terminal::Terminal;
+use model::Affine;
+pub(crate) use ranks::Rank;
+
+/// Largest vector that is timed.
+const MOST_BYTES: u64 = 4 << 30;
+
+/// What of `card bench` is about this machine.
+#[derive(Args)]
+pub(crate) struct Real {
+    /// Time the schedules between processes of this machine, beside a model fitted to them and the card's
+    #[arg(long)]
+    pub(crate) real: bool,
+    /// Processes that take part [default: as many as the card has core groups]
+    #[arg(long, requires = "real", value_name = "N", value_parser = clap::value_parser!(u32).range(2..=64))]
+    processes: Option<u32>,
+    /// Also time layer normalisation, all-gather and product, one after the other and fused
+    #[arg(long, requires = "real")]
+    fused: bool,
+    /// Write which algorithm to use for which size, for `auto` in stratasim.shm; what the file says of other collectives
+    /// stays
+    #[arg(long, requires = "real", value_name = "OUT")]
+    save: Option<PathBuf>,
+}
+
+/// A collective that was timed.
+struct Point {
+    algorithm: Algorithm,
+    bytes: u64,
+    median_s: f64,
+    least_s: f64,
+}
+
+/// A run: what is timed, and what was.
+struct Run {
+    operation: Operation,
+    processes: u32,
+    sizes: Vec<u64>,
+    points: Vec<Point>,
+    models: Vec<(Algorithm, Affine)>,
+}
+
+impl Real {
+    pub(crate) fn run(
+        &self,
+        card: &Card,
+        operation: card::Operation,
+        sizes: &Sizes,
+        json: Option<&Path>,
+        terminal: &Terminal,
+    ) -> Result<u8, Error> {
+        let refuse = |text: String| Err(ConfigError::new(text, None).into());
+        let Some(operation) = Operation::named(operation.name()) else {
+            return refuse(format!("--real: {} does not run between processes", operation.name()));
+        };
+        let mut sizes = sizes.0.clone();
+        sizes.sort_unstable();
+        sizes.dedup();
+        if let Some(size) = sizes.iter().find(|size| !(1..=MOST_BYTES).contains(*size)) {
+            return refuse(format!(
+                "--sizes: with --real, 1 B to {MOST_BYTES} B are expected, found {size} B"
+            ));
+        }
+        let processes = self.processes.unwrap_or(card.core_groups);
+        if !(2..=64).contains(&processes) {
+            return refuse(format!(
+                "--processes: 2 to 64 are expected, found the card's {processes} core groups"
+            ));
+        }
+        let algorithms = [Algorithm::RingTwoSided, Algorithm::Ring, Algorithm::Csc, Algorithm::Direct];
+        let plan = ranks::Plan {
+            operation: operation.name().to_owned(),
+            algorithms: algorithms.map(Algorithm::name).join(","),
+            sizes: sizes.iter().map(u64::to_string).collect::<Vec<_>>().join(","),
+            fused: self.fused,
+        };
+        let told = ranks::run(processes, &plan)?;
+        let times = told.times.iter();
+        let points: Vec<Point> = times
+            .filter_map(|time| {
+                let algorithm = Algorithm::named(&time.algorithm)?;
+                Some(Point { algorithm, bytes: time.bytes, median_s: time.median_s, least_s: time.least_s })
+            })
+            .collect();
+        let fit = |algorithm: Algorithm| {
+            let of = points.iter().filter(|point| point.algorithm == algorithm);
+            (algorithm, Affine::fit(of.map(|point| (point.bytes as f64, point.median_s))))
+        };
+        let models = algorithms.map(fit).to_vec();
+        let run = Run { operation, processes, sizes, points, models };
+        run.finish(self, &told.fused, json, terminal)
+    }
+}
+
+impl Run {
+    fn finish(
+        &self,
+        options: &Real,
+        fused: &Option<ranks::Fused>,
+        json: Option<&Path>,
+        terminal: &Terminal,
+    ) -> Result<u8, Error> {
+        let cores = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
+        terminal.print(&format!(
+            "{} between {} processes on {cores} cores; medians of 15 batches of calls\n\n",
+            self.operation.name(),
+            self.processes
+        ))?;
+        terminal.print(&self.table().to_text(&terminal.style))?;
+        if let Some(fused) = fused {
+            let saved = 1.0 - fused.fused_s / fused.unfused_s;
+            terminal.print(&format!(
+                "\nlayer normalisation, CSC all-gather and product over {}: {} one by one, {} fused ({:.0} % saved), equal results\n",
+                Unit::Bytes.format(fused.bytes as f64),
+                Unit::Seconds.format(fused.unfused_s),
+                Unit::Seconds.format(fused.fused_s),
+                saved * 100.0
+            ))?;
+        }
+        let choices = self.choices()?;
+        if let Some(path) = json {
+            let times: Vec<_> = self
+                .points
+                .iter()
+                .map(|point| {
+                    let model = self.model(point.algorithm);
+                    json!({
+                        "algorithm": point.algorithm.name(), "bytes": point.bytes, "median_s": point.median_s,
+                        "least_s": point.least_s, "model_s": model.map(|model| model.seconds(point.bytes as f64)),
+                    })
+                })
+                .collect();
+            let value = json!({
+                "stratasim": env!("CARGO_PKG_VERSION"), "operation": self.operation.name(),
+                "processes": self.processes, "cores": cores, "times": times, "models": self.models_json(),
+                "choices": choices.to_json(), "fused": fused,
+            });
+            write(path, &value)?;
+        }
+        if let Some(path) = &options.save {
+            self.save(path, &choices)?;
+            terminal.note(&format!("  wrote {}: STRATASIM_SHM_CALIBRATION={0} uses it", path.display()));
+        }
+        Ok(0)
+    }
+
+    fn model(&self, algorithm: Algorithm) -> Option<&Affine> {
+        self.models.iter().find(|(known, _)| *known == algorithm).map(|(_, model)| model)
+    }
+
+    fn table(&self) -> Table {
+        let mut table = Table::new([
+            "vector",
+            "algorithm",
+            "measured",
+            "least",
+            "model",
+            "error",
+            "bandwidth",
+            "of the fastest",
+        ]);
+        for &bytes in &self.sizes {
+            let row = |point: &&Point| point.bytes == bytes;
+            let fastest =
+                self.points.iter().filter(row).map(|point| point.median_s).fold(f64::INFINITY, f64::min);
+            for point in self.points.iter().filter(row) {
+                let model = self.model(point.algorithm).map(|model| model.seconds(bytes as f64));
+                table.push([
+                    Cell::from((bytes as f64, Unit::Bytes)),
+                    Cell::from(point.algorithm.name()),
+                    Cell::from((point.median_s, Unit::Seconds)),
+                    Cell::from((point.least_s, Unit::Seconds)),
+                    Cell::from(model.map(|model| (model, Unit::Seconds))),
+                    Cell::from(model.map(|model| (model / point.median_s - 1.0, Unit::Difference))),
+                    Cell::from((bytes as f64 / point.median_s, Unit::BytesPerSecond)),
+                    Cell::from((point.median_s / fastest, Unit::Factor)),
+                ]);
+            }
+        }
+        table
+    }
+
+    /// The fastest by the models, from size to size.
+    fn choices(&self) -> Result<Choices, Error> {
+        let mut choices = Choices::default();
+        let mut last = None;
+        // sizes beyond the largest measured one go as that
+        let largest = self.sizes.last().copied().unwrap_or(1);
+        let sizes = std::iter::once(0).chain(std::iter::successors(Some(1_u64), |size| Some(size * 2)));
+        for bytes in sizes.take_while(|&bytes| bytes <= largest) {
+            let time = |(_, model): &&(Algorithm, Affine)| model.seconds(bytes as f64);
+            let best = self
+                .models
+                .iter()
+                .min_by(|a, b| time(a).total_cmp(&time(b)))
+                .map(|(algorithm, _)| *algorithm);
+            if let Some(algorithm) = best.filter(|_| best != last) {
+                choices.set(self.operation, bytes, algorithm).map_err(|text| ConfigError::new(text, None))?;
+                last = best;
+            }
+        }
+        Ok(choices)
+    }
+
+    fn save(&self, path: &Path, choices: &Choices) -> Result<(), Error> {
+        let mut all = Choices::default();
+        if path.exists() {
+            let there = Choices::read(path).map_err(|error| ConfigError::new(error.to_string(), None))?;
+            let others = there.entries().filter(|(operation, ..)| *operation != self.operation);
+            for (operation, bytes, algorithm) in others.chain(choices.entries()) {
+                all.set(operation, bytes, algorithm).map_err(|text| ConfigError::new(text, None))?;
+            }
+        } else {
+            all = choices.clone();
+        }
+        let value = json!({
+            "stratasim": env!("CARGO_PKG_VERSION"), "processes": self.processes, "choices": all.to_json(),
+            "models": {(self.operation.name()): self.models_json()},
+        });
+        write(path, &value)
+    }
+
+    fn models_json(&self) -> serde_json::Value {
+        let one = |(algorithm, model): &(Algorithm, Affine)| {
+            let numbers = json!({"fixed_s": model.fixed_s, "s_per_byte": model.s_per_byte});
+            (algorithm.name().to_owned(), numbers)
+        };
+        self.models.iter().map(one).collect::<serde_json::Map<_, _>>().into()
+    }
+}
+
+fn write(path: &Path, value: &serde_json::Value) -> Result<(), Error> {
+    let text = serde_json::to_string_pretty(value).expect("numbers and text") + "\n";
+    std::fs::write(path, text).map_err(|error| Error::file(path, &error))
+}

@@ -1,0 +1,50 @@
+//! `stratasim card bench --real` as a user meets it: real processes, few and short.
+
+mod support;
+
+use serde_json::Value;
+use support::Scratch;
+
+#[test]
+fn real_runs_are_measured_fitted_and_saved() {
+    let scratch = Scratch::new();
+    let bench = ["card", "bench", "sw-ai", "--real", "--processes", "2", "--sizes", "4KiB,64KiB"];
+    let ended =
+        scratch.stratasim(&[&bench[..], &["--fused", "--json", "out.json", "--save", "shm.json"]].concat());
+    assert_eq!(ended.code, 0, "{}", ended.errors);
+    assert!(
+        ended.output.contains("all-gather between 2 processes") && ended.output.contains("equal results")
+    );
+    let json: Value = serde_json::from_str(&scratch.read("out.json")).expect("JSON");
+    let times = json["times"].as_array().expect("a list");
+    assert_eq!(times.len(), 2 * 4, "two sizes by four algorithms");
+    for time in times {
+        let seconds = |key: &str| time[key].as_f64().expect("a number");
+        assert!(0.0 < seconds("least_s") && seconds("least_s") <= seconds("median_s"), "{time}");
+        // two points and two parameters: the model meets both, unless one of them would be negative
+        let model = &json["models"][time["algorithm"].as_str().expect("a name")];
+        let expected = model["fixed_s"].as_f64().expect("a number")
+            + model["s_per_byte"].as_f64().expect("a number") * time["bytes"].as_f64().expect("a number");
+        assert!((seconds("model_s") - expected).abs() < 1e-12, "{time}");
+    }
+    // a second collective is added to the first
+    let more = ["--op", "broadcast", "--save", "shm.json"];
+    assert_eq!(scratch.stratasim(&[&bench[..], &more].concat()).code, 0);
+    let saved: Value = serde_json::from_str(&scratch.read("shm.json")).expect("JSON");
+    for operation in ["all-gather", "broadcast"] {
+        let first = &saved["choices"][operation][0];
+        assert_eq!(first[0], 0, "from the shortest vector on");
+        assert!(first[1].is_string(), "{saved}");
+    }
+}
+
+#[test]
+fn what_cannot_be_measured_is_refused() {
+    let scratch = Scratch::new();
+    let bench = |more: &[&str]| scratch.stratasim(&[&["card", "bench", "sw-ai"], more].concat());
+    bench(&["--real", "--processes", "1"]).failed(2, &["1 is not in 2..=64"]);
+    bench(&["--real", "--sizes", "8GB"])
+        .failed(2, &["--sizes: with --real, 1 B to 4294967296 B are expected"]);
+    bench(&["--real", "--picture", "x.svg"]).failed(2, &["cannot be used with"]);
+    bench(&["--processes", "2"]).failed(2, &["--real"]);
+}
