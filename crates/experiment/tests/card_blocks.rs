@@ -164,3 +164,27 @@ fn fusion_hides_the_data_of_a_block_and_leaves_what_is_computed() {
         assert!(share < 0.6, "{block}: {unfused}, {fused}, {computed}: {share}");
     }
 }
+
+#[test]
+fn figures_13_and_14_have_the_numbers_that_the_paper_prints() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/sw-intracc");
+    let seconds = |figure: &str, sets: &[&str]| {
+        let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+        let (mut document, base) = load(&folder.join(figure), &sets).unwrap();
+        document.take("sweep");
+        run(&document, &base)
+    };
+    let csc = "workload.algorithm={ kind = \"card-csc\" }";
+    let measured = "topology.card=\"sw-ai-measured-all-gather\"";
+    // at 4096 KB, the size of the files: CSC has 2.15 times the bandwidth (section 3.2)
+    let gain = seconds("fig14.toml", &[measured]) / seconds("fig14.toml", &[measured, csc]);
+    assert!((gain / 2.15 - 1.0).abs() < 0.03, "{gain}");
+    // and data move in 20 % of the ring's time
+    let data = "topology.card=\"no-fixed-costs.toml\"";
+    let share = seconds("fig13.toml", &[data]) / seconds("fig13.toml", &[]);
+    assert!((share / 0.2 - 1.0).abs() < 0.06, "{share}");
+    // with the constants of the paper the two algorithms cross at 32 MB
+    let at = "workload.bytes=\"32 MB\"";
+    let even = seconds("fig14.toml", &[at, csc]) / seconds("fig14.toml", &[at]);
+    assert!((even - 1.0).abs() < 1e-6, "{even}");
+}
