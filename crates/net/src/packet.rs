@@ -282,17 +282,20 @@ impl NetworkKind for Packet {
         let ways = Ways::new(&ports, &routes, sizes.header_bytes);
         let nodes = topology.node_count();
         let balancing = Balancing::new(choice, nodes, &routes, key(seed, 1));
+        let records = self.congestion.plugin().needs_telemetry();
+        let least_delay = ports.iter().map(|port| port.delay).min().unwrap_or(0);
         let rules = Rules {
             queue: rules,
             complete_at_sender: self.completion == Completion::Sender,
-            records: self.congestion.plugin().needs_telemetry(),
+            records,
+            settles_late: records || least_delay == 0,
             trimmed_bytes: control,
             marks_last_hop: self.ecn.last_hop,
             header_bytes: sizes.header_bytes,
             full_bytes: full.max(control),
             classes,
             keeps_connections: self.connections == Connections::PerPair,
-            least_delay: ports.iter().map(|port| port.delay).min().unwrap_or(0),
+            least_delay,
             gives_up_after: self.recovery().plugin().gives_up_after().map_or(u64::MAX, |after| after.as_ps()),
         };
         if self.threads == 0 {

@@ -149,22 +149,23 @@ fn fairness([before, after]: &[Totals; 2], cycles: u64) -> Fairness {
     fairness_of(&loads(&after.injected, &before.injected), &loads(&after.accepted, &before.accepted))
 }
 
-/// Flits and utilisation of every channel between routers.
-fn each_channel(fabric: &Fabric, [before, after]: &[Vec<u64>; 2], cycles: u64) -> Vec<ChannelResult> {
-    let mut found = Vec::new();
-    for router in 0..fabric.router_count() as u32 {
-        for port in 0..fabric.output_count(router) {
-            let channel = fabric.channel(router, port);
-            if matches!(channel.end, End::Router { .. }) {
-                let at = fabric.index(router, port);
-                let flits = after[at] - before[at];
-                let width = f64::from(channel.spacing) / f64::from(FULL_WIDTH);
-                let utilisation = flits as f64 * width / cycles.max(1) as f64;
-                found.push(ChannelResult { name: String::new(), router, port, flits, utilisation });
-            }
-        }
-    }
-    found
+/// A channel between routers: its use, router, output and flits.
+type Use = (f64, u32, u16, u64);
+
+/// Use of every channel between routers.
+fn each_channel(fabric: &Fabric, [before, after]: &[Vec<u64>; 2], cycles: u64) -> Vec<Use> {
+    let of = |router: u32, port: u16| {
+        let channel = fabric.channel(router, port);
+        let at = fabric.index(router, port);
+        let flits = after[at] - before[at];
+        let width = f64::from(channel.spacing) / f64::from(FULL_WIDTH);
+        let is_between = matches!(channel.end, End::Router { .. });
+        is_between.then_some((flits as f64 * width / cycles.max(1) as f64, router, port, flits))
+    };
+    let routers = 0..fabric.router_count() as u32;
+    routers
+        .flat_map(|router| (0..fabric.output_count(router)).filter_map(move |port| of(router, port)))
+        .collect()
 }
 
 /// What the channels between routers carried in `cycles` cycles; `flits` is what they had carried before and
@@ -178,26 +179,26 @@ pub(crate) fn channel_summary(
     let mut all = each_channel(fabric, flits, cycles);
     let mut by_router = Vec::new();
     if fabric.router_count() <= MAPPED_ROUTERS {
-        let ports = all.iter().map(|channel| usize::from(channel.port) + 1).max().unwrap_or(0);
+        let ports = all.iter().map(|&(_, _, port, _)| usize::from(port) + 1).max().unwrap_or(0);
         by_router = vec![vec![-1.0; ports]; fabric.router_count()];
-        for channel in &all {
-            by_router[channel.router as usize][usize::from(channel.port)] = channel.utilisation as f32;
+        for &(utilisation, router, port, _) in &all {
+            by_router[router as usize][usize::from(port)] = utilisation as f32;
         }
     }
     let count = all.len() as u64;
-    let mean = all.iter().map(|channel| channel.utilisation).sum::<f64>() / count.max(1) as f64;
-    all.sort_by(|a, b| {
-        b.utilisation.total_cmp(&a.utilisation).then((a.router, a.port).cmp(&(b.router, b.port)))
-    });
-    all.truncate(BUSIEST);
-    for channel in &mut all {
-        channel.name = match fabric.channel(channel.router, channel.port).link {
+    let mean = all.iter().map(|(utilisation, ..)| utilisation).sum::<f64>() / count.max(1) as f64;
+    // no two are equal
+    all.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
+    let named = |&(utilisation, router, port, flits): &Use| {
+        let name = match fabric.channel(router, port).link {
             Some(link) => name(link),
-            None => format!("router {} output {}", channel.router, channel.port),
+            None => format!("router {router} output {port}"),
         };
-    }
-    let max_utilisation = all.first().map_or(0.0, |channel| channel.utilisation);
-    ChannelSummary { count, mean_utilisation: mean, max_utilisation, busiest: all, by_router }
+        ChannelResult { name, router, port, flits, utilisation }
+    };
+    let busiest: Vec<ChannelResult> = all.iter().take(BUSIEST).map(named).collect();
+    let max_utilisation = all.first().map_or(0.0, |&(utilisation, ..)| utilisation);
+    ChannelSummary { count, mean_utilisation: mean, max_utilisation, busiest, by_router }
 }
 
 fn probes(account: &Account<'_>) -> Vec<ProbeResult> {

@@ -127,7 +127,7 @@ impl Flit {
         };
         let deadlock = if self.deadlock_check { question.check()? } else { Verdict::NotAsked };
         Ok(Prepared {
-            fabric: Arc::new(wiring.fabric.clone()),
+            fabric: wiring.fabric.clone(),
             clock: wiring.clock,
             wiring: Arc::new(wiring),
             routing,

@@ -2,8 +2,8 @@
 //!
 //! A packet costs one event per hop, its arrival at the next node, which is known when its service begins. A port
 //! at which others wait has one more per packet, at the end of service, when the next one is chosen: by class, and
-//! with what has come meanwhile. What a packet leaves behind when its service ends (marks, telemetry) is noted then, or,
-//! where nobody waited and so nothing was left, when the next one begins or it arrives.
+//! with what has come meanwhile. What a packet leaves behind when its service ends (marks, telemetry) is noted then; where
+//! nobody waited it leaves nothing but telemetry, which is noted when the next one begins or it arrives.
 //!
 //! At one instant, a node sees first what arrives, by port, and then its own events in the order in which it
 //! noted them. So the results are the same however the network is cut into parts (see `parts`).
@@ -53,6 +53,14 @@ impl Flying {
     pub(super) const CORRUPT: u8 = 2;
     /// Its header has come, and its port is chosen.
     pub(super) const HEADED: u8 = 4;
+}
+
+/// Where a link ends.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct End {
+    pub(super) node: u32,
+    /// Something may go wrong on it.
+    pub(super) has_faults: bool,
 }
 
 /// What happens next; a kind and a number in one word.
@@ -140,6 +148,8 @@ pub(super) struct Rules {
     pub(super) complete_at_sender: bool,
     /// Switches record telemetry.
     pub(super) records: bool,
+    /// What a packet leaves behind may be noted as late as when it arrives: telemetry, or where links have no delay.
+    pub(super) settles_late: bool,
     /// Bytes of a packet whose payload was cut off.
     pub(super) trimmed_bytes: u32,
     /// Ports that lead to hosts mark, too.
@@ -191,6 +201,8 @@ pub(super) struct Engine {
     pub(super) last: u64,
     events: Wheel,
     pub(super) ports: Vec<Port>,
+    /// By port; what an arrival needs to know.
+    pub(super) ends: Vec<End>,
     pub(super) routes: Routes,
     pub(super) balancing: Balancing,
     pub(super) detours: Detours,
@@ -247,6 +259,10 @@ impl Engine {
             detours: Detours::new(ports.len()),
             faults: Vec::new(),
             fault_counts: FaultCounts::default(),
+            ends: ports
+                .iter()
+                .map(|port| End { node: port.to, has_faults: port.faults != NOTHING })
+                .collect(),
             ports,
             routes,
             balancing,

@@ -29,7 +29,11 @@ impl Waiting {
 }
 
 /// An output port and its link. Control (everything without payload) goes before data, and data by class.
+///
+/// Every hop needs the first two cache lines and the beginning of the third; large machines have more ports than a core's
+/// cache holds.
 #[derive(Debug, Clone)]
+#[repr(C, align(64))]
 pub(super) struct Port {
     /// When the link is free.
     pub(super) busy_until: u64,
@@ -37,46 +41,47 @@ pub(super) struct Port {
     pub(super) rate: PerByte,
     /// Propagation delay, picoseconds.
     pub(super) delay: u64,
-    /// Where the link ends.
-    pub(super) to: u32,
-    /// The packet in service, or the last one that was until its effects are noted; [`NOTHING`], [`MARKED`].
-    pub(super) current: u32,
-    /// The port by which it came to this switch, and its bytes (lossless networks).
-    pub(super) leaving_from: u32,
-    pub(super) leaving_bytes: u32,
-    /// Its bytes where it is data; they count until it has left.
-    pub(super) in_service_bytes: u32,
-    /// Its class.
-    pub(super) in_service_class: u8,
-    /// The network interface of a host that it belongs to; [`NOTHING`].
-    pub(super) nic: u32,
     /// Packets without payload.
     pub(super) high: Waiting,
-    /// Packets with payload, by class.
-    pub(super) lanes: PerClass<Lane>,
-    /// Most bytes of data of a class, that in service included.
-    pub(super) capacity: u64,
+    /// The packet in service, or the last one that was; [`NOTHING`], [`MARKED`].
+    pub(super) current: u32,
+    /// Its bytes where it is data; they count until it has left.
+    pub(super) in_service_bytes: u32,
+    /// The port by which it came to this switch (lossless networks).
+    pub(super) leaving_from: u32,
+    /// The network interface of a host that it belongs to; [`NOTHING`].
+    pub(super) nic: u32,
     /// The buffer that it shares with other ports; [`NOTHING`].
     pub(super) pool: u32,
-    /// Room for each class that the other end has told of in the beginning; `u64::MAX` where nobody asks.
-    pub(super) room_bytes: u64,
-    /// Most bytes of control that wait.
-    pub(super) control_capacity: u64,
-    /// Where marking begins, and where every packet is marked.
-    pub(super) mark_from: u64,
-    pub(super) mark_all: u64,
-    /// Draws of this port.
-    pub(super) draws: Draws,
-    /// What may go wrong on the link; [`NOTHING`] for nothing.
-    pub(super) faults: u32,
-    pub(super) counts: PortCounts,
-    pub(super) link: LinkId,
+    /// Its class.
+    pub(super) in_service_class: u8,
     /// Whether an event waits for the moment at which it is free.
     pub(super) free_is_noted: bool,
     /// What is at the other end.
     pub(super) beyond: Beyond,
     /// Whether it leads to a host.
     pub(super) last_hop: bool,
+    /// Packets with payload, by class.
+    pub(super) lanes: PerClass<Lane>,
+    /// Most bytes of data of a class, that in service included.
+    pub(super) capacity: u64,
+    pub(super) counts: PortCounts,
+    /// Where marking begins, and where every packet is marked.
+    pub(super) mark_from: u64,
+    pub(super) mark_all: u64,
+    /// Most bytes of control that wait.
+    pub(super) control_capacity: u64,
+    /// Room for each class that the other end has told of in the beginning; `u64::MAX` where nobody asks.
+    pub(super) room_bytes: u64,
+    /// Draws of this port.
+    pub(super) draws: Draws,
+    /// Bytes of the packet in service, where it came from another switch (lossless networks).
+    pub(super) leaving_bytes: u32,
+    /// Where the link ends.
+    pub(super) to: u32,
+    /// What may go wrong on the link; [`NOTHING`] for nothing.
+    pub(super) faults: u32,
+    pub(super) link: LinkId,
     /// The next data packet is the host's own, where others wait, too.
     pub(super) own_turn: bool,
 }
@@ -96,6 +101,7 @@ pub(super) enum Beyond {
 
 /// What went through a port.
 #[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
 pub(super) struct PortCounts {
     pub(super) bytes: u64,
     pub(super) most_bytes: u64,
@@ -182,5 +188,18 @@ impl PerByte {
     /// Bytes per second.
     pub(super) fn bytes_per_s(self) -> f64 {
         1e12 * (1_u64 << 24) as f64 / self.0.max(1) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::offset_of;
+
+    use super::*;
+
+    #[test]
+    fn what_every_hop_needs_lies_together() {
+        assert_eq!(offset_of!(Port, lanes), 64);
+        assert!(offset_of!(Port, counts) + offset_of!(PortCounts, most_bytes) + 8 <= 160);
     }
 }

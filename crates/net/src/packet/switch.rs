@@ -4,7 +4,7 @@ use stratasim_core::Time;
 use stratasim_transport::HopRecord;
 
 use super::balancing::Features;
-use super::engine::{Engine, Event, Flying};
+use super::engine::{End, Engine, Event, Flying};
 use super::port::{Beyond, MARKED, NOTHING};
 use super::routes::Next;
 
@@ -14,12 +14,11 @@ impl Engine {
     pub(super) fn arrive(&mut self, packet: u32) {
         let flying = &self.packets[packet as usize];
         let (from, to) = (flying.port, flying.to);
-        if self.ports[from as usize].current == packet {
+        if self.rules.settles_late && self.ports[from as usize].current == packet {
             self.finish(from);
         }
-        let port = &self.ports[from as usize];
-        let node = port.to;
-        if port.faults != NOTHING && !self.survives(from, packet, 0) {
+        let End { node, has_faults } = self.ends[from as usize];
+        if has_faults && !self.survives(from, packet, 0) {
             return;
         }
         if self.routes.node_of(to) == node {
@@ -228,9 +227,7 @@ impl Engine {
             return;
         }
         port.free_is_noted = false;
-        if port.current != NOTHING {
-            self.finish(number);
-        }
+        self.settle(number);
         self.kick(number);
     }
 
@@ -283,9 +280,7 @@ impl Engine {
     /// A packet goes onto the link.
     #[inline]
     fn serve(&mut self, number: u32, packet: u32) {
-        if self.ports[number as usize].current != NOTHING {
-            self.finish(number);
-        }
+        self.settle(number);
         let port = &mut self.ports[number as usize];
         let flying = &mut self.packets[packet as usize];
         let end = self.now + port.time_of(flying.bytes);
@@ -334,6 +329,21 @@ impl Engine {
         let header = self.rules.header_bytes.min(self.packets[packet as usize].bytes);
         let at = self.now + port.time_of(header) + port.delay;
         self.note(at, Event::Head(packet));
+    }
+
+    /// The service of the last packet is over, if there was one.
+    #[inline]
+    fn settle(&mut self, number: u32) {
+        let port = &mut self.ports[number as usize];
+        if port.current == NOTHING {
+            return;
+        }
+        if self.now < port.busy_until + port.delay || self.rules.settles_late {
+            self.finish(number);
+        } else {
+            // it has arrived, and left nothing behind: nobody waited when its service ended
+            port.current = NOTHING;
+        }
     }
 
     /// The packet in service has left.

@@ -37,7 +37,7 @@ pub struct Wiring {
     pub topology: Arc<Topology>,
     /// The fabric. Terminals: first the compute nodes in their order, by their first NIC; then by the
     /// second one those that have it, and so on; then the memory nodes.
-    pub fabric: Fabric,
+    pub fabric: Arc<Fabric>,
     /// The clock of all routers.
     pub clock: Clock,
     /// The node of each router.
@@ -83,7 +83,7 @@ impl Wiring {
         let ports = Ports::new(topology, &nodes, &router_of)?;
         let mut wiring = Self {
             topology: topology.clone(),
-            fabric: Fabric::new(ports.counts.clone()),
+            fabric: Arc::new(Fabric::new(ports.counts.clone())),
             clock,
             nodes,
             router_of,
@@ -142,7 +142,7 @@ impl Wiring {
                 }
                 let input = ports.input(topology, port.link, node);
                 let channel = channel(topology, port.link, &self.clock, wires.flit_bytes)?;
-                self.fabric.connect(
+                Arc::make_mut(&mut self.fabric).connect(
                     (router, output),
                     Channel { end: End::Router { router: to, port: input }, ..channel },
                 );
@@ -175,7 +175,13 @@ impl Wiring {
                     let terminal = match self.router_of[node.index()] {
                         Some(router) if nic == 0 => {
                             let (inputs, outputs) = ports.counts[router as usize];
-                            self.fabric.attach(router, (inputs - 1, outputs - 1), own, own, Some(node))
+                            Arc::make_mut(&mut self.fabric).attach(
+                                router,
+                                (inputs - 1, outputs - 1),
+                                own,
+                                own,
+                                Some(node),
+                            )
                         }
                         Some(_) => continue,
                         None => {
@@ -196,7 +202,13 @@ impl Wiring {
                                 (topology.ports(port.to)[input as usize].link, (router, input))
                             };
                             let out = channel(topology, back, &self.clock, wires.flit_bytes)?;
-                            self.fabric.attach_apart((router, input), exit, into, out, Some(node))
+                            Arc::make_mut(&mut self.fabric).attach_apart(
+                                (router, input),
+                                exit,
+                                into,
+                                out,
+                                Some(node),
+                            )
                         }
                     };
                     of[node.index()].push(terminal);
