@@ -8,6 +8,9 @@ from .spec import Spec
 __all__ = [
     "binomial",
     "bruck",
+    "card_csc",
+    "card_direct",
+    "card_ring",
     "chain",
     "coarse_ring",
     "coherent_ring",
@@ -27,6 +30,15 @@ def binomial(*, segment: str | None = None) -> Spec:
 
 def bruck() -> Spec:
     """All-gather and all-to-all in `ceil(log2 n)` rounds for any number of members (Bruck, Ho, Kipnis, Upfal and Weathersby, "Efficient algorithms for all-to-all communications in multiport message-passing systems", 1997): for short messages, where latency counts."""
+
+def card_csc() -> Spec:
+    """All-gather, reduce-scatter, all-reduce and broadcast between the core groups of one card through its Global memory, in one kernel: every group puts what others need there, all are synchronised, every group gets what it needs (SW-IntraCC paper, algorithms 1 and 2, with the PUT that equation 4 leaves out)."""
+
+def card_direct() -> Spec:
+    """All-gather, reduce-scatter, all-reduce and broadcast between the core groups of one card, in one kernel in which every group reads what it needs in the Local memories of the others: `card-csc` without a copy in between, on cards whose groups can address each other's memory."""
+
+def card_ring() -> Spec:
+    """All-gather, reduce-scatter, all-reduce and broadcast between the core groups of one card by a ring: the `n - 1` rounds are kernels of their own, each with a launch, a step, a chunk from the group before, and a synchronisation (SW-IntraCC paper, equation 3)."""
 
 def chain(*, segment: str | None = None) -> Spec:
     """Broadcast, reduce, scan and exclusive scan along the chain of all members, pipelined in segments."""

@@ -68,5 +68,6 @@ def packet(
     completion: Literal["receiver", "sender"] | None = "receiver",
     loss: Mapping[str, Any] | None = None,
     faults: Mapping[str, Any] | None = None,
+    threads: int | None = 1,
 ) -> Spec:
     """Packets, queues and congestion control."""

@@ -6,6 +6,7 @@ from typing import Any, Literal
 from .spec import Spec
 
 __all__ = [
+    "cards",
     "degraded",
     "dragonfly",
     "fat_tree",
@@ -30,6 +31,9 @@ __all__ = [
     "with_compute",
     "without",
 ]
+
+def cards(*, of: Mapping[str, Any], card: str, compute: str | Mapping[str, Any] | None = None) -> Spec:
+    """Another topology in which every compute node is a card: core groups with Local memory, a ring between them and a Global memory that all of them reach (SW-IntraCC paper, section 2.1)."""
 
 def degraded(
     *,

@@ -77,7 +77,7 @@ def traffic(
 
 def transformer(
     *,
-    model: Literal["llama2-7b", "llama2-13b", "llama2-70b", "gpt3-175b"] | None = None,
+    model: Literal["llama2-7b", "llama2-13b", "llama2-70b", "gpt3-175b", "gpt-neox-20b"] | None = None,
     layers: int | None = None,
     hidden: int | None = None,
     heads: int | None = None,

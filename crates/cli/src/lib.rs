@@ -61,7 +61,7 @@ enum Verb {
     Topology(topology::TopologyCommand),
     /// Run GOAL schedules, and write, read, check and combine them
     Goal(goal::Goal),
-    /// Look inside of an accelerator card: collectives between its core groups, memory, fits to measurements
+    /// Look inside an accelerator card: collectives between core groups, memory, fits
     Card(card::Card),
     /// List what can be chosen: topologies, workloads, collectives, compute types, ...
     List(list::List),
