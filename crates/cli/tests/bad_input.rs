@@ -61,7 +61,7 @@ fn an_unknown_kind_is_named_with_its_neighbour() {
     let text = TOPOLOGY.replace("kind = \"ring\"\n", "") + WORKLOAD;
     refused(&run(&text, &[]), &["topology", "the key `kind` is missing", "bad.toml:1"]);
     let text = TOPOLOGY.replace("\"ring\"", "3") + WORKLOAD;
-    refused(&run(&text, &[]), &["topology.kind", "one of single-switch", "found integer", "bad.toml:2"]);
+    refused(&run(&text, &[]), &["topology.kind", "one of single-switch", "integer `3`", "bad.toml:2"]);
 }
 
 #[test]

@@ -245,6 +245,7 @@ fn subjects() -> Vec<Subject> {
 }
 
 /// Sixteen hosts and a sum over them.
+const CARD: &str = "[topology]\nkind = \"cards\"\ncard = \"sw-ai\"\nof = { kind = \"single-switch\", nodes = 1, bandwidth = \"10 GB/s\", latency = \"1 us\" }\n";
 const SWITCH: &str =
     "[topology]\nkind = \"single-switch\"\nnodes = 16\nbandwidth = \"10 GB/s\"\nlatency = \"1 us\"\n";
 const SUM: &str = "[workload]\nkind = \"collective\"\noperation = \"all-reduce\"\nbytes = \"1 MB\"\n";
@@ -336,7 +337,8 @@ fn kinds() -> Vec<(String, String)> {
                         _ => ("all-reduce", ""),
                     };
                     let sum = SUM.replace("all-reduce", operation);
-                    format!("{SWITCH}{sum}algorithm = {{ kind = \"{kind}\"{more} }}\niterations = 2\n")
+                    let machine = if kind.starts_with("card-") { CARD } else { SWITCH };
+                    format!("{machine}{sum}algorithm = {{ kind = \"{kind}\"{more} }}\niterations = 2\n")
                 }
                 "patterns" => format!(
                     "{SWITCH}[workload]\nkind = \"traffic\"\nflows = 40\npattern = {{ kind = \"{kind}\" }}\nsize = {{ kind = \"exponential\", mean = \"1 MB\" }}\narrivals = {{ kind = \"poisson\", load = 0.3, rate = \"12.5 GB/s\" }}\n"

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{Value, json};
-use stratasim_alloc::{AllocError, CardMemory, Sparse, Statistics, Tier};
+use stratasim_alloc::{AllocError, CardMemory, PAGE_BYTES, SEGMENT_BYTES, Sparse, Statistics, Tier};
 use stratasim_core::Bytes;
 use stratasim_experiment::{ConfigError, Error};
 use stratasim_report::Unit;
@@ -24,15 +24,18 @@ pub(crate) struct Alloc {
     /// Operations in order, as CSV with the columns operation (alloc or free), tier (local or global), group,
     /// id (any name of the block) and bytes (a number, or with a unit); group is empty for global, bytes for free
     trace: PathBuf,
-    /// Memory that each core group keeps for itself; the rest of all groups is Global
-    #[arg(long, value_name = "BYTES", default_value = "15 GB")]
-    local: Bytes,
-    /// Core groups of the card
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=4096))]
-    groups: u32,
-    /// Memory of each core group, Local and its part of Global together
-    #[arg(long, value_name = "BYTES", default_value = "15 GB")]
-    memory: Bytes,
+    /// The card: a shipped one such as sw-ai, or a file that describes one
+    #[arg(long, value_name = "CARD", default_value = "sw-ai")]
+    card: String,
+    /// Memory that each core group keeps for itself; the rest of all groups is Global [default: the card's]
+    #[arg(long, value_name = "BYTES")]
+    local: Option<Bytes>,
+    /// Core groups [default: the card's]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    groups: Option<u32>,
+    /// Memory of each core group, Local and its part of Global together [default: the card's]
+    #[arg(long, value_name = "BYTES")]
+    memory: Option<Bytes>,
     /// Write the figures as JSON
     #[arg(long, value_name = "OUT")]
     json: Option<PathBuf>,
@@ -40,13 +43,15 @@ pub(crate) struct Alloc {
 
 impl Alloc {
     pub(crate) fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
-        let card = CardMemory::new(self.groups, self.memory.0, self.local.0, |_| Sparse::default());
-        let mut card = card.map_err(|error| self.refused(error))?;
+        let sizes = self.sizes()?;
+        let card = CardMemory::new(sizes.groups, sizes.memory.0, sizes.local.0, |_| Sparse::default());
+        let mut card = card.map_err(|error| sizes.refused(error))?;
         let failures = trace::replay(&self.trace, &mut card)?;
         let tiers: Vec<(Tier, Statistics)> =
             card.tiers().filter_map(|tier| Some((tier, card.statistics(tier).ok()?))).collect();
         if let Some(path) = &self.json {
-            let text = serde_json::to_string_pretty(&self.json(&tiers, &failures)).expect("numbers and text");
+            let text =
+                serde_json::to_string_pretty(&sizes.json(&tiers, &failures)).expect("numbers and text");
             std::fs::write(path, text + "\n").map_err(|error| Error::file(path, &error))?;
         }
         terminal.print(&table(&tiers, &failures).to_text(&terminal.style))?;
@@ -61,7 +66,35 @@ impl Alloc {
         Ok(0)
     }
 
-    /// What is wrong with the options.
+    /// What memory there is.
+    fn sizes(&self) -> Result<Sizes, Error> {
+        let card = stratasim_experiment::card::load(&self.card, &[])?;
+        for (what, found, ours) in
+            [("pages", card.memory.page, PAGE_BYTES), ("segments", card.memory.segment, SEGMENT_BYTES)]
+        {
+            if found.0 != ours {
+                let message =
+                    format!("card {}: {what} of {found}; the allocator has {}", card.name, Bytes(ours));
+                return Err(ConfigError::new(message, None).into());
+            }
+        }
+        Ok(Sizes {
+            groups: self.groups.unwrap_or(card.core_groups),
+            memory: self.memory.unwrap_or(card.memory.per_group),
+            local: self.local.unwrap_or(card.memory.local),
+        })
+    }
+}
+
+/// Memory of a card.
+struct Sizes {
+    groups: u32,
+    memory: Bytes,
+    local: Bytes,
+}
+
+impl Sizes {
+    /// What is wrong with them.
     fn refused(&self, error: AllocError) -> Error {
         let message = match error {
             AllocError::TooLarge { .. } if self.local.0 > self.memory.0 => {

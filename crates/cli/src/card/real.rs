@@ -24,7 +24,7 @@ const MOST_BYTES: u64 = 4 << 30;
 /// What of `card bench` is about this machine.
 #[derive(Args)]
 pub(crate) struct Real {
-    /// Time the schedules between processes of this machine, beside a model fitted to them and the card's
+    /// Time the schedules between processes of this machine, beside a model fitted to them
     #[arg(long)]
     pub(crate) real: bool,
     /// Processes that take part [default: as many as the card has core groups]

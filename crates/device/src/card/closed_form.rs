@@ -3,41 +3,6 @@
 //! Sizes are bytes, rates bytes per second, results seconds unless the name says otherwise. V is the
 //! whole vector: what an all-gather leaves with each group. Nothing is rounded.
 
-/// Equations 1 and 2: bytes that tensor parallelism with sequence parallelism moves through the all-gathers
-/// (or the reduce-scatters) of a card in one iteration.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Activations {
-    /// Collectives of each layer in an iteration, forward and backward (6 with full recomputation).
-    pub collectives_per_layer: f64,
-    /// Bytes of a number.
-    pub number_bytes: f64,
-    /// Samples of the global batch.
-    pub batch: f64,
-    /// Data-parallel replicas.
-    pub data_parallel: f64,
-    /// Tokens of a sample.
-    pub sequence: f64,
-    /// Hidden dimension.
-    pub hidden: f64,
-    /// Layers of the model.
-    pub layers: f64,
-    /// Pipeline stages.
-    pub pipeline_parallel: f64,
-}
-
-impl Activations {
-    /// Bytes in an iteration.
-    pub fn bytes(&self) -> f64 {
-        self.layer_bytes() * self.layers / self.pipeline_parallel
-    }
-
-    /// Bytes of one layer in an iteration.
-    pub fn layer_bytes(&self) -> f64 {
-        let samples = self.batch / self.data_parallel;
-        self.collectives_per_layer * self.number_bytes * samples * self.sequence * self.hidden
-    }
-}
-
 /// Equation 3, the time of it: `N - 1` rounds, each with a launch, a synchronisation, a step and a chunk.
 pub fn rounds_s(groups: f64, bytes: f64, launch_s: f64, sync_s: f64, step_s: f64, rate: f64) -> f64 {
     (groups - 1.0) * (launch_s + sync_s + bytes / (groups * rate) + step_s)

@@ -1,9 +1,9 @@
 //! Where the SW-IntraCC paper contradicts itself, with what the equations give.
 
 use stratasim_device::card::closed_form::{
-    Activations, Tiers, crossover_bytes, one_kernel_with_put_s, small_vector_gain, three_tier_copy_s,
-    two_tier_copy_s,
+    Tiers, crossover_bytes, one_kernel_with_put_s, small_vector_gain, three_tier_copy_s, two_tier_copy_s,
 };
+use stratasim_workload::training::volume::{EXCHANGES, Step};
 
 /// One contradiction.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,17 +29,19 @@ const RING_RS: f64 = 54.9;
 
 /// Every contradiction, in the order of the paper.
 pub fn all() -> Vec<Inconsistency> {
-    let llama = |sequence| Activations {
-        collectives_per_layer: 6.0,
-        number_bytes: 2.0,
-        batch: 2048.0,
-        data_parallel: 8.0,
-        sequence,
-        hidden: 8192.0,
-        layers: 80.0,
-        pipeline_parallel: 16.0,
+    let llama_gib = |sequence| {
+        let step = Step {
+            exchanges: EXCHANGES,
+            value_bytes: 2,
+            batch: 2048,
+            data_parallel: 8,
+            sequence,
+            hidden: 8192,
+            layers: 80,
+            pipeline: 16,
+        };
+        step.bytes_per_stage() / f64::from(1 << 30)
     };
-    let gib = |bytes: f64| bytes / f64::from(1 << 30);
     let csc_put = 8e6 / one_kernel_with_put_s(4.0, 8e6, LAUNCH_S, SYNC_S, STEP_S, RATE) / 1e9;
     let crossover = crossover_bytes(4.0, LAUNCH_S, SYNC_S, [STEP_S; 2], RATE, RATE).unwrap_or(f64::NAN);
     let equation_4 =
@@ -57,8 +59,8 @@ pub fn all() -> Vec<Inconsistency> {
             printed: "120 GB",
             ours: format!(
                 "{:.0} GiB with s = 1024, {:.0} GiB with s = 2048",
-                gib(llama(1024.0).bytes()),
-                gib(llama(2048.0).bytes())
+                llama_gib(1024),
+                llama_gib(2048)
             ),
             why: "s is not given; the days of table 5 need 2^22 tokens per iteration, which is s = 2048, and so twice the \
                   traffic. The row of GPT-NeoX has no such factor",

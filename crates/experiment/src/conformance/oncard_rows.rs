@@ -5,9 +5,10 @@
 
 use stratasim_core::{Bandwidth, Bytes, Duration};
 use stratasim_device::card::closed_form::{
-    Activations, Tiers, crossover_bytes, large_vector_gain, small_vector_gain, utilisation,
+    Tiers, crossover_bytes, large_vector_gain, small_vector_gain, utilisation,
 };
 use stratasim_device::card::{Card, HostCopy, Operation, Schedule, task_graph};
+use stratasim_workload::training::volume::layer_bytes;
 
 use super::oncard::Row;
 use crate::card::bench::algorithm;
@@ -314,21 +315,14 @@ fn value(row: &Row, all: &[Row], formula: &str) -> Result<Found, Reason> {
 
 /// Equations 1 and 2: the whole iteration, or one layer of it.
 fn activations(row: &Row, formula: &str) -> Result<f64, Reason> {
-    let it = Activations {
-        collectives_per_layer: row.number("k")?,
-        number_bytes: row.number("fp")?,
-        batch: row.number("bs")?,
-        data_parallel: row.number("dp")?,
-        sequence: row.number("s")?,
-        hidden: row.number("h")?,
-        layers: row.number("l")?,
-        pipeline_parallel: row.number("pp")?,
-    };
+    let samples = row.number("bs")? / row.number("dp")?;
+    let layer = layer_bytes(row.number("k")?, row.number("fp")?, samples, row.number("s")?, row.number("h")?);
+    let layers_per_stage = row.number("l")? / row.number("pp")?;
     if formula.starts_with("k*fp*(bs/dp)*s*h*(l/pp)") || formula == "same" {
-        return Ok(it.bytes());
+        return Ok(layer * layers_per_stage);
     }
     if row.unit.ends_with("/layer") && formula.starts_with("same/") {
-        return Ok(it.layer_bytes());
+        return Ok(layer);
     }
     Err(format!("not understood: `{}`", row.formula))
 }

@@ -6,6 +6,12 @@
 /// it is repeated, two in the backward pass. There are as many reduce-scatters.
 pub const EXCHANGES: u32 = 6;
 
+/// Bytes that the all-gathers of one decoder move in a step: `exchanges value_bytes samples sequence hidden`, where
+/// `samples` are those of one replica (equation 1 without its layers). The reduce-scatters move as many (equation 2).
+pub fn layer_bytes(exchanges: f64, value_bytes: f64, samples: f64, sequence: f64, hidden: f64) -> f64 {
+    exchanges * value_bytes * samples * sequence * hidden
+}
+
 /// A training step as far as the exchanges of activations depend on it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Step {
@@ -28,14 +34,15 @@ pub struct Step {
 }
 
 impl Step {
-    /// Bytes that the all-gathers of one decoder move in a step: `exchanges fp (bs / dp) s h`. The
-    /// reduce-scatters move as many.
+    /// Bytes that the all-gathers of one decoder move in a step; see [`layer_bytes`].
     pub fn bytes_per_layer(&self) -> f64 {
-        f64::from(self.exchanges)
-            * self.value_bytes as f64
-            * (self.batch as f64 / self.data_parallel as f64)
-            * self.sequence as f64
-            * self.hidden as f64
+        layer_bytes(
+            f64::from(self.exchanges),
+            self.value_bytes as f64,
+            self.batch as f64 / self.data_parallel as f64,
+            self.sequence as f64,
+            self.hidden as f64,
+        )
     }
 
     /// Decoders of one stage. Not whole where the stages are not equal, as in the paper, which counts 44 / 16.
