@@ -32,8 +32,9 @@ try:
     import torch
     import torch.distributed as dist
     from torch._C._distributed_c10d import _create_work_from_future
-except ImportError as error:
-    _MISSING = error
+except ImportError as _error:
+    _MISSING = _error
+    torch = dist = _create_work_from_future = None
 
 __all__ = ["SharedMemoryGroup", "register"]
 
