@@ -39,6 +39,8 @@ GENERATORS: dict[str, tuple[dict[str, Any], int, int]] = {
     "hcsim_cxl": ({"xpus": 8}, 0, 0),
     "hcsim_ethernet": ({"xpus": 8}, 0, 0),
     "graph": ({"nodes": NODES, "links": [{"from": "a", "to": "b", **CABLE}]}, 2, 2),
+    # what it makes is counted where it is built
+    "cards": ({"of": RING, "card": "sw-ai"}, 0, 0),
     "scaled": ({"of": RING, "bandwidth": 2.0}, 4, 8),
     "degraded": ({"of": RING, "factor": 0.5, "links": ["*"]}, 4, 8),
     "without": ({"of": RING, "links": ["host-0->host-1"]}, 4, 7),
