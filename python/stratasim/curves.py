@@ -69,35 +69,22 @@ def traffic(
     """
     if semantics not in ("native", "booksim2"):
         raise _core.ConfigError(f"semantics: {semantics!r} is not known (known: 'native', 'booksim2')")
-    folder = None if out is None else os.fspath(out)
-    asked = None if loads is None else [float(each) for each in loads]
+    options: dict[str, Any] = {
+        "loads": None if loads is None else [float(each) for each in loads],
+        "saturation": saturation,
+        "seeds": seeds,
+        "out": None if out is None else os.fspath(out),
+        "threads": threads,
+        "force": force,
+        "progress": progress,
+    }
     booksim2 = semantics == "booksim2"
     if booksim2 and not isinstance(experiment, Mapping) and Path(experiment).suffix not in (".toml", ".json"):
         sets = [f"{option}={value}" for option, value in (set or {}).items()]
-        found = _core.booksim2_curve(
-            os.fspath(experiment),
-            sets,
-            loads=asked,
-            saturation=saturation,
-            seeds=seeds,
-            out=folder,
-            threads=threads,
-            force=force,
-            progress=progress,
-        )
+        found = _core.booksim2_curve(os.fspath(experiment), sets, **options)
         return Curve(found, os.fspath(Path(experiment).parent))
     loaded = load(experiment, set or {}, base)
-    found = loaded.curve(
-        booksim2=booksim2,
-        loads=asked,
-        saturation=saturation,
-        seeds=seeds,
-        out=folder,
-        threads=threads,
-        force=force,
-        progress=progress,
-    )
-    return Curve(found, loaded.base)
+    return Curve(loaded.curve(booksim2=booksim2, **options), loaded.base)
 
 
 class Curve:

@@ -23,6 +23,7 @@ A process that dies makes the others raise `GroupError` within a second. Nothing
 from __future__ import annotations
 
 import itertools
+import math
 import mmap
 import multiprocessing
 import os
@@ -136,11 +137,7 @@ class Group:
         as many elements.
         """
         given = _contiguous(array)
-        if out is None:
-            out = np.empty((self._size, *given.shape), given.dtype)
-        _check_out(out, given.dtype, self._size * given.size)
-        if np.may_share_memory(given, out):
-            given = given.copy()
+        given, out = _apart(given, out, (self._size, *given.shape))
         self._core.all_gather(_bytes(given), _bytes(out), algorithm)
         return out
 
@@ -158,12 +155,7 @@ class Group:
         """
         given = _contiguous(array)
         each, more = divmod(given.size, self._size)
-        count = each + (self._rank < more)
-        if out is None:
-            out = np.empty(count, given.dtype)
-        _check_out(out, given.dtype, count)
-        if np.may_share_memory(given, out):
-            given = given.copy()
+        given, out = _apart(given, out, (each + (self._rank < more),))
         self._core.reduce_scatter(_bytes(given), _bytes(out), given.dtype.name, op, algorithm)
         return out
 
@@ -230,6 +222,14 @@ def _contiguous(array: npt.ArrayLike) -> _Array:
     if not given.dtype.isnative:
         raise ValueError(f"the machine's order of bytes is expected, found {given.dtype.str}")
     return given
+
+
+def _apart(given: _Array, out: _Array | None, shape: tuple[int, ...]) -> tuple[_Array, _Array]:
+    """`given`, and `out`, which is made when there is none; in memory of their own."""
+    if out is None:
+        out = np.empty(shape, given.dtype)
+    _check_out(out, given.dtype, math.prod(shape))
+    return (given.copy() if np.may_share_memory(given, out) else given), out
 
 
 def _check_out(out: _Array, dtype: np.dtype[Any], count: int) -> None:

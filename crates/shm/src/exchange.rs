@@ -41,46 +41,29 @@ impl Group {
         (ranks.any(|readable| readable), all)
     }
 
-    pub(crate) fn exchange_gather(
+    /// Stages, waits for all and reads, piece by piece until the longest part is through. `read` is told the number of
+    /// the piece, where it starts in each part, and how long it is: all of it when nobody has to stage.
+    fn rounds(
         &mut self,
         call: &Call,
-        input: View,
-        output: View,
-        parts: Parts,
         through: Through,
+        (piece_bytes, longest): (usize, usize),
+        stage: impl Fn(&Self, u32, usize),
+        read: impl Fn(&Self, u32, usize, usize),
     ) -> Result<(), ShmError> {
-        let (rank, piece_bytes) = (self.rank(), self.half_bytes());
-        let own = parts.range(rank);
-        let staged = self.readable(call, rank, through).is_none();
-        let stage = |group: &Self, number: u32, from: usize| {
-            let piece = parts.piece(rank, from, piece_bytes);
-            let within = piece.start - own.start..piece.end - own.start;
-            group.staging(through, rank, number).part(0..piece.len()).copy(input.part(within));
-        };
+        let staged = self.readable(call, self.rank(), through).is_none();
         let mut number = self.next_piece();
         if staged {
             stage(self, number, 0);
         }
         self.synchronise(call)?;
-        output.part(own.clone()).copy(input);
         let (some, all) = self.all_readable(call, through);
-        let piece_bytes_read = if all { parts.largest().max(1) } else { piece_bytes };
+        let piece_bytes = if all { longest.max(1) } else { piece_bytes };
         let mut from = 0;
         loop {
-            for steps in 1..self.ranks() {
-                let other = self.after(steps);
-                let piece = parts.piece(other, from, piece_bytes_read);
-                let there = match self.readable(call, other, through) {
-                    Some(offset) => {
-                        let within = piece.start - parts.range(other).start;
-                        self.mapping.view(offset + within, piece.len())
-                    }
-                    None => self.staging(through, other, number).part(0..piece.len()),
-                };
-                output.part(piece).copy(there);
-            }
-            from += piece_bytes_read;
-            if from >= parts.largest() {
+            read(self, number, from, piece_bytes);
+            from += piece_bytes;
+            if from >= longest {
                 break;
             }
             number = self.next_piece();
@@ -93,6 +76,41 @@ impl Group {
         if some { self.synchronise(call) } else { Ok(()) }
     }
 
+    pub(crate) fn exchange_gather(
+        &mut self,
+        call: &Call,
+        input: View,
+        output: View,
+        parts: Parts,
+        through: Through,
+    ) -> Result<(), ShmError> {
+        let (rank, piece_bytes) = (self.rank(), self.half_bytes());
+        let own = parts.range(rank);
+        let stage = |group: &Self, number: u32, from: usize| {
+            let piece = parts.piece(rank, from, piece_bytes);
+            let within = piece.start - own.start..piece.end - own.start;
+            group.staging(through, rank, number).part(0..piece.len()).copy(input.part(within));
+        };
+        let read = |group: &Self, number: u32, from: usize, bytes: usize| {
+            if from == 0 {
+                output.part(own.clone()).copy(input);
+            }
+            for steps in 1..group.ranks() {
+                let other = group.after(steps);
+                let piece = parts.piece(other, from, bytes);
+                let there = match group.readable(call, other, through) {
+                    Some(offset) => {
+                        let within = piece.start - parts.range(other).start;
+                        group.mapping.view(offset + within, piece.len())
+                    }
+                    None => group.staging(through, other, number).part(0..piece.len()),
+                };
+                output.part(piece).copy(there);
+            }
+        };
+        self.rounds(call, through, (piece_bytes, parts.largest()), stage, read)
+    }
+
     pub(crate) fn exchange_scatter(
         &mut self,
         call: &Call,
@@ -102,44 +120,33 @@ impl Group {
         (element, reduction): (ElementType, Reduction),
         through: Through,
     ) -> Result<(), ShmError> {
-        let (rank, ranks) = (self.rank(), self.ranks());
-        // a slot for each part in every half, of whole elements
-        let piece_bytes = self.half_bytes() / ranks as usize / 64 * 64;
+        let (rank, piece_bytes) = (self.rank(), self.part_slot_bytes());
         let own = parts.range(rank);
-        let staged = self.readable(call, rank, through).is_none();
         let stage = |group: &Self, number: u32, from: usize| {
             let half = group.staging(through, rank, number);
-            for other in (0..ranks).filter(|other| *other != rank) {
+            for other in (0..group.ranks()).filter(|other| *other != rank) {
                 let piece = parts.piece(other, from, piece_bytes);
                 let slot = other as usize * piece_bytes;
                 half.part(slot..slot + piece.len()).copy(input.part(piece));
             }
         };
-        let mut number = self.next_piece();
-        if staged {
-            stage(self, number, 0);
-        }
-        self.synchronise(call)?;
-        let (some, all) = self.all_readable(call, through);
-        let piece_bytes_read = if all { parts.largest().max(1) } else { piece_bytes };
-        let mut from = 0;
-        loop {
-            let piece = parts.piece(rank, from, piece_bytes_read);
+        let read = |group: &Self, number: u32, from: usize, bytes: usize| {
+            let piece = parts.piece(rank, from, bytes);
             let sum = output.part(piece.start - own.start..piece.end - own.start);
             // blocks that stay in the nearest cache while all are added
             const BLOCK: usize = 16 << 10;
             for start in (0..piece.len()).step_by(BLOCK) {
                 let end = piece.len().min(start + BLOCK);
                 let block = sum.part(start..end);
-                for steps in 1..=ranks {
-                    let other = self.after(steps);
+                for steps in 1..=group.ranks() {
+                    let other = group.after(steps);
                     let at = piece.start + start..piece.start + end;
-                    let there = match self.readable(call, other, through) {
+                    let there = match group.readable(call, other, through) {
                         _ if other == rank => input.part(at),
-                        Some(offset) => self.mapping.view(offset + at.start, at.len()),
+                        Some(offset) => group.mapping.view(offset + at.start, at.len()),
                         None => {
                             let slot = rank as usize * piece_bytes;
-                            self.staging(through, other, number).part(slot + start..slot + end)
+                            group.staging(through, other, number).part(slot + start..slot + end)
                         }
                     };
                     if steps == 1 {
@@ -149,17 +156,8 @@ impl Group {
                     }
                 }
             }
-            from += piece_bytes_read;
-            if from >= parts.largest() {
-                break;
-            }
-            number = self.next_piece();
-            if staged {
-                stage(self, number, from);
-            }
-            self.synchronise(call)?;
-        }
-        if some { self.synchronise(call) } else { Ok(()) }
+        };
+        self.rounds(call, through, (piece_bytes, parts.largest()), stage, read)
     }
 
     /// Whether a vector is short enough for one phase.

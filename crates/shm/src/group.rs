@@ -427,6 +427,11 @@ impl Group {
         self.options.staging() / 2
     }
 
+    /// Bytes of a slot for the piece of one part in half a staging area: whole elements of every type.
+    pub(crate) const fn part_slot_bytes(&self) -> usize {
+        self.half_bytes() / self.ranks() as usize / 64 * 64
+    }
+
     /// The number of the next piece to go through staging.
     pub(crate) const fn next_piece(&mut self) -> u32 {
         self.pieces = self.pieces.wrapping_add(1);

@@ -45,7 +45,7 @@ impl Group {
         parts: Parts,
     ) -> Result<(), ShmError> {
         let (rank, ranks, before) = (self.rank(), self.ranks(), self.before(1));
-        let piece_bytes = self.half_bytes() / ranks as usize / 64 * 64;
+        let piece_bytes = self.part_slot_bytes();
         let own = parts.range(rank);
         let mut from = 0;
         loop {
@@ -103,7 +103,7 @@ impl Group {
         (element, reduction): (ElementType, Reduction),
     ) -> Result<(), ShmError> {
         let (rank, ranks, before) = (self.rank(), self.ranks(), self.before(1));
-        let piece_bytes = self.half_bytes() / ranks as usize / 64 * 64;
+        let piece_bytes = self.part_slot_bytes();
         let own = parts.range(rank);
         let mut from = 0;
         loop {

@@ -197,3 +197,31 @@ pub(super) fn scatter(groups: u32, bytes: u64, family: Family) -> Schedule {
     }
     schedule
 }
+
+/// A kernel that is synchronised at its start and in which group r then gets `piece(r, peer)` of the vector from each
+/// peer in turn, the next one first, where `from(peer, offset)` says; `add` adds it to what is there.
+pub(super) fn gets(
+    groups: u32,
+    bytes: u64,
+    add: bool,
+    piece: impl Fn(u32, u32) -> u32,
+    from: impl Fn(u32, u64) -> Region,
+) -> Schedule {
+    let mut schedule = Schedule::new(groups, bytes, Family::Csc);
+    if groups < 2 {
+        return schedule;
+    }
+    schedule.launch();
+    let ready = schedule.sync();
+    for group in 0..groups {
+        let mut last = ready;
+        for distance in 1..groups {
+            let peer = (group + distance) % groups;
+            let range = schedule.chunk(piece(group, peer));
+            let (from, to) = (from(peer, range.start), Region::new(Place::Local(group), range.start));
+            let bytes = range.end - range.start;
+            last = schedule.push(Work::Copy(Copy { group, from, to, bytes, add, step: true }), [last]);
+        }
+    }
+    schedule
+}

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Algorithm, Numbers};
+use super::{Algorithm, Numbers, gets};
 use crate::card::closed_form::one_kernel_s;
 use crate::card::description::Card;
 use crate::card::schedule::{Copy, Family, Place, Region, Schedule, Work};
@@ -17,51 +17,19 @@ use crate::card::schedule::{Copy, Family, Place, Region, Schedule, Work};
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct CscEquation {}
 
-/// A launch, a synchronisation, and N - 1 steps in which group r gets `piece(r, peer)` of the vector from
-/// `from(peer, offset)`.
-fn gets(
-    groups: u32,
-    bytes: u64,
-    add: bool,
-    piece: impl Fn(u32, u32) -> u32,
-    from: impl Fn(u32, u64) -> u64,
-) -> Schedule {
-    let mut schedule = Schedule::new(groups, bytes, Family::Csc);
-    schedule.starts_in_global = true;
-    if groups < 2 {
-        return schedule;
-    }
-    schedule.launch();
-    let ready = schedule.sync();
-    for group in 0..groups {
-        let mut last = ready;
-        for distance in 1..groups {
-            let peer = (group + distance) % groups;
-            let range = schedule.chunk(piece(group, peer));
-            let copy = Copy {
-                group,
-                from: Region::new(Place::Global, from(peer, range.start)),
-                to: Region::new(Place::Local(group), range.start),
-                bytes: range.end - range.start,
-                add,
-                step: true,
-            };
-            last = schedule.push(Work::Copy(copy), [last]);
-        }
-    }
-    schedule
-}
-
 impl Algorithm for CscEquation {
     fn all_gather(&self, groups: u32, bytes: u64) -> Schedule {
-        let mut schedule = gets(groups, bytes, false, |_, peer| peer, |_, offset| offset);
+        let global = |_, offset| Region::new(Place::Global, offset);
+        let mut schedule = gets(groups, bytes, false, |_, peer| peer, global);
+        schedule.starts_in_global = true;
         schedule.global_bytes = bytes;
         schedule
     }
 
     fn reduce_scatter(&self, groups: u32, bytes: u64) -> Schedule {
-        let slot = |peer: u32, offset: u64| u64::from(peer) * bytes + offset;
+        let slot = |peer: u32, offset| Region::new(Place::Global, u64::from(peer) * bytes + offset);
         let mut schedule = gets(groups, bytes, true, |group, _| group, slot);
+        schedule.starts_in_global = true;
         schedule.global_bytes = bytes.saturating_mul(groups.into());
         schedule
     }

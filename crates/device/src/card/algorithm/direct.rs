@@ -4,10 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::csc::{add_up, add_up_s};
-use super::{Algorithm, Numbers, scatter};
+use super::{Algorithm, Numbers, gets, scatter};
 use crate::card::closed_form::one_kernel_s;
 use crate::card::description::Card;
-use crate::card::schedule::{Copy, Family, Place, Region, Schedule, Work};
+use crate::card::schedule::{Family, Place, Region, Schedule};
 
 /// As CSC, but every group reads the Local memory of the others over the ring: no PUT phase and no Global
 /// memory. For cards whose groups can address each other's memory; never slower there than CSC with the same
@@ -18,25 +18,7 @@ pub struct Direct {}
 
 impl Algorithm for Direct {
     fn all_gather(&self, groups: u32, bytes: u64) -> Schedule {
-        let mut schedule = Schedule::new(groups, bytes, Family::Csc);
-        if groups < 2 {
-            return schedule;
-        }
-        schedule.launch();
-        let ready = schedule.sync();
-        for group in 0..groups {
-            let mut last = ready;
-            for distance in 1..groups {
-                let peer = (group + distance) % groups;
-                let piece = schedule.chunk(peer);
-                let region = |group| Region::new(Place::Local(group), piece.start);
-                let bytes = piece.end - piece.start;
-                let copy =
-                    Copy { group, from: region(peer), to: region(group), bytes, add: false, step: true };
-                last = schedule.push(Work::Copy(copy), [last]);
-            }
-        }
-        schedule
+        gets(groups, bytes, false, |_, peer| peer, |peer, offset| Region::new(Place::Local(peer), offset))
     }
 
     fn reduce_scatter(&self, groups: u32, bytes: u64) -> Schedule {
