@@ -9,8 +9,10 @@ use support::Scratch;
 fn real_runs_are_measured_fitted_and_saved() {
     let scratch = Scratch::new();
     let bench = ["card", "bench", "sw-ai", "--real", "--processes", "2", "--sizes", "4KiB,64KiB"];
-    let ended =
-        scratch.stratasim(&[&bench[..], &["--fused", "--json", "out.json", "--save", "shm.json"]].concat());
+    let ended = scratch.stratasim(
+        &[&bench[..], &["--fused", "--json", "out.json", "--save", "shm.json", "--card-out", "card.toml"]]
+            .concat(),
+    );
     assert_eq!(ended.code, 0, "{}", ended.errors);
     assert!(
         ended.output.contains("all-gather between 2 processes") && ended.output.contains("equal results")
@@ -21,12 +23,21 @@ fn real_runs_are_measured_fitted_and_saved() {
     for time in times {
         let seconds = |key: &str| time[key].as_f64().expect("a number");
         assert!(0.0 < seconds("least_s") && seconds("least_s") <= seconds("median_s"), "{time}");
-        // two points and two parameters: the model meets both, unless one of them would be negative
-        let model = &json["models"][time["algorithm"].as_str().expect("a name")];
-        let expected = model["fixed_s"].as_f64().expect("a number")
-            + model["s_per_byte"].as_f64().expect("a number") * time["bytes"].as_f64().expect("a number");
-        assert!((seconds("model_s") - expected).abs() < 1e-12, "{time}");
+        // two points and two parameters: the closed form of the card's schedule with them is what is shown
+        let name = time["algorithm"].as_str().expect("a name");
+        let (step, rate) = match name {
+            "csc" => ("csc_step_s", "global_bytes_per_s"),
+            "direct" => ("csc_step_s", "ring_bytes_per_s"),
+            _ => ("ring_step_s", "ring_bytes_per_s"),
+        };
+        let of = |key: &str| json["models"][name][key].as_f64().expect("a number");
+        let moved = time["bytes"].as_f64().expect("a number") / 2.0 * if name == "csc" { 2.0 } else { 1.0 };
+        let expected = of(step) + moved / of(rate);
+        assert!((seconds("model_s") - expected).abs() < 1e-11, "{time} {expected}");
     }
+    // the card of this machine is one that others take
+    let again = scratch.stratasim(&["card", "bench", "card.toml", "--sizes", "4KiB,64KiB"]);
+    assert_eq!(again.code, 0, "{}", again.errors);
     // a second collective is added to the first
     let more = ["--op", "broadcast", "--save", "shm.json"];
     assert_eq!(scratch.stratasim(&[&bench[..], &more].concat()).code, 0);

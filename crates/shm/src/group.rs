@@ -258,8 +258,8 @@ impl Group {
         }
         let view = View::writing(data);
         self.guarded(|group| {
-            let offset = group.shared(view);
             let length = view.length();
+            let offset = group.read_in_place(algorithm, length, view);
             let call =
                 group.begin(Operation::Broadcast, Some(algorithm), (0, 0), root, false, length, offset);
             match algorithm {
@@ -306,8 +306,8 @@ impl Group {
     ) -> Result<(), ShmError> {
         // what the others read: of a ring the output as it grows, of a direct read the part
         let readable = if algorithm == Algorithm::Ring { output } else { input };
-        let offset = self.shared(readable);
         let length = output.length();
+        let offset = self.read_in_place(algorithm, length, readable);
         let second = operation == Operation::AllReduce;
         let call = self.begin(operation, Some(algorithm), kind, 0, second, length, offset);
         match algorithm {
@@ -332,7 +332,7 @@ impl Group {
         algorithm: Algorithm,
         (element, reduction): (ElementType, Reduction),
     ) -> Result<(), ShmError> {
-        let offset = self.shared(input);
+        let offset = self.read_in_place(algorithm, input.length(), input);
         let kind = (element as u8, reduction as u8);
         let call = self.begin(operation, Some(algorithm), kind, 0, false, input.length(), offset);
         let own = input.part(parts.range(self.rank()));
@@ -397,6 +397,13 @@ impl Group {
         let call = Call { sequence: self.sequence, kind, bytes: length as u64, offset };
         self.slot(self.rank()).publish(&call);
         call
+    }
+
+    /// Where the others read `view` of a vector of `length` bytes, if they do so where it is: a short one is copied into
+    /// staging sooner than one more synchronisation says that all have read it.
+    fn read_in_place(&self, algorithm: Algorithm, length: usize, view: View) -> Option<usize> {
+        let copied = algorithm == Algorithm::Direct && self.fits_one_phase(length);
+        if copied { None } else { self.shared(view) }
     }
 
     /// Where the bytes lie in this rank's Local segment, as an offset in the memory of the group.

@@ -9,13 +9,14 @@ use clap::Args;
 use serde_json::json;
 use stratasim_device::card::{self, Card};
 use stratasim_experiment::card::bench::Sizes;
+use stratasim_experiment::card::fit::{Fitted, Parameter};
 use stratasim_experiment::{ConfigError, Error};
 use stratasim_report::Unit;
 use stratasim_report::table::{Cell, Table};
 use stratasim_shm::{Algorithm, Choices, Operation};
 
 use crate::terminal::Terminal;
-use model::Affine;
+use model::Model;
 pub(crate) use ranks::Rank;
 
 /// Largest vector that is timed.
@@ -37,6 +38,9 @@ pub(crate) struct Real {
     /// stays
     #[arg(long, requires = "real", value_name = "OUT")]
     save: Option<PathBuf>,
+    /// Write the card with the steps and rates of this machine, fitted to all schedules together, as TOML
+    #[arg(long, requires = "real", value_name = "OUT")]
+    card_out: Option<PathBuf>,
 }
 
 /// A collective that was timed.
@@ -53,7 +57,7 @@ struct Run {
     processes: u32,
     sizes: Vec<u64>,
     points: Vec<Point>,
-    models: Vec<(Algorithm, Affine)>,
+    models: Vec<Model>,
 }
 
 impl Real {
@@ -66,8 +70,9 @@ impl Real {
         terminal: &Terminal,
     ) -> Result<u8, Error> {
         let refuse = |text: String| Err(ConfigError::new(text, None).into());
-        let Some(operation) = Operation::named(operation.name()) else {
-            return refuse(format!("--real: {} does not run between processes", operation.name()));
+        let on_card = operation;
+        let Some(operation) = Operation::named(on_card.name()) else {
+            return refuse(format!("--real: {} does not run between processes", on_card.name()));
         };
         let mut sizes = sizes.0.clone();
         sizes.sort_unstable();
@@ -98,11 +103,16 @@ impl Real {
                 Some(Point { algorithm, bytes: time.bytes, median_s: time.median_s, least_s: time.least_s })
             })
             .collect();
-        let fit = |algorithm: Algorithm| {
-            let of = points.iter().filter(|point| point.algorithm == algorithm);
-            (algorithm, Affine::fit(of.map(|point| (point.bytes as f64, point.median_s))))
-        };
-        let models = algorithms.map(fit).to_vec();
+        let failed = |text: String| ConfigError::new(format!("--real: {text}"), None);
+        let fit = |algorithm| Model::fit(card, processes, on_card, algorithm, &points);
+        let models = algorithms.into_iter().map(fit).collect::<Result<_, _>>().map_err(failed)?;
+        if let Some(path) = &self.card_out {
+            let fitted = model::together(card, processes, on_card, &points).map_err(failed)?;
+            let text = stratasim_experiment::card::to_toml(&fitted.card)?;
+            std::fs::write(path, text).map_err(|error| Error::file(path, &error))?;
+            let rms = 100.0 * fitted.rms();
+            terminal.note(&format!("  wrote {} (card; mean residual {rms:.0} %)", path.display()));
+        }
         let run = Run { operation, processes, sizes, points, models };
         run.finish(self, &told.fused, json, terminal)
     }
@@ -123,6 +133,8 @@ impl Run {
             self.processes
         ))?;
         terminal.print(&self.table().to_text(&terminal.style))?;
+        terminal
+            .print(&format!("\nfitted to the medians\n\n{}", self.parameters().to_text(&terminal.style)))?;
         if let Some(fused) = fused {
             let saved = 1.0 - fused.fused_s / fused.unfused_s;
             terminal.print(&format!(
@@ -142,7 +154,7 @@ impl Run {
                     let model = self.model(point.algorithm);
                     json!({
                         "algorithm": point.algorithm.name(), "bytes": point.bytes, "median_s": point.median_s,
-                        "least_s": point.least_s, "model_s": model.map(|model| model.seconds(point.bytes as f64)),
+                        "least_s": point.least_s, "model_s": model.map(|model| model.seconds(point.bytes)),
                     })
                 })
                 .collect();
@@ -160,8 +172,22 @@ impl Run {
         Ok(0)
     }
 
-    fn model(&self, algorithm: Algorithm) -> Option<&Affine> {
-        self.models.iter().find(|(known, _)| *known == algorithm).map(|(_, model)| model)
+    fn model(&self, algorithm: Algorithm) -> Option<&Model> {
+        self.models.iter().find(|model| model.algorithm == algorithm)
+    }
+
+    /// What each model takes a step to cost, and what moves at which rate.
+    fn parameters(&self) -> Table {
+        let mut table = Table::new(["algorithm", "step", "rate"]);
+        for model in &self.models {
+            let found = |at: usize, unit: Unit| {
+                let fitted = model.parameters().get(at);
+                Cell::from(fitted.map(|it| (it.after, unit)))
+            };
+            let rate = found(1, Unit::BytesPerSecond);
+            table.push([Cell::from(model.algorithm.name()), found(0, Unit::Seconds), rate]);
+        }
+        table
     }
 
     fn table(&self) -> Table {
@@ -180,7 +206,7 @@ impl Run {
             let fastest =
                 self.points.iter().filter(row).map(|point| point.median_s).fold(f64::INFINITY, f64::min);
             for point in self.points.iter().filter(row) {
-                let model = self.model(point.algorithm).map(|model| model.seconds(bytes as f64));
+                let model = self.model(point.algorithm).map(|model| model.seconds(bytes));
                 table.push([
                     Cell::from((bytes as f64, Unit::Bytes)),
                     Cell::from(point.algorithm.name()),
@@ -204,12 +230,9 @@ impl Run {
         let largest = self.sizes.last().copied().unwrap_or(1);
         let sizes = std::iter::once(0).chain(std::iter::successors(Some(1_u64), |size| Some(size * 2)));
         for bytes in sizes.take_while(|&bytes| bytes <= largest) {
-            let time = |(_, model): &&(Algorithm, Affine)| model.seconds(bytes as f64);
-            let best = self
-                .models
-                .iter()
-                .min_by(|a, b| time(a).total_cmp(&time(b)))
-                .map(|(algorithm, _)| *algorithm);
+            let time = |model: &&Model| model.seconds(bytes);
+            let best = self.models.iter().min_by(|a, b| time(a).total_cmp(&time(b)));
+            let best = best.map(|model| model.algorithm);
             if let Some(algorithm) = best.filter(|_| best != last) {
                 choices.set(self.operation, bytes, algorithm).map_err(|text| ConfigError::new(text, None))?;
                 last = best;
@@ -237,11 +260,22 @@ impl Run {
     }
 
     fn models_json(&self) -> serde_json::Value {
-        let one = |(algorithm, model): &(Algorithm, Affine)| {
-            let numbers = json!({"fixed_s": model.fixed_s, "s_per_byte": model.s_per_byte});
-            (algorithm.name().to_owned(), numbers)
+        let one = |model: &Model| {
+            let value = |it: &Fitted| {
+                (format!("{}_{}", it.parameter.name().replace('-', "_"), unit(it)), it.after.into())
+            };
+            let numbers = model.parameters().iter().map(value).collect::<serde_json::Map<_, _>>();
+            (model.algorithm.name().to_owned(), numbers.into())
         };
         self.models.iter().map(one).collect::<serde_json::Map<_, _>>().into()
+    }
+}
+
+/// The unit of a parameter in names.
+const fn unit(it: &Fitted) -> &'static str {
+    match it.parameter {
+        Parameter::Cost(_) => "s",
+        Parameter::Rate(_) => "bytes_per_s",
     }
 }
 

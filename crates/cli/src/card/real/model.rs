@@ -1,83 +1,172 @@
-//! A fixed cost and a rate: what the closed forms of all schedules are in the length of the vector.
+//! The card's closed forms fitted to what was measured here: each schedule by itself, for the choice among them, and all
+//! together, for a card of this machine.
 
-/// Seconds of a vector: `fixed_s + bytes * s_per_byte`. Equations 3 and 4 of SW-IntraCC have this form for a given number
-/// of groups: launches, synchronisations and steps on one side, what moves over the rate on the other.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Affine {
-    /// Not negative.
-    pub(super) fixed_s: f64,
-    /// Not negative.
-    pub(super) s_per_byte: f64,
+use stratasim_core::{Bandwidth, Bytes, Duration};
+use stratasim_device::card::{AlgorithmSpec, Card, Cost, Fidelity, Operation, Rates, time_s};
+use stratasim_experiment::card::fit::{Anchor, Fit, Fitted, Measured, Parameter};
+use stratasim_shm::Algorithm;
+
+use super::Point;
+
+/// Relative residual up to which a measurement counts as met.
+const TOLERANCE: f64 = 0.25;
+
+/// The schedule of a card that an algorithm is, and what its time depends on.
+const fn on_card(algorithm: Algorithm) -> (&'static str, [&'static str; 2]) {
+    match algorithm {
+        Algorithm::Ring | Algorithm::RingTwoSided => ("ring", ["ring-step", "ring"]),
+        Algorithm::Csc => ("csc", ["csc-step", "global"]),
+        Algorithm::Direct => ("direct", ["csc-step", "ring"]),
+    }
 }
 
-impl Affine {
-    /// The one with the least sum of squared relative errors over (bytes, seconds), with nothing below 0.
-    pub(super) fn fit(points: impl IntoIterator<Item = (f64, f64)>) -> Self {
-        // with u = 1 / seconds: fixed * u + s_per_byte * bytes * u = 1, by normal equations
-        let (mut uu, mut ub, mut bb, mut u1, mut b1) = (0.0, 0.0, 0.0, 0.0, 0.0);
-        for (bytes, seconds) in points {
-            let (u, b) = (1.0 / seconds, bytes / seconds);
-            uu += u * u;
-            ub += u * b;
-            bb += b * b;
-            u1 += u;
-            b1 += b;
-        }
-        let determinant = uu * bb - ub * ub;
-        let only =
-            |numerator: f64, denominator: f64| if denominator > 0.0 { numerator / denominator } else { 0.0 };
-        let (fixed_s, s_per_byte) = if determinant > 1e-12 * uu * bb {
-            ((u1 * bb - b1 * ub) / determinant, (b1 * uu - u1 * ub) / determinant)
-        } else {
-            // one size: all of it is fixed, for want of a second
-            (only(u1, uu), 0.0)
-        };
-        if fixed_s < 0.0 {
-            Self { fixed_s: 0.0, s_per_byte: only(b1, bb) }
-        } else if s_per_byte < 0.0 {
-            Self { fixed_s: only(u1, uu), s_per_byte: 0.0 }
-        } else {
-            Self { fixed_s, s_per_byte }
-        }
+/// `card` with a group per process and nothing that processes do not have: no host that launches and synchronises, no
+/// limit but that of reading what others have.
+fn of_processes(card: &Card, processes: u32) -> Card {
+    let unlimited = Bandwidth(1e18);
+    let start = Bandwidth(5e9);
+    let mut card = card.clone();
+    card.core_groups = processes;
+    card.memory.global =
+        Bytes(card.memory.per_group.0.saturating_sub(card.memory.local.0) * u64::from(processes));
+    let nothing = Duration::ZERO;
+    let step = Duration::from_ns(10_000);
+    card.cost = Cost { launch: nothing, sync: nothing, ring_step: step, csc_step: step, kernel: nothing };
+    card.bandwidth = Rates {
+        ring: start,
+        global: start,
+        local: unlimited,
+        ring_total: None,
+        reduce_ring: None,
+        reduce_csc: None,
+    };
+    card
+}
+
+fn anchors<'a>(operation: Operation, points: impl IntoIterator<Item = &'a Point>) -> Vec<Anchor> {
+    let anchor = |(line, point): (u64, &Point)| {
+        let algorithm = AlgorithmSpec::named(on_card(point.algorithm).0)?;
+        let name = format!("{} {} B", point.algorithm.name(), point.bytes);
+        let measured = Measured::Collective(operation, algorithm);
+        let (bytes, seconds) = (point.bytes, point.median_s);
+        Some(Anchor { line, name, measured, bytes, groups: None, kernel_only: false, seconds })
+    };
+    (1..).zip(points).filter_map(anchor).collect()
+}
+
+fn fit(card: &Card, anchors: Vec<Anchor>, free: &[&str]) -> Result<Fit, String> {
+    let free = free.iter().take(anchors.len());
+    let free = free.map(|name| Parameter::named(name)).collect::<Result<Vec<_>, _>>()?;
+    Fit::run(card, anchors, &free, TOLERANCE, Fidelity::F0)
+}
+
+/// One schedule, with a step and a rate of its own.
+pub(super) struct Model {
+    pub(super) algorithm: Algorithm,
+    operation: Operation,
+    spec: AlgorithmSpec,
+    fit: Fit,
+}
+
+impl Model {
+    /// Fitted to those of the points that are of this algorithm: a step, and with more than one size a rate.
+    ///
+    /// # Errors
+    /// As [`Fit::run`].
+    pub(super) fn fit(
+        card: &Card,
+        processes: u32,
+        operation: Operation,
+        algorithm: Algorithm,
+        points: &[Point],
+    ) -> Result<Self, String> {
+        let (name, free) = on_card(algorithm);
+        let spec = AlgorithmSpec::named(name).ok_or_else(|| format!("no algorithm `{name}`"))?;
+        let of = points.iter().filter(|point| point.algorithm == algorithm);
+        let fit = fit(&of_processes(card, processes), anchors(operation, of), &free)?;
+        Ok(Self { algorithm, operation, spec, fit })
     }
 
-    pub(super) fn seconds(&self, bytes: f64) -> f64 {
-        self.fixed_s + self.s_per_byte * bytes
+    /// Seconds of a vector of so many bytes.
+    pub(super) fn seconds(&self, bytes: u64) -> f64 {
+        time_s(&self.fit.card, &self.spec, self.operation, bytes, Fidelity::F0)
+            .expect("a schedule that was fitted")
     }
+
+    /// What was found.
+    pub(super) fn parameters(&self) -> &[Fitted] {
+        &self.fit.parameters
+    }
+}
+
+/// `card` with the steps and rates of this machine, as far as one card can have them: ring, CSC and direct share the ring,
+/// and direct has the steps of CSC.
+///
+/// # Errors
+/// As [`Fit::run`].
+pub(super) fn together(
+    card: &Card,
+    processes: u32,
+    operation: Operation,
+    points: &[Point],
+) -> Result<Fit, String> {
+    let of = points.iter().filter(|point| point.algorithm != Algorithm::RingTwoSided);
+    let mut fit = fit(
+        &of_processes(card, processes),
+        anchors(operation, of),
+        &["ring-step", "csc-step", "ring", "global"],
+    )?;
+    // as fast as what it was measured through
+    let rate = &mut fit.card.bandwidth;
+    rate.local = Bandwidth(rate.local.0.min(rate.ring.0.max(rate.global.0) * 1e3));
+    fit.card.name = format!("{} as {processes} processes", card.name);
+    fit.card.about = format!("Steps and rates of {} between processes of one machine.", operation.name());
+    Ok(fit)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_fixed_cost_and_a_rate_are_found_again() {
-        let exact = Affine { fixed_s: 40e-6, s_per_byte: 1e-10 };
-        let points = [16e3, 256e3, 1e6, 16e6].map(|bytes| (bytes, exact.seconds(bytes)));
-        let found = Affine::fit(points);
-        assert!((found.fixed_s / exact.fixed_s - 1.0).abs() < 1e-9, "{found:?}");
-        assert!((found.s_per_byte / exact.s_per_byte - 1.0).abs() < 1e-9, "{found:?}");
+    fn points(algorithm: Algorithm, seconds: impl Fn(f64) -> f64) -> impl Iterator<Item = Point> {
+        [16_384, 262_144, 1 << 20, 1 << 24].into_iter().map(move |bytes| {
+            let median_s = seconds(bytes as f64);
+            Point { algorithm, bytes, median_s, least_s: median_s }
+        })
     }
 
     #[test]
-    fn nothing_is_negative_and_one_point_is_met() {
-        let found = Affine::fit([(1e3, 1e-6), (1e6, 2e-3)]);
-        assert!(found.fixed_s >= 0.0 && found.s_per_byte > 0.0, "{found:?}");
-        let falling = Affine::fit([(1e3, 2e-6), (1e6, 1e-6)]);
-        assert!(falling.s_per_byte >= 0.0, "{falling:?}");
-        assert!((Affine::fit([(5.0, 3e-6)]).seconds(5.0) - 3e-6).abs() < 1e-18);
+    fn steps_and_rates_are_found_again() {
+        let card = stratasim_experiment::card::load("sw-ai", &[]).expect("shipped");
+        // three steps of 15 us, in each of which a quarter passes at 10 GB/s
+        let ring = |bytes: f64| 3.0 * (15e-6 + bytes / 4.0 / 10e9);
+        let measured: Vec<Point> = points(Algorithm::Ring, ring).collect();
+        let model = Model::fit(&card, 4, Operation::AllGather, Algorithm::Ring, &measured).expect("fits");
+        let found: Vec<f64> = model.parameters().iter().map(|it| it.after).collect();
+        assert!((found[0] / 15e-6 - 1.0).abs() < 1e-3 && (found[1] / 10e9 - 1.0).abs() < 1e-3, "{found:?}");
+        assert!((model.seconds(4_000_000) / ring(4e6) - 1.0).abs() < 1e-3);
     }
 
     #[test]
-    fn no_other_choice_has_a_smaller_relative_error() {
-        let points = [(16e3, 45e-6), (1e6, 60e-6), (4e6, 200e-6), (16e6, 1500e-6)];
-        let error = |model: Affine| -> f64 {
-            points.iter().map(|&(bytes, seconds)| (model.seconds(bytes) / seconds - 1.0).powi(2)).sum()
-        };
-        let found = Affine::fit(points);
-        for (a, b) in [(1.01, 1.0), (0.99, 1.0), (1.0, 1.01), (1.0, 0.99)] {
-            let other = Affine { fixed_s: found.fixed_s * a, s_per_byte: found.s_per_byte * b };
-            assert!(error(found) <= error(other), "{found:?} {other:?}");
+    fn one_size_gives_a_step() {
+        let card = stratasim_experiment::card::load("sw-ai", &[]).expect("shipped");
+        let measured = [Point { algorithm: Algorithm::Csc, bytes: 4096, median_s: 30e-6, least_s: 30e-6 }];
+        let model = Model::fit(&card, 4, Operation::AllReduce, Algorithm::Csc, &measured).expect("fits");
+        assert_eq!(model.parameters().len(), 1);
+        assert!((model.seconds(4096) / 30e-6 - 1.0).abs() < 1e-3);
+    }
+
+    #[test]
+    fn one_card_has_what_its_schedules_share() {
+        let card = stratasim_experiment::card::load("sw-ai", &[]).expect("shipped");
+        // direct: three steps of 5 us and three quarters at 10 GB/s; CSC: a quarter more, at 8 GB/s
+        let all = points(Algorithm::Ring, |bytes| 3.0 * (15e-6 + bytes / 4.0 / 10e9))
+            .chain(points(Algorithm::Direct, |bytes| 15e-6 + 0.75 * bytes / 10e9))
+            .chain(points(Algorithm::Csc, |bytes| 15e-6 + bytes / 8e9));
+        let fit = together(&card, 4, Operation::AllGather, &all.collect::<Vec<_>>()).expect("fits");
+        for (index, wanted) in [15e-6, 5e-6, 10e9, 8e9].into_iter().enumerate() {
+            let found = fit.parameters[index].after;
+            assert!((found / wanted - 1.0).abs() < 1e-2, "{index}: {found}, expected {wanted}");
         }
     }
 }
