@@ -1,5 +1,7 @@
 //! A set of small numbers with 64-ary summaries: the least member is a few word scans away, however large the set.
 
+use std::ops::Range;
+
 /// A set of numbers below a bound. Level 0 has a bit per number; a bit of level `k + 1` says that a word of level `k`
 /// is not zero. 64 numbers need one level, 262,144 need three.
 #[derive(Debug, Clone, Default)]
@@ -72,6 +74,46 @@ impl BitTree {
                 break;
             }
             at /= 64;
+        }
+    }
+
+    /// Adds the numbers of a range, none of which is a member yet.
+    ///
+    /// # Panics
+    /// When the range does not end below the bound.
+    pub fn insert_range(&mut self, range: Range<u32>) {
+        assert!(range.end <= self.bound, "{} is above the bound {}", range.end, self.bound);
+        if range.is_empty() {
+            return;
+        }
+        if self.levels.is_empty() {
+            self.grow();
+        }
+        self.members += range.end - range.start;
+        let (mut first, mut last) = (range.start as usize, range.end as usize - 1);
+        for level in &mut self.levels {
+            for_words(level, first, last, |word, mask| *word |= mask);
+            (first, last) = (first / 64, last / 64);
+        }
+    }
+
+    /// Takes the numbers of a range out, all of which are members.
+    pub fn remove_range(&mut self, range: Range<u32>) {
+        if range.is_empty() {
+            return;
+        }
+        self.members -= range.end - range.start;
+        let (mut first, mut last) = (range.start as usize, range.end as usize - 1);
+        for level in &mut self.levels {
+            for_words(level, first, last, |word, mask| *word &= !mask);
+            // the words between have no other members, those at the ends may
+            let (start, end) = (first / 64, last / 64);
+            first = start + usize::from(level[start] != 0);
+            let behind = end + 1 - usize::from(level[end] != 0);
+            if first >= behind {
+                return;
+            }
+            last = behind - 1;
         }
     }
 
@@ -181,6 +223,16 @@ impl BitTree {
     }
 }
 
+/// Gives `change` the words of the bits `first` to `last`, with a mask of these.
+fn for_words(level: &mut [u64], first: usize, last: usize, change: impl Fn(&mut u64, u64)) {
+    let (start, end) = (first / 64, last / 64);
+    for (index, word) in (start..).zip(&mut level[start..=end]) {
+        let low = if index == start { u64::MAX << (first % 64) } else { u64::MAX };
+        let high = if index == end { u64::MAX >> (63 - last % 64) } else { u64::MAX };
+        change(word, low & high);
+    }
+}
+
 /// Bits at which `length` ones start within the word. Halves the work: a run of 2k is two of k.
 const fn run_starts(mut word: u64, length: u32) -> u64 {
     if length > 64 {
@@ -219,6 +271,15 @@ mod tests {
                 } else {
                     tree.remove(number);
                     set.remove(&number);
+                }
+                // a range goes out where all are members, and comes in where none is
+                let end = (number..bound).find(|at| set.contains(at) != set.contains(&number)).unwrap_or(bound);
+                if set.contains(&number) && add {
+                    tree.remove_range(number..end);
+                    (number..end).for_each(|at| { set.remove(&at); });
+                } else if !set.contains(&number) && !add {
+                    tree.insert_range(number..end.min(number + 200));
+                    set.extend(number..end.min(number + 200));
                 }
                 prop_assert_eq!(tree.len() as usize, set.len());
                 prop_assert_eq!(tree.first(), set.first().copied());

@@ -1,5 +1,7 @@
 //! Coarse blocks: a bitmap of pages, in segments.
 
+use std::ops::Range;
+
 use crate::bits::BitTree;
 use crate::error::AllocError;
 
@@ -206,7 +208,16 @@ impl Pages {
     /// Marks a run free or in use, and files its segments anew.
     fn mark(&mut self, first: u64, count: u64, free: bool) {
         let (mut from, end) = (first, first + count);
+        // segments that change as a whole go together: they are in the set of whole ones, or come into it
+        let whole = from.div_ceil(128)..end / 128;
+        if !whole.is_empty() {
+            self.mark_whole(whole.start as usize..whole.end as usize, free);
+        }
         while from < end {
+            if whole.start * 128 == from && !whole.is_empty() {
+                from = whole.end * 128;
+                continue;
+            }
             let segment = (from / 128) as usize;
             let until = end.min((from / 128 + 1) * 128);
             let mask = (u128::MAX >> (128 - (until - from))) << (from % 128);
@@ -221,6 +232,21 @@ impl Pages {
         } else {
             self.free_pages -= count;
         }
+    }
+
+    /// Marks whole segments free, none of whose pages is, or in use, all of whose pages are free.
+    fn mark_whole(&mut self, segments: Range<usize>, free: bool) {
+        const WHOLE: usize = PAGES_PER_SEGMENT as usize;
+        let (pages, run) = if free { (u128::MAX, WHOLE as u8) } else { (0, 0) };
+        self.free[segments.clone()].fill(pages);
+        self.longest[segments.clone()].fill(run);
+        let (set, numbers) = (&mut self.by_run[WHOLE], segments.start as u32..segments.end as u32);
+        if free {
+            set.insert_range(numbers);
+        } else {
+            set.remove_range(numbers);
+        }
+        self.populated[1] = u128::from(!set.is_empty());
     }
 
     fn file(&mut self, segment: usize, run: u32) {
@@ -261,11 +287,18 @@ const fn first_run(bits: u128, length: u32) -> Option<u32> {
 
 /// The length of the longest run of ones.
 const fn longest_run(bits: u128) -> u32 {
-    if bits == u128::MAX {
-        return 128;
-    }
-    if bits == 0 {
-        return 0;
+    /// Up to so many runs are looked at one by one.
+    const FEW: u32 = 6;
+    let runs = (bits & !(bits << 1)).count_ones();
+    if runs <= FEW {
+        let (mut rest, mut longest) = (bits, 0);
+        while rest != 0 {
+            rest >>= rest.trailing_zeros();
+            let run = rest.trailing_ones();
+            longest = if run > longest { run } else { longest };
+            rest = if run == 128 { 0 } else { rest >> run };
+        }
+        return longest;
     }
     // doubling while it lasts, then the remainder by halves
     let (mut starts, mut length, mut step) = (bits, 1, 1);
