@@ -12,6 +12,7 @@
 //! Senders, receivers and what they say to each other come from `stratasim-transport`.
 
 mod account;
+mod approach;
 mod backpressure;
 mod balancing;
 mod classes;

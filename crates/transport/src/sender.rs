@@ -153,6 +153,18 @@ impl Sender {
         self.recovery.has_failed()
     }
 
+    /// A look at its parts, so that they are near when something comes for them; the value says nothing.
+    #[inline]
+    pub fn glance(&self) -> u64 {
+        self.acknowledged_to()
+            ^ self.window_bytes()
+            ^ self.deadline().as_ps()
+            ^ self.next_start.as_ps()
+            ^ self.heard_at.as_ps()
+            ^ self.messages.end()
+            ^ self.statistics.packets
+    }
+
     /// Bytes that may be under way, as windows count them.
     #[inline]
     pub fn window_bytes(&self) -> u64 {

@@ -261,6 +261,16 @@ impl Balancing {
         }
     }
 
+    /// The port that [`Self::choose`] will give where nothing but the packet decides.
+    #[inline]
+    pub(super) fn foresee(&self, node: u32, packet: Features, members: &[u32]) -> Option<u32> {
+        match self.choice {
+            Choice::FlowAndEntropy => Some(members[self.hash(node, packet, members.len())]),
+            Choice::InTurn if packet.control => Some(members[self.hash(node, packet, members.len())]),
+            _ => None,
+        }
+    }
+
     #[inline]
     fn hash(&self, node: u32, packet: Features, count: usize) -> usize {
         let name = u64::from(packet.connection) << 16 | u64::from(packet.entropy);

@@ -120,7 +120,7 @@ impl Event {
     }
 
     #[inline]
-    const fn of(word: u32) -> Self {
+    pub(super) const fn of(word: u32) -> Self {
         let number = word & (Self::MOST - 1);
         match word >> Self::BITS {
             0 => Self::Arrival(number),
@@ -199,7 +199,7 @@ pub(super) struct Engine {
     pub(super) now: u64,
     /// When the last event was.
     pub(super) last: u64,
-    events: Wheel,
+    pub(super) events: Wheel,
     pub(super) ports: Vec<Port>,
     /// By port; what an arrival needs to know.
     pub(super) ends: Vec<End>,
@@ -317,6 +317,7 @@ impl Engine {
             self.now = at;
             last = at;
             self.totals.events += 1;
+            self.approach();
             match Event::of(word) {
                 Event::Arrival(packet) => self.arrive(packet),
                 Event::Free(port) => self.on_free(port),

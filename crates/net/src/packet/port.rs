@@ -115,6 +115,12 @@ pub(super) struct PortCounts {
 }
 
 impl Port {
+    /// A look at each of the cache lines that a hop needs.
+    #[inline]
+    pub(super) fn glance(&self) -> u64 {
+        self.busy_until ^ self.capacity ^ self.counts.most_bytes
+    }
+
     /// Bytes that its link has carried by `now`; of what is on it, the part that has left.
     pub(super) fn carried_bytes(&self, now: u64) -> f64 {
         let under_way_s = self.busy_until.saturating_sub(now) as f64 * 1e-12;

@@ -8,19 +8,26 @@ const SLOTS: usize = 4096;
 
 const NOTHING: u32 = u32::MAX;
 
-/// An event in a slot.
+/// Some events of a slot, in the order in which they came: a cache line.
 #[derive(Debug, Clone, Copy)]
-struct Entry {
-    date: u64,
-    item: u32,
+#[repr(C, align(64))]
+struct Block {
+    /// Events that came before these, or the next free block.
     next: u32,
+    count: u32,
+    /// Picoseconds since the slot began, and the item.
+    events: [(u32, u32); Self::MOST],
+}
+
+impl Block {
+    const MOST: usize = 7;
 }
 
 /// Events by date, those of one date by a rank that they have when their slot comes, and those of one rank in the order in
 /// which they came; of these, those that came when their date was far before all others of it.
 ///
-/// A slot is a list through one arena, so that the live events are all the memory that is touched; it is put in order when
-/// its time comes. Nothing depends on how often the queue is asked: it moves on only when an event leaves.
+/// A slot is a list of blocks in one arena, so that the live events are all the memory that is touched, and few lines of it;
+/// it is put in order when its time comes. Nothing depends on how often the queue is asked: it moves on only when an event leaves.
 #[derive(Debug, Clone)]
 pub(super) struct Wheel {
     /// A slot is 2 to this many picoseconds.
@@ -29,7 +36,7 @@ pub(super) struct Wheel {
     /// Bit `s % 64` of word `s / 64`: slot `s` holds something; and bit `w`: word `w` is not zero.
     occupied: [u64; SLOTS / 64],
     words: u64,
-    entries: Vec<Entry>,
+    blocks: Vec<Block>,
     free: u32,
     near: usize,
     far: BinaryHeap<Reverse<(u64, u64, u32)>>,
@@ -47,11 +54,12 @@ impl Wheel {
         // the reach takes up at most half of the slots
         let shift = (reach_ps.saturating_mul(2) / SLOTS as u64).max(1).ilog2() + 1;
         Self {
-            shift: shift.min(40),
+            // what is left of a date within a slot fits in 32 bits
+            shift: shift.min(32),
             heads: vec![NOTHING; SLOTS],
             occupied: [0; SLOTS / 64],
             words: 0,
-            entries: Vec::new(),
+            blocks: Vec::new(),
             free: NOTHING,
             near: 0,
             far: BinaryHeap::new(),
@@ -77,22 +85,39 @@ impl Wheel {
             return;
         }
         let place = slot as usize & (SLOTS - 1);
-        let next = self.heads[place];
-        if next == NOTHING {
+        let mut head = self.heads[place];
+        if head == NOTHING {
             self.occupied[place / 64] |= 1 << (place % 64);
             self.words |= 1 << (place / 64);
         }
-        let entry = Entry { date, item, next };
-        self.heads[place] = if self.free == NOTHING {
-            self.entries.push(entry);
-            self.entries.len() as u32 - 1
-        } else {
-            let at = self.free;
-            self.free = self.entries[at as usize].next;
-            self.entries[at as usize] = entry;
-            at
-        };
+        if head == NOTHING || self.blocks[head as usize].count as usize == Block::MOST {
+            head = self.block(head);
+            self.heads[place] = head;
+        }
+        let offset = (date & self.within()) as u32;
+        let block = &mut self.blocks[head as usize];
+        block.events[block.count as usize] = (offset, item);
+        block.count += 1;
         self.near += 1;
+    }
+
+    /// The bits of a date that say where in its slot it is.
+    #[inline]
+    const fn within(&self) -> u64 {
+        (1 << self.shift) - 1
+    }
+
+    /// An empty block before `next`.
+    #[inline]
+    fn block(&mut self, next: u32) -> u32 {
+        let block = Block { next, count: 0, events: [(0, 0); Block::MOST] };
+        if self.free == NOTHING {
+            self.blocks.push(block);
+            return self.blocks.len() as u32 - 1;
+        }
+        let at = self.free;
+        self.free = std::mem::replace(&mut self.blocks[at as usize], block).next;
+        at
     }
 
     /// Adds an event to the present slot, behind all that are not later.
@@ -146,9 +171,11 @@ impl Wheel {
         let mut at = self.heads[slot as usize & (SLOTS - 1)];
         let mut least = far.unwrap_or(u64::MAX);
         while at != NOTHING {
-            let entry = &self.entries[at as usize];
-            least = least.min(entry.date);
-            at = entry.next;
+            let block = &self.blocks[at as usize];
+            for &(offset, _) in &block.events[..block.count as usize] {
+                least = least.min(slot << self.shift | u64::from(offset));
+            }
+            at = block.next;
         }
         Some((least, slot))
     }
@@ -182,6 +209,12 @@ impl Wheel {
         Some((date, item))
     }
 
+    /// The events of a slot that has just become the present one; none when another has left since.
+    #[inline]
+    pub(super) fn begun(&self) -> &[(u64, u32, u32)] {
+        if self.head == 1 { &self.present } else { &[] }
+    }
+
     /// Makes a slot the present one: puts its events in order.
     fn load(&mut self, slot: u64, rank: impl Fn(u32) -> u32) {
         self.present.clear();
@@ -196,12 +229,15 @@ impl Wheel {
         let place = slot as usize & (SLOTS - 1);
         let first = self.present.len();
         let mut at = std::mem::replace(&mut self.heads[place], NOTHING);
+        let start = slot << self.shift;
         while at != NOTHING {
-            let entry = self.entries[at as usize];
-            self.present.push((entry.date, rank(entry.item), entry.item));
-            self.entries[at as usize].next = self.free;
+            let block = &mut self.blocks[at as usize];
+            for &(offset, item) in block.events[..block.count as usize].iter().rev() {
+                self.present.push((start | u64::from(offset), rank(item), item));
+            }
+            let next = std::mem::replace(&mut block.next, self.free);
             self.free = at;
-            at = entry.next;
+            at = next;
         }
         self.near -= self.present.len() - first;
         self.occupied[place / 64] &= !(1 << (place % 64));
