@@ -22,7 +22,7 @@ fn transfer(profile: &Arc<Profile>) -> u64 {
     let (mut now, mut packets) = (Time::ZERO, 0);
     let mut telemetry = Telemetry::default();
     for sender in &mut senders {
-        sender.post(PACKETS * 4096);
+        sender.post(Time::ZERO, PACKETS * 4096);
     }
     while senders.iter().any(|sender| !sender.is_done()) {
         for at in 0..CONNECTIONS {

@@ -33,6 +33,8 @@ pub struct Acked<'a> {
     pub ecn: bool,
     /// Round trip of the packet that caused it; absent where the recovery cannot tell.
     pub rtt: Option<Duration>,
+    /// Time since that packet was sent, also where nothing new is known of it.
+    pub age: Duration,
     /// Bytes under way after it.
     pub in_flight: u64,
     /// Number of the packet that caused it.
@@ -72,6 +74,8 @@ pub struct Lost {
     pub first_of_window: bool,
     /// Bytes under way, the lost ones included.
     pub in_flight: u64,
+    /// Time since the packet was sent of which a report came; what was found without one has none.
+    pub age: Duration,
 }
 
 /// A congestion control, per connection: a small state that is told what happens and asked for its limits.
@@ -148,9 +152,9 @@ pub trait CongestionKind {
         false
     }
 
-    /// Whether packets that the window lets go are handed to the host's link at once, where a window that
-    /// shrinks cannot call them back.
-    fn commits_packets(&self) -> bool {
+    /// Whether what the window lets go is handed to the host's link at once, with its time stamp: it waits there, where a
+    /// window that shrinks cannot call it back.
+    fn hands_over(&self) -> bool {
         false
     }
 

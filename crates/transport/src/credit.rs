@@ -1,6 +1,8 @@
 //! Credit that the receiver gives: pulls of whole packets (NDP) and credit in bytes (EQDS, RCCC).
 
-use stratasim_core::Time;
+pub(crate) mod slowdown;
+
+use stratasim_core::{Duration, Time};
 
 use crate::pacer::Pacer;
 use crate::packet::{Flags, Header, Kind};
@@ -31,10 +33,23 @@ pub struct QuantaRules {
     pub per_turn: u32,
     /// Picoseconds per granted byte.
     pub ps_per_byte: f64,
-    /// A turn takes at least as long as this many bytes.
+    /// Every turn grants all of its quanta, whatever is asked for.
+    pub whole_turns: bool,
+    /// A turn that grants nothing takes as long as this many bytes.
     pub least_bytes: u32,
     /// Bytes that a sender may send unasked, and credit that it may hold.
     pub most_bytes: u64,
+    /// How marks and trimmed packets slow credit down; not at all when absent.
+    pub slowdown: Option<SlowdownRules>,
+}
+
+/// How marks and trimmed packets slow the credit of a host down: see `slowdown`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SlowdownRules {
+    /// Least rate, in rates of the link.
+    pub least_rate: f64,
+    /// Mean time between two decisions.
+    pub interval: Duration,
 }
 
 /// Where a receiver stands in its pacer's lists.
@@ -148,9 +163,8 @@ impl Credit {
     ) -> u32 {
         let Self::Quanta { rules, bytes, speculative, pulled, target } = self else { return 0 };
         let wanted = backlog_bytes.min(limit_bytes).min(rules.most_bytes) as i64;
-        // credit that is only guessed may turn out to be void
-        let held = if *speculative { 0 } else { *bytes };
-        let mut missing = (wanted - held).max(0) as u64;
+        let mut missing = (wanted - *bytes).max(0) as u64;
+        // credit that is only guessed will be void: there must be something to go on with
         if *speculative && backlog_bytes > 0 {
             missing = missing.max(packet_bytes);
         }
@@ -198,8 +212,6 @@ pub(crate) enum Released {
     Nothing,
     /// One more packet.
     APull,
-    /// What was given before goes out again, as a pull.
-    Again,
 }
 
 impl Released {
@@ -245,13 +257,14 @@ impl Grants {
         }
     }
 
-    /// A packet has come that may entitle its sender to more; `complete` when nothing more is to come.
+    /// A packet has come that may entitle its sender to more, or what is left of it; `complete` when nothing more is to come.
     #[inline]
     pub(crate) fn on_demand(
         &mut self,
         now: Time,
         id: u32,
         header: &Header,
+        trimmed: bool,
         complete: bool,
         pacer: &mut Pacer,
     ) -> Released {
@@ -282,15 +295,14 @@ impl Grants {
             }
             Self::Quanta { target, given, listed, .. } => {
                 *target = (*target).max(header.pull);
-                if *target > *given {
-                    // an entry in the list of idle ones is passed over when its turn comes
-                    if std::mem::replace(listed, Listed::Active) != Listed::Active {
-                        pacer.join(id);
-                    }
-                    return Released::Nothing;
+                // who has lost a packet, or asks without one, gets a turn in any case: it says what was given before, and
+                // what is left over comes after it
+                let lost = trimmed || header.kind == Kind::RequestToSend;
+                // an entry in the list of idle ones is passed over when its turn comes
+                if (*target > *given || lost) && std::mem::replace(listed, Listed::Active) != Listed::Active {
+                    pacer.join(id);
                 }
-                // asked for what was given: the pull got lost
-                if header.kind == Kind::RequestToSend { Released::Again } else { Released::Nothing }
+                Released::Nothing
             }
         }
     }
@@ -318,26 +330,23 @@ impl Grants {
                     return false;
                 }
                 *listed = Listed::No;
-                let beyond = given.saturating_sub(*target);
-                let room = (rules.most_bytes / u64::from(rules.quantum_bytes)) as u32;
-                let quanta = match of_idle {
-                    true if complete || beyond + rules.per_turn > room => 0,
-                    true => rules.per_turn,
-                    false => target.saturating_sub(*given).min(rules.per_turn),
-                };
-                if quanta == 0 {
+                if complete && of_idle {
                     return false;
                 }
+                let asked = target.saturating_sub(*given);
+                let all = of_idle || rules.whole_turns;
+                let quanta = if all { rules.per_turn } else { asked.min(rules.per_turn) };
                 *given += quanta;
+                let room = rules.most_bytes / u64::from(rules.quantum_bytes);
                 if *target > *given {
                     *listed = Listed::Active;
                     pacer.join(id);
-                } else if !complete {
+                } else if !complete && (!of_idle || u64::from(*given - *target) < room) {
                     *listed = Listed::Idle;
                     pacer.join_idle(id);
                 }
-                let bytes = (quanta * rules.quantum_bytes).max(rules.least_bytes);
-                pacer.charge(now, (f64::from(bytes) * rules.ps_per_byte) as u64);
+                let bytes = if quanta == 0 { rules.least_bytes } else { quanta * rules.quantum_bytes };
+                pacer.charge_slowed(now, f64::from(bytes) * rules.ps_per_byte);
                 true
             }
         }

@@ -80,7 +80,7 @@ struct Run<'a> {
 /// What did not hold.
 pub fn run(profile: &Arc<Profile>, setting: &Setting, messages: &[u64]) -> Result<Outcome, Violation> {
     let mut sender = Sender::new(profile, setting.seed);
-    let packets = messages.iter().map(|&bytes| sender.post(bytes).end).max().unwrap_or(0);
+    let packets = messages.iter().map(|&bytes| sender.post(Time::ZERO, bytes).end).max().unwrap_or(0);
     let mut run = Run {
         setting,
         profile,

@@ -41,7 +41,7 @@
 //! let profile = Profile::new(&spec, path).unwrap();
 //! let (mut sender, mut receiver) = (Sender::new(&profile, 1), Receiver::new(&profile, 0));
 //!
-//! let packets = sender.post(10_000);
+//! let packets = sender.post(Time::ZERO, 10_000);
 //! let (mut now, mut answers) = (Time::ZERO, Vec::new());
 //! while let Poll::Send(header) = sender.poll_send(now, 1) {
 //!     // a perfect way: the packet is there at once, not marked
@@ -79,7 +79,7 @@ mod sender;
 pub mod wire;
 
 pub use congestion::CongestionSpec;
-pub use credit::{CreditRules, QuantaRules};
+pub use credit::{CreditRules, QuantaRules, SlowdownRules};
 pub use entropy::EntropySpec;
 pub use messages::Messages;
 pub use pacer::Pacer;

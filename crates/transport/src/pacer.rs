@@ -6,6 +6,8 @@ use std::collections::VecDeque;
 use stratasim_core::Time;
 
 use crate::credit::CreditRules;
+use crate::credit::slowdown::Slowdown;
+use crate::packet::Mark;
 use crate::profile::Profile;
 
 /// Gives receivers their turns, round robin, at the pace of the link.
@@ -21,12 +23,20 @@ pub struct Pacer {
     serves_idle: bool,
     /// The next grant may be given from then on.
     free_at: Time,
+    /// What slows it down, from the first packet on that may.
+    slowdown: Option<Box<Slowdown>>,
 }
 
 impl Pacer {
     /// The pacer of a host.
     pub const fn new() -> Self {
-        Self { waiting: VecDeque::new(), idle: VecDeque::new(), serves_idle: false, free_at: Time::ZERO }
+        Self {
+            waiting: VecDeque::new(),
+            idle: VecDeque::new(),
+            serves_idle: false,
+            free_at: Time::ZERO,
+            slowdown: None,
+        }
     }
 
     /// When somebody waits, the time of the next turn; [`Time::MAX`] otherwise.
@@ -73,6 +83,22 @@ impl Pacer {
     #[inline]
     pub(crate) fn charge(&mut self, now: Time, ps: u64) {
         self.free_at = now + stratasim_core::Duration::from_ps(ps);
+    }
+
+    /// The same for `ps` at full rate, where the rate may be lower.
+    pub(crate) fn charge_slowed(&mut self, now: Time, ps: f64) {
+        let rate = self.slowdown.as_mut().map_or(1.0, |slowdown| slowdown.rate(now));
+        self.charge(now, (ps / rate) as u64);
+    }
+
+    /// A packet has come to receiver `id`, which says what slows credit down.
+    #[inline]
+    pub(crate) fn watch(&mut self, now: Time, id: u32, mark: Mark, rules: &CreditRules) {
+        let CreditRules::Quanta(rules) = rules else { return };
+        if let Some(rules) = rules.slowdown {
+            let new = || Box::new(Slowdown::new(now, rules, id));
+            self.slowdown.get_or_insert_with(new).on_packet(now, mark);
+        }
     }
 
     /// Receivers that wait.

@@ -131,6 +131,14 @@ impl Path {
         Duration::from_ps((bytes as f64 * self.ps_per_byte()).round() as u64)
     }
 
+    /// Time of a full packet on the first of equal links, its delay included: of a round trip, a link takes a packet, an
+    /// acknowledgement and two delays.
+    fn first_link(&self, sizes: &PacketSizes) -> Duration {
+        let (full, back) = (self.time_of(sizes.wire_bytes()), self.time_of(u64::from(sizes.control_bytes)));
+        let both = self.base_rtt.as_ps() / u64::from(self.hops.max(1));
+        full + Duration::from_ps(both.saturating_sub((full + back).as_ps()) / 2)
+    }
+
     fn check(&self) -> Result<(), BuildError> {
         let rate = self.rate.bytes_per_s();
         if !(rate.is_finite() && rate >= 1.0) {
@@ -160,7 +168,9 @@ pub struct Profile {
     pub(crate) recovery: Recovery,
     pub(crate) receiver: ReceiverRules,
     pub(crate) entropy: Entropy,
-    pub(crate) commits_packets: bool,
+    pub(crate) hands_over: bool,
+    /// What the first link takes for a full packet.
+    pub(crate) first_link: Duration,
     telemetry: bool,
 }
 
@@ -182,7 +192,7 @@ impl Profile {
             recovery_spec.plugin().build(&path, &sizes).map_err(|error| error.within("recovery"))?;
         receiver.notification_interval = kind.notification_interval();
         // go-back-N has one position only: it sends what is lost before anything new
-        let commits_packets = kind.commits_packets() && !matches!(recovery, Recovery::GoBackN(_));
+        let hands_over = kind.hands_over() && !matches!(recovery, Recovery::GoBackN(_));
         let entropy_spec = spec.entropy.clone().unwrap_or_else(|| kind.entropy());
         let entropy = entropy_spec.plugin().build().map_err(|error| error.within("entropy"))?;
         Ok(Arc::new(Self {
@@ -193,7 +203,8 @@ impl Profile {
             recovery,
             receiver,
             entropy,
-            commits_packets,
+            hands_over,
+            first_link: path.first_link(&sizes),
             telemetry: kind.needs_telemetry(),
         }))
     }

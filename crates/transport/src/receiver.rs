@@ -155,17 +155,20 @@ impl Receiver {
         if header.flags.has(Flags::LAST) {
             self.end = self.end.max(header.sequence.saturating_add(1));
         }
+        pacer.watch(now, self.id, mark, &self.profile.credit);
         let mut arrival = Arrival { fresh: false, delivered_to: self.expected };
         let released = match header.kind {
-            Kind::Data if mark.trimmed => self.grants.on_demand(now, self.id, header, false, pacer),
+            Kind::Data if mark.trimmed => {
+                self.grants.on_demand(now, self.id, header, mark.trimmed, false, pacer)
+            }
             Kind::Data => {
                 arrival = self.take(header);
                 let complete = self.expected >= self.end && self.end > 0;
-                self.grants.on_demand(now, self.id, header, complete, pacer)
+                self.grants.on_demand(now, self.id, header, false, complete, pacer)
             }
             Kind::RequestToSend => {
                 self.requested = true;
-                self.grants.on_demand(now, self.id, header, false, pacer)
+                self.grants.on_demand(now, self.id, header, mark.trimmed, false, pacer)
             }
             _ => Released::Nothing,
         };
@@ -173,9 +176,6 @@ impl Receiver {
             Kind::Data if mark.trimmed => emit(self.report(header, Kind::Nack, mark, released)),
             Kind::Data => self.answer(header, mark, arrival.fresh, released, emit),
             Kind::Probe => emit(self.report(header, Kind::Ack, mark, released)),
-            Kind::RequestToSend if released == Released::Again => {
-                emit(Header { kind: Kind::Pull, pull: self.grants.given(), ..Header::default() });
-            }
             // other requests are answered by credit, when it is their turn
             _ => {}
         }

@@ -2,6 +2,7 @@
 
 mod feedback;
 
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -81,8 +82,8 @@ pub struct Sender {
     last_request: Option<Time>,
     /// Last time that something came or was asked for; silence without credit is measured from it.
     heard_at: Time,
-    /// New packets below go whatever the window is by then; 0 where packets are not committed.
-    committed_to: u64,
+    /// What was handed over to the host's link and waits there, where the profile hands packets over.
+    handed: VecDeque<Header>,
     requests_in_a_row: u32,
     statistics: SenderStatistics,
 }
@@ -102,33 +103,53 @@ impl Sender {
             request: None,
             last_request: None,
             heard_at: Time::ZERO,
-            committed_to: 0,
+            handed: VecDeque::new(),
             requests_in_a_row: 0,
             statistics: SenderStatistics::default(),
         }
     }
 
-    /// Gives it a message of `bytes`; the numbers of its packets. A message of no bytes is one byte.
-    pub fn post(&mut self, bytes: u64) -> Range<u64> {
+    /// Gives it a message of `bytes` now; the numbers of its packets. A message of no bytes is one byte.
+    pub fn post(&mut self, now: Time, bytes: u64) -> Range<u64> {
         let packets = self.messages.post(bytes);
-        self.commit();
+        self.hand_over(now, false);
         packets
     }
 
-    /// Hands new packets over to the host's link as far as the window reaches, where the profile says so.
+    /// Sends to the host's link what the window lets go, where the profile says so: there it waits, and no window calls it back.
+    /// What is lost goes first, and may go as long as anything is free of the window; what is new needs room for all of
+    /// it. `once`: one lost packet, and nothing new.
     #[inline]
-    fn commit(&mut self) {
-        if !self.profile.commits_packets {
+    fn hand_over(&mut self, now: Time, once: bool) {
+        if !self.profile.hands_over {
             return;
         }
-        let packet = self.profile.sizes.packet_bytes();
-        let next = self.recovery.account().next_new;
-        self.committed_to = self.committed_to.max(next);
-        // what is lost goes before what is new
-        let waiting = (self.committed_to - next) * packet + self.recovery.account().lost_bytes;
-        let under_way = self.recovery.account().in_flight_bytes + waiting;
-        let room = self.congestion.window_bytes().saturating_sub(under_way) / packet;
-        self.committed_to = self.committed_to.saturating_add(room).min(self.messages.end());
+        while let Some(next) = self.recovery.next(&self.cx(now)) {
+            let in_flight = self.recovery.account().in_flight_bytes;
+            let needs = if next.retransmission { 1 } else { self.messages.accounted_bytes(next.sequence) };
+            let fits = in_flight == 0
+                || next.beyond_window
+                || in_flight.saturating_add(needs) <= self.congestion.window_bytes();
+            if !fits || once && !next.retransmission {
+                break;
+            }
+            let header = self.send(now, next, 1);
+            self.handed.push_back(header);
+            if once {
+                break;
+            }
+        }
+    }
+
+    /// The next packet that was handed over.
+    #[inline]
+    fn take_handed(&mut self, now: Time) -> Poll {
+        let Some(mut header) = self.handed.pop_front() else { return Poll::Blocked };
+        // zero stands for no stamp: the first switch gives it one
+        if header.sent_at == Time::ZERO {
+            header.sent_at = now + self.profile.first_link;
+        }
+        Poll::Send(header)
     }
 
     /// Every packet below this one is known to have arrived.
@@ -197,14 +218,7 @@ impl Sender {
     #[inline]
     fn candidate(&self, now: Time) -> Result<Next, Readiness> {
         let cx = self.cx(now);
-        let new = self.recovery.account().next_new;
-        let committed = new < self.committed_to;
-        // committed packets are in the host's queue already, before anything else
-        let next = if committed {
-            Next { sequence: new, retransmission: false, beyond_window: true }
-        } else {
-            self.recovery.next(&cx).ok_or(Readiness::Blocked)?
-        };
+        let next = self.recovery.next(&cx).ok_or(Readiness::Blocked)?;
         let in_flight = self.recovery.account().in_flight_bytes;
         // one packet may always be under way, so that a window below a packet does not stop the flow
         if !next.beyond_window
@@ -225,8 +239,11 @@ impl Sender {
     /// Whether it would send now. Asking changes nothing.
     #[inline]
     pub fn readiness(&self, now: Time) -> Readiness {
-        if self.request.is_some() {
+        if self.request.is_some() || !self.handed.is_empty() {
             return Readiness::Ready;
+        }
+        if self.profile.hands_over {
+            return Readiness::Blocked;
         }
         self.candidate(now).map_or_else(|readiness| readiness, |_| Readiness::Ready)
     }
@@ -237,6 +254,9 @@ impl Sender {
     pub fn poll_send(&mut self, now: Time, sharing: u32) -> Poll {
         if let Some(kind) = self.request.take() {
             return Poll::Send(self.make_request(now, kind, sharing));
+        }
+        if self.profile.hands_over {
+            return self.take_handed(now);
         }
         match self.candidate(now) {
             Ok(next) => Poll::Send(self.send(now, next, sharing)),

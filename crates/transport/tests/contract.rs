@@ -286,6 +286,7 @@ fn under_marks(spec: &str) {
             bytes: 1064,
             ecn: true,
             rtt,
+            age: Duration::from_ns(600_000 + packet * 1000),
             in_flight: control.window_bytes().min(100_000),
             sequence: packet,
             cumulative: packet,

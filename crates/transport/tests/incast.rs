@@ -209,7 +209,7 @@ fn simulate(protocol: &str, limit: u64, flows: &[(u64, u64, u64)], seed: u64) ->
     let mut senders: Vec<Sender> =
         profiles.iter().zip(0_u64..).map(|(profile, at)| Sender::new(profile, seed * 1000 + at)).collect();
     for (sender, flow) in senders.iter_mut().zip(flows) {
-        sender.post(flow.2);
+        sender.post(Time::ZERO, flow.2);
     }
     let count = flows.len();
     let mut incast = Incast {

@@ -46,7 +46,7 @@ impl Live {
     }
 
     fn post(&mut self, bytes: u64) {
-        self.arrived.resize(self.sender.post(bytes).end as usize, false);
+        self.arrived.resize(self.sender.post(self.now, bytes).end as usize, false);
     }
 
     fn send(&mut self) {

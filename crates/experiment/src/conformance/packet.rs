@@ -162,8 +162,7 @@ fn of_case(case: &File) -> CaseReport {
         _ => statistics(&mut report, case, &runs, measure),
     }
     if measure == Measure::Schedule {
-        let rule = !case.protocol.starts_with("atlahs_swift");
-        packet_goal::compare(case, &mut report, &runs, rule);
+        packet_goal::compare(case, &mut report, &runs);
     }
     if measure == Measure::Shown && report.worst.is_finite() {
         report.ok = true;
@@ -177,7 +176,7 @@ pub(super) fn network_of(case: &File, run: &Run) -> Result<(Box<dyn Network>, Ve
     let spec = case.topology.topology(&run.args)?;
     let topology = Arc::new(spec.plugin().build(&BuildContext::default()).map_err(words)?);
     let hosts = topology.compute_nodes().to_vec();
-    let network = packet_cases::network(&case.protocol, &run.args, case.topology.rate())?;
+    let network = packet_cases::network(&case.protocol, &run.args, &case.topology)?;
     let routing = RoutingSpec::default().plugin().build(&topology).map_err(words)?;
     let context = NetworkContext {
         topology,

@@ -8,7 +8,7 @@ use stratasim_net::packet::{
     BalancingSpec, Completion, DropTail, Ecn, Lossless, Packet, QueueSpec, RoundRobin, Trimming,
 };
 use stratasim_topo::TopologySpec;
-use stratasim_transport::presets;
+use stratasim_transport::{CongestionSpec, presets};
 
 /// A file of `ref/packet`.
 #[derive(Deserialize)]
@@ -134,8 +134,8 @@ fn number(args: &str, option: &str) -> Option<u64> {
 }
 
 impl Machine {
-    /// The machine as a topology; `failed` cables between the first switch of level 2 and its parents have a
-    /// quarter of their rate.
+    /// The machine as a topology; where a cable between the first switch of level 2 and its first parent has `failed`, what it
+    /// carries downwards has a quarter of its rate. htsim's trees of three levels leave the way up as it is.
     ///
     /// # Errors
     /// What is missing or not known.
@@ -157,11 +157,18 @@ impl Machine {
             0 => tree,
             1 => serde_json::json!({
                 "kind": "degraded", "factor": 0.25, "of": tree,
-                "links": ["aggregation-0->core-0", "core-0->aggregation-0"],
+                "links": ["core-0->aggregation-0"],
             }),
             other => return Err(format!("`-failed {other}`; 0 and 1 are known")),
         };
         serde_json::from_value(spec).map_err(|error| error.to_string())
+    }
+
+    /// How many times less the links above the hosts carry than those of the hosts.
+    pub(super) fn oversubscription(&self) -> f64 {
+        let of_tier = |line: &str| line.trim().strip_prefix("Oversubscribed")?.trim().parse::<f64>().ok();
+        let product: f64 = self.text.iter().flat_map(|text| text.lines()).filter_map(of_tier).product();
+        product.clamp(1.0, 1e6)
     }
 
     /// Rate of the hosts' links.
@@ -207,9 +214,15 @@ fn of_text(text: &str) -> Result<serde_json::Value, String> {
 ///
 /// # Errors
 /// Transports that are not known.
-pub(super) fn network(protocol: &str, args: &str, rate: Bandwidth) -> Result<Packet, String> {
-    let transport =
-        presets::htsim(protocol, rate).ok_or_else(|| format!("no transport is called `{protocol}`"))?;
+pub(super) fn network(protocol: &str, args: &str, machine: &Machine) -> Result<Packet, String> {
+    let mut transport = presets::htsim(protocol, machine.rate())
+        .ok_or_else(|| format!("no transport is called `{protocol}`"))?;
+    // where credit alone limits senders, its receivers look at how much the tree can carry
+    if let CongestionSpec::Rccc(rccc) = &mut transport.congestion
+        && rccc.sender.is_none()
+    {
+        rccc.oversubscription = machine.oversubscription();
+    }
     let mut network = Packet { completion: Completion::Sender, ..Packet::from(transport) };
     if argument(args, "-strat") == Some("ecmp_rr") {
         network.balancing = BalancingSpec::RoundRobin(RoundRobin {});

@@ -4,7 +4,8 @@
 //! message released wait until something else happens anywhere (`engine::compat::htsim`), and which of two sends that become ready
 //! together goes first is the order of a heap. Both change which messages meet, and have nothing to do with packets. So
 //! the messages are compared at the starts that the reference recorded, and the whole run with what the reference's messages, each
-//! as long as it was there, take on the schedule by the same rules; but only where that is what the reference took.
+//! as long as it was there, take on the schedule by the same rules; but only where that is what the reference took, and where every
+//! host sent its messages in the same order.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
@@ -26,17 +27,17 @@ const SHARE: f64 = 0.05;
 /// Share of a run that waits in the reference's front end may change where the whole run is compared.
 const WAITS: f64 = 0.01;
 
-/// Compares whole runs; `runs` are the same flows at recorded starts. Nothing but the mean is judged where `rule` is false: what the
-/// reference's window does there is not known.
-pub(super) fn compare(case: &File, report: &mut CaseReport, runs: &[(Vec<Flow>, Outcome)], rule: bool) {
+/// Compares whole runs; `runs` are the same flows at recorded starts.
+pub(super) fn compare(case: &File, report: &mut CaseReport, runs: &[(Vec<Flow>, Outcome)]) {
     let schedule = match schedule(case) {
         Ok(schedule) => schedule,
         Err(reason) => return report.differ(reason),
     };
-    let (mut ours, mut theirs, mut waits) = (0.0, 0.0, 0.0_f64);
+    let (mut ours, mut theirs, mut waits, mut in_order) = (0.0, 0.0, 0.0_f64, true);
     for (run, (flows, _)) in case.runs.iter().zip(runs) {
         match of_run(case, run, &schedule) {
-            Ok([here, there]) => {
+            Ok(([here, there], same_order)) => {
+                in_order &= same_order;
                 let recorded = flows.iter().filter_map(|flow| flow.finish_us).fold(0.0, f64::max);
                 ours += here;
                 theirs += there;
@@ -47,7 +48,7 @@ pub(super) fn compare(case: &File, report: &mut CaseReport, runs: &[(Vec<Flow>, 
     }
     let count = case.runs.len().max(1) as f64;
     let (ours, theirs) = (ours / count, theirs / count);
-    if rule && waits <= WAITS {
+    if in_order && waits <= WAITS {
         report.compare("whole run, us", Some(ours), theirs, SHARE * theirs);
     }
 }
@@ -61,8 +62,9 @@ fn schedule(case: &File) -> Result<Schedule, String> {
     goal::file::read(&path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// How long a run of the schedule takes, here and with the messages of the reference, in microseconds.
-fn of_run(case: &File, run: &Run, schedule: &Schedule) -> Result<[f64; 2], String> {
+/// How long a run of the schedule takes, here and with the messages of the reference, in microseconds; and whether hosts sent
+/// their messages in the same order as there.
+fn of_run(case: &File, run: &Run, schedule: &Schedule) -> Result<([f64; 2], bool), String> {
     let (mut network, hosts) = network_of(case, run)?;
     let nodes = hosts.get(..schedule.ranks() as usize);
     let nodes = nodes.ok_or_else(|| format!("{} ranks on {} hosts", schedule.ranks(), hosts.len()))?;
@@ -75,7 +77,18 @@ fn of_run(case: &File, run: &Run, schedule: &Schedule) -> Result<[f64; 2], Strin
     if ours.flows.len() != run.flows.len() {
         return Err(format!("{} messages, the reference had {}", ours.flows.len(), run.flows.len()));
     }
-    Ok([&ours, &theirs].map(|outcome| end(outcome).as_ps() as f64 * 1e-6))
+    let starts = ours.flows.iter().map(|flow| (flow.source, flow.start.as_ps(), flow.destination));
+    let theirs_starts = run.flows(hosts.len())?;
+    let recorded = theirs_starts.iter().map(|flow| (flow.src as u32, flow.start_ps, flow.dst as u32));
+    let same_order = order(starts) == order(recorded);
+    Ok(([&ours, &theirs].map(|outcome| end(outcome).as_ps() as f64 * 1e-6), same_order))
+}
+
+/// Where the messages of each host go to, in order of their starts; a message is its source, start and destination.
+fn order(messages: impl Iterator<Item = (u32, u64, u32)>) -> Vec<(u32, u32)> {
+    let mut messages: Vec<_> = messages.collect();
+    messages.sort_unstable();
+    messages.into_iter().map(|(source, _, destination)| (source, destination)).collect()
 }
 
 fn words(error: stratasim_engine::RunError) -> String {

@@ -170,7 +170,7 @@ impl Engine {
     pub(super) fn post(&mut self, number: u32, ends: &Ends) -> bool {
         let now = self.now;
         let Some(connection) = self.sender(number) else { return false };
-        let end = connection.sender.post(ends.bytes).end;
+        let end = connection.sender.post(Time::from_ps(now), ends.bytes).end;
         let message = ends.message(end, now);
         if std::mem::replace(&mut connection.reported, false) {
             connection.message = message;
@@ -185,7 +185,7 @@ impl Engine {
     pub(super) fn connection(&self, ends: Ends, profile: &std::sync::Arc<Profile>, key: u64) -> Connection {
         let number = self.connections.len() as u32;
         let mut sender = Sender::new(profile, key);
-        let end = sender.post(ends.bytes).end;
+        let end = sender.post(Time::from_ps(self.now), ends.bytes).end;
         let class = self.class_of(ends.bytes);
         Connection {
             sender,

@@ -65,8 +65,10 @@ impl CongestionKind for Eqds {
             quantum_bytes: self.quantum_bytes,
             per_turn: self.quanta_per_pull,
             ps_per_byte,
+            whole_turns: true,
             least_bytes: 1,
             most_bytes: most_bytes.min(1 << 40),
+            slowdown: None,
         }))
     }
 

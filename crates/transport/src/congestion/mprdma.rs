@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stratasim_core::{BuildError, Duration, Time};
+use stratasim_core::{BuildError, Duration};
 
 use super::{Acked, CongestionControl, CongestionKind, Control, LossCause, Lost, check_range};
 use crate::entropy::{EntropySpec, round_robin::RoundRobin};
@@ -30,12 +30,16 @@ pub enum Preset {
     /// As published: the window has no limit but `max-factor`.
     #[default]
     Published,
-    /// As the packet simulator of ATLAHS has it: starts at half of rate x round trip; the limit is rate x the shortest
-    /// round trip measured so far, in whole packets, which leaves out the first link; a trimmed packet
-    /// halves the window.
+    /// As the packet simulator of ATLAHS has it: starts at half of rate x round trip of an assumed network; the limit is rate x
+    /// the shortest round trip measured so far, in whole packets; a trimmed packet halves the window.
+    ///
+    /// What the window lets go waits in the host's queue, and its round trip begins there, except for what is handed over at
+    /// the instant zero, which is stamped where its first link ends. A trimmed packet is sent again as soon as any of the
+    /// window is free.
     Htsim,
     /// The same limits; a round trip below 1.5 times the shortest adds a packet per window, one above takes its
-    /// share, at most a quarter, at every acknowledgement ("swift_like").
+    /// share, at most a quarter, at every acknowledgement ("swift_like"). As the wait in the host's own queue counts, a
+    /// message that starts with a full window loses most of it in the first round trip.
     HtsimSwiftLike,
     /// The same limits; the window is always at the limit. What ATLAHS's scripts run.
     HtsimConstant,
@@ -54,62 +58,54 @@ pub struct State {
     packet: f64,
     window: f64,
     most: f64,
-    bytes_per_ps: f64,
-    /// Shortest round trip so far, picoseconds.
-    base_rtt: f64,
-    /// The round trip of packets handed over at the instant zero leaves so much out, picoseconds.
-    first_link: f64,
-    /// Whether the connection began at that instant, and packets below this number were handed over then.
-    from_zero: bool,
-    first_packets: u64,
+    bytes_per_ns: f64,
+    /// Shortest round trip so far, whole nanoseconds.
+    base_rtt_ns: u64,
 }
 
 impl State {
     fn clamp(&mut self) {
         self.window = self.window.min(self.most).max(self.packet);
     }
+
+    /// The rules of ATLAHS, in its units: every acknowledgement counts as one packet, windows are whole bytes, and round trips
+    /// whole nanoseconds.
+    fn on_htsim_ack(&mut self, acked: &Acked<'_>) {
+        let rtt_ns = acked.age.as_ps() / 1000;
+        if rtt_ns < self.base_rtt_ns {
+            self.base_rtt_ns = rtt_ns;
+            self.most = (rtt_ns as f64 * self.bytes_per_ns).floor();
+            self.window = self.window.min(self.most);
+        }
+        let more = self.packet * self.packet / self.window.max(1.0);
+        self.window = match self.preset {
+            Preset::Htsim if acked.ecn => self.window - self.packet / 2.0,
+            Preset::Htsim => self.window + more,
+            Preset::HtsimSwiftLike => {
+                let (rtt, target) = (rtt_ns as f64, 1.5 * self.base_rtt_ns as f64);
+                let kept = (1.0 - (rtt - target) / rtt).max(0.75);
+                if rtt < target { self.window + more } else { self.window * kept }
+            }
+            _ => self.most,
+        }
+        .floor();
+        self.clamp();
+    }
 }
 
 impl CongestionControl for State {
     #[inline]
     fn window_bytes(&self) -> u64 {
-        match self.preset {
-            Preset::Published => self.window as u64,
-            // whole packets, payload only
-            _ => ((self.window / self.packet) as u64) * self.packet as u64,
-        }
+        self.window as u64
     }
 
     fn on_ack(&mut self, acked: &Acked<'_>) {
+        if self.preset != Preset::Published {
+            return self.on_htsim_ack(acked);
+        }
         let packets = (acked.bytes as f64 / self.packet).max(f64::from(u8::from(acked.ecn)));
         let more = self.packet * self.packet / self.window * packets;
-        if self.preset == Preset::Published {
-            self.window += if acked.ecn { -self.packet / 2.0 * packets } else { more };
-            return self.clamp();
-        }
-        let rtt = acked.rtt.map(|rtt| rtt.as_ps() as f64);
-        // what is handed over at the instant zero is stamped where the first link ends: zero stands for no stamp
-        self.from_zero |= acked.rtt.is_some_and(|rtt| acked.now == Time::ZERO + rtt);
-        let unstamped = self.from_zero && acked.sequence < self.first_packets;
-        let measured = rtt.map(|rtt| if unstamped { (rtt - self.first_link).max(1.0) } else { rtt });
-        if let Some(rtt) = measured.filter(|&rtt| rtt < self.base_rtt) {
-            self.base_rtt = rtt;
-            self.most = (rtt * self.bytes_per_ps).floor();
-        }
-        match (self.preset, rtt) {
-            (Preset::Htsim, _) => self.window += if acked.ecn { -self.packet / 2.0 } else { more },
-            (Preset::HtsimSwiftLike, Some(rtt)) => {
-                // compared with the whole round trip: inferred from runs, which trim half as much otherwise
-                let target = 1.5 * self.base_rtt;
-                if rtt < target {
-                    self.window += more;
-                } else {
-                    self.window *= (1.0 - (rtt - target) / rtt).max(0.75);
-                }
-            }
-            (Preset::HtsimConstant, _) => self.window = self.most,
-            _ => {}
-        }
+        self.window += if acked.ecn { -self.packet / 2.0 * packets } else { more };
         self.clamp();
     }
 
@@ -136,29 +132,22 @@ impl CongestionKind for Mprdma {
         check_range("initial-factor", self.initial_factor, 0.001, 100.0)?;
         check_range("max-factor", self.max_factor, 0.01, 1000.0)?;
         let packet = sizes.packet_bytes() as f64;
-        let bytes_per_ps = path.rate.bytes_per_s() * 1e-12;
+        let bytes_per_ns = path.rate.bytes_per_s() / 1e9;
         let published = self.preset == Preset::Published;
         let base = if published { path.base_rtt } else { assumed_rtt(path, sizes) };
-        let filled = base.as_ps() as f64 * bytes_per_ps;
+        let filled = base.as_ps() as f64 / 1e3 * bytes_per_ns;
         let (window, most) = match self.preset {
             Preset::Published => (filled * self.initial_factor, filled * self.max_factor),
             Preset::Htsim => (filled.floor() / 2.0, filled.floor()),
             _ => (filled.floor(), filled.floor()),
         };
-        // what one link takes of a round trip over equal links: a packet, an acknowledgement and two delays
-        let (full, back) = (path.time_of(sizes.wire_bytes()), path.time_of(u64::from(sizes.control_bytes)));
-        let both = (path.base_rtt.as_ps() / u64::from(path.hops.max(1))) as f64;
-        let delay = (both - (full + back).as_ps() as f64).max(0.0) / 2.0;
         Ok(Control::Mprdma(State {
             preset: self.preset,
             packet,
             window: window.max(packet),
             most: most.max(packet),
-            bytes_per_ps,
-            base_rtt: base.as_ps() as f64,
-            first_link: full.as_ps() as f64 + delay,
-            from_zero: false,
-            first_packets: (window / packet).max(1.0) as u64,
+            bytes_per_ns,
+            base_rtt_ns: base.as_ps() / 1000,
         }))
     }
 
@@ -169,7 +158,7 @@ impl CongestionKind for Mprdma {
         })
     }
 
-    fn commits_packets(&self) -> bool {
+    fn hands_over(&self) -> bool {
         self.preset != Preset::Published
     }
 

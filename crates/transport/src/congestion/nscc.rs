@@ -110,7 +110,26 @@ impl Dynamics {
         self.average_delay += p.delay_weight * (sample - self.average_delay);
     }
 
-    /// Whether the window was set, or must stay as it was set.
+    /// A round trip, of which the shortest so far is the base; picoseconds.
+    fn sample(&mut self, p: &Parameters, rtt: Duration) -> f64 {
+        let rtt = rtt.as_ps() as f64;
+        if rtt < self.base_rtt {
+            self.base_rtt = rtt;
+            self.max_window = p.max_window_factor * rtt * p.rate_bytes_per_ps;
+        }
+        rtt
+    }
+
+    /// Whether bad news is still of packets that were under way when the window was set; if so, what was saved up is lost.
+    fn ignores(&mut self) -> bool {
+        let ignores = self.ignored < self.to_ignore;
+        if ignores {
+            (self.increase, self.received) = (0.0, 0.0);
+        }
+        ignores
+    }
+
+    /// Whether the window was set.
     fn quick_adapt(&mut self, p: &Parameters, now: Time, loss: bool, delay: f64, in_flight: f64) -> bool {
         if now <= self.adapt_at {
             return false;
@@ -132,10 +151,7 @@ impl Dynamics {
 
     fn change(&mut self, p: &Parameters, now: Time, bytes: f64, ecn: bool, delay: f64) {
         match (ecn, delay >= p.target) {
-            (false, true) => {
-                self.leave_fast();
-                self.increase += p.fair_increase * bytes;
-            }
+            (false, true) => self.increase += p.fair_increase * bytes,
             (false, false) => {
                 if delay < NO_QUEUE_PS {
                     self.fast_count += bytes;
@@ -168,19 +184,15 @@ impl Dynamics {
         self.achieved += bytes;
         self.received += bytes;
         self.ignored += bytes;
-        let delay = match acked.rtt.map(|rtt| rtt.as_ps() as f64) {
+        let delay = match acked.rtt {
             Some(rtt) => {
-                if rtt < self.base_rtt {
-                    self.base_rtt = rtt;
-                    self.max_window = p.max_window_factor * rtt * p.rate_bytes_per_ps;
-                }
+                let rtt = self.sample(p, rtt);
+                self.average(p, rtt - self.base_rtt, acked.ecn);
                 rtt - self.base_rtt
             }
             None => self.average_delay,
         };
-        self.average(p, delay, acked.ecn);
-        if acked.ecn && self.ignored < self.to_ignore {
-            (self.increase, self.received) = (0.0, 0.0);
+        if acked.ecn && self.ignores() {
             return;
         }
         if self.quick_adapt(p, acked.now, false, delay, acked.in_flight as f64) {
@@ -208,10 +220,12 @@ impl Dynamics {
         }
         if let LossCause::Trimmed { last_hop } = lost.cause {
             self.ignored += bytes;
-            let delay = p.network_rtt;
-            self.average(p, delay, true);
+            // a header passes by the queue in which its payload was cut: it measures the way
+            self.sample(p, lost.age);
+            self.average(p, p.network_rtt, true);
             self.triggered = true;
-            if self.quick_adapt(p, lost.now, true, delay, lost.in_flight as f64) {
+            // what is reported of the time before the window was set says nothing new
+            if self.ignores() || self.quick_adapt(p, lost.now, true, p.network_rtt, lost.in_flight as f64) {
                 return;
             }
             // the receiver's credit sees to its own link

@@ -2,12 +2,12 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stratasim_core::{BuildError, Bytes};
+use stratasim_core::{BuildError, Bytes, Duration};
 
 use super::fixed_window::State;
 use super::nscc::Nscc;
 use super::{CongestionKind, Control, check_range};
-use crate::credit::{CreditRules, QuantaRules};
+use crate::credit::{CreditRules, QuantaRules, SlowdownRules};
 use crate::entropy::{EntropySpec, mixed::Mixed};
 use crate::profile::{PacketSizes, Path};
 use crate::recovery::{RecoverySpec, trimming::Trimming};
@@ -23,8 +23,12 @@ pub struct Rccc {
     pub credit_rate: f64,
     /// Credit at the start and at most, in rate x longest round trip.
     pub max_window_factor: f64,
-    /// Full packets per pull.
+    /// Payloads of full packets per pull, in whole quanta of 256 bytes.
     pub packets_per_pull: u32,
+    /// How many times less the links above the hosts carry than those of the hosts. Above 1, a receiving host slows its
+    /// credit down while packets arrive marked, or cut before the last switch: to 0.9 of this share at least. A rule of
+    /// uet-htsim, published nowhere.
+    pub oversubscription: f64,
     /// The sender's congestion control besides; none when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sender: Option<Nscc>,
@@ -32,7 +36,13 @@ pub struct Rccc {
 
 impl Default for Rccc {
     fn default() -> Self {
-        Self { credit_rate: 0.99, max_window_factor: 1.5, packets_per_pull: 4, sender: None }
+        Self {
+            credit_rate: 0.99,
+            max_window_factor: 1.5,
+            packets_per_pull: 4,
+            oversubscription: 1.0,
+            sender: None,
+        }
     }
 }
 
@@ -51,14 +61,20 @@ impl CongestionKind for Rccc {
         check_range("credit-rate", self.credit_rate, 1e-6, 1.0)?;
         check_range("max-window-factor", self.max_window_factor, 0.01, 100.0)?;
         check_range("packets-per-pull", f64::from(self.packets_per_pull), 1.0, 1024.0)?;
+        check_range("oversubscription", self.oversubscription, 1.0, 1e6)?;
+        let slowdown = SlowdownRules {
+            least_rate: (0.9 / self.oversubscription).max(0.01),
+            interval: Duration::from_ps(path.network_rtt.as_ps() / 2 * 3),
+        };
         let most = (path.bytes_in(path.network_rtt) * self.max_window_factor) as u64;
         Ok(CreditRules::Quanta(QuantaRules {
             quantum_bytes: QUANTUM,
-            per_turn: (u64::from(self.packets_per_pull) * sizes.wire_bytes()).div_ceil(u64::from(QUANTUM))
-                as u32,
+            per_turn: (self.packets_per_pull * sizes.payload_bytes).div_ceil(QUANTUM),
             ps_per_byte: path.ps_per_byte() / self.credit_rate,
+            whole_turns: false,
             least_bytes: 1024,
             most_bytes: most.max(sizes.wire_bytes()).min(1 << 40),
+            slowdown: (self.oversubscription > 1.0).then_some(slowdown),
         }))
     }
 

@@ -1,6 +1,6 @@
 //! What a sender does with what comes back, and with silence.
 
-use stratasim_core::Time;
+use stratasim_core::{Duration, Time};
 
 use super::Sender;
 use crate::congestion::{Acked, CongestionControl, LossCause, Lost};
@@ -51,7 +51,7 @@ impl Sender {
         }
         // losses first: the acknowledgement of a window must not undo what its losses say
         if let Some(loss) = progress.loss {
-            self.on_loss(now, in_flight, &loss);
+            self.on_loss(now, in_flight, &loss, now.saturating_since(header.sent_at));
         }
         if header.kind == Kind::Ack || progress.bytes > 0 {
             self.congestion.on_ack(&Acked {
@@ -59,6 +59,7 @@ impl Sender {
                 bytes: progress.bytes,
                 ecn,
                 rtt: progress.rtt,
+                age: now.saturating_since(header.sent_at),
                 in_flight: self.recovery.account().in_flight_bytes,
                 sequence: header.sequence,
                 cumulative: self.recovery.account().cumulative,
@@ -67,11 +68,12 @@ impl Sender {
             });
         }
         self.messages.forget(self.recovery.account().cumulative);
-        self.commit();
+        // a report of a trimmed packet has it sent again, and nothing else
+        self.hand_over(now, header.kind == Kind::Nack);
         self.request_credit(now, false);
     }
 
-    fn on_loss(&mut self, now: Time, in_flight: u64, loss: &Loss) {
+    fn on_loss(&mut self, now: Time, in_flight: u64, loss: &Loss, age: Duration) {
         match loss.cause {
             LossCause::Trimmed { .. } => self.statistics.trims += u64::from(loss.packets),
             LossCause::Timeout => {
@@ -87,6 +89,7 @@ impl Sender {
             cause: loss.cause,
             first_of_window: loss.first_of_window,
             in_flight,
+            age,
         });
     }
 
@@ -137,7 +140,8 @@ impl Sender {
         let cx = Cx { now, messages: &self.messages, window_bytes: self.congestion.window_bytes() };
         let Progress { loss, .. } = self.recovery.on_timer(&cx);
         if let Some(loss) = loss {
-            self.on_loss(now, in_flight, &loss);
+            self.on_loss(now, in_flight, &loss, Duration::MAX);
+            self.hand_over(now, false);
             self.request_credit(now, loss.cause == LossCause::Timeout);
         }
         if self.recovery.wants_probe() {

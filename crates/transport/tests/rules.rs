@@ -1,0 +1,177 @@
+//! Rules that whole runs would hide: what is stamped when, what a report of a trimmed packet does, what credit is asked for.
+
+use std::sync::Arc;
+
+use stratasim_core::{Bandwidth, Duration, Time};
+use stratasim_transport::congestion::{Acked, CongestionControl, Control, LossCause, Lost};
+use stratasim_transport::{
+    CongestionSpec, Flags, Header, Kind, Mark, Pacer, Path, Poll, Profile, Readiness, Receiver, Sender,
+    presets,
+};
+
+const RATE: Bandwidth = Bandwidth(25e9);
+
+/// Two links of 500 ns at 200 Gb/s.
+fn atlahs(protocol: &str) -> Arc<Profile> {
+    let rtt = Duration::from_ps(2 * (4160 + 64) * 40 + 4 * 500_000);
+    let path = Path { base_rtt: rtt, network_rtt: rtt, rate: RATE, hops: 2, buffer_bytes: 216_500 };
+    Profile::new(&presets::htsim(protocol, RATE).unwrap(), path).unwrap()
+}
+
+/// Six links of 1 us at 100 Gb/s.
+fn ultra_ethernet(protocol: &str) -> Arc<Profile> {
+    let rate = Bandwidth(12.5e9);
+    let rtt = Duration::from_ps(14_022_720);
+    let path = Path { base_rtt: rtt, network_rtt: rtt, rate, hops: 6, buffer_bytes: 178_450 };
+    Profile::new(&presets::htsim(protocol, rate).unwrap(), path).unwrap()
+}
+
+fn at(ns: u64) -> Time {
+    Time::ZERO + Duration::from_ns(ns)
+}
+
+fn data(sender: &mut Sender, now: Time) -> Option<Header> {
+    match sender.poll_send(now, 1) {
+        Poll::Send(header) => Some(header),
+        _ => None,
+    }
+}
+
+/// The acknowledgement of one packet, or the report that it came without its payload.
+fn answer(of: &Header, kind: Kind, cumulative: u64) -> Header {
+    let flags = if kind == Kind::Nack { Flags::TRIMMED } else { Flags::default() };
+    let beyond = kind == Kind::Ack && of.sequence >= cumulative;
+    let (sack_offset, sack) = if beyond { ((of.sequence - cumulative) as u32, 1) } else { (0, 0) };
+    Header { kind, flags, cumulative, sack_offset, sack, payload_bytes: 0, ..*of }
+}
+
+#[test]
+fn a_window_is_stamped_when_it_is_handed_over_and_not_when_the_link_takes_it() {
+    let mut sender = Sender::new(&atlahs("atlahs_swift"), 1);
+    sender.post(at(1000), 1 << 20);
+    // the assumed network holds 216,500 bytes: 52 packets of 4,096
+    let sent: Vec<Header> = (0..100).map_while(|turn| data(&mut sender, at(1000 + 166 * turn))).collect();
+    assert_eq!(sent.len(), 52);
+    assert!(sent.iter().all(|header| header.sent_at == at(1000)));
+}
+
+#[test]
+fn what_is_handed_over_at_the_instant_zero_is_stamped_behind_its_first_link() {
+    let mut sender = Sender::new(&atlahs("atlahs_swift"), 1);
+    sender.post(Time::ZERO, 1 << 20);
+    let first_link = Duration::from_ps(4160 * 40 + 500_000);
+    for turn in 0..52 {
+        let now = at(166 * turn);
+        assert_eq!(data(&mut sender, now).unwrap().sent_at, now + first_link);
+    }
+}
+
+#[test]
+fn the_wait_in_its_own_queue_costs_a_delay_based_window_most_of_its_packets() {
+    let mut sender = Sender::new(&atlahs("atlahs_swift"), 1);
+    sender.post(at(1000), 1 << 20);
+    let sent: Vec<Header> = (0..52).map(|_| data(&mut sender, at(1000)).unwrap()).collect();
+    // nothing else on the way: each is acknowledged a packet's time after the one before
+    for (turn, header) in (0..).zip(&sent) {
+        let now = Time::from_ps(1_000_000 + 2_337_920 + turn * 166_400);
+        sender.on_feedback(now, &answer(header, Kind::Ack, turn + 1), None);
+    }
+    assert_eq!(sender.window_bytes(), 4096, "44 round trips above 1.5 times the shortest, a quarter each");
+}
+
+#[test]
+fn a_report_of_a_trimmed_packet_has_it_sent_again_and_nothing_new() {
+    let mut sender = Sender::new(&atlahs("atlahs_mprdma"), 1);
+    sender.post(at(1000), 1 << 20);
+    let sent: Vec<Header> = (0..).map_while(|_| data(&mut sender, at(1000))).collect();
+    assert_eq!(sent.len(), 26, "half of what fills the assumed network");
+    // the window of 108,250 bytes is halved, and 25 packets are under way: the cut one must wait
+    sender.on_feedback(at(9000), &answer(&sent[0], Kind::Nack, 0), None);
+    assert_eq!(sender.window_bytes(), 54_125);
+    assert_eq!(sender.readiness(at(9000)), Readiness::Blocked);
+    // eleven acknowledgements leave 14 packets under way, and the window has grown to 14.02: less than a packet is free, which
+    // is enough for what is lost
+    for header in &sent[1..11] {
+        sender.on_feedback(at(12_000), &answer(header, Kind::Ack, 0), None);
+        assert_eq!(sender.readiness(at(12_000)), Readiness::Blocked);
+    }
+    sender.on_feedback(at(12_000), &answer(&sent[11], Kind::Ack, 0), None);
+    let again = data(&mut sender, at(12_000)).unwrap();
+    assert_eq!((again.sequence, again.sent_at), (0, at(12_000)));
+    assert!(again.flags.has(Flags::RETRANSMISSION));
+    assert_eq!(sender.readiness(at(12_000)), Readiness::Blocked);
+}
+
+fn nscc() -> Control {
+    let spec: CongestionSpec = serde_json::from_str(r#"{"kind": "nscc"}"#).unwrap();
+    let profile = ultra_ethernet("uec_nscc");
+    spec.plugin().build(profile.path(), profile.sizes()).unwrap()
+}
+
+#[test]
+fn a_header_without_payload_measures_the_way_and_reports_of_older_packets_are_ignored() {
+    let mut control = nscc();
+    let most = control.window_bytes();
+    let lost = |now, age| Lost {
+        now,
+        bytes: 4150,
+        cause: LossCause::Trimmed { last_hop: true },
+        first_of_window: true,
+        in_flight: 20 * 4150,
+        age,
+    };
+    let acked = |now, ecn| Acked {
+        now,
+        bytes: 4150,
+        ecn,
+        rtt: Some(Duration::from_ns(60_000)),
+        age: Duration::from_ns(60_000),
+        in_flight: 20 * 4150,
+        sequence: 0,
+        cumulative: 0,
+        next: 60,
+        telemetry: None,
+    };
+    // 13.7 us instead of 14.02: the largest window shrinks with it, and a packet is taken
+    control.on_loss(&lost(at(14_000), Duration::from_ns(13_700)));
+    let shrunk = (1.5 * 13_700.0 * 12.5) as u64;
+    assert!(shrunk < most);
+    assert!(control.window_bytes().abs_diff(shrunk.min(most - 4150)) <= 1, "{}", control.window_bytes());
+    // a round trip and a target later the window falls to what has arrived, one packet at least
+    control.on_loss(&lost(at(60_000), Duration::from_ns(50_000)));
+    assert_eq!(control.window_bytes(), 4150);
+    control.on_ack(&acked(at(60_100), false));
+    let window = control.window_bytes();
+    // what was under way then says nothing new, whether it was marked or trimmed
+    for turn in 0..9 {
+        control.on_loss(&lost(at(60_200 + turn), Duration::from_ns(50_000)));
+        control.on_ack(&acked(at(60_200 + turn), true));
+        assert_eq!(control.window_bytes(), window);
+    }
+}
+
+#[test]
+fn a_guess_asks_for_what_it_has_spent_and_one_packet_at_least() {
+    let profile = ultra_ethernet("uec_rccc");
+    let (mut sender, mut receiver, mut pacer) =
+        (Sender::new(&profile, 1), Receiver::new(&profile, 0), Pacer::new());
+    sender.post(Time::ZERO, 2_000_000);
+    let first = data(&mut sender, Time::ZERO).unwrap();
+    let second = data(&mut sender, at(332)).unwrap();
+    // 4,150 and 8,300 bytes in quanta of 256
+    assert_eq!((first.pull, second.pull), (17, 33));
+    // a turn gives what was asked for, and later four payloads at most: 64 quanta
+    let mut given = Vec::new();
+    for header in [first, Header { pull: 1000, ..second }] {
+        receiver.on_packet(at(6000), &header, Mark::default(), &mut pacer, &mut |_| {});
+        while pacer.deadline() < at(9000) {
+            let now = pacer.deadline().max(at(6000));
+            assert_eq!(pacer.next(now), Some(0));
+            receiver.on_turn(now, &mut pacer, &mut |pull| given.push(pull.pull));
+            if given.len() > 3 {
+                break;
+            }
+        }
+    }
+    assert_eq!(given[..3], [17, 81, 145]);
+}
