@@ -223,7 +223,7 @@ pub trait Network: Model<Request = NetworkRequest, Done = NetworkDone> {
 }
 
 /// How one message fared, where the network knows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlowRecord {
     /// Where it began.
     pub src: NodeId,
@@ -237,8 +237,9 @@ pub struct FlowRecord {
     pub end: Time,
     /// What it would have taken alone on an idle network, at least.
     pub least: Duration,
-    /// The link by which it left its node; packets may part behind it.
-    pub link: LinkId,
+    /// The links that all its packets took, in order, from the one by which it left its node: its whole way, or as far
+    /// as its packets may part.
+    pub path: Box<[LinkId]>,
     /// Packets with payload that were sent for it, those sent again included, until it was complete.
     pub packets: u32,
     /// Of these, those that were sent again.

@@ -24,6 +24,7 @@ mod host;
 mod lane;
 mod network;
 mod parts;
+mod path;
 mod pool;
 mod port;
 mod queue;

@@ -55,13 +55,46 @@ fn a_message_alone_is_as_fast_as_it_can_be() {
     for (to, bytes, packets) in [(1, 1, 1), (2, 4096, 1), (15, 65_536, 16)] {
         let mut network = network(NSCC, machine.clone());
         let (ends, report) = run(network.as_mut(), hosts, &[(0, to, bytes)]);
-        let [flow] = report.flows[..] else { panic!("{:?}", report.flows) };
+        let [flow] = &report.flows[..] else { panic!("{:?}", report.flows) };
         assert_eq!((flow.src, flow.dst, flow.bytes), (hosts[0], hosts[to], bytes));
         assert_eq!((flow.start, flow.end, flow.packets), (Time::ZERO, ends[0], packets));
         assert_eq!(flow.end - flow.start, flow.least, "{bytes} B");
         assert_eq!((flow.retransmissions, flow.timeouts, flow.trims, flow.marks), (0, 0, 0, 0));
-        assert_eq!(machine.link(flow.link).ends.map(|ends| ends[0]), Some(hosts[0]));
+        assert_eq!(machine.link(flow.path[0]).ends.map(|ends| ends[0]), Some(hosts[0]));
     }
+}
+
+#[test]
+fn the_path_of_a_flow_is_where_its_bytes_went() {
+    let machine = fat_tree(4);
+    let hosts = machine.compute_nodes();
+    for rest in [
+        r#""balancing": {"kind": "per-flow"}, "entropy": {"kind": "random"}"#,
+        r#""balancing": {"kind": "ecmp"}, "entropy": {"kind": "fixed"}"#,
+        r#""balancing": {"kind": "source"}, "entropy": {"kind": "fixed"}"#,
+    ] {
+        for (from, to, hops) in [(0, 1, 2), (2, 0, 4), (3, 15, 6)] {
+            let spec = format!(r#"{{"kind": "packet", "congestion": {{"kind": "dctcp"}}, {rest}}}"#);
+            let (_, report) = run(network(&spec, machine.clone()).as_mut(), hosts, &[(from, to, 400_000)]);
+            let path = &report.flows[0].path;
+            assert_eq!(path.len(), hops, "{rest}");
+            let mut node = hosts[from];
+            for &link in path {
+                let ends = machine.link(link).ends.expect("a link between two nodes");
+                assert_eq!(ends[0], node);
+                node = ends[1];
+            }
+            assert_eq!(node, hosts[to]);
+            // what the others carried are acknowledgements
+            for (index, &bytes) in report.link_bytes.iter().enumerate() {
+                let is_on_it = path.iter().any(|link| link.index() == index);
+                assert_eq!(bytes >= 400_000.0, is_on_it, "{rest}: {bytes}");
+            }
+        }
+    }
+    // packets that are sprayed part behind the first switch
+    let (_, report) = run(network(NSCC, machine.clone()).as_mut(), hosts, &[(3, 15, 400_000)]);
+    assert_eq!(report.flows[0].path.len(), 1);
 }
 
 #[test]

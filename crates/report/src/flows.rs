@@ -199,8 +199,9 @@ impl QueueResult {
 }
 
 /// Writes
-/// `from,to,bytes,start_s,end_s,duration_s,slowdown,packets,retransmissions,timeouts,trims,marks,first_link`, one
-/// line per message in the order in which they were complete. Times are exact, in seconds with twelve decimals.
+/// `from,to,bytes,start_s,end_s,duration_s,slowdown,packets,retransmissions,timeouts,trims,marks,path`, one
+/// line per message in the order in which they were complete. Times are exact, in seconds with twelve decimals; the path is
+/// the links that all packets took, with `; ` between them.
 ///
 /// # Errors
 /// What `out` reports.
@@ -219,7 +220,7 @@ pub fn write_flows(flows: &[FlowRecord], out: impl Write, labels: &dyn Labels) -
         "timeouts",
         "trims",
         "marks",
-        "first_link",
+        "path",
     ])?;
     for flow in flows {
         writer.write_field(labels.place(flow.src))?;
@@ -232,7 +233,8 @@ pub fn write_flows(flows: &[FlowRecord], out: impl Write, labels: &dyn Labels) -
         for count in [flow.packets, flow.retransmissions, flow.timeouts, flow.trims, flow.marks] {
             writer.write_field(count.to_string())?;
         }
-        writer.write_record([labels.link(flow.link)])?;
+        let path: Vec<String> = flow.path.iter().map(|&link| labels.link(link)).collect();
+        writer.write_record([path.join("; ")])?;
     }
     writer.flush()
 }
@@ -294,7 +296,7 @@ mod tests {
             start: Time::from_ps(start),
             end: Time::from_ps(end),
             least: Duration::from_ps(least),
-            link: LinkId(src),
+            path: Box::new([LinkId(src)]),
             packets: 3,
             retransmissions: 1,
             timeouts: 0,

@@ -36,6 +36,11 @@ pub trait SenderEntropy {
         let _ = (now, entropy, feedback);
     }
 
+    /// The number of all packets, where they have the same.
+    fn only(&self) -> Option<u16> {
+        None
+    }
+
     /// The state of a connection that starts; `key` names its draws.
     #[must_use]
     fn started(&self, key: u64) -> Self;
@@ -75,6 +80,9 @@ macro_rules! entropies {
             #[inline]
             fn on_feedback(&mut self, now: Time, entropy: u16, feedback: PathFeedback) {
                 match self { $(Self::$variant(state) => state.on_feedback(now, entropy, feedback)),+ }
+            }
+            fn only(&self) -> Option<u16> {
+                match self { $(Self::$variant(state) => state.only()),+ }
             }
             fn started(&self, key: u64) -> Self {
                 match self { $(Self::$variant(state) => Self::$variant(state.started(key))),+ }

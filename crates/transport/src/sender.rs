@@ -174,6 +174,11 @@ impl Sender {
         self.recovery.has_failed()
     }
 
+    /// The entropy of all its packets, where they have the same.
+    pub fn only_entropy(&self) -> Option<u16> {
+        self.entropy.only()
+    }
+
     /// A look at its parts, so that they are near when something comes for them; the value says nothing.
     #[inline]
     pub fn glance(&self) -> u64 {

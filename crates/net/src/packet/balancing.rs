@@ -261,6 +261,29 @@ impl Balancing {
         }
     }
 
+    /// The port that [`Self::choose`] gives for all packets of a flow with payload, where it is one; `entropy` is that of all
+    /// of them, as the switches before have left it.
+    pub(super) fn steady(
+        &self,
+        node: u32,
+        connection: u32,
+        entropy: &mut Option<u16>,
+        members: &[u32],
+    ) -> Option<u32> {
+        let features = |entropy| Features { connection, entropy, control: false };
+        let hashed = |entropy| members[self.hash(node, features(entropy), members.len())];
+        match self.choice {
+            Choice::Flow => Some(hashed(0)),
+            Choice::FlowAndEntropy => entropy.map(hashed),
+            Choice::BySource => {
+                let way = usize::from((*entropy)?);
+                *entropy = Some((way / members.len()) as u16);
+                Some(members[way % members.len()])
+            }
+            _ => None,
+        }
+    }
+
     /// The port that [`Self::choose`] will give where nothing but the packet decides.
     #[inline]
     pub(super) fn foresee(&self, node: u32, packet: Features, members: &[u32]) -> Option<u32> {

@@ -98,10 +98,10 @@ impl Ends {
 }
 
 impl Connection {
-    /// The account of its message, which is complete at `end`: between which nodes, and its first link.
+    /// The account of its message, which is complete at `end`: between which nodes, and by which links.
     ///
     /// The least time that it needs is left to be filled in.
-    pub(super) fn finish(&mut self, end: Time, [src, dst]: [NodeId; 2], link: LinkId) -> FlowRecord {
+    pub(super) fn finish(&mut self, end: Time, [src, dst]: [NodeId; 2], path: Box<[LinkId]>) -> FlowRecord {
         let (now, before) = (*self.sender.statistics(), self.counted);
         self.counted = now;
         let count =
@@ -113,7 +113,7 @@ impl Connection {
             start: Time::from_ps(self.message.start),
             end,
             least: Duration::ZERO,
-            link,
+            path,
             packets: count(|it| it.packets),
             retransmissions: count(|it| it.retransmissions),
             timeouts: count(|it| it.timeouts),

@@ -182,15 +182,15 @@ impl PacketNetwork {
             }
             self.parts.set_reported(number, true);
             while let Some(connection) = self.parts.at_sender(number) {
-                let Engine { routes, ports, .. } = self.parts.any();
-                let ends = [connection.from, connection.to].map(|host| NodeId(routes.node_of(host)));
-                let link = ports[connection.port as usize].link;
+                let engine = self.parts.any();
+                let ends = [connection.from, connection.to].map(|host| NodeId(engine.routes.node_of(host)));
+                let path = engine.common_path(number, connection);
                 let Some(connection) = self.parts.at_sender_mut(number) else { break };
                 self.open -= 1;
                 let Message { token, not_before, .. } = connection.message;
                 let end = Time::from_ps(not_before.max(now));
                 self.outcomes.deliver(end, token);
-                self.flows.push(connection.finish(end, ends, link));
+                self.flows.push(connection.finish(end, ends, path));
                 if self.parts.next_message(number) != Some(true) {
                     break;
                 }

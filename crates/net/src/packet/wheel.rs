@@ -110,13 +110,14 @@ impl Wheel {
     /// An empty block before `next`.
     #[inline]
     fn block(&mut self, next: u32) -> u32 {
-        let block = Block { next, count: 0, events: [(0, 0); Block::MOST] };
         if self.free == NOTHING {
-            self.blocks.push(block);
+            self.blocks.push(Block { next, count: 0, events: [(0, 0); Block::MOST] });
             return self.blocks.len() as u32 - 1;
         }
         let at = self.free;
-        self.free = std::mem::replace(&mut self.blocks[at as usize], block).next;
+        let block = &mut self.blocks[at as usize];
+        self.free = std::mem::replace(&mut block.next, next);
+        block.count = 0;
         at
     }
 

@@ -23,6 +23,10 @@ impl SenderEntropy for State {
         self.entropy
     }
 
+    fn only(&self) -> Option<u16> {
+        Some(self.entropy)
+    }
+
     fn started(&self, key: u64) -> Self {
         Self { entropy: stratasim_core::random::Draws::new(key).bits() as u16 }
     }
