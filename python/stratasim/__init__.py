@@ -33,6 +33,7 @@ from . import (
     workload,
 )
 from ._core import ConfigError, Picture, SimulationError, __version__
+from .cards import Card, CardBench, CardFit, card
 from .catalogue import compute_types, explain, kinds, schema
 from .curves import Curve, traffic
 from .machine import Topology
@@ -42,6 +43,9 @@ from .spec import Spec
 from .sweeps import Sweep, sweep
 
 __all__ = [
+    "Card",
+    "CardBench",
+    "CardFit",
     "Columns",
     "ConfigError",
     "Curve",
@@ -53,6 +57,7 @@ __all__ = [
     "Topology",
     "__version__",
     "arrival",
+    "card",
     "collective",
     "compute_types",
     "explain",

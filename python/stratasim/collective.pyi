@@ -9,6 +9,7 @@ __all__ = [
     "binomial",
     "bruck",
     "card_csc",
+    "card_csc_equation",
     "card_direct",
     "card_ring",
     "chain",
@@ -33,6 +34,9 @@ def bruck() -> Spec:
 
 def card_csc() -> Spec:
     """All-gather, reduce-scatter, all-reduce and broadcast between the core groups of one card through its Global memory, in one kernel: every group puts what others need there, all are synchronised, every group gets what it needs (SW-IntraCC paper, algorithms 1 and 2, with the PUT that equation 4 leaves out)."""
+
+def card_csc_equation() -> Spec:
+    """`card-csc` for inputs that are in Global memory already, put there by the kernel that made them: all-gather, reduce-scatter and broadcast between the core groups of one card in one launch, one synchronisation and `n - 1` steps that get what the others brought (SW-IntraCC paper, equation 4, which leaves the PUT out)."""
 
 def card_direct() -> Spec:
     """All-gather, reduce-scatter, all-reduce and broadcast between the core groups of one card, in one kernel in which every group reads what it needs in the Local memories of the others: `card-csc` without a copy in between, on cards whose groups can address each other's memory."""

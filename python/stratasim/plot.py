@@ -8,10 +8,11 @@ from . import _core
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from .cards import CardBench
     from .curves import Curve
     from .result import Result
 
-__all__ = ["curve", "plot"]
+__all__ = ["card_bench", "curve", "plot"]
 
 # Okabe and Ito, "Color Universal Design" (2008), as in the pictures of the core
 _COLOURS = {"compute": "#0072b2", "memory": "#009e73", "communication": "#d55e00", "idle": "#c8c8c8"}
@@ -55,6 +56,25 @@ def curve(curve: "Curve", y: str = "packet_latency_cycles", ax: "Axes | None" = 
     )
     title = curve.data["title"]
     ax.set(xlabel="load (flits per cycle and terminal)", ylabel=y.replace("_", " "), title=title)
+    return ax
+
+
+def card_bench(bench: "CardBench", y: str = "bandwidth", ax: "Axes | None" = None) -> "Axes":
+    """Draws bandwidth or time of a collective on a card over size on `ax`, or on new axes."""
+    columns = {"bandwidth": "bandwidth_bytes_per_s", "time": "time_s"}
+    if y not in columns:
+        raise _core.ConfigError(f"unknown number `{y}` (known: {', '.join(columns)})")
+    ax = _new_axes() if ax is None else ax
+    table = bench.table
+    colours = dict(zip(bench.algorithms, _COLOURS.values(), strict=False))
+    for algorithm in bench.algorithms:
+        mine = table["algorithm"] == algorithm
+        colour = colours.get(algorithm)
+        ax.plot(table["bytes"][mine], table[columns[y]][mine], marker="o", label=algorithm, color=colour)
+    ax.set(xscale="log", yscale="log", xlabel="vector (bytes)")
+    ylabel = {"bandwidth": "bandwidth (bytes/s)", "time": "time (s)"}[y]
+    ax.set(ylabel=ylabel, title=f"{bench.data['card']}: {bench.data['operation']}")
+    ax.legend()
     return ax
 
 

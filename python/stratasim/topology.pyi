@@ -32,7 +32,13 @@ __all__ = [
     "without",
 ]
 
-def cards(*, of: Mapping[str, Any], card: str, compute: str | Mapping[str, Any] | None = None) -> Spec:
+def cards(
+    *,
+    of: Mapping[str, Any],
+    card: str | Mapping[str, Any],
+    nodes: Sequence[str] | None = None,
+    compute: str | Mapping[str, Any] | None = None,
+) -> Spec:
     """Another topology in which every compute node is a card: core groups with Local memory, a ring between them and a Global memory that all of them reach (SW-IntraCC paper, section 2.1)."""
 
 def degraded(

@@ -58,6 +58,7 @@ def graph(
     iterations: int | None = 1,
     precision: Literal["fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8"] | None = "fp32",
     ranks: int | None = None,
+    unit: str | None = None,
     vertices: Sequence[Mapping[str, Any]] | None = None,
     edges: Sequence[Mapping[str, Any]] | None = None,
     path: str | None = None,

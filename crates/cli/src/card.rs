@@ -6,6 +6,9 @@ mod fit;
 mod real;
 mod show;
 
+pub(crate) use show::shipped;
+pub use show::text;
+
 use clap::{Args, Subcommand};
 use stratasim_experiment::Error;
 

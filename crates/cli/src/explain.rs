@@ -10,6 +10,7 @@ use serde_json::Value;
 use stratasim_core::Precision;
 use stratasim_core::error::nearest;
 use stratasim_core::registry::Entry;
+use stratasim_experiment::card::{PROFILES, load};
 use stratasim_experiment::plugins::{NOUNS, Noun, SECTIONS};
 use stratasim_experiment::{ConfigError, Error};
 use stratasim_report::style::Tone;
@@ -17,14 +18,14 @@ use stratasim_report::table::Table;
 use stratasim_report::{Style, Unit};
 use stratasim_topo::catalogue;
 
-use crate::list::COMPUTE;
+use crate::list::{CARDS, COMPUTE};
 use crate::terminal::Terminal;
 use parameters::Parameter;
 
 #[derive(Args)]
 pub(crate) struct Explain {
-    /// A kind such as fat-tree, a compute type such as H100, a section (experiment, execution,
-    /// noise, job, jobs, nccl, sweep), or a value of a parameter such as lv08. Where two lists have the kind, put the list in
+    /// A kind such as fat-tree, a compute type such as H100, a card such as sw-ai, a section (experiment,
+    /// execution, noise, job, jobs, nccl, card, forecast, sweep), or a value of a parameter such as lv08. Where two lists have the kind, put the list in
     /// front: topology ring. With --markdown also a whole list, such as topologies
     #[arg(required = true, num_args = 1..=2, value_name = "KIND")]
     words: Vec<String>,
@@ -67,6 +68,9 @@ pub fn text(words: &[String], style: &Style) -> Result<String, Error> {
                 .map(|entry| explain_compute(entry, style)),
         );
     }
+    if list.is_none_or(|list| list == CARDS || list == "card") && PROFILES.iter().any(|it| it.name == kind) {
+        texts.push(crate::card::text(&load(kind, &[])?, style));
+    }
     if texts.is_empty() {
         texts.extend(value::explain(list, kind, style));
     }
@@ -98,7 +102,11 @@ fn unknown(list: Option<&str>, kind: &str) -> ConfigError {
     let kinds = || {
         let plugins = NOUNS.iter().flat_map(|noun| noun.entries.iter().map(|entry| entry.kind));
         let sections = SECTIONS.iter().map(|entry| entry.kind);
-        plugins.chain(sections).chain(catalogue::entries().iter().flat_map(catalogue::Entry::names))
+        let cards = PROFILES.iter().map(|profile| profile.name);
+        plugins
+            .chain(sections)
+            .chain(cards)
+            .chain(catalogue::entries().iter().flat_map(catalogue::Entry::names))
     };
     let values = value::all();
     let near = nearest(kind, kinds()).or_else(|| nearest(kind, values.iter().map(String::as_str)));
@@ -127,6 +135,9 @@ fn explain(found: &Found, style: &Style) -> String {
     let heading = style.paint(Tone::Strong, kind);
     let mut text = match found.noun {
         Some(noun) => format!("{heading}: a kind of {} ({} = \"{kind}\")", noun.singular, noun.place),
+        None if kind == "card" => {
+            format!("{heading}: what the file of a card says (`stratasim card show NAME --toml` begins one)")
+        }
         None => format!("{heading}: a section of an experiment"),
     };
     text = format!("{}\n", markdown::to_text(&text, style.width));

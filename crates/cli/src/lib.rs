@@ -28,6 +28,7 @@ use std::time::Instant;
 use clap::{Parser, Subcommand};
 use stratasim_experiment::Error;
 
+pub use card::text as card_text;
 pub use explain::text as explain;
 use terminal::{Colour, Terminal};
 

@@ -17,10 +17,13 @@ use crate::terminal::Terminal;
 /// The name of the list of compute types, which is a catalogue and no registry.
 pub(crate) const COMPUTE: &str = "compute";
 
+/// The name of the list of cards that are shipped.
+pub(crate) const CARDS: &str = "cards";
+
 #[derive(Args)]
 pub(crate) struct List {
     /// What to list: topologies, routings, placements, workloads, collectives, patterns, sizes,
-    /// arrivals, goal-patterns, job-placements, networks or compute; everything when absent
+    /// arrivals, goal-patterns, job-placements, networks, card-algorithms, compute, cards, ...; everything when absent
     noun: Option<String>,
 }
 
@@ -34,8 +37,11 @@ impl List {
                     text.push('\n');
                 }
                 text += &compute(terminal);
+                text.push('\n');
+                text += &cards(terminal)?;
             }
             Some(COMPUTE) => text = compute(terminal),
+            Some(CARDS) => text = cards(terminal)?,
             Some(name) => match noun(name) {
                 Some(noun) => text = section(noun, terminal),
                 None => return Err(unknown(name).into()),
@@ -47,7 +53,7 @@ impl List {
 }
 
 fn unknown(name: &str) -> ConfigError {
-    let names = NOUNS.iter().map(|noun| noun.name).chain([COMPUTE]);
+    let names = NOUNS.iter().map(|noun| noun.name).chain([COMPUTE, CARDS]);
     let hint =
         nearest(name, names.clone()).map_or_else(String::new, |near| format!(", did you mean `{near}`?"));
     let names: Vec<_> = names.collect();
@@ -69,6 +75,12 @@ fn section(noun: &Noun, terminal: &Terminal) -> String {
 fn about(entry: &Entry) -> String {
     let schema = (entry.schema)(&mut schemars::SchemaGenerator::default()).to_value();
     first_sentence(schema["description"].as_str().unwrap_or_default())
+}
+
+fn cards(terminal: &Terminal) -> Result<String, Error> {
+    let heading = terminal.style.paint(Tone::Strong, CARDS);
+    let table = crate::card::shipped()?.to_text(&terminal.style);
+    Ok(format!("{heading}: accelerator cards that are shipped (topology.card = ...)\n\n{table}"))
 }
 
 fn compute(terminal: &Terminal) -> String {

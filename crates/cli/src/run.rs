@@ -97,7 +97,7 @@ impl Run {
             return self.traffic(&document, &base, terminal, started);
         }
         if Forecast::is_in(&document) {
-            return self.forecast(&document, terminal);
+            return self.forecast(&document, &base, terminal);
         }
         let to_stdout = self.json.as_deref() == Some(Path::new("-"));
         let begin = |path: &Option<PathBuf>| path.as_deref().map(create).transpose();
@@ -173,14 +173,14 @@ impl Run {
     }
 
     /// Makes a forecast.
-    fn forecast(&self, document: &Document, terminal: &Terminal) -> Result<u8, Error> {
+    fn forecast(&self, document: &Document, base: &Path, terminal: &Terminal) -> Result<u8, Error> {
         if let Some(option) = self.about_tasks().or(self.csv.is_some().then_some("--csv")) {
             let message = format!("{option} is about tasks, and a forecast in closed form has none");
             return Err(ConfigError::new(message, None).into());
         }
         let to_stdout = self.json.as_deref() == Some(Path::new("-"));
         let json = if to_stdout { None } else { self.json.as_deref().map(create).transpose()? };
-        let result = Forecast::new(document)?.make();
+        let result = Forecast::new(document, base)?.make();
         let result = result.map_err(|error| document.locate(&error, "forecast"))?;
         if to_stdout {
             terminal.print(&result.to_json())?;

@@ -332,7 +332,7 @@ fn kinds() -> Vec<(String, String)> {
                         "dissemination" => ("barrier", ""),
                         "chain" => ("broadcast", ", segment = \"64 kB\""),
                         "pairwise" => ("all-to-all", ""),
-                        "bruck" | "neighbour-exchange" => ("all-gather", ""),
+                        "bruck" | "neighbour-exchange" | "card-csc-equation" => ("all-gather", ""),
                         "hierarchical" => ("all-reduce", ", dimensions = [4, 4]"),
                         _ => ("all-reduce", ""),
                     };

@@ -352,7 +352,7 @@ fn a_value_leads_to_the_parameter_that_takes_it() {
         let heading = format!("{value}: a value of `{parameter}` of `{see}`\n");
         assert!(ended.output.starts_with(&heading), "{}", ended.output);
         assert!(ended.output.contains(&format!("\n  {parameter}  ")), "{}", ended.output);
-        assert!(ended.output.ends_with(&format!("\nSee: stratasim explain {see}\n")), "{}", ended.output);
+        assert!(ended.output.contains(&format!("\nSee: stratasim explain {see}\n")), "{}", ended.output);
         // what it points to is there, and knows the value
         let words: Vec<&str> = ["explain"].into_iter().chain(see.split(' ')).collect();
         assert!(scratch.stratasim(&words).output.contains(&value.to_lowercase()), "{value}");

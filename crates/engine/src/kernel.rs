@@ -12,7 +12,7 @@ pub(crate) fn fixed(costs: &KernelCosts, fixed: Fixed) -> Duration {
         Fixed::Launch => costs.launch,
         Fixed::Synchronise => costs.synchronise,
         Fixed::Step(Family::Ring) => costs.ring_step,
-        Fixed::Step(Family::Kernel) => costs.kernel_step,
+        Fixed::Step(Family::Kernel | Family::InPlace) => costs.kernel_step,
     }
 }
 
@@ -29,6 +29,7 @@ pub(crate) fn cap(place: &Place, way: Way) -> Option<Bandwidth> {
     let caps = match way {
         Way::Store | Way::Load { adds: None, .. } => [memory(1.0), None],
         Way::Load { adds: Some(Family::Ring), .. } => [memory(0.5), place.kernels.ring_add],
+        Way::Load { adds: Some(Family::InPlace), .. } => [memory(1.0), place.kernels.kernel_add],
         Way::Load { at: Held::InShared, .. } => [None, place.kernels.kernel_add],
         Way::Load { at: Held::ByMember, .. } => [memory(1.0), place.kernels.kernel_add],
     };

@@ -8,8 +8,10 @@ pub mod inconsistencies;
 
 use std::path::Path;
 
+use stratasim_core::BuildError;
 use stratasim_core::error::nearest;
 use stratasim_device::card::Card;
+use stratasim_topo::generators::cards::CardChoice;
 
 use crate::document::Document;
 use crate::error::{ConfigError, Error};
@@ -51,6 +53,45 @@ pub fn load(name: &str, sets: &[String]) -> Result<Card, Error> {
     Ok(read(&document)?)
 }
 
+/// The card of an experiment: one that is shipped, or a file whose path starts from `base`, with the changes of the
+/// choice. Where only `memory.local` or only `memory.global` changes, the other side of the switch follows.
+///
+/// # Errors
+/// No such card; a file that describes none; changes that fit no card, with the field.
+pub fn chosen(choice: &CardChoice, base: &Path) -> Result<Card, BuildError> {
+    let name = choice.name();
+    let shipped = PROFILES.iter().any(|profile| profile.name == name);
+    let path = if shipped || !base.join(name).exists() { name.into() } else { base.join(name) };
+    let in_base = |error: String| {
+        BuildError::new(if matches!(choice, CardChoice::Named(_)) { "" } else { "base" }, error)
+    };
+    let mut document = document(&path.to_string_lossy()).map_err(|error| in_base(error.to_string()))?;
+    let plain = read(&document).map_err(|error| in_base(error.to_string()))?;
+    let changes = choice.changes();
+    if changes.is_empty() {
+        return Ok(plain);
+    }
+    document = section(document);
+    for (path, value) in &changes {
+        let set = document.set_json(path, (*value).clone());
+        set.map_err(|error| BuildError::new(path.as_str(), error.to_string()))?;
+    }
+    let changed = |path: &str| changes.iter().any(|(changed, _)| changed == path);
+    let mut card: Card = document.read_unplaced()?;
+    let memory = &card.memory;
+    if !changed("memory.global") {
+        if let Some(global) = memory.global_beside(memory.local, card.core_groups) {
+            card.memory.global = global;
+        }
+    } else if !changed("memory.local")
+        && let Some(local) = memory.local_beside(card.core_groups)
+    {
+        card.memory.local = local;
+    }
+    card.check()?;
+    Ok(card)
+}
+
 /// The text of the card called `name`, with places.
 ///
 /// # Errors
@@ -79,12 +120,15 @@ pub fn document(name: &str) -> Result<Document, Error> {
 /// # Errors
 /// Unknown keys, wrong units, numbers that do not go together, each with its place.
 pub fn read(document: &Document) -> Result<Card, ConfigError> {
-    if let Some(section) = document.at(&["card"]) {
-        return read(&section);
-    }
+    let document = section(document.clone());
     let card: Card = document.read()?;
     card.check().map_err(|error| document.locate(&error, ""))?;
     Ok(card)
+}
+
+/// The section `card` of a document, or the document where it has none.
+fn section(document: Document) -> Document {
+    document.at(&["card"]).unwrap_or(document)
 }
 
 /// The card as a TOML file that [`load`] reads.

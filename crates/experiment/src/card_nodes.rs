@@ -5,22 +5,19 @@ use std::path::Path;
 use stratasim_core::{Bandwidth, BuildError, Bytes, ComputeRate, KernelCosts, NodeId, Precision};
 use stratasim_device::card::Card;
 use stratasim_engine::Place;
-use stratasim_topo::generators::cards::CardParts;
+use stratasim_topo::generators::cards::{CardChoice, CardParts};
 use stratasim_topo::graph::{LinkType, NO_GROUP};
 use stratasim_topo::{ComputeType, Topology};
 use stratasim_workload::program::{Collective, Program};
 
 use crate::card;
 
-/// The card called `name`: one that is shipped, or a file whose path starts from `base`.
+/// The parts of a card; paths of files start from `base`.
 ///
 /// # Errors
-/// No such card; a file that describes none.
-pub(crate) fn parts(name: &str, base: &Path) -> Result<CardParts, BuildError> {
-    let shipped = card::PROFILES.iter().any(|profile| profile.name == name);
-    let path = if shipped || !base.join(name).exists() { name.into() } else { base.join(name) };
-    let card = card::load(&path.to_string_lossy(), &[]);
-    card.map(|card| of(&card)).map_err(|error| BuildError::new("", error.to_string()))
+/// As [`card::chosen`].
+pub(crate) fn parts(choice: &CardChoice, base: &Path) -> Result<CardParts, BuildError> {
+    card::chosen(choice, base).map(|card| of(&card))
 }
 
 /// A card as nodes and links. Without a rate of its own a core group computes in no number format.
@@ -79,14 +76,18 @@ pub(crate) fn check(
     for card in group.chunks(shared.members as usize) {
         let first = &places[card[0].index()];
         for place in card.iter().map(|rank| &places[rank.index()]) {
-            if card_of(first).is_none() || card_of(place) != card_of(first) {
-                let reason = format!(
-                    "its algorithm is for core groups of one card, and {} and {} are none; use the topology `cards`, with as many members as core groups, or `hierarchical` over several cards",
-                    name(first.node),
-                    name(place.node)
-                );
-                return Err(BuildError::new("", reason));
-            }
+            let wrong = match (card_of(first), card_of(place)) {
+                (Some(a), Some(b)) if a == b => continue,
+                (Some(_), Some(_)) => {
+                    format!("{} and {} are on different cards", name(first.node), name(place.node))
+                }
+                (None, _) => format!("{} is none", name(first.node)),
+                (_, None) => format!("{} is none", name(place.node)),
+            };
+            let reason = format!(
+                "its algorithm is for core groups of one card, and {wrong}; use the topology `cards`, with as many members as core groups, or `hierarchical` over several cards"
+            );
+            return Err(BuildError::new("", reason));
         }
         // each group has an equal part of Global memory
         let part = |rank: &stratasim_core::Rank| {

@@ -250,6 +250,15 @@ impl Document {
         })
     }
 
+    /// The same with an error that names the field only, for text that is a part of another.
+    ///
+    /// # Errors
+    /// What does not fit the spec.
+    pub(crate) fn read_unplaced<'de, T: Deserialize<'de>>(&'de self) -> Result<T, BuildError> {
+        T::deserialize(NodeReader::new(&self.root))
+            .map_err(|error: ReadError| BuildError::new(error.path.join("."), error.message))
+    }
+
     /// An error of building section `section`, with the place of the field that it names.
     pub fn locate(&self, error: &BuildError, section: &str) -> ConfigError {
         let error = error.clone().within(section);

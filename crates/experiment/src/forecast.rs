@@ -3,14 +3,18 @@
 //!
 //! Closed forms only: nothing is simulated, so there is no machine.
 
+mod rates;
 pub mod spec;
+
+use std::path::Path;
 
 use stratasim_core::BuildError;
 use stratasim_report::forecast::{ForecastResult, ForecastRow, ModelVolume, PublishedFigures};
 use stratasim_workload::training::volume::Step;
 
+use rates::Method;
 pub use spec::ForecastSpec;
-use spec::{ForecastFile, MethodSpec, ModelSpec};
+use spec::{ForecastFile, ModelSpec};
 
 use crate::document::Document;
 use crate::error::ConfigError;
@@ -22,6 +26,7 @@ const SECONDS_PER_DAY: f64 = 86_400.0;
 pub struct Forecast {
     file: ForecastFile,
     name: String,
+    methods: Vec<Method>,
 }
 
 impl Forecast {
@@ -30,18 +35,30 @@ impl Forecast {
         document.get("forecast").is_some()
     }
 
-    /// Reads and checks the forecast in `document`.
+    /// The resolved spec of the forecast in `document`.
+    ///
+    /// # Errors
+    /// Keys and values that do not fit, with their places.
+    pub(crate) fn spec(document: &Document) -> Result<serde_json::Value, ConfigError> {
+        Ok(serde_json::to_value(document.read::<ForecastFile>()?).unwrap_or_default())
+    }
+
+    /// Reads and checks the forecast in `document`. Relative paths start from `base`.
     ///
     /// # Errors
     /// What does not fit, with its place.
-    pub fn new(document: &Document) -> Result<Self, ConfigError> {
+    pub fn new(document: &Document, base: &Path) -> Result<Self, ConfigError> {
         let file: ForecastFile = document.read()?;
-        file.forecast.check().map_err(|error| document.locate(&error, "forecast"))?;
-        let stem = std::path::Path::new(document.name()).file_stem();
+        let located = |error: &BuildError| document.locate(error, "forecast");
+        file.forecast.check().map_err(|error| located(&error))?;
+        let methods = file.forecast.method.iter().enumerate();
+        let methods = methods.map(|(at, method)| Method::new(at, method, &file.forecast, base));
+        let methods = methods.collect::<Result<Vec<_>, _>>().map_err(|error| located(&error))?;
+        let stem = Path::new(document.name()).file_stem();
         let stem = stem.map(|stem| stem.to_string_lossy().into_owned());
         let name = file.name.clone().or(stem).unwrap_or_default();
-        let forecast = Self { file, name };
-        forecast.rows().map_err(|error| document.locate(&error, "forecast"))?;
+        let forecast = Self { file, name, methods };
+        forecast.rows().map_err(|error| located(&error))?;
         Ok(forecast)
     }
 
@@ -67,8 +84,9 @@ impl Forecast {
         for (at, model) in spec.model.iter().enumerate() {
             let volume = volume(model).map_err(|error| error.within(&format!("model.{at}")))?;
             let mut first = None;
-            for (at, method) in spec.method.iter().enumerate() {
-                let mut row = row(&volume, method).map_err(|error| error.within(&format!("method.{at}")))?;
+            for (at, (method, rates)) in spec.method.iter().zip(&self.methods).enumerate() {
+                let row = row(&volume, &method.name, rates);
+                let mut row = row.map_err(|error| error.within(&format!("method.{at}")))?;
                 row.saved_days = first.map(|first: f64| first - row.days);
                 first.get_or_insert(row.days);
                 let printed = spec
@@ -129,13 +147,15 @@ fn volume(model: &ModelSpec) -> Result<ModelVolume, BuildError> {
 }
 
 /// The times of a model with a method.
-fn row(model: &ModelVolume, method: &MethodSpec) -> Result<ForecastRow, BuildError> {
-    let [all_gather, reduce_scatter] = method.rates()?;
+fn row(model: &ModelVolume, name: &str, method: &Method) -> Result<ForecastRow, BuildError> {
+    let [all_gather, reduce_scatter] = method.rates(model.message_bytes)?;
     let layer_s = model.layer_bytes / all_gather + model.layer_bytes / reduce_scatter;
     let iteration_s = layer_s * model.layers_per_stage;
     Ok(ForecastRow {
+        name: format!("{}, {name}", model.model),
         model: model.model.clone(),
-        method: method.name.clone(),
+        method: name.to_owned(),
+        card: method.card().map(str::to_owned),
         all_gather_bytes_per_s: all_gather,
         reduce_scatter_bytes_per_s: reduce_scatter,
         layer_s,

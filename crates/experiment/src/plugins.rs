@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use stratasim_core::registry::Entry;
+use stratasim_device::card::{AlgorithmSpec, Card};
 use stratasim_net::NetworkSpec;
 use stratasim_net::flit::routing::FlitRoutingSpec;
 use stratasim_net::packet::{BalancingSpec, QueueSpec};
@@ -17,6 +18,7 @@ use stratasim_workload::goal::nccl::NcclSpec;
 use stratasim_workload::injection::InjectionSpec;
 use stratasim_workload::pattern::PatternSpec;
 
+use crate::forecast::ForecastSpec;
 use crate::jobs::{JobSpec, JobsSpec};
 use crate::noise::NoiseSpec;
 use crate::placement::PlacementSpec;
@@ -167,6 +169,13 @@ pub const NOUNS: &[Noun] = &[
         about: "which of several ways switches choose for a packet",
         entries: BalancingSpec::ENTRIES,
     },
+    Noun {
+        name: "card-algorithms",
+        singular: "card-algorithm",
+        place: "forecast.method.algorithm",
+        about: "collectives between the core groups of a card as `stratasim card` and forecasts time them; `card-ring` and the others among the collectives run them in a machine",
+        entries: AlgorithmSpec::ENTRIES,
+    },
 ];
 
 /// The list called `name`, in the plural or the singular.
@@ -188,5 +197,7 @@ pub const SECTIONS: &[Entry] = &[
     Entry { kind: "traffic-probes", schema: <ProbeSpec as JsonSchema>::json_schema },
     Entry { kind: "traffic-batch", schema: <BatchSpec as JsonSchema>::json_schema },
     Entry { kind: "traffic-measure", schema: <MeasureSpec as JsonSchema>::json_schema },
+    Entry { kind: "card", schema: <Card as JsonSchema>::json_schema },
+    Entry { kind: "forecast", schema: <ForecastSpec as JsonSchema>::json_schema },
     Entry { kind: "sweep", schema: <SweepSpec as JsonSchema>::json_schema },
 ];

@@ -160,6 +160,7 @@ impl Prepared {
             checks: self.checks(summary, &report),
             notes: self.program.summary().notes.clone(),
             traffic: None,
+            forecast: Vec::new(),
             counters: counters(summary, &report),
             wall_s: started.elapsed().as_secs_f64(),
             peak_rss_bytes: peak_rss_bytes(),

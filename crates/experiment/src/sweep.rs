@@ -9,6 +9,7 @@
 //! experiment like any other. What a point gives does not depend on the others: points can be run by
 //! several threads, by several machines ([`RunOptions::shard`]), or again later.
 
+mod derived;
 mod metric;
 mod page;
 mod plot;
@@ -77,9 +78,12 @@ pub struct SweepSpec {
     /// `comm_exposed_s` and `idle_s` when absent. A number is one of these, `makespan_s`, `bound_s`,
     /// `bound_ratio`, `tasks`, a counter such as `network.flows`, or a path into the result such as
     /// `iterations.0.end_s`. Open-loop traffic has others: `packet_latency_cycles`,
-    /// `packet_latency_p99_cycles`, `network_latency_cycles`, `accepted_flits_per_cycle`, `saturated`, ...
+    /// `packet_latency_p99_cycles`, `network_latency_cycles`, `accepted_flits_per_cycle`, `saturated`, ... Or the name of one of `derived`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub metrics: Vec<String>,
+    /// Numbers that are worked out from those of several points, such as what an option saves.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub derived: Vec<Derived>,
     /// Pictures.
     #[serde(rename = "plot", skip_serializing_if = "Vec::is_empty")]
     pub plots: Vec<Plot>,
@@ -98,6 +102,39 @@ pub struct Case {
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, Value>")]
     pub set: IndexMap<String, Value>,
+}
+
+/// A number of a point that is worked out from its own and those of others: `of - minus`, divided by `over`.
+///
+/// ```toml
+/// [[sweep.derived]]
+/// name = "saved"
+/// of = "makespan_s"
+/// where = { case = "unfused" }
+/// minus = { case = "fused" }
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Derived {
+    /// Its name, for `metrics`, pictures and published numbers.
+    pub name: String,
+    /// The number that it is made of; see `metrics`.
+    pub of: String,
+    /// Only points with these settings have it; a list means any of its values. All points when absent.
+    #[serde(default, rename = "where")]
+    #[schemars(with = "BTreeMap<String, Value>")]
+    pub only: IndexMap<String, Value>,
+    /// Subtract the number of the point which differs in these settings only.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, Value>")]
+    pub minus: IndexMap<String, Value>,
+    /// Divide by the number of the point which differs in these settings only.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, Value>")]
+    pub over: IndexMap<String, Value>,
+    /// The number upside down: of times with `over`, how many times as fast.
+    #[serde(default)]
+    pub inverse: bool,
 }
 
 /// A picture: curves where `x` is a number or a quantity, bars where it is a word.

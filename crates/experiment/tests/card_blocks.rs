@@ -7,7 +7,9 @@ use std::time::Instant;
 use stratasim_core::ComputeRate;
 use stratasim_core::observe::Blind;
 use stratasim_device::card::fusion::{Between, Operators};
-use stratasim_experiment::{Document, Prepared, card, load};
+use stratasim_device::card::{AlgorithmSpec, Card, Fidelity, HostCopy, Operation, time_s};
+use stratasim_experiment::sweep::{Row, RunOptions};
+use stratasim_experiment::{Document, Prepared, Sweep, card, load};
 
 const GROUPS: u64 = 4;
 /// Operations per second of a core group. Its second core stands for the DMA engines, which move data meanwhile.
@@ -187,4 +189,102 @@ fn figures_13_and_14_have_the_numbers_that_the_paper_prints() {
     let at = "workload.bytes=\"32 MB\"";
     let even = seconds("fig14.toml", &[at, csc]) / seconds("fig14.toml", &[at]);
     assert!((even - 1.0).abs() < 1e-6, "{even}");
+}
+
+/// The rows of a sweep of `experiments/sw-intracc`, each with its case and bytes.
+fn swept(name: &str) -> Vec<(String, u64, Row)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/sw-intracc");
+    let (document, base) = load(&folder.join(name), &[]).unwrap();
+    let sweep = Sweep::new(document, &base).unwrap();
+    let out = tempfile::tempdir().unwrap();
+    let finished = sweep.run(out.path(), &RunOptions::default(), &()).unwrap();
+    assert!(finished.failures.is_empty(), "{:?}", finished.failures);
+    let rows = finished.rows.into_iter().map(|row| {
+        let words = |at: usize| row.settings[at].as_str().unwrap().to_owned();
+        let bytes = words(1).parse::<stratasim_core::Bytes>().unwrap().count();
+        (words(0), bytes, row)
+    });
+    rows.collect()
+}
+
+#[test]
+fn figure_12_is_the_time_of_copies_from_the_host_in_the_card_model() {
+    let description = card::load("sw-ai", &[]).unwrap();
+    let rows = swept("fig12.toml");
+    for (case, bytes, row) in &rows {
+        let two_s = HostCopy::TwoTiers.seconds(&description, *bytes);
+        let expected = match case.as_str() {
+            "two tiers" => two_s,
+            "three tiers, in turn" => HostCopy::ThreeTiersInTurn.seconds(&description, *bytes),
+            "three tiers, at once" => HostCopy::ThreeTiersAtOnce.seconds(&description, *bytes),
+            // a launch before each of the four copies over the ring
+            _ => HostCopy::ThreeTiersInTurn.seconds(&description, *bytes) + 4.0 * 25e-6,
+        };
+        let (found, gain) = (row.numbers["makespan_s"], row.numbers["gain"]);
+        assert!((found - expected).abs() < 20e-12, "{case} {bytes}: {found}, {expected}");
+        assert!((gain / (two_s / expected) - 1.0).abs() < 1e-6, "{case} {bytes}: {gain}");
+    }
+    assert_eq!(rows.len(), 4 * 7);
+    let at = |case: &str, bytes| rows.iter().find(|row| (row.0.as_str(), row.1) == (case, bytes)).unwrap();
+    // section 3.1: 2.5 times
+    assert!((at("three tiers, in turn", 1 << 30).2.numbers["gain"] - 2.5).abs() < 1e-6);
+}
+
+/// The kernels of a collective and of the operators around it, without launches and synchronisations, of a card.
+fn kernels(card: &str, changes: &[&str]) -> Card {
+    let zero = ["cost.launch=\"0 s\"", "cost.sync=\"0 s\""];
+    let sets: Vec<String> = zero.iter().chain(changes).map(|set| (*set).to_owned()).collect();
+    card::load(card, &sets).unwrap()
+}
+
+#[test]
+fn tables_3_and_4_are_what_equations_9_and_10_give_for_kernels_alone() {
+    let reduce = ["bandwidth.local=\"240 GB/s\"", "bandwidth.reduce-csc=\"76.6 GB/s\""];
+    for (name, card, operation, between, printed_us) in [
+        (
+            "table3.toml",
+            kernels("sw-ai-measured-all-gather", &[]),
+            Operation::AllGather,
+            Between::AllGather,
+            // without 8192 KB, which is misprinted
+            [(2048, 32.0), (4096, 55.0), (16384, 195.0), (32768, 356.0)].as_slice(),
+        ),
+        (
+            "table4.toml",
+            kernels("sw-ai-measured-reduce-scatter", &reduce),
+            Operation::ReduceScatter,
+            Between::ReduceScatter,
+            &[(2048, 54.0), (4096, 98.0), (8192, 184.0), (16384, 347.0), (32768, 631.0)],
+        ),
+    ] {
+        let rows = swept(name);
+        assert_eq!(rows.len(), 3 * 5);
+        let csc = AlgorithmSpec::named("csc").unwrap();
+        for (case, bytes, row) in &rows {
+            let it =
+                Operators { between, bytes: *bytes, first_flops: 0.0, second_flops: 0.0, keep_local: false };
+            let alone_s = time_s(&card, &csc, operation, *bytes, Fidelity::F0).unwrap();
+            let expected = match case.as_str() {
+                "unfused" => it.unfused_s(&card),
+                "fused" => it.fused_s(&card),
+                _ => alone_s,
+            };
+            let found = row.numbers["makespan_s"];
+            assert!((found - expected).abs() < 20e-12, "{name} {case} {bytes}: {found}, {expected}");
+            let saved_s = it.unfused_s(&card) - it.fused_s(&card);
+            match case.as_str() {
+                "unfused" => {
+                    assert!((row.numbers["saved"] - saved_s).abs() < 40e-12, "{name} {bytes}");
+                    assert!((row.numbers["share"] - saved_s / alone_s).abs() < 1e-6, "{name} {bytes}");
+                }
+                _ => assert!(!row.numbers.contains_key("saved"), "{name} {case}: it saves nothing"),
+            }
+        }
+        for (kib, us) in printed_us {
+            let case = operation.name();
+            let row = rows.iter().find(|row| row.0 == case && row.1 == kib << 10).unwrap();
+            let found_us = 1e6 * row.2.numbers["makespan_s"];
+            assert!((found_us / us - 1.0).abs() < 0.06, "{name} {kib} KB: {found_us}, printed {us}");
+        }
+    }
 }

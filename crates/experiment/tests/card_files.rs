@@ -47,6 +47,13 @@ fn errors_name_line_key_found_and_expected() {
         ("core-groups = 4", "core-groups = 0", "core-groups: 1 to 64 are expected, found 0", 8),
         ("core-groups = 4", "core-groups = 4000000000", "core-groups: 1 to 64 are expected", 8),
         ("link = \"15 GB/s\"", "link = \"0 GB/s\"", "host.link: more than nothing is expected", 37),
+        ("link = \"15 GB/s\"", "link = \"0.5 B/s\"", "host.link: at least 1 B/s is expected, found less", 37),
+        (
+            "core-groups = 4",
+            "core-groups = -1",
+            "core-groups: a whole number from 0 to 4294967295 is expected",
+            8,
+        ),
         ("queue = 2", "queue = 0", "dma.queue: at least one command is expected", 33),
         ("launch = \"25 us\"", "launch = 25", "cost.launch: a length of time as a string with a unit", 27),
     ];
@@ -73,6 +80,8 @@ fn a_card_may_stand_in_a_section_and_be_changed() {
 
 #[test]
 fn a_wrong_name_suggests_a_shipped_card() {
+    let message = card::load("sw-ai", &["bandwidth=3".to_owned()]).unwrap_err().to_string();
+    assert_eq!(message, "bandwidth: a table is expected, found integer `3`");
     let message = card::load("sw-aj", &[]).unwrap_err().to_string();
     assert!(message.contains("did you mean `sw-ai`?"), "{message}");
     assert!(card::load("nowhere/sw.toml", &[]).unwrap_err().to_string().contains("no such file"));

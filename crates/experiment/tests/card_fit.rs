@@ -124,11 +124,16 @@ fn errors_name_the_line_and_what_is_expected() {
         ("all-gather,ring,8 MB,,34,,", "the unit is missing"),
         ("all-gather,ring,8 MB,1,,kernels,", "did you mean `kernel`?"),
         ("all-gather-saved,ring,8 MB,1,,,", "csc is what is fused"),
+        ("all-gather,ring,8 MB,1e300,,,", "a measurement takes 1e-12 to 1e7 seconds, found 1e294"),
+        ("all-gather,ring,8 MB,1e-300,,,", "a measurement takes"),
+        ("all-gather,ring,8 MB,,1e-9 B/s,,", "a measurement takes"),
         ("all-gather,ring,8 MB", "7 fields are expected, as in the headings; found 3"),
     ] {
         let message = of(&format!("{HEADINGS}# a comment\n{row}\n"));
         assert!(message.starts_with("line 3: ") && message.contains(reason), "{row}: {message}");
     }
+    let twice = read_anchors("op,op,algorithm,bytes\n").unwrap_err();
+    assert_eq!(twice, "line 1: the column `op` is there twice");
     assert!(Parameter::named("stepp").unwrap_err().contains("did you mean `step`?"));
     let nominal = card::load("sw-ai", &[]).unwrap();
     let refused = |free: &[&str], rows: &str| {

@@ -11,7 +11,7 @@ fn project() -> &'static Path {
 
 fn table_5() -> ForecastResult {
     let (document, _) = load(&project().join("experiments/sw-intracc/table5.toml"), &[]).unwrap();
-    Forecast::new(&document).unwrap().make().unwrap()
+    Forecast::new(&document, Path::new("")).unwrap().make().unwrap()
 }
 
 fn row<'a>(result: &'a ForecastResult, model: &str, method: &str) -> &'a ForecastRow {
@@ -102,10 +102,10 @@ days = 1.0
     let error = |from: &str, to: &str| {
         assert!(GOOD.contains(from), "{from}");
         let document = Document::from_toml("f.toml", &GOOD.replace(from, to)).unwrap();
-        Forecast::new(&document).map(|_| ()).unwrap_err().to_string()
+        Forecast::new(&document, Path::new("")).map(|_| ()).unwrap_err().to_string()
     };
     let document = Document::from_toml("f.toml", GOOD).unwrap();
-    let made = Forecast::new(&document).unwrap().make().unwrap();
+    let made = Forecast::new(&document, Path::new("")).unwrap().make().unwrap();
     // 6 exchanges x 2 bytes x 8 sequences x 4096 tokens x 1024 units, there and back, on 4 layers
     assert_eq!(made.rows[0].iteration_s, 4.0 * 2.0 * 6.0 * 2.0 * 8.0 * 4096.0 * 1024.0 / 1e9);
     for (from, to, expected) in [
@@ -123,4 +123,134 @@ days = 1.0
         let found = error(from, to);
         assert!(found.contains(expected), "{to}: {found}");
     }
+}
+
+/// A forecast whose rates are those of a card; `more` is part of the section, `method` of the method.
+fn on_card(more: &str, method: &str) -> Result<ForecastResult, String> {
+    let text = format!(
+        r#"
+[forecast]
+{more}
+[[forecast.model]]
+name = "m"
+hidden = 8192
+layers = 8
+sequence = 2048
+batch = 8
+steps = 1000
+[[forecast.method]]
+name = "it"
+{method}
+"#
+    );
+    let document = Document::from_toml("f.toml", &text).unwrap();
+    let forecast = Forecast::new(&document, Path::new("")).map_err(|error| error.to_string())?;
+    forecast.make().map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_card_gives_the_rates_that_are_not_given() {
+    // the activations of a sequence: 2048 x 8192 values of 2 bytes, 32 MiB
+    let bytes = (2.0_f64 * 2048.0 * 8192.0, 4.0);
+    let shard = bytes.0 / bytes.1;
+    let made = on_card("card = \"sw-ai\"", "algorithm = \"ring\"").unwrap();
+    // equation 3
+    let ring_s = 3.0 * (25e-6 + 15e-6 + 5e-6 + shard / 100e9);
+    assert_close(made.rows[0].all_gather_bytes_per_s, bytes.0 / ring_s, 1e-9, "ring");
+    assert_eq!(made.rows[0].card.as_deref(), Some("sw-ai"));
+    // a ring that is twice as fast
+    let changed = "card = { base = \"sw-ai\", bandwidth = { ring = \"200 GB/s\", local = \"400 GB/s\" } }";
+    let made = on_card(changed, "algorithm = \"ring\"").unwrap();
+    let fast_s = 3.0 * (25e-6 + 15e-6 + 5e-6 + shard / 200e9);
+    assert_close(made.rows[0].all_gather_bytes_per_s, bytes.0 / fast_s, 1e-9, "fast ring");
+    // 6 all-gathers of each of the 8 sequences in a layer, and a rate that is given stands
+    let made = on_card("card = \"sw-ai\"", "algorithm = \"csc\"\nreduce-scatter = \"50 GB/s\"").unwrap();
+    let csc_s = 25e-6 + 15e-6 + 3.0 * 5e-6 + 4.0 * shard / 100e9;
+    assert_close(made.rows[0].layer_s, 48.0 * (csc_s + bytes.0 / 50e9), 1e-9, "layer");
+    // fused, what is left is the data of equation 10 beside those of the operators, and a synchronisation
+    let fused = on_card("card = \"sw-ai\"", "algorithm = \"csc\"\nfused = true").unwrap();
+    let left_s = 15e-6 + bytes.0 / 100e9 - bytes.0 / 180e9;
+    assert_close(fused.rows[0].all_gather_bytes_per_s, bytes.0 / left_s, 1e-9, "fused");
+    // the task graph says the same where nothing overlaps, tiles do not
+    for method in ["algorithm = \"ring\"", "algorithm = \"csc\"", "algorithm = \"csc\"\nfused = true"] {
+        let at = |level: &str| on_card(&format!("card = \"sw-ai\"\nfidelity = \"{level}\""), method).unwrap();
+        assert_close(at("f1").rows[0].days, at("f0").rows[0].days, 1e-9, method);
+        assert!((at("f2").rows[0].days / at("f0").rows[0].days - 1.0).abs() > 1e-3, "{method}");
+    }
+}
+
+#[test]
+fn cards_that_make_no_sense_are_refused_with_their_place() {
+    for (more, method, expected) in [
+        ("", "algorithm = \"ring\"", "method.0.algorithm: on which card?"),
+        ("", "all-gather = \"1 GB/s\"", "method.0: how fast is it? `reduce-scatter`"),
+        ("card = \"sw-aj\"", "algorithm = \"ring\"", "forecast.card: no file and no shipped card"),
+        ("card = 3", "algorithm = \"ring\"", "the name of a card"),
+        ("card = { bandwidth = 3 }", "algorithm = \"ring\"", "base"),
+        ("card = { base = \"sw-ai\", bandwidht = 3 }", "algorithm = \"ring\"", "did you mean `bandwidth`?"),
+        (
+            "card = { base = \"sw-ai\", bandwidth = { ring = \"0 GB/s\" } }",
+            "algorithm = \"ring\"",
+            "forecast.card.bandwidth.ring: more than nothing is expected",
+        ),
+        (
+            "card = { base = \"sw-ai\", memory = { local = \"16 GB\" } }",
+            "algorithm = \"ring\"",
+            "forecast.card.memory.local: at most the 15 GB",
+        ),
+        ("card = { base = \"sw-ai\", core-groups = 1 }", "algorithm = \"ring\"", "exchanges nothing"),
+        ("card = \"sw-ai\"", "algorithm = \"rng\"", "did you mean `ring`?"),
+        ("card = \"sw-ai\"", "algorithm = \"ring\"\nfused = true", "method.0.fused: csc is what is fused"),
+        (
+            "card = \"sw-ai\"",
+            "all-gather = \"1 GB/s\"\nreduce-scatter = \"1 GB/s\"\nalgorithm = \"csc\"",
+            "both rates are given",
+        ),
+        (
+            "card = \"sw-ai\"",
+            "all-gather = \"1 GB/s\"\nreduce-scatter = \"1 GB/s\"\nfused = true",
+            "method.0.fused: it is for rates of a card",
+        ),
+        ("card = \"sw-ai\"\nfidelity = \"f3\"", "algorithm = \"ring\"", "f3"),
+        ("card = \"sw-ai-slow-local\"", "algorithm = \"csc\"\nfused = true", "fusion saves more than"),
+    ] {
+        let found = on_card(more, method).unwrap_err();
+        assert!(found.contains(expected), "{more} {method}: {found}");
+    }
+}
+
+#[test]
+fn a_forecast_is_swept_like_an_experiment() {
+    let text = r#"
+[forecast]
+card = { base = "sw-ai" }
+[[forecast.model]]
+name = "m"
+hidden = 8192
+layers = 8
+batch = 8
+steps = 1000
+[[forecast.method]]
+name = "ring"
+algorithm = "ring"
+[sweep]
+product = { "forecast.card.bandwidth.ring" = ["50 GB/s", "100 GB/s"], "forecast.model.0.batch" = [8, 16] }
+metrics = ["forecast.m, ring.days"]
+"#;
+    let sweep = stratasim_experiment::Sweep::new(Document::from_toml("s.toml", text).unwrap(), Path::new(""))
+        .unwrap();
+    let out = tempfile::tempdir().unwrap();
+    let finished = sweep.run(out.path(), &stratasim_experiment::sweep::RunOptions::default(), &()).unwrap();
+    assert!(finished.failures.is_empty(), "{:?}", finished.failures);
+    let days: Vec<f64> = finished.rows.iter().map(|row| row.numbers["forecast.m, ring.days"]).collect();
+    assert_eq!(days.len(), 4);
+    assert_close(days[1], 2.0 * days[0], 1e-12, "twice the batch");
+    assert!(days[2] < days[0] && days[2] > days[0] / 2.0, "fixed costs stay: {days:?}");
+    assert!(
+        text.contains("[sweep]")
+            && sweep.table(&finished.rows).to_text(&stratasim_report::Style::PLAIN).contains("days")
+    );
+    // what was made is taken up
+    let again = sweep.run(out.path(), &stratasim_experiment::sweep::RunOptions::default(), &()).unwrap();
+    assert_eq!((again.ran, again.rows.len()), (0, 4));
 }

@@ -303,3 +303,79 @@ fn the_page_puts_our_numbers_beside_the_published_ones() {
     assert_eq!(json["points"][1]["settings"]["workload.bytes"], "2 MB");
     assert_eq!(json["points"][1]["numbers"]["makespan_s"], row.numbers["makespan_s"]);
 }
+
+const DERIVED: &str = r#"
+[[sweep.derived]]
+name = "saved"
+of = "makespan_s"
+where = { case = "ring" }
+minus = { case = "direct" }
+
+[[sweep.derived]]
+name = "share"
+of = "makespan_s"
+minus = { case = "direct" }
+over = { "topology.nodes" = 4 }
+
+[[sweep.derived]]
+name = "faster"
+of = "makespan_s"
+over = { case = "ring" }
+inverse = true
+"#;
+
+#[test]
+fn derived_numbers_are_differences_and_quotients_of_points() {
+    let section = format!("{SECTION}{DERIVED}")
+        .replace("[sweep]\n", "[sweep]\nmetrics = [\"makespan_s\", \"saved\"]\n");
+    let sweep = read(&section).unwrap();
+    let out = tempfile::tempdir().unwrap();
+    let finished = sweep.run(out.path(), &RunOptions::default(), &()).unwrap();
+    let time = |case: &str, nodes: u64, bytes: &str| {
+        let row = finished
+            .rows
+            .iter()
+            .find(|row| row.settings[0] == case && row.settings[1] == nodes && row.settings[2] == bytes);
+        row.unwrap().numbers["makespan_s"]
+    };
+    for row in &finished.rows {
+        let (case, bytes) = (row.settings[0].as_str().unwrap(), row.settings[2].as_str().unwrap());
+        let nodes = row.settings[1].as_u64().unwrap();
+        let own = time(case, nodes, bytes);
+        let saved = (case == "ring").then(|| own - time("direct", nodes, bytes));
+        assert_eq!(row.numbers.get("saved").copied(), saved);
+        let share = (own - time("direct", nodes, bytes)) / time(case, 4, bytes);
+        assert_eq!(row.numbers["share"], share);
+        assert_eq!(row.numbers["faster"], (own / time("ring", nodes, bytes)).recip());
+    }
+    let table = sweep.table(&finished.rows).to_text(&stratasim_report::Style::PLAIN);
+    assert!(table.contains("saved") && table.contains(" us"), "{table}");
+    assert!(sweep.json(&finished.rows).contains("\"faster\""));
+    // a point that is missing takes only those with it that need it
+    let some: Vec<_> = finished.rows.iter().filter(|row| row.settings[0] == "ring").cloned().collect();
+    assert!(sweep.table(&some).to_text(&stratasim_report::Style::PLAIN).contains("makespan"));
+}
+
+#[test]
+fn derived_numbers_that_make_no_sense_are_refused() {
+    for (from, to, expected) in [
+        (
+            "name = \"saved\"",
+            "name = \"makespan_s\"",
+            "sweep.derived.0.name: results have a number `makespan_s`",
+        ),
+        ("name = \"saved\"", "name = \"share\"", "two derived numbers are called `share`"),
+        ("name = \"saved\"", "name = \"a.b\"", "a name without dots"),
+        ("of = \"makespan_s\"", "of = \"makespan\"", "did you mean `makespan_s`?"),
+        ("minus = { case = \"direct\" }", "minus = { case = \"linear\" }", "`case` is never \"linear\""),
+        ("minus = { case = \"direct\" }", "minus = { cas = \"direct\" }", "did you mean `case`?"),
+        ("minus = { case = \"direct\" }", "", "`minus`, `over` or both are expected"),
+        ("where = { case = \"ring\" }", "inverse = true", "it is for a quotient"),
+        ("y = \"makespan_s\"\nlog-x", "y = \"savd\"\nlog-x", "or a derived one: saved, share, faster"),
+    ] {
+        let section = format!("{SECTION}{DERIVED}");
+        assert!(section.contains(from), "{from}");
+        let error = read(&section.replacen(from, to, 1)).unwrap_err().to_string();
+        assert!(error.contains(expected), "{to}: {error}");
+    }
+}

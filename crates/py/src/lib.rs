@@ -4,6 +4,7 @@
 //! schema and one set of messages; columns leave as NumPy arrays, everything else as JSON text. What
 //! is pleasant to use is written in Python, in `python/stratasim`.
 
+mod card;
 mod catalogue;
 mod columns;
 mod command;
@@ -20,6 +21,8 @@ mod watch;
 
 #[pyo3::pymodule]
 mod _core {
+    #[pymodule_export]
+    use crate::card::{CardModel, CardTimes};
     #[pymodule_export]
     use crate::catalogue::{check, compute_types, experiment_schema, kinds, schema, workload_node_link};
     #[pymodule_export]

@@ -48,10 +48,15 @@ pub struct ModelVolume {
 /// One model with one method.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ForecastRow {
+    /// Model and method, for paths into the result.
+    pub name: String,
     /// The model.
     pub model: String,
     /// The method.
     pub method: String,
+    /// Name of the card whose rates these are, where they are not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub card: Option<String>,
     /// Rate of an all-gather, bytes gathered per second.
     pub all_gather_bytes_per_s: f64,
     /// Rate of a reduce-scatter, bytes reduced per second.
@@ -94,20 +99,29 @@ impl ForecastResult {
 
     /// The table: a row per model and method, and one below it where somebody printed figures.
     pub fn table(&self) -> Table {
-        let headings = ["model", "method", "layer", "iteration", "days", "saved days", "vs printed"];
         let published = self.rows.iter().any(|row| row.published.is_some());
-        let columns = if published { headings.len() } else { headings.len() - 1 };
-        let mut table = Table::new(headings.into_iter().take(columns));
+        let rates = self.rows.iter().any(|row| row.card.is_some());
+        let mut headings = vec!["model", "method"];
+        headings.extend(["all-gather", "reduce-scatter"].into_iter().filter(|_| rates));
+        headings.extend(["layer", "iteration", "days", "saved days"]);
+        headings.extend(["vs printed"].into_iter().filter(|_| published));
+        let mut table = Table::new(headings);
         let mut before = "";
         for row in &self.rows {
             let mut cells: Vec<Cell> = vec![
                 if before == row.model { "" } else { row.model.as_str() }.into(),
                 row.method.as_str().into(),
-                (row.layer_s, Unit::Seconds).into(),
+            ];
+            if rates {
+                let pair = [row.all_gather_bytes_per_s, row.reduce_scatter_bytes_per_s];
+                cells.extend(pair.map(|rate| Cell::from((rate, Unit::BytesPerSecond))));
+            }
+            cells.extend([
+                Cell::from((row.layer_s, Unit::Seconds)),
                 (row.iteration_s, Unit::Seconds).into(),
                 (row.days, Unit::Count).into(),
                 row.saved_days.map(|days| (days, Unit::Count)).into(),
-            ];
+            ]);
             before = &row.model;
             let Some(theirs) = &row.published else {
                 table.push(cells);
@@ -121,13 +135,14 @@ impl ForecastResult {
             let difference = pairs.into_iter().find_map(|(ours, theirs)| Some(ours / theirs? - 1.0));
             cells.push(difference.map(|difference| (difference, Unit::Difference)).into());
             table.push(cells);
-            table.push([
-                Cell::from(""),
-                "  printed".into(),
-                theirs.layer_s.map(|seconds| (seconds, Unit::Seconds)).into(),
+            let mut cells = vec![Cell::from(""), "  printed".into()];
+            cells.extend([Cell::Missing, Cell::Missing].into_iter().filter(|_| rates));
+            cells.extend([
+                Cell::from(theirs.layer_s.map(|seconds| (seconds, Unit::Seconds))),
                 theirs.iteration_s.map(|seconds| (seconds, Unit::Seconds)).into(),
                 theirs.days.map(|days| (days, Unit::Count)).into(),
             ]);
+            table.push(cells);
         }
         table
     }

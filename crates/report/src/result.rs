@@ -11,6 +11,7 @@ use stratasim_core::model::NetworkReport;
 use stratasim_core::{LinkId, Time};
 
 use crate::flows::{FlowsResult, QueueResult};
+use crate::forecast::ForecastRow;
 use crate::json;
 use crate::traffic::TrafficResult;
 
@@ -70,6 +71,9 @@ pub struct RunResult {
     /// Statistics of open-loop traffic at flit level, where that is what ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traffic: Option<TrafficResult>,
+    /// The rows of a forecast, where that is what was made.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub forecast: Vec<ForecastRow>,
     /// What the run cost inside, by counter name.
     pub counters: BTreeMap<String, u64>,
     /// Real time from start to result, in seconds.
@@ -422,6 +426,7 @@ pub(crate) mod tests {
             ],
             notes: vec!["Capacity: 72 % of the data of each rank lives in its memory node.".into()],
             traffic: None,
+            forecast: Vec::new(),
             counters: [("flow.solves".to_owned(), 480_u64)].into(),
             wall_s: 1.83,
             peak_rss_bytes: 312_000_000,

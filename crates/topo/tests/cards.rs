@@ -88,6 +88,33 @@ fn a_card_brings_groups_memory_and_dimensions() {
 }
 
 #[test]
+fn only_the_named_nodes_become_cards() {
+    let spec = cards("four").replace("\"of\"", "\"nodes\": [\"host-1\", \"host-?5\"], \"of\"");
+    let topology = build(&spec).unwrap();
+    // 16 hosts, two of which are four groups each; those that stay come first
+    assert_eq!(topology.compute_nodes().len(), 14 + 2 * 4);
+    assert_eq!(topology.node_name(topology.compute_nodes()[1]), "host-2");
+    assert_eq!(topology.node_name(topology.compute_nodes()[14]), "host-1.cg-0");
+    assert!(topology.dimensions().is_empty());
+    let kind = |name: &str| topology.kind(topology.find_node(name).unwrap());
+    assert_eq!(kind("host-15"), NodeKind::Switch);
+    assert!(matches!(kind("host-14"), NodeKind::Compute(_)));
+    let mut router = Router::new(&spec);
+    let way = names(&mut router, "host-0", "host-1.cg-2");
+    assert_eq!(way[way.len() - 2..], ["host-1->host-1.ring", "host-1.ring->host-1.cg-2"]);
+    let mut searched = Router::with(&spec, r#"{"kind": "dijkstra"}"#);
+    for &src in topology.compute_nodes() {
+        for &dst in topology.compute_nodes() {
+            assert_eq!(router.route(src, dst, 0).len(), searched.route(src, dst, 0).len());
+        }
+    }
+    let error = refusal(&spec.replace("host-?5", "host-55"));
+    assert!(error.starts_with("nodes.1: no node matches `host-55`, did you mean"), "{error}");
+    let error = refusal(&spec.replace("\"host-1\", \"host-?5\"", "\"edge-*\""));
+    assert!(error.starts_with("nodes"), "{error}");
+}
+
+#[test]
 fn cards_are_not_put_where_memory_nodes_are() {
     let error = refusal(r#"{"kind": "cards", "card": "four", "of": {"kind": "hcsim-cxl", "xpus": 16}}"#);
     assert!(error.starts_with("of: its compute nodes have memory nodes"), "{error}");

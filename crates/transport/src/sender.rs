@@ -85,6 +85,8 @@ pub struct Sender {
     /// What was handed over to the host's link and waits there, where the profile hands packets over.
     handed: VecDeque<Header>,
     requests_in_a_row: u32,
+    /// The last data packet, or a probe after it, asked for an acknowledgement.
+    asked: bool,
     statistics: SenderStatistics,
 }
 
@@ -105,6 +107,7 @@ impl Sender {
             heard_at: Time::ZERO,
             handed: VecDeque::new(),
             requests_in_a_row: 0,
+            asked: true,
             statistics: SenderStatistics::default(),
         }
     }
@@ -287,6 +290,7 @@ impl Sender {
             }
         };
         let asks = stops || next.retransmission || self.credit.ends_with(bytes);
+        self.asked = asks;
         let limit = cx.window_bytes.saturating_add(self.profile.sizes.packet_bytes());
         let pull = if matches!(self.credit, Credit::Quanta { .. }) {
             let backlog = self.backlog_bytes();

@@ -102,3 +102,34 @@ alone! {
     atlahs_swift up to u64::MAX, within 0.0;
     atlahs_ndp up to u64::MAX, within 0.0;
 }
+
+#[test]
+fn a_window_that_falls_below_what_is_under_way_costs_no_timeout() {
+    // the longest way of the network is 50 times as long: the window begins with many packets, none of which asks for
+    // an acknowledgement, and falls to two when the first one tells the round trip
+    let (rate, full, control, bytes) = (12.5e9, 4160, 64, 1_u64 << 20);
+    for (factor, delay_ns) in [(0.5, 500), (0.3, 500), (0.3, 800), (0.1, 1000), (1.5, 500), (1.5, 0)] {
+        let congestion = format!(
+            r#"{{"congestion": {{"kind": "nscc", "max-window-factor": {factor}}}, "packets": {{"payload-bytes": 4096, "header-bytes": 64, "control-bytes": 64}}}}"#
+        );
+        let spec: stratasim_transport::TransportSpec = serde_json::from_str(&congestion).unwrap();
+        let setting = Setting {
+            rate: Bandwidth(rate),
+            bottleneck: Bandwidth(rate),
+            delay: Duration::from_ns(delay_ns),
+            ..Setting::default()
+        };
+        let mut path = setting.path(full, control);
+        let own = path.base_rtt;
+        path.network_rtt = own * 50;
+        let profile = Profile::new(&spec, path).unwrap();
+        for bytes in [bytes, 40_960, 28_672, 20_480, 12_288] {
+            let outcome = run(&profile, &setting, &[bytes]).unwrap();
+            assert_eq!(outcome.sender.timeouts, 0, "factor {factor}, {delay_ns} ns, {bytes} bytes");
+            assert_eq!(outcome.sender.retransmissions, 0, "factor {factor}, {delay_ns} ns, {bytes} bytes");
+            // at worst a packet at a time, each with a round trip
+            let most = own * (bytes.div_ceil(4096) + 1);
+            assert!(outcome.acknowledged_at.as_ps() <= most.as_ps(), "{factor} {delay_ns}: {outcome:?}");
+        }
+    }
+}

@@ -8,6 +8,7 @@
 pub mod binomial;
 pub mod bruck;
 pub mod card_csc;
+pub mod card_csc_equation;
 pub mod card_direct;
 pub mod card_ring;
 pub mod chain;
@@ -371,6 +372,7 @@ registry! {
         "coarse-ring" => CoarseRing(coarse_ring::CoarseRing),
         "card-ring" => CardRing(card_ring::CardRing),
         "card-csc" => CardCsc(card_csc::CardCsc),
+        "card-csc-equation" => CardCscEquation(card_csc_equation::CardCscEquation),
         "card-direct" => CardDirect(card_direct::CardDirect),
     }
 }

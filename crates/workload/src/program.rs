@@ -142,6 +142,8 @@ pub struct Compute {
     pub remote_bytes: u64,
     /// Where those are.
     pub place: MemoryPlace,
+    /// Limit of that access.
+    pub access_cap: Option<Bandwidth>,
     /// Share relative to others on the same node (1 is normal).
     pub priority: f64,
     /// Threads, each on a core of its own (1 is normal).
@@ -159,6 +161,7 @@ impl Compute {
             local_bytes: 0,
             remote_bytes: 0,
             place: MemoryPlace::Local,
+            access_cap: None,
             priority: 1.0,
             threads: 1,
             rate_cap: None,

@@ -493,3 +493,33 @@ proptest! {
         prop_assert_eq!(serde_json::from_str::<WorkloadSpec>(&text).unwrap(), spec);
     }
 }
+
+#[test]
+fn amounts_in_units_grow_with_the_unit() {
+    let spec = |unit: &str| {
+        format!(
+            r#"{{"kind": "graph"{unit}, "vertices": [
+                {{"name": "a", "kind": "compute", "rank": 0, "memory-bytes": "1 unit"}},
+                {{"name": "b", "kind": "communication", "source": 0, "destination": 1, "bytes": "0.25 unit"}},
+                {{"name": "c", "kind": "communication", "collective": "all-gather", "bytes": "4 KiB"}}]}}"#
+        )
+    };
+    for (unit, bytes) in [("8 MiB", 8_u64 << 20), ("3 B", 3), ("0 B", 0)] {
+        let program = machine().build(&spec(&format!(r#", "unit": "{unit}""#))).unwrap();
+        let Op::Compute(compute) = &vertex(&program, "a").1.op else { panic!("it computes") };
+        assert_eq!(compute.local_bytes, bytes);
+        let Op::Transfer { bytes: sent, .. } = vertex(&program, "b").1.op else { panic!("it sends") };
+        assert_eq!(sent, (0.25 * bytes as f64).round() as u64, "{unit}");
+        let Op::Collective(collective) = &vertex(&program, "c").1.op else { panic!("it gathers") };
+        assert_eq!(collective.bytes, 4096, "what is no multiple stays");
+    }
+    let refused = |spec: &str| machine().error(spec);
+    assert!(refused(&spec("")).contains("give the workload a `unit`"), "{}", refused(&spec("")));
+    let huge = spec(r#", "unit": "8000 PB""#).replace("0.25 unit", "2 unit");
+    assert!(refused(&huge).contains("more than 2^63 bytes"), "{}", refused(&huge));
+    for bad in ["unit", "-1 unit", "nan unit", "x unit"] {
+        let bad = spec(r#", "unit": "8 MiB""#).replace("0.25 unit", bad);
+        let error = serde_json::from_str::<WorkloadSpec>(&bad).unwrap_err().to_string();
+        assert!(error.contains("no amount of units"), "{error}");
+    }
+}

@@ -58,6 +58,66 @@ fn every_member_ends_with_what_the_operation_promises() {
 }
 
 #[test]
+fn what_is_in_global_memory_already_is_only_fetched() {
+    let json = r#"{"kind": "card-csc-equation"}"#;
+    for kind in [AllGather, ReduceScatter, Broadcast] {
+        for n in (1..=9).chain([64]) {
+            for bytes in [0, 1, u64::from(n), 1000, 4096 * u64::from(n) + 7] {
+                let plan = plan(json, kind, n, bytes);
+                let account = prove(&*plan, kind, n, bytes)
+                    .unwrap_or_else(|flaw| panic!("{kind:?}, {n} members, {bytes} bytes: {flaw}"));
+                // all that others brought is got once, and nothing is put
+                assert_eq!(account.bytes, (u64::from(n) - 1) * bytes, "{kind:?} {n}");
+                assert_eq!(launches(&*plan), u32::from(n > 1));
+            }
+        }
+    }
+    // a plan whose inputs are elsewhere finds nothing
+    let empty = |shared: &mut Shared| shared.holds_inputs = false;
+    let plan = Elsewhere { plan: plan(json, AllGather, 4, 40), empty };
+    assert!(matches!(prove(&plan, AllGather, 4, 40), Err(Flaw::NothingToSend { .. })));
+    let spec: CollectiveSpec = serde_json::from_str(json).unwrap();
+    let error = spec.plugin().plan(AllReduce, 4, 100).unwrap_err().to_string();
+    assert!(error.contains("all-reduce"), "{error}");
+    let json = r#"{"kind": "hierarchical", "dimensions": [4, 3], "algorithms": [{"kind": "card-csc-equation"}, {"kind": "ring"}]}"#;
+    let spec: CollectiveSpec = serde_json::from_str(json).unwrap();
+    for kind in [AllGather, ReduceScatter, AllReduce] {
+        let error = spec.plugin().plan(kind, 12, 100).unwrap_err().to_string();
+        assert!(error.contains("card-csc"), "{kind:?}: {error}");
+    }
+}
+
+/// A plan that says something else of the shared memory.
+#[derive(Debug)]
+struct Elsewhere {
+    plan: Box<dyn Plan>,
+    empty: fn(&mut Shared),
+}
+
+impl Plan for Elsewhere {
+    fn rounds(&self, member: u32) -> u32 {
+        self.plan.rounds(member)
+    }
+    fn round(&self, member: u32, round: u32, out: &mut Vec<Action>) {
+        self.plan.round(member, round, out);
+    }
+    fn chunks(&self) -> u32 {
+        self.plan.chunks()
+    }
+    fn owner(&self, chunk: u32) -> u32 {
+        self.plan.owner(chunk)
+    }
+    fn total_bytes(&self) -> u64 {
+        self.plan.total_bytes()
+    }
+    fn shared(&self) -> Option<Shared> {
+        let mut shared = self.plan.shared()?;
+        (self.empty)(&mut shared);
+        Some(shared)
+    }
+}
+
+#[test]
 fn one_kernel_does_what_the_ring_launches_n_minus_1_for() {
     let of =
         |algorithm: &str, kind| launches(&*plan(&format!(r#"{{"kind": "card-{algorithm}"}}"#), kind, 4, 64));
@@ -69,8 +129,8 @@ fn one_kernel_does_what_the_ring_launches_n_minus_1_for() {
 #[test]
 fn global_memory_holds_the_vector_of_an_all_gather_and_those_of_all_groups_of_a_reduce_scatter() {
     let bytes = |kind| plan(r#"{"kind": "card-csc"}"#, kind, 4, 100).shared();
-    assert_eq!(bytes(AllGather), Some(Shared { members: 4, bytes: 100 }));
-    assert_eq!(bytes(ReduceScatter), Some(Shared { members: 4, bytes: 400 }));
+    assert_eq!(bytes(AllGather), Some(Shared { members: 4, bytes: 100, holds_inputs: false }));
+    assert_eq!(bytes(ReduceScatter), Some(Shared { members: 4, bytes: 400, holds_inputs: false }));
 }
 
 #[test]

@@ -6,9 +6,9 @@ use stratasim_device::card::{Card, HostCopy, closed_form, tiles};
 use stratasim_experiment::Error;
 use stratasim_experiment::card::inconsistencies::all;
 use stratasim_experiment::card::{PROFILES, load, to_toml};
-use stratasim_report::Unit;
 use stratasim_report::style::Tone;
 use stratasim_report::table::{Cell, Table};
+use stratasim_report::{Style, Unit};
 
 use crate::terminal::Terminal;
 
@@ -34,17 +34,18 @@ impl Show {
             terminal.print(&(serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"))?;
             return Ok(0);
         }
-        let Some(name) = &self.card else { return shipped(terminal) };
+        let Some(name) = &self.card else {
+            terminal.print(&shipped()?.to_text(&terminal.style))?;
+            let hint = "\n`stratasim card show NAME` has all of one, `--toml` begins a file of your own.\n";
+            terminal.print(hint)?;
+            return Ok(0);
+        };
         let card = load(name, &self.sets)?;
         if self.toml {
             terminal.print(&to_toml(&card)?)?;
             return Ok(0);
         }
-        terminal.print(&format!("{}: {} core groups\n", card.name, card.core_groups))?;
-        for line in card.about.lines() {
-            terminal.print(&format!("  {}\n", terminal.style.paint(Tone::Muted, line)))?;
-        }
-        terminal.print(&format!("\n{}", table(&card).to_text(&terminal.style)))?;
+        terminal.print(&text(&card, &terminal.style))?;
         let is_file_of_the_paper = PROFILES.iter().any(|it| it.name == name && name.starts_with("sw-ai"));
         if is_file_of_the_paper {
             terminal.print("\nWhere the paper contradicts itself:\n\n")?;
@@ -54,8 +55,20 @@ impl Show {
     }
 }
 
+/// What a card consists of, in words and a table.
+pub fn text(card: &Card, style: &Style) -> String {
+    let mut text = format!("{}: {} core groups\n", card.name, card.core_groups);
+    for line in card.about.lines() {
+        text += &format!("  {}\n", style.paint(Tone::Muted, line));
+    }
+    text + &format!("\n{}", table(card).to_text(style))
+}
+
 /// One line for each shipped card.
-fn shipped(terminal: &Terminal) -> Result<u8, Error> {
+///
+/// # Errors
+/// None for the files that are compiled in.
+pub(crate) fn shipped() -> Result<Table, Error> {
     let mut table = Table::new(["card", "groups", "ring", "global", "local"]);
     for profile in PROFILES {
         let card = load(profile.name, &[])?;
@@ -64,9 +77,7 @@ fn shipped(terminal: &Terminal) -> Result<u8, Error> {
         row.extend([rates.ring, rates.global, rates.local].map(|rate| Cell::from(rate_of(rate))));
         table.push(row);
     }
-    terminal.print(&table.to_text(&terminal.style))?;
-    terminal.print("\n`stratasim card show NAME` has all of one, `--toml` begins a file of your own.\n")?;
-    Ok(0)
+    Ok(table)
 }
 
 fn rate_of(rate: Bandwidth) -> (f64, Unit) {

@@ -1,6 +1,7 @@
 //! The same as Markdown: the reference pages of the documentation.
 
 use stratasim_core::Precision;
+use stratasim_experiment::card::{PROFILES, load};
 use stratasim_experiment::plugins::{Noun, noun};
 use stratasim_experiment::{ConfigError, Error};
 use stratasim_report::{Style, Unit};
@@ -8,7 +9,7 @@ use stratasim_topo::catalogue;
 
 use super::markdown::first_sentence;
 use super::{Explain, Found, find, parameters, schema, unknown, value};
-use crate::list::COMPUTE;
+use crate::list::{CARDS, COMPUTE};
 
 impl Explain {
     /// A whole list, or what is called by a name, as a page.
@@ -19,6 +20,7 @@ impl Explain {
         let words: Vec<&str> = self.words.iter().map(String::as_str).collect();
         let body = match words.as_slice() {
             [COMPUTE] => compute_page(),
+            [CARDS] => cards_page()?,
             [name] if noun(name).is_some_and(|noun| noun.name == *name) => {
                 noun(name).map(list_page).unwrap_or_default()
             }
@@ -108,6 +110,26 @@ fn code(default: &str) -> String {
         "" | "required" => default.to_owned(),
         value => format!("`{value}`"),
     }
+}
+
+/// The cards that are shipped.
+fn cards_page() -> Result<String, Error> {
+    let mut text = "# Cards\n\n`topology.card = \"NAME\"`, `stratasim card show NAME`: accelerator cards that are shipped. A table \
+                    such as `{ base = \"sw-ai\", bandwidth = { ring = \"200 GB/s\" } }` changes one; [card](card.md) has all \
+                    keys of a file of your own.\n\n"
+        .to_owned();
+    let headings = ["name", "groups", "ring", "Global", "Local", "what it is"];
+    text += &row(headings);
+    text += &row(headings.iter().map(|_| "---"));
+    for profile in PROFILES {
+        let card = load(profile.name, &[])?;
+        let rates = &card.bandwidth;
+        let rates = [rates.ring, rates.global, rates.local].map(|rate| rate.to_string());
+        let about = card.about.split_whitespace().collect::<Vec<_>>().join(" ");
+        let words = [format!("`{}`", profile.name), card.core_groups.to_string()];
+        text += &row(words.into_iter().chain(rates).chain([about]));
+    }
+    Ok(text)
 }
 
 /// The catalogue of compute types.

@@ -195,6 +195,10 @@ impl Card {
             if rate.bytes_per_s() <= 0.0 {
                 return Err(BuildError::new(field, format!("more than nothing is expected, found {rate}")));
             }
+            // below, times are beyond what anything can be compared with
+            if rate.bytes_per_s() < 1.0 {
+                return Err(BuildError::new(field, "at least 1 B/s is expected, found less"));
+            }
         }
         if self.dma.queue == 0 {
             return Err(BuildError::new("dma.queue", "at least one command is expected, found 0"));
@@ -222,6 +226,15 @@ impl Memory {
     pub fn global_beside(&self, local: Bytes, core_groups: u32) -> Option<Bytes> {
         let rest = self.per_group.count().checked_sub(local.count())?;
         rest.checked_mul(core_groups.into()).map(Bytes)
+    }
+
+    /// Local memory of each of `core_groups` groups beside the Global memory that there is; `None` when that is more
+    /// than all have, or no equal parts.
+    pub fn local_beside(&self, core_groups: u32) -> Option<Bytes> {
+        let global = self.global.count();
+        let groups = u64::from(core_groups);
+        let share = global.checked_div(groups).filter(|share| share * groups == global)?;
+        self.per_group.count().checked_sub(share).map(Bytes)
     }
 
     fn check(&self, core_groups: u32) -> Result<(), BuildError> {

@@ -5,9 +5,13 @@
 //! reads it from there, so that nothing goes through Local memory on the way. Calculations overlap with the data
 //! of their own kernel: each takes the longer of the two (roofline).
 
+use stratasim_core::BuildError;
+
 use super::algorithm::{Algorithm as _, Numbers, csc};
 use super::description::Card;
 use super::schedule::{Copy, Family, Place, Region, Schedule, Work};
+use super::time::Fidelity;
+use super::{task_graph, tiles};
 
 /// Which collective stands between the two operators.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,6 +129,21 @@ impl Operators {
         let vectors = if adds { u64::from(groups) } else { 1 };
         schedule.global_bytes = if groups > 1 { self.bytes.saturating_mul(vectors) } else { 0 };
         schedule
+    }
+
+    /// Seconds that fusion saves, launches included.
+    ///
+    /// # Errors
+    /// Too many tiles at F2.
+    pub fn saved_s(&self, card: &Card, fidelity: Fidelity) -> Result<f64, BuildError> {
+        let total_s = |schedule: &Schedule| match fidelity {
+            Fidelity::F2 => Ok(tiles::run(card, schedule)?.total_s),
+            _ => Ok(task_graph::run(card, schedule).total_s),
+        };
+        match fidelity {
+            Fidelity::F0 => Ok(self.unfused_s(card) - self.fused_s(card)),
+            _ => Ok(total_s(&self.unfused(card.core_groups))? - total_s(&self.fused(card.core_groups))?),
+        }
     }
 
     /// Seconds of [`Operators::unfused`] by its closed form.

@@ -1,5 +1,7 @@
 //! How long a collective takes, at a chosen level of detail, and which algorithm is the fastest.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use stratasim_core::BuildError;
 
 use super::algorithm::{AlgorithmSpec, Operation};
@@ -8,9 +10,11 @@ use super::schedule::Schedule;
 use super::{task_graph, tiles};
 
 /// Levels of detail of a card.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Fidelity {
     /// Closed forms.
+    #[default]
     F0,
     /// Task graph with ports shared max-min fairly.
     F1,

@@ -6,7 +6,7 @@ use stratasim_core::model::{Execute, NetworkRequest, Transfer};
 use stratasim_core::observe::{Activity, Event, TaskSpan};
 use stratasim_core::random::mix;
 use stratasim_core::{NodeId, Rank, Time, Token};
-use stratasim_workload::program::{MemoryPlace, Op, Stream, VertexId};
+use stratasim_workload::program::{Compute, MemoryPlace, Op, Stream, VertexId};
 
 use super::{Engine, MemoryMode};
 use crate::instances::Instance;
@@ -82,7 +82,7 @@ impl Engine<'_> {
                 let memory = if compute.remote_bytes > 0 { place } else { None };
                 match memory {
                     Some(node) => {
-                        self.access(vertex, index, rank, node, compute.remote_bytes);
+                        self.access(vertex, index, rank, node, compute);
                         if self.options.memory == MemoryMode::Coherent && compute.flops > 0.0 {
                             self.execute(vertex, index, rank);
                         }
@@ -162,13 +162,14 @@ impl Engine<'_> {
         node.filter(|&node| node != self.nodes[rank.index()])
     }
 
-    fn access(&mut self, vertex: VertexId, index: u32, rank: Rank, memory: NodeId, bytes: u64) {
+    fn access(&mut self, vertex: VertexId, index: u32, rank: Rank, memory: NodeId, compute: &Compute) {
         self.parts[self.instances.number(vertex, index) as usize] += 1;
         self.clocks[rank.index()].begin(self.now, Activity::Memory);
         let token = pack_task(Part::Memory, vertex, index);
         let transfer = Transfer {
+            rate_cap: compute.access_cap,
             overhead_charged: true, // no host takes part
-            ..Transfer::new(token, memory, self.nodes[rank.index()], bytes)
+            ..Transfer::new(token, memory, self.nodes[rank.index()], compute.remote_bytes)
         };
         self.network.submit(self.now, NetworkRequest::Transfer(transfer));
     }

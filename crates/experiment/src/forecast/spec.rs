@@ -6,6 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::error::nearest;
 use stratasim_core::{Bandwidth, BuildError, Bytes, Duration, Precision};
+use stratasim_device::card::Fidelity;
+use stratasim_topo::generators::cards::CardChoice;
 use stratasim_workload::training::shape::{Model, Shape, ShapeChoice};
 use stratasim_workload::training::volume::EXCHANGES;
 
@@ -41,11 +43,29 @@ pub(super) struct ForecastFile {
 /// all-gather = "34.1 GB/s"
 /// reduce-scatter = "54.9 GB/s"
 /// ```
+/// A method has the rates of its two collectives, or the name of an algorithm of which the card says how fast it is at
+/// the length of the model's messages:
+///
+/// ```toml
+/// [forecast]
+/// card = { base = "sw-ai", bandwidth = { ring = "200 GB/s" } }
+///
+/// [[forecast.method]]
+/// name = "CSC"
+/// algorithm = "csc"
+/// ```
 /// Every model is combined with every method. Only exchanges are counted: neither computation nor its overlap
 /// with them, nor what leaves the card.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ForecastSpec {
+    /// The card of methods with an `algorithm`: the name of one that is shipped, the path of its file, or a table
+    /// with its `base` and what differs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub card: Option<CardChoice>,
+    /// Level of detail of the card: `f0` (closed forms), `f1` (task graph) or `f2` (tiles through the scratch-pads).
+    #[serde(default)]
+    pub fidelity: Fidelity,
     /// The models.
     pub model: Vec<ModelSpec>,
     /// How activations are exchanged; savings are relative to the first.
@@ -111,10 +131,22 @@ pub struct ModelSpec {
 pub struct MethodSpec {
     /// Its name in the table.
     pub name: String,
-    /// Bytes that an all-gather leaves in each member, per second that it takes.
-    pub all_gather: Bandwidth,
-    /// Bytes that a reduce-scatter starts from in each member, per second that it takes.
-    pub reduce_scatter: Bandwidth,
+    /// Bytes that an all-gather leaves in each member, per second that it takes; the card's when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub all_gather: Option<Bandwidth>,
+    /// Bytes that a reduce-scatter starts from in each member, per second that it takes; the card's when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reduce_scatter: Option<Bandwidth>,
+    /// Algorithm inside of the card, for rates that are not given: `ring`, `csc`, `csc-equation` or `direct`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub algorithm: Option<String>,
+    /// Another card than the forecast's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub card: Option<CardChoice>,
+    /// Collectives are fused with the operators around them (equation 10), and only the time that this leaves of
+    /// them counts. For `csc`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fused: bool,
     /// A remark for readers of the table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
@@ -152,7 +184,7 @@ fn bf16() -> Precision {
 }
 
 /// Refuses a number of which there must be at least one.
-fn positive(field: &str, value: f64) -> Result<(), BuildError> {
+pub(super) fn positive(field: &str, value: f64) -> Result<(), BuildError> {
     if value > 0.0 && value.is_finite() {
         return Ok(());
     }
@@ -238,19 +270,5 @@ impl ModelSpec {
             ..ShapeChoice::default()
         };
         choice.resolve()
-    }
-}
-
-impl MethodSpec {
-    /// Rates of all-gather and reduce-scatter, in bytes per second.
-    ///
-    /// # Errors
-    /// A rate of nothing.
-    pub(super) fn rates(&self) -> Result<[f64; 2], BuildError> {
-        let rates = [("all-gather", self.all_gather), ("reduce-scatter", self.reduce_scatter)];
-        for (field, rate) in rates {
-            positive(field, rate.bytes_per_s())?;
-        }
-        Ok(rates.map(|(_, rate)| rate.bytes_per_s()))
     }
 }

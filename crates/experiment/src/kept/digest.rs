@@ -27,8 +27,8 @@ pub(crate) fn of(spec: &Value, base: &Path) -> String {
     format!("{:032x}", digest.0)
 }
 
-/// Keys whose values name files: of topologies and graphs, of GOAL schedules, of recorded noise.
-const FILES: [&str; 3] = ["path", "file", "trace"];
+/// Keys whose values name files: of topologies and graphs, of GOAL schedules, of recorded noise, of cards.
+const FILES: [&str; 5] = ["path", "file", "trace", "card", "base"];
 
 /// Adds the contents of files under such keys, so that a changed file is another point. A file that
 /// cannot be read is reported when the point is built.

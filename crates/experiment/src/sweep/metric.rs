@@ -55,6 +55,7 @@ impl Metric {
             ));
         }
         let unit = match name {
+            name if name.starts_with("forecast.") && name.ends_with("bytes_per_s") => Unit::BytesPerSecond,
             name if name.ends_with("_per_s") => Unit::PerSecond,
             name if name.ends_with("_s") => Unit::Seconds,
             name if name.ends_with("bytes") => Unit::Bytes,
@@ -96,6 +97,9 @@ pub(super) fn of<'a>(result: &RunResult, asked: impl Iterator<Item = &'a str>) -
         numbers.retain(|name, _| name == "makespan_s");
         let known = TRAFFIC_METRICS.iter();
         numbers.extend(known.filter_map(|(name, ..)| Some(((*name).to_owned(), traffic.number(name)?))));
+    }
+    if !result.forecast.is_empty() {
+        numbers.clear();
     }
     let mut json = None;
     for name in asked {

@@ -21,7 +21,7 @@ impl Sweep {
     pub fn pictures(&self, rows: &[Row]) -> Vec<(String, Picture, String)> {
         let mut pictures = Vec::new();
         for plot in &self.spec.plots {
-            let Ok((x, metric)) = self.find(&plot.x).and_then(|x| Ok((x, Metric::named(&plot.y)?))) else {
+            let Ok((x, metric)) = self.find(&plot.x).and_then(|x| Ok((x, self.metric(&plot.y)?))) else {
                 continue;
             };
             let title = plot
@@ -40,29 +40,14 @@ impl Sweep {
 
     /// Rows that a plot shows, each with its number.
     fn shown<'a>(&'a self, rows: &'a [Row], plot: &'a Plot) -> impl Iterator<Item = (&'a Row, f64)> {
-        rows.iter().filter(|row| self.fits(row, plot)).filter_map(|row| {
+        rows.iter().filter(|row| self.has(row, &plot.only)).filter_map(|row| {
             let number = *row.numbers.get(&plot.y)?;
             if plot.relative_to.is_empty() {
                 return Some((row, number));
             }
-            let base = rows.iter().find(|other| self.is_base(other, row, plot))?;
+            let base = rows.iter().find(|other| self.differs_in(other, row, &plot.relative_to))?;
             let ratio = number / base.numbers.get(&plot.y)?;
             Some((row, if plot.difference { ratio - 1.0 } else { ratio }))
-        })
-    }
-
-    fn fits(&self, row: &Row, plot: &Plot) -> bool {
-        self.points
-            .iter()
-            .find(|point| point.index == row.index)
-            .is_some_and(|point| self.matches(point, &plot.only))
-    }
-
-    /// Whether `other` is the point that `row` is divided by.
-    fn is_base(&self, other: &Row, row: &Row, plot: &Plot) -> bool {
-        (0..self.columns.len()).all(|column| {
-            let wanted = plot.relative_to.iter().find(|(name, _)| self.find(name) == Ok(column));
-            other.settings[column] == *wanted.map_or(&row.settings[column], |(_, value)| value)
         })
     }
 
@@ -131,7 +116,13 @@ impl Sweep {
             curve.points.sort_by(|a, b| a.0.total_cmp(&b.0));
             let name: Vec<String> =
                 by.iter().zip(&curve.key).map(|(&column, value)| self.words_of(column, value)).collect();
-            chart.series.push(Series::new(name.join(", "), curve.points).with_reference(curve.reference));
+            // the only curve is told apart from what others published
+            let name = if name.is_empty() && !curve.reference.is_empty() {
+                "ours".to_owned()
+            } else {
+                name.join(", ")
+            };
+            chart.series.push(Series::new(name, curve.points).with_reference(curve.reference));
         }
         chart.draw()
     }

@@ -8,9 +8,10 @@ use stratasim_core::error::nearest;
 use stratasim_core::{Bandwidth, Bytes, ComputeRate, Duration, Flops};
 use stratasim_report::Unit;
 
-use super::{Metric, SweepSpec};
+use super::SweepSpec;
 use crate::document::Document;
 use crate::error::ConfigError;
+use crate::forecast::Forecast;
 use crate::kept;
 use crate::spec::Spec;
 
@@ -188,7 +189,11 @@ impl Sweep {
         let mut points = Vec::with_capacity(count);
         for index in 0..count {
             let (document, settings) = self.settle(index)?;
-            let spec = serde_json::to_value(document.read::<Spec>()?).unwrap_or_default();
+            let spec = if Forecast::is_in(&document) {
+                Forecast::spec(&document)?
+            } else {
+                serde_json::to_value(document.read::<Spec>()?).unwrap_or_default()
+            };
             let digest = kept::digest::of(&spec, &self.base);
             points.push(Point { index, settings, spec, digest });
         }
@@ -236,14 +241,19 @@ impl Sweep {
             let message = format!("sweep.{}: {reason}", path.join("."));
             Err(place(&self.section, path).error(message))
         };
+        if let Err((number, key, reason)) = self.check_derived() {
+            let number = number.to_string();
+            let path = ["derived", &number, key];
+            return fail(if key.is_empty() { &path[..2] } else { &path }, reason);
+        }
         for (number, metric) in self.spec.metrics.iter().enumerate() {
-            if let Err(reason) = Metric::named(metric) {
+            if let Err(reason) = self.metric(metric) {
                 return fail(&["metrics", &number.to_string()], reason);
             }
         }
         for (number, plot) in self.spec.plots.iter().enumerate() {
             let number = number.to_string();
-            if let Err(reason) = Metric::named(&plot.y) {
+            if let Err(reason) = self.metric(&plot.y) {
                 return fail(&["plot", &number, "y"], reason);
             }
             if let Err(reason) = self.find(&plot.x) {
@@ -261,7 +271,7 @@ impl Sweep {
         }
         for (number, reference) in self.spec.references.iter().enumerate() {
             let number = number.to_string();
-            if let Err(reason) = Metric::named(&reference.metric) {
+            if let Err(reason) = self.metric(&reference.metric) {
                 return fail(&["reference", &number, "metric"], reason);
             }
             if let Some(reason) = reference.at.keys().find_map(|name| self.find(name).err()) {

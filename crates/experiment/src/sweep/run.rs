@@ -13,6 +13,7 @@ use super::points::{Point, Sweep};
 use super::table::Row;
 use crate::build::Prepared;
 use crate::error::Error;
+use crate::forecast::Forecast;
 use crate::kept;
 use crate::traffic::Traffic;
 
@@ -94,6 +95,12 @@ impl Sweep {
         let (document, _) = self.settle(point.index)?;
         if Traffic::is_in(&document) {
             return Traffic::new(&document, &self.base)?.run(stop, None, started);
+        }
+        if Forecast::is_in(&document) {
+            let made = Forecast::new(&document, &self.base)?.make();
+            let made = made.map_err(|error| document.locate(&error, "forecast"))?;
+            let (stratasim, spec, forecast) = (made.stratasim, made.spec, made.rows);
+            return Ok(RunResult { stratasim, spec, forecast, ..RunResult::default() });
         }
         let mut prepared = Prepared::new(&document, &self.base)?;
         let result = prepared.run(&mut Stop(stop), started)?;
@@ -180,6 +187,7 @@ impl Sweep {
                 None => left += 1,
             }
         }
+        self.derive(&mut rows);
         Ok(Finished { rows, failures, ran: ran.into_inner(), left })
     }
 

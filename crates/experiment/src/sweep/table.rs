@@ -36,11 +36,12 @@ impl Sweep {
         metric::of(result, self.asked().map(|metric| metric.as_str()))
     }
 
-    /// Names that metrics, plots and references ask for.
+    /// Names that metrics, plots and references ask for, and what derived numbers are made of.
     fn asked(&self) -> impl Iterator<Item = &String> {
         let plots = self.spec.plots.iter().map(|plot| &plot.y);
         let references = self.spec.references.iter().map(|reference| &reference.metric);
-        self.spec.metrics.iter().chain(plots).chain(references)
+        let derived = self.spec.derived.iter().map(|derived| &derived.of);
+        self.spec.metrics.iter().chain(plots).chain(references).chain(derived)
     }
 
     /// Settings and numbers, one row per point. Numbers that no point has are left out.
@@ -65,9 +66,13 @@ impl Sweep {
     /// The same with all numbers.
     pub fn full_table(&self, rows: &[Row]) -> Table {
         let usual = METRICS.iter().chain(TRAFFIC_METRICS).map(|(name, ..)| (*name).to_owned());
+        let derived = self.spec.derived.iter().map(|derived| derived.name.clone());
         let mut seen = BTreeSet::new();
-        let names: Vec<String> =
-            usual.chain(self.asked().cloned()).filter(|name| seen.insert(name.clone())).collect();
+        let names: Vec<String> = usual
+            .chain(self.asked().cloned())
+            .chain(derived)
+            .filter(|name| seen.insert(name.clone()))
+            .collect();
         self.table_of(rows, &names, true)
     }
 
@@ -76,7 +81,7 @@ impl Sweep {
         let metrics: Vec<Metric> = names
             .iter()
             .filter(|name| rows.iter().any(|row| row.numbers.contains_key(*name)))
-            .filter_map(|name| Metric::named(name).ok())
+            .filter_map(|name| self.metric(name).ok())
             .collect();
         let headings = self.columns.iter().map(|column| &column.heading);
         let mut table = Table::new(headings.chain(metrics.iter().map(|metric| &metric.title)).cloned());
@@ -110,7 +115,7 @@ impl Sweep {
         }
         let mut tables = Vec::new();
         for (source, name) in groups {
-            let Ok(metric) = Metric::named(name) else { continue };
+            let Ok(metric) = self.metric(name) else { continue };
             let mine = || {
                 self.spec.references.iter().filter(|it| it.source == source && it.metric == name).filter_map(
                     |reference| {

@@ -1,5 +1,9 @@
 //! A machine whose compute nodes are cards with several core groups.
 
+mod choice;
+
+pub use choice::{CardChoice, ChangedCard};
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -26,14 +30,21 @@ use crate::structure::{RouteRule, Structure};
 /// are `host-3.ring`, `host-3.cg-0`, `host-3.cg-1`, ..., which are the compute nodes now, and `host-3.global-0`,
 /// ..., the port of each to the Global memory, which extends its own and has an equal part of it. With a limit for the ring as a whole it is a bus, from `.ring` to
 /// `.ring-out`. The ring has no latency: fixed costs are part of collectives (`card-ring`, `card-csc`,
-/// `card-direct`).
+/// `card-csc-equation`, `card-direct`).
+///
+/// `card = { base = "sw-ai", bandwidth = { ring = "200 GB/s" } }` changes a card on the way. With `nodes` only some
+/// compute nodes are cards, and the others stay what they are: hosts, servers of storage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Cards {
     /// The topology between the cards.
     pub of: Box<TopologySpec>,
-    /// The card: the name of one that is shipped, or the path of its file.
-    pub card: String,
+    /// The card: the name of one that is shipped, the path of its file, or a table with its `base` and what
+    /// differs.
+    pub card: CardChoice,
+    /// Names of the compute nodes that are cards; `*` stands for any text, `?` for one character. All when absent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<String>,
     /// Type of the core groups, for its rates; the card's own when absent. Memory and costs are the card's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compute: Option<ComputeChoice>,
@@ -59,10 +70,11 @@ pub struct CardParts {
 }
 
 /// Finds the card of a name; relative paths start from the folder.
-pub type CardLibrary = fn(&str, &Path) -> Result<CardParts, BuildError>;
+pub type CardLibrary = fn(&CardChoice, &Path) -> Result<CardParts, BuildError>;
 
 /// The library where there is none.
-pub(super) fn no_cards(name: &str, _: &Path) -> Result<CardParts, BuildError> {
+pub(super) fn no_cards(card: &CardChoice, _: &Path) -> Result<CardParts, BuildError> {
+    let name = card.name();
     Err(BuildError::new(
         "",
         format!("no cards are known here, so neither is `{name}`; experiments know them"),
@@ -92,15 +104,30 @@ impl Generator for Cards {
             group.name = format!("{} ({})", group.name, rates.name);
         }
         let topology = select::inner(&self.of, context)?;
-        if topology.compute_nodes().iter().any(|&node| topology.home_memory(node).is_some()) {
+        let hosts = self.hosts(&topology)?;
+        if hosts.iter().any(|&node| topology.home_memory(node).is_some()) {
             let reason =
                 "its compute nodes have memory nodes, and a card brings its own; choose another topology";
             return Err(BuildError::new("of", reason));
         }
-        let hosts = topology.compute_nodes().to_vec();
         let nodes = hosts.len() as u64 * (2 * u64::from(card.groups) + 2);
         check_size("of", "nodes", Some(topology.node_count() as u64 + nodes))?;
         build(topology, &hosts, &card, group)
+    }
+}
+
+impl Cards {
+    /// The compute nodes that become cards.
+    fn hosts(&self, topology: &Topology) -> Result<Vec<NodeId>, BuildError> {
+        let mut hosts = topology.compute_nodes().to_vec();
+        if !self.nodes.is_empty() {
+            let chosen = select::nodes_by_name(topology, "nodes", &self.nodes)?;
+            hosts.retain(|node| chosen[node.index()]);
+            if hosts.is_empty() {
+                return Err(BuildError::new("nodes", "none of the chosen nodes computes"));
+            }
+        }
+        Ok(hosts)
     }
 }
 
@@ -180,6 +207,7 @@ fn build(
         .groupings()
         .map(|name| (name.to_owned(), topology.grouping(name).expect("it was named").to_vec()))
         .collect();
+    let all_are_cards = hosts.len() == topology.compute_nodes().len();
     let extents = topology.dimensions().to_vec();
     let inner = topology.structure().clone();
     let numbering = Numbering {
@@ -225,8 +253,13 @@ fn build(
     }
     let card_of = |node: usize| numbering.part(NodeId::from_index(node)).map_or(NO_GROUP, |(card, _)| card);
     builder.set_grouping("card", (0..count).map(card_of).collect());
-    let extents = if extents.is_empty() { vec![hosts.len() as u32] } else { extents };
-    builder.set_dimensions(std::iter::once(card.groups).chain(extents));
+    if all_are_cards {
+        let extents = if extents.is_empty() { vec![hosts.len() as u32] } else { extents };
+        builder.set_dimensions(std::iter::once(card.groups).chain(extents));
+    } else {
+        // ranks of several kinds have no coordinates
+        builder.set_dimensions([]);
+    }
     builder.set_structure(match inner {
         Structure::Irregular => Structure::Irregular,
         Structure::Ruled(inner) => {

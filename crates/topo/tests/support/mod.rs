@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use stratasim_core::{Bandwidth, BuildError, Duration, LinkId, NodeId};
-use stratasim_topo::generators::cards::CardParts;
+use stratasim_topo::generators::cards::{CardChoice, CardParts};
 use stratasim_topo::graph::LinkType;
 use stratasim_topo::routing::{Routing, RoutingSpec};
 use stratasim_topo::{BuildContext, NodeKind, Topology, TopologySpec};
@@ -23,7 +23,7 @@ pub fn context() -> BuildContext {
     BuildContext { cards, ..BuildContext::default() }
 }
 
-fn cards(name: &str, _: &Path) -> Result<CardParts, BuildError> {
+fn cards(card: &CardChoice, _: &Path) -> Result<CardParts, BuildError> {
     let rate = |gigabytes: f64| Bandwidth(gigabytes * 1e9);
     let mut group = stratasim_topo::catalogue::named("H100").unwrap();
     group.kernels.launch = Duration::from_ns(25_000);
@@ -32,7 +32,7 @@ fn cards(name: &str, _: &Path) -> Result<CardParts, BuildError> {
         group,
         ring: rate(100.0),
         global: rate(80.0),
-        ring_total: (name == "bus").then_some(rate(150.0)),
+        ring_total: (card.name() == "bus").then_some(rate(150.0)),
         global_bytes: 1 << 34,
         host: LinkType::new(rate(15.0), Duration::ZERO),
     })

@@ -26,7 +26,8 @@ pub struct Trimming {
     pub timeout: Option<Duration>,
     /// There is no time-out: what loses its header is lost, as in htsim's NDP.
     pub without_timeout: bool,
-    /// Bytes after which the receiver acknowledges; every packet when absent.
+    /// Bytes after which the receiver acknowledges; every packet when absent, and on ways that hold fewer bytes in a
+    /// round trip, where the sender would stand still for want of acknowledgements.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub acknowledge_every: Option<Bytes>,
     /// Finds losses by the number of packets that arrived out of order, for fabrics that drop instead of
@@ -131,6 +132,7 @@ impl RecoveryKind for Trimming {
         let timeout = if self.without_timeout { Duration::MAX } else { self.timeout.unwrap_or_else(derived) };
         let acknowledge = match self.acknowledge_every {
             None => Acknowledge::EveryPacket,
+            Some(bytes) if path.bytes_in(path.base_rtt) < bytes.count() as f64 => Acknowledge::EveryPacket,
             Some(bytes) => Acknowledge::EveryBytes(u32::try_from(bytes.count()).map_err(|_| {
                 BuildError::new("acknowledge-every", format!("{bytes}; less than 4 GiB is possible"))
             })?),

@@ -2,11 +2,12 @@
 
 use stratasim_core::{Duration, Time};
 
-use super::Sender;
+use super::{Readiness, Sender};
 use crate::congestion::{Acked, CongestionControl, LossCause, Lost};
 use crate::credit::Credit;
 use crate::entropy::{PathFeedback, SenderEntropy};
 use crate::packet::{Flags, Header, Kind, Telemetry};
+use crate::receiver::Acknowledge;
 use crate::recovery::{Cx, Loss, Progress, SenderRecovery};
 
 impl Sender {
@@ -71,6 +72,20 @@ impl Sender {
         // a report of a trimmed packet has it sent again, and nothing else
         self.hand_over(now, header.kind == Kind::Nack);
         self.request_credit(now, false);
+        self.ask_where_stuck(now);
+    }
+
+    /// A window that falls below what is under way stops a sender whose packets asked for no acknowledgement, because
+    /// there was room for more when they went. Where they are too few to make the receiver speak, a probe asks.
+    #[inline]
+    fn ask_where_stuck(&mut self, now: Time) {
+        let Acknowledge::EveryBytes(every) = self.profile.receiver.acknowledge else { return };
+        let in_flight = self.recovery.account().in_flight_bytes;
+        let silent = !self.asked && in_flight > 0 && in_flight < u64::from(every) && self.request.is_none();
+        if silent && self.credit.allows() && matches!(self.candidate(now), Err(Readiness::Blocked)) {
+            self.request = Some(Kind::Probe);
+            self.asked = true;
+        }
     }
 
     fn on_loss(&mut self, now: Time, in_flight: u64, loss: &Loss, age: Duration) {

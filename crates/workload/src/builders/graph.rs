@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stratasim_core::{BuildError, Precision};
+use stratasim_core::{BuildError, Bytes, Precision};
 
 use self::spec::{EdgeSpec, VertexSpec};
 use super::{WorkloadContext, WorkloadGenerator};
@@ -37,6 +37,9 @@ use crate::program::Program;
 /// inline as JSON (`data`). JSON is either the same two lists or what NetworkX writes for a directed
 /// graph with `node_link_data`; attributes of nodes and edges have the names of the fields here, with
 /// `_` or `-`.
+///
+/// With a `unit` amounts of bytes may be multiples of it, as in `bytes = "0.25 unit"`, so that one number makes the
+/// whole graph larger or smaller.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct GraphWorkload {
@@ -49,6 +52,9 @@ pub struct GraphWorkload {
     /// Ranks of the program; one per compute node of the machine when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ranks: Option<u32>,
+    /// What vertices mean by `"1 unit"` of bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit: Option<Bytes>,
     /// The vertices.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub vertices: Vec<VertexSpec>,
@@ -77,6 +83,7 @@ impl Default for GraphWorkload {
             iterations: one(),
             precision: fp32(),
             ranks: None,
+            unit: None,
             vertices: Vec::new(),
             edges: Vec::new(),
             path: None,

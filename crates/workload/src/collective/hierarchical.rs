@@ -125,7 +125,7 @@ impl Hierarchy {
         for (level, &(dimension, size, algorithm)) in dimensions.iter().enumerate() {
             let plan = |kind| {
                 let plan = algorithm.plan(kind, size, part).and_then(neighbouring);
-                let plan = plan.and_then(|plan| if level == 0 { Ok(plan) } else { off_card(plan) });
+                let plan = plan.and_then(|plan| fits_level(level, plan));
                 plan.map_err(|error| error.within(&dimension.to_string()))
             };
             let outermost = level + 1 == dimensions.len();
@@ -244,13 +244,17 @@ fn neighbouring(plan: Box<dyn Plan>) -> Result<Box<dyn Plan>, BuildError> {
     Ok(plan)
 }
 
-/// Refuses a plan for core groups of one card: only members of the innermost dimension are neighbours.
-fn off_card(plan: Box<dyn Plan>) -> Result<Box<dyn Plan>, BuildError> {
-    if plan.shared().is_some() {
-        let reason = "this is for the core groups of one card, which are the innermost dimension";
-        return Err(BuildError::new("kind", reason));
-    }
-    Ok(plan)
+/// Refuses a plan for core groups of one card where they are no neighbours, outside of the innermost dimension, and
+/// one that begins with inputs in the card's memory, where no phase leaves them.
+fn fits_level(level: usize, plan: Box<dyn Plan>) -> Result<Box<dyn Plan>, BuildError> {
+    let reason = match plan.shared() {
+        Some(shared) if shared.holds_inputs => {
+            "its inputs are in Global memory when it begins, and no phase of a hierarchy puts them there; choose `card-csc`"
+        }
+        Some(_) if level > 0 => "this is for the core groups of one card, which are the innermost dimension",
+        _ => return Ok(plan),
+    };
+    Err(BuildError::new("kind", reason))
 }
 
 fn too_many_chunks() -> BuildError {
@@ -328,7 +332,11 @@ impl Plan for Hierarchy {
     fn shared(&self) -> Option<Shared> {
         // phases run one after another and use the same memory
         let shared = self.phases.iter().filter_map(|phase| phase.plan.shared());
-        shared.reduce(|a, b| Shared { members: a.members.max(b.members), bytes: a.bytes.max(b.bytes) })
+        shared.reduce(|a, b| Shared {
+            members: a.members.max(b.members),
+            bytes: a.bytes.max(b.bytes),
+            holds_inputs: false,
+        })
     }
 
     fn total_bytes(&self) -> u64 {

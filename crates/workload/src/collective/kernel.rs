@@ -61,8 +61,10 @@ pub enum Fixed {
 pub enum Family {
     /// The host starts a kernel for every round of a ring.
     Ring,
-    /// One kernel does the whole collective.
+    /// One kernel does the whole collective; sums are kept in scratch-pads.
     Kernel,
+    /// One kernel, which adds to what is in the member's own memory.
+    InPlace,
 }
 
 /// Where a chunk of another member is.
@@ -81,4 +83,6 @@ pub struct Shared {
     pub members: u32,
     /// Bytes of the card's shared memory that it uses.
     pub bytes: u64,
+    /// Whether the inputs of all members are there before it begins.
+    pub holds_inputs: bool,
 }

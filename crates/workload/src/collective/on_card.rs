@@ -22,6 +22,9 @@ const DOES: [CollectiveKind; 4] = [
 /// How an algorithm does the operations that others are made of.
 pub(super) trait OnCard {
     const NAME: &'static str;
+    const DOES: &'static [CollectiveKind] = &DOES;
+    /// Whether inputs are in the shared memory when it begins.
+    const HOLDS_INPUTS: bool = false;
     fn all_gather(script: &mut Script);
     fn reduce_scatter(script: &mut Script);
     /// Without the all-gather that follows where there is one.
@@ -36,7 +39,7 @@ pub(super) fn plan<A: OnCard>(
     members: u32,
     bytes: u64,
 ) -> Result<Box<dyn Plan>, BuildError> {
-    check(A::NAME, &DOES, kind, members, bytes)?;
+    check(A::NAME, A::DOES, kind, members, bytes)?;
     if members > MOST_MEMBERS {
         let reason = format!(
             "{members} members; the core groups of one card are at most {MOST_MEMBERS}; `hierarchical` joins cards"
@@ -58,7 +61,8 @@ pub(super) fn plan<A: OnCard>(
         }
         script.actions
     });
-    let shared = Shared { members, bytes: A::shared_bytes(kind, members, bytes) };
+    let bytes = A::shared_bytes(kind, members, bytes);
+    let shared = Shared { members, bytes, holds_inputs: A::HOLDS_INPUTS };
     Ok(Box::new(OnCardPlan { scripts: scripts.collect(), shared }))
 }
 

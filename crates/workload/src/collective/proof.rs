@@ -118,6 +118,14 @@ impl<'a> Run<'a> {
                 }
             }
         }
+        if plan.shared().is_some_and(|shared| shared.holds_inputs) {
+            for (member, chunk) in
+                (0..members).flat_map(|member| (0..chunks).map(move |chunk| (member, chunk)))
+            {
+                let set = run.set(member, chunk).to_vec();
+                run.sharing.holds(member, chunk, set);
+            }
+        }
         run
     }
 

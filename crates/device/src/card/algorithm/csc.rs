@@ -14,6 +14,13 @@ use crate::card::schedule::{Copy, Family, Place, Region, Schedule, Work};
 /// Takes one launch and one synchronisation. The paper's equation 4 leaves the PUT out (`csc-equation`);
 /// with it, large vectors have 3/4 of the ring's bandwidth on four groups. An all-gather needs as much Global
 /// memory as the vector is long, a reduce-scatter that times the number of groups.
+///
+/// ```toml
+/// [[forecast.method]]
+/// name = "CSC"
+/// algorithm = "csc"
+/// ```
+/// On the command line: `stratasim card bench sw-ai --algorithms csc`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Csc {}

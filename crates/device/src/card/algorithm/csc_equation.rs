@@ -13,6 +13,13 @@ use crate::card::schedule::{Copy, Family, Place, Region, Schedule, Work};
 /// That is what it takes when the inputs are in Global memory already, put there by the kernel that made them.
 /// A reduce-scatter adds what the others brought to the group's own in Local memory. There is no all-reduce:
 /// its all-gather would start with sums that are in Local memory only.
+///
+/// ```toml
+/// [[forecast.method]]
+/// name = "CSC without PUT"
+/// algorithm = "csc-equation"
+/// ```
+/// On the command line: `stratasim card bench sw-ai --algorithms csc-equation`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct CscEquation {}

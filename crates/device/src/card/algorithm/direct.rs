@@ -12,6 +12,13 @@ use crate::card::schedule::{Family, Place, Region, Schedule};
 /// As CSC, but every group reads the Local memory of the others over the ring: no PUT phase and no Global
 /// memory. For cards whose groups can address each other's memory; never slower there than CSC with the same
 /// rates. Each group starts with the next one, so that no two read from the same.
+///
+/// ```toml
+/// [[forecast.method]]
+/// name = "direct"
+/// algorithm = "direct"
+/// ```
+/// On the command line: `stratasim card bench sw-ai --algorithms direct`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Direct {}

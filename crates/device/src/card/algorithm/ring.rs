@@ -12,6 +12,13 @@ use crate::card::schedule::{Copy, Family, Place, Region, Schedule, Work};
 /// chunk from its neighbour, and all synchronise. Equation 3 of SW-IntraCC.
 ///
 /// A broadcast scatters the root's vector in one round and gathers it in the others.
+///
+/// ```toml
+/// [[forecast.method]]
+/// name = "Ring"
+/// algorithm = "ring"
+/// ```
+/// On the command line: `stratasim card bench sw-ai --algorithms ring`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Ring {}

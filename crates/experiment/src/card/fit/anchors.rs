@@ -8,6 +8,9 @@ use crate::card::bench::{algorithm, operation, unknown};
 /// More anchors than this are refused.
 const MOST_ANCHORS: usize = 10_000;
 
+/// What a collective can take, in seconds: from a picosecond to some months.
+const SECONDS: std::ops::RangeInclusive<f64> = 1e-12..=1e7;
+
 /// What an anchor measures.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Measured {
@@ -54,6 +57,11 @@ pub fn read(text: &str) -> Result<Vec<Anchor>, String> {
         if !COLUMNS.contains(&heading) {
             return Err(format!("line {line}: {}", unknown("column", heading, &COLUMNS)));
         }
+    }
+    let twice =
+        headings.iter().enumerate().find(|(at, name)| headings.iter().take(*at).any(|it| it == *name));
+    if let Some((_, name)) = twice {
+        return Err(format!("line {line}: the column `{name}` is there twice"));
     }
     for needed in &COLUMNS[..3] {
         if !headings.iter().any(|heading| heading == *needed) {
@@ -130,6 +138,10 @@ fn anchor<'a>(line: u64, field: &dyn Fn(&str) -> Option<&'a str>) -> Result<Anch
         (None, None) => return Err("time_us or bandwidth is expected, found neither".to_owned()),
         (Some(_), Some(_)) => return Err("time_us or bandwidth is expected, found both".to_owned()),
     };
+    if !SECONDS.contains(&seconds) {
+        let (least, most) = (SECONDS.start(), SECONDS.end());
+        return Err(format!("a measurement takes {least:e} to {most:e} seconds, found {seconds:e}"));
+    }
     let groups = field("groups").map(|text| {
         let groups = text.parse::<u32>().ok().filter(|groups| (1..=64).contains(groups));
         groups.ok_or_else(|| format!("groups: 1 to 64 are expected, found `{text}`"))

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use stratasim_core::error::nearest;
-use stratasim_core::{BuildError, Precision};
+use stratasim_core::{BuildError, Bytes, Precision};
 
 use super::GraphWorkload;
 use super::place::Places;
 use super::read::{List, Origin};
 use super::spec::{EdgeSpec, LinkChoice, VertexKind, VertexSpec};
-use super::values::{PlaceRef, Ranks};
+use super::values::{ByteCount, PlaceRef, Ranks};
 use crate::builders::WorkloadContext;
 use crate::collective::CollectiveKind;
 use crate::program::{
@@ -31,7 +31,8 @@ pub(super) fn program(
         return Err(BuildError::new("", "the graph has no vertices"));
     }
     let builder = ProgramBuilder::new(context.ranks).dimensions(&context.dimensions);
-    let mut writer = Writer { builder, places: Places { context }, precision: graph.precision };
+    let mut writer =
+        Writer { builder, places: Places { context }, precision: graph.precision, unit: graph.unit };
     let mut known: BTreeMap<&str, VertexId> = BTreeMap::new();
     for (index, vertex) in vertices.iter().enumerate() {
         let name = vertex.name.0.as_str();
@@ -62,6 +63,7 @@ struct Writer<'a, 'c> {
     builder: ProgramBuilder,
     places: Places<'a, 'c>,
     precision: Precision,
+    unit: Option<Bytes>,
 }
 
 impl Writer<'_, '_> {
@@ -76,7 +78,7 @@ impl Writer<'_, '_> {
             VertexKind::Communication => self.transfer(vertex)?,
             VertexKind::Send => {
                 let scope = self.scope(vertex)?;
-                let (to, bytes) = (self.receiver(vertex, scope)?, bytes(vertex)?);
+                let (to, bytes) = (self.receiver(vertex, scope)?, self.bytes(vertex)?);
                 (scope, Op::Send { to, tag: vertex.tag.unwrap_or(0), bytes }, Stream::NONE)
             }
             VertexKind::Receive => {
@@ -127,21 +129,37 @@ impl Writer<'_, '_> {
         }
         let accessed = match (vertex.memory_bytes, &vertex.memory) {
             (None, Some(_)) => return Err(("memory-bytes", missing("memory-bytes", "\"1 GiB\""))),
-            (bytes, _) => bytes.map_or(0, |bytes| bytes.0),
+            (bytes, _) => bytes.map_or(Ok(0), |bytes| self.count("memory-bytes", bytes))?,
         };
         let place = vertex.memory.as_ref().unwrap_or(&PlaceRef::Local);
         let place = self.places.memory(place, scope).map_err(|reason| ("memory", reason))?;
         let local = place == MemoryPlace::Local;
+        check_cap(vertex)?;
+        if local && vertex.rate_cap.is_some() {
+            let reason = "it limits accesses to memory elsewhere; name one with `memory`, such as \"home\"";
+            return Err(("rate-cap", reason.to_owned()));
+        }
         Ok(Op::Compute(Compute {
             local_bytes: if local { accessed } else { 0 },
             remote_bytes: if local { 0 } else { accessed },
             place,
+            access_cap: vertex.rate_cap,
             threads: vertex.threads.unwrap_or(1),
             ..Compute::of(
                 vertex.flops.map_or(0.0, |flops| flops.0),
                 vertex.precision.unwrap_or(self.precision),
             )
         }))
+    }
+
+    /// Bytes of a message or collective.
+    fn bytes(&self, vertex: &VertexSpec) -> Result<u64, Wrong> {
+        let bytes = vertex.bytes.ok_or_else(|| ("bytes", missing("bytes", "\"64 MiB\"")))?;
+        self.count("bytes", bytes)
+    }
+
+    fn count(&self, key: &'static str, bytes: ByteCount) -> Result<u64, Wrong> {
+        bytes.count(self.unit).map_err(|reason| (key, reason))
     }
 
     /// A message between two ranks, both sides in one vertex.
@@ -171,10 +189,8 @@ impl Writer<'_, '_> {
                 return Err(("", reason.to_owned()));
             }
         };
-        let (to, bytes) = (self.receiver(vertex, scope)?, bytes(vertex)?);
-        if vertex.rate_cap.is_some_and(|cap| cap.bytes_per_s() <= 0.0) {
-            return Err(("rate-cap", "a limit of 0 never sends anything; leave it out".to_owned()));
-        }
+        let (to, bytes) = (self.receiver(vertex, scope)?, self.bytes(vertex)?);
+        check_cap(vertex)?;
         Ok((scope, Op::Transfer { to, bytes, rate_cap: vertex.rate_cap }, Stream::NONE))
     }
 
@@ -236,7 +252,7 @@ impl Writer<'_, '_> {
         }
         let members = vertex.members.as_ref().unwrap_or(&Ranks::All);
         let group = self.places.group(members, &mut self.builder).map_err(|reason| ("members", reason))?;
-        let bytes = if kind == CollectiveKind::Barrier { 0 } else { bytes(vertex)? };
+        let bytes = if kind == CollectiveKind::Barrier { 0 } else { self.bytes(vertex)? };
         let algorithm =
             vertex.algorithm.as_ref().map_or_else(|| kind.usual_algorithm(), |given| given.0.clone());
         let plan = self.builder.plan(kind, algorithm.plugin(), group, bytes).map_err(|error| {
@@ -292,15 +308,20 @@ fn missing(key: &str, example: &str) -> String {
     format!("`{key}` is missing; write one such as {example}")
 }
 
-fn bytes(vertex: &VertexSpec) -> Result<u64, Wrong> {
-    vertex.bytes.map(|bytes| bytes.0).ok_or_else(|| ("bytes", missing("bytes", "\"64 MiB\"")))
+fn check_cap(vertex: &VertexSpec) -> Result<(), Wrong> {
+    match vertex.rate_cap {
+        Some(cap) if cap.bytes_per_s() <= 0.0 => {
+            Err(("rate-cap", "a limit of 0 never sends anything; leave it out".to_owned()))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Refuses keys that say nothing for the kind of the vertex.
 fn check_keys(vertex: &VertexSpec) -> Result<(), Wrong> {
     let place = ["rank", "node", "ranks"];
     let own: &[&str] = match vertex.kind {
-        VertexKind::Compute => &["flops", "precision", "memory-bytes", "memory", "threads"],
+        VertexKind::Compute => &["flops", "precision", "memory-bytes", "memory", "threads", "rate-cap"],
         VertexKind::Communication if vertex.collective.is_some() => {
             &["bytes", "collective", "algorithm", "members", "gate", "source", "destination", "offset"]
         }

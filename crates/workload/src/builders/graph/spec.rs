@@ -114,7 +114,7 @@ pub struct VertexSpec {
     /// receive: from whom, usually negative). For vertices on several ranks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<i32>,
-    /// Limit of the sender (communication between two ranks).
+    /// Limit of the sender (communication between two ranks), or of the access to memory elsewhere (compute).
     #[serde(default, alias = "rate_cap", skip_serializing_if = "Option::is_none")]
     pub rate_cap: Option<Bandwidth>,
     /// What is computed together (communication): `all-reduce`, `all-gather`, ...

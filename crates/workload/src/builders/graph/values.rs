@@ -98,30 +98,41 @@ impl Serialize for FlopCount {
     }
 }
 
-/// Bytes: `"64 MiB"`, or a plain whole number of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ByteCount(pub u64);
+/// Bytes: `"64 MiB"`, a plain whole number of them, or so many times the workload's `unit`: `"0.25 unit"`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ByteCount {
+    /// A number of them.
+    Bytes(u64),
+    /// So many times the unit; finite and not negative.
+    Units(f64),
+}
 
 visited!(
     ByteCount,
-    "bytes, as a whole number or a string such as \"64 MiB\"",
-    |_| json_schema!({ "type": ["string", "integer"], "examples": ["64 MiB", 67108864] }),
+    "bytes, as a whole number or a string such as \"64 MiB\" or \"0.25 unit\"",
+    |_| json_schema!({ "type": ["string", "integer"], "examples": ["64 MiB", 67108864, "0.25 unit"] }),
     {
         fn visit_str<E: de::Error>(self, text: &str) -> Result<ByteCount, E> {
-            text.parse::<Bytes>().map(|bytes| ByteCount(bytes.count())).map_err(E::custom)
+            let Some(factor) = text.trim().strip_suffix("unit") else {
+                return text.parse::<Bytes>().map(|bytes| ByteCount::Bytes(bytes.count())).map_err(E::custom);
+            };
+            let factor = factor.trim().parse::<f64>().ok().filter(|it| it.is_finite() && *it >= 0.0);
+            factor.map(ByteCount::Units).ok_or_else(|| {
+                E::custom(format!("`{text}` is no amount of units; write it like \"0.25 unit\""))
+            })
         }
         fn visit_u64<E: de::Error>(self, number: u64) -> Result<ByteCount, E> {
-            Ok(ByteCount(number))
+            Ok(ByteCount::Bytes(number))
         }
         fn visit_i64<E: de::Error>(self, number: i64) -> Result<ByteCount, E> {
             u64::try_from(number)
-                .map(ByteCount)
+                .map(ByteCount::Bytes)
                 .map_err(|_| E::custom(format!("{number} bytes; it must be 0 or more")))
         }
         fn visit_f64<E: de::Error>(self, number: f64) -> Result<ByteCount, E> {
             // Python writes 1e9 as a float
             if number.fract() == 0.0 && (0.0..(1_u64 << 63) as f64).contains(&number) {
-                Ok(ByteCount(number as u64))
+                Ok(ByteCount::Bytes(number as u64))
             } else {
                 Err(E::custom(format!("{number} is no whole number of bytes")))
             }
@@ -131,8 +142,33 @@ visited!(
 
 impl Serialize for ByteCount {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // beyond 2^53 the text form would round
-        if self.0 < 1 << 53 { Bytes(self.0).serialize(serializer) } else { serializer.serialize_u64(self.0) }
+        match *self {
+            // beyond 2^53 the text form would round
+            Self::Bytes(count) if count < 1 << 53 => Bytes(count).serialize(serializer),
+            Self::Bytes(count) => serializer.serialize_u64(count),
+            Self::Units(factor) => serializer.serialize_str(&format!("{factor} unit")),
+        }
+    }
+}
+
+impl ByteCount {
+    /// The number of bytes, rounded to the nearest whole one, for a unit of `unit`.
+    ///
+    /// # Errors
+    /// Units where there is no unit; more bytes than fit into 63 bits.
+    pub(super) fn count(self, unit: Option<Bytes>) -> Result<u64, String> {
+        match (self, unit) {
+            (Self::Bytes(count), _) => Ok(count),
+            (Self::Units(factor), Some(unit)) => {
+                let bytes = (factor * unit.count() as f64).round();
+                let fits = bytes < (1_u64 << 63) as f64;
+                fits.then_some(bytes as u64)
+                    .ok_or_else(|| format!("{factor} times {unit} is more than 2^63 bytes"))
+            }
+            (Self::Units(factor), None) => {
+                Err(format!("{factor} unit of what? give the workload a `unit` such as \"8 MiB\""))
+            }
+        }
     }
 }
 

@@ -38,6 +38,11 @@ impl Sharing {
         }
     }
 
+    /// What is in the shared memory at the beginning.
+    pub(super) fn holds(&mut self, member: u32, chunk: u32, set: Vec<u64>) {
+        self.stored.insert((member, chunk), set);
+    }
+
     /// `member` comes to a meeting of `members`.
     pub(super) fn come(&mut self, member: u32, group: u64, members: u32) {
         let (count, waiting) = self.came.entry(group).or_default();

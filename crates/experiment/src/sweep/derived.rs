@@ -1,0 +1,125 @@
+//! Numbers that are worked out from those of several points.
+
+use indexmap::IndexMap;
+use serde_json::Value;
+use stratasim_report::Unit;
+
+use super::points::Sweep;
+use super::table::Row;
+use super::{Derived, METRICS, Metric};
+
+impl Sweep {
+    /// The number called `name`: a derived one, or one of a result.
+    ///
+    /// # Errors
+    /// As [`Metric::named`], for names of derived numbers, too.
+    pub(super) fn metric(&self, name: &str) -> Result<Metric, String> {
+        let Some(derived) = self.spec.derived.iter().find(|derived| derived.name == name) else {
+            return Metric::named(name).map_err(|reason| match &self.spec.derived[..] {
+                [] => reason,
+                list => {
+                    let names: Vec<&str> = list.iter().map(|derived| derived.name.as_str()).collect();
+                    format!("{reason}; or a derived one: {}", names.join(", "))
+                }
+            });
+        };
+        let unit = match (derived.minus.is_empty(), derived.over.is_empty()) {
+            (_, true) => Metric::named(&derived.of)?.unit,
+            (true, false) => Unit::Factor,
+            (false, false) => Unit::Share,
+        };
+        Ok(Metric { name: name.to_owned(), title: name.to_owned(), unit })
+    }
+
+    /// Adds the derived numbers to the rows that have them. One is left out where a point that it needs has no
+    /// result.
+    pub(super) fn derive(&self, rows: &mut [Row]) {
+        for derived in &self.spec.derived {
+            let numbers: Vec<Option<f64>> = rows.iter().map(|row| self.derived(derived, row, rows)).collect();
+            for (row, number) in rows.iter_mut().zip(numbers) {
+                if let Some(number) = number {
+                    row.numbers.insert(derived.name.clone(), number);
+                }
+            }
+        }
+    }
+
+    fn derived(&self, derived: &Derived, row: &Row, rows: &[Row]) -> Option<f64> {
+        if !self.has(row, &derived.only) {
+            return None;
+        }
+        let other = |settings: &IndexMap<String, Value>| {
+            let row = rows.iter().find(|other| self.differs_in(other, row, settings))?;
+            row.numbers.get(&derived.of).copied()
+        };
+        let mut number = *row.numbers.get(&derived.of)?;
+        if !derived.minus.is_empty() {
+            number -= other(&derived.minus)?;
+        }
+        if !derived.over.is_empty() {
+            number /= other(&derived.over)?;
+        }
+        if derived.inverse {
+            number = number.recip();
+        }
+        number.is_finite().then_some(number)
+    }
+
+    /// Whether the settings of a row are these; a list means any of its values.
+    pub(super) fn has(&self, row: &Row, wanted: &IndexMap<String, Value>) -> bool {
+        self.points
+            .iter()
+            .find(|point| point.index == row.index)
+            .is_some_and(|point| self.matches(point, wanted))
+    }
+
+    /// Whether `other` is the row that has these settings and is like `row` in all others.
+    pub(super) fn differs_in(&self, other: &Row, row: &Row, settings: &IndexMap<String, Value>) -> bool {
+        (0..self.columns.len()).all(|column| {
+            let wanted = settings.iter().find(|(name, _)| self.find(name) == Ok(column));
+            other.settings[column] == *wanted.map_or(&row.settings[column], |(_, value)| value)
+        })
+    }
+
+    /// What is wrong with the derived numbers: the position of one, its key, and why.
+    pub(super) fn check_derived(&self) -> Result<(), (usize, &'static str, String)> {
+        for (at, derived) in self.spec.derived.iter().enumerate() {
+            let fail = |key, reason: String| Err((at, key, reason));
+            let name = derived.name.as_str();
+            if name.is_empty() || name.contains('.') {
+                return fail("name", format!("a name without dots is expected, found `{name}`"));
+            }
+            if METRICS.iter().any(|(known, ..)| *known == name) {
+                return fail("name", format!("results have a number `{name}` already; choose another name"));
+            }
+            if self.spec.derived[..at].iter().any(|before| before.name == name) {
+                return fail("name", format!("two derived numbers are called `{name}`"));
+            }
+            if let Err(reason) = Metric::named(&derived.of) {
+                return fail("of", reason);
+            }
+            if derived.inverse && (derived.over.is_empty() || !derived.minus.is_empty()) {
+                let reason = "it is for a quotient: `over` is expected, without `minus`".to_owned();
+                return fail("inverse", reason);
+            }
+            if derived.minus.is_empty() && derived.over.is_empty() {
+                return fail("", "`minus`, `over` or both are expected, found neither".to_owned());
+            }
+            for (key, settings) in
+                [("where", &derived.only), ("minus", &derived.minus), ("over", &derived.over)]
+            {
+                if let Some(reason) = settings.keys().find_map(|name| self.find(name).err()) {
+                    return fail(key, reason);
+                }
+                let values = settings.iter().filter(|_| key != "where");
+                for (name, value) in values {
+                    let known = self.find(name).map(|column| self.values(column)).unwrap_or_default();
+                    if !known.contains(&value) {
+                        return fail(key, format!("`{name}` is never {value}"));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
