@@ -72,6 +72,46 @@ fn routing_functions_give_the_simulators_histograms() {
     agrees("points.jsonl", &names, names.len());
 }
 
+/// Histogram of packet latencies of a full mesh with some options.
+fn packet_bins(options: &str) -> Vec<u64> {
+    let text = format!(
+        "topology = mesh; k = 4; n = 2; routing_function = min_adapt; num_vcs = 4; vc_buf_size = 4; packet_size = 5; \
+         traffic = uniform; sim_type = throughput; sample_period = 1000; max_samples = 3; seed = 3; \
+         injection_rate = 0.09; {options}"
+    );
+    let run = Setup::read(&text).unwrap_or_else(|error| panic!("{options}: {error}")).run().unwrap();
+    assert_eq!(run.violations, Vec::<String>::new(), "{options}");
+    run.outcome.counters[0].packet.bins.clone()
+}
+
+#[test]
+fn a_router_that_never_guesses_is_one_without_speculation() {
+    // credits are looked at only where channels are, so asking for the one without the other is asking for nothing
+    let never = "speculative = 1; spec_check_elig = 0; spec_check_cred = 1;";
+    let plain = packet_bins("");
+    assert!(packet_bins(never) == plain);
+    assert!(packet_bins("speculative = 1;") != plain);
+}
+
+#[test]
+fn rules_of_requests_change_who_wins_and_lose_nothing() {
+    let own = "speculative = 1; spec_sw_allocator = islip; ";
+    let select = "vc_allocator = select; ";
+    for (without, with) in [
+        (String::new(), "vc_busy_when_full = 1;"),
+        (String::new(), "vc_shuffle_requests = 1;"),
+        (select.to_owned(), "vc_prioritize_empty = 1;"),
+        (own.to_owned(), "spec_mask_by_reqs = 1;"),
+        (own.to_owned(), "spec_check_cred = 0;"),
+        (own.to_owned(), "spec_check_elig = 0; spec_check_cred = 0;"),
+        ("speculative = 1; spec_sw_allocator = islip;".to_owned(), "spec_sw_allocator = wavefront;"),
+    ] {
+        let changed = packet_bins(&format!("{without}{with}")) != packet_bins(&without);
+        assert!(changed, "{without}{with}");
+    }
+    assert!(packet_bins("vc_prioritize_empty = 1;") == packet_bins(""), "islip heeds no priorities");
+}
+
 #[test]
 fn routers_give_the_simulators_histograms() {
     let names =

@@ -1,7 +1,8 @@
 //! From a configuration to how routers are built.
 
 use stratasim_net::flit::router::{
-    AllocatorKind, AllocatorSpec, Arbiter, BufferPolicy, Iterations, RouterSpec, Speculation, Stages,
+    AllocatorKind, AllocatorSpec, Arbiter, BufferPolicy, Guess, Iterations, RequestRules, RouterSpec,
+    Speculation, Stages,
 };
 
 use super::config::Config;
@@ -49,11 +50,25 @@ pub fn router(config: &Config) -> Result<RouterSpec, TextError> {
     let speculation = match (config.flag("speculative")?, config.word("spec_sw_allocator")) {
         (false, _) => Speculation::None,
         (true, "prio") => Speculation::Prioritised,
-        (true, _) if allocator(config, "spec_sw_allocator")? == switch_allocator => Speculation::Separate,
-        (true, other) => {
-            let reason = format!("found `{other}`; `prio` and the same as sw_allocator are offered");
-            return Err(config.refuse("spec_sw_allocator", reason));
-        }
+        (true, _) => Speculation::Separate,
+    };
+    let guess_allocator = match speculation {
+        Speculation::Separate => Some(allocator(config, "spec_sw_allocator")?),
+        _ => None,
+    };
+    let requests = RequestRules {
+        with_credit: config.flag("vc_busy_when_full")?,
+        empty_first: config.flag("vc_prioritize_empty")?,
+        by_channel: config.flag("vc_shuffle_requests")?,
+        guess: match (config.flag("spec_check_elig")?, config.flag("spec_check_cred")?) {
+            (true, true) => Guess::Credit,
+            (true, false) => Guess::Free,
+            (false, false) => Guess::Always,
+            // credits are looked at together with the channels that are not
+            (false, true) => Guess::Never,
+        },
+        yield_to_requests: config.flag("spec_mask_by_reqs")?,
+        guess_allocator: guess_allocator.filter(|allocator| *allocator != switch_allocator),
     };
     let spec = RouterSpec {
         virtual_channels: vcs as u8,
@@ -78,6 +93,7 @@ pub fn router(config: &Config) -> Result<RouterSpec, TextError> {
         },
         vc_allocator: allocator(config, "vc_allocator")?,
         switch_allocator,
+        requests,
         ranges: if ranges.len() > 1 { ranges } else { Vec::new() },
     };
     spec.check().map_err(|error| TextError { line: 0, reason: error.to_string() })?;

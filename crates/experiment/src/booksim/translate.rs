@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use stratasim_core::BuildError;
 use stratasim_net::flit::fabric::{End, FULL_WIDTH};
 use stratasim_net::flit::router::{
-    AllocatorKind, AllocatorSpec, Arbiter, BufferPolicy, RouterSpec, Speculation, Stages,
+    AllocatorKind, AllocatorSpec, Arbiter, BufferPolicy, Guess, RouterSpec, Speculation, Stages,
 };
 use stratasim_net::flit::routing::FlitRoutingSpec;
 use stratasim_topo::TopologySpec;
@@ -208,8 +208,11 @@ fn router(spec: &RouterSpec) -> Refused<Vec<(&'static str, String)>> {
     }
     let flag = |on: bool| u8::from(on).to_string();
     let switch_allocator = allocator(&spec.switch_allocator);
+    let rules = &spec.requests;
     let speculative = match spec.speculation {
-        Speculation::Separate => switch_allocator.clone(),
+        Speculation::Separate => {
+            rules.guess_allocator.as_ref().map_or_else(|| switch_allocator.clone(), allocator)
+        }
         Speculation::None | Speculation::Prioritised => "prio".to_owned(),
     };
     let policy = match spec.buffers {
@@ -229,6 +232,12 @@ fn router(spec: &RouterSpec) -> Refused<Vec<(&'static str, String)>> {
         ("credit_delay", spec.credit_delay.to_string()),
         ("speculative", flag(spec.speculation != Speculation::None)),
         ("spec_sw_allocator", speculative),
+        ("spec_check_elig", flag(matches!(rules.guess, Guess::Credit | Guess::Free))),
+        ("spec_check_cred", flag(matches!(rules.guess, Guess::Credit | Guess::Never))),
+        ("spec_mask_by_reqs", flag(rules.yield_to_requests)),
+        ("vc_busy_when_full", flag(rules.with_credit)),
+        ("vc_prioritize_empty", flag(rules.empty_first)),
+        ("vc_shuffle_requests", flag(rules.by_channel)),
         ("wait_for_tail_credit", flag(spec.wait_for_tail_credit)),
         ("hold_switch_for_packet", flag(spec.hold_switch)),
         ("input_speedup", spec.input_speedup.to_string()),

@@ -112,6 +112,8 @@ impl Fast {
             Some("output buffers with a limit")
         } else if !one_iteration(&spec.vc_allocator) || !one_iteration(&spec.switch_allocator) {
             Some("its allocators")
+        } else if !spec.requests.is_default() {
+            Some("its rules of requests")
         } else if spec.buffer_flits > 255 {
             Some("buffers of more than 255 flits")
         } else if !routing.single() {

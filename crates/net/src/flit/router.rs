@@ -49,6 +49,9 @@ pub struct RouterSpec {
     pub vc_allocator: AllocatorSpec,
     /// Who gets the switch.
     pub switch_allocator: AllocatorSpec,
+    /// What is asked for, and whose requests count more.
+    #[serde(skip_serializing_if = "RequestRules::is_default")]
+    pub requests: RequestRules,
     /// Ranges of virtual channels that classes of packets use, first and last; all when empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ranges: Vec<[u8; 2]>,
@@ -76,6 +79,7 @@ impl Default for RouterSpec {
             output_buffer_flits: None,
             vc_allocator: AllocatorSpec::default(),
             switch_allocator: AllocatorSpec::default(),
+            requests: RequestRules::default(),
             ranges: Vec::new(),
         }
     }
@@ -116,6 +120,48 @@ pub enum Speculation {
     Separate,
     /// They do, through the same allocator at lower priority.
     Prioritised,
+}
+
+/// What heads and flits ask allocators for.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct RequestRules {
+    /// Heads ask for virtual channels that have a credit only.
+    pub with_credit: bool,
+    /// Virtual channels in whose buffer there is no flit go before others, where the allocator heeds priorities.
+    pub empty_first: bool,
+    /// The allocator counts the virtual channels of inputs by channel and then by input: its pointers turn from input to
+    /// input.
+    pub by_channel: bool,
+    /// When heads without a virtual channel ask for the switch.
+    pub guess: Guess,
+    /// A guess yields wherever others ask for its output, not only where they get it.
+    pub yield_to_requests: bool,
+    /// The allocator of guesses, where they have one of their own; as `switch-allocator` when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guess_allocator: Option<AllocatorSpec>,
+}
+
+impl RequestRules {
+    /// Whether nothing is said.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// For which outputs heads without a virtual channel ask for the switch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Guess {
+    /// Those that have a free virtual channel for it with a credit.
+    #[default]
+    Credit,
+    /// Those that have a free virtual channel for it.
+    Free,
+    /// All.
+    Always,
+    /// None.
+    Never,
 }
 
 /// An allocator: the shape of the matching and the arbiters in it.

@@ -4,7 +4,8 @@ use proptest::prelude::*;
 use stratasim_net::flit::fabric::Channel;
 use stratasim_net::flit::kernel::Kernel;
 use stratasim_net::flit::router::{
-    AllocatorKind, AllocatorSpec, Arbiter, BufferPolicy, Iterations, RouterSpec, Speculation, Stages,
+    AllocatorKind, AllocatorSpec, Arbiter, BufferPolicy, Guess, Iterations, RequestRules, RouterSpec,
+    Speculation, Stages,
 };
 
 use super::bench::{GridRouting, List, grid, kernel, settle, traffic};
@@ -32,30 +33,46 @@ fn specs() -> impl Strategy<Value = RouterSpec> {
     let sizes = (1_u8..6, 1_u16..10, 0_u8..3);
     let delays = (0_u16..4, 1_u16..4, 1_u16..4, 1_u16..4, 0_u16..3);
     let switches = (any::<bool>(), 0_u8..3, any::<bool>(), any::<bool>(), any::<bool>());
+    let rules = (
+        any::<[bool; 4]>(),
+        prop::sample::select(vec![Guess::Credit, Guess::Free, Guess::Always, Guess::Never]),
+        prop::option::of(allocators()),
+    );
+    let rules = rules.prop_map(|(flags, guess, guess_allocator)| RequestRules {
+        with_credit: flags[0],
+        empty_first: flags[1],
+        by_channel: flags[2],
+        yield_to_requests: flags[3],
+        guess,
+        guess_allocator,
+    });
     let speedups = (1_u8..4, 1_u8..4, prop::sample::select(vec![1.0, 1.5, 1.1, 3.0]), 0_u16..4);
-    let parts = (sizes, delays, switches, speedups, allocators(), allocators());
-    parts.prop_map(|(sizes, delays, switches, speedups, vc_allocator, switch_allocator)| RouterSpec {
-        virtual_channels: sizes.0,
-        buffer_flits: sizes.1,
-        buffers: [BufferPolicy::Private, BufferPolicy::Shared, BufferPolicy::Dynamic][sizes.2 as usize],
-        routing_delay: delays.0,
-        vc_allocation_delay: delays.1,
-        switch_allocation_delay: delays.2,
-        traversal_delay: delays.3,
-        credit_delay: delays.4,
-        stages: if switches.0 { Stages::Pipelined } else { Stages::Batches },
-        speculation: [Speculation::None, Speculation::Separate, Speculation::Prioritised]
-            [switches.1 as usize],
-        wait_for_tail_credit: switches.2,
-        hold_switch: switches.3,
-        virtual_cut_through: switches.4 && sizes.2 == 0,
-        input_speedup: speedups.0,
-        output_speedup: speedups.1,
-        internal_speedup: speedups.2,
-        output_buffer_flits: (speedups.3 > 0).then_some(speedups.3),
-        vc_allocator,
-        switch_allocator,
-        ranges: Vec::new(),
+    let parts = (sizes, delays, switches, speedups, allocators(), allocators(), rules);
+    parts.prop_map(|(sizes, delays, switches, speedups, vc_allocator, switch_allocator, requests)| {
+        RouterSpec {
+            virtual_channels: sizes.0,
+            buffer_flits: sizes.1,
+            buffers: [BufferPolicy::Private, BufferPolicy::Shared, BufferPolicy::Dynamic][sizes.2 as usize],
+            routing_delay: delays.0,
+            vc_allocation_delay: delays.1,
+            switch_allocation_delay: delays.2,
+            traversal_delay: delays.3,
+            credit_delay: delays.4,
+            stages: if switches.0 { Stages::Pipelined } else { Stages::Batches },
+            speculation: [Speculation::None, Speculation::Separate, Speculation::Prioritised]
+                [switches.1 as usize],
+            wait_for_tail_credit: switches.2,
+            hold_switch: switches.3,
+            virtual_cut_through: switches.4 && sizes.2 == 0,
+            input_speedup: speedups.0,
+            output_speedup: speedups.1,
+            internal_speedup: speedups.2,
+            output_buffer_flits: (speedups.3 > 0).then_some(speedups.3),
+            vc_allocator,
+            switch_allocator,
+            requests,
+            ranges: Vec::new(),
+        }
     })
 }
 

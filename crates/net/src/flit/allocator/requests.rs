@@ -174,7 +174,7 @@ impl Requests {
     }
 
     /// Number of requests for an output.
-    pub(super) fn count_of_output(&self, output: u32) -> u32 {
+    pub fn count_of_output(&self, output: u32) -> u32 {
         self.outputs.places[output as usize].count
     }
 

@@ -8,8 +8,15 @@ use super::packet::Packets;
 use super::router::{Asking, Held, InputChannel, Router, State, Waiting};
 use super::{Full, Output};
 use crate::flit::allocator::{NONE, Request, Requests};
-use crate::flit::router::{RouterSpec, Speculation, Stages};
+use crate::flit::router::{Guess, RouterSpec, Speculation, Stages};
+use crate::flit::routing::Candidate;
 use crate::flit::terminals::Terminals;
+
+/// How much lower virtual channels with flits are, where empty ones go first.
+const NOT_EMPTY: i64 = 1 << 32;
+
+/// What is granted to who does not listen.
+const DEAF: u32 = NONE - 1;
 
 /// How much lower speculative requests are, where they share an allocator: below every 32-bit priority.
 const SPECULATIVE: i64 = 1 << 32;
@@ -38,9 +45,18 @@ impl Full {
         let base = self.channel_base(number);
         let place = self.fabric.index(number, 0);
         let vcs = u32::from(self.spec.virtual_channels);
-        let Self { routers, channels, waiting, packets, credits, vc_requests: requests, spec, .. } = self;
+        let Self {
+            routers, channels, waiting, packets, credits, vc_requests: requests, spec, fabric, ..
+        } = self;
         let Router { waiting: stage, vc_allocator, .. } = &mut routers[number as usize];
         let decided = stage.begin(step);
+        let rules = &spec.requests;
+        // the number of a virtual channel of an input, as the allocator counts them
+        let inputs = u32::from(fabric.input_count(number));
+        let input = |asking: &Asking| match rules.by_channel {
+            false => asking.channel,
+            true => asking.channel % vcs * inputs + asking.channel / vcs,
+        };
         requests.clear();
         let mut any = false;
         for asking in stage.decided(decided) {
@@ -53,20 +69,19 @@ impl Full {
             for candidate in candidates {
                 let buffer = place + candidate.output as usize;
                 for vc in candidate.first_vc..=candidate.last_vc {
-                    let open = credits.is_free(buffer, vc)
-                        && (!spec.virtual_cut_through || credits.has_room(buffer, vc, packet.flits));
-                    if !open {
+                    if !is_takeable(spec, credits, (buffer, vc), packet.flits) {
                         continue;
                     }
                     let output = u32::from(candidate.output) * vcs + u32::from(vc);
-                    let input_priority = i64::from(candidate.priority);
+                    let behind = rules.empty_first && credits.occupancy(buffer, vc) > 0;
+                    let input_priority = i64::from(candidate.priority) - if behind { NOT_EMPTY } else { 0 };
                     // Candidates may overlap: the one of higher priority counts.
                     let before =
-                        if candidates.len() > 1 { requests.find(asking.channel, output) } else { None };
+                        if candidates.len() > 1 { requests.find(input(asking), output) } else { None };
                     match before {
                         Some(before) => before.input_priority = before.input_priority.max(input_priority),
                         None => requests.add(Request {
-                            input: asking.channel,
+                            input: input(asking),
                             output,
                             label: 0,
                             input_priority,
@@ -80,7 +95,7 @@ impl Full {
             let mut draw = Draws::new(self.seed, number, step, 0, terminals);
             vc_allocator.allocate(requests, &mut |bound| draw.below(bound));
             for asking in stage.decided(decided) {
-                let granted = requests.granted_to(asking.channel);
+                let granted = requests.granted_to(input(asking));
                 asking.granted = granted.map_or(NONE, |request| request.output);
             }
         }
@@ -94,8 +109,7 @@ impl Full {
                 // What was granted at the beginning of the stage may be gone at its end.
                 let (buffer, vc) = (place + (asking.granted / vcs) as usize, (asking.granted % vcs) as u8);
                 let flits = waiting.first(&channel.flits).map_or(0, |first| packets[first.flit.packet].flits);
-                let room = !spec.virtual_cut_through || credits.has_room(buffer, vc, flits);
-                if !credits.is_free(buffer, vc) || !room {
+                if !is_takeable(spec, credits, (buffer, vc), flits) {
                     asking.granted = NONE;
                 }
             }
@@ -148,11 +162,17 @@ impl Full {
                 _ => (0, &mut *speculative),
             };
             let head = view.waiting.first(&channel.flits).expect("who speculates has a head").flit;
+            let mut gives_up = false;
             for candidate in view.packets.candidates(head.packet) {
-                let mut range = candidate.first_vc..=candidate.last_vc;
-                if range.any(|vc| view.is_open(candidate.output, vc)) {
+                if view.may_guess(candidate) {
                     view.ask(asking.channel, candidate.output, lowered, first_vc, requests);
+                } else {
+                    gives_up = spec.stages == Stages::Batches;
                 }
+            }
+            if gives_up {
+                // BookSim2 lets it ask elsewhere, and then has no ear for the answer
+                asking.granted = DEAF;
             }
         }
         if any {
@@ -164,13 +184,20 @@ impl Full {
             }
         }
         for asking in active.decided(decided) {
+            if asking.granted == DEAF {
+                asking.granted = NONE;
+                continue;
+            }
             let (input, vc) = spec.crossbar_input(asking.channel);
             let granted = match certain.granted_to(input) {
                 Some(granted) => Some(granted),
                 // A grant to a guess yields to a certain one for the same output.
                 None => {
                     let guess = speculative.granted_to(input);
-                    guess.filter(|guess| certain.granted_of(guess.output).is_none())
+                    guess.filter(|guess| match spec.requests.yield_to_requests {
+                        false => certain.granted_of(guess.output).is_none(),
+                        true => certain.count_of_output(guess.output) == 0,
+                    })
                 }
             };
             if let Some(granted) = granted.filter(|granted| granted.label == vc) {
@@ -188,6 +215,13 @@ impl Full {
             }
         }
     }
+}
+
+/// Whether a head with a packet of `flits` may take a virtual channel of an output.
+fn is_takeable(spec: &RouterSpec, credits: &Credits, (buffer, vc): (usize, u8), flits: u16) -> bool {
+    credits.is_free(buffer, vc)
+        && (!spec.virtual_cut_through || credits.has_room(buffer, vc, flits))
+        && (!spec.requests.with_credit || !credits.is_full(buffer, vc))
 }
 
 /// A router as those that ask for its switch see it.
@@ -210,14 +244,28 @@ impl View<'_> {
     /// Whether an output can take no flit of a virtual channel: no credit, or no room behind the crossbar.
     fn is_blocked(&self, output: u16, vc: u8) -> bool {
         let place = self.place + output as usize;
-        let most = self.spec.output_buffer_flits;
-        self.credits.is_full(place, vc)
-            || most.is_some_and(|most| self.outputs[place].flits.len >= u32::from(most))
+        self.credits.is_full(place, vc) || !self.has_space(place)
     }
 
-    /// Whether a head may hope to get a virtual channel and use it at once.
-    fn is_open(&self, output: u16, vc: u8) -> bool {
-        self.credits.is_free(self.place + output as usize, vc) && !self.is_blocked(output, vc)
+    /// Whether a head may hope to get a virtual channel of a candidate and use it at once.
+    fn may_guess(&self, candidate: &Candidate) -> bool {
+        let (guess, output) = (self.spec.requests.guess, candidate.output);
+        let place = self.place + output as usize;
+        let is_open = |vc| match guess {
+            Guess::Credit => self.credits.is_free(place, vc) && !self.is_blocked(output, vc),
+            _ => self.credits.is_free(place, vc) && self.has_space(place),
+        };
+        match guess {
+            Guess::Always => true,
+            Guess::Never => false,
+            _ => (candidate.first_vc..=candidate.last_vc).any(is_open),
+        }
+    }
+
+    /// Whether there is room behind the crossbar.
+    fn has_space(&self, place: usize) -> bool {
+        let most = self.spec.output_buffer_flits;
+        most.is_none_or(|most| self.outputs[place].flits.len < u32::from(most))
     }
 
     fn is_held(&self, crossbar_input: u32, crossbar_output: u32) -> bool {
@@ -253,22 +301,23 @@ impl View<'_> {
     }
 
     /// Whether a grant of the switch can be used at the end of its stage: the connection is not kept by
-    /// somebody, the head has got a channel of that output, and there is a credit and room.
+    /// somebody, the head has got a channel of that output, and there is a credit.
     fn still_holds(&self, asking: &Asking) -> bool {
         let (input, _) = self.spec.crossbar_input(asking.channel);
         if self.is_held(input, asking.granted) {
             return false;
         }
         let output = (asking.granted / u32::from(self.spec.output_speedup)) as u16;
+        let place = self.place + output as usize;
         let channel = &self.channels[self.base + asking.channel as usize];
         match channel.state {
-            State::Active => channel.output == output && !self.is_blocked(output, channel.output_vc),
+            State::Active => channel.output == output && !self.credits.is_full(place, channel.output_vc),
             _ => {
                 let vcs = u32::from(self.spec.virtual_channels);
                 let granted = channel.granted;
                 granted != NONE
                     && granted / vcs == u32::from(output)
-                    && !self.is_blocked(output, (granted % vcs) as u8)
+                    && !self.credits.is_full(place, (granted % vcs) as u8)
             }
         }
     }

@@ -109,7 +109,6 @@ impl Router {
         let (inputs, outputs) = (u32::from(inputs), u32::from(outputs));
         let crossbar_inputs = inputs * u32::from(spec.input_speedup);
         let crossbar_outputs = outputs * u32::from(spec.output_speedup);
-        let switch = || Allocator::new(&spec.switch_allocator, crossbar_inputs, crossbar_outputs);
         Self {
             routing: Stage::new(spec.routing_delay.max(1), spec.stages),
             waiting: Stage::new(spec.vc_allocation_delay, spec.stages),
@@ -117,8 +116,11 @@ impl Router {
             holding: Stage::new(1, spec.stages),
             crossing: Stage::new(spec.traversal_delay, spec.stages),
             vc_allocator: Allocator::new(&spec.vc_allocator, inputs * vcs, outputs * vcs),
-            switch_allocator: switch(),
-            speculative_allocator: (spec.speculation == Speculation::Separate).then(switch),
+            switch_allocator: Allocator::new(&spec.switch_allocator, crossbar_inputs, crossbar_outputs),
+            speculative_allocator: (spec.speculation == Speculation::Separate).then(|| {
+                let guess = spec.requests.guess_allocator.as_ref().unwrap_or(&spec.switch_allocator);
+                Allocator::new(guess, crossbar_inputs, crossbar_outputs)
+            }),
             first_vc: vec![0; crossbar_inputs as usize],
             held: vec![None; crossbar_inputs as usize],
             output_held: vec![false; crossbar_outputs as usize],
@@ -139,9 +141,9 @@ impl Router {
 /// give them.
 pub(super) fn check_allocators(fabric: &Fabric, spec: &RouterSpec) -> Result<(), BuildError> {
     const MOST: u64 = 8 << 30;
-    for (field, allocator) in
-        [("vc-allocator", &spec.vc_allocator), ("switch-allocator", &spec.switch_allocator)]
-    {
+    let guess = spec.requests.guess_allocator.as_ref().map(|allocator| ("guess-allocator", allocator));
+    let allocators = [("vc-allocator", &spec.vc_allocator), ("switch-allocator", &spec.switch_allocator)];
+    for (field, allocator) in allocators.into_iter().chain(guess) {
         if allocator.iterations.0 == 0 {
             return Err(
                 BuildError::new("iterations", "0 iterations grant nothing; 1 or more do").within(field)
