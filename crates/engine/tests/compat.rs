@@ -111,6 +111,44 @@ fn an_event_from_the_past_waits_until_the_date_that_it_was_told() {
     assert_eq!(outcome, peers::run(&schedule, Semantics::AtlahsLgs, parameters));
 }
 
+#[test]
+fn a_message_that_ends_twice_does_not_put_off_what_its_first_end_enabled() {
+    // l7 of rank 0 is eager; l4 takes it for a message of 1,001 bytes, which is not
+    let schedule = goal(
+        "num_ranks 2
+        rank 0 {
+        l0: recv 0b from 1 tag 0 nic 1
+        l1: recv 0b from 1 tag 0 nic 1
+        l2: send 1001b to 1 tag 2 cpu 1 nic 1
+        l3: send 1001b to 0 tag 2
+        l3 irequires l1
+        l4: recv 1001b from 0 tag 2
+        l4 requires l0
+        l7: send 0b to 0 tag 2
+        l8: recv 0b from 0 tag 2
+        l8 requires l7
+        l8 irequires l4
+        }
+        rank 1 {
+        l0: send 0b to 0 tag 0 nic 1
+        l1: send 0b to 0 tag 0 cpu 2 nic 1
+        l2: recv 1001b from 0 tag 2 nic 1
+        l2 requires l0
+        }",
+    );
+    let parameters = Parameters {
+        latency_ns: 0,
+        overhead_ns: 0,
+        gap_ns: 1,
+        gap_per_byte_ns: 0.01,
+        overhead_per_byte_ns: 0,
+        eager_limit_bytes: 1000,
+    };
+    let outcome = ours(&schedule, Semantics::AtlahsLgs, parameters);
+    assert_eq!(outcome.as_ref().expect("a result").finish_ns, [15, 11]);
+    assert_eq!(outcome, peers::run(&schedule, Semantics::AtlahsLgs, parameters));
+}
+
 /// Every reference schedule whose literal run takes no more than a few thousand events.
 fn references() -> Option<Vec<(String, Schedule, serde_json::Value)>> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/ref/goal");

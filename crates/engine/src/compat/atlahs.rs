@@ -164,19 +164,22 @@ impl Simulation<'_> {
     /// `operation` started: what that enables may start at any date, whatever else it waited for.
     fn started(&mut self, rank: u32, operation: u32) {
         let start = &mut self.start;
-        self.hosts.resolve(rank, operation, true, |after, enabled| {
-            if enabled {
+        self.hosts.resolve(rank, operation, true, |after, missing| {
+            if missing == 0 {
                 start[after as usize] = 0;
             }
         });
     }
 
-    /// `operation` ended at `time`.
+    /// `operation` ended at `time`. What had been enabled before keeps its date: a message that its sender took for eager and
+    /// its receiver does not ends twice.
     fn done(&mut self, rank: u32, operation: u32, time: u64) {
         let start = &mut self.start;
-        self.hosts.resolve(rank, operation, false, |after, _| {
-            let start = &mut start[after as usize];
-            *start = time.max(*start);
+        self.hosts.resolve(rank, operation, false, |after, missing| {
+            if missing >= 0 {
+                let start = &mut start[after as usize];
+                *start = time.max(*start);
+            }
         });
     }
 

@@ -90,14 +90,15 @@ impl<'a> Hosts<'a> {
         }
     }
 
-    /// `operation` started or ended: what waits for that misses one thing less.
+    /// `operation` started or ended: what waits for that misses one thing less. `enabling` is told what it still misses,
+    /// which is less than nothing where somebody ends twice.
     #[inline]
     pub(super) fn resolve(
         &mut self,
         rank: u32,
         operation: u32,
         started: bool,
-        mut enabling: impl FnMut(u32, bool),
+        mut enabling: impl FnMut(u32, i32),
     ) {
         let schedule = self.schedule;
         let edges = schedule.edges(operation);
@@ -112,7 +113,7 @@ impl<'a> Hosts<'a> {
             let after = first + edge.after();
             let missing = &mut self.missing[after as usize];
             *missing = missing.wrapping_sub(1);
-            enabling(after, *missing == 0);
+            enabling(after, missing.cast_signed());
             if *missing == 0 {
                 self.enabled.push((rank, after));
             }
