@@ -237,16 +237,20 @@ impl Fit {
         let mut fitted = card.clone();
         let mut parameters = Vec::new();
         for (at, &parameter) in free.iter().enumerate() {
-            let moves = |by: f64| {
-                let mut point = found.at.clone();
-                point[at] += by;
-                let card = problem.card_at(&point);
-                all.iter().map(|anchor| problem.residual(&card, anchor)).collect::<Vec<_>>()
+            let matters = |point: &[f64]| {
+                let moves = |by: f64| {
+                    let mut point = point.to_vec();
+                    point[at] += by;
+                    let card = problem.card_at(&point);
+                    all.iter().map(|anchor| problem.residual(&card, anchor)).collect::<Vec<_>>()
+                };
+                let here = moves(0.0);
+                let differs =
+                    |by: f64| moves(by).iter().zip(&here).any(|(there, here)| (there - here).abs() > 1e-7);
+                differs(0.01) || differs(-0.01)
             };
-            let here = moves(0.0);
-            let differs =
-                |by: f64| moves(by).iter().zip(&here).any(|(there, here)| (there - here).abs() > 1e-7);
-            let determined = differs(0.01) || differs(-0.01);
+            // a cost that has become nothing matters no more where it is, but did where it was
+            let determined = matters(&found.at) || matters(&start);
             let before = parameter.of(card);
             let after = if determined { found.at[at].exp() } else { before };
             if determined {

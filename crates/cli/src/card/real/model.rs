@@ -148,6 +148,16 @@ mod tests {
     }
 
     #[test]
+    fn a_step_that_costs_nothing_is_nothing() {
+        let card = stratasim_experiment::card::load("sw-ai", &[]).expect("shipped");
+        // less than nothing, which no step is
+        let measured: Vec<Point> =
+            points(Algorithm::Direct, |bytes| (0.75 * bytes / 10e9 - 1e-6).max(1e-7)).collect();
+        let model = Model::fit(&card, 4, Operation::AllGather, Algorithm::Direct, &measured).expect("fits");
+        assert!(model.parameters()[0].after < 1e-8, "{:?}", model.parameters());
+    }
+
+    #[test]
     fn one_size_gives_a_step() {
         let card = stratasim_experiment::card::load("sw-ai", &[]).expect("shipped");
         let measured = [Point { algorithm: Algorithm::Csc, bytes: 4096, median_s: 30e-6, least_s: 30e-6 }];
