@@ -197,6 +197,63 @@ fn up_down_reaches_every_terminal_of_any_graph() {
     }
 }
 
+/// The same answer to every question.
+struct Always(u32);
+
+impl Surroundings for Always {
+    fn draw(&mut self, bound: u32) -> u32 {
+        self.0 % bound
+    }
+
+    fn used(&self, _: u16) -> u32 {
+        0
+    }
+}
+
+#[test]
+fn decisions_in_words_are_those_of_the_function() {
+    for (spec, routing, packs) in [
+        (r#"{"kind": "k-ary-n-tree", "k": 3, "n": 3}"#, "nearest-common-ancestor", true),
+        (r#"{"kind": "k-ary-n-tree", "k": 2, "n": 4}"#, "nearest-common-ancestor", true),
+        (r#"{"kind": "fat-tree", "k": 4}"#, "nearest-common-ancestor", true),
+        (
+            r#"{"kind": "fat-tree", "down": [4, 3, 2], "up": [1, 2, 3], "parallel": [1, 1, 1]}"#,
+            "nearest-common-ancestor",
+            true,
+        ),
+        (
+            r#"{"kind": "leaf-spine", "leaves": 4, "spines": 3, "hosts-per-leaf": 2}"#,
+            "nearest-common-ancestor",
+            true,
+        ),
+        (r#"{"kind": "single-switch", "nodes": 6}"#, "nearest-common-ancestor", true),
+        // five levels, and parallel cables
+        (r#"{"kind": "k-ary-n-tree", "k": 2, "n": 5}"#, "nearest-common-ancestor", false),
+        (
+            r#"{"kind": "fat-tree", "down": [4, 3, 2], "up": [1, 2, 3], "parallel": [1, 2, 1]}"#,
+            "nearest-common-ancestor",
+            false,
+        ),
+    ] {
+        let prepared = prepare(&machine(spec), &format!(r#"{{"routing": {{"kind": "{routing}"}}}}"#))
+            .unwrap_or_else(|error| panic!("{spec}: {error}"));
+        let (fabric, function) = (&prepared.fabric, prepared.routing.as_ref());
+        assert_eq!(function.packed().is_some(), packs, "{spec}");
+        let Some(packed) = function.packed() else { continue };
+        for router in 0..fabric.router_count() as u32 {
+            for dest in 0..fabric.terminals().len() as u32 {
+                for answer in 0..4 {
+                    let place = Place { router, input: 0, vc: 0 };
+                    let mut head = Head { source: 0, dest, range: (0, 3), memory: 0 };
+                    let candidate = function.only(place, &mut head, &mut Always(answer));
+                    let step = packed.step(router, dest, 0, |bound| answer % bound);
+                    assert_eq!(u16::from(step.output), candidate.output, "{spec}, {router} to {dest}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn half_way_round_a_ring_both_directions_are_drawn() {
     let prepared = prepare(&machine(r#"{"kind": "ring", "nodes": 6}"#), "{}").unwrap();

@@ -1,6 +1,6 @@
 //! The fast kernel: the input-queued router with one-cycle stages, iSLIP and private buffers.
 //!
-//! A router is a few cache lines of words and bytes (`fast/router.rs`), a flit is one word (`fast/flit.rs`).
+//! A router is a few words and bytes in the columns of its block (`fast/router.rs`), a flit is one word (`fast/flit.rs`).
 //! Routers are served in blocks that stay in the nearest cache, a stage at a time through all of the block
 //! (`fast/stages.rs`): long loops over lists of what there is to do, which a calendar (`fast/wheel.rs`) and the
 //! stages themselves fill. Where nothing needs to get anywhere for some cycles, a block runs them at once.

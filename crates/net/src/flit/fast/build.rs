@@ -10,7 +10,7 @@ use super::mask::Mask;
 use super::packets::Packets;
 use super::part::{MOST_LOOKAHEAD, Part, Scratch, Work};
 use super::rings::Rings;
-use super::router::{Far, Link, Router};
+use super::router::{Far, Link, Routers};
 use super::source::Source;
 use super::threads::Outbox;
 use super::wheel::{BLOCK, Wheel};
@@ -42,7 +42,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             .collect();
         let first_terminal = mine.first().copied().unwrap_or(0);
         let (mut longest, mut lookahead) = (0_u64, MOST_LOOKAHEAD);
-        let mut built = filled_vec(Router::new(spec.virtual_channels, buffer), count.next_multiple_of(BLOCK));
+        let mut blocks = filled_vec(Routers::new(spec.virtual_channels, buffer), count.div_ceil(BLOCK));
         let mut spacing = vec![[(FULL_WIDTH, 0_u64); P]; count];
         let mut narrow = false;
         for router in routers.clone() {
@@ -66,7 +66,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
                     .max(u64::from(delay + there_and_back.unwrap_or(0)) + backlog)
                     .max(u64::from(back));
                 lookahead = lookahead.min(delay).min(back);
-                built[local].outputs[output as usize] = match channel.end {
+                let link = match channel.end {
                     End::Nothing => Link::NOTHING,
                     End::Router { router: to, port } if inside(to) => {
                         Link::new(Far::Router, number(to - routers.start, port), delay, 0)
@@ -76,9 +76,10 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
                         Link::new(Far::Terminal, terminal - first_terminal, delay, back)
                     }
                 };
+                blocks[local / BLOCK].join(local % BLOCK, output as usize, link);
             }
             for input in 0..fabric.input_count(router) {
-                built[local].inputs[input as usize] = match fabric.feeder(router, input) {
+                let link = match fabric.feeder(router, input) {
                     Feeder::Nothing => Link::NOTHING,
                     Feeder::Router { router: from, port } => {
                         let delay = fabric.channel(from, port).credit_latency + 1;
@@ -94,6 +95,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
                         Link::new(Far::Terminal, terminal - first_terminal, delay, 0)
                     }
                 };
+                blocks[local / BLOCK].feed(local % BLOCK, input as usize, link);
             }
         }
         let injection: Vec<Link> = mine
@@ -134,9 +136,9 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             seed,
             remembers: routing.memory_bits() > Flit::MEMORY_BITS,
             knows_source: routing.knows_source(),
-            routers: built,
+            blocks,
             router_count: count,
-            is_large: count * size_of::<Router<P, VS, N, M>>() > LARGE,
+            is_large: count.div_ceil(BLOCK) * size_of::<Routers<P, VS, N, M>>() > LARGE,
             rings: Rings::new(count * N, buffer),
             spacing: if narrow { spacing } else { Vec::new() },
             wheel: Wheel::new(count, longest + u64::from(lookahead)),

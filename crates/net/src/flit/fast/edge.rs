@@ -6,7 +6,7 @@ use super::mask::Mask;
 use super::packets::{Cold, cycle_of};
 use super::part::{Part, Scratch};
 use super::source::NO_VC;
-use super::wheel::Ejected;
+use super::wheel::{BLOCK, Ejected};
 use crate::flit::fabric::FULL_WIDTH;
 use crate::flit::keys::Keys;
 use crate::flit::routing::{FlitRouting, Head};
@@ -72,9 +72,9 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         source.number = source.number.wrapping_add(1);
         let range = self.ranges[offer.range as usize];
         let mut head = Head { source: global, dest: offer.dest, range, memory: 0 };
-        let router = &self.routers[self.injection[terminal].number() as usize / N];
+        let router = self.injection[terminal].number() as usize / N;
         let mut around = Around::<T, VS> {
-            credits: &router.outs,
+            credits: self.blocks[router / BLOCK].outs_of(router % BLOCK),
             places: u32::from(self.buffer) * u32::from(self.vcs),
             vcs: self.vcs as usize,
             seed: self.seed,

@@ -1,10 +1,11 @@
 //! Routing as the stages use it.
 
 use super::flit::Flit;
-use super::list::List;
+use super::list::Ports;
 use super::mask::Mask;
 use super::packets::{Cold, Packets};
-use super::router::{Out, Router};
+use super::router::{Out, Routers};
+use super::wheel::BLOCK;
 use crate::flit::keys::Keys;
 use crate::flit::routing::packed::Packed;
 use crate::flit::routing::{FlitRouting, Head, Place, Surroundings};
@@ -53,36 +54,36 @@ pub(super) struct Guide<'a, T, R: ?Sized> {
 }
 
 impl<T: Terminals, R: FlitRouting + ?Sized> Guide<'_, T, R> {
-    /// A head is in front of an input channel.
+    /// A head is in front of input channel `number`.
     #[inline(always)]
     pub(super) fn route<const P: usize, const VS: usize, const N: usize, M: Mask>(
         &mut self,
-        router: &mut Router<P, VS, N, M>,
-        index: usize,
-        channel: usize,
+        routers: &mut Routers<P, VS, N, M>,
+        number: usize,
         flit: Flit,
-        asking: &mut List<N>,
+        asking: &mut Ports<P>,
     ) {
         debug_assert!(flit.is_head(), "only heads are routed");
+        let (index, channel) = (number / N % BLOCK, number % N);
         let place = self.first + index as u32;
         let id = flit.packet();
         let range = |packets: &Packets| match self.ranges {
             [_] => 0,
             _ => packets.cold[id].range(),
         };
-        let (output, want);
+        let (output, want, front);
         if let Some(packed) = self.packed {
-            let tie = || {
+            let draw = |bound| {
                 let key = Keys::at(Some(place)).next(self.packets.cold[id].salt(self.seed));
-                self.terminals.draw(key, 2) == 1
+                self.terminals.draw(key, bound)
             };
-            let step = packed.step(place, flit.dest(), flit.memory(), tie);
+            let step = packed.step(place, flit.dest(), flit.memory(), draw);
             output = usize::from(step.output) % P;
             want = match self.halves {
                 [only] => only[step.half as usize % 4],
                 several => several[range(self.packets)][step.half as usize % 4],
             };
-            router.vcs[channel].front = flit.short_hop(step.memory);
+            front = flit.short_hop(step.memory);
         } else {
             let remembered = self.packets.memory.get(id).copied();
             let cold = &self.packets.cold[id];
@@ -93,7 +94,7 @@ impl<T: Terminals, R: FlitRouting + ?Sized> Guide<'_, T, R> {
                 memory: remembered.unwrap_or(flit.memory()),
             };
             let mut around = Around::<T, VS> {
-                credits: &router.outs,
+                credits: routers.outs_of(index),
                 places: self.places,
                 vcs: self.vcs,
                 seed: self.seed,
@@ -108,10 +109,11 @@ impl<T: Terminals, R: FlitRouting + ?Sized> Guide<'_, T, R> {
             }
             output = candidate.output as usize % P;
             want = channels(candidate.first_vc, candidate.last_vc);
-            router.vcs[channel].front = flit.hop(packet.memory);
+            front = flit.hop(packet.memory);
         }
-        router.wait(channel, output, want);
-        asking.push_if((index * P + output) as u16, router.ask(output));
+        let port = index * P + output;
+        routers.wait(number, front, port, want);
+        asking.insert_if(port, true);
     }
 }
 

@@ -17,7 +17,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
 
     /// Draws are made in the order in which a list-based router makes them.
     pub(super) fn keep_order(&mut self) {
-        self.order = Some(Order::new(self.routers.len() * N));
+        self.order = Some(Order::new(self.blocks.len() * BLOCK * N));
     }
 
     /// Whether no flit and no credit is anywhere but at its source.
@@ -29,18 +29,20 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
 
     /// Appends flits sent by every output.
     pub(super) fn channel_flits(&self, fabric: &Fabric, out: &mut [u64]) {
-        for (index, router) in self.routers[..self.router_count].iter().enumerate() {
+        for index in 0..self.router_count {
             let global = self.first_router + index as u32;
+            let sent = self.blocks[index / BLOCK].sent_by(index % BLOCK);
             for output in 0..fabric.output_count(global) {
-                out[fabric.index(global, output)] = router.sent[output as usize];
+                out[fabric.index(global, output)] = sent[output as usize];
             }
         }
     }
 
     /// Appends the channels that wait.
     pub(super) fn waiting(&self, out: &mut Vec<Wait>) {
-        for (index, router) in self.routers[..self.router_count].iter().enumerate() {
-            for (channel, vc) in router.vcs.iter().enumerate() {
+        for index in 0..self.router_count {
+            let routers = &self.blocks[index / BLOCK];
+            for (channel, vc) in routers.vcs_of(index % BLOCK).iter().enumerate() {
                 let number = (index % BLOCK * N + channel) as u16;
                 if vc.len == 0 || self.work[index / BLOCK].fresh.items().contains(&number) {
                     continue;
@@ -49,8 +51,9 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
                     router: self.first_router + index as u32,
                     input: (channel / VS) as u16,
                     vc: (channel % VS) as u8,
-                    output: u16::from(vc.port),
-                    output_vc: (!router.waiters[vc.port as usize].has(channel)).then_some(vc.out % VS as u8),
+                    output: vc.port % P as u16,
+                    output_vc: (!routers.waiters(vc.port.into()).has(channel))
+                        .then_some((vc.out % VS as u16) as u8),
                     dest: self.packets.cold[vc.front.packet()].dest(),
                 });
             }
@@ -59,13 +62,14 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
 
     /// Credits above the buffer or flits without a place.
     pub(super) fn violations(&self, out: &mut Vec<String>) {
-        for (index, router) in self.routers[..self.router_count].iter().enumerate() {
-            let router_number = self.first_router as usize + index;
-            if router.outs.iter().any(|out| out.credits > self.buffer) {
-                out.push(format!("router {router_number} has more credits than places"));
+        for index in 0..self.router_count {
+            let router = self.first_router as usize + index;
+            let (credits, flits) = self.blocks[index / BLOCK].overflows(index % BLOCK, self.buffer);
+            if credits {
+                out.push(format!("router {router} has more credits than places"));
             }
-            if router.vcs.iter().any(|vc| vc.len > self.buffer) {
-                out.push(format!("router {router_number} holds more flits than it has places"));
+            if flits {
+                out.push(format!("router {router} holds more flits than it has places"));
             }
         }
     }

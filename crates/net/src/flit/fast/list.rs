@@ -30,9 +30,8 @@ impl<const N: usize> List<N> {
     /// place where it was not: nothing to predict.
     #[inline(always)]
     pub(super) fn push_if(&mut self, number: u16, wanted: bool) {
-        if let Some(place) = self.items.as_flattened_mut().get_mut(self.len) {
-            *place = number;
-        }
+        debug_assert!(self.len < BLOCK * N, "none stands twice");
+        self.items.as_flattened_mut()[self.len % (BLOCK * N)] = number;
         self.len += usize::from(wanted);
     }
 
@@ -51,26 +50,44 @@ impl<const N: usize> List<N> {
     pub(super) fn items_mut(&mut self) -> &mut [u16] {
         &mut self.items.as_flattened_mut()[..self.len]
     }
+}
 
-    /// Keeps those of which `keep` says so, in order.
-    #[inline(always)]
-    pub(super) fn retain(&mut self, mut keep: impl FnMut(u16) -> bool) {
-        let (items, len) = (self.items.as_flattened_mut(), self.len);
-        let mut kept = 0;
-        for at in 0..len.min(items.len()) {
-            let number = items[at];
-            // `kept` never overtakes `at`
-            items[kept.min(at)] = number;
-            kept += usize::from(keep(number));
-        }
-        self.len = kept;
+/// A set of ports of a block, by number: a word holds those of `64 / P` routers.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ports<const P: usize>([u64; P]);
+
+impl<const P: usize> Default for Ports<P> {
+    fn default() -> Self {
+        const { assert!(BLOCK == 64, "as many words as ports of a router") };
+        Self([0; P])
     }
 }
 
-/// The router of a block and its channel (or port) that a number with `N` of them per router means.
-#[inline(always)]
-pub(super) fn parts<const N: usize>(number: u16) -> (usize, usize) {
-    (number as usize / N % BLOCK, number as usize % N)
+impl<const P: usize> Ports<P> {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.iter().all(|&word| word == 0)
+    }
+
+    /// Puts a port in, where it is `wanted`: nothing to predict.
+    #[inline(always)]
+    pub(super) fn insert_if(&mut self, port: usize, wanted: bool) {
+        self.0[port / 64 % P] |= u64::from(wanted) << (port % 64);
+    }
+
+    /// Keeps those of which `keep` says so; asked in ascending order.
+    #[inline(always)]
+    pub(super) fn retain(&mut self, mut keep: impl FnMut(usize) -> bool) {
+        for (index, word) in self.0.iter_mut().enumerate() {
+            let mut left = *word;
+            let mut kept = 0;
+            while left != 0 {
+                let bit = left.trailing_zeros();
+                left &= left - 1;
+                kept |= u64::from(keep(index * 64 + bit as usize)) << bit;
+            }
+            *word = kept;
+        }
+    }
 }
 
 #[cfg(test)]
@@ -83,17 +100,26 @@ mod tests {
         let all = || 0..2 * BLOCK as u16;
         all().for_each(|number| list.push_if(number, number % 3 == 0));
         assert!(list.items().iter().copied().eq(all().filter(|number| number % 3 == 0)));
-        list.retain(|number| number % 2 == 0);
-        assert!(list.items().iter().copied().eq(all().filter(|number| number % 6 == 0)));
         list.clear();
         assert!(list.is_empty());
+        all().for_each(|number| list.push(number));
+        assert!(list.items().iter().copied().eq(all()));
     }
 
     #[test]
-    fn a_full_list_is_not_written_over() {
-        let mut list = List::<2>::default();
-        (0..2 * BLOCK as u16).for_each(|number| list.push(number));
-        list.push_if(9999, false);
-        assert!(list.items().iter().copied().eq(0..2 * BLOCK as u16));
+    fn a_set_of_ports_keeps_what_is_wanted_in_order() {
+        let mut ports = Ports::<8>::default();
+        let all = || 0..8 * BLOCK;
+        all().for_each(|port| ports.insert_if(port, port % 3 == 0));
+        for kept in [3, 6] {
+            let mut seen = Vec::new();
+            ports.retain(|port| {
+                seen.push(port);
+                port % 6 == 0
+            });
+            assert!(seen.into_iter().eq(all().filter(|port| port % kept == 0)));
+        }
+        ports.retain(|_| false);
+        assert!(ports.is_empty());
     }
 }

@@ -1,11 +1,13 @@
-//! The state of a router in a few cache lines, and its two allocators.
+//! The state of a block of routers, column by column, and their two allocators.
 //!
-//! Virtual channel `v` of port `p` has number `p * VS + v`, with `P` and `VS` powers of two: sets of
-//! them are words, "the first at or after the pointer" is a shift and a count of zeros. Numbers that no
-//! channel has never occur in a set, so the order is that of the numbers without holes.
+//! Virtual channel `v` of port `p` of a router has number `p * VS + v`, with `P` and `VS` powers of two: sets of
+//! them are words, "the first at or after the pointer" is a shift and a count of zeros. Numbers that no channel
+//! has never occur in a set, so the order is that of the numbers without holes. In a block, channels have numbers
+//! `router * N + channel` and ports `router * P + port`: whatever belongs to one is found by one index.
 
 use super::flit::Flit;
 use super::mask::Mask;
+use super::wheel::BLOCK;
 
 /// An input virtual channel.
 #[derive(Debug, Clone, Copy, Default)]
@@ -13,17 +15,16 @@ use super::mask::Mask;
 pub(super) struct Vc {
     /// Its first flit, when there is one.
     pub(super) front: Flit,
-    /// The virtual channels that the packet in front may use.
-    pub(super) want: u16,
+    /// While the packet in front waits: the virtual channels that it may use, as a set. Then the output channel
+    /// that it has, by number in the block.
+    pub(super) out: u16,
+    /// The output port of the packet in front, by number in the block.
+    pub(super) port: u16,
     /// Place of its second flit in its ring.
     pub(super) head: u8,
     /// Its flits.
     pub(super) len: u8,
-    /// The output port of the packet in front.
-    pub(super) port: u8,
-    /// The output channel that the packet has (port and virtual channel).
-    pub(super) out: u8,
-    /// iSLIP of virtual channels: the output channel after the last one accepted.
+    /// iSLIP of virtual channels: the output channel of its router after the last one accepted.
     accept: u8,
 }
 
@@ -33,10 +34,10 @@ pub(super) struct Vc {
 pub(super) struct Out {
     /// Places at the other end.
     pub(super) credits: u8,
-    /// The input channel whose packet has it.
-    pub(super) owner: u8,
-    /// iSLIP of virtual channels: the input channel after the last winner.
+    /// iSLIP of virtual channels: the input channel of its router after the last winner.
     grant: u8,
+    /// The input channel whose packet has it, by number in the block.
+    pub(super) owner: u16,
 }
 
 /// What a port is joined to.
@@ -93,259 +94,360 @@ impl Link {
     }
 }
 
-/// A router with `P` ports of `VS` virtual channels, `N = P * VS`.
-#[derive(Debug, Clone, Copy)]
+/// The routers of a block, each with `P` ports of `VS` virtual channels, `N = P * VS`.
+#[derive(Debug, Clone)]
 #[repr(C)]
-pub(super) struct Router<const P: usize, const VS: usize, const N: usize, M> {
-    /// Input channels with a flit, an output channel and a credit,
-    pub(super) ready: M,
-    /// and the same by output port.
-    wanting: [M; P],
-    /// Input channels whose packet waits for an output channel, by port.
-    pub(super) waiters: [M; P],
-    /// Output ports whose channels are given away in the next cycle.
-    asking: M,
-    /// Output channels that no packet has.
-    pub(super) free: M,
+pub(super) struct Routers<const P: usize, const VS: usize, const N: usize, M> {
     /// Input channels.
-    pub(super) vcs: [Vc; N],
+    vcs: [[Vc; N]; BLOCK],
     /// Output channels.
-    pub(super) outs: [Out; N],
+    outs: [[Out; N]; BLOCK],
+    /// Input channels with a flit, an output channel and a credit,
+    ready: [M; BLOCK],
+    /// and the same by output port.
+    wanting: [[M; P]; BLOCK],
+    /// Input channels whose packet waits for an output channel, by port.
+    waiters: [[M; P]; BLOCK],
+    /// Output channels that no packet has.
+    free: [M; BLOCK],
     /// iSLIP of the switch: the input after the last winner, by output,
-    switch_grant: [u8; P],
-    /// and the output after the last one accepted, by input.
-    switch_accept: [u8; P],
-    /// The virtual channel of an input that comes first.
-    offset: [u8; P],
+    switch_grant: [[u8; P]; BLOCK],
+    /// and the output after the last one accepted, by input, with the virtual channel that comes first.
+    turns: [[Turn; P]; BLOCK],
     /// Flits sent, by output port.
-    pub(super) sent: [u64; P],
+    sent: [[u64; P]; BLOCK],
     /// Where the outputs lead.
-    pub(super) outputs: [Link; P],
+    outputs: [[Link; P]; BLOCK],
     /// What feeds the inputs.
-    pub(super) inputs: [Link; P],
+    inputs: [[Link; P]; BLOCK],
 }
 
-impl<const P: usize, const VS: usize, const N: usize, M: Mask> Router<P, VS, N, M> {
-    /// An empty router whose outputs have `vcs` channels of `buffer` places each, joined to nothing.
+/// Whose turn it is at an input of a switch.
+#[derive(Debug, Clone, Copy, Default)]
+struct Turn {
+    /// The output after the last one accepted.
+    accept: u8,
+    /// The virtual channel that comes first.
+    offset: u8,
+}
+
+impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N, M> {
+    /// Channels and ports of a block.
+    const CHANNELS: usize = BLOCK * N;
+    const PORTS: usize = BLOCK * P;
+
+    /// Empty routers whose outputs have `vcs` channels of `buffer` places each, joined to nothing.
     pub(super) fn new(vcs: u8, buffer: u8) -> Self {
         const { assert!(P * VS == N && P.is_power_of_two() && VS.is_power_of_two() && N <= 128 && VS <= 16) };
+        const { assert!(BLOCK * N <= 1 << 16, "a number is a word of two bytes") };
         let mut free = M::default();
         for port in 0..P {
             free |= M::run(port * VS, vcs as usize);
         }
         Self {
-            ready: M::default(),
-            wanting: [M::default(); P],
-            waiters: [M::default(); P],
-            asking: M::default(),
-            free,
-            vcs: [Vc::default(); N],
-            outs: [Out { credits: buffer, owner: 0, grant: 0 }; N],
-            switch_grant: [0; P],
-            switch_accept: [0; P],
-            offset: [0; P],
-            sent: [0; P],
-            outputs: [Link::NOTHING; P],
-            inputs: [Link::NOTHING; P],
+            vcs: [[Vc::default(); N]; BLOCK],
+            outs: [[Out { credits: buffer, ..Out::default() }; N]; BLOCK],
+            ready: [M::default(); BLOCK],
+            wanting: [[M::default(); P]; BLOCK],
+            waiters: [[M::default(); P]; BLOCK],
+            free: [free; BLOCK],
+            switch_grant: [[0; P]; BLOCK],
+            turns: [[Turn::default(); P]; BLOCK],
+            sent: [[0; P]; BLOCK],
+            outputs: [[Link::NOTHING; P]; BLOCK],
+            inputs: [[Link::NOTHING; P]; BLOCK],
         }
+    }
+
+    /// Joins an output of a router to something, or an input.
+    pub(super) fn join(&mut self, router: usize, output: usize, link: Link) {
+        self.outputs[router][output] = link;
+    }
+
+    /// Says what feeds an input of a router.
+    pub(super) fn feed(&mut self, router: usize, input: usize, link: Link) {
+        self.inputs[router][input] = link;
     }
 
     /// Reads something of every cache line, in order: what comes from memory in order comes sooner.
     #[inline(always)]
     pub(super) fn touch(&self) -> usize {
-        let mut sum =
-            self.switch_grant[0] as usize + self.outputs[0].delay as usize + self.inputs[0].delay as usize;
-        for vc in self.vcs.iter().step_by(4) {
-            sum += vc.len as usize;
+        fn lines<T, const LEN: usize>(
+            columns: &[[T; LEN]; BLOCK],
+            bytes: usize,
+            value: impl Fn(&T) -> usize,
+        ) -> usize {
+            columns.as_flattened().iter().step_by((64 / bytes).max(1)).map(value).sum()
         }
-        for out in self.outs.iter().step_by(21) {
-            sum += out.credits as usize;
+        let word = size_of::<M>();
+        lines(&self.vcs, 16, |vc| vc.len.into())
+            + lines(&self.outs, 4, |out| out.credits.into())
+            + lines(&self.wanting, word, |set| set.has(0).into())
+            + lines(&self.waiters, word, |set| set.has(0).into())
+            + lines(&self.sent, 8, |&sent| sent as usize)
+            + lines(&self.outputs, 8, |link| link.delay.into())
+            + lines(&self.inputs, 8, |link| link.delay.into())
+            + lines(&self.switch_grant, 1, |&grant| grant.into())
+            + lines(&self.turns, 2, |turn| turn.offset.into())
+    }
+
+    /// Input channel `number`.
+    #[inline(always)]
+    pub(super) fn vc(&self, number: usize) -> &Vc {
+        &self.vcs.as_flattened()[number % Self::CHANNELS]
+    }
+
+    /// The same, to change it.
+    #[inline(always)]
+    pub(super) fn vc_mut(&mut self, number: usize) -> &mut Vc {
+        &mut self.vcs.as_flattened_mut()[number % Self::CHANNELS]
+    }
+
+    /// Output channel `number`.
+    #[inline(always)]
+    fn out(&self, number: usize) -> &Out {
+        &self.outs.as_flattened()[number % Self::CHANNELS]
+    }
+
+    #[inline(always)]
+    fn out_mut(&mut self, number: usize) -> &mut Out {
+        &mut self.outs.as_flattened_mut()[number % Self::CHANNELS]
+    }
+
+    /// The output channels of a router.
+    #[inline(always)]
+    pub(super) fn outs_of(&self, router: usize) -> &[Out; N] {
+        &self.outs[router % BLOCK]
+    }
+
+    /// The input channels of a router.
+    pub(super) fn vcs_of(&self, router: usize) -> &[Vc; N] {
+        &self.vcs[router % BLOCK]
+    }
+
+    /// Flits sent, by output of a router.
+    pub(super) fn sent_by(&self, router: usize) -> &[u64; P] {
+        &self.sent[router % BLOCK]
+    }
+
+    /// Where an output port leads.
+    #[inline(always)]
+    pub(super) fn output(&self, port: usize) -> Link {
+        self.outputs.as_flattened()[port % Self::PORTS]
+    }
+
+    /// What feeds the port of input channel `number`.
+    #[inline(always)]
+    pub(super) fn feeder(&self, number: usize) -> Link {
+        self.inputs.as_flattened()[number / VS % Self::PORTS]
+    }
+
+    /// Input channels of its router that wait for a channel of a port.
+    #[inline(always)]
+    pub(super) fn waiters(&self, port: usize) -> M {
+        self.waiters.as_flattened()[port % Self::PORTS]
+    }
+
+    #[inline(always)]
+    fn waiters_mut(&mut self, port: usize) -> &mut M {
+        &mut self.waiters.as_flattened_mut()[port % Self::PORTS]
+    }
+
+    #[inline(always)]
+    fn wanting_mut(&mut self, port: usize) -> &mut M {
+        &mut self.wanting.as_flattened_mut()[port % Self::PORTS]
+    }
+
+    /// A credit comes back to output channel `number`. Returns the input channel that has it and a flit, when
+    /// it waited for this credit.
+    #[inline(always)]
+    pub(super) fn credit(&mut self, number: usize) -> Option<usize> {
+        let out = self.out_mut(number);
+        out.credits += 1;
+        if out.credits > 1 {
+            return None;
         }
-        sum + self.sent[0] as usize + self.asking.has(0) as usize + self.waiters[0].has(0) as usize
+        let owner = out.owner as usize;
+        let waits = !self.free[number / N % BLOCK].has(number % N) && self.vc(owner).len != 0;
+        waits.then_some(owner)
     }
 
     /// An input channel has a flit and an output channel: with a credit it is ready. Returns that.
     #[inline(always)]
-    pub(super) fn activate(&mut self, channel: usize) -> bool {
-        let vc = &self.vcs[channel % N];
-        let port = vc.port as usize % P;
-        let ready = self.outs[vc.out as usize % N].credits != 0;
-        if ready {
-            let bit = M::bit(channel % N);
-            self.ready |= bit;
-            self.wanting[port] |= bit;
-        }
+    pub(super) fn activate(&mut self, number: usize) -> bool {
+        let vc = self.vc(number);
+        let port = vc.port as usize;
+        let ready = self.out(vc.out as usize).credits != 0;
+        let bit = M::bit_if(number % N, ready);
+        self.ready[number / N % BLOCK] |= bit;
+        *self.wanting_mut(port) |= bit;
         ready
-    }
-
-    /// It has not any more.
-    #[inline(always)]
-    pub(super) fn clear_ready(&mut self, bit: M, port: usize) {
-        self.ready &= !bit;
-        self.wanting[port % P] &= !bit;
     }
 
     /// The packet in front of an input channel wants to leave by `port`, on a channel of `want`.
     #[inline(always)]
-    pub(super) fn wait(&mut self, channel: usize, port: usize, want: u16) {
-        let vc = &mut self.vcs[channel % N];
-        vc.port = port as u8;
-        vc.want = want;
-        self.waiters[port % P] |= M::bit(channel % N);
+    pub(super) fn wait(&mut self, number: usize, front: Flit, port: usize, want: u16) {
+        let vc = self.vc_mut(number);
+        vc.front = front;
+        vc.port = port as u16;
+        vc.out = want;
+        *self.waiters_mut(port) |= M::bit(number % N);
     }
 
-    /// Marks a port for the next round of [`Router::give_channels`], unless it is marked or nobody waits
-    /// for it. Returns whether it was marked now. Whether packets wait is hard to predict, so nothing branches.
+    /// Channels of a port that no packet has.
     #[inline(always)]
-    pub(super) fn ask(&mut self, port: usize) -> bool {
-        let wanted = !self.waiters[port % P].is_empty();
-        let new = wanted & !self.asking.has(port % P);
-        self.asking |= M::bit_if(port % P, wanted);
-        new
+    fn free_of(&self, port: usize) -> u32 {
+        self.free[port / P % BLOCK].part(port % P * VS, VS)
     }
 
-    /// The input channel that waits for a port, when there is only one.
-    #[inline(always)]
-    pub(super) fn only_waiter(&self, port: usize) -> Option<usize> {
-        let waiters = self.waiters[port % P];
-        waiters.rest().is_empty().then(|| waiters.first() % N)
-    }
-
-    /// Gives a channel of a port to the only packet that waits for it, and takes the mark of the port away: every
+    /// Gives a channel of a port to the only packet that waits for it, that of input channel `number`: every
     /// channel that it wants is granted to it. Returns whether there was one.
     #[inline(always)]
-    pub(super) fn give_channel(&mut self, port: usize, input: usize) -> bool {
-        let port = port % P;
-        self.asking &= !M::bit(port);
-        let offered = self.free.part(port * VS, VS) & u32::from(self.vcs[input % N].want);
+    pub(super) fn give_channel(&mut self, port: usize, number: usize) -> bool {
+        let offered = self.free_of(port) & u32::from(self.vc(number).out);
         if offered == 0 {
             return false;
         }
-        let channel = self.accepted(input % N, port, offered);
-        self.give(input % N, port, channel);
+        self.give(number, port, offered);
         true
     }
 
     /// Gives channels of a port to the packets that wait for it, one iteration of iSLIP; returns the input
-    /// channels that got one. Where no more can be given before a channel comes back, the mark of the port
-    /// goes; the second value says whether it stays.
+    /// channels that got one, and whether more can be given before a channel comes back.
+    #[inline(never)]
     pub(super) fn give_channels(&mut self, port: usize) -> (M, bool) {
-        let port = port % P;
         let granted = self.share_port(port);
-        let free = self.free.part(port * VS, VS);
+        let (free, first) = (self.free_of(port), port / P * N);
         let mut again = false;
-        let mut left = self.waiters[port];
+        let mut left = self.waiters(port);
         while free != 0 && !left.is_empty() {
-            again |= u32::from(self.vcs[left.first() % N].want) & free != 0;
+            again |= u32::from(self.vc(first + left.first()).out) & free != 0;
             left = left.rest();
-        }
-        if !again {
-            self.asking &= !M::bit(port);
         }
         (granted, again)
     }
 
     /// Several packets wait for the channels of one port.
+    #[inline(always)]
     fn share_port(&mut self, port: usize) -> M {
         let mut granted = M::default();
-        let free = self.free.part(port * VS, VS);
+        let free = self.free_of(port);
         if free == 0 {
             return granted;
         }
+        let first = port / P * N;
+        let channels = first + port % P * VS;
         let mut requests = [M::default(); VS];
         let mut asked = 0_u32;
-        let mut each = self.waiters[port];
+        let mut each = self.waiters(port);
         while !each.is_empty() {
-            let input = each.first() % N;
+            let input = each.first();
             each = each.rest();
-            let mut wanted = u32::from(self.vcs[input].want) & free;
+            let wanted = u32::from(self.vc(first + input).out) & free;
             asked |= wanted;
-            while wanted != 0 {
-                requests[wanted.trailing_zeros() as usize % VS] |= M::bit(input);
-                wanted &= wanted - 1;
+            for (vc, requests) in requests.iter_mut().enumerate() {
+                *requests |= M::bit_if(input, wanted >> vc & 1 != 0);
             }
         }
         while asked != 0 {
             // the first channel's winner, and what else it was offered
             let vc = asked.trailing_zeros() as usize % VS;
-            let input = requests[vc].first_from(self.outs[(port * VS + vc) % N].grant as usize) % N;
+            let input = requests[vc].first_from(self.out(channels + vc).grant as usize);
             let mut offered = 1_u32 << vc;
-            let mut others = asked & (asked - 1) & u32::from(self.vcs[input].want);
+            let mut others = asked & (asked - 1) & u32::from(self.vc(first + input).out);
             while others != 0 {
                 let vc = others.trailing_zeros() as usize % VS;
                 others &= others - 1;
-                if requests[vc].first_from(self.outs[(port * VS + vc) % N].grant as usize) % N == input {
+                if requests[vc].first_from(self.out(channels + vc).grant as usize) == input {
                     offered |= 1 << vc;
                 }
             }
             asked &= !offered;
             // pointers of the channels that it declines stay
-            let channel = self.accepted(input, port, offered);
-            self.give(input, port, channel);
+            self.give(first + input, port, offered);
             granted |= M::bit(input);
         }
         granted
     }
 
-    /// Which of the `offered` channels of `port` an input channel takes: the first at or after its pointer.
+    /// Of the `offered` channels of a port an input channel takes the first at or after its pointer.
     #[inline(always)]
-    fn accepted(&self, input: usize, port: usize, offered: u32) -> usize {
-        let ahead = (self.vcs[input].accept as usize).wrapping_sub(port * VS);
+    fn give(&mut self, number: usize, port: usize, offered: u32) {
+        let (router, base) = (port / P % BLOCK, port % P * VS);
+        let vc = self.vc_mut(number);
+        let ahead = (vc.accept as usize).wrapping_sub(base);
         // a pointer at another port starts at the first channel of this one
         let after = if ahead < VS { offered >> ahead << ahead } else { offered };
-        port * VS + (if after == 0 { offered } else { after }).trailing_zeros() as usize % VS
-    }
-
-    #[inline(always)]
-    fn give(&mut self, input: usize, port: usize, channel: usize) {
-        let channel = channel % N;
-        let out = &mut self.outs[channel];
-        out.grant = (input + 1) as u8;
-        out.owner = input as u8;
-        self.free &= !M::bit(channel);
-        self.waiters[port] &= !M::bit(input);
-        let state = &mut self.vcs[input];
-        state.accept = (channel + 1) as u8;
-        state.out = channel as u8;
+        let channel = base + (if after == 0 { offered } else { after }).trailing_zeros() as usize % VS;
+        vc.accept = (channel + 1) as u8;
+        vc.out = (router * N + channel) as u16;
+        let out = self.out_mut(router * N + channel);
+        out.grant = (number % N + 1) as u8;
+        out.owner = number as u16;
+        self.free[router] &= !M::bit(channel);
+        *self.waiters_mut(port) &= !M::bit(number % N);
     }
 
     /// Whether the request of a ready channel is the only one of its input and of its output: then it
     /// passes, whatever the others do.
     #[inline(always)]
-    pub(super) fn is_alone(&self, channel: usize) -> bool {
-        let bit = M::bit(channel % N);
-        let of_input = M::run(channel / VS % P * VS, VS);
-        self.wanting[self.vcs[channel % N].port as usize % P] | self.ready & of_input == bit
+    pub(super) fn is_alone(&self, number: usize) -> bool {
+        let of_input = M::run(number / VS % P * VS, VS);
+        let port = self.vc(number).port as usize % Self::PORTS;
+        self.wanting.as_flattened()[port] | self.ready[number / N % BLOCK] & of_input == M::bit(number % N)
     }
 
-    /// A channel passes the switch: pointers move on.
+    /// A flit of a channel passes the switch: pointers of the switch move on, a credit is used. Returns whether
+    /// one is left.
     #[inline(always)]
-    pub(super) fn pass(&mut self, channel: usize, output: usize, vcs: u8) {
-        let input = channel / VS % P;
-        self.switch_grant[output % P] = (input + 1) as u8;
-        self.switch_accept[input] = (output + 1) as u8;
-        let next = (channel % VS) as u8 + 1;
-        self.offset[input] = if next == vcs { 0 } else { next };
+    pub(super) fn pass(&mut self, number: usize, port: usize, out: usize, vcs: u8) -> bool {
+        let input = number / VS;
+        self.switch_grant.as_flattened_mut()[port % Self::PORTS] = (input % P + 1) as u8;
+        let next = (number % VS) as u8 + 1;
+        let offset = if next == vcs { 0 } else { next };
+        self.turns.as_flattened_mut()[input % Self::PORTS] = Turn { accept: (port % P + 1) as u8, offset };
+        self.sent.as_flattened_mut()[port % Self::PORTS] += 1;
+        let out = self.out_mut(out);
+        out.credits -= 1;
+        out.credits != 0
     }
 
-    /// Gives the switch to channels of `ready` that compete with each other, one iteration of iSLIP; the
-    /// winners. At most one per input and output.
-    pub(super) fn share_switch(&self, mut ready: M) -> M {
+    /// A channel is not ready any more.
+    #[inline(always)]
+    pub(super) fn rest(&mut self, number: usize, port: usize) {
+        let bit = M::bit(number % N);
+        self.ready[number / N % BLOCK] &= !bit;
+        *self.wanting_mut(port) &= !bit;
+    }
+
+    /// A packet has left its output channel. Returns whether others wait for one of the port.
+    #[inline(always)]
+    pub(super) fn free(&mut self, port: usize, out: usize) -> bool {
+        self.free[out / N % BLOCK] |= M::bit(out % N);
+        !self.waiters(port).is_empty()
+    }
+
+    /// Gives the switch of a router to channels of `ready` that compete with each other, one iteration of
+    /// iSLIP; the winners. At most one per input and output.
+    #[inline(always)]
+    pub(super) fn share_switch(&self, router: usize, all: M) -> M {
+        let router = router % BLOCK;
+        let vcs = &self.vcs[router];
         let (mut outputs, mut inputs) = (0_u64, 0_u64);
         let mut requests = [0_u64; P];
         let mut grants = [0_u64; P];
-        let all = ready;
+        let mut ready = all;
         while !ready.is_empty() {
             let channel = ready.first() % N;
             ready = ready.rest();
-            let output = self.vcs[channel].port as usize % P;
+            let output = vcs[channel].port as usize % P;
             requests[output] |= 1 << (channel / VS);
             outputs |= 1 << output;
         }
         while outputs != 0 {
             let output = outputs.trailing_zeros() as usize % P;
             outputs &= outputs - 1;
-            let input = requests[output].first_from(self.switch_grant[output] as usize) % P;
+            let input = requests[output].first_from(self.switch_grant[router][output] as usize) % P;
             grants[input] |= 1 << output;
             inputs |= 1 << input;
         }
@@ -353,8 +455,8 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Router<P, VS, N, 
         while inputs != 0 {
             let input = inputs.trailing_zeros() as usize % P;
             inputs &= inputs - 1;
-            let output = grants[input].first_from(self.switch_accept[input] as usize) % P;
-            winners |= M::bit(input * VS + self.speaker(input, output, all.part(input * VS, VS)));
+            let output = grants[input].first_from(self.turns[router][input].accept as usize) % P;
+            winners |= M::bit(input * VS + self.speaker(router, input, output, all.part(input * VS, VS)));
         }
         winners
     }
@@ -362,15 +464,21 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Router<P, VS, N, 
     /// The virtual channel that speaks for an input at an output: of those in `ready` that want it the first
     /// at or after the input's offset.
     #[inline(always)]
-    fn speaker(&self, input: usize, output: usize, ready: u32) -> usize {
+    fn speaker(&self, router: usize, input: usize, output: usize, ready: u32) -> usize {
         if ready & (ready - 1) == 0 {
             return ready.trailing_zeros() as usize % VS;
         }
-        let mut wanting = self.wanting[output].part(input * VS, VS) & ready;
-        let after = wanting & (u32::MAX << self.offset[input]);
+        let mut wanting = self.wanting[router][output].part(input * VS, VS) & ready;
+        let after = wanting & (u32::MAX << self.turns[router][input].offset);
         if after != 0 {
             wanting = after;
         }
         wanting.trailing_zeros() as usize % VS
+    }
+
+    /// Whether an output channel has more credits than places, or an input channel more flits.
+    pub(super) fn overflows(&self, router: usize, places: u8) -> (bool, bool) {
+        let credits = self.outs_of(router).iter().any(|out| out.credits > places);
+        (credits, self.vcs_of(router).iter().any(|vc| vc.len > places))
     }
 }

@@ -4,7 +4,6 @@
 //! routers of the block: long loops over lists, whose rounds do not depend on each other.
 
 use super::guide::Guide;
-use super::list::parts;
 use super::mask::Mask;
 use super::part::{Part, Scratch};
 use super::switch::Switches;
@@ -28,11 +27,10 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         self.take_flits(routing, block, now, &arrivals, terminals);
         self.wheel.give_back(arrivals);
         self.traverse(block, now);
-        let routers = block_of(&mut self.routers, block);
+        let routers = &mut self.blocks[block];
         let ready = &mut self.work[block].ready;
         for &number in self.scratch.granted.items() {
-            let (index, channel) = parts::<N>(number);
-            ready.push_if(number, routers[index].activate(channel));
+            ready.push_if(number, routers.activate(number.into()));
         }
         self.scratch.granted.clear();
     }
@@ -40,18 +38,12 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
     /// Credits come back to output channels.
     #[inline(always)]
     fn take_credits(&mut self, block: usize, arrivals: &Arrivals) {
-        let routers = block_of(&mut self.routers, block);
+        let routers = &mut self.blocks[block];
         for &number in &arrivals.credits {
-            let (index, channel) = parts::<N>(number);
-            let router = &mut routers[index];
-            let out = &mut router.outs[channel];
-            debug_assert!(out.credits < self.buffer);
-            out.credits += 1;
-            if out.credits == 1 && !router.free.has(channel) {
-                let owner = out.owner as usize % N;
-                if router.vcs[owner].len != 0 && router.activate(owner) {
-                    self.work[block].ready.push(number - channel as u16 + owner as u16);
-                }
+            if let Some(owner) = routers.credit(number.into())
+                && routers.activate(owner)
+            {
+                self.work[block].ready.push(owner as u16);
             }
         }
     }
@@ -67,7 +59,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         arrivals: &Arrivals,
         terminals: &mut T,
     ) {
-        let routers = block_of(&mut self.routers, block);
+        let routers = &mut self.blocks[block];
         let base = block * BLOCK * N;
         let work = &mut self.work[block];
         let mut guide = Guide {
@@ -84,28 +76,27 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             terminals,
         };
         for &(number, flit) in &arrivals.flits {
-            let (index, channel) = parts::<N>(number as u16);
-            let router = &mut routers[index];
-            let vc = &mut router.vcs[channel];
+            let number = number as usize;
+            let vc = routers.vc_mut(number);
             debug_assert!(vc.len < self.buffer);
             let len = vc.len;
             vc.len = len + 1;
             if len != 0 {
-                self.rings.put(base + number as usize, vc, len, flit, &mut guide.packets.queued);
+                self.rings.put(base + number, vc, len, flit, &mut guide.packets.queued);
             } else if flit.is_head() {
                 match &mut self.order {
-                    None => guide.route(router, index, channel, flit, &mut work.asking),
+                    None => guide.route(routers, number, flit, &mut work.asking),
                     Some(order) => {
                         vc.front = flit;
                         work.fresh.push(number as u16);
-                        order.arrived(base + number as usize);
+                        order.arrived(base + number);
                     }
                 }
             } else {
                 vc.front = flit;
-                work.ready.push_if(number as u16, router.activate(channel));
+                work.ready.push_if(number as u16, routers.activate(number));
                 if let Some(order) = &mut self.order {
-                    order.resumed(now, base + number as usize, N);
+                    order.resumed(now, base + number, N);
                 }
             }
         }
@@ -113,9 +104,8 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             order.routed(now, work.fresh.items_mut(), base, N, &mut self.scratch.contested);
         }
         for &number in work.fresh.items() {
-            let (index, channel) = parts::<N>(number);
-            let flit = routers[index].vcs[channel].front;
-            guide.route(&mut routers[index], index, channel, flit, &mut work.asking);
+            let flit = routers.vc(number.into()).front;
+            guide.route(routers, number.into(), flit, &mut work.asking);
         }
         work.fresh.clear();
     }
@@ -123,18 +113,19 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
     /// Packets that wait get output channels.
     #[inline(always)]
     fn give_channels(&mut self, block: usize, now: u64) {
-        let routers = block_of(&mut self.routers, block);
+        let routers = &mut self.blocks[block];
         let granted = &mut self.scratch.granted;
-        self.work[block].asking.retain(|number| {
-            let (router, port) = parts::<P>(number);
-            if let Some(input) = routers[router].only_waiter(port) {
-                let given = routers[router].give_channel(port, input);
-                granted.push_if((router * N + input) as u16, given);
+        self.work[block].asking.retain(|port| {
+            let (waiters, first) = (routers.waiters(port), port / P * N);
+            if waiters.rest().is_empty() {
+                let number = first + waiters.first();
+                let given = routers.give_channel(port, number);
+                granted.push_if(number as u16, given);
                 return false;
             }
-            let (mut given, again) = routers[router].give_channels(port);
+            let (mut given, again) = routers.give_channels(port);
             while !given.is_empty() {
-                granted.push((router * N + given.first()) as u16);
+                granted.push((first + given.first()) as u16);
                 given = given.rest();
             }
             again
@@ -154,7 +145,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         self.last_progress = self.last_progress.max(now);
         let Scratch { alone, shared, contested, leaving, .. } = &mut self.scratch;
         let mut switches = Switches {
-            routers: block_of(&mut self.routers, block),
+            routers: &mut self.blocks[block],
             first: block * BLOCK,
             now,
             vcs: self.vcs,
@@ -170,14 +161,13 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         };
         // one that is alone changes nothing that the others look at
         for &number in switches.work.ready.items() {
-            let (index, channel) = parts::<N>(number);
-            let is_alone = switches.routers[index].is_alone(channel);
+            let is_alone = switches.routers.is_alone(number.into());
             alone.push_if(number, is_alone);
             shared.push_if(number, !is_alone);
         }
         switches.work.ready.clear();
         for &number in alone.items() {
-            switches.pass(number);
+            switches.pass(number.into());
         }
         alone.clear();
         if !shared.is_empty() {
@@ -187,10 +177,4 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             self.send_away();
         }
     }
-}
-
-/// The routers of a block.
-#[inline(always)]
-fn block_of<R>(routers: &mut [R], block: usize) -> &mut [R; BLOCK] {
-    routers[block * BLOCK..].first_chunk_mut().expect("the last block is filled up")
 }

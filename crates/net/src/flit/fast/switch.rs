@@ -1,24 +1,24 @@
 //! The switches of a block: flits go through them, and credits go back.
 
 use super::flit::Flit;
-use super::list::{List, parts};
+use super::list::List;
 use super::mask::Mask;
 use super::order::Order;
 use super::part::Work;
 use super::rings::Rings;
-use super::router::{Far, Router};
+use super::router::{Far, Routers};
 use super::threads::Outbox;
 use super::wheel::{BLOCK, Ejected, Wheel};
 use crate::flit::fabric::FULL_WIDTH;
 
 /// The switches of a block, and what is at both ends.
 pub(super) struct Switches<'a, const P: usize, const VS: usize, const N: usize, M> {
-    pub(super) routers: &'a mut [Router<P, VS, N, M>; BLOCK],
+    pub(super) routers: &'a mut Routers<P, VS, N, M>,
     /// The first of them in the part.
     pub(super) first: usize,
     pub(super) now: u64,
     pub(super) vcs: u8,
-    pub(super) work: &'a mut Work<N>,
+    pub(super) work: &'a mut Work<P, N>,
     pub(super) wheel: &'a mut Wheel<N>,
     pub(super) rings: &'a Rings,
     pub(super) queued: &'a [Flit],
@@ -35,23 +35,23 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Switches<'_, P, V
     pub(super) fn share(&mut self, shared: &mut List<N>, contested: &mut [M; BLOCK]) {
         let mut routers = 0_u64;
         for &number in shared.items() {
-            let (index, channel) = parts::<N>(number);
+            let index = number as usize / N % BLOCK;
             routers |= 1 << index;
-            contested[index] |= M::bit(channel);
+            contested[index] |= M::bit(number as usize % N);
         }
         shared.clear();
         while routers != 0 {
             let index = routers.trailing_zeros() as usize % BLOCK;
             routers &= routers - 1;
             let all = std::mem::take(&mut contested[index]);
-            let mut winners = self.routers[index].share_switch(all);
+            let mut winners = self.routers.share_switch(index, all);
             let mut losers = all & !winners;
             while !losers.is_empty() {
                 self.work.ready.push((index * N + losers.first()) as u16);
                 losers = losers.rest();
             }
             while !winners.is_empty() {
-                self.pass((index * N + winners.first()) as u16);
+                self.pass(index * N + winners.first());
                 winners = winners.rest();
             }
         }
@@ -59,47 +59,38 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Switches<'_, P, V
 
     /// A flit goes through the switch and onto its channel, and the place that it leaves becomes a credit.
     #[inline(always)]
-    pub(super) fn pass(&mut self, number: u16) {
-        let (index, channel) = parts::<N>(number);
-        let (now, in_part) = (self.now, self.first + index);
-        let router = &mut self.routers[index];
-        let (input, in_vc) = (channel / VS, channel % VS);
-        let vc = &mut router.vcs[channel];
-        let flit = vc.front;
-        let output = vc.port as usize % P;
-        let out_channel = vc.out as usize % N;
-        let out_vc = out_channel % VS;
+    pub(super) fn pass(&mut self, number: usize) {
+        let (now, routers) = (self.now, &mut *self.routers);
+        let vc = routers.vc_mut(number);
+        let (flit, port, out) = (vc.front, vc.port as usize, vc.out as usize);
         let left = vc.len - 1;
         vc.len = left;
         if left != 0 {
-            vc.front = self.rings.take(in_part * N + channel, vc, self.queued);
+            vc.front = self.rings.take(self.first * N + number, vc, self.queued);
         }
-        router.pass(channel, output, self.vcs);
-        let out = &mut router.outs[out_channel];
-        out.credits -= 1;
-        let credits = out.credits;
-        router.sent[output] += 1;
+        let more = routers.pass(number, port, out, self.vcs);
         if flit.is_tail() {
-            router.free |= M::bit(out_channel);
-            router.clear_ready(M::bit(channel), output);
-            self.work.asking.push_if((index * P + output) as u16, router.ask(output));
+            let waited = routers.free(port, out);
+            self.work.asking.insert_if(port, waited);
+            routers.rest(number, port);
             if left != 0 {
-                self.work.fresh.push(number);
+                self.work.fresh.push(number as u16);
                 if let Some(order) = &mut self.order {
-                    order.followed(in_part * N + channel);
+                    order.followed(self.first * N + number);
                 }
             }
-        } else if left == 0 || credits == 0 {
-            router.clear_ready(M::bit(channel), output);
+        } else if left == 0 || !more {
+            routers.rest(number, port);
         } else {
-            self.work.ready.push(number);
+            self.work.ready.push(number as u16);
         }
 
-        let (link, feeder) = (router.outputs[output], router.inputs[input]);
+        let (link, feeder) = (routers.output(port), routers.feeder(number));
+        let (in_vc, out_vc) = (number % VS, out % VS);
         let mut at = now + u64::from(link.delay);
-        if let Some(spacing) = self.spacing.get_mut(in_part) {
+        if let Some(spacing) = self.spacing.get_mut(self.first + port / P) {
             // channels narrower than a flit per cycle
-            let (spacing, free) = &mut spacing[output];
+            let (spacing, free) = &mut spacing[port % P];
             let start = (*free).max((now + 1) * u64::from(FULL_WIDTH));
             *free = start + u64::from(*spacing);
             at += start.div_ceil(u64::from(FULL_WIDTH)) - (now + 1);
@@ -109,7 +100,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Switches<'_, P, V
             Far::Terminal => {
                 self.wheel.eject(at, Ejected { terminal: link.number(), flit });
                 // the terminal takes it at once, and its credit comes back
-                self.wheel.credit(at + u64::from(link.back), (in_part * N + out_channel) as u32);
+                self.wheel.credit(at + u64::from(link.back), (self.first * N + out) as u32);
             }
             Far::Remote | Far::Nothing => self.leaving.push((at, link.number() + out_vc as u32, flit)),
         }

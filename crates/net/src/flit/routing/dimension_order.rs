@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use stratasim_core::BuildError;
 
 use super::grid::{GridMap, Join, Way};
-use super::packed::{ALL, Packed};
+use super::packed::{ALL, Grid, Packed};
 use super::places::{any, check_parts, part};
 use super::{Candidate, FlitRouting, FlitRoutingAlgorithm, Head, Place, Surroundings};
 use crate::flit::fabric::from_topology::Wiring;
@@ -57,7 +57,7 @@ impl DimensionOrder {
         if map.has_rings() {
             check_parts(router, "dimension-order", 2, true, RINGS)?;
         }
-        let packed = if balanced { None } else { Packed::new(&map) };
+        let packed = if balanced { None } else { Grid::new(&map).map(Packed::Grid) };
         Ok(Self { map, packed, balanced })
     }
 }
@@ -66,7 +66,7 @@ impl FlitRouting for DimensionOrder {
     #[inline]
     fn only(&self, place: Place, head: &mut Head, surroundings: &mut dyn Surroundings) -> Candidate {
         if let Some(packed) = &self.packed {
-            let step = packed.step(place.router, head.dest, head.memory, || surroundings.draw(2) == 1);
+            let step = packed.step(place.router, head.dest, head.memory, |bound| surroundings.draw(bound));
             head.memory = step.memory;
             let range = if step.half == ALL { head.range } else { part(head.range, 2, step.half) };
             return any(u16::from(step.output), range);

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::BuildError;
 
+use super::packed::{Packed, Tree};
 use super::places::any;
 use super::tree::TreeMap;
 use super::{Candidate, FlitRouting, FlitRoutingAlgorithm, Head, Place, Surroundings};
@@ -32,6 +33,7 @@ impl FlitRoutingAlgorithm for NearestCommonAncestorSpec {
 #[derive(Debug, Clone)]
 pub struct NearestCommonAncestor {
     map: TreeMap,
+    packed: Option<Packed>,
     adaptive: bool,
 }
 
@@ -41,7 +43,9 @@ impl NearestCommonAncestor {
     /// # Errors
     /// No tree, or one in which cables are missing.
     pub fn new(wiring: &Wiring, adaptive: bool) -> Result<Self, BuildError> {
-        Ok(Self { map: TreeMap::new(wiring, "nearest-common-ancestor")?, adaptive })
+        let map = TreeMap::new(wiring, "nearest-common-ancestor")?;
+        let packed = if adaptive { None } else { Tree::new(&map).map(Packed::Tree) };
+        Ok(Self { map, packed, adaptive })
     }
 
     /// One of `ports`.
@@ -72,6 +76,10 @@ impl FlitRouting for NearestCommonAncestor {
 
     fn adaptive(&self) -> bool {
         self.adaptive
+    }
+
+    fn packed(&self) -> Option<&Packed> {
+        self.packed.as_ref()
     }
 
     fn looks_at_input(&self) -> bool {

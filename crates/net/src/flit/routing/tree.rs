@@ -23,6 +23,17 @@ struct Switch {
     up: u16,
 }
 
+/// A switch as it is seen: its level, its ports by child (`u16::MAX` where there is none) and those up.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct View<'a> {
+    pub(crate) level: u8,
+    /// The first of the hosts under it.
+    pub(crate) first_host: u32,
+    pub(crate) children: u16,
+    pub(crate) down: &'a [u16],
+    pub(crate) up: &'a [u16],
+}
+
 /// Hosts under every switch, and its ports by child.
 #[derive(Debug, Clone)]
 pub struct TreeMap {
@@ -132,6 +143,41 @@ impl TreeMap {
             below *= level.children;
         }
         Ok(map)
+    }
+
+    /// Levels of switches.
+    pub(crate) fn level_count(&self) -> usize {
+        self.child.len() / self.terminals.max(1)
+    }
+
+    /// Switches.
+    pub(crate) fn switch_count(&self) -> usize {
+        self.switches.len()
+    }
+
+    /// Whether one cable leads to every child, and one terminal stands at the end of every last one.
+    pub(crate) fn is_single(&self) -> bool {
+        let alone = |pair: &[(u32, u32)]| pair[0].0 != pair[1].0;
+        self.by_host().windows(2).all(alone) && self.switches.iter().all(|switch| switch.copies <= 1)
+    }
+
+    /// Host and number of every terminal, by host.
+    pub(crate) fn by_host(&self) -> Vec<(u32, u32)> {
+        let mut by_host: Vec<(u32, u32)> = self.host.iter().copied().zip(0..).collect();
+        by_host.sort_unstable();
+        by_host
+    }
+
+    /// Which child of a switch of `level` is above `terminal`.
+    pub(crate) fn child(&self, level: usize, terminal: usize) -> u16 {
+        self.child[level * self.terminals + terminal]
+    }
+
+    /// The level of a switch and its ports.
+    pub(crate) fn view(&self, router: u32) -> View<'_> {
+        let Switch { level, ports, copies, children, first_host, .. } = self.switches[router as usize];
+        let down = usize::from(children) * usize::from(copies);
+        View { level, first_host, children, down: &self.ports[ports as usize..][..down], up: self.up(router) }
     }
 
     /// The way down from `router` to `terminal`, if it is under it: the first port and how many.

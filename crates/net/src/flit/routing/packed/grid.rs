@@ -1,0 +1,94 @@
+//! Coordinates in one word: dimension order on a mesh or torus in a few instructions.
+
+use super::{ALL, Step};
+use crate::flit::routing::grid::{GridMap, Join};
+
+/// Dimensions that fit into a word.
+const MOST_DIMENSIONS: usize = 4;
+/// Bits of a coordinate.
+const LANE: u32 = 64 / MOST_DIMENSIONS as u32;
+
+/// A router: its coordinates, the lowest dimension in the lowest bits, and its ports up and down each.
+#[derive(Debug, Clone, Copy)]
+struct Corner {
+    place: u64,
+    ports: [u8; 2 * MOST_DIMENSIONS],
+}
+
+/// Dimension order on a mesh, torus or mixture of at most four dimensions with single cables.
+#[derive(Debug, Clone)]
+pub struct Grid {
+    corners: Vec<Corner>,
+    /// Coordinates of each terminal's router, and its port there.
+    targets: Vec<(u64, u8)>,
+    /// Extents of rings; 0 for lines.
+    rings: [u16; MOST_DIMENSIONS],
+}
+
+impl Grid {
+    /// The same grid in words; `None` where it does not fit.
+    pub(in crate::flit::routing) fn new(map: &GridMap) -> Option<Self> {
+        let fits = |d: usize| {
+            matches!(map.dimensions[d].join, Join::Line | Join::Ring)
+                && map.copies(d) == 1
+                && map.dimensions[d].extent <= 1 << (LANE - 1)
+        };
+        let n = map.dimension_count();
+        // hops are counted in a byte
+        let longest: usize = map.dimensions.iter().map(|dimension| usize::from(dimension.extent)).sum();
+        if n == 0 || n > MOST_DIMENSIONS || longest > 255 || !(0..n).all(fits) {
+            return None;
+        }
+        let place = |router: u32| {
+            let lanes = map.place_of(router).iter().enumerate();
+            lanes.fold(0, |word, (d, &at)| word | u64::from(at) << (d as u32 * LANE))
+        };
+        let mut corners = Vec::with_capacity(map.router_count());
+        for router in 0..map.router_count() as u32 {
+            let mut ports = [0; 2 * MOST_DIMENSIONS];
+            for (number, port) in ports[..2 * n].iter_mut().enumerate() {
+                // the ends of lines have no port where no packet goes
+                *port = map
+                    .port(router, number / 2, number % 2 == 1)
+                    .map_or(Some(0), |port| u8::try_from(port).ok())?;
+            }
+            corners.push(Corner { place: place(router), ports });
+        }
+        let exits =
+            map.destinations.all().map(|(router, port)| Some((place(router), u8::try_from(port).ok()?)));
+        let targets = exits.collect::<Option<_>>()?;
+        let mut rings = [0; MOST_DIMENSIONS];
+        for (ring, dimension) in rings.iter_mut().zip(&map.dimensions) {
+            *ring = if dimension.join == Join::Ring { dimension.extent } else { 0 };
+        }
+        Some(Self { corners, targets, rings })
+    }
+
+    /// The decision for a head to terminal `dest` at `router`: as [`GridMap::step`] says without balance.
+    /// Where both ways round a ring are as long, a draw of 0 or 1 says whether down.
+    #[inline(always)]
+    pub(super) fn step(&self, router: u32, dest: u32, memory: u64, draw: impl FnOnce(u32) -> u32) -> Step {
+        let corner = &self.corners[router as usize];
+        let (target, exit) = self.targets[dest as usize];
+        let differing = corner.place ^ target;
+        if differing == 0 {
+            return Step { output: exit, half: ALL, memory };
+        }
+        let d = (differing.trailing_zeros() / LANE) as usize % MOST_DIMENSIONS;
+        let lane = |word: u64| (word >> (d as u32 * LANE)) as u32 & ((1 << LANE) - 1);
+        let (at, to) = (lane(corner.place), lane(target));
+        let extent = u32::from(self.rings[d]);
+        if extent == 0 {
+            return Step { output: corner.ports[2 * d + usize::from(to < at)], half: ALL, memory };
+        }
+        // the ring that it is on already: dimension + 1, direction, class
+        let mut way = memory & 0xff;
+        if way >> 2 != d as u64 + 1 {
+            let wraps = u32::from(to < at);
+            let up = to.wrapping_sub(at).wrapping_add(extent * wraps);
+            let minus = if 2 * up == extent { draw(2) == 1 } else { 2 * up > extent };
+            way = (d as u64 + 1) << 2 | u64::from(minus) << 1 | u64::from(wraps);
+        }
+        Step { output: corner.ports[2 * d + (way as usize >> 1 & 1)], half: way as u8 & 1, memory: way }
+    }
+}

@@ -1,0 +1,84 @@
+//! Places in a tree in one word: a nearest common ancestor in a few instructions.
+
+use super::{ALL, Step};
+use crate::flit::routing::tree::TreeMap;
+
+/// Levels that fit into a word.
+const MOST_LEVELS: usize = 4;
+/// Bits of a place among the children of a switch.
+const LANE: u32 = 64 / MOST_LEVELS as u32;
+
+/// A switch: which child of which it is under at each level above its own, the lowest in the lowest bits.
+#[derive(Debug, Clone, Copy)]
+struct Switch {
+    above: u64,
+    /// Its ports down, by child; those up follow.
+    ports: u32,
+    children: u16,
+    up: u8,
+    /// Bits below those of its children.
+    shift: u8,
+}
+
+/// Up a tree by a way that is drawn, and down; at most four levels, single cables.
+#[derive(Debug, Clone)]
+pub struct Tree {
+    switches: Vec<Switch>,
+    ports: Vec<u8>,
+    /// Which child each terminal is under at each level.
+    targets: Vec<u64>,
+}
+
+impl Tree {
+    /// The same tree in words; `None` where it does not fit.
+    pub(in crate::flit::routing) fn new(map: &TreeMap) -> Option<Self> {
+        let levels = map.level_count();
+        if levels > MOST_LEVELS || !map.is_single() {
+            return None;
+        }
+        let target = |terminal| {
+            (0..levels)
+                .fold(0, |word, level| word | u64::from(map.child(level, terminal)) << (level as u32 * LANE))
+        };
+        let by_host = map.by_host();
+        let targets: Vec<u64> = (0..by_host.len()).map(target).collect();
+        let mut out = Self { switches: Vec::with_capacity(map.switch_count()), ports: Vec::new(), targets };
+        for router in 0..map.switch_count() as u32 {
+            let view = map.view(router);
+            let shift = u32::from(view.level) * LANE;
+            // any terminal under it has the same children above it
+            let &(_, below) = by_host.get(by_host.partition_point(|&(host, _)| host < view.first_host))?;
+            map.down(router, below)?;
+            let above = u64::MAX.checked_shl(shift + LANE).unwrap_or(0) & out.targets[below as usize];
+            out.switches.push(Switch {
+                above,
+                ports: u32::try_from(out.ports.len()).ok()?,
+                children: view.children,
+                up: u8::try_from(view.up.len()).ok()?,
+                shift: shift as u8,
+            });
+            // a child of the lowest level that is no terminal is never asked for
+            let ports = view.down.iter().map(|&port| if port == u16::MAX { 0 } else { port });
+            for port in ports.chain(view.up.iter().copied()) {
+                out.ports.push(u8::try_from(port).ok()?);
+            }
+        }
+        Some(out)
+    }
+
+    /// The decision for a head to terminal `dest` at `router`. `draw` is asked where several ways lead up.
+    #[inline(always)]
+    pub(super) fn step(&self, router: u32, dest: u32, draw: impl FnOnce(u32) -> u32) -> Step {
+        let switch = &self.switches[router as usize];
+        let target = self.targets[dest as usize];
+        // two shifts, since one of 64 is none
+        let is_below = (switch.above ^ target) >> switch.shift >> LANE == 0;
+        let way = if is_below {
+            (target >> switch.shift) as u32 & ((1 << LANE) - 1)
+        } else {
+            let up = u32::from(switch.up);
+            u32::from(switch.children) + if up == 1 { 0 } else { draw(up) }
+        };
+        Step { output: self.ports[(switch.ports + way) as usize], half: ALL, memory: 0 }
+    }
+}

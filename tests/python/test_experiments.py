@@ -1,0 +1,103 @@
+"""The programs of `experiments/` run, in a small form, and write the files that stand there."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT
+
+EXPERIMENTS = ROOT / "experiments"
+
+
+def python(*arguments: str | Path) -> str:
+    """What a program prints."""
+    done = subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    ("program", "arguments", "file"),
+    [
+        ("halo.py", [], "halo.strata"),
+        ("halo.py", ["--steps", "6"], "halo-6.strata"),
+        ("llm.py", ["data"], "llm-data.strata"),
+        ("llm.py", ["pipeline"], "llm-pipeline.strata"),
+    ],
+)
+def test_schedules_are_those_that_the_programs_write(
+    program: str, arguments: list[str], file: str, command: str, tmp_path: Path
+) -> None:
+    atlahs = EXPERIMENTS / "atlahs"
+    written = tmp_path / "written.goal"
+    written.write_text(python(atlahs / program, *arguments), encoding="utf-8")
+    converted = tmp_path / file
+    subprocess.run([command, "goal", "convert", written, converted], check=True, capture_output=True)
+    assert converted.read_bytes() == (atlahs / file).read_bytes()
+
+
+def test_storage_prints_both_transports_on_both_trees(command: str) -> None:
+    program = EXPERIMENTS / "atlahs" / "storage.py"
+    rows = [
+        line.split()
+        for line in python(program, "--command", command, "--operations", "60", "--seeds", "1").splitlines()
+        if line.startswith(("1:1", "8:1"))
+    ]
+    assert [row[:2] for row in rows] == [
+        [tree, name] for tree in ("1:1", "8:1") for name in ("MPRDMA", "NDP")
+    ]
+    means = [float(row[2]) for row in rows]
+    # a tree with an eighth of the cables is never faster
+    assert min(means) > 0
+    assert means[2] >= means[0]
+    assert means[3] >= means[1]
+
+
+def test_direct_xpu_is_measured_as_its_page_says(command: str) -> None:
+    lines = python(EXPERIMENTS / "direct-xpu" / "measure.py", "--command", command).splitlines()
+    values = {}
+    for line in lines:
+        if line.strip().startswith("write") and " B " in line:
+            label, value = line.split(" B ")
+            values[label.split()[1]] = float(value.split()[0])
+    page = (EXPERIMENTS / "direct-xpu" / "README.md").read_text(encoding="utf-8")
+    for size, printed in (("4", "2.650"), ("64", "2.746"), ("1024", "4.282"), ("8192", "10.72")):
+        assert f"{printed} us" in page
+        found = values[size]
+        assert found == pytest.approx(float(printed), rel=1e-3)
+
+
+def test_points_agree_with_their_reference(command: str, tmp_path: Path) -> None:
+    """One point of the reference, as `agreement.py` reads it, and one that is a fifth too slow."""
+    point = {
+        "case": "fig2_torus512_L16_poisson",
+        "load": 0.05,
+        "seed": 1,
+        "source": "prototype",
+        "args": "topo=torus k=8 n=3 size=16 poisson=1 vcs=4 buf=8 load=0.05 seed=1 sp=1000 thres=1000",
+        "verdict": "stable",
+        "total_cycles": 6170,
+        "plat": 60.692543,
+        "inj_flit": 0.051082,
+        "acc_flit": 0.050909,
+        "hops": 6.976976,
+    }
+    program = EXPERIMENTS / "complex-load" / "agreement.py"
+    reference = tmp_path / "reference.jsonl"
+    for factor, agrees in ((1, True), (1.2, False)):
+        line = json.dumps(point | {"plat": factor * point["plat"]})
+        reference.write_text(line + "\n", encoding="utf-8")
+        done = subprocess.run(
+            [sys.executable, program, reference, "--stratasim", command],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        assert done.returncode == (0 if agrees else 1), f"{done.stdout}\n{done.stderr}"
+        assert f"{int(agrees)} of 1 points agree" in done.stdout
