@@ -2,6 +2,7 @@
 //!
 //! Source of the facts: BookSim2, commit 28f43299. What is offered of its options is in [`options`].
 
+mod buffers;
 pub mod class;
 pub mod config;
 pub mod control;
@@ -106,7 +107,9 @@ impl Setup {
             config.flag("include_queuing")?,
             config.integer("deadlock_warn_timeout", 1, most)? as u64,
         );
-        Ok(Self { network, router, source, control, literal: false })
+        // the fast kernel does not look at priorities, which differ between the packets of a node
+        let literal = config.word("priority") == "sequence";
+        Ok(Self { network, router, source, control, literal })
     }
 
     /// Runs it.

@@ -25,6 +25,7 @@ pub mod full;
 pub mod kernel;
 mod keys;
 pub mod network;
+pub mod next_output;
 pub mod router;
 pub mod routing;
 pub mod terminals;

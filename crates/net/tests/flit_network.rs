@@ -77,6 +77,10 @@ fn the_stages_of_a_router_are_in_the_closed_form() {
         (r#""routing-delay": 2, "switch-allocation-delay": 3"#, 6),
         (r#""traversal-delay": 4"#, 6),
         (r#""vc-allocation-delay": 3, "speculation": "prioritised""#, 4),
+        (
+            r#""vc-allocation-delay": 3, "speculation": "prioritised", "requests": {"combined-allocation": true}"#,
+            2,
+        ),
     ] {
         let router: RouterSpec = serde_json::from_str(&format!("{{{options}}}")).unwrap();
         assert_eq!(router_cycles(&router), stages, "{options}");

@@ -267,6 +267,68 @@ fn half_way_round_a_ring_both_directions_are_drawn() {
 }
 
 #[test]
+fn queues_by_the_next_output_are_checked_for_deadlock() {
+    let torus = machine(r#"{"kind": "torus", "dimensions": [4, 4]}"#);
+    let with = |channels: u32, aside: bool| {
+        prepare(
+            &torus,
+            &format!(
+                r#"{{"router": {{"virtual-channels": {channels}, "routing-delay": 0,
+                "requests": {{"next-output-queues": {aside}}}}}}}"#
+            ),
+        )
+    };
+    let dependencies = |aside| match with(10, aside).unwrap().deadlock {
+        Verdict::Free { dependencies } => dependencies,
+        other => panic!("{other:?}"),
+    };
+    // a channel is divided by where packets go from its end
+    assert!(dependencies(true) > dependencies(false));
+    // all on one layer of virtual channels, they can wait in a circle either way
+    for aside in [false, true] {
+        let ring = machine(r#"{"kind": "ring", "nodes": 8}"#);
+        let spec = format!(
+            r#"{{"routing": {{"kind": "shortest-path", "layers": 1}}, "router": {{"virtual-channels": 6,
+            "routing-delay": 0, "requests": {{"next-output-queues": {aside}}}}}}}"#
+        );
+        let refused = prepare(&ring, &spec).err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(refused.contains("in a circle of"), "{aside}: {refused}");
+    }
+}
+
+#[test]
+fn heads_that_hear_no_answer_are_refused() {
+    let mesh = machine(r#"{"kind": "mesh", "dimensions": [3, 3]}"#);
+    let with = |stages: &str, routing: &str| {
+        let router = format!(
+            r#"{{"stages": "{stages}", "speculation": "separate", "requests": {{"combined-allocation": true}}}}"#
+        );
+        let spec = format!(r#"{{"router": {router}, "routing": {{"kind": "{routing}"}}}}"#);
+        prepare(&mesh, &spec).err().map(|error| error.to_string()).unwrap_or_default()
+    };
+    assert!(with("batches", "minimal-adaptive").contains("never reach the escape channels"));
+    assert_eq!(with("pipelined", "minimal-adaptive"), "");
+    assert_eq!(with("batches", "dimension-order"), "");
+}
+
+#[test]
+fn virtual_channels_without_a_place_of_their_own_are_refused() {
+    let mesh = machine(r#"{"kind": "mesh", "dimensions": [3, 3]}"#);
+    let with = |parts: &str, check: bool| {
+        let shared = format!(r#"{{"buffers": "shared", "shared-buffer": {{"parts": {parts}}}}}"#);
+        let spec = format!(r#"{{"router": {shared}, "deadlock-check": {check}}}"#);
+        prepare(&mesh, &spec).err().map(|error| error.to_string()).unwrap_or_default()
+    };
+    let one = r#"[{"channels": [0, 3], "flits": 4}]"#;
+    assert!(
+        with(one, true).contains("router.shared-buffer.parts: some virtual channel has no place of its own")
+    );
+    assert_eq!(with(one, false), "");
+    let all: Vec<_> = (0..4).map(|vc| format!(r#"{{"channels": [{vc}, {vc}], "flits": 3}}"#)).collect();
+    assert_eq!(with(&format!("[{}]", all.join(",")), true), "");
+}
+
+#[test]
 fn odd_or_too_few_virtual_channels_of_a_ring_are_refused_with_the_reason() {
     let torus = machine(r#"{"kind": "torus", "dimensions": [4, 4]}"#);
     for (channels, expected) in [(3, "no multiple of 2"), (1, "needs 2")] {

@@ -44,6 +44,15 @@ pub struct ReadWrite {
     pub flits: [u16; 5],
 }
 
+/// The priority that packets bring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Priority {
+    /// The same for all.
+    Same(i32),
+    /// Higher for those that their node made earlier.
+    Sequence,
+}
+
 /// A class of traffic.
 #[derive(Debug, Clone)]
 pub struct Class {
@@ -53,8 +62,8 @@ pub struct Class {
     pub process: Process,
     /// Flits, and the weights up to and including this one.
     pub sizes: Vec<(u16, u32)>,
-    /// Priority.
-    pub priority: i32,
+    /// Priority of its packets.
+    pub priority: Priority,
     /// Whether it counts.
     pub measured: bool,
     /// Requests and replies.
@@ -115,13 +124,13 @@ fn one(config: &Config, extent: Extent, class: usize, unseeded: &mut Knuth) -> R
         process: process(config, extent, class, per_packet, unseeded)?,
         sizes,
         priority: match config.word("priority") {
-            "none" => 0,
-            "class" => i32::try_from(integer("class_priority")?)
-                .map_err(|_| config.refuse("class_priority", "a priority has 32 bits"))?,
-            other => {
-                let reason = format!("found `{other}`; `none` and `class` are offered");
-                return Err(config.refuse("priority", reason));
-            }
+            "class" => Priority::Same(
+                i32::try_from(integer("class_priority")?)
+                    .map_err(|_| config.refuse("class_priority", "a priority has 32 bits"))?,
+            ),
+            "sequence" => Priority::Sequence,
+            // what else decides is found out in the network
+            _ => Priority::Same(0),
         },
         measured: integer("measure_stats")? != 0,
         read_write,

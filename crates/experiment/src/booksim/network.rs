@@ -83,6 +83,9 @@ pub fn network(config: &Config) -> Result<Network, TextError> {
             return Err(config.refuse("num_vcs", reason));
         }
     }
+    if config.flag("noq")? {
+        next_output_queues(config, &fabric, &*routing, least)?;
+    }
     let nodes = fabric.terminals().len() as u32;
     let subnets = config.integer("subnets", 1, MOST_SUBNETS)? as u32;
     let extent = Extent { nodes, k, n };
@@ -100,6 +103,33 @@ pub fn network(config: &Config) -> Result<Network, TextError> {
     }
     let side_by_side = SideBySide::new(routing, &fabric);
     Ok(Network { fabric: copies(&fabric, subnets), routing: Box::new(side_by_side), subnets, extent })
+}
+
+/// Refuses queues by the next router's output where they would be empty: a routing function divides a range into at
+/// most as many parts as it needs virtual channels, and each part is divided by the outputs.
+fn next_output_queues(
+    config: &Config,
+    fabric: &Fabric,
+    routing: &dyn FlitRouting,
+    least: u32,
+) -> Result<(), TextError> {
+    let name = config.word("routing_function");
+    if !routing.single() {
+        return Err(config.refuse("noq", format!("`{name}` offers several outputs at once; one is expected")));
+    }
+    let routers = 0..fabric.router_count() as u32;
+    let outputs = routers.map(|router| u32::from(fabric.output_count(router))).max().unwrap_or(0);
+    for [first, last] in ranges(config)? {
+        let (found, needed) = (u32::from(last - first) + 1, least * outputs);
+        if found < needed {
+            let reason = format!(
+                "{outputs} outputs, for each of which `{name}` needs {least} virtual channels: there are {found} and \
+                 {needed} are expected"
+            );
+            return Err(config.refuse("noq", reason));
+        }
+    }
+    Ok(())
 }
 
 /// The options `k` and `n`.

@@ -35,11 +35,7 @@ pub struct OptionKind {
     pub used: Use,
 }
 
-const BUFFERS: &str =
-    "of the shared buffers, `private`, `shared` and `dynamic` with their defaults are offered";
 const FAILURES: &str = "links do not fail";
-const NEXT_OUTPUT: &str = "queueing by the output of the next router is not offered";
-const LABEL: &str = "virtual channels have no priorities of their own";
 
 macro_rules! options {
     ($($name:ident $kind:ident $default:literal $used:ident $(($reason:expr))?),* $(,)?) => {
@@ -79,17 +75,17 @@ options! {
     vc_buf_size Integer "8" Full,
     buf_size Integer "-1" Full,
     buffer_policy Word "private" Full,
-    private_bufs Integer "-1" Default(BUFFERS),
-    private_buf_size Integer "1" Default(BUFFERS),
-    private_buf_start_vc Integer "-1" Default(BUFFERS),
-    private_buf_end_vc Integer "-1" Default(BUFFERS),
-    max_held_slots Integer "-1" Default(BUFFERS),
-    feedback_aging_scale Integer "1" Ignored,
-    feedback_offset Integer "0" Ignored,
+    private_bufs Integer "-1" Full,
+    private_buf_size Integer "1" Full,
+    private_buf_start_vc Integer "-1" Full,
+    private_buf_end_vc Integer "-1" Full,
+    max_held_slots Integer "-1" Full,
+    feedback_aging_scale Integer "1" Full,
+    feedback_offset Integer "0" Full,
     wait_for_tail_credit Integer "0" Full,
     vc_busy_when_full Integer "0" Full,
     vc_prioritize_empty Integer "0" Full,
-    vc_priority_donation Integer "0" Default(LABEL),
+    vc_priority_donation Integer "0" Full,
     vc_shuffle_requests Integer "0" Full,
     hold_switch_for_packet Integer "0" Full,
     input_speedup Integer "1" Full,
@@ -108,7 +104,7 @@ options! {
     spec_check_cred Integer "1" Full,
     spec_mask_by_reqs Integer "0" Full,
     spec_sw_allocator Word "prio" Full,
-    noq Integer "0" Default(NEXT_OUTPUT),
+    noq Integer "0" Full,
     vc_allocator Word "islip" Full,
     sw_allocator Word "islip" Full,
     arb_type Word "round_robin" Ignored,

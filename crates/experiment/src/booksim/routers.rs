@@ -1,10 +1,11 @@
 //! From a configuration to how routers are built.
 
 use stratasim_net::flit::router::{
-    AllocatorKind, AllocatorSpec, Arbiter, BufferPolicy, Guess, Iterations, RequestRules, RouterSpec,
+    AllocatorKind, AllocatorSpec, Arbiter, Guess, Iterations, Precedence, RequestRules, RouterSpec,
     Speculation, Stages,
 };
 
+use super::buffers;
 use super::config::Config;
 use super::text::{TextError, call};
 
@@ -29,22 +30,7 @@ pub(super) fn ranges(config: &Config) -> Result<Vec<[u8; 2]>, TextError> {
 pub fn router(config: &Config) -> Result<RouterSpec, TextError> {
     let delay = |name: &str, least: i64| Ok(config.integer(name, least, 64)? as u16);
     let vcs = config.integer("num_vcs", 1, 32)?;
-    let buffers = match config.word("buffer_policy") {
-        "private" => BufferPolicy::Private,
-        "shared" => BufferPolicy::Shared,
-        "dynamic" => BufferPolicy::Dynamic,
-        other => {
-            let reason = format!("found `{other}`; private, shared and dynamic are offered");
-            return Err(config.refuse("buffer_policy", reason));
-        }
-    };
-    let of_one = config.integer("vc_buf_size", 1, 4096)?;
-    let of_all = config.integer("buf_size", -1, 4096 * 32)?;
-    let buffer_flits = match of_all {
-        ..=0 => of_one,
-        _ if of_all % vcs == 0 || buffers == BufferPolicy::Private => (of_all / vcs).max(1),
-        _ => return Err(config.refuse("buf_size", format!("{of_all} flits; a multiple of {vcs} is offered"))),
-    };
+    let buffers = buffers::read(config)?;
     let ranges = ranges(config)?;
     let switch_allocator = allocator(config, "sw_allocator")?;
     let speculation = match (config.flag("speculative")?, config.word("spec_sw_allocator")) {
@@ -56,6 +42,16 @@ pub fn router(config: &Config) -> Result<RouterSpec, TextError> {
         Speculation::Separate => Some(allocator(config, "spec_sw_allocator")?),
         _ => None,
     };
+    let combined_allocation = config.word("vc_allocator") == "piggyback";
+    if combined_allocation && speculation == Speculation::None {
+        let reason = "`piggyback` gives virtual channels to heads that got the switch before: `speculative = 1` is expected";
+        return Err(config.refuse("vc_allocator", reason));
+    }
+    let next_output_queues = config.flag("noq")?;
+    if next_output_queues && config.integer("routing_delay", 0, 64)? != 0 {
+        let reason = "the output of the next router must be known before: `routing_delay = 0` is expected";
+        return Err(config.refuse("noq", reason));
+    }
     let requests = RequestRules {
         with_credit: config.flag("vc_busy_when_full")?,
         empty_first: config.flag("vc_prioritize_empty")?,
@@ -69,11 +65,16 @@ pub fn router(config: &Config) -> Result<RouterSpec, TextError> {
         },
         yield_to_requests: config.flag("spec_mask_by_reqs")?,
         guess_allocator: guess_allocator.filter(|allocator| *allocator != switch_allocator),
+        combined_allocation,
+        next_output_queues,
+        precedence: precedence(config)?,
+        donation: config.flag("vc_priority_donation")?,
     };
     let spec = RouterSpec {
         virtual_channels: vcs as u8,
-        buffer_flits: buffer_flits.min(4096) as u16,
-        buffers,
+        buffer_flits: buffers.of_channel,
+        buffers: buffers.policy,
+        shared_buffer: buffers.shared,
         routing_delay: delay("routing_delay", 0)?,
         vc_allocation_delay: delay("vc_alloc_delay", 1)?,
         switch_allocation_delay: delay("sw_alloc_delay", 1)?,
@@ -91,13 +92,36 @@ pub fn router(config: &Config) -> Result<RouterSpec, TextError> {
             ..=0 => None,
             flits => Some(flits as u16),
         },
-        vc_allocator: allocator(config, "vc_allocator")?,
+        vc_allocator: match combined_allocation {
+            true => AllocatorSpec::default(),
+            false => allocator(config, "vc_allocator")?,
+        },
         switch_allocator,
         requests,
         ranges: if ranges.len() > 1 { ranges } else { Vec::new() },
     };
     spec.check().map_err(|error| TextError { line: 0, reason: error.to_string() })?;
     Ok(spec)
+}
+
+/// What the option `priority` means for flits in the network. The packets of `class` and `sequence` bring their own
+/// priority ([`super::class`], [`super::source`]), and without priorities it is the same for all.
+fn precedence(config: &Config) -> Result<Precedence, TextError> {
+    Ok(match config.word("priority") {
+        "none" | "class" | "sequence" => Precedence::Given,
+        "age" => Precedence::Age,
+        "network_age" => Precedence::NetworkAge,
+        "local_age" => Precedence::LocalAge,
+        "queue_length" => Precedence::QueueLength,
+        "hop_count" => Precedence::Hops,
+        other => {
+            let reason = format!(
+                "found `{other}`; expected none, class, age, network_age, local_age, queue_length, hop_count or \
+                 sequence"
+            );
+            return Err(config.refuse("priority", reason));
+        }
+    })
 }
 
 const ALLOCATORS: &str = "islip(i), select(i), pim(i), loa, wavefront, rr_wavefront, max_size, \
@@ -117,7 +141,10 @@ fn allocator(config: &Config, option: &str) -> Result<AllocatorSpec, TextError> 
         "max_size" => AllocatorKind::MaximumSize,
         "separable_input_first" => AllocatorKind::SeparableInputFirst,
         "separable_output_first" => AllocatorKind::SeparableOutputFirst,
-        _ => return Err(refuse(format!("found `{text}`; allocators are {ALLOCATORS}"))),
+        _ => {
+            let own = if option == "vc_allocator" { ", piggyback" } else { "" };
+            return Err(refuse(format!("found `{text}`; allocators are {ALLOCATORS}{own}")));
+        }
     };
     let mut spec = AllocatorSpec { kind, ..AllocatorSpec::default() };
     match (kind, &arguments[..]) {

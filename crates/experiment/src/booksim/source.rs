@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use stratasim_net::flit::booksim::knuth::{Chance, Knuth};
 use stratasim_net::flit::terminals::{Arrival, FlitArrival, Offer, Terminals};
 
-use super::class::{Class, Message};
+use super::class::{Class, Message, Priority};
 use super::statistics::Counters;
 
 /// Where a simulation is.
@@ -250,7 +250,11 @@ impl Source {
             dest: subnet * self.nodes + dest,
             flits,
             range: message as u8,
-            priority: kind.priority,
+            priority: match kind.priority {
+                Priority::Same(priority) => priority,
+                // the packet itself is among those that were made
+                Priority::Sequence => i32::MAX.saturating_sub_unsigned(self.made[node as usize] as u32),
+            },
             created,
             tag: created << 8 | (message as u64) << 5 | class as u64,
             measured: recorded,

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use stratasim_core::BuildError;
 use stratasim_net::flit::fabric::{End, FULL_WIDTH};
 use stratasim_net::flit::router::{
-    AllocatorKind, AllocatorSpec, Arbiter, BufferPolicy, Guess, RouterSpec, Speculation, Stages,
+    AllocatorKind, AllocatorSpec, Arbiter, Guess, Precedence, RouterSpec, Speculation, Stages,
 };
 use stratasim_net::flit::routing::FlitRoutingSpec;
 use stratasim_topo::TopologySpec;
@@ -13,6 +13,7 @@ use stratasim_topo::generators::Duplex;
 use stratasim_workload::injection::InjectionSpec;
 use stratasim_workload::pattern::PatternSpec;
 
+use super::buffers;
 use crate::traffic::Traffic;
 use crate::traffic::spec::{Lengths, MeasureSpec, TrafficSpec};
 
@@ -215,15 +216,18 @@ fn router(spec: &RouterSpec) -> Refused<Vec<(&'static str, String)>> {
         }
         Speculation::None | Speculation::Prioritised => "prio".to_owned(),
     };
-    let policy = match spec.buffers {
-        BufferPolicy::Private => "private",
-        BufferPolicy::Shared => "shared",
-        BufferPolicy::Dynamic => "dynamic",
+    let priority = match rules.precedence {
+        // packets bring none here
+        Precedence::Given => "none",
+        Precedence::Age => "age",
+        Precedence::NetworkAge => "network_age",
+        Precedence::LocalAge => "local_age",
+        Precedence::QueueLength => "queue_length",
+        Precedence::Hops => "hop_count",
     };
-    Ok(vec![
+    let buffers = buffers::translate(spec).or_else(|reason| refuse(&at("shared-buffer"), reason))?;
+    let others = [
         ("num_vcs", spec.virtual_channels.to_string()),
-        ("vc_buf_size", spec.buffer_flits.to_string()),
-        ("buffer_policy", policy.to_owned()),
         ("routing_delay", spec.routing_delay.to_string()),
         ("vc_alloc_delay", spec.vc_allocation_delay.to_string()),
         ("sw_alloc_delay", spec.switch_allocation_delay.to_string()),
@@ -244,9 +248,19 @@ fn router(spec: &RouterSpec) -> Refused<Vec<(&'static str, String)>> {
         ("output_speedup", spec.output_speedup.to_string()),
         ("internal_speedup", format!("{:?}", spec.internal_speedup)),
         ("output_buffer_size", spec.output_buffer_flits.map_or(-1, i32::from).to_string()),
-        ("vc_allocator", allocator(&spec.vc_allocator)),
+        (
+            "vc_allocator",
+            match rules.combined_allocation {
+                true => "piggyback".to_owned(),
+                false => allocator(&spec.vc_allocator),
+            },
+        ),
+        ("noq", flag(rules.next_output_queues)),
+        ("priority", priority.to_owned()),
+        ("vc_priority_donation", flag(rules.donation)),
         ("sw_allocator", switch_allocator),
-    ])
+    ];
+    Ok(buffers.into_iter().chain(others).collect())
 }
 
 fn allocator(spec: &AllocatorSpec) -> String {

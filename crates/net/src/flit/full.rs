@@ -15,17 +15,23 @@
 //! | `evaluate` | requests and decisions |
 //! | `update` | decisions take effect |
 //! | `inspect` | deadlocks, invariants |
-//! | `credits`, `packet`, `router`, `stage` | what is remembered |
+//! | `combined`, `ahead`, `precedence` | rules of requests that few routers have |
+//! | `credits`, `shared`, `feedback`, `packet`, `router`, `stage` | what is remembered |
 //! | `bits`, `chains`, `wheel` | containers |
 
+mod ahead;
 mod bits;
 mod chains;
+mod combined;
 mod credits;
 mod cycle;
 mod evaluate;
+mod feedback;
 mod inspect;
 mod packet;
+mod precedence;
 mod router;
+mod shared;
 mod source;
 mod stage;
 mod update;
@@ -36,10 +42,11 @@ use std::sync::Arc;
 use stratasim_core::BuildError;
 
 use super::allocator::Requests;
-use super::fabric::{End, Fabric, Feeder};
+use super::fabric::{Channel, End, Fabric, Feeder};
 use super::kernel::{Kernel, Wait};
+use super::next_output;
 use super::router::{BufferPolicy, RouterSpec};
-use super::routing::{FlitRouting, Place};
+use super::routing::{Candidate, FlitRouting, Place};
 use super::terminals::Terminals;
 use bits::BitSet;
 use chains::{Chain, Chains};
@@ -105,6 +112,10 @@ pub struct Full {
     channels: Vec<InputChannel>,
     /// Flits in inputs.
     waiting: Chains<Waiting>,
+    /// By output and queue of terminals, with combined allocation: the virtual channel whose turn it is.
+    turns: Vec<u8>,
+    /// By packet, with queues by the next output: where it goes in the next router.
+    after: Vec<Candidate>,
     /// Credit counters of the outputs.
     credits: Credits,
     /// Flits behind the crossbars.
@@ -164,6 +175,7 @@ impl Full {
                           others while the packet is on its way";
             return Err(BuildError::new("buffers", reason));
         }
+        next_output::check(&fabric, spec, &*routing).map_err(|error| error.within("requests"))?;
         let ports = fabric.channels().len();
         let terminals = fabric.terminals().len();
         let places = ports + terminals;
@@ -216,6 +228,11 @@ impl Full {
             credit_target[ports + terminal] =
                 (fabric.index(joined.router, joined.output) as u32, latency + u32::from(spec.credit_delay));
         }
+        let to_leave = i64::from(spec.routing_delay + spec.allocation_delay()) + 1;
+        let both_ways = |channel: &Channel| i64::from(channel.latency) + i64::from(channel.credit_latency);
+        let own = i64::from(spec.traversal_delay) + i64::from(spec.credit_delay);
+        let at_outputs = fabric.channels().iter().map(|channel| to_leave + own + both_ways(channel));
+        let at_sources = fabric.terminals().iter().map(|joined| to_leave + both_ways(&joined.injection));
         Ok(Self {
             lookahead: spec.routing_delay == 0,
             // Exact for halves, quarters, ..., and to 10^-9 for the rest.
@@ -229,7 +246,7 @@ impl Full {
             queues_per_terminal: 0,
             queues: Vec::new(),
             sources: vec![Source::default(); terminals],
-            source_credits: Credits::new(spec, terminals),
+            source_credits: Credits::new(spec, at_sources.collect()),
             queued: 0,
             loaded: BitSet::new(terminals),
             asking: BitSet::new(terminals),
@@ -248,7 +265,9 @@ impl Full {
                 .collect(),
             channels: vec![InputChannel::default(); ports * vcs],
             waiting: Chains::default(),
-            credits: Credits::new(spec, ports),
+            turns: Vec::new(),
+            after: Vec::new(),
+            credits: Credits::new(spec, at_outputs.collect()),
             behind: Chains::default(),
             sending: BitSet::new(ports),
             crossing: 0,
@@ -294,6 +313,10 @@ impl Full {
             assert!(self.queued == 0, "the number of queues changes while packets are in them");
             self.queues_per_terminal = queues;
             self.queues = vec![Queue::EMPTY; queues * self.sources.len()];
+            if self.spec.requests.combined_allocation {
+                // BookSim2 begins with the last one
+                self.turns = vec![self.spec.virtual_channels - 1; queues * self.outputs.len()];
+            }
         }
     }
 

@@ -19,7 +19,8 @@ use super::any::AnyKernel;
 use super::dependency::{Question, Verdict};
 use super::fabric::clock::Clock;
 use super::fabric::from_topology::{Wires, Wiring};
-use super::router::RouterSpec;
+use super::next_output::ByNextOutput;
+use super::router::{RouterSpec, Stages};
 use super::routing::{FlitRouting, FlitRoutingSpec};
 use crate::networks::{NetworkContext, NetworkKind};
 
@@ -118,13 +119,26 @@ impl Flit {
             .unwrap_or_else(|| RouterSpec { buffer_flits: credit_loop(&wiring), ..RouterSpec::default() });
         router.check().map_err(|error| error.within("router"))?;
         let routing = self.routing.plugin().build(&wiring, &router)?;
+        let by_next_output = ByNextOutput { routing: routing.as_ref(), fabric: &wiring.fabric };
         let question = Question {
             fabric: &wiring.fabric,
-            routing: routing.as_ref(),
+            routing: if router.requests.next_output_queues { &by_next_output } else { routing.as_ref() },
             router: &router,
             joined: &|from, to| wiring.joined(from, to) && routing.joins(from, to),
             name: &|router| topology.node_name(wiring.nodes[router as usize]).to_owned(),
         };
+        let deaf = router.requests.combined_allocation && router.stages == Stages::Batches;
+        if self.deadlock_check && deaf && !routing.single() {
+            let reason = "`batches` as in BookSim2, where a head that may not ask for one of its outputs hears no answer \
+                          from the others, and routing with several: it would never reach the escape channels. Use \
+                          `stages = \"pipelined\"`";
+            return Err(BuildError::new("router.requests.combined-allocation", reason));
+        }
+        if self.deadlock_check && !router.channels_have_own_places() {
+            let reason = "some virtual channel has no place of its own, so that packets in others can take all of the \
+                          buffer and wait for it; give each a part with a place, or set `deadlock-check = false`";
+            return Err(BuildError::new("router.shared-buffer.parts", reason));
+        }
         let deadlock = if self.deadlock_check { question.check()? } else { Verdict::NotAsked };
         Ok(Prepared {
             fabric: wiring.fabric.clone(),

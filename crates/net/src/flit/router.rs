@@ -1,8 +1,14 @@
 //! How routers are built: virtual channels, buffers, stages, allocators.
 
+mod buffers;
+mod requests;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::BuildError;
+
+pub use buffers::{BufferPart, BufferPolicy, SharedBuffer};
+pub use requests::{Guess, Precedence, RequestRules};
 
 /// An input-queued router with virtual channels and credit flow control.
 ///
@@ -16,6 +22,9 @@ pub struct RouterSpec {
     pub buffer_flits: u16,
     /// How the virtual channels of an input share its buffer.
     pub buffers: BufferPolicy,
+    /// Shared buffers in detail.
+    #[serde(skip_serializing_if = "SharedBuffer::is_default")]
+    pub shared_buffer: SharedBuffer,
     /// Cycles of routing; 0 is lookahead: the route of a router is found in the one before.
     pub routing_delay: u16,
     /// Cycles of virtual-channel allocation, at least 1.
@@ -63,6 +72,7 @@ impl Default for RouterSpec {
             virtual_channels: 4,
             buffer_flits: 8,
             buffers: BufferPolicy::Private,
+            shared_buffer: SharedBuffer::default(),
             routing_delay: 1,
             vc_allocation_delay: 1,
             switch_allocation_delay: 1,
@@ -83,19 +93,6 @@ impl Default for RouterSpec {
             ranges: Vec::new(),
         }
     }
-}
-
-/// How the virtual channels of an input share its `virtual-channels` x `buffer-flits` places.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum BufferPolicy {
-    /// Each has `buffer-flits` of its own.
-    #[default]
-    Private,
-    /// Each has one place of its own and the rest is for all.
-    Shared,
-    /// Shared; each holds at most the places / the virtual channels in use.
-    Dynamic,
 }
 
 /// How stages with more than one cycle work.
@@ -120,48 +117,6 @@ pub enum Speculation {
     Separate,
     /// They do, through the same allocator at lower priority.
     Prioritised,
-}
-
-/// What heads and flits ask allocators for.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-pub struct RequestRules {
-    /// Heads ask for virtual channels that have a credit only.
-    pub with_credit: bool,
-    /// Virtual channels in whose buffer there is no flit go before others, where the allocator heeds priorities.
-    pub empty_first: bool,
-    /// The allocator counts the virtual channels of inputs by channel and then by input: its pointers turn from input to
-    /// input.
-    pub by_channel: bool,
-    /// When heads without a virtual channel ask for the switch.
-    pub guess: Guess,
-    /// A guess yields wherever others ask for its output, not only where they get it.
-    pub yield_to_requests: bool,
-    /// The allocator of guesses, where they have one of their own; as `switch-allocator` when absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub guess_allocator: Option<AllocatorSpec>,
-}
-
-impl RequestRules {
-    /// Whether nothing is said.
-    pub fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
-/// For which outputs heads without a virtual channel ask for the switch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Guess {
-    /// Those that have a free virtual channel for it with a credit.
-    #[default]
-    Credit,
-    /// Those that have a free virtual channel for it.
-    Free,
-    /// All.
-    Always,
-    /// None.
-    Never,
 }
 
 /// An allocator: the shape of the matching and the arbiters in it.
@@ -232,6 +187,24 @@ impl RouterSpec {
         }
     }
 
+    /// Cycles from a routed head to its way through the switch, where nobody is in its way.
+    pub fn allocation_delay(&self) -> u16 {
+        let (channel, switch) = (self.vc_allocation_delay, self.switch_allocation_delay);
+        match self.speculation {
+            Speculation::None => channel + switch,
+            _ if self.requests.combined_allocation => switch,
+            _ => channel.max(switch),
+        }
+    }
+
+    /// Whether each virtual channel has a place that no other can take.
+    pub fn channels_have_own_places(&self) -> bool {
+        let own = |part: &BufferPart| part.channels[0] == part.channels[1] && part.flits > 0;
+        self.buffers == BufferPolicy::Private
+            || self.shared_buffer.parts(self.virtual_channels).iter().filter(|part| own(part)).count()
+                == usize::from(self.virtual_channels)
+    }
+
     /// Refuses values that make no router; fields are named as in files.
     ///
     /// # Errors
@@ -281,6 +254,8 @@ impl RouterSpec {
                 return refuse("ranges", reason);
             }
         }
-        Ok(())
+        let shared = self.shared_buffer.check(self.buffers, self.virtual_channels, self.buffer_flits);
+        shared.map_err(|error| error.within("shared-buffer"))?;
+        self.requests.check(self.speculation, self.routing_delay).map_err(|error| error.within("requests"))
     }
 }

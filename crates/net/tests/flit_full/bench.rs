@@ -75,8 +75,14 @@ impl FlitRouting for GridRouting {
         out.push(Candidate { output: best, first_vc: first_vc + 1, last_vc, priority: 1 });
     }
 
+    fn only(&self, place: Place, head: &mut Head, surroundings: &mut dyn Surroundings) -> Candidate {
+        let mut all = Vec::with_capacity(1);
+        self.route(place, head, surroundings, &mut all);
+        all[0]
+    }
+
     fn single(&self) -> bool {
-        false
+        !self.adaptive
     }
 
     fn adaptive(&self) -> bool {

@@ -2,5 +2,6 @@
 
 mod against_fast;
 mod bench;
+mod requests;
 mod routers;
 mod timing;

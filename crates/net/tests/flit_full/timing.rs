@@ -6,7 +6,8 @@ use stratasim_net::flit::fabric::{Channel, End, Fabric};
 use stratasim_net::flit::full::Full;
 use stratasim_net::flit::kernel::Kernel;
 use stratasim_net::flit::router::{
-    AllocatorKind, AllocatorSpec, Arbiter, BufferPolicy, Iterations, RouterSpec, Speculation, Stages,
+    AllocatorKind, AllocatorSpec, Arbiter, BufferPolicy, Guess, Iterations, RequestRules, RouterSpec,
+    Speculation, Stages,
 };
 
 use super::bench::{GridRouting, List, Ring, grid, kernel, settle, traffic};
@@ -65,6 +66,38 @@ fn a_lone_packet_takes_the_time_of_the_closed_form() {
         }
     }
     assert!(cases > 100);
+}
+
+#[test]
+fn a_virtual_channel_that_comes_with_the_switch_takes_no_time_of_its_own() {
+    for (routing_delay, switch_allocation_delay, traversal_delay) in
+        [(1, 1, 1), (0, 1, 1), (0, 2, 1), (2, 1, 3)]
+    {
+        for speculation in [Speculation::Separate, Speculation::Prioritised] {
+            let requests = RequestRules { combined_allocation: true, ..RequestRules::default() };
+            let spec = RouterSpec {
+                routing_delay,
+                vc_allocation_delay: 9,
+                switch_allocation_delay,
+                traversal_delay,
+                speculation,
+                requests,
+                buffer_flits: 20,
+                ..RouterSpec::default()
+            };
+            let depth = u64::from(routing_delay + switch_allocation_delay + traversal_delay);
+            for (dest, flits) in [(5, 1), (0, 1), (4, 9)] {
+                let fabric = grid(6, 1, Channel::default(), Channel::default());
+                let mut kernel = kernel(fabric, &spec, GridRouting { width: 6, adaptive: false });
+                let mut list = List::new(&[(10, 0, 0, dest, flits)]);
+                settle(&mut kernel, &mut list, 5000).unwrap();
+                let hops = u64::from(dest) + 1;
+                let expected = 4 + hops * (depth - 1) + (hops - 1) * 2 + u64::from(flits - 1);
+                let arrival = list.arrivals[0];
+                assert_eq!(arrival.arrived - arrival.entered, expected, "{dest} {flits} {spec:?}");
+            }
+        }
+    }
 }
 
 #[test]
@@ -280,6 +313,23 @@ fn what_cannot_work_is_refused_with_the_reason() {
     let idle = AllocatorSpec { iterations: Iterations(0), ..AllocatorSpec::default() };
     let refused = refuse(RouterSpec { switch_allocator: idle, ..RouterSpec::default() });
     assert!(refused.starts_with("switch-allocator.iterations: 0"), "{refused}");
+    let rules = |requests: RequestRules| refuse(RouterSpec { requests, ..RouterSpec::default() });
+    let combined = RequestRules { combined_allocation: true, ..RequestRules::default() };
+    assert!(rules(combined.clone()).starts_with("requests.combined-allocation: heads ask"));
+    let never = RouterSpec {
+        requests: RequestRules { guess: Guess::Never, ..combined },
+        speculation: Speculation::Separate,
+        ..RouterSpec::default()
+    };
+    assert!(refuse(never).starts_with("requests.guess: `never`"));
+    let aside = RequestRules { next_output_queues: true, ..RequestRules::default() };
+    assert!(rules(aside.clone()).contains("`routing-delay` is expected to be 0"));
+    let few = RouterSpec { requests: aside.clone(), routing_delay: 0, ..RouterSpec::default() };
+    assert!(refuse(few).contains("4 virtual channels for 5 outputs"));
+    let fabric = Arc::new(grid(2, 1, Channel::default(), Channel::default()));
+    let spec = RouterSpec { requests: aside, routing_delay: 0, virtual_channels: 5, ..RouterSpec::default() };
+    let built = Full::new(fabric, &spec, Arc::new(GridRouting { width: 2, adaptive: true }), 1);
+    assert!(built.err().is_some_and(|error| error.to_string().contains("several outputs at once")));
     let mut crossbar = Fabric::new(vec![(4000, 4000)]);
     crossbar.attach(0, (0, 0), Channel::default(), Channel::default(), None);
     let built = Full::new(Arc::new(crossbar), &wide, Arc::new(Ring), 1);

@@ -1,6 +1,8 @@
 //! What one end of a channel knows of the buffer at the other: who holds its virtual channels, and how many
 //! flits are in it or on their way.
 
+use super::feedback::Feedback;
+use super::shared::Shared;
 use crate::flit::allocator::NONE;
 use crate::flit::router::{BufferPolicy, RouterSpec};
 
@@ -11,43 +13,70 @@ pub(super) struct Credits {
     virtual_channels: usize,
     /// Flits of one virtual channel with private buffers.
     buffer: u32,
-    policy: BufferPolicy,
+    limit: Limit,
+    /// Where buffers are shared.
+    shared: Option<Shared>,
     /// A virtual channel is free only when the credit of the last flit is back.
     wait_for_tail_credit: bool,
+    /// The present cycle.
+    pub(super) now: u64,
     /// By virtual channel: the packet that holds it, or [`NONE`].
     holder: Vec<u32>,
     /// By virtual channel: flits sent less credits returned.
     occupancy: Vec<u32>,
     /// By virtual channel: whether the tail of its holder has been sent.
     tail_sent: Vec<bool>,
-    /// By virtual channel, of shared buffers: places kept for the holder, whose flits have all moved on.
-    reserved: Vec<u32>,
     /// By buffer: sum of occupancies.
     used: Vec<u32>,
-    /// By buffer, of shared ones: places of the common part in use or reserved.
-    common: Vec<u32>,
-    /// By buffer: virtual channels that are held.
-    held: Vec<u32>,
+    /// By buffer: virtual channels that are held by a packet whose tail has not been sent.
+    active: Vec<u32>,
     /// Sum of all occupancies.
     outstanding: u64,
 }
 
+/// What limits the flits of a virtual channel besides the room in its buffer.
+#[derive(Debug)]
+enum Limit {
+    /// Nothing.
+    None,
+    /// The same for all.
+    Most(u32),
+    /// An equal part of the buffer for each that is active.
+    Active,
+    /// The same, with their number rounded up to a power of two.
+    ActivePowerOfTwo,
+    /// How long credits take.
+    Feedback(Box<Feedback>),
+}
+
 impl Credits {
-    pub(super) fn new(spec: &RouterSpec, buffers: usize) -> Self {
+    /// `least` is, by buffer, the cycles that a credit takes at least.
+    pub(super) fn new(spec: &RouterSpec, least: Vec<i64>) -> Self {
         let virtual_channels = spec.virtual_channels as usize;
+        let buffers = least.len();
         let channels = buffers * virtual_channels;
+        let shared = (spec.buffers != BufferPolicy::Private).then(|| Shared::new(spec, buffers));
+        let places = shared.as_ref().map_or(0, Shared::places);
         Self {
             virtual_channels,
             buffer: spec.buffer_flits.into(),
-            policy: spec.buffers,
+            limit: match spec.buffers {
+                BufferPolicy::Private | BufferPolicy::Shared => Limit::None,
+                BufferPolicy::Limited => Limit::Most(spec.shared_buffer.most_held.unwrap_or(places)),
+                BufferPolicy::Dynamic => Limit::Active,
+                BufferPolicy::Shifting => Limit::ActivePowerOfTwo,
+                BufferPolicy::Feedback | BufferPolicy::SimpleFeedback => {
+                    Limit::Feedback(Box::new(Feedback::new(spec, places, least)))
+                }
+            },
+            shared,
             wait_for_tail_credit: spec.wait_for_tail_credit,
+            now: 0,
             holder: vec![NONE; channels],
             occupancy: vec![0; channels],
             tail_sent: vec![false; channels],
-            reserved: vec![0; channels],
             used: vec![0; buffers],
-            common: vec![0; buffers],
-            held: vec![0; buffers],
+            active: vec![0; buffers],
             outstanding: 0,
         }
     }
@@ -55,11 +84,6 @@ impl Credits {
     #[inline]
     fn at(&self, buffer: usize, vc: u8) -> usize {
         buffer * self.virtual_channels + vc as usize
-    }
-
-    /// Flits that a buffer holds over all its virtual channels.
-    fn total(&self) -> u32 {
-        self.buffer * self.virtual_channels as u32
     }
 
     /// Whether no packet holds the virtual channel.
@@ -71,32 +95,32 @@ impl Credits {
     /// Whether no further flit may be sent.
     #[inline]
     pub(super) fn is_full(&self, buffer: usize, vc: u8) -> bool {
-        let at = self.at(buffer, vc);
-        match self.policy {
-            BufferPolicy::Private => self.occupancy[at] >= self.buffer,
-            BufferPolicy::Shared => self.common_is_full(buffer, at),
-            BufferPolicy::Dynamic => {
-                let most = self.total() / self.held[buffer].max(1);
-                self.common_is_full(buffer, at) || self.occupancy[at] >= most
-            }
-        }
+        self.has_no_place(buffer, vc) || self.shared.is_some() && self.is_at_limit(buffer, vc)
     }
 
     /// Whether there is no place for a further flit. Less than [`Credits::is_full`], which also limits how
     /// much of a shared buffer a virtual channel may ask for.
     #[inline]
     pub(super) fn has_no_place(&self, buffer: usize, vc: u8) -> bool {
-        let at = self.at(buffer, vc);
-        match self.policy {
-            BufferPolicy::Private => self.occupancy[at] >= self.buffer,
-            BufferPolicy::Shared | BufferPolicy::Dynamic => self.common_is_full(buffer, at),
+        match &self.shared {
+            None => self.occupancy[self.at(buffer, vc)] >= self.buffer,
+            Some(shared) => shared.is_full(buffer, vc),
         }
     }
 
-    /// With shared buffers each virtual channel has one place of its own.
-    fn common_is_full(&self, buffer: usize, at: usize) -> bool {
-        let common = self.total() - self.virtual_channels as u32;
-        self.reserved[at] == 0 && self.occupancy[at] >= 1 && self.common[buffer] >= common
+    /// Whether a virtual channel has as much of a shared buffer as it may have: one place at least.
+    fn is_at_limit(&self, buffer: usize, vc: u8) -> bool {
+        let at = self.at(buffer, vc);
+        let places = self.shared.as_ref().map_or(0, Shared::places);
+        let active = self.active[buffer].max(1);
+        let most = match &self.limit {
+            Limit::None => return false,
+            Limit::Most(most) => *most,
+            Limit::Active => places / active,
+            Limit::ActivePowerOfTwo => places / active.next_power_of_two(),
+            Limit::Feedback(feedback) => feedback.most(at, self.now),
+        };
+        self.occupancy[at] >= most.max(1)
     }
 
     /// Whether a packet of `flits` has room as a whole; of private buffers.
@@ -126,7 +150,7 @@ impl Credits {
         debug_assert_eq!(self.holder[at], NONE, "virtual channel {vc} of buffer {buffer} is taken twice");
         self.holder[at] = packet;
         self.tail_sent[at] = false;
-        self.held[buffer] += 1;
+        self.active[buffer] += 1;
     }
 
     /// A flit is sent.
@@ -136,21 +160,17 @@ impl Credits {
         self.outstanding += 1;
         self.used[buffer] += 1;
         self.occupancy[at] += 1;
-        if self.policy != BufferPolicy::Private {
-            if self.reserved[at] > 0 {
-                self.reserved[at] -= 1;
-            } else if self.occupancy[at] > 1 {
-                self.common[buffer] += 1;
-            }
-            while tail && self.reserved[at] > 0 {
-                self.reserved[at] -= 1;
-                self.release_place(buffer, at);
+        if let Some(shared) = &mut self.shared {
+            shared.send(buffer, vc, tail);
+            if let Limit::Feedback(feedback) = &mut self.limit {
+                feedback.send(at, self.occupancy[at], self.now);
             }
         }
         if tail {
             self.tail_sent[at] = true;
+            self.active[buffer] -= 1;
             if !self.wait_for_tail_credit {
-                self.let_go(buffer, at);
+                self.holder[at] = NONE;
             }
         }
     }
@@ -167,52 +187,33 @@ impl Credits {
         self.used[buffer] -= 1;
         self.occupancy[at] -= 1;
         let empty = self.occupancy[at] == 0;
-        if self.wait_for_tail_credit && empty && self.tail_sent[at] && self.holder[at] != NONE {
-            self.let_go(buffer, at);
+        if self.wait_for_tail_credit && empty && self.tail_sent[at] {
+            self.holder[at] = NONE;
         }
-        if self.policy != BufferPolicy::Private {
-            if empty && self.holder[at] != NONE {
-                self.reserved[at] += 1;
-            } else {
-                self.release_place(buffer, at);
+        if let Some(shared) = &mut self.shared {
+            shared.give_back(buffer, vc, empty && self.holder[at] != NONE);
+            if let Limit::Feedback(feedback) = &mut self.limit {
+                feedback.credit(at, self.now);
             }
         }
         true
     }
 
-    /// A place of a shared buffer is free again: one of the common part, if there are any in use.
-    fn release_place(&mut self, buffer: usize, at: usize) {
-        if self.occupancy[at] + self.reserved[at] >= 1 {
-            self.common[buffer] -= 1;
-        }
-    }
-
-    fn let_go(&mut self, buffer: usize, at: usize) {
-        self.holder[at] = NONE;
-        self.held[buffer] -= 1;
-    }
-
     /// What is wrong with the counters of a buffer, if anything.
     pub(super) fn violation(&self, buffer: usize) -> Option<String> {
         let channels = buffer * self.virtual_channels..(buffer + 1) * self.virtual_channels;
-        let most = if self.policy == BufferPolicy::Private { self.buffer } else { self.total() };
-        for (vc, at) in channels.clone().enumerate() {
-            if self.occupancy[at] > most {
-                return Some(format!(
-                    "{} flits in {most} places of virtual channel {vc}",
-                    self.occupancy[at]
-                ));
+        let occupancy = &self.occupancy[channels];
+        let sum: u32 = occupancy.iter().sum();
+        if sum != self.used[buffer] {
+            return Some(format!("{sum} flits in the virtual channels, {} counted", self.used[buffer]));
+        }
+        match &self.shared {
+            Some(shared) => shared.violation(buffer, occupancy),
+            None => {
+                let over = occupancy.iter().position(|&flits| flits > self.buffer)?;
+                let (flits, most) = (occupancy[over], self.buffer);
+                Some(format!("{flits} flits in {most} places of virtual channel {over}"))
             }
         }
-        let sum: u32 = self.occupancy[channels.clone()].iter().sum();
-        let reserved: u32 = self.reserved[channels].iter().sum();
-        if sum != self.used[buffer] || sum + reserved > self.total() {
-            return Some(format!(
-                "{sum} flits in the virtual channels, {reserved} places kept, {} counted, {} places",
-                self.used[buffer],
-                self.total()
-            ));
-        }
-        None
     }
 }

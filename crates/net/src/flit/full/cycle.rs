@@ -8,6 +8,7 @@ use crate::flit::terminals::{Arrival, FlitArrival, Terminals};
 impl Full {
     /// One cycle.
     pub(super) fn cycle<T: Terminals>(&mut self, terminals: &mut T) {
+        (self.credits.now, self.source_credits.now) = (self.now, self.now);
         self.arrive();
         self.generate(terminals);
         self.inject(terminals);
@@ -106,7 +107,7 @@ impl Full {
 
     /// One step of a router.
     fn step<T: Terminals>(&mut self, router: u32, step: u64, terminals: &mut T) {
-        self.take_in(router, step);
+        self.take_in(router, step, terminals);
         self.evaluate(router, step, terminals);
         self.update(router, step, terminals);
         for place in self.freed_places.drain(..) {
@@ -117,7 +118,7 @@ impl Full {
     }
 
     /// Flits that arrived join the queue of their virtual channel, credits are counted.
-    fn take_in(&mut self, router: u32, step: u64) {
+    fn take_in<T: Terminals>(&mut self, router: u32, step: u64, terminals: &mut T) {
         let first = self.fabric.index(router, 0);
         let end = first + self.fabric.stride();
         let vcs = usize::from(self.spec.virtual_channels);
@@ -132,7 +133,7 @@ impl Full {
             self.waiting.push(&mut channel.flits, Waiting { flit, since: step });
             let local = (number - first * vcs) as u32;
             match channel.state {
-                State::Idle if flit.head => self.begin_packet(router, local, step),
+                State::Idle if flit.head => self.begin_packet(router, local, step, terminals),
                 State::Idle => self.complain(format!("a flit without its head at input place {place}")),
                 State::Active if was_empty => {
                     let since = channel.since.max(step);
@@ -155,10 +156,19 @@ impl Full {
 
     /// The head of a packet is now the first flit of its virtual channel: it is routed, or, where that was
     /// done one router ahead, asks for a virtual channel. `since` is the first step in which it can.
-    pub(super) fn begin_packet(&mut self, router: u32, local: u32, since: u64) {
+    pub(super) fn begin_packet<T: Terminals>(
+        &mut self,
+        router: u32,
+        local: u32,
+        since: u64,
+        terminals: &mut T,
+    ) {
         let number = self.channel_base(router) + local as usize;
         if self.lookahead {
             self.ask_for_channel(router, local, since);
+            if self.spec.requests.next_output_queues {
+                self.look_further(router, local, terminals);
+            }
         } else {
             self.channels[number].state = State::Routing;
             self.routers[router as usize].routing.push(local);
@@ -171,12 +181,18 @@ impl Full {
         let channel = &mut self.channels[number];
         channel.state = State::Waiting;
         let router = &mut self.routers[router as usize];
+        let combined = self.spec.requests.combined_allocation;
         if self.spec.speculation != Speculation::None {
             // In a pipeline both allocations end together, so that neither waits for the other.
-            let longer = self.spec.vc_allocation_delay.saturating_sub(self.spec.switch_allocation_delay);
+            let longer = match combined {
+                true => 0,
+                false => self.spec.vc_allocation_delay.saturating_sub(self.spec.switch_allocation_delay),
+            };
             router.active.push_since(Asking::new(local), since + u64::from(longer));
         }
-        router.waiting.push(Asking::new(local));
+        if !combined {
+            router.waiting.push(Asking::new(local));
+        }
     }
 
     /// Number of the first virtual channel of a router's first input.

@@ -3,8 +3,10 @@
 use stratasim_core::random::mix;
 
 use super::chains::Chains;
+use super::combined;
 use super::credits::Credits;
 use super::packet::Packets;
+use super::precedence::precedence;
 use super::router::{Asking, Held, InputChannel, Router, State, Waiting};
 use super::{Full, Output};
 use crate::flit::allocator::{NONE, Request, Requests};
@@ -13,13 +15,13 @@ use crate::flit::routing::Candidate;
 use crate::flit::terminals::Terminals;
 
 /// How much lower virtual channels with flits are, where empty ones go first.
-const NOT_EMPTY: i64 = 1 << 32;
+pub(super) const NOT_EMPTY: i64 = 1 << 32;
 
 /// What is granted to who does not listen.
 const DEAF: u32 = NONE - 1;
 
-/// How much lower speculative requests are, where they share an allocator: below every 32-bit priority.
-const SPECULATIVE: i64 = 1 << 32;
+/// How much lower speculative requests are, where they share an allocator: below every priority and date.
+const SPECULATIVE: i64 = 1 << 62;
 
 impl Full {
     /// Decides, in this order: virtual channels, kept connections, the switch.
@@ -66,6 +68,7 @@ impl Full {
             let head = waiting.first(flits).expect("who waits for a channel has a head").flit;
             let packet = &packets[head.packet];
             let candidates = packets.candidates(head.packet);
+            let output_priority = precedence(rules, packets, waiting, flits);
             for candidate in candidates {
                 let buffer = place + candidate.output as usize;
                 for vc in candidate.first_vc..=candidate.last_vc {
@@ -85,7 +88,7 @@ impl Full {
                             output,
                             label: 0,
                             input_priority,
-                            output_priority: packet.priority.into(),
+                            output_priority,
                         }),
                     }
                 }
@@ -162,9 +165,10 @@ impl Full {
                 _ => (0, &mut *speculative),
             };
             let head = view.waiting.first(&channel.flits).expect("who speculates has a head").flit;
+            let flits = view.packets[head.packet].flits;
             let mut gives_up = false;
             for candidate in view.packets.candidates(head.packet) {
-                if view.may_guess(candidate) {
+                if view.may_guess(candidate, flits) {
                     view.ask(asking.channel, candidate.output, lowered, first_vc, requests);
                 } else {
                     gives_up = spec.stages == Stages::Batches;
@@ -248,12 +252,14 @@ impl View<'_> {
     }
 
     /// Whether a head may hope to get a virtual channel of a candidate and use it at once.
-    fn may_guess(&self, candidate: &Candidate) -> bool {
+    fn may_guess(&self, candidate: &Candidate, flits: u16) -> bool {
         let (guess, output) = (self.spec.requests.guess, candidate.output);
         let place = self.place + output as usize;
-        let is_open = |vc| match guess {
-            Guess::Credit => self.credits.is_free(place, vc) && !self.is_blocked(output, vc),
-            _ => self.credits.is_free(place, vc) && self.has_space(place),
+        let is_open = |vc| {
+            self.credits.is_free(place, vc)
+                && self.has_space(place)
+                && (guess == Guess::Free || !self.credits.is_full(place, vc))
+                && (!self.spec.virtual_cut_through || self.credits.has_room(place, vc, flits))
         };
         match guess {
             Guess::Always => true,
@@ -281,8 +287,7 @@ impl View<'_> {
             return;
         }
         let flits = &self.channels[self.base + channel as usize].flits;
-        let front = self.waiting.first(flits).expect("who asks for the switch has a flit");
-        let priority = i64::from(self.packets[front.flit.packet].priority) - lowered;
+        let priority = precedence(&self.spec.requests, self.packets, self.waiting, flits) - lowered;
         let request =
             Request { input, output, label: vc, input_priority: priority, output_priority: priority };
         match requests.find(input, output) {
@@ -312,6 +317,12 @@ impl View<'_> {
         let channel = &self.channels[self.base + asking.channel as usize];
         match channel.state {
             State::Active => channel.output == output && !self.credits.is_full(place, channel.output_vc),
+            _ if self.spec.requests.combined_allocation => {
+                let head = self.waiting.first(&channel.flits).expect("who speculates has a head").flit;
+                let (candidates, flits) =
+                    (self.packets.candidates(head.packet), self.packets[head.packet].flits);
+                combined::open(self.spec, self.credits, candidates, (output, place), flits).next().is_some()
+            }
             _ => {
                 let vcs = u32::from(self.spec.virtual_channels);
                 let granted = channel.granted;

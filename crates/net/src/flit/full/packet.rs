@@ -11,7 +11,10 @@ use crate::flit::terminals::Terminals;
 pub(super) struct Packet {
     pub(super) head: Head,
     pub(super) flits: u16,
-    pub(super) priority: i32,
+    /// Of its own, or by its age; higher goes first.
+    pub(super) priority: i64,
+    /// The queue of its source.
+    pub(super) queue: u8,
     pub(super) measured: bool,
     pub(super) created: u64,
     pub(super) tag: u64,

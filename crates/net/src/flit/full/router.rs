@@ -82,6 +82,18 @@ pub(super) struct Held {
     pub(super) output: u32,
 }
 
+impl RouterSpec {
+    /// First step in which a packet may ask for the switch that was given its virtual channel in `step`.
+    pub(super) fn since_granted(&self, step: u64) -> u64 {
+        // Flits behind a head that speculates follow it through the pipeline one by one.
+        let ahead = match self.speculation {
+            Speculation::None => 0,
+            _ => u64::from(self.switch_allocation_delay) - 1,
+        };
+        (step + 1).saturating_sub(ahead)
+    }
+}
+
 /// The work lists and allocators of one router.
 #[derive(Debug)]
 pub(super) struct Router {

@@ -2,8 +2,11 @@
 
 use super::Full;
 use super::packet::{Flit, Here, Packet};
+use super::precedence::earliest_first;
 use crate::flit::allocator::NONE;
 use crate::flit::keys;
+use crate::flit::next_output::set_aside;
+use crate::flit::router::Precedence;
 use crate::flit::routing::{Head, Place};
 use crate::flit::terminals::{Offer, Terminals};
 
@@ -77,7 +80,12 @@ impl Full {
         let packet = self.packets.insert(Packet {
             head: Head { source: terminal as u32, dest: offer.dest, range, memory: 0 },
             flits: offer.flits,
-            priority: offer.priority,
+            priority: match self.spec.requests.precedence {
+                Precedence::Given => offer.priority.into(),
+                Precedence::Age => earliest_first(offer.created),
+                _ => 0,
+            },
+            queue: (place - terminal * self.queues_per_terminal) as u8,
             measured: offer.measured,
             created: offer.created,
             tag: offer.tag,
@@ -124,7 +132,7 @@ impl Full {
         let queues = self.queues_per_terminal;
         let first = terminal * queues;
         let last = self.sources[terminal].last_queue as usize;
-        let mut chosen: Option<(usize, i32)> = None;
+        let mut chosen: Option<(usize, i64)> = None;
         let mut others = queues;
         if self.spec.hold_switch {
             let Queue { packet, sent, vc, .. } = self.queues[first + last];
@@ -168,6 +176,11 @@ impl Full {
             let mut here = Here::new(terminals, packet, None, used);
             self.routing.start(&mut packet.head, &mut here)
         });
+        self.queues[place].range = Some((first, last));
+        let (first, last) = match self.spec.requests.next_output_queues {
+            true => self.aside_at_source(terminal, number, (first, last), terminals),
+            false => (first, last),
+        };
         let flits = self.packets[number].flits;
         let credits = &self.source_credits;
         let open = |vc: u8| {
@@ -182,9 +195,21 @@ impl Full {
             }
             _ => open(first).then_some(first),
         };
-        let queue = &mut self.queues[place];
-        queue.range = Some((first, last));
-        queue.vc = found;
+        self.queues[place].vc = found;
+    }
+
+    /// The virtual channels that are set aside for the output by which a packet leaves its first router.
+    fn aside_at_source<T: Terminals>(
+        &mut self,
+        terminal: usize,
+        packet: u32,
+        (first, last): (u8, u8),
+        terminals: &mut T,
+    ) -> (u8, u8) {
+        let (router, input) = self.fabric.terminal(terminal as u32).entry();
+        self.route(packet, Place { router, input, vc: first }, terminals);
+        let output = self.packets.candidates(packet)[0].output;
+        set_aside((first, last), output, self.fabric.output_count(router)).unwrap_or((first, last))
     }
 
     /// The next flit of a queue enters.
@@ -195,7 +220,7 @@ impl Full {
         let (head, tail) = (sent == 0, sent + 1 == self.packets[number].flits);
         if head {
             self.packets[number].entered = self.now;
-            if self.lookahead {
+            if self.lookahead && !self.spec.requests.next_output_queues {
                 let (router, input) = self.fabric.terminal(terminal as u32).entry();
                 self.route(number, Place { router, input, vc }, terminals);
             }

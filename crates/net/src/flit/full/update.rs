@@ -52,9 +52,7 @@ impl Full {
             channel.output = (granted / vcs) as u16;
             channel.output_vc = (granted % vcs) as u8;
             channel.state = State::Active;
-            // Flits behind a head that speculates follow it through the pipeline one by one.
-            let ahead = if speculates { u64::from(self.spec.switch_allocation_delay) - 1 } else { 0 };
-            channel.since = (step + 1).saturating_sub(ahead);
+            channel.since = self.spec.since_granted(step);
             self.credits.take(place + channel.output as usize, channel.output_vc, head.packet);
             if !speculates {
                 lists.active.push_since(Asking::new(asking.channel), step + 1);
@@ -77,7 +75,7 @@ impl Full {
                 Rest::Nothing => self.give_up(router, asking.channel),
                 Rest::NextPacket => {
                     self.give_up(router, asking.channel);
-                    self.begin_packet(router, asking.channel, step + 1);
+                    self.begin_packet(router, asking.channel, step + 1, terminals);
                 }
             }
         }
@@ -87,7 +85,7 @@ impl Full {
         for index in 0..self.routers[router as usize].active.count(step) {
             let Some(asking) = self.routers[router as usize].active.take(index, step) else { continue };
             let local = asking.channel;
-            if asking.granted == NONE || self.place_is_gone(router, local) {
+            if asking.granted == NONE || !self.may_use(router, asking, step) {
                 self.routers[router as usize].active.push_again(Asking::new(local), step);
                 continue;
             }
@@ -104,9 +102,19 @@ impl Full {
                     self.routers[router as usize].active.push_since(Asking::new(local), since);
                 }
                 Rest::Nothing => {}
-                Rest::NextPacket => self.begin_packet(router, local, step + 1),
+                Rest::NextPacket => self.begin_packet(router, local, step + 1, terminals),
             }
         }
+    }
+
+    /// Whether a grant of the switch can still be used, after those before it in this step.
+    fn may_use(&mut self, router: u32, asking: Asking, step: u64) -> bool {
+        let number = self.channel_base(router) + asking.channel as usize;
+        if self.spec.requests.combined_allocation && self.channels[number].state == State::Waiting {
+            let output = asking.granted / u32::from(self.spec.output_speedup);
+            return self.take_with_switch(router, asking.channel, output as u16, step);
+        }
+        !self.place_is_gone(router, asking.channel)
     }
 
     /// Whether the last place of a shared buffer, free when it was asked for, went to another virtual channel
@@ -147,7 +155,11 @@ impl Full {
             && self.lookahead
             && let End::Router { router: next, port } = self.fabric.channel(router, output).end
         {
-            self.route(flit.packet, Place { router: next, input: port, vc: output_vc }, terminals);
+            if self.spec.requests.next_output_queues {
+                self.follow(flit.packet);
+            } else {
+                self.route(flit.packet, Place { router: next, input: port, vc: output_vc }, terminals);
+            }
         }
         self.credits.send(place, output_vc, flit.tail);
         self.routers[router as usize].crossing.push(Crossing { flit, output });

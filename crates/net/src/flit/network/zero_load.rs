@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 
 use crate::flit::fabric::{End, FULL_WIDTH, Fabric};
-use crate::flit::router::{RouterSpec, Speculation};
+use crate::flit::router::RouterSpec;
 
 /// Entries that are kept.
 const MOST_KEPT: usize = 1 << 22;
@@ -13,9 +13,7 @@ const MOST_KEPT: usize = 1 << 22;
 /// Cycles between a head's arrival in a router and its departure, in an idle network: P - 1, where P are the
 /// cycles of routing, allocation and traversal.
 pub fn router_cycles(router: &RouterSpec) -> u64 {
-    let (vc, switch) = (u64::from(router.vc_allocation_delay), u64::from(router.switch_allocation_delay));
-    let allocation = if router.speculation == Speculation::None { vc + switch } else { vc.max(switch) };
-    let stages = u64::from(router.routing_delay) + allocation + u64::from(router.traversal_delay);
+    let stages = u64::from(router.routing_delay + router.allocation_delay() + router.traversal_delay);
     if router.internal_speedup > 1.0 {
         // several steps in a cycle, of which the first may be late in it
         ((stages - 1) as f64 / router.internal_speedup).floor().max(1.0) as u64 - 1
