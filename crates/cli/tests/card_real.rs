@@ -17,6 +17,9 @@ fn real_runs_are_measured_fitted_and_saved() {
     assert!(
         ended.output.contains("all-gather between 2 processes") && ended.output.contains("equal results")
     );
+    let table =
+        ended.output.lines().take_while(|line| !line.contains("fitted")).map(|line| line.chars().count());
+    assert!(table.max().is_some_and(|columns| columns <= 80), "{}", ended.output);
     let json: Value = serde_json::from_str(&scratch.read("out.json")).expect("JSON");
     let times = json["times"].as_array().expect("a list");
     assert_eq!(times.len(), 2 * 4, "two sizes by four algorithms");
@@ -47,6 +50,27 @@ fn real_runs_are_measured_fitted_and_saved() {
         assert_eq!(first[0], 0, "from the shortest vector on");
         assert!(first[1].is_string(), "{saved}");
     }
+}
+
+#[test]
+fn a_card_without_global_memory_is_measured_all_the_same() {
+    let scratch = Scratch::new();
+    let card = scratch.stratasim(&["card", "show", "sw-ai", "--toml"]).output;
+    let local = card.replace("local = \"10 GB\"", "local = \"15 GB\"");
+    scratch.write("local.toml", &local.replace("global = \"20 GB\"", "global = \"0 B\""));
+    let real = ["--real", "--processes", "2", "--sizes", "4KiB", "--card-out", "card.toml"];
+    let ended = scratch.stratasim(&[&["card", "bench", "local.toml"], &real[..]].concat());
+    assert_eq!(ended.code, 0, "{}", ended.errors);
+    assert!(scratch.read("card.toml").contains("global = \"0 B\""), "{}", scratch.read("card.toml"));
+}
+
+#[test]
+fn a_card_that_cannot_be_written_is_refused_before_anything_is_measured() {
+    let scratch = Scratch::new();
+    let real = ["card", "bench", "sw-ai", "--real", "--processes", "2", "--card-out", "no/where/card.toml"];
+    let ended = scratch.stratasim(&real);
+    assert!(ended.code != 0 && ended.output.is_empty(), "{}", ended.output);
+    assert!(ended.errors.contains("no/where/card.toml"), "{}", ended.errors);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod model;
 mod ranks;
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -10,6 +11,7 @@ use serde_json::json;
 use stratasim_device::card::{self, Card};
 use stratasim_experiment::card::bench::Sizes;
 use stratasim_experiment::card::fit::{Fitted, Parameter};
+use stratasim_experiment::files::{self, AtomicFile};
 use stratasim_experiment::{ConfigError, Error};
 use stratasim_report::Unit;
 use stratasim_report::table::{Cell, Table};
@@ -88,6 +90,10 @@ impl Real {
                 "--processes: 2 to 64 are expected, found the card's {processes} core groups"
             ));
         }
+        // a path that cannot be written is told before minutes of measuring
+        let create = |path| AtomicFile::create(path).map_err(|error| Error::file(path, &error));
+        let card_out =
+            self.card_out.as_deref().map(|path| Ok::<_, Error>((path, create(path)?))).transpose()?;
         let algorithms = [Algorithm::RingTwoSided, Algorithm::Ring, Algorithm::Csc, Algorithm::Direct];
         let plan = ranks::Plan {
             operation: operation.name().to_owned(),
@@ -106,15 +112,17 @@ impl Real {
         let failed = |text: String| ConfigError::new(format!("--real: {text}"), None);
         let fit = |algorithm| Model::fit(card, processes, on_card, algorithm, &points);
         let models = algorithms.into_iter().map(fit).collect::<Result<_, _>>().map_err(failed)?;
-        if let Some(path) = &self.card_out {
-            let fitted = model::together(card, processes, on_card, &points).map_err(failed)?;
+        let run = Run { operation, processes, sizes, points, models };
+        run.finish(self, &told.fused, json, terminal)?;
+        if let Some((path, mut file)) = card_out {
+            let fitted = model::together(card, processes, on_card, &run.points).map_err(failed)?;
             let text = stratasim_experiment::card::to_toml(&fitted.card)?;
-            std::fs::write(path, text).map_err(|error| Error::file(path, &error))?;
+            let written = file.write_all(text.as_bytes()).and_then(|()| file.commit());
+            written.map_err(|error| Error::file(path, &error))?;
             let rms = 100.0 * fitted.rms();
             terminal.note(&format!("  wrote {} (card; mean residual {rms:.0} %)", path.display()));
         }
-        let run = Run { operation, processes, sizes, points, models };
-        run.finish(self, &told.fused, json, terminal)
+        Ok(0)
     }
 }
 
@@ -125,7 +133,7 @@ impl Run {
         fused: &Option<ranks::Fused>,
         json: Option<&Path>,
         terminal: &Terminal,
-    ) -> Result<u8, Error> {
+    ) -> Result<(), Error> {
         let cores = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
         terminal.print(&format!(
             "{} between {} processes on {cores} cores; medians of 15 batches of calls\n\n",
@@ -169,7 +177,7 @@ impl Run {
             self.save(path, &choices)?;
             terminal.note(&format!("  wrote {}: STRATASIM_SHM_CALIBRATION={0} uses it", path.display()));
         }
-        Ok(0)
+        Ok(())
     }
 
     fn model(&self, algorithm: Algorithm) -> Option<&Model> {
@@ -191,16 +199,7 @@ impl Run {
     }
 
     fn table(&self) -> Table {
-        let mut table = Table::new([
-            "vector",
-            "algorithm",
-            "measured",
-            "least",
-            "model",
-            "error",
-            "bandwidth",
-            "of the fastest",
-        ]);
+        let mut table = Table::new(["vector", "algorithm", "measured", "least", "model", "error", "to best"]);
         for &bytes in &self.sizes {
             let row = |point: &&Point| point.bytes == bytes;
             let fastest =
@@ -214,7 +213,6 @@ impl Run {
                     Cell::from((point.least_s, Unit::Seconds)),
                     Cell::from(model.map(|model| (model, Unit::Seconds))),
                     Cell::from(model.map(|model| (model / point.median_s - 1.0, Unit::Difference))),
-                    Cell::from((bytes as f64 / point.median_s, Unit::BytesPerSecond)),
                     Cell::from((point.median_s / fastest, Unit::Factor)),
                 ]);
             }
@@ -281,5 +279,5 @@ const fn unit(it: &Fitted) -> &'static str {
 
 fn write(path: &Path, value: &serde_json::Value) -> Result<(), Error> {
     let text = serde_json::to_string_pretty(value).expect("numbers and text") + "\n";
-    std::fs::write(path, text).map_err(|error| Error::file(path, &error))
+    files::write(path, text.as_bytes()).map_err(|error| Error::file(path, &error))
 }

@@ -10,8 +10,7 @@ use stratasim_core::BuildError;
 use super::algorithm::{Algorithm as _, Numbers, csc};
 use super::description::Card;
 use super::schedule::{Copy, Family, Place, Region, Schedule, Work};
-use super::time::Fidelity;
-use super::{task_graph, tiles};
+use super::time::{Fidelity, run_s};
 
 /// Which collective stands between the two operators.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,14 +135,11 @@ impl Operators {
     /// # Errors
     /// Too many tiles at F2.
     pub fn saved_s(&self, card: &Card, fidelity: Fidelity) -> Result<f64, BuildError> {
-        let total_s = |schedule: &Schedule| match fidelity {
-            Fidelity::F2 => Ok(tiles::run(card, schedule)?.total_s),
-            _ => Ok(task_graph::run(card, schedule).total_s),
-        };
-        match fidelity {
-            Fidelity::F0 => Ok(self.unfused_s(card) - self.fused_s(card)),
-            _ => Ok(total_s(&self.unfused(card.core_groups))? - total_s(&self.fused(card.core_groups))?),
+        if fidelity == Fidelity::F0 {
+            return Ok(self.unfused_s(card) - self.fused_s(card));
         }
+        let run_s = |schedule: &Schedule| run_s(card, schedule, fidelity);
+        Ok(run_s(&self.unfused(card.core_groups))? - run_s(&self.fused(card.core_groups))?)
     }
 
     /// Seconds of [`Operators::unfused`] by its closed form.

@@ -85,13 +85,21 @@ pub fn time_s(
     fidelity: Fidelity,
 ) -> Result<f64, BuildError> {
     let schedule = schedule(card, algorithm, operation, bytes)?;
+    if fidelity == Fidelity::F0 {
+        let seconds = algorithm.plugin().closed_form_s(operation, card, bytes as f64);
+        return Ok(seconds.expect("what has a schedule has a closed form"));
+    }
+    run_s(card, &schedule, fidelity)
+}
+
+/// Seconds of a schedule by its tiles at F2, by its task graph otherwise.
+///
+/// # Errors
+/// Too many tiles.
+pub(super) fn run_s(card: &Card, schedule: &Schedule, fidelity: Fidelity) -> Result<f64, BuildError> {
     Ok(match fidelity {
-        Fidelity::F0 => {
-            let seconds = algorithm.plugin().closed_form_s(operation, card, bytes as f64);
-            seconds.expect("what has a schedule has a closed form")
-        }
-        Fidelity::F1 => task_graph::run(card, &schedule).total_s,
-        Fidelity::F2 => tiles::run(card, &schedule)?.total_s,
+        Fidelity::F2 => tiles::run(card, schedule)?.total_s,
+        _ => task_graph::run(card, schedule).total_s,
     })
 }
 

@@ -49,7 +49,7 @@ impl Engine {
             Next::Set(set) => {
                 let Flying { connection, entropy, control, .. } = *flying;
                 let members = &self.routes.members()[self.routes.set(set)];
-                self.balancing.foresee(node, Features { connection, entropy, control }, members)
+                self.balancing.by_packet(node, Features { connection, entropy, control }, members)
             }
             Next::Nowhere => None,
         }

@@ -222,11 +222,11 @@ impl Balancing {
         ports: &[Port],
         now: u64,
     ) -> u32 {
+        if let Some(port) = self.by_packet(node, packet, members) {
+            return port;
+        }
         match self.choice {
-            Choice::FlowAndEntropy => members[self.hash(node, packet, members.len())],
-            Choice::Flow => members[self.hash(node, Features { entropy: 0, ..packet }, members.len())],
-            Choice::InTurn if packet.control => members[self.hash(node, packet, members.len())],
-            Choice::BySource => members[usize::from(packet.entropy) % members.len()],
+            Choice::FlowAndEntropy | Choice::Flow | Choice::BySource => unreachable!("the packet decides"),
             Choice::InTurn => loop {
                 let turn = self.turns[set as usize];
                 self.turns[set as usize] += 1;
@@ -270,28 +270,27 @@ impl Balancing {
         entropy: &mut Option<u16>,
         members: &[u32],
     ) -> Option<u32> {
-        let features = |entropy| Features { connection, entropy, control: false };
-        let hashed = |entropy| members[self.hash(node, features(entropy), members.len())];
-        match self.choice {
-            Choice::Flow => Some(hashed(0)),
-            Choice::FlowAndEntropy => entropy.map(hashed),
-            Choice::BySource => {
-                let way = usize::from((*entropy)?);
-                *entropy = Some((way / members.len()) as u16);
-                Some(members[way % members.len()])
-            }
-            _ => None,
+        if entropy.is_none() && self.choice != Choice::Flow {
+            return None;
         }
+        let known = entropy.unwrap_or(0);
+        if self.is_by_source() {
+            *entropy = Some((usize::from(known) / members.len()) as u16);
+        }
+        self.by_packet(node, Features { connection, entropy: known, control: false }, members)
     }
 
     /// The port that [`Self::choose`] will give where nothing but the packet decides.
     #[inline]
-    pub(super) fn foresee(&self, node: u32, packet: Features, members: &[u32]) -> Option<u32> {
-        match self.choice {
-            Choice::FlowAndEntropy => Some(members[self.hash(node, packet, members.len())]),
-            Choice::InTurn if packet.control => Some(members[self.hash(node, packet, members.len())]),
-            _ => None,
-        }
+    pub(super) fn by_packet(&self, node: u32, packet: Features, members: &[u32]) -> Option<u32> {
+        let packet = match self.choice {
+            Choice::FlowAndEntropy => packet,
+            Choice::Flow => Features { entropy: 0, ..packet },
+            Choice::InTurn if packet.control => packet,
+            Choice::BySource => return Some(members[usize::from(packet.entropy) % members.len()]),
+            _ => return None,
+        };
+        Some(members[self.hash(node, packet, members.len())])
     }
 
     #[inline]

@@ -2,11 +2,10 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stratasim_core::BuildError;
 
 use super::kernel::{Family, Held};
-use super::on_card::{OnCard, Script, plan};
-use super::{CollectiveAlgorithm, CollectiveKind, Combine, Plan};
+use super::on_card::{OnCard, Script};
+use super::{CollectiveKind, Combine};
 
 /// All-gather, reduce-scatter, all-reduce and broadcast between the core groups of one card through its Global
 /// memory, in one kernel: every group puts what others need there, all are synchronised, every group gets what
@@ -18,12 +17,6 @@ use super::{CollectiveAlgorithm, CollectiveKind, Combine, Plan};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct CardCsc {}
-
-impl CollectiveAlgorithm for CardCsc {
-    fn plan(&self, kind: CollectiveKind, members: u32, bytes: u64) -> Result<Box<dyn Plan>, BuildError> {
-        plan::<Self>(kind, members, bytes)
-    }
-}
 
 impl OnCard for CardCsc {
     const NAME: &'static str = "card-csc";

@@ -2,11 +2,11 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stratasim_core::BuildError;
 
+use super::card_csc::CardCsc;
 use super::kernel::{Family, Held};
-use super::on_card::{OnCard, Script, plan};
-use super::{CollectiveAlgorithm, CollectiveKind, Combine, Plan};
+use super::on_card::{OnCard, Script};
+use super::{CollectiveKind, Combine};
 
 /// `card-csc` for inputs that are in Global memory already, put there by the kernel that made them: all-gather,
 /// reduce-scatter and broadcast between the core groups of one card in one launch, one synchronisation and `n - 1`
@@ -18,12 +18,6 @@ use super::{CollectiveAlgorithm, CollectiveKind, Combine, Plan};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct CardCscEquation {}
-
-impl CollectiveAlgorithm for CardCscEquation {
-    fn plan(&self, kind: CollectiveKind, members: u32, bytes: u64) -> Result<Box<dyn Plan>, BuildError> {
-        plan::<Self>(kind, members, bytes)
-    }
-}
 
 impl OnCard for CardCscEquation {
     const NAME: &'static str = "card-csc-equation";
@@ -55,9 +49,6 @@ impl OnCard for CardCscEquation {
     }
 
     fn shared_bytes(kind: CollectiveKind, members: u32, bytes: u64) -> u64 {
-        match kind {
-            CollectiveKind::AllGather | CollectiveKind::Broadcast => bytes,
-            _ => bytes.saturating_mul(members.into()),
-        }
+        CardCsc::shared_bytes(kind, members, bytes)
     }
 }

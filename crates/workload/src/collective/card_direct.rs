@@ -2,11 +2,10 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stratasim_core::BuildError;
 
+use super::CollectiveKind;
 use super::kernel::{Family, Held};
-use super::on_card::{OnCard, Script, plan};
-use super::{CollectiveAlgorithm, CollectiveKind, Plan};
+use super::on_card::{OnCard, Script};
 
 /// All-gather, reduce-scatter, all-reduce and broadcast between the core groups of one card, in one kernel in which
 /// every group reads what it needs in the Local memories of the others: `card-csc` without a copy in between,
@@ -17,12 +16,6 @@ use super::{CollectiveAlgorithm, CollectiveKind, Plan};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct CardDirect {}
-
-impl CollectiveAlgorithm for CardDirect {
-    fn plan(&self, kind: CollectiveKind, members: u32, bytes: u64) -> Result<Box<dyn Plan>, BuildError> {
-        plan::<Self>(kind, members, bytes)
-    }
-}
 
 impl OnCard for CardDirect {
     const NAME: &'static str = "card-direct";

@@ -2,11 +2,10 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stratasim_core::BuildError;
 
 use super::kernel::{Family, Held};
-use super::on_card::{OnCard, Script, plan};
-use super::{CollectiveAlgorithm, CollectiveKind, Combine, Plan};
+use super::on_card::{OnCard, Script};
+use super::{CollectiveKind, Combine};
 
 /// All-gather, reduce-scatter, all-reduce and broadcast between the core groups of one card by a ring: the `n - 1`
 /// rounds are kernels of their own, each with a launch, a step, a chunk from the group before, and a
@@ -17,12 +16,6 @@ use super::{CollectiveAlgorithm, CollectiveKind, Combine, Plan};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct CardRing {}
-
-impl CollectiveAlgorithm for CardRing {
-    fn plan(&self, kind: CollectiveKind, members: u32, bytes: u64) -> Result<Box<dyn Plan>, BuildError> {
-        plan::<Self>(kind, members, bytes)
-    }
-}
 
 /// In round `k` every member gets chunk `first - k` of what the member before it has.
 fn rounds(script: &mut Script, first: u32, combine: Combine) {

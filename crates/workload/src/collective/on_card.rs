@@ -7,7 +7,7 @@
 use stratasim_core::BuildError;
 
 use super::kernel::{Family, Fixed, Held, Kernel, Shared};
-use super::{Action, CollectiveKind, Combine, Plan, bytes_of, check};
+use super::{Action, CollectiveAlgorithm, CollectiveKind, Combine, Plan, bytes_of, check};
 
 /// Most members: every member keeps its list.
 const MOST_MEMBERS: u32 = 64;
@@ -33,12 +33,14 @@ pub(super) trait OnCard {
     fn shared_bytes(kind: CollectiveKind, members: u32, bytes: u64) -> u64;
 }
 
+impl<A: OnCard + std::fmt::Debug + Send + Sync> CollectiveAlgorithm for A {
+    fn plan(&self, kind: CollectiveKind, members: u32, bytes: u64) -> Result<Box<dyn Plan>, BuildError> {
+        plan::<A>(kind, members, bytes)
+    }
+}
+
 /// The plan of an algorithm.
-pub(super) fn plan<A: OnCard>(
-    kind: CollectiveKind,
-    members: u32,
-    bytes: u64,
-) -> Result<Box<dyn Plan>, BuildError> {
+fn plan<A: OnCard>(kind: CollectiveKind, members: u32, bytes: u64) -> Result<Box<dyn Plan>, BuildError> {
     check(A::NAME, A::DOES, kind, members, bytes)?;
     if members > MOST_MEMBERS {
         let reason = format!(

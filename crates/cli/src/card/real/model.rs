@@ -2,7 +2,7 @@
 //! together, for a card of this machine.
 
 use stratasim_core::{Bandwidth, Bytes, Duration};
-use stratasim_device::card::{AlgorithmSpec, Card, Cost, Fidelity, Operation, Rates, time_s};
+use stratasim_device::card::{AlgorithmSpec, Card, Cost, Fidelity, Memory, Operation, Rates, time_s};
 use stratasim_experiment::card::fit::{Anchor, Fit, Fitted, Measured, Parameter};
 use stratasim_shm::Algorithm;
 
@@ -20,15 +20,19 @@ const fn on_card(algorithm: Algorithm) -> (&'static str, [&'static str; 2]) {
     }
 }
 
+/// Memory of a group of a card of processes, of which it keeps half: more than any vector that is timed.
+const PLENTY: Bytes = Bytes(1 << 50);
+
 /// `card` with a group per process and nothing that processes do not have: no host that launches and synchronises, no
-/// limit but that of reading what others have.
+/// limit but that of reading what others have, memory for any vector.
 fn of_processes(card: &Card, processes: u32) -> Card {
     let unlimited = Bandwidth(1e18);
     let start = Bandwidth(5e9);
     let mut card = card.clone();
     card.core_groups = processes;
-    card.memory.global =
-        Bytes(card.memory.per_group.0.saturating_sub(card.memory.local.0) * u64::from(processes));
+    let memory = &mut card.memory;
+    (memory.per_group, memory.local) = (PLENTY, Bytes(PLENTY.0 / 2));
+    memory.global = memory.global_beside(memory.local, processes).expect("half of what there is");
     let nothing = Duration::ZERO;
     let step = Duration::from_ns(10_000);
     card.cost = Cost { launch: nothing, sync: nothing, ring_step: step, csc_step: step, kernel: nothing };
@@ -116,6 +120,9 @@ pub(super) fn together(
         anchors(operation, of),
         &["ring-step", "csc-step", "ring", "global"],
     )?;
+    // the memory of the card, with the groups that it has now
+    let memory = card.memory.global_beside(card.memory.local, processes);
+    fit.card.memory = Memory { global: memory.unwrap_or(Bytes(0)), ..card.memory.clone() };
     // as fast as what it was measured through
     let rate = &mut fit.card.bandwidth;
     rate.local = Bandwidth(rate.local.0.min(rate.ring.0.max(rate.global.0) * 1e3));
@@ -155,6 +162,23 @@ mod tests {
             points(Algorithm::Direct, |bytes| (0.75 * bytes / 10e9 - 1e-6).max(1e-7)).collect();
         let model = Model::fit(&card, 4, Operation::AllGather, Algorithm::Direct, &measured).expect("fits");
         assert!(model.parameters()[0].after < 1e-8, "{:?}", model.parameters());
+    }
+
+    #[test]
+    fn a_card_without_global_memory_is_fitted_too() {
+        let mut card = stratasim_experiment::card::load("sw-ai", &[]).expect("shipped");
+        card = card.with_local(card.memory.per_group).expect("all is local");
+        assert_eq!(card.memory.global, Bytes(0));
+        let measured: Vec<Point> = points(Algorithm::Csc, |bytes| 15e-6 + bytes / 8e9).collect();
+        let model = Model::fit(&card, 4, Operation::AllGather, Algorithm::Csc, &measured).expect("fits");
+        assert!((model.parameters()[1].after / 8e9 - 1.0).abs() < 1e-3, "{:?}", model.parameters());
+        // the card of this machine has the memory of the card, and is one
+        let ring = points(Algorithm::Ring, |bytes| 3.0 * (15e-6 + bytes / 4.0 / 10e9));
+        let fit =
+            together(&card, 6, Operation::AllGather, &measured.into_iter().chain(ring).collect::<Vec<_>>());
+        let fitted = fit.expect("fits").card;
+        assert_eq!((fitted.memory.per_group, fitted.memory.global), (card.memory.per_group, Bytes(0)));
+        fitted.check().expect("a card");
     }
 
     #[test]
