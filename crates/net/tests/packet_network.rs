@@ -195,3 +195,23 @@ fn what_does_not_fit_is_refused_with_its_place() {
         assert!(words.iter().all(|word| said.contains(word)), "{spec}: {said}");
     }
 }
+
+/// Where packets are dropped, the probes of SLEEK wait in the queues of data: while these are full nobody sends again what may
+/// yet come.
+#[test]
+fn an_incast_with_sleek_is_no_storm_of_retransmissions() {
+    let machine = topology(
+        r#"{"kind": "leaf-spine", "leaves": 4, "spines": 4, "hosts-per-leaf": 16, "bandwidth": "100 Gbps", "latency": "1 us"}"#,
+    );
+    let messages: Vec<_> = (1..64).map(|from| (from, 0, 250_000)).collect();
+    let mut network = network(
+        r#"{"kind": "packet", "congestion": {"kind": "nscc", "target-factor": 1.0}, "queue": {"kind": "drop-tail"},
+            "recovery": {"kind": "trimming", "sleek": true}}"#,
+        machine.clone(),
+    );
+    let (ends, report) = run(network.as_mut(), machine.compute_nodes(), &messages);
+    let needed = 63 * 250_000_u64.div_ceil(4096);
+    assert!(count(&report, "network.data_packets") < 3 * needed, "{:?}", report.counters);
+    let last = ends.iter().max().unwrap().as_ps() as f64;
+    assert!(last < 1.5 * 63.0 * 253_968.0 * 80.0, "{last}");
+}

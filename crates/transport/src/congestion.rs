@@ -84,6 +84,11 @@ pub trait CongestionControl {
     /// Bytes that may be under way.
     fn window_bytes(&self) -> u64;
 
+    /// The average wait of packets in queues that it has found; zero where it does not look at that.
+    fn queueing_delay(&self) -> Duration {
+        Duration::ZERO
+    }
+
     /// Time from the start of a packet of `bytes` to the start of the next; zero where only the window and
     /// the link limit.
     fn gap(&self, bytes: u64) -> Duration {
@@ -185,6 +190,9 @@ macro_rules! congestion_controls {
             #[inline]
             fn window_bytes(&self) -> u64 {
                 match self { $(Self::$variant(state) => state.window_bytes()),+ }
+            }
+            fn queueing_delay(&self) -> Duration {
+                match self { $(Self::$variant(state) => state.queueing_delay()),+ }
             }
             #[inline]
             fn gap(&self, bytes: u64) -> Duration {

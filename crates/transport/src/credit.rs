@@ -41,6 +41,20 @@ pub struct QuantaRules {
     pub most_bytes: u64,
     /// How marks and trimmed packets slow credit down; not at all when absent.
     pub slowdown: Option<SlowdownRules>,
+    /// Neither end knows more than htsim's does.
+    pub blind: Option<Blind>,
+}
+
+/// What htsim's ends do not know of each other.
+///
+/// A receiver does not know where a message ends: what is left over goes to senders that are done, too, until they hold all the
+/// credit that they may. It enters a sender once more each time that one has all it asked for. A sender that has
+/// spent its guess without being asked for more waits for what is left over, and a request repeats what was asked for last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Blind {
+    /// What is asked for is a number without a sign, and a sender asks for what it wants less what it holds: one that holds more
+    /// than it wants, because its messages are shorter than its guess, asks for more than it will ever get.
+    pub asks_without_sign: bool,
 }
 
 /// How marks and trimmed packets slow the credit of a host down: see `slowdown`.
@@ -58,6 +72,8 @@ pub(crate) enum Listed {
     No,
     /// Its sender asks for more than it got.
     Active,
+    /// As active ones, but its sender is done: it takes turns while others do.
+    Done,
     /// Its sender has all that it asked for.
     Idle,
 }
@@ -109,6 +125,19 @@ impl Credit {
         }
     }
 
+    /// Whether it is that of an end that knows no more than htsim's.
+    pub(crate) const fn is_blind(&self) -> bool {
+        matches!(self, Self::Quanta { rules: QuantaRules { blind: Some(_), .. }, .. })
+    }
+
+    /// What was asked for last, in quanta, where a request repeats that.
+    const fn asked(&self) -> Option<u32> {
+        match self {
+            Self::Quanta { rules: QuantaRules { blind: Some(_), .. }, target, .. } => Some(*target),
+            _ => None,
+        }
+    }
+
     /// Whether a packet may be sent.
     #[inline]
     pub(crate) const fn allows(&self) -> bool {
@@ -153,16 +182,27 @@ impl Credit {
         }
     }
 
-    /// The target to ask for, in quanta; never below an earlier one.
-    pub(crate) fn ask(
+    /// The target that a request without a packet asks for.
+    pub(crate) fn request(
         &mut self,
         backlog_bytes: u64,
         limit_bytes: u64,
         packet_bytes: u64,
         sharing: u32,
     ) -> u32 {
+        self.asked().unwrap_or_else(|| self.ask(backlog_bytes, limit_bytes, packet_bytes, sharing))
+    }
+
+    /// The target to ask for, in quanta; never below an earlier one.
+    fn ask(&mut self, backlog_bytes: u64, limit_bytes: u64, packet_bytes: u64, sharing: u32) -> u32 {
         let Self::Quanta { rules, bytes, speculative, pulled, target } = self else { return 0 };
         let wanted = backlog_bytes.min(limit_bytes).min(rules.most_bytes) as i64;
+        let quantum = i64::from(rules.quantum_bytes);
+        if rules.blind.is_some_and(|blind| blind.asks_without_sign)
+            && wanted - *bytes + i64::from(*pulled) * quantum <= -quantum
+        {
+            *target = u32::MAX;
+        }
         let mut missing = (wanted - *bytes).max(0) as u64;
         // credit that is only guessed will be void: there must be something to go on with
         if *speculative && backlog_bytes > 0 {
@@ -236,6 +276,8 @@ pub(crate) enum Grants {
         target: u32,
         given: u32,
         listed: Listed,
+        /// Its places in the lists of senders that have all they asked for, where it may have several.
+        places: u32,
     },
 }
 
@@ -244,7 +286,9 @@ impl Grants {
         match *rules {
             CreditRules::None => Self::None,
             CreditRules::Packets { interval_ps, .. } => Self::Packets { interval_ps, waiting: 0, given: 0 },
-            CreditRules::Quanta(rules) => Self::Quanta { rules, target: 0, given: 0, listed: Listed::No },
+            CreditRules::Quanta(rules) => {
+                Self::Quanta { rules, target: 0, given: 0, listed: Listed::No, places: 0 }
+            }
         }
     }
 
@@ -254,6 +298,16 @@ impl Grants {
         match self {
             Self::None => 0,
             Self::Packets { given, .. } | Self::Quanta { given, .. } => *given,
+        }
+    }
+
+    /// Whether it will have turns although its sender is done.
+    pub(crate) const fn outlives_its_sender(&self) -> bool {
+        match self {
+            Self::Quanta { rules, listed, places, .. } => {
+                rules.blind.is_some() && (*places > 0 || matches!(listed, Listed::Active | Listed::Done))
+            }
+            _ => false,
         }
     }
 
@@ -293,14 +347,20 @@ impl Grants {
                 }
                 Released::Nothing
             }
-            Self::Quanta { target, given, listed, .. } => {
+            Self::Quanta { rules, target, given, listed, .. } => {
+                // a blind one gives a turn to who asks for more than before, though it may have got that already
+                let asks = header.pull > if rules.blind.is_some() { *target } else { *given };
                 *target = (*target).max(header.pull);
                 // who has lost a packet, or asks without one, gets a turn in any case: it says what was given before, and
                 // what is left over comes after it
                 let lost = trimmed || header.kind == Kind::RequestToSend;
-                // an entry in the list of idle ones is passed over when its turn comes
-                if (*target > *given || lost) && std::mem::replace(listed, Listed::Active) != Listed::Active {
-                    pacer.join(id);
+                if asks || lost {
+                    // an entry in the list of idle ones is passed over when its turn comes
+                    match std::mem::replace(listed, Listed::Active) {
+                        Listed::Active => {}
+                        Listed::Done => pacer.leave_done(),
+                        Listed::No | Listed::Idle => pacer.join(id),
+                    }
                 }
                 Released::Nothing
             }
@@ -324,25 +384,35 @@ impl Grants {
                 pacer.charge(now, *interval_ps);
                 true
             }
-            Self::Quanta { rules, target, given, listed } => {
+            Self::Quanta { rules, target, given, listed, places } => {
                 let of_idle = pacer.serves_idle();
-                if of_idle != (*listed == Listed::Idle) {
+                let blind = rules.blind.is_some();
+                if blind {
+                    *places -= u32::from(of_idle);
+                } else if of_idle != (*listed == Listed::Idle) || complete && of_idle {
                     return false;
                 }
-                *listed = Listed::No;
-                if complete && of_idle {
-                    return false;
+                if std::mem::replace(listed, Listed::No) == Listed::Done {
+                    pacer.leave_done();
                 }
                 let asked = target.saturating_sub(*given);
                 let all = of_idle || rules.whole_turns;
                 let quanta = if all { rules.per_turn } else { asked.min(rules.per_turn) };
-                *given += quanta;
+                *given = given.saturating_add(quanta);
                 let room = rules.most_bytes / u64::from(rules.quantum_bytes);
                 if *target > *given {
-                    *listed = Listed::Active;
                     pacer.join(id);
-                } else if !complete && (!of_idle || u64::from(*given - *target) < room) {
-                    *listed = Listed::Idle;
+                    // one that asks for more than it will ever get would keep its host awake for ever
+                    *listed = if complete && *target == u32::MAX { Listed::Done } else { Listed::Active };
+                    if *listed == Listed::Done {
+                        pacer.enter_done();
+                    }
+                } else if (blind || !complete) && (!of_idle || u64::from(*given - *target) < room) {
+                    if blind {
+                        *places += 1;
+                    } else {
+                        *listed = Listed::Idle;
+                    }
                     pacer.join_idle(id);
                 }
                 let bytes = if quanta == 0 { rules.least_bytes } else { quanta * rules.quantum_bytes };

@@ -79,7 +79,7 @@ mod sender;
 pub mod wire;
 
 pub use congestion::CongestionSpec;
-pub use credit::{CreditRules, QuantaRules, SlowdownRules};
+pub use credit::{Blind, CreditRules, QuantaRules, SlowdownRules};
 pub use entropy::EntropySpec;
 pub use messages::Messages;
 pub use pacer::Pacer;

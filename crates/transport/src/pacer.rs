@@ -19,6 +19,8 @@ pub struct Pacer {
     waiting: VecDeque<u32>,
     /// Those that have all they asked for; served when nobody waits.
     idle: VecDeque<u32>,
+    /// How many of those that wait do so in vain: their senders are done.
+    done: u32,
     /// The last turn went to one of these.
     serves_idle: bool,
     /// The next grant may be given from then on.
@@ -33,6 +35,7 @@ impl Pacer {
         Self {
             waiting: VecDeque::new(),
             idle: VecDeque::new(),
+            done: 0,
             serves_idle: false,
             free_at: Time::ZERO,
             slowdown: None,
@@ -42,7 +45,8 @@ impl Pacer {
     /// When somebody waits, the time of the next turn; [`Time::MAX`] otherwise.
     #[inline]
     pub fn deadline(&self) -> Time {
-        if self.waiting.is_empty() && self.idle.is_empty() { Time::MAX } else { self.free_at }
+        let in_vain = self.waiting.len() == self.done as usize;
+        if in_vain && self.idle.is_empty() { Time::MAX } else { self.free_at }
     }
 
     /// The receiver whose turn it is; none before the deadline.
@@ -71,6 +75,18 @@ impl Pacer {
     #[inline]
     pub(crate) fn join_idle(&mut self, id: u32) {
         self.idle.push_back(id);
+    }
+
+    /// One of those that wait does so in vain from now on: they have turns while others wait, and call for none.
+    #[inline]
+    pub(crate) fn enter_done(&mut self) {
+        self.done += 1;
+    }
+
+    /// One of them does not any more.
+    #[inline]
+    pub(crate) fn leave_done(&mut self) {
+        self.done -= 1;
     }
 
     /// Whether the present turn is one of what is left over.

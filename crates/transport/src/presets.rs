@@ -79,8 +79,8 @@ fn ultra_ethernet(variant: &str) -> TransportSpec {
     let congestion = match variant {
         "dctcp" => CongestionSpec::Dctcp(Dctcp { preset: dctcp::Preset::Htsim, ..Dctcp::default() }),
         "const" => CongestionSpec::FixedWindow(FixedWindow { window: None, factor: 1.5 }),
-        "rccc" => CongestionSpec::Rccc(Rccc::default()),
-        "both" => CongestionSpec::Rccc(Rccc { sender: Some(nscc), ..Rccc::default() }),
+        "rccc" => CongestionSpec::Rccc(Rccc { htsim_leftovers: true, ..Rccc::default() }),
+        "both" => CongestionSpec::Rccc(Rccc { sender: Some(nscc), htsim_leftovers: true, ..Rccc::default() }),
         _ => CongestionSpec::Nscc(nscc),
     };
     let entropy = match variant {
@@ -131,7 +131,12 @@ fn classic(name: &str, protocol: &str, rate: Bandwidth) -> TransportSpec {
             (CongestionSpec::Ndp(ndp), trimming, EntropySpec::Permutation(Permutation { paths: 128 }), full)
         }
         "eqds" => {
-            let eqds = Eqds { max_window: Some(Bytes(50 * 4160)), htsim_pace: true, ..Eqds::default() };
+            let eqds = Eqds {
+                max_window: Some(Bytes(50 * 4160)),
+                htsim_pace: true,
+                htsim_leftovers: true,
+                ..Eqds::default()
+            };
             let bitmap = Bitmap { paths: 128, trim_penalty: 1, skip_all: true };
             (CongestionSpec::Eqds(eqds), trimming, EntropySpec::Bitmap(bitmap), PacketSizes::default())
         }

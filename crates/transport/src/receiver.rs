@@ -301,6 +301,11 @@ impl Receiver {
         emit(Header { kind: Kind::CongestionNotification, entropy: header.entropy, ..Header::default() });
     }
 
+    /// Whether its host's pacer will give it turns although its sender is done.
+    pub const fn outlives_its_sender(&self) -> bool {
+        self.grants.outlives_its_sender()
+    }
+
     /// When [`Receiver::on_timer`] is wanted; [`Time::MAX`] for never.
     #[inline]
     pub const fn deadline(&self) -> Time {

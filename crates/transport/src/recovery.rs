@@ -41,6 +41,8 @@ pub struct Cx<'a> {
     pub messages: &'a Messages,
     /// Bytes that congestion control lets be under way.
     pub window_bytes: u64,
+    /// The average wait in queues that congestion control has found, where the answer to a probe comes; zero otherwise.
+    pub queueing_delay: Duration,
 }
 
 /// What an acknowledgement or a timer changed.

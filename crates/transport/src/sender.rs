@@ -219,7 +219,7 @@ impl Sender {
 
     #[inline]
     fn cx(&self, now: Time) -> Cx<'_> {
-        Cx { now, messages: &self.messages, window_bytes: self.congestion.window_bytes() }
+        cx(now, &self.messages, &self.congestion)
     }
 
     /// The packet that may go now or at a later time.
@@ -276,7 +276,7 @@ impl Sender {
     #[inline]
     fn send(&mut self, now: Time, next: Next, sharing: u32) -> Header {
         let bytes = self.messages.accounted_bytes(next.sequence);
-        let cx = Cx { now, messages: &self.messages, window_bytes: self.congestion.window_bytes() };
+        let cx = cx(now, &self.messages, &self.congestion);
         let serial = self.recovery.on_sent(&cx, next);
         self.congestion.on_sent(now, bytes);
         self.next_start = now + self.congestion.gap(bytes);
@@ -329,6 +329,12 @@ impl Sender {
     pub fn gap(&self) -> Duration {
         self.congestion.gap(self.profile.sizes.packet_bytes())
     }
+}
+
+/// What a recovery may look at.
+#[inline]
+fn cx<'a>(now: Time, messages: &'a Messages, congestion: &Control) -> Cx<'a> {
+    Cx { now, messages, window_bytes: congestion.window_bytes(), queueing_delay: Duration::ZERO }
 }
 
 #[cfg(test)]

@@ -206,6 +206,8 @@ live! {
     ndp_survives: r#"{"kind": "ndp", "initial-packets": 4}"#, r#"{"kind": "trimming"}"#;
     rccc_survives: r#"{"kind": "rccc"}"#, r#"{"kind": "trimming"}"#;
     eqds_survives: r#"{"kind": "eqds", "max-window": "1 kB"}"#, r#"{"kind": "trimming"}"#;
+    rccc_of_htsim_survives: r#"{"kind": "rccc", "htsim-leftovers": true}"#, r#"{"kind": "trimming"}"#;
+    eqds_of_htsim_survives: r#"{"kind": "eqds", "max-window": "1 kB", "htsim-leftovers": true}"#, r#"{"kind": "trimming"}"#;
 }
 
 proptest! {

@@ -6,7 +6,7 @@ use stratasim_core::{Bandwidth, Duration, Time};
 use stratasim_transport::congestion::{Acked, CongestionControl, Control, LossCause, Lost};
 use stratasim_transport::{
     CongestionSpec, Flags, Header, Kind, Mark, Pacer, Path, Poll, Profile, Readiness, Receiver, Sender,
-    presets,
+    TransportSpec, presets,
 };
 
 const RATE: Bandwidth = Bandwidth(25e9);
@@ -174,4 +174,65 @@ fn a_guess_asks_for_what_it_has_spent_and_one_packet_at_least() {
         }
     }
     assert_eq!(given[..3], [17, 81, 145]);
+}
+
+/// The pulls that a receiver sends on its own from `now` on.
+fn pulls(receiver: &mut Receiver, pacer: &mut Pacer, now: Time) -> Vec<u32> {
+    let mut given = Vec::new();
+    while pacer.deadline() < Time::MAX && given.len() < 1000 {
+        let now = pacer.deadline().max(now);
+        assert_eq!(pacer.next(now), Some(0));
+        receiver.on_turn(now, pacer, &mut |pull| given.push(pull.pull));
+    }
+    given
+}
+
+#[test]
+fn htsims_receivers_give_what_is_left_over_to_senders_that_are_done() {
+    let of_htsim = ultra_ethernet("uec_rccc");
+    let spec = TransportSpec {
+        congestion: serde_json::from_str(r#"{"kind": "rccc"}"#).unwrap(),
+        packets: *of_htsim.sizes(),
+        ..TransportSpec::default()
+    };
+    let own = Profile::new(&spec, *of_htsim.path()).unwrap();
+    for (profile, expected) in [(own, 1), (of_htsim, 18)] {
+        let (mut sender, mut receiver, mut pacer) =
+            (Sender::new(&profile, 1), Receiver::new(&profile, 0), Pacer::new());
+        sender.post(Time::ZERO, 8172);
+        for ns in [0, 332] {
+            let header = data(&mut sender, at(ns)).unwrap();
+            receiver.on_packet(at(6000), &header, Mark::default(), &mut pacer, &mut |_| {});
+        }
+        // 17 quanta were asked for; 64 at a time follow until 1,027 are left over
+        let given = pulls(&mut receiver, &mut pacer, at(6000));
+        assert_eq!(given.len(), expected, "{given:?}");
+        assert_eq!(given[0], 17);
+        assert!(!receiver.outlives_its_sender());
+        if expected > 1 {
+            // who asks for more than before has a turn, though that was given long ago, and another of what is left over
+            let more = Header { pull: 20, ..Header::default() };
+            receiver.on_packet(at(90_000), &more, Mark::default(), &mut pacer, &mut |_| {});
+            let last = given[given.len() - 1];
+            assert_eq!(pulls(&mut receiver, &mut pacer, at(90_000)), [last, last + 64]);
+        }
+    }
+}
+
+#[test]
+fn messages_shorter_than_the_guess_ask_htsims_eqds_for_more_than_they_will_get() {
+    for (leftovers, endless) in [(false, false), (true, true)] {
+        let spec = format!(r#"{{"congestion": {{"kind": "eqds", "htsim-leftovers": {leftovers}}}}}"#);
+        let profile =
+            Profile::new(&serde_json::from_str(&spec).unwrap(), *ultra_ethernet("eqds").path()).unwrap();
+        let (mut sender, mut receiver, mut pacer) =
+            (Sender::new(&profile, 1), Receiver::new(&profile, 0), Pacer::new());
+        sender.post(Time::ZERO, 100);
+        let header = data(&mut sender, Time::ZERO).unwrap();
+        assert_eq!(header.pull == u32::MAX, endless, "{}", header.pull);
+        receiver.on_packet(at(6000), &header, Mark::default(), &mut pacer, &mut |_| {});
+        // it waits in vain as soon as it had a turn, and keeps nobody awake
+        assert_eq!(pulls(&mut receiver, &mut pacer, at(6000)).len(), usize::from(endless));
+        assert_eq!(receiver.outlives_its_sender(), endless);
+    }
 }

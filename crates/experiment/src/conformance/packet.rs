@@ -88,8 +88,6 @@ fn measure(case: &File) -> Measure {
         return match protocol {
             // htsim's records of links are stale after the first round trip
             "hpcc" => Measure::Shown,
-            // when its pacer ticks relative to the first request is not known
-            "uec_rccc" => Measure::Finish(1e-3),
             _ => Measure::Finish(0.0),
         };
     }

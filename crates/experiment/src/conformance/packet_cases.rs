@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use stratasim_core::{Bandwidth, Bytes};
 use stratasim_net::packet::{
-    BalancingSpec, Completion, DropTail, Ecn, Lossless, Packet, QueueSpec, RoundRobin, Trimming,
+    BalancingSpec, Completion, DropTail, Ecn, LeastQueue, Lossless, Packet, QueueSpec, RoundRobin, Trimming,
 };
 use stratasim_topo::TopologySpec;
 use stratasim_transport::{CongestionSpec, presets};
@@ -224,8 +224,13 @@ pub(super) fn network(protocol: &str, args: &str, machine: &Machine) -> Result<P
         rccc.oversubscription = machine.oversubscription();
     }
     let mut network = Packet { completion: Completion::Sender, ..Packet::from(transport) };
-    if argument(args, "-strat") == Some("ecmp_rr") {
-        network.balancing = BalancingSpec::RoundRobin(RoundRobin {});
+    match argument(args, "-strat") {
+        Some("ecmp_rr") => network.balancing = BalancingSpec::RoundRobin(RoundRobin {}),
+        // it compares queues in bands, the narrow ones of which hold about two packets
+        Some("ecmp_ar") => {
+            network.balancing = BalancingSpec::LeastQueue(LeastQueue { step: Bytes(8192) });
+        }
+        _ => {}
     }
     let mtu = number(args, "-mtu").unwrap_or(4096);
     let no_marks = Ecn { enabled: false, ..Ecn::default() };

@@ -331,7 +331,7 @@ impl Engine {
                 Event::Down(port) => self.detours.set(port, true),
                 Event::Up(port) => self.detours.set(port, false),
                 Event::Head(packet) => self.on_head(packet),
-                Event::Close(connection) => self.connections[connection as usize] = None,
+                Event::Close(connection) => self.forget(connection),
             }
             if !self.complete.is_empty() {
                 until = at;
@@ -346,7 +346,10 @@ impl Engine {
     /// A new packet of a connection.
     #[inline]
     pub(super) fn make(&mut self, header: Header, connection: u32, class: u8, bytes: u32, to: u32) -> u32 {
-        let control = header.kind != Kind::Data && self.rules.queue.control_first;
+        let rules = &self.rules.queue;
+        // where packets are dropped, a probe asks how it stands with the data, and waits with it
+        let as_data = header.kind == Kind::Data || header.kind == Kind::Probe && !rules.trims;
+        let control = !as_data && rules.control_first;
         let flying = Flying {
             bytes,
             port: NOTHING,

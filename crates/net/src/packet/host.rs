@@ -228,10 +228,20 @@ impl Engine {
 
     /// Both ends are done: what still comes for them finds nobody.
     pub(super) fn close(&mut self, number: u32) {
-        if let Some(connection) = self.connections[number as usize].take()
-            && !connection.closed
-        {
-            self.senders += connection.sender.statistics();
+        if let Some(connection) = &mut self.connections[number as usize] {
+            if !std::mem::replace(&mut connection.closed, true) {
+                self.senders += connection.sender.statistics();
+            }
+            self.forget(number);
+        }
+    }
+
+    /// Nobody listens on a connection any more; one whose receiver has turns yet is kept for them.
+    pub(super) fn forget(&mut self, number: u32) {
+        let place = &mut self.connections[number as usize];
+        match place {
+            Some(connection) if connection.receiver.outlives_its_sender() => connection.closed = true,
+            _ => *place = None,
         }
     }
 
@@ -445,7 +455,11 @@ impl Engine {
         while let Some(number) = self.pacers[host].next(now) {
             if let Some(connection) = &mut self.connections[number as usize] {
                 connection.receiver.on_turn(now, &mut self.pacers[host], &mut |header| said.push(header));
+                let is_over = connection.closed && !connection.receiver.outlives_its_sender();
                 self.answer(number, NOTHING, &mut said);
+                if is_over {
+                    self.forget(number);
+                }
             }
         }
         self.said = said;

@@ -180,7 +180,7 @@ impl Parts {
     pub(super) fn close(&mut self, number: u32) {
         let (from, to) = self.ends(number);
         self.engines[from].close(number);
-        self.engines[to].connections[number as usize] = None;
+        self.engines[to].forget(number);
     }
 
     /// Time of the next event.

@@ -6,7 +6,7 @@ use stratasim_core::{BuildError, Bytes};
 
 use super::fixed_window::State;
 use super::{CongestionKind, Control, check_range};
-use crate::credit::{CreditRules, QuantaRules};
+use crate::credit::{Blind, CreditRules, QuantaRules};
 use crate::entropy::{EntropySpec, bitmap::Bitmap};
 use crate::profile::{PacketSizes, Path};
 use crate::recovery::{RecoverySpec, trimming::Trimming};
@@ -30,6 +30,9 @@ pub struct Eqds {
     /// As htsim: a pull takes 0.99 times a packet with 38 bytes of framing, so that credit is given a little
     /// faster than the link.
     pub htsim_pace: bool,
+    /// As htsim: a receiver does not know where messages end, so that what is left over goes to senders that are done, too; and
+    /// what a sender asks for has no sign, so that messages shorter than the guess ask for more than they will ever get.
+    pub htsim_leftovers: bool,
 }
 
 impl Default for Eqds {
@@ -40,6 +43,7 @@ impl Default for Eqds {
             quanta_per_pull: 8,
             credit_rate: 0.99,
             htsim_pace: false,
+            htsim_leftovers: false,
         }
     }
 }
@@ -69,6 +73,7 @@ impl CongestionKind for Eqds {
             least_bytes: 1,
             most_bytes: most_bytes.min(1 << 40),
             slowdown: None,
+            blind: self.htsim_leftovers.then_some(Blind { asks_without_sign: true }),
         }))
     }
 

@@ -7,7 +7,7 @@ use stratasim_core::{BuildError, Bytes, Duration};
 use super::fixed_window::State;
 use super::nscc::Nscc;
 use super::{CongestionKind, Control, check_range};
-use crate::credit::{CreditRules, QuantaRules, SlowdownRules};
+use crate::credit::{Blind, CreditRules, QuantaRules, SlowdownRules};
 use crate::entropy::{EntropySpec, mixed::Mixed};
 use crate::profile::{PacketSizes, Path};
 use crate::recovery::{RecoverySpec, trimming::Trimming};
@@ -29,6 +29,9 @@ pub struct Rccc {
     /// credit down while packets arrive marked, or cut before the last switch: to 0.9 of this share at least. A rule of
     /// uet-htsim, published nowhere.
     pub oversubscription: f64,
+    /// As htsim: a receiver does not know where messages end, so that what is left over goes to senders that are done, too;
+    /// and a sender that has spent its guess without asking for more waits for what is left over.
+    pub htsim_leftovers: bool,
     /// The sender's congestion control besides; none when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sender: Option<Nscc>,
@@ -41,6 +44,7 @@ impl Default for Rccc {
             max_window_factor: 1.5,
             packets_per_pull: 4,
             oversubscription: 1.0,
+            htsim_leftovers: false,
             sender: None,
         }
     }
@@ -66,15 +70,21 @@ impl CongestionKind for Rccc {
             least_rate: (0.9 / self.oversubscription).max(0.01),
             interval: Duration::from_ps(path.network_rtt.as_ps() / 2 * 3),
         };
+        let mut ps_per_byte = path.ps_per_byte() / self.credit_rate;
+        if self.htsim_leftovers {
+            // htsim counts time in whole picoseconds per quantum
+            ps_per_byte = (ps_per_byte * f64::from(QUANTUM)).floor() / f64::from(QUANTUM);
+        }
         let most = (path.bytes_in(path.network_rtt) * self.max_window_factor) as u64;
         Ok(CreditRules::Quanta(QuantaRules {
             quantum_bytes: QUANTUM,
             per_turn: (self.packets_per_pull * sizes.payload_bytes).div_ceil(QUANTUM),
-            ps_per_byte: path.ps_per_byte() / self.credit_rate,
+            ps_per_byte,
             whole_turns: false,
             least_bytes: 1024,
             most_bytes: most.max(sizes.wire_bytes()).min(1 << 40),
             slowdown: (self.oversubscription > 1.0).then_some(slowdown),
+            blind: self.htsim_leftovers.then_some(Blind { asks_without_sign: false }),
         }))
     }
 

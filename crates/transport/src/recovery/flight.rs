@@ -288,6 +288,14 @@ impl Flight {
         Some(UnderWay { sequence: front.sequence, at: front.at, serial: self.first_serial })
     }
 
+    /// The oldest transmission matters no more: whatever becomes of its packet, no time-out tells.
+    pub(crate) fn forget_oldest(&mut self) {
+        if self.sent.pop_front().is_some() {
+            self.first_serial += 1;
+        }
+        self.prune();
+    }
+
     /// Takes every packet for lost whose last transmission has a serial below `limit`; packets and bytes.
     pub(crate) fn lose_before(&mut self, limit: u64, messages: &Messages) -> (u32, u64) {
         let (mut packets, mut bytes) = (0, 0);

@@ -1,44 +1,48 @@
 //! SLEEK: the out-of-order count says that packets were dropped where switches do not trim.
 //!
-//! Source: the loss detection of the Ultra Ethernet transport as htsim has it (`specs`: threshold on packets out of
-//! order, probes after silence).
+//! Source: the loss detection of the Ultra Ethernet transport as uet-htsim has it: a threshold on packets out of order, and
+//! probes after silence, which wait in the queues of data.
 
 use stratasim_core::{Duration, Time};
 
 use super::Cx;
-use super::flight::Flight;
+use super::flight::{Flight, UnderWay};
 use crate::packet::{Flags, Header};
 use crate::profile::{PacketSizes, Path};
+
+/// Fewest packets out of order that tell of a loss.
+const LEAST_PACKETS: u64 = 5;
 
 /// State of the loss detection.
 #[derive(Debug, Clone)]
 pub(crate) struct Sleek {
-    packet_bytes: u64,
-    /// No threshold is above this many packets.
-    most_packets: u64,
+    /// Bytes by which windows are counted in packets.
+    payload_bytes: u64,
+    bytes_per_ps: f64,
+    /// The shortest round trip so far; that of the longest way before.
     base_rtt: Duration,
     target_delay: Duration,
     /// Where packets are taken for lost up to, while recovering.
     recover_to: Option<u64>,
-    /// Every packet below was looked at in this recovery.
+    /// Every packet below was taken for lost in this recovery, or has arrived.
     marked_to: u64,
-    heard_at: Time,
     probe_at: Time,
+    /// The last probe was sent then.
+    probed_at: Time,
     probe: bool,
 }
 
 impl Sleek {
     pub(crate) fn new(path: &Path, sizes: &PacketSizes) -> Self {
-        let packet_bytes = sizes.packet_bytes();
         Self {
-            packet_bytes,
-            most_packets: (path.bytes_in(path.network_rtt) * 1.5) as u64 / packet_bytes,
-            base_rtt: path.base_rtt,
+            payload_bytes: u64::from(sizes.payload_bytes),
+            bytes_per_ps: path.rate.bytes_per_s() * 1e-12,
+            base_rtt: path.network_rtt,
             target_delay: path.network_rtt,
             recover_to: None,
             marked_to: 0,
-            heard_at: Time::ZERO,
             probe_at: Time::MAX,
+            probed_at: Time::ZERO,
             probe: false,
         }
     }
@@ -48,10 +52,15 @@ impl Sleek {
         self.recover_to.is_some()
     }
 
-    pub(crate) fn on_sent(&mut self, now: Time) {
-        if self.probe_at == Time::MAX {
-            self.probe_at = now + self.base_rtt * 3;
-        }
+    /// A round trip of a packet.
+    pub(crate) fn sample(&mut self, rtt: Duration) {
+        self.base_rtt = self.base_rtt.min(rtt);
+    }
+
+    /// The round trip that the answer to a probe tells of, at least the shortest: a probe is small, and measures queues. None
+    /// where the answer is to an earlier probe than the last.
+    pub(crate) fn round_trip_of_probe(&self, header: &Header, rtt: Duration) -> Option<Duration> {
+        (header.sent_at >= self.probed_at).then(|| rtt.max(self.base_rtt))
     }
 
     /// Packets and bytes that an acknowledgement gives away as lost.
@@ -62,24 +71,39 @@ impl Sleek {
         rtt: Duration,
         flight: &mut Flight,
     ) -> (u32, u64) {
-        self.heard_at = cx.now;
-        self.probe_at = cx.now + self.base_rtt * 3;
-        if self.recover_to.is_some_and(|end| flight.base() >= end) {
+        let (base, next, end) = (flight.base(), flight.next(), cx.messages.end());
+        self.probe_at = if base >= end || base >= next {
+            Time::MAX
+        } else if next >= end {
+            cx.now + self.base_rtt + self.target_delay
+        } else {
+            cx.now + self.base_rtt * 3
+        };
+        if header.flags.has(Flags::PROBE) {
+            // an answer that comes late says that it is, and the average how long packets wait
+            let delay = self
+                .round_trip_of_probe(header, rtt)
+                .map_or(cx.queueing_delay, |rtt| Duration::from_ps(rtt.as_ps() - self.base_rtt.as_ps()));
+            if delay < self.target_delay {
+                self.enter(flight);
+            }
+        }
+        if self.recover_to.is_some_and(|end| base >= end) {
             self.recover_to = None;
         }
-        let window = cx.window_bytes.div_ceil(self.packet_bytes);
-        let threshold = (window + window / 2).min(self.most_packets).max(5);
-        let fresh_probe = header.flags.has(Flags::PROBE)
-            && rtt < self.base_rtt + self.target_delay
-            && flight.in_flight_packets() > 0;
-        if self.recover_to.is_none() && (u64::from(header.out_of_order) >= threshold || fresh_probe) {
-            self.recover_to = Some(flight.next());
-            self.marked_to = flight.base();
+        if base >= next {
+            return (0, 0);
+        }
+        let largest = (self.bytes_per_ps * self.base_rtt.as_ps() as f64 * 1.5) as u64;
+        let threshold = (cx.window_bytes + cx.window_bytes / 2).min(largest) / self.payload_bytes;
+        let many = u64::from(header.out_of_order) >= threshold.max(LEAST_PACKETS);
+        if self.recover_to.is_none() && many && flight.first_lost().is_none() {
+            self.enter(flight);
         }
         let Some(end) = self.recover_to else { return (0, 0) };
-        let limit = end.min(flight.base().saturating_add(window));
+        let limit = end.min(base.saturating_add(cx.window_bytes / self.payload_bytes));
         let (mut packets, mut bytes) = (0, 0);
-        let mut at = self.marked_to.max(flight.base());
+        let mut at = self.marked_to.max(base);
         while let Some(open) = flight.next_open(at).filter(|&open| open < limit) {
             bytes += flight.lose(open, cx.messages);
             packets += 1;
@@ -89,16 +113,33 @@ impl Sleek {
         (packets, bytes)
     }
 
+    /// Everything that is under way is looked at once.
+    fn enter(&mut self, flight: &Flight) {
+        self.recover_to = Some(flight.next());
+        self.marked_to = flight.base();
+    }
+
+    /// A packet timed out; whether that is left to the recovery that goes on. A packet that it has sent again is looked
+    /// at once more.
+    pub(crate) fn takes_timeout(&mut self, oldest: &UnderWay) -> bool {
+        // a probe brings an answer where nothing else does
+        if self.recover_to.is_none() || self.probe_at == Time::MAX {
+            return false;
+        }
+        self.marked_to = self.marked_to.min(oldest.sequence);
+        true
+    }
+
     /// When a probe is due.
     pub(crate) const fn deadline(&self) -> Time {
         self.probe_at
     }
 
-    /// Sends a probe after silence; `tail` when nothing new is to be sent.
-    pub(crate) fn on_timer(&mut self, cx: &Cx<'_>, tail: bool) {
-        let silence = if tail { self.base_rtt + self.target_delay } else { self.base_rtt * 3 };
-        if cx.now >= self.probe_at && cx.now >= self.heard_at + silence.min(self.base_rtt * 3) {
+    /// Sends a probe after silence.
+    pub(crate) fn on_timer(&mut self, cx: &Cx<'_>) {
+        if cx.now >= self.probe_at {
             self.probe = true;
+            self.probed_at = cx.now;
             self.probe_at = cx.now + self.base_rtt * 5;
         }
     }

@@ -69,9 +69,6 @@ impl SenderRecovery for State {
 
     #[inline]
     fn on_sent(&mut self, cx: &Cx<'_>, next: Next) -> u64 {
-        if let Some(sleek) = &mut self.sleek {
-            sleek.on_sent(cx.now);
-        }
         self.flight.on_sent(cx.now, next.sequence, cx.messages)
     }
 
@@ -86,6 +83,11 @@ impl SenderRecovery for State {
         let bytes = self.flight.take(header, sack, cx.messages);
         let mut progress = Progress { bytes, rtt: known.then_some(rtt), loss: None };
         if let Some(sleek) = &mut self.sleek {
+            if known {
+                sleek.sample(rtt);
+            } else if header.flags.has(Flags::PROBE) {
+                progress.rtt = sleek.round_trip_of_probe(header, rtt);
+            }
             let lowest = self.flight.base();
             let (packets, lost) = sleek.on_ack(cx, header, rtt, &mut self.flight);
             progress.loss = self.loss(lowest, packets, lost, LossCause::Gap);
@@ -95,11 +97,15 @@ impl SenderRecovery for State {
 
     fn on_timer(&mut self, cx: &Cx<'_>) -> Progress {
         if let Some(sleek) = &mut self.sleek {
-            sleek.on_timer(cx, self.flight.next() >= cx.messages.end());
+            sleek.on_timer(cx);
         }
         self.flight.prune();
         let expired = self.flight.oldest().filter(|oldest| cx.now >= oldest.at + self.timeout);
         let Some(oldest) = expired else { return Progress::default() };
+        if self.sleek.as_mut().is_some_and(|sleek| sleek.takes_timeout(&oldest)) {
+            self.flight.forget_oldest();
+            return Progress::default();
+        }
         let bytes = self.flight.lose(oldest.sequence, cx.messages);
         Progress { loss: self.loss(oldest.sequence, 1, bytes, LossCause::Timeout), ..Progress::default() }
     }

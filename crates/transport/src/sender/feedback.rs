@@ -2,13 +2,13 @@
 
 use stratasim_core::{Duration, Time};
 
-use super::{Readiness, Sender};
+use super::{Readiness, Sender, cx};
 use crate::congestion::{Acked, CongestionControl, LossCause, Lost};
 use crate::credit::Credit;
 use crate::entropy::{PathFeedback, SenderEntropy};
 use crate::packet::{Flags, Header, Kind, Telemetry};
 use crate::receiver::Acknowledge;
-use crate::recovery::{Cx, Loss, Progress, SenderRecovery};
+use crate::recovery::{Loss, Progress, SenderRecovery};
 
 impl Sender {
     /// Something came from the receiver. `telemetry` is what the switches recorded on the way of the packet
@@ -36,7 +36,10 @@ impl Sender {
             _ => return,
         }
         let in_flight = self.recovery.account().in_flight_bytes;
-        let cx = Cx { now, messages: &self.messages, window_bytes: self.congestion.window_bytes() };
+        let mut cx = cx(now, &self.messages, &self.congestion);
+        if header.flags.has(Flags::PROBE) {
+            cx.queueing_delay = self.congestion.queueing_delay();
+        }
         let progress = self.recovery.on_feedback(&cx, header, sack);
         let ecn = header.flags.has(Flags::ECN_ECHO);
         self.statistics.marks += u64::from(ecn);
@@ -110,8 +113,8 @@ impl Sender {
 
     /// Where credit is short and the receiver may not know, a request goes out, once per round trip.
     fn request_credit(&mut self, now: Time, timed_out: bool) {
-        let Credit::Quanta { bytes, pulled, target, .. } = self.credit else { return };
-        let unasked = bytes <= 0 && pulled >= target && self.backlog_bytes() > 0;
+        let Credit::Quanta { rules, bytes, pulled, target, .. } = self.credit else { return };
+        let unasked = rules.blind.is_none() && bytes <= 0 && pulled >= target && self.backlog_bytes() > 0;
         let recent =
             self.last_request.is_some_and(|at| now.saturating_since(at) < self.profile.path.network_rtt);
         if (unasked || (timed_out && bytes <= 0)) && !recent {
@@ -135,7 +138,9 @@ impl Sender {
         if self.recovery.next(&self.cx(self.heard_at)).is_none() {
             return Time::MAX;
         }
-        self.heard_at + self.profile.path.network_rtt * (4 << self.requests_in_a_row.min(8))
+        // who knows that it will be asked in the end waits for that, unless it is hopeless
+        let patience = if self.credit.is_blind() { 1024 } else { 4 };
+        self.heard_at + self.profile.path.network_rtt * (patience << self.requests_in_a_row.min(8))
     }
 
     /// The deadline has come; nothing happens when it is later by now.
@@ -152,7 +157,7 @@ impl Sender {
             return;
         }
         let in_flight = self.recovery.account().in_flight_bytes;
-        let cx = Cx { now, messages: &self.messages, window_bytes: self.congestion.window_bytes() };
+        let cx = cx(now, &self.messages, &self.congestion);
         let Progress { loss, .. } = self.recovery.on_timer(&cx);
         if let Some(loss) = loss {
             self.on_loss(now, in_flight, &loss, Duration::MAX);
@@ -170,7 +175,7 @@ impl Sender {
         let packet = self.profile.sizes.packet_bytes();
         let limit = self.congestion.window_bytes().saturating_add(packet);
         let backlog = self.backlog_bytes();
-        let pull = self.credit.ask(backlog, limit, packet, sharing);
+        let pull = self.credit.request(backlog, limit, packet, sharing);
         Header { kind, entropy: self.entropy.choose(now, 0, 1), pull, sent_at: now, ..Header::default() }
     }
 }
