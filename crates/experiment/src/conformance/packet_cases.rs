@@ -226,9 +226,9 @@ pub(super) fn network(protocol: &str, args: &str, machine: &Machine) -> Result<P
     let mut network = Packet { completion: Completion::Sender, ..Packet::from(transport) };
     match argument(args, "-strat") {
         Some("ecmp_rr") => network.balancing = BalancingSpec::RoundRobin(RoundRobin {}),
-        // it compares queues in bands, the narrow ones of which hold about two packets
+        // it compares queues in bands, the narrowest of which is a twentieth of the usual buffer
         Some("ecmp_ar") => {
-            network.balancing = BalancingSpec::LeastQueue(LeastQueue { step: Bytes(8192) });
+            network.balancing = BalancingSpec::LeastQueue(LeastQueue { step: Bytes(8922) });
         }
         _ => {}
     }

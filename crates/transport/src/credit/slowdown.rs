@@ -40,7 +40,7 @@ pub(crate) struct Slowdown {
 }
 
 impl Slowdown {
-    /// That of a host which hears its first packet; `id` names its draws.
+    /// That of a host which hears its first packet; `id` names its draws. It decides from the start of the run on.
     pub(crate) fn new(now: Time, rules: SlowdownRules, id: u32) -> Self {
         let mut slowdown = Self {
             rules,
@@ -51,7 +51,7 @@ impl Slowdown {
             trimmed: 0,
             trimmed_on_the_way: 0,
             increases: 0,
-            next_at: now,
+            next_at: Time::ZERO,
             draws: Draws::new(key(u64::from(id), now.as_ps())),
         };
         slowdown.wait();
