@@ -13,6 +13,10 @@ pub(super) fn precedence(
     waiting: &Chains<Waiting>,
     flits: &Chain,
 ) -> i64 {
+    let first = waiting.first(flits).expect("who asks has a flit");
+    if rules.precedence == Precedence::Given && !rules.donation {
+        return packets[first.flit.packet].priority;
+    }
     let of = |here: &Waiting| match rules.precedence {
         Precedence::Given | Precedence::Age => packets[here.flit.packet].priority,
         Precedence::NetworkAge => earliest_first(here.flit.entered),
@@ -20,11 +24,8 @@ pub(super) fn precedence(
         Precedence::Hops => here.flit.hops.into(),
         Precedence::QueueLength => flits.len.into(),
     };
-    if rules.donation {
-        waiting.iter(flits).map(of).max().expect("who asks has a flit")
-    } else {
-        of(waiting.first(flits).expect("who asks has a flit"))
-    }
+    let behind = if rules.donation { waiting.iter(flits).map(of).max() } else { None };
+    behind.unwrap_or_else(|| of(first))
 }
 
 /// The precedence that a date gives.

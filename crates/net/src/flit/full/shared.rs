@@ -63,11 +63,14 @@ impl Shared {
     }
 
     /// Whether there is no place for a further flit.
+    #[inline]
     pub(super) fn is_full(&self, buffer: usize, vc: u8) -> bool {
+        // the usual answer first
+        if self.common[buffer] < self.common_places {
+            return false;
+        }
         let (part, at) = self.part(buffer, vc);
-        self.reserved[self.channel(buffer, vc)] == 0
-            && self.taken[at] >= self.part_places[part]
-            && self.common[buffer] >= self.common_places
+        self.reserved[self.channel(buffer, vc)] == 0 && self.taken[at] >= self.part_places[part]
     }
 
     /// A flit is sent. The tail gives back what is reserved for the packet.
