@@ -147,6 +147,62 @@ fn minimal_routing_of_meshes_and_tori_takes_shortest_ways() {
     }
 }
 
+/// Follows a packet by the function and by its form in words, with the same answers to its questions.
+fn same_in_words(fabric: &Fabric, routing: &dyn FlitRouting, source: u32, dest: u32, seed: u32) {
+    let (mut draws, mut words) = (Draws(Knuth::new(seed)), Knuth::new(seed));
+    let packed = routing.packed().expect("a function that fits into words");
+    let (router, input) = fabric.terminal(source).entry();
+    let mut place = Place { router, input, vc: 0 };
+    let mut head = Head { source, dest, range: (0, 3), memory: 0 };
+    let mut memory = 0;
+    loop {
+        let candidate = routing.only(place, &mut head, &mut draws);
+        let step = packed.step(place.router, dest, memory, |bound| words.integer_below(bound));
+        memory = step.memory;
+        let vcs = match step.half {
+            0 => (0, 1),
+            1 => (2, 3),
+            _ => (0, 3),
+        };
+        assert_eq!(
+            (u16::from(step.output), vcs),
+            (candidate.output, (candidate.first_vc, candidate.last_vc))
+        );
+        match fabric.channel(place.router, candidate.output).end {
+            End::Router { router, port } => place = Place { router, input: port, vc: candidate.first_vc },
+            End::Terminal(terminal) => return assert_eq!(terminal, dest),
+            End::Nothing => panic!("{place:?} leads nowhere"),
+        }
+    }
+}
+
+#[test]
+fn decisions_in_words_are_those_of_the_function() {
+    for (k, n) in [(4, 2), (5, 2), (3, 3), (2, 4), (8, 1)] {
+        let cube = Cube::new(k, n).unwrap();
+        let mesh = MeshRouting::new(cube.clone(), MeshFunction::DimensionOrder);
+        let torus = TorusRouting::new(cube.clone(), TorusFunction::DimensionOrder);
+        let (lines, rings) = (cube.fabric(false, 1), cube.fabric(true, 1));
+        for source in 0..cube.nodes() {
+            for dest in 0..cube.nodes() {
+                same_in_words(&lines, &mesh, source, dest, 1);
+                for seed in 0..4 {
+                    same_in_words(&rings, &torus, source, dest, seed);
+                }
+            }
+        }
+    }
+    for (k, n) in [(2, 1), (2, 3), (4, 3), (3, 4)] {
+        let tree = FatTree::new(k, n).unwrap();
+        let fabric = tree.fabric();
+        for source in 0..tree.nodes() {
+            for dest in 0..tree.nodes() {
+                same_in_words(&fabric, &TreeRouting::new(tree, false), source, dest, source);
+            }
+        }
+    }
+}
+
 #[test]
 fn valiant_goes_by_a_drawn_node_and_arrives() {
     let cube = Cube::new(4, 2).unwrap();

@@ -1,5 +1,6 @@
 //! Routing functions of meshes.
 
+use super::super::routing::packed::{Grid, Packed};
 use super::super::routing::{Candidate, FlitRouting, Head, Place, Surroundings};
 use super::cube::Cube;
 use super::{RouteSet, entry, lower_part, part_of, upper_part};
@@ -40,6 +41,7 @@ pub enum MeshFunction {
 pub struct MeshRouting {
     cube: Cube,
     function: MeshFunction,
+    packed: Option<Packed>,
 }
 
 /// Memory of a packet that goes by an intermediate node: bit 0 is the phase, the rest the node.
@@ -48,7 +50,9 @@ const PHASE: u64 = 1;
 impl MeshRouting {
     /// A function on a cube.
     pub fn new(cube: Cube, function: MeshFunction) -> Self {
-        Self { cube, function }
+        let packs = function == MeshFunction::DimensionOrder;
+        let packed = if packs { Grid::of_cube(&cube, false).map(Packed::Grid) } else { None };
+        Self { cube, function, packed }
     }
 
     /// A node of the box between two, one draw per dimension.
@@ -202,6 +206,10 @@ impl FlitRouting for MeshRouting {
             MeshFunction::Chaos => entry(self.cube.mesh_output(place.router, head.dest, false), (0, 0)),
             MeshFunction::PlanarAdaptive => self.planar_adaptive(place, head),
         }
+    }
+
+    fn packed(&self) -> Option<&Packed> {
+        self.packed.as_ref()
     }
 
     fn draws(&self) -> bool {

@@ -1,5 +1,6 @@
 //! Routing functions of tori.
 
+use super::super::routing::packed::{Grid, Packed};
 use super::super::routing::{Candidate, FlitRouting, Head, Place, Surroundings};
 use super::cube::Cube;
 use super::{RouteSet, entry, lower_part, part_of, upper_part};
@@ -29,6 +30,7 @@ pub enum TorusFunction {
 pub struct TorusRouting {
     cube: Cube,
     function: TorusFunction,
+    packed: Option<Packed>,
 }
 
 /// Memory of a packet: its class in the ring that it is in,
@@ -47,7 +49,9 @@ struct Step {
 impl TorusRouting {
     /// A function on a cube.
     pub fn new(cube: Cube, function: TorusFunction) -> Self {
-        Self { cube, function }
+        let packs = function == TorusFunction::DimensionOrder;
+        let packed = if packs { Grid::of_cube(&cube, true).map(Packed::Grid) } else { None };
+        Self { cube, function, packed }
     }
 
     /// The next output in dimension order for a packet that came by `input`; `balanced` draws the class
@@ -207,6 +211,10 @@ impl FlitRouting for TorusRouting {
             TorusFunction::Chaos => self.chaos(place, head),
             _ => self.dimension_order(place, head, surroundings),
         }
+    }
+
+    fn packed(&self) -> Option<&Packed> {
+        self.packed.as_ref()
     }
 
     fn memory_bits(&self) -> u32 {

@@ -3,6 +3,7 @@
 use stratasim_core::BuildError;
 
 use super::super::fabric::{Channel, End, Fabric};
+use super::super::routing::packed::{Packed, Tree};
 use super::super::routing::{Candidate, FlitRouting, Head, Place, Surroundings};
 use super::{check_size, entry};
 
@@ -70,12 +71,14 @@ impl FatTree {
 pub struct TreeRouting {
     tree: FatTree,
     adaptive: bool,
+    packed: Option<Packed>,
 }
 
 impl TreeRouting {
     /// `nca` with a random way up, or `anca` with the better of two random ones.
     pub fn new(tree: FatTree, adaptive: bool) -> Self {
-        Self { tree, adaptive }
+        let packed = if adaptive { None } else { Tree::of_levels(tree.k, tree.n).map(Packed::Tree) };
+        Self { tree, adaptive, packed }
     }
 }
 
@@ -93,6 +96,10 @@ impl FlitRouting for TreeRouting {
             k + surroundings.draw(k)
         };
         entry(output as u16, head.range)
+    }
+
+    fn packed(&self) -> Option<&Packed> {
+        self.packed.as_ref()
     }
 
     fn memory_bits(&self) -> u32 {

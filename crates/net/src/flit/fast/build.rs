@@ -123,6 +123,8 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
                 [word(half(0)), word(half(1)), word(range), word(range)]
             })
             .collect();
+        let divides = |&(first, last): &(u8, u8)| first == last || (last - first) % 2 == 1;
+        let packs = routing.packed().is_some_and(|packed| !packed.halves() || ranges.iter().all(divides));
         let parts = part_of.iter().copied().max().map_or(1, |part| part as usize + 1);
         Self {
             first_router: routers.start,
@@ -133,6 +135,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             buffer,
             ranges,
             halves,
+            packs,
             seed,
             remembers: routing.memory_bits() > Flit::MEMORY_BITS,
             knows_source: routing.knows_source(),

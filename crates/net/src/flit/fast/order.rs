@@ -48,66 +48,64 @@ impl Order {
     }
 
     /// Puts packets that are routed in this cycle in order, router by router, and in front of those that
-    /// wait. They are numbers of channels from `base` on; a router has `channels` of them. `sets` are empty,
-    /// before and after.
-    pub(super) fn routed<M: Mask>(
+    /// wait. They are numbers of channels from `base` on; a router has `N` of them. `sets` are empty, before and
+    /// after.
+    pub(super) fn routed<const N: usize, M: Mask>(
         &mut self,
         now: u64,
         fresh: &mut [u16],
         base: usize,
-        channels: usize,
         sets: &mut [M; BLOCK],
     ) {
-        in_front(now, fresh, base, channels, sets, &self.routing, &mut self.allocation);
+        by_router::<N, M>(fresh, sets);
+        in_front::<N>(now, fresh, base, &self.routing, &mut self.allocation);
     }
 
-    /// Puts the packets that got an output channel in order, and in front of those that compete.
-    pub(super) fn channels_given<M: Mask>(
-        &mut self,
-        now: u64,
-        granted: &mut [u16],
-        base: usize,
-        channels: usize,
-        sets: &mut [M; BLOCK],
-    ) {
-        in_front(now, granted, base, channels, sets, &self.allocation, &mut self.switch);
+    /// Puts the packets that got an output channel in order, and in front of those that compete. They stand router by
+    /// router.
+    pub(super) fn channels_given<const N: usize>(&mut self, now: u64, granted: &mut [u16], base: usize) {
+        in_front::<N>(now, granted, base, &self.allocation, &mut self.switch);
     }
 }
 
-/// Sorts channels by router and by their stamp in `from`, and gives them stamps in `to` in front of all of
-/// earlier cycles. Those of a router are few, and mostly in order by number.
-fn in_front<M: Mask>(
-    now: u64,
-    list: &mut [u16],
-    base: usize,
-    channels: usize,
-    sets: &mut [M; BLOCK],
-    from: &[i64],
-    to: &mut [i64],
-) {
+/// Puts channels together by router.
+fn by_router<const N: usize, M: Mask>(list: &mut [u16], sets: &mut [M; BLOCK]) {
     let mut routers = 0_u64;
     for &number in &*list {
-        let router = number as usize / channels % BLOCK;
+        let router = number as usize / N % BLOCK;
         routers |= 1 << router;
-        sets[router] |= M::bit(number as usize % channels);
+        sets[router] |= M::bit(number as usize % N);
     }
-    let mut end = 0;
+    let mut places = list.iter_mut();
     while routers != 0 {
         let router = routers.trailing_zeros() as usize;
         routers &= routers - 1;
         let mut set = std::mem::take(&mut sets[router]);
-        let start = end;
         while !set.is_empty() {
-            list[end] = (router * channels + set.first()) as u16;
-            end += 1;
+            if let Some(place) = places.next() {
+                *place = (router * N + set.first()) as u16;
+            }
             set = set.rest();
         }
-        let own = &mut list[start..end];
-        if own.len() > 1 {
-            own.sort_unstable_by_key(|&channel| from[base + channel as usize]);
+    }
+}
+
+/// Sorts the channels of each router by their stamp in `from`, and gives them stamps in `to` in front of all of
+/// earlier cycles. Those of a router are few, and mostly one.
+fn in_front<const N: usize>(now: u64, list: &mut [u16], base: usize, from: &[i64], to: &mut [i64]) {
+    let first = -((now as i64) << 8);
+    for own in list.chunk_by_mut(|one, other| *one as usize / N == *other as usize / N) {
+        match &mut *own {
+            [_] => {}
+            [one, other] => {
+                if from[base + *other as usize] < from[base + *one as usize] {
+                    std::mem::swap(one, other);
+                }
+            }
+            own => own.sort_unstable_by_key(|&channel| from[base + channel as usize]),
         }
-        for (position, &channel) in own.iter().enumerate() {
-            to[base + channel as usize] = position as i64 - ((now as i64) << 8);
+        for (stamp, &channel) in (first..).zip(&*own) {
+            to[base + channel as usize] = stamp;
         }
     }
 }

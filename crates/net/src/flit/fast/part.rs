@@ -29,6 +29,8 @@ pub(super) struct Part<const P: usize, const VS: usize, const N: usize, M> {
     pub(super) ranges: Vec<(u8, u8)>,
     /// The lower half, the upper half and all virtual channels of each range.
     pub(super) halves: Vec<[u16; 4]>,
+    /// Whether routing in words says the same: where it asks for halves, they are halves.
+    pub(super) packs: bool,
     pub(super) seed: u64,
     pub(super) remembers: bool,
     pub(super) knows_source: bool,

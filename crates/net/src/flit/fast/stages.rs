@@ -64,7 +64,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         let work = &mut self.work[block];
         let mut guide = Guide {
             routing,
-            packed: routing.packed(),
+            packed: routing.packed().filter(|_| self.packs),
             ranges: &self.ranges,
             halves: &self.halves,
             packets: &mut self.packets,
@@ -101,7 +101,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             }
         }
         if let Some(order) = &mut self.order {
-            order.routed(now, work.fresh.items_mut(), base, N, &mut self.scratch.contested);
+            order.routed::<N, M>(now, work.fresh.items_mut(), base, &mut self.scratch.contested);
         }
         for &number in work.fresh.items() {
             let flit = routers.vc(number.into()).front;
@@ -131,7 +131,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             again
         });
         if let Some(order) = &mut self.order {
-            order.channels_given(now, granted.items_mut(), block * BLOCK * N, N, &mut self.scratch.contested);
+            order.channels_given::<N>(now, granted.items_mut(), block * BLOCK * N);
         }
     }
 

@@ -30,6 +30,14 @@ pub enum Packed {
 }
 
 impl Packed {
+    /// Whether packets keep to halves of the virtual channels of their range.
+    pub fn halves(&self) -> bool {
+        match self {
+            Self::Grid(grid) => grid.halves(),
+            Self::Tree(_) => false,
+        }
+    }
+
     /// The decision for a head to terminal `dest` at `router`, with what it remembers. `draw` is asked for a
     /// number below a bound where several ways are as good, once at most.
     #[inline(always)]

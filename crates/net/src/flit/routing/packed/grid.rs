@@ -1,6 +1,7 @@
 //! Coordinates in one word: dimension order on a mesh or torus in a few instructions.
 
 use super::{ALL, Step};
+use crate::flit::booksim::cube::Cube;
 use crate::flit::routing::grid::{GridMap, Join};
 
 /// Dimensions that fit into a word.
@@ -23,6 +24,8 @@ pub struct Grid {
     targets: Vec<(u64, u8)>,
     /// Extents of rings; 0 for lines.
     rings: [u16; MOST_DIMENSIONS],
+    /// What is drawn where a packet goes down though both ways round a ring are as long.
+    down: u32,
 }
 
 impl Grid {
@@ -61,11 +64,38 @@ impl Grid {
         for (ring, dimension) in rings.iter_mut().zip(&map.dimensions) {
             *ring = if dimension.join == Join::Ring { dimension.extent } else { 0 };
         }
-        Some(Self { corners, targets, rings })
+        Some(Self { corners, targets, rings, down: 1 })
+    }
+
+    /// A cube whose routers have one terminal each, at port `2 n`, and ports `2 d` up and `2 d + 1` down. Of rings as
+    /// long either way, a draw of 0 says down.
+    pub(in crate::flit) fn of_cube(cube: &Cube, wrapped: bool) -> Option<Self> {
+        let (k, n) = (cube.k(), cube.dimensions() as usize);
+        // hops are counted in a byte
+        if n > MOST_DIMENSIONS || k as usize * n > 255 {
+            return None;
+        }
+        let place = |router| {
+            (0..n as u32).fold(0, |word, d| word | u64::from(cube.coordinate(router, d)) << (d * LANE))
+        };
+        let corner = |router| Corner { place: place(router), ports: std::array::from_fn(|port| port as u8) };
+        let mut rings = [0; MOST_DIMENSIONS];
+        rings[..n].fill(if wrapped { k as u16 } else { 0 });
+        Some(Self {
+            corners: (0..cube.nodes()).map(corner).collect(),
+            targets: (0..cube.nodes()).map(|node| (place(node), cube.eject() as u8)).collect(),
+            rings,
+            down: 0,
+        })
+    }
+
+    /// Whether packets keep to halves of the virtual channels.
+    pub(super) fn halves(&self) -> bool {
+        self.rings.iter().any(|&extent| extent != 0)
     }
 
     /// The decision for a head to terminal `dest` at `router`: as [`GridMap::step`] says without balance.
-    /// Where both ways round a ring are as long, a draw of 0 or 1 says whether down.
+    /// Where both ways round a ring are as long, a draw below 2 says whether down.
     #[inline(always)]
     pub(super) fn step(&self, router: u32, dest: u32, memory: u64, draw: impl FnOnce(u32) -> u32) -> Step {
         let corner = &self.corners[router as usize];
@@ -86,7 +116,7 @@ impl Grid {
         if way >> 2 != d as u64 + 1 {
             let wraps = u32::from(to < at);
             let up = to.wrapping_sub(at).wrapping_add(extent * wraps);
-            let minus = if 2 * up == extent { draw(2) == 1 } else { 2 * up > extent };
+            let minus = if 2 * up == extent { draw(2) == self.down } else { 2 * up > extent };
             way = (d as u64 + 1) << 2 | u64::from(minus) << 1 | u64::from(wraps);
         }
         Step { output: corner.ports[2 * d + (way as usize >> 1 & 1)], half: way as u8 & 1, memory: way }

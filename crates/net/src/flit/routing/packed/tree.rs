@@ -66,6 +66,34 @@ impl Tree {
         Some(out)
     }
 
+    /// The k-ary n-tree whose `n` levels have `k^(n-1)` routers each, the roots first: ports 0 to `k - 1` lead down by digits
+    /// of the destination, the others up.
+    pub(in crate::flit) fn of_levels(k: u32, n: u32) -> Option<Self> {
+        if n as usize > MOST_LEVELS || !(2..=127).contains(&k) {
+            return None;
+        }
+        let digits = |node: u32| {
+            (0..n).fold(0, |word, level| word | u64::from(node / k.pow(level) % k) << (level * LANE))
+        };
+        let width = k.pow(n - 1);
+        let switch = |router: u32| {
+            let height = n - 1 - router / width;
+            let subtree = router % width / k.pow(height);
+            Switch {
+                above: digits(subtree * k.pow(height + 1)),
+                ports: 0,
+                children: k as u16,
+                up: k as u8,
+                shift: (height * LANE) as u8,
+            }
+        };
+        Some(Self {
+            switches: (0..n * width).map(switch).collect(),
+            ports: (0..2 * k as u8).collect(),
+            targets: (0..width * k).map(digits).collect(),
+        })
+    }
+
     /// The decision for a head to terminal `dest` at `router`. `draw` is asked where several ways lead up.
     #[inline(always)]
     pub(super) fn step(&self, router: u32, dest: u32, draw: impl FnOnce(u32) -> u32) -> Step {
