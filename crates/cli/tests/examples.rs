@@ -202,6 +202,33 @@ fn collectives_on_cards_are_as_their_page_says() {
     check("13-card");
 }
 
+/// Files beside the folders: their heads name commands, of which those that make no curve are run.
+#[test]
+fn single_files_do_what_their_heads_say() {
+    let scratch = Scratch::new();
+    support::copy(&support::root().join("examples"), &scratch.path().join("examples"));
+    let mut files = 0;
+    for entry in std::fs::read_dir(support::root().join("examples")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "toml") {
+            continue;
+        }
+        files += 1;
+        let text = std::fs::read_to_string(&path).unwrap();
+        let commands: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("#   ")).collect();
+        let name = format!("examples/{}", path.file_name().unwrap().display());
+        assert!(commands.iter().all(|command| command.contains(&name)), "{name}: {commands:?}");
+        let own = format!("stratasim run {name} --quiet");
+        for command in commands.into_iter().chain([own.as_str()]) {
+            if !command.starts_with("stratasim traffic ") {
+                run(&Block { language: "sh".to_owned(), text: command.to_owned() }, &scratch);
+            }
+        }
+    }
+    assert!(files >= 2);
+    assert!(scratch.path().join("incast.perfetto-trace").is_file());
+}
+
 #[test]
 fn every_example_is_checked() {
     let names: Vec<String> = support::examples()

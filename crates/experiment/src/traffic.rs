@@ -312,12 +312,14 @@ impl Traffic {
         serde_json::to_value(&self.spec).unwrap_or_default()
     }
 
-    /// What a reader should know where nobody has looked for deadlock before the run.
+    /// What a reader should know where only a part has been looked at for deadlock before the run.
     fn unchecked(&self) -> Option<String> {
-        (self.network.deadlock == Verdict::Unchecked).then(|| {
-            "Too large to be checked for deadlock before the run; had packets waited in a circle, the run would have stopped and named it."
-                .to_owned()
-        })
+        let Verdict::Sampled { destinations } = self.network.deadlock else { return None };
+        Some(format!(
+            "Too large to be checked whole for deadlock before the run: {destinations} of {} destinations were; had \
+             packets waited in a circle, the run would have stopped and named it.",
+            self.network.fabric.terminals().len()
+        ))
     }
 
     /// The traffic that was asked for.

@@ -42,8 +42,12 @@ pub enum Verdict {
         /// Dependencies between virtual channels.
         dependencies: usize,
     },
-    /// Too large to check: a run that stops moving is still found.
-    Unchecked,
+    /// Too large to check whole: no circle among what packets to so many terminals do, of all. A run that stops
+    /// moving is still found.
+    Sampled {
+        /// Terminals.
+        destinations: u32,
+    },
     /// Nobody wants to know.
     NotAsked,
 }
@@ -51,7 +55,10 @@ pub enum Verdict {
 /// Decisions of the routing function that are followed at most: about a second of work.
 pub const MOST_DECISIONS: u64 = 6_000_000;
 
-/// Pairs of terminal and router above which nothing is tried.
+/// Decisions that are followed where that is too few for all destinations.
+const SAMPLED_DECISIONS: u64 = 1 << 19;
+
+/// Pairs of terminal and router above which only a sample is tried.
 const MOST_PAIRS: u64 = 1 << 22;
 
 impl Question<'_> {
@@ -61,29 +68,34 @@ impl Question<'_> {
     /// A circle, channel by channel; a function that offers what does not exist.
     pub fn check(&self) -> Result<Verdict, BuildError> {
         let terminals = self.fabric.terminals().len() as u64;
-        if terminals * self.fabric.router_count() as u64 > MOST_PAIRS {
-            return Ok(Verdict::Unchecked);
-        }
         let mut ranges: Vec<(u8, u8)> =
             (0..self.router.ranges.len().max(1)).map(|range| self.router.range(range as u8)).collect();
         ranges.sort_unstable();
         ranges.dedup();
-        let mut explorer = Explorer::new(self, MOST_DECISIONS);
-        for &range in &ranges {
-            for dest in 0..terminals as u32 {
+        let large = terminals * self.fabric.router_count() as u64 > MOST_PAIRS;
+        let mut explorer = Explorer::new(self, if large { SAMPLED_DECISIONS } else { MOST_DECISIONS });
+        let mut checked = 0;
+        'all: for dest in spread(terminals) {
+            for &range in &ranges {
                 if explorer.toward(dest, range)? == Outcome::TooMuch {
-                    return Ok(Verdict::Unchecked);
-                }
-                // destinations are much alike: the first one tells whether the rest is worth beginning
-                let all = explorer.spent(MOST_DECISIONS) * terminals * ranges.len() as u64;
-                if dest == 0 && all > 4 * MOST_DECISIONS {
-                    return Ok(Verdict::Unchecked);
+                    break 'all;
                 }
             }
+            checked += 1;
+            // destinations are much alike: the first one tells whether there is enough for all
+            let all = explorer.spent() * terminals;
+            if checked == 1 && !large && all > 4 * MOST_DECISIONS {
+                explorer.limit(SAMPLED_DECISIONS);
+            }
         }
+        // what has been followed of the last one happens, too
+        let free = |dependencies| match checked {
+            _ if u64::from(checked) == terminals => Verdict::Free { dependencies },
+            destinations => Verdict::Sampled { destinations },
+        };
         let all = &explorer.all;
         let Some(circle) = all.circle() else {
-            return Ok(Verdict::Free { dependencies: all.len() });
+            return Ok(free(all.len()));
         };
         if !self.routing.has_escape() {
             return Err(self.refuse(all, &circle, ""));
@@ -96,7 +108,7 @@ impl Question<'_> {
         if let Some(circle) = escape.circle() {
             return Err(self.refuse(escape, &circle, " of the escape network"));
         }
-        Ok(Verdict::Free { dependencies: escape.len() })
+        Ok(free(escape.len()))
     }
 
     /// The error that names a circle.
@@ -129,5 +141,40 @@ impl Question<'_> {
                 circle.len()
             ),
         )
+    }
+}
+
+/// All numbers below `count`, any first few of them far apart and unlike in every digit: so a sample of destinations
+/// is not one row of a grid.
+fn spread(count: u64) -> impl Iterator<Item = u32> {
+    let gcd = |mut a: u64, mut b: u64| {
+        while b != 0 {
+            (a, b) = (b, a % b);
+        }
+        a
+    };
+    // the golden section of all, or the next step that reaches everyone
+    let section = (count as f64 * 0.618_033_988_75) as u64;
+    let step = (section.max(1)..).find(|&step| gcd(step, count) == 1).unwrap_or(1);
+    (0..count).map(move |at| (at * step % count) as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everyone_is_reached_once_and_the_first_few_are_spread() {
+        for count in [1, 2, 3, 7, 64, 100, 4096, 5000] {
+            let mut all: Vec<u32> = spread(count).collect();
+            all.sort_unstable();
+            assert!(all.into_iter().eq(0..count as u32), "{count}");
+        }
+        // of a grid of 16 x 16 x 16, the first 32 are in every column of every dimension
+        for shift in [0, 4, 8] {
+            let mut seen = [false; 16];
+            spread(4096).take(32).for_each(|at| seen[(at >> shift & 15) as usize] = true);
+            assert!(seen.iter().all(|&seen| seen), "{shift}");
+        }
     }
 }

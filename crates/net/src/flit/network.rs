@@ -59,8 +59,8 @@ pub struct Flit {
     pub router: Option<RouterSpec>,
     /// Which way packets take.
     pub routing: FlitRoutingSpec,
-    /// Looks, before anything runs, for packets that can wait for each other in a circle. Machines above some
-    /// four million pairs of node and router are not looked at.
+    /// Looks, before anything runs, for packets that can wait for each other in a circle. Of machines above some
+    /// four million pairs of node and router, at what packets to a sample of the nodes do.
     pub deadlock_check: bool,
 }
 

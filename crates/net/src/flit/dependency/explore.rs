@@ -49,6 +49,7 @@ struct Held {
 /// Follows packets and gathers dependencies.
 pub(super) struct Explorer<'a> {
     question: &'a Question<'a>,
+    most: u64,
     left: u64,
     looks_at_vc: bool,
     looks_at_input: bool,
@@ -72,6 +73,7 @@ pub(super) struct Explorer<'a> {
 impl<'a> Explorer<'a> {
     pub(super) fn new(question: &'a Question<'a>, most: u64) -> Self {
         Self {
+            most,
             left: most,
             looks_at_vc: question.routing.looks_at_vc(),
             looks_at_input: question.routing.looks_at_input(),
@@ -124,8 +126,14 @@ impl<'a> Explorer<'a> {
     }
 
     /// Decisions that were followed, of `most`.
-    pub(super) fn spent(&self, most: u64) -> u64 {
-        most - self.left
+    pub(super) fn spent(&self) -> u64 {
+        self.most - self.left
+    }
+
+    /// Follows at most so many decisions in all.
+    pub(super) fn limit(&mut self, most: u64) {
+        self.left = most.saturating_sub(self.spent());
+        self.most = most;
     }
 
     fn spend(&mut self) -> bool {
