@@ -11,7 +11,7 @@ use stratasim_topo::TopologySpec;
 use stratasim_transport::{CongestionSpec, presets};
 
 /// A file of `ref/packet`.
-#[derive(Deserialize)]
+#[derive(Deserialize, Clone)]
 pub(super) struct File {
     /// Name of the case.
     pub(super) id: String,
@@ -30,7 +30,7 @@ pub(super) struct File {
 }
 
 /// The machine of a case.
-#[derive(Deserialize)]
+#[derive(Deserialize, Clone)]
 pub(super) struct Machine {
     kind: String,
     #[serde(default, rename = "K")]
@@ -45,11 +45,14 @@ pub(super) struct Machine {
 }
 
 /// A run of the reference simulator.
-#[derive(Deserialize)]
+#[derive(Deserialize, Clone)]
 pub(super) struct Run {
     /// Its seed.
     #[serde(default)]
     pub(super) seed: u64,
+    /// Which of several draws of ours is compared with it.
+    #[serde(skip)]
+    pub(super) draw: u64,
     /// Its arguments.
     #[serde(default)]
     pub(super) args: String,
@@ -75,6 +78,14 @@ pub(super) struct Counters {
     /// Packets that lost their payload.
     #[serde(default)]
     pub(super) trims: u64,
+}
+
+impl File {
+    /// The case with every run so many times, each with draws of its own.
+    pub(super) fn drawn(&self, draws: u64) -> Self {
+        let of_run = |run: &Run| (0..draws).map(|draw| Run { draw, ..run.clone() }).collect::<Vec<_>>();
+        Self { runs: self.runs.iter().flat_map(of_run).collect(), ..self.clone() }
+    }
 }
 
 /// A flow of a run.
