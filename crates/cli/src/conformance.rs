@@ -1,6 +1,7 @@
 //! `stratasim conformance`: reference cases of other simulators.
 
 use std::io::Write as _;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -26,7 +27,7 @@ enum Family {
     /// BookSim2: points of curves with all histograms, cases of fixed work; bit for bit
     Flit(SelectedCases),
     /// htsim: flows alone to the nanosecond, incasts, permutations and all-to-alls by their statistics
-    Packet(SelectedCases),
+    Packet(DrawnCases),
     /// SW-IntraCC: equations, figures and tables of the paper, each from its inputs; where it contradicts itself, how
     Oncard(Cases),
 }
@@ -53,6 +54,16 @@ struct SelectedCases {
     quick: bool,
 }
 
+/// Cases with draws that differ from run to run.
+#[derive(Args)]
+struct DrawnCases {
+    #[command(flatten)]
+    selected: SelectedCases,
+    /// Runs of ours per run of the reference, where the order of arrivals is random: more leave less of chance on our side
+    #[arg(long, value_name = "N", default_value = "1")]
+    draws: NonZeroU32,
+}
+
 /// Hears of each case.
 type Told<'a> = &'a mut dyn FnMut(&CaseReport);
 
@@ -60,7 +71,8 @@ impl Conformance {
     pub(crate) fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
         let cases = match &self.family {
             Family::Flow(cases) | Family::Goal(cases) | Family::Oncard(cases) => cases,
-            Family::Flit(selected) | Family::Packet(selected) => &selected.cases,
+            Family::Flit(selected) => &selected.cases,
+            Family::Packet(drawn) => &drawn.selected.cases,
         };
         let run = |paths: &[PathBuf], told: Told<'_>| match &self.family {
             Family::Flow(_) => flow::run(paths, told),
@@ -69,8 +81,9 @@ impl Conformance {
             Family::Flit(SelectedCases { filter, quick, .. }) => {
                 flit::run(paths, &flit::Selection { filter: filter.clone(), quick: *quick }, told)
             }
-            Family::Packet(SelectedCases { filter, quick, .. }) => {
-                packet::run(paths, &packet::Selection { filter: filter.clone(), quick: *quick }, told)
+            Family::Packet(DrawnCases { selected: SelectedCases { filter, quick, .. }, draws }) => {
+                let (filter, draws) = (filter.clone(), u64::from(draws.get()));
+                packet::run(paths, &packet::Selection { filter, quick: *quick, draws }, told)
             }
         };
         let output = cases.json.as_deref().map(create).transpose()?;

@@ -14,7 +14,7 @@ fn schedules_take_as_long_as_with_the_reference() {
     // one driven by receivers, and one whose windows count the wait in the hosts' own queues
     let filter = ["pairwise_a2a16_1MB_ls16_1os_atlahs_ndp", "ring16_16MB_ls16_4os_atlahs_swift"];
     let filter = filter.map(|name| format!("goal_{name}")).to_vec();
-    let reports = run(&[folder], &Selection { filter, quick: false }, &mut |_| {}).unwrap();
+    let reports = run(&[folder], &Selection { filter, ..Selection::default() }, &mut |_| {}).unwrap();
     assert_eq!(reports.len(), 2);
     for report in reports {
         assert_eq!(report.what, "schedule");

@@ -20,12 +20,21 @@ use super::{CaseReport, CpuSeconds, bad, files, in_order, read, thread_cpu_s};
 use crate::error::Error;
 
 /// Which cases are run.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Selection {
     /// Only those whose name contains one of these; all when empty.
     pub filter: Vec<String>,
     /// Only those that the reference simulator did in a few seconds per run.
     pub quick: bool,
+    /// Runs of ours per run of the reference, each with draws of its own: more than one leaves less of chance on our
+    /// side.
+    pub draws: u64,
+}
+
+impl Default for Selection {
+    fn default() -> Self {
+        Self { filter: Vec::new(), quick: false, draws: 1 }
+    }
 }
 
 /// CPU seconds per run of htsim up to which a case is quick.
@@ -60,7 +69,7 @@ pub fn run(
         let path = paths.first().map_or(Path::new(""), PathBuf::as_path);
         return Err(bad(path, "no case of the packet level is here, or none that was asked for"));
     }
-    Ok(in_order(&cases, &of_case, told))
+    Ok(in_order(&cases, &|case: &File| of_case(case, selection.draws), told))
 }
 
 /// How close a case must come.
@@ -125,17 +134,11 @@ impl Outcome {
     }
 }
 
-/// Draws per run of the reference where few messages make chance large, so that only the reference's share of it is left.
-const DRAWS: u64 = 4;
-/// Messages of a run from which on one draw is enough.
-const MANY: usize = 300;
-
-/// Runs all of a case and compares.
-fn of_case(case: &File) -> CaseReport {
+/// Runs all of a case and compares; where chance matters, with so many draws per run of the reference.
+fn of_case(case: &File, draws: u64) -> CaseReport {
     let measure = measure(case);
     let by_chance = !matches!(measure, Measure::Finish(_) | Measure::Shown);
-    let few = case.runs.iter().all(|run| run.flows.len() < MANY);
-    let draws = if by_chance && few { DRAWS } else { 1 };
+    let draws = if by_chance { draws } else { 1 };
     let case = &case.drawn(draws);
     let what = match measure {
         Measure::Finish(_) => "finish times",

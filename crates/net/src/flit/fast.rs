@@ -12,6 +12,7 @@ mod edge;
 mod flit;
 mod guide;
 mod inspect;
+mod link;
 mod list;
 mod mask;
 mod order;
@@ -31,8 +32,8 @@ use std::sync::Arc;
 use stratasim_core::BuildError;
 
 use self::flit::Flit;
+use self::link::Link;
 use self::part::Part;
-use self::router::Link;
 use super::fabric::Fabric;
 use super::kernel::{Kernel, Wait};
 use super::router::{AllocatorKind, AllocatorSpec, Arbiter, BufferPolicy, RouterSpec, Speculation};

@@ -6,11 +6,12 @@ use stratasim_core::memory::filled_vec;
 
 use super::flit::Flit;
 use super::guide::channels;
+use super::link::{Far, Link};
 use super::mask::Mask;
 use super::packets::Packets;
 use super::part::{MOST_LOOKAHEAD, Part, Scratch, Work};
 use super::rings::Rings;
-use super::router::{Far, Link, Routers};
+use super::router::Routers;
 use super::source::Source;
 use super::threads::Outbox;
 use super::wheel::{BLOCK, Wheel};

@@ -1,12 +1,13 @@
 //! A contiguous part of the routers with their terminals, and its way through time.
 
 use super::flit::Flit;
+use super::link::Link;
 use super::list::{List, Ports};
 use super::mask::Mask;
 use super::order::Order;
 use super::packets::Packets;
 use super::rings::Rings;
-use super::router::{Link, Routers};
+use super::router::Routers;
 use super::source::Source;
 use super::threads::Outbox;
 use super::wheel::{BLOCK, Wheel};

@@ -1,12 +1,13 @@
 //! The switches of a block: flits go through them, and credits go back.
 
 use super::flit::Flit;
+use super::link::Far;
 use super::list::List;
 use super::mask::Mask;
 use super::order::Order;
 use super::part::Work;
 use super::rings::Rings;
-use super::router::{Far, Routers};
+use super::router::Routers;
 use super::threads::Outbox;
 use super::wheel::{BLOCK, Ejected, Wheel};
 use crate::flit::fabric::FULL_WIDTH;
