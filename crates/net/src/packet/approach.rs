@@ -21,7 +21,8 @@ impl Engine {
             return;
         }
         let mut seen = 0_u64;
-        for &(_, from, word) in events {
+        for event in events {
+            let (from, word) = event.rank_and_item();
             seen ^= match Event::of(word) {
                 Event::Arrival(packet) => {
                     let flying = &self.packets[packet as usize];

@@ -23,6 +23,27 @@ impl Block {
     const MOST: usize = 7;
 }
 
+/// An event of the present slot.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Present {
+    /// Picoseconds since the slot began, and the rank in the lower half: what the order is by, in one word.
+    key: u64,
+    item: u32,
+}
+
+impl Present {
+    #[inline]
+    const fn new(offset: u32, rank: u32, item: u32) -> Self {
+        Self { key: (offset as u64) << 32 | rank as u64, item }
+    }
+
+    /// Its rank and its item.
+    #[inline]
+    pub(super) const fn rank_and_item(self) -> (u32, u32) {
+        (self.key as u32, self.item)
+    }
+}
+
 /// Events by date, those of one date by a rank that they have when their slot comes, and those of one rank in the order in
 /// which they came; of these, those that came when their date was far before all others of it.
 ///
@@ -41,8 +62,8 @@ pub(super) struct Wheel {
     near: usize,
     far: BinaryHeap<Reverse<(u64, u64, u32)>>,
     made: u64,
-    /// Events of the present slot with their ranks, in order, from `head` on.
-    present: Vec<(u64, u32, u32)>,
+    /// Events of the present slot, in order, from `head` on.
+    present: Vec<Present>,
     head: usize,
     /// The slot of the event that left last, counted from the beginning of time.
     slot: u64,
@@ -107,6 +128,12 @@ impl Wheel {
         (1 << self.shift) - 1
     }
 
+    /// The date of an event of the present slot.
+    #[inline]
+    const fn date_of(&self, event: Present) -> u64 {
+        self.slot << self.shift | event.key >> 32
+    }
+
     /// An empty block before `next`.
     #[inline]
     fn block(&mut self, next: u32) -> u32 {
@@ -124,7 +151,7 @@ impl Wheel {
     /// Adds an event to the present slot, behind all that are not later.
     #[inline]
     fn insert(&mut self, date: u64, rank: u32, item: u32) {
-        self.present.push((date, rank, item));
+        self.present.push(Present::new((date & self.within()) as u32, rank, item));
         sift(&mut self.present[self.head..]);
     }
 
@@ -185,7 +212,7 @@ impl Wheel {
     #[inline]
     pub(super) fn earliest(&self) -> Option<u64> {
         if self.head < self.present.len() {
-            return Some(self.present[self.head].0);
+            return Some(self.date_of(self.present[self.head]));
         }
         self.find().map(|(date, _)| date)
     }
@@ -202,17 +229,18 @@ impl Wheel {
             }
             self.load(slot, rank);
         }
-        let (date, _, item) = self.present[self.head];
+        let event = self.present[self.head];
+        let date = self.date_of(event);
         if date > until {
             return None;
         }
         self.head += 1;
-        Some((date, item))
+        Some((date, event.item))
     }
 
     /// The events of a slot that has just become the present one; none when another has left since.
     #[inline]
-    pub(super) fn begun(&self) -> &[(u64, u32, u32)] {
+    pub(super) fn begun(&self) -> &[Present] {
         if self.head == 1 { &self.present } else { &[] }
     }
 
@@ -225,16 +253,15 @@ impl Wheel {
             && date >> self.shift == slot
         {
             self.far.pop();
-            self.present.push((date, rank(item), item));
+            self.present.push(Present::new((date & self.within()) as u32, rank(item), item));
         }
         let place = slot as usize & (SLOTS - 1);
         let first = self.present.len();
         let mut at = std::mem::replace(&mut self.heads[place], NOTHING);
-        let start = slot << self.shift;
         while at != NOTHING {
             let block = &mut self.blocks[at as usize];
             for &(offset, item) in block.events[..block.count as usize].iter().rev() {
-                self.present.push((start | u64::from(offset), rank(item), item));
+                self.present.push(Present::new(offset, rank(item), item));
             }
             let next = std::mem::replace(&mut block.next, self.free);
             self.free = at;
@@ -252,17 +279,17 @@ impl Wheel {
                 sift(&mut self.present[..end]);
             }
         } else {
-            self.present.sort_by_key(|&(date, rank, _)| (date, rank));
+            self.present.sort_by_key(|event| event.key);
         }
     }
 }
 
 /// Moves the last event before those that come after it; the others are in order.
 #[inline]
-fn sift(events: &mut [(u64, u32, u32)]) {
+fn sift(events: &mut [Present]) {
     let Some(mut at) = events.len().checked_sub(1) else { return };
     let entry = events[at];
-    while at > 0 && (events[at - 1].0, events[at - 1].1) > (entry.0, entry.1) {
+    while at > 0 && events[at - 1].key > entry.key {
         events[at] = events[at - 1];
         at -= 1;
     }
