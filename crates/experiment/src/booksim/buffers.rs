@@ -33,11 +33,7 @@ const MOST_FLITS: i64 = 4096;
 /// Values out of range, or without a meaning together.
 pub(super) fn read(config: &Config) -> Result<Buffers, TextError> {
     let vcs = config.integer("num_vcs", 1, 32)?;
-    let name = config.word("buffer_policy");
-    let Some(&(_, policy)) = POLICIES.iter().find(|(known, _)| *known == name) else {
-        let names: Vec<&str> = POLICIES.iter().map(|(name, _)| *name).collect();
-        return Err(config.refuse("buffer_policy", format!("found `{name}`; expected {}", names.join(", "))));
-    };
+    let policy = config.one_of("buffer_policy", POLICIES, "expected")?;
     let of_channel = config.integer("vc_buf_size", 1, MOST_FLITS)?;
     let of_all = Some(config.integer("buf_size", -1, MOST_FLITS * 32)?).filter(|&flits| flits > 0);
     if policy == BufferPolicy::Private {

@@ -134,6 +134,15 @@ impl Config {
         self.value(name).0
     }
 
+    /// What the value stands for in a table of names; `are` leads the list of them in the refusal.
+    pub(super) fn one_of<T: Copy>(&self, name: &str, table: &[(&str, T)], are: &str) -> Result<T, TextError> {
+        let word = self.word(name);
+        table.iter().find(|(known, _)| *known == word).map(|&(_, found)| found).ok_or_else(|| {
+            let names: Vec<&str> = table.iter().map(|(name, _)| *name).collect();
+            self.refuse(name, format!("found `{word}`; {are} {}", names.join(", ")))
+        })
+    }
+
     /// A single whole number between bounds.
     pub fn integer(&self, name: &str, least: i64, most: i64) -> Result<i64, TextError> {
         match self.integers(name)?[..] {

@@ -68,12 +68,7 @@ const MOST_TERMINALS: u64 = 1 << 22;
 /// What does not exist, what is too large, and functions that need more virtual channels.
 pub fn network(config: &Config) -> Result<Network, TextError> {
     let (k, n) = sizes(config)?;
-    let topology = config.word("topology");
-    let Some((_, build)) = TOPOLOGIES.iter().find(|(name, _)| *name == topology) else {
-        let names: Vec<&str> = TOPOLOGIES.iter().map(|(name, _)| *name).collect();
-        let reason = format!("found `{topology}`; topologies are {}", names.join(", "));
-        return Err(config.refuse("topology", reason));
-    };
+    let build = config.one_of("topology", TOPOLOGIES, "topologies are")?;
     let Built { fabric, routing, least } = build(config)?;
     for [first, last] in ranges(config)? {
         let found = u32::from(last - first) + 1;
@@ -117,8 +112,7 @@ fn next_output_queues(
     if !routing.single() {
         return Err(config.refuse("noq", format!("`{name}` offers several outputs at once; one is expected")));
     }
-    let routers = 0..fabric.router_count() as u32;
-    let outputs = routers.map(|router| u32::from(fabric.output_count(router))).max().unwrap_or(0);
+    let outputs = u32::from(fabric.most_outputs());
     for [first, last] in ranges(config)? {
         let (found, needed) = (u32::from(last - first) + 1, least * outputs);
         if found < needed {
@@ -144,15 +138,8 @@ fn refused(config: &Config, error: &BuildError) -> TextError {
 
 /// The routing function among those of the topology.
 fn function<F: Copy>(config: &Config, functions: &[(&str, F)]) -> Result<F, TextError> {
-    let name = config.word("routing_function");
-    let found = functions.iter().find(|(known, _)| *known == name).map(|&(_, function)| function);
-    found.ok_or_else(|| {
-        let names: Vec<&str> = functions.iter().map(|(name, _)| *name).collect();
-        let topology = config.word("topology");
-        let reason =
-            format!("found `{name}`; functions of the topology `{topology}` are {}", names.join(", "));
-        config.refuse("routing_function", reason)
-    })
+    let are = format!("functions of the topology `{}` are", config.word("topology"));
+    config.one_of("routing_function", functions, &are)
 }
 
 /// Rows of routers and the side of the square of a router's terminals: the options `c`, `x`, `y`, `xr`, `yr`.

@@ -67,7 +67,7 @@ pub fn router(config: &Config) -> Result<RouterSpec, TextError> {
         guess_allocator: guess_allocator.filter(|allocator| *allocator != switch_allocator),
         combined_allocation,
         next_output_queues,
-        precedence: precedence(config)?,
+        precedence: config.one_of("priority", PRECEDENCES, "expected")?,
         donation: config.flag("vc_priority_donation")?,
     };
     let spec = RouterSpec {
@@ -106,23 +106,16 @@ pub fn router(config: &Config) -> Result<RouterSpec, TextError> {
 
 /// What the option `priority` means for flits in the network. The packets of `class` and `sequence` bring their own
 /// priority ([`super::class`], [`super::source`]), and without priorities it is the same for all.
-fn precedence(config: &Config) -> Result<Precedence, TextError> {
-    Ok(match config.word("priority") {
-        "none" | "class" | "sequence" => Precedence::Given,
-        "age" => Precedence::Age,
-        "network_age" => Precedence::NetworkAge,
-        "local_age" => Precedence::LocalAge,
-        "queue_length" => Precedence::QueueLength,
-        "hop_count" => Precedence::Hops,
-        other => {
-            let reason = format!(
-                "found `{other}`; expected none, class, age, network_age, local_age, queue_length, hop_count or \
-                 sequence"
-            );
-            return Err(config.refuse("priority", reason));
-        }
-    })
-}
+pub(super) const PRECEDENCES: &[(&str, Precedence)] = &[
+    ("none", Precedence::Given),
+    ("class", Precedence::Given),
+    ("age", Precedence::Age),
+    ("network_age", Precedence::NetworkAge),
+    ("local_age", Precedence::LocalAge),
+    ("queue_length", Precedence::QueueLength),
+    ("hop_count", Precedence::Hops),
+    ("sequence", Precedence::Given),
+];
 
 const ALLOCATORS: &str = "islip(i), select(i), pim(i), loa, wavefront, rr_wavefront, max_size, \
                           separable_input_first(arbiter), separable_output_first(arbiter)";

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use stratasim_core::BuildError;
 use stratasim_net::flit::fabric::{End, FULL_WIDTH};
 use stratasim_net::flit::router::{
-    AllocatorKind, AllocatorSpec, Arbiter, Guess, Precedence, RouterSpec, Speculation, Stages,
+    AllocatorKind, AllocatorSpec, Arbiter, Guess, RouterSpec, Speculation, Stages,
 };
 use stratasim_net::flit::routing::FlitRoutingSpec;
 use stratasim_topo::TopologySpec;
@@ -14,6 +14,7 @@ use stratasim_workload::injection::InjectionSpec;
 use stratasim_workload::pattern::PatternSpec;
 
 use super::buffers;
+use super::routers::PRECEDENCES;
 use crate::traffic::Traffic;
 use crate::traffic::spec::{Lengths, MeasureSpec, TrafficSpec};
 
@@ -216,15 +217,9 @@ fn router(spec: &RouterSpec) -> Refused<Vec<(&'static str, String)>> {
         }
         Speculation::None | Speculation::Prioritised => "prio".to_owned(),
     };
-    let priority = match rules.precedence {
-        // packets bring none here
-        Precedence::Given => "none",
-        Precedence::Age => "age",
-        Precedence::NetworkAge => "network_age",
-        Precedence::LocalAge => "local_age",
-        Precedence::QueueLength => "queue_length",
-        Precedence::Hops => "hop_count",
-    };
+    // packets bring none here, which is the first name of that
+    let priority = PRECEDENCES.iter().find(|(_, precedence)| *precedence == rules.precedence);
+    let (priority, _) = priority.expect("all have a name");
     let buffers = buffers::translate(spec).or_else(|reason| refuse(&at("shared-buffer"), reason))?;
     let others = [
         ("num_vcs", spec.virtual_channels.to_string()),
@@ -256,7 +251,7 @@ fn router(spec: &RouterSpec) -> Refused<Vec<(&'static str, String)>> {
             },
         ),
         ("noq", flag(rules.next_output_queues)),
-        ("priority", priority.to_owned()),
+        ("priority", (*priority).to_owned()),
         ("vc_priority_donation", flag(rules.donation)),
         ("sw_allocator", switch_allocator),
     ];

@@ -139,7 +139,8 @@ fn of_case(case: &File, draws: u64) -> CaseReport {
     let measure = measure(case);
     let by_chance = !matches!(measure, Measure::Finish(_) | Measure::Shown);
     let draws = if by_chance { draws } else { 1 };
-    let case = &case.drawn(draws);
+    let drawn = (draws > 1).then(|| case.drawn(draws));
+    let case = drawn.as_ref().unwrap_or(case);
     let what = match measure {
         Measure::Finish(_) => "finish times",
         Measure::Shown => "not judged",

@@ -190,6 +190,11 @@ impl Fabric {
         self.ports[router as usize].1
     }
 
+    /// Most output ports of a router.
+    pub fn most_outputs(&self) -> u16 {
+        self.ports.iter().map(|ports| ports.1).max().unwrap_or(0)
+    }
+
     /// Most ports of a router: [`Fabric::index`] is `router * stride + port`.
     pub fn stride(&self) -> usize {
         self.stride

@@ -181,8 +181,7 @@ impl Full {
         let places = ports + terminals;
         let routers = 0..fabric.router_count() as u32;
         let most_inputs = routers.clone().map(|router| fabric.input_count(router)).max().unwrap_or(0);
-        let most_outputs = routers.clone().map(|router| fabric.output_count(router)).max().unwrap_or(0);
-        let (most_inputs, most_outputs) = (most_inputs as usize, most_outputs as usize);
+        let (most_inputs, most_outputs) = (usize::from(most_inputs), usize::from(fabric.most_outputs()));
         let vcs = spec.virtual_channels as usize;
         let switch = || {
             let (wide, high) = (spec.input_speedup as usize, spec.output_speedup as usize);

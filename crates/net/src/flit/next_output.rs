@@ -29,8 +29,7 @@ pub(super) fn check(fabric: &Fabric, spec: &RouterSpec, routing: &dyn FlitRoutin
     if !routing.single() {
         return refuse("the routing function offers several outputs at once; one is expected".into());
     }
-    let routers = 0..fabric.router_count() as u32;
-    let outputs = routers.map(|router| fabric.output_count(router)).max().unwrap_or(0);
+    let outputs = fabric.most_outputs();
     for range in 0..spec.ranges.len().max(1) {
         let (first, last) = spec.range(range as u8);
         if set_aside((first, last), 0, outputs).is_none() {

@@ -108,7 +108,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
         }
     }
 
-    /// Joins an output of a router to something, or an input.
+    /// Says where an output of a router leads.
     pub(super) fn join(&mut self, router: usize, output: usize, link: Link) {
         self.outputs[router][output] = link;
     }

@@ -1,19 +1,14 @@
 //! Coordinates in one word: dimension order on a mesh or torus in a few instructions.
 
-use super::{ALL, Step};
+use super::{ALL, LANE, MOST_LANES, Step, lanes};
 use crate::flit::booksim::cube::Cube;
 use crate::flit::routing::grid::{GridMap, Join};
-
-/// Dimensions that fit into a word.
-const MOST_DIMENSIONS: usize = 4;
-/// Bits of a coordinate.
-const LANE: u32 = 64 / MOST_DIMENSIONS as u32;
 
 /// A router: its coordinates, the lowest dimension in the lowest bits, and its ports up and down each.
 #[derive(Debug, Clone, Copy)]
 struct Corner {
     place: u64,
-    ports: [u8; 2 * MOST_DIMENSIONS],
+    ports: [u8; 2 * MOST_LANES],
 }
 
 /// Dimension order on a mesh, torus or mixture of at most four dimensions with single cables.
@@ -23,7 +18,7 @@ pub struct Grid {
     /// Coordinates of each terminal's router, and its port there.
     targets: Vec<(u64, u8)>,
     /// Extents of rings; 0 for lines.
-    rings: [u16; MOST_DIMENSIONS],
+    rings: [u16; MOST_LANES],
     /// What is drawn where a packet goes down though both ways round a ring are as long.
     down: u32,
 }
@@ -39,16 +34,13 @@ impl Grid {
         let n = map.dimension_count();
         // hops are counted in a byte
         let longest: usize = map.dimensions.iter().map(|dimension| usize::from(dimension.extent)).sum();
-        if n == 0 || n > MOST_DIMENSIONS || longest > 255 || !(0..n).all(fits) {
+        if n == 0 || n > MOST_LANES || longest > 255 || !(0..n).all(fits) {
             return None;
         }
-        let place = |router: u32| {
-            let lanes = map.place_of(router).iter().enumerate();
-            lanes.fold(0, |word, (d, &at)| word | u64::from(at) << (d as u32 * LANE))
-        };
+        let place = |router: u32| lanes(map.place_of(router).iter().map(|&at| at.into()));
         let mut corners = Vec::with_capacity(map.router_count());
         for router in 0..map.router_count() as u32 {
-            let mut ports = [0; 2 * MOST_DIMENSIONS];
+            let mut ports = [0; 2 * MOST_LANES];
             for (number, port) in ports[..2 * n].iter_mut().enumerate() {
                 // the ends of lines have no port where no packet goes
                 *port = map
@@ -60,7 +52,7 @@ impl Grid {
         let exits =
             map.destinations.all().map(|(router, port)| Some((place(router), u8::try_from(port).ok()?)));
         let targets = exits.collect::<Option<_>>()?;
-        let mut rings = [0; MOST_DIMENSIONS];
+        let mut rings = [0; MOST_LANES];
         for (ring, dimension) in rings.iter_mut().zip(&map.dimensions) {
             *ring = if dimension.join == Join::Ring { dimension.extent } else { 0 };
         }
@@ -72,14 +64,12 @@ impl Grid {
     pub(in crate::flit) fn of_cube(cube: &Cube, wrapped: bool) -> Option<Self> {
         let (k, n) = (cube.k(), cube.dimensions() as usize);
         // hops are counted in a byte
-        if n > MOST_DIMENSIONS || k as usize * n > 255 {
+        if n > MOST_LANES || k as usize * n > 255 {
             return None;
         }
-        let place = |router| {
-            (0..n as u32).fold(0, |word, d| word | u64::from(cube.coordinate(router, d)) << (d * LANE))
-        };
+        let place = |router| lanes((0..n as u32).map(|d| cube.coordinate(router, d).into()));
         let corner = |router| Corner { place: place(router), ports: std::array::from_fn(|port| port as u8) };
-        let mut rings = [0; MOST_DIMENSIONS];
+        let mut rings = [0; MOST_LANES];
         rings[..n].fill(if wrapped { k as u16 } else { 0 });
         Some(Self {
             corners: (0..cube.nodes()).map(corner).collect(),
@@ -104,7 +94,7 @@ impl Grid {
         if differing == 0 {
             return Step { output: exit, half: ALL, memory };
         }
-        let d = (differing.trailing_zeros() / LANE) as usize % MOST_DIMENSIONS;
+        let d = (differing.trailing_zeros() / LANE) as usize % MOST_LANES;
         let lane = |word: u64| (word >> (d as u32 * LANE)) as u32 & ((1 << LANE) - 1);
         let (at, to) = (lane(corner.place), lane(target));
         let extent = u32::from(self.rings[d]);

@@ -1,12 +1,7 @@
 //! Places in a tree in one word: a nearest common ancestor in a few instructions.
 
-use super::{ALL, Step};
+use super::{ALL, LANE, MOST_LANES, Step, lanes};
 use crate::flit::routing::tree::TreeMap;
-
-/// Levels that fit into a word.
-const MOST_LEVELS: usize = 4;
-/// Bits of a place among the children of a switch.
-const LANE: u32 = 64 / MOST_LEVELS as u32;
 
 /// A switch: which child of which it is under at each level above its own, the lowest in the lowest bits.
 #[derive(Debug, Clone, Copy)]
@@ -33,13 +28,10 @@ impl Tree {
     /// The same tree in words; `None` where it does not fit.
     pub(in crate::flit::routing) fn new(map: &TreeMap) -> Option<Self> {
         let levels = map.level_count();
-        if levels > MOST_LEVELS || !map.is_single() {
+        if levels > MOST_LANES || !map.is_single() {
             return None;
         }
-        let target = |terminal| {
-            (0..levels)
-                .fold(0, |word, level| word | u64::from(map.child(level, terminal)) << (level as u32 * LANE))
-        };
+        let target = |terminal| lanes((0..levels).map(|level| map.child(level, terminal).into()));
         let by_host = map.by_host();
         let targets: Vec<u64> = (0..by_host.len()).map(target).collect();
         let mut out = Self { switches: Vec::with_capacity(map.switch_count()), ports: Vec::new(), targets };
@@ -69,12 +61,10 @@ impl Tree {
     /// The k-ary n-tree whose `n` levels have `k^(n-1)` routers each, the roots first: ports 0 to `k - 1` lead down by digits
     /// of the destination, the others up.
     pub(in crate::flit) fn of_levels(k: u32, n: u32) -> Option<Self> {
-        if n as usize > MOST_LEVELS || !(2..=127).contains(&k) {
+        if n as usize > MOST_LANES || !(2..=127).contains(&k) {
             return None;
         }
-        let digits = |node: u32| {
-            (0..n).fold(0, |word, level| word | u64::from(node / k.pow(level) % k) << (level * LANE))
-        };
+        let digits = |node: u32| lanes((0..n).map(|level| (node / k.pow(level) % k).into()));
         let width = k.pow(n - 1);
         let switch = |router: u32| {
             let height = n - 1 - router / width;
