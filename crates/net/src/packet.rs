@@ -15,6 +15,7 @@ mod account;
 mod approach;
 mod backpressure;
 mod balancing;
+mod chain;
 mod classes;
 mod cut;
 mod detours;
@@ -255,6 +256,12 @@ const MOST_BUFFER: u64 = 1 << 40;
 
 impl NetworkKind for Packet {
     fn build(&self, context: NetworkContext) -> Result<Box<dyn model::Network>, BuildError> {
+        Ok(Box::new(self.assemble(context)?))
+    }
+}
+
+impl Packet {
+    fn assemble(&self, context: NetworkContext) -> Result<PacketNetwork, BuildError> {
         let topology = context.topology;
         refuse(&topology)?;
         let transport = self.transport();
@@ -327,11 +334,9 @@ impl NetworkKind for Packet {
         }
         let transports = Transports { spec: transport, network_rtt, buffer_bytes, seed: key(seed, 2) };
         let parts = Parts::new(engine, self.threads)?;
-        Ok(Box::new(PacketNetwork::new(topology, parts, ways, transports)))
+        Ok(PacketNetwork::new(topology, parts, ways, transports))
     }
-}
 
-impl Packet {
     /// Gives every port its buffer and thresholds; the largest buffer.
     fn size_queues(&self, engine: &mut Engine, rtt_s: f64) -> Result<u64, BuildError> {
         let full = self.packets.wire_bytes();
@@ -453,6 +458,7 @@ fn ports(topology: &Topology, routes: &Routes, seed: u64, classes: u8) -> Vec<Po
             leaving_from: NOTHING,
             leaving_bytes: 0,
             free_is_noted: false,
+            chained: false,
             beyond: Beyond::Node,
             last_hop: is_host(wire.to),
             own_turn: false,

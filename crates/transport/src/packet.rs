@@ -77,6 +77,7 @@ impl std::ops::BitOr for Flags {
 /// The transport's header of any packet: 64 bytes, copied, never referred to. The network looks at nothing
 /// in it but `entropy`, and carries it from one end to the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(align(64))]
 pub struct Header {
     /// What it is for.
     pub kind: Kind,
@@ -167,6 +168,6 @@ mod tests {
 
     #[test]
     fn a_header_is_one_cache_line() {
-        assert_eq!(size_of::<Header>(), 64);
+        assert_eq!((size_of::<Header>(), align_of::<Header>()), (64, 64));
     }
 }

@@ -129,11 +129,12 @@ impl Sender {
         }
         while let Some(next) = self.recovery.next(&self.cx(now)) {
             let in_flight = self.recovery.account().in_flight_bytes;
-            let needs = if next.retransmission { 1 } else { self.messages.accounted_bytes(next.sequence) };
+            let needs =
+                if next.is_retransmission() { 1 } else { self.messages.accounted_bytes(next.sequence()) };
             let fits = in_flight == 0
-                || next.beyond_window
+                || next.passes_window()
                 || in_flight.saturating_add(needs) <= self.congestion.window_bytes();
-            if !fits || once && !next.retransmission {
+            if !fits || once && !next.is_retransmission() {
                 break;
             }
             let header = self.send(now, next, 1);
@@ -182,18 +183,6 @@ impl Sender {
         self.entropy.only()
     }
 
-    /// A look at its parts, so that they are near when something comes for them; the value says nothing.
-    #[inline]
-    pub fn glance(&self) -> u64 {
-        self.acknowledged_to()
-            ^ self.window_bytes()
-            ^ self.deadline().as_ps()
-            ^ self.next_start.as_ps()
-            ^ self.heard_at.as_ps()
-            ^ self.messages.end()
-            ^ self.statistics.packets
-    }
-
     /// Bytes that may be under way, as windows count them.
     #[inline]
     pub fn window_bytes(&self) -> u64 {
@@ -229,9 +218,9 @@ impl Sender {
         let next = self.recovery.next(&cx).ok_or(Readiness::Blocked)?;
         let in_flight = self.recovery.account().in_flight_bytes;
         // one packet may always be under way, so that a window below a packet does not stop the flow
-        if !next.beyond_window
+        if !next.passes_window()
             && in_flight > 0
-            && in_flight + self.messages.accounted_bytes(next.sequence) > cx.window_bytes
+            && in_flight + self.messages.accounted_bytes(next.sequence()) > cx.window_bytes
         {
             return Err(Readiness::Blocked);
         }
@@ -275,7 +264,7 @@ impl Sender {
 
     #[inline]
     fn send(&mut self, now: Time, next: Next, sharing: u32) -> Header {
-        let bytes = self.messages.accounted_bytes(next.sequence);
+        let bytes = self.messages.accounted_bytes(next.sequence());
         let cx = cx(now, &self.messages, &self.congestion);
         let serial = self.recovery.on_sent(&cx, next);
         self.congestion.on_sent(now, bytes);
@@ -285,11 +274,11 @@ impl Sender {
         let stops = match following {
             None => true,
             Some(following) => {
-                let more = self.messages.accounted_bytes(following.sequence);
+                let more = self.messages.accounted_bytes(following.sequence());
                 self.recovery.account().in_flight_bytes + more > cx.window_bytes
             }
         };
-        let asks = stops || next.retransmission || self.credit.ends_with(bytes);
+        let asks = stops || next.is_retransmission() || self.credit.ends_with(bytes);
         self.asked = asks;
         let limit = cx.window_bytes.saturating_add(self.profile.sizes.packet_bytes());
         let pull = if matches!(self.credit, Credit::Quanta { .. }) {
@@ -299,15 +288,15 @@ impl Sender {
             self.credit.spend(bytes, 0, limit, 0, sharing)
         };
         self.statistics.packets += 1;
-        self.statistics.retransmissions += u64::from(next.retransmission);
+        self.statistics.retransmissions += u64::from(next.is_retransmission());
         Header {
             kind: Kind::Data,
             flags: Flags::when(asks, Flags::ACK_REQUEST)
-                | Flags::when(next.retransmission, Flags::RETRANSMISSION)
-                | Flags::when(self.messages.is_last(next.sequence), Flags::LAST),
-            entropy: self.entropy.choose(now, next.sequence, self.window_packets()),
-            payload_bytes: self.messages.payload_bytes(next.sequence),
-            sequence: next.sequence,
+                | Flags::when(next.is_retransmission(), Flags::RETRANSMISSION)
+                | Flags::when(self.messages.is_last(next.sequence()), Flags::LAST),
+            entropy: self.entropy.choose(now, next.sequence(), self.window_packets()),
+            payload_bytes: self.messages.payload_bytes(next.sequence()),
+            sequence: next.sequence(),
             serial,
             pull,
             sent_at: now,

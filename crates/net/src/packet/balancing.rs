@@ -211,6 +211,11 @@ impl Balancing {
         self.choice == Choice::BySource
     }
 
+    /// Whether choices depend on what waits at ports.
+    pub(super) const fn looks_at_queues(&self) -> bool {
+        matches!(self.choice, Choice::ShortestQueue { .. } | Choice::AfterPause { .. })
+    }
+
     /// The port of `set` that a packet takes at `node`: one of `members`, some or all of those that stand at `range`
     /// among the ports of all sets.
     #[inline]

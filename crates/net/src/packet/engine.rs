@@ -1,8 +1,8 @@
 //! The network at work: its events, its packets and the loop.
 //!
-//! A packet costs one event per hop, its arrival at the next node, which is known when its service begins. A port
-//! at which others wait has one more per packet, at the end of service, when the next one is chosen: by class, and
-//! with what has come meanwhile. What a packet leaves behind when its service ends (marks, telemetry) is noted then; where
+//! A packet costs one event per hop, its arrival at the next node, which is known when its service begins. Some ports
+//! at which others wait have one more per packet, at the end of service, when the next one is chosen: by class, and
+//! with what has come meanwhile; most ports of switches need none (see `chain`). What a packet leaves behind when its service ends (marks, telemetry) is noted then; where
 //! nobody waited it leaves nothing but telemetry, which is noted when the next one begins or it arrives.
 //!
 //! At one instant, a node sees first what arrives, by port, and then its own events in the order in which it
@@ -25,6 +25,7 @@ use super::wheel::Wheel;
 
 /// What switches look at of a packet: half a cache line. Its header lies beside it and is read at the ends.
 #[derive(Debug, Clone, Copy)]
+#[repr(align(32))]
 pub(super) struct Flying {
     /// Bytes on the wire.
     pub(super) bytes: u32,
@@ -33,7 +34,7 @@ pub(super) struct Flying {
     /// The host that it goes to.
     pub(super) to: u32,
     pub(super) connection: u32,
-    /// The next one in the line in which it waits; on a wire, the port that was chosen when its header came.
+    /// The next one in the line in which it waits; on a wire, the port by which it will go on, where that is known.
     pub(super) next: u32,
     /// The port by which it came to the switch where it is (lossless networks).
     pub(super) came_by: u32,
@@ -53,6 +54,10 @@ impl Flying {
     pub(super) const CORRUPT: u8 = 2;
     /// Its header has come, and its port is chosen.
     pub(super) const HEADED: u8 = 4;
+    /// The port by which it will go on was looked up, and is right while all links are up.
+    pub(super) const FORESEEN: u8 = 16;
+    /// Others wait at the port that it left, and go on when it arrives (see `chain`).
+    pub(super) const LEADS: u8 = 8;
 }
 
 /// Where a link ends.
@@ -172,6 +177,7 @@ pub(super) struct Rules {
 /// Counts of the whole network.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Totals {
+    /// What happened, be it noted at once or later (see `chain`).
     pub(super) events: u64,
     pub(super) hops: u64,
     pub(super) sent: u64,
@@ -232,6 +238,8 @@ pub(super) struct Engine {
     pub(super) said: Vec<Header>,
     /// Connections whose message is complete, or has failed.
     pub(super) complete: Vec<u32>,
+    /// Ports of the events of a slot (see `approach`); empty but for its memory.
+    pub(super) near: Vec<u32>,
     /// Counts of senders that are done.
     pub(super) senders: SenderStatistics,
     pub(super) totals: Totals,
@@ -280,6 +288,7 @@ impl Engine {
             pacer_noted: vec![u64::MAX; hosts],
             said: Vec::new(),
             complete: Vec::new(),
+            near: Vec::new(),
             senders: SenderStatistics::default(),
             totals: Totals::default(),
             cut: None,

@@ -122,17 +122,6 @@ impl Connection {
         }
     }
 
-    /// A look at what a packet to one of its ends needs.
-    #[inline]
-    pub(super) fn glance(&self, to: u32) -> u64 {
-        let end = if to == self.to {
-            self.receiver.delivered_to() ^ self.receiver_noted
-        } else {
-            self.sender.glance() ^ self.timer_noted
-        };
-        end ^ self.message.end ^ u64::from(self.port)
-    }
-
     /// Messages that were not reported.
     pub(super) fn open_messages(&self) -> impl Iterator<Item = Token> {
         let first = (!self.reported).then_some(&self.message);

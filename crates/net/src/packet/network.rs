@@ -313,13 +313,13 @@ impl Model for PacketNetwork {
                             self.collect();
                         }
                         if watched && (self.open == 0 || !complete && to == self.sampling.next()) {
-                            self.sampling.look(&self.parts, self.open == 0, cx.observer);
+                            self.sampling.look(&mut self.parts, self.open == 0, cx.observer);
                         }
                         continue;
                     }
                     Some(_) if watched && to == self.sampling.next() => {
                         self.parts.reach(to);
-                        self.sampling.look(&self.parts, false, cx.observer);
+                        self.sampling.look(&mut self.parts, false, cx.observer);
                         continue;
                     }
                     Some(_) => {}
@@ -366,6 +366,7 @@ impl model::Network for PacketNetwork {
 
     fn report(&mut self, now: Time) -> NetworkReport {
         self.catch_up(now);
+        self.parts.note_all();
         let mut report = self.account(now);
         report.flows = std::mem::take(&mut self.flows);
         for flow in &mut report.flows {

@@ -52,6 +52,7 @@ impl Parts {
             pace: (0, 0),
         };
         if plan.parts == 1 {
+            engine.chain();
             parts.engines.push(engine);
             return Ok(parts);
         }
@@ -68,6 +69,7 @@ impl Parts {
                 port.beyond = Beyond::Host;
             }
         }
+        engine.chain();
         for part in 0..plan.parts {
             let mut engine = engine.clone();
             engine.cut = Some(Box::new(Cut::new(plan.clone(), part)));
@@ -195,6 +197,11 @@ impl Parts {
     /// Every event before `now` has happened.
     pub(super) fn reach(&mut self, now: u64) {
         self.engines.iter_mut().for_each(|engine| engine.reach(now));
+    }
+
+    /// Notes all that has happened at ports by now.
+    pub(super) fn note_all(&mut self) {
+        self.engines.iter_mut().for_each(Engine::note_all);
     }
 
     /// The present.

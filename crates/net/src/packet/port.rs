@@ -1,6 +1,7 @@
 //! Output ports: a link and what waits for it.
 
 use stratasim_core::LinkId;
+use stratasim_core::memory::prefetch;
 use stratasim_core::random::Draws;
 
 use super::lane::{Lane, PerClass};
@@ -30,7 +31,7 @@ impl Waiting {
 
 /// An output port and its link. Control (everything without payload) goes before data, and data by class.
 ///
-/// Every hop needs the first two cache lines and the beginning of the third; large machines have more ports than a core's
+/// Every hop needs the first two cache lines and half of the third; large machines have more ports than a core's
 /// cache holds.
 #[derive(Debug, Clone)]
 #[repr(C, align(64))]
@@ -55,22 +56,22 @@ pub(super) struct Port {
     pub(super) pool: u32,
     /// Its class.
     pub(super) in_service_class: u8,
-    /// Whether an event waits for the moment at which it is free.
+    /// Whether something waits for the moment at which it is free: an event, or with [`Self::chained`] what is here.
     pub(super) free_is_noted: bool,
+    /// The end of its services needs no event (see `chain`).
+    pub(super) chained: bool,
     /// What is at the other end.
     pub(super) beyond: Beyond,
-    /// Whether it leads to a host.
-    pub(super) last_hop: bool,
     /// Packets with payload, by class.
     pub(super) lanes: PerClass<Lane>,
     /// Most bytes of data of a class, that in service included.
     pub(super) capacity: u64,
-    pub(super) counts: PortCounts,
     /// Where marking begins, and where every packet is marked.
     pub(super) mark_from: u64,
     pub(super) mark_all: u64,
     /// Most bytes of control that wait.
     pub(super) control_capacity: u64,
+    pub(super) counts: PortCounts,
     /// Room for each class that the other end has told of in the beginning; `u64::MAX` where nobody asks.
     pub(super) room_bytes: u64,
     /// Draws of this port.
@@ -82,6 +83,8 @@ pub(super) struct Port {
     /// What may go wrong on the link; [`NOTHING`] for nothing.
     pub(super) faults: u32,
     pub(super) link: LinkId,
+    /// Whether it leads to a host.
+    pub(super) last_hop: bool,
     /// The next data packet is the host's own, where others wait, too.
     pub(super) own_turn: bool,
 }
@@ -115,10 +118,12 @@ pub(super) struct PortCounts {
 }
 
 impl Port {
-    /// A look at each of the cache lines that a hop needs.
+    /// Asks for the cache lines that a hop needs.
     #[inline]
-    pub(super) fn glance(&self) -> u64 {
-        self.busy_until ^ self.capacity ^ self.counts.most_bytes
+    pub(super) fn prefetch(&self) {
+        prefetch(&self.busy_until);
+        prefetch(&self.lanes);
+        prefetch(&self.counts);
     }
 
     /// Bytes that its link has carried by `now`; of what is on it, the part that has left.
@@ -206,6 +211,6 @@ mod tests {
     #[test]
     fn what_every_hop_needs_lies_together() {
         assert_eq!(offset_of!(Port, lanes), 64);
-        assert!(offset_of!(Port, counts) + offset_of!(PortCounts, most_bytes) + 8 <= 160);
+        assert!(offset_of!(Port, counts) + offset_of!(PortCounts, most_bytes) + 8 <= 192);
     }
 }

@@ -48,7 +48,8 @@ impl Sampling {
 
     /// Tells what has changed since the last look. `over` when nothing is under way any more: what is seen then is
     /// not looked at again until something is.
-    pub(super) fn look(&mut self, parts: &Parts, over: bool, observer: &mut dyn Observer) {
+    pub(super) fn look(&mut self, parts: &mut Parts, over: bool, observer: &mut dyn Observer) {
+        parts.note_all();
         let at = parts.now();
         let (interests, now) = (observer.interests(), Time::from_ps(at));
         self.seen.resize(parts.any().ports.len(), (0, 0));

@@ -14,6 +14,9 @@ impl Engine {
     pub(super) fn arrive(&mut self, packet: u32) {
         let flying = &self.packets[packet as usize];
         let (from, to) = (flying.port, flying.to);
+        if flying.signs & Flying::LEADS != 0 {
+            self.go_on(from, self.now);
+        }
         if self.rules.settles_late && self.ports[from as usize].current == packet {
             self.finish(from);
         }
@@ -31,13 +34,11 @@ impl Engine {
         if self.rules.queue.holds() && !self.hold(from, packet) {
             return self.lose(from, packet);
         }
+        let foreseen = !self.detours.are_needed();
         let flying = &mut self.packets[packet as usize];
-        let next = if flying.signs & Flying::HEADED == 0 {
-            self.choose(node, packet)
-        } else {
-            flying.signs &= !Flying::HEADED;
-            flying.next
-        };
+        let known = Flying::HEADED | if foreseen { Flying::FORESEEN } else { 0 };
+        let next = if flying.signs & known == 0 { self.choose(node, packet) } else { flying.next };
+        self.packets[packet as usize].signs &= !(Flying::HEADED | Flying::FORESEEN);
         self.enqueue::<false>(next, packet);
     }
 
@@ -109,6 +110,9 @@ impl Engine {
     pub(super) fn enqueue<const OWN: bool>(&mut self, number: u32, packet: u32) {
         let now = self.now;
         let Flying { bytes, control, class, .. } = self.packets[packet as usize];
+        if self.ports[number as usize].chained {
+            self.go_on(number, now);
+        }
         let port = &mut self.ports[number as usize];
         if now >= port.busy_until
             && !port.free_is_noted
@@ -134,6 +138,10 @@ impl Engine {
         let waits = !port.high.is_empty() || port.is_waited_for();
         if waits && !port.free_is_noted && port.lanes.get(class).lets(bytes) {
             port.free_is_noted = true;
+            if port.chained {
+                self.packets[port.current as usize].signs |= Flying::LEADS;
+                return;
+            }
             let at = port.busy_until.max(now);
             self.note(at, Event::Free(number));
         }
@@ -281,9 +289,15 @@ impl Engine {
     #[inline]
     fn serve(&mut self, number: u32, packet: u32) {
         self.settle(number);
+        self.begin(number, packet, self.now);
+    }
+
+    /// The service of a packet begins at `start`, when that of the one before it is over and noted.
+    #[inline]
+    pub(super) fn begin(&mut self, number: u32, packet: u32, start: u64) {
         let port = &mut self.ports[number as usize];
         let flying = &mut self.packets[packet as usize];
-        let end = self.now + port.time_of(flying.bytes);
+        let end = start + port.time_of(flying.bytes);
         port.busy_until = end;
         port.current = packet;
         port.in_service_bytes = if flying.control { 0 } else { flying.bytes };
@@ -308,6 +322,10 @@ impl Engine {
             || port.leaves_room()
             || port.nic != NOTHING && self.nics[port.nic as usize].is_waiting();
         port.free_is_noted = waits;
+        if port.chained {
+            flying.signs = flying.signs & !Flying::LEADS | if waits { Flying::LEADS } else { 0 };
+            return self.note(at, Event::Arrival(packet));
+        }
         if waits {
             self.note(end, Event::Free(number));
         }

@@ -6,6 +6,25 @@ use std::collections::BinaryHeap;
 /// Slots of the wheel; a power of two.
 const SLOTS: usize = 4096;
 
+/// Shares of a slot into which its events are put at first.
+const SHARE_BITS: u32 = 5;
+const SHARES: usize = 1 << SHARE_BITS;
+
+/// After so many slots it is looked at how many events they had: so many at least,
+const WATCHED: u32 = 512;
+const LEAST: u32 = 6;
+/// so many at most, and mostly so many.
+const MOST: u32 = 96;
+const USUAL: u32 = 16;
+
+/// So few events are put in order one by one,
+const FEW: usize = 8;
+/// and more than so many by sorting.
+const MANY: usize = 24;
+
+/// A slot is at most 2 to this many picoseconds.
+const MOST_SHIFT: u32 = 32;
+
 const NOTHING: u32 = u32::MAX;
 
 /// Some events of a slot, in the order in which they came: a cache line.
@@ -51,8 +70,11 @@ impl Present {
 /// it is put in order when its time comes. Nothing depends on how often the queue is asked: it moves on only when an event leaves.
 #[derive(Debug, Clone)]
 pub(super) struct Wheel {
-    /// A slot is 2 to this many picoseconds.
+    /// A slot is 2 to this many picoseconds, and at least 2 to so many.
     shift: u32,
+    least_shift: u32,
+    /// Slots and events since the length of slots was last thought over.
+    watched: (u32, u32),
     heads: Vec<u32>,
     /// Bit `s % 64` of word `s / 64`: slot `s` holds something; and bit `w`: word `w` is not zero.
     occupied: [u64; SLOTS / 64],
@@ -65,6 +87,8 @@ pub(super) struct Wheel {
     /// Events of the present slot, in order, from `head` on.
     present: Vec<Present>,
     head: usize,
+    /// Those of a slot as it had them; empty between calls, but for its memory.
+    loaded: Vec<Present>,
     /// The slot of the event that left last, counted from the beginning of time.
     slot: u64,
 }
@@ -74,9 +98,12 @@ impl Wheel {
     pub(super) fn new(reach_ps: u64) -> Self {
         // the reach takes up at most half of the slots
         let shift = (reach_ps.saturating_mul(2) / SLOTS as u64).max(1).ilog2() + 1;
+        // what is left of a date within a slot fits in 32 bits
+        let shift = shift.min(MOST_SHIFT);
         Self {
-            // what is left of a date within a slot fits in 32 bits
-            shift: shift.min(32),
+            shift,
+            least_shift: shift,
+            watched: (0, 0),
             heads: vec![NOTHING; SLOTS],
             occupied: [0; SLOTS / 64],
             words: 0,
@@ -87,6 +114,7 @@ impl Wheel {
             made: 0,
             present: Vec::new(),
             head: 0,
+            loaded: Vec::new(),
             slot: 0,
         }
     }
@@ -221,6 +249,9 @@ impl Wheel {
     #[inline]
     pub(super) fn pop_until(&mut self, until: u64, rank: impl Fn(u32) -> u32) -> Option<(u64, u32)> {
         if self.head == self.present.len() {
+            if self.watched.0 >= WATCHED {
+                self.think_over();
+            }
             let far = self.far.peek().map_or(u64::MAX, |&Reverse((date, ..))| date >> self.shift);
             let slot = self.next_slot().unwrap_or(u64::MAX).min(far);
             // the whole slot lies before the limit, or its earliest event is looked for
@@ -244,43 +275,153 @@ impl Wheel {
         if self.head == 1 { &self.present } else { &[] }
     }
 
+    /// Shows the items of the slot after the present one, as far as they are known; in no order.
+    pub(super) fn following(&self, mut see: impl FnMut(u32)) {
+        let Some(slot) = self.next_slot() else { return };
+        let mut at = self.heads[slot as usize & (SLOTS - 1)];
+        while at != NOTHING {
+            let block = &self.blocks[at as usize];
+            block.events[..(block.count as usize).min(Block::MOST)].iter().for_each(|&(_, item)| see(item));
+            at = block.next;
+        }
+    }
+
     /// Makes a slot the present one: puts its events in order.
     fn load(&mut self, slot: u64, rank: impl Fn(u32) -> u32) {
         self.present.clear();
         self.head = 0;
         self.slot = slot;
+        self.watched.0 += 1;
         while let Some(&Reverse((date, _, item))) = self.far.peek()
             && date >> self.shift == slot
         {
             self.far.pop();
             self.present.push(Present::new((date & self.within()) as u32, rank(item), item));
         }
-        let place = slot as usize & (SLOTS - 1);
-        let first = self.present.len();
-        let mut at = std::mem::replace(&mut self.heads[place], NOTHING);
-        while at != NOTHING {
-            let block = &mut self.blocks[at as usize];
-            for &(offset, item) in block.events[..block.count as usize].iter().rev() {
-                self.present.push(Present::new(offset, rank(item), item));
-            }
-            let next = std::mem::replace(&mut block.next, self.free);
-            self.free = at;
-            at = next;
+        if self.take(slot, rank) {
+            self.distribute();
+        } else {
+            sort(&mut self.present);
         }
-        self.near -= self.present.len() - first;
+    }
+
+    /// Takes the events of a slot out of the wheel, the newest first; whether there are any.
+    #[inline]
+    fn take(&mut self, slot: u64, rank: impl Fn(u32) -> u32) -> bool {
+        self.loaded.clear();
+        let place = slot as usize & (SLOTS - 1);
+        let first = std::mem::replace(&mut self.heads[place], NOTHING);
+        if first == NOTHING {
+            return false;
+        }
         self.occupied[place / 64] &= !(1 << (place % 64));
         if self.occupied[place / 64] == 0 {
             self.words &= !(1 << (place / 64));
         }
-        // the list has the newest first
-        self.present[first..].reverse();
-        if self.present.len() <= 24 {
-            for end in 1..=self.present.len() {
-                sift(&mut self.present[..end]);
+        let mut at = first;
+        loop {
+            let block = &mut self.blocks[at as usize];
+            let events = block.events[..(block.count as usize).min(Block::MOST)].iter().rev();
+            self.loaded.extend(events.map(|&(offset, item)| Present::new(offset, rank(item), item)));
+            if block.next == NOTHING {
+                block.next = self.free;
+                self.free = first;
+                break;
             }
-        } else {
-            self.present.sort_by_key(|event| event.key);
+            at = block.next;
         }
+        self.near -= self.loaded.len();
+        self.watched.1 += self.loaded.len() as u32;
+        true
+    }
+
+    /// Makes slots longer where they have few events, and shorter where they have many: a slot costs something, whatever is
+    /// in it, and so does order. What leaves when does not depend on it.
+    #[cold]
+    fn think_over(&mut self) {
+        let (slots, events) = std::mem::take(&mut self.watched);
+        let each = events / slots.max(1);
+        if (LEAST..=MOST).contains(&each) {
+            return;
+        }
+        let usual = self.shift + USUAL.ilog2();
+        let shift = usual.saturating_sub(each.max(1).ilog2()).clamp(self.least_shift, MOST_SHIFT);
+        if shift != self.shift {
+            self.set_shift(shift);
+        }
+    }
+
+    /// Changes the length of slots; the present one is over.
+    fn set_shift(&mut self, shift: u32) {
+        debug_assert!(self.head == self.present.len(), "its events have left");
+        let mut events = Vec::with_capacity(self.near);
+        while let Some(slot) = self.next_slot() {
+            self.take(slot, |_| 0);
+            events.extend(
+                self.loaded.drain(..).rev().map(|event| (slot << self.shift | event.key >> 32, event.item)),
+            );
+        }
+        // events of one date are in the order in which they came
+        self.slot = self.slot << self.shift >> shift;
+        self.shift = shift;
+        self.present.clear();
+        self.head = 0;
+        for (date, item) in events {
+            self.push(date, item, || 0);
+        }
+        self.watched = (0, 0);
+    }
+
+    /// Puts what was loaded, the newest first, in order behind what is there: by the upper bits of its offset, and then, as
+    /// hardly anything is out of place, by all of them.
+    fn distribute(&mut self) {
+        let Self { present, loaded, .. } = self;
+        let begin = present.len();
+        if loaded.len() <= FEW {
+            present.extend(loaded.iter().rev());
+            return sort(present);
+        }
+        // the key has the offset in its upper half
+        let shift = 32 + self.shift.saturating_sub(SHARE_BITS);
+        let share_of = |event: &Present| (event.key >> shift) as usize % SHARES;
+        let mut ends = [0_u32; SHARES];
+        for event in &*loaded {
+            ends[share_of(event)] += 1;
+        }
+        let most = ends.iter().copied().max().unwrap_or(0);
+        let mut sum = begin as u32;
+        for end in &mut ends {
+            sum += *end;
+            *end = sum;
+        }
+        present.resize(sum as usize, Present::new(0, 0, 0));
+        for event in &*loaded {
+            let end = &mut ends[share_of(event)];
+            *end -= 1;
+            present[*end as usize] = *event;
+        }
+        if begin > 0 || most as usize > MANY {
+            return sort(present);
+        }
+        let mut greatest = 0;
+        for at in 0..present.len() {
+            let key = present[at].key;
+            if key < greatest {
+                sift(&mut present[..=at]);
+            } else {
+                greatest = key;
+            }
+        }
+    }
+}
+
+/// Puts events in order; those that are equal stay as they are.
+fn sort(events: &mut [Present]) {
+    if events.len() > MANY {
+        return events.sort_by_key(|event| event.key);
+    }
+    for end in 1..=events.len() {
+        sift(&mut events[..end]);
     }
 }
 
@@ -321,7 +462,10 @@ mod tests {
             let mut wheel = Wheel::new(2000);
             let mut literal = BTreeMap::new();
             let (mut now, mut made) = (0, 0);
-            for (scale, ahead, pops, reaches) in steps {
+            for (number, (scale, ahead, pops, reaches)) in steps.into_iter().enumerate() {
+                if number % 7 == 3 && wheel.head == wheel.present.len() {
+                    wheel.set_shift((number % 5 + 8) as u32);
+                }
                 // odd dates are near and even ones far, so that no date is both
                 let far = scale == 8;
                 let date = if far { (now + 40_000_000 + ahead * 1000) & !1 } else { (now + ahead / (scale + 1)) | 1 };

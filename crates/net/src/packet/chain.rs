@@ -1,0 +1,132 @@
+//! Ports whose services need no event at their end.
+//!
+//! What a port of a switch does next depends on nothing but what waits there. So all that it has done meanwhile can be
+//! worked out later, when somebody looks: when a packet comes to it, and when a packet behind which others waited arrives
+//! at the other end of the link. None of those can be there any sooner, as the next one was on the link after it.
+//!
+//! Ports of hosts ask their senders for packets, which depends on what these have heard by then; what holds back, shares
+//! buffers or looks at queues of others needs to know at once; and parts of a network are told in time of what comes to them.
+//! Those have events.
+
+use super::engine::Engine;
+use super::port::{Beyond, NOTHING};
+
+impl Engine {
+    /// Says which ports need no events. The network is whole, and nothing has happened.
+    pub(super) fn chain(&mut self) {
+        let tells_others = self.rules.queue.holds()
+            || self.balancing.looks_at_queues()
+            || self.ports.iter().any(|port| port.beyond == Beyond::Header);
+        for port in &mut self.ports {
+            port.chained = !tells_others
+                && port.beyond == Beyond::Node
+                && port.nic == NOTHING
+                && port.pool == NOTHING
+                && port.delay > 0;
+        }
+    }
+
+    /// Notes the services that began at a chained port before `until`.
+    #[inline]
+    pub(super) fn go_on(&mut self, number: u32, until: u64) {
+        loop {
+            let port = &mut self.ports[number as usize];
+            let start = port.busy_until;
+            if !port.free_is_noted || start >= until {
+                return;
+            }
+            self.totals.events += 1;
+            self.finish(number);
+            let port = &mut self.ports[number as usize];
+            let line = if port.high.is_empty() {
+                port.lanes.iter_mut().map(|lane| &mut lane.line).find(|line| !line.is_empty())
+            } else {
+                Some(&mut port.high)
+            };
+            let Some(line) = line else { return };
+            let packet = Self::take(&self.packets, line);
+            self.begin(number, packet, start);
+        }
+    }
+
+    /// Notes all that has happened at ports by now: for those who look at all of them.
+    pub(super) fn note_all(&mut self) {
+        for number in 0..self.ports.len() as u32 {
+            if self.ports[number as usize].chained {
+                self.go_on(number, self.now.saturating_add(1));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use stratasim_core::model::{Cx, Network as _, NetworkRequest, Transfer};
+    use stratasim_core::observe::Blind;
+    use stratasim_core::random::{Draws, Streams};
+    use stratasim_core::{Duration, LinkId, Model as _, Time, Token};
+    use stratasim_topo::{BuildContext, RoutingSpec, TopologySpec};
+
+    use crate::networks::NetworkContext;
+    use crate::packet::Packet;
+
+    /// All that can be seen of a run of 300 messages, with an event at the end of every service or without.
+    fn seen(options: &str, chained: bool) -> String {
+        let machine = r#"{"kind": "fat-tree", "k": 4, "bandwidth": "100 Gbps", "latency": "1 us"}"#;
+        let spec: TopologySpec = serde_json::from_str(machine).expect("a topology");
+        let topology = Arc::new(spec.plugin().build(&BuildContext::default()).expect("a machine"));
+        let routing = RoutingSpec::default().plugin().build(&topology).expect("a routing");
+        let hosts = topology.compute_nodes().to_vec();
+        let name = topology.link_name(LinkId(40));
+        let streams = Streams::new(1);
+        let context =
+            NetworkContext { topology, routing, streams, timing_precision: Duration::ZERO, nics: 1 };
+        let spec: Packet = serde_json::from_str(&options.replace("NAME", &name)).expect("options");
+        let mut network = spec.assemble(context).expect("a network");
+        let ports = &mut network.parts.any_mut().ports;
+        assert!(ports.iter().any(|port| port.chained), "{options}: there is something to compare");
+        if !chained {
+            ports.iter_mut().for_each(|port| port.chained = false);
+        }
+        let mut draws = Draws::new(7);
+        let (mut done, mut log, mut now) = (Vec::new(), Vec::new(), Time::ZERO);
+        for token in 0..300 {
+            // some of them all at once, and half of them to one host
+            let target = if token % 2 == 0 { 0 } else { draws.below(hosts.len() as u32) };
+            let [from, to] = [draws.below(hosts.len() as u32), target].map(|host| hosts[host as usize]);
+            let transfer = Transfer::new(Token(token), from, to, u64::from(draws.below(200_000)));
+            network.submit(now, NetworkRequest::Transfer(transfer));
+            if token % 40 == 39 {
+                let until = now + Duration::from_ps(u64::from(draws.below(50_000_000)));
+                while now < until {
+                    now = network.advance(until, &mut Cx { done: &mut done, observer: &mut Blind });
+                }
+                log.push((now, std::mem::take(&mut done)));
+            }
+        }
+        while network.next_event().is_some() {
+            now = network.advance(Time::MAX, &mut Cx { done: &mut done, observer: &mut Blind });
+        }
+        log.push((now, done));
+        format!("{log:?} {:?}", network.report(now))
+    }
+
+    #[test]
+    fn services_are_what_they_are_with_an_event_each() {
+        for options in [
+            r#"{"queue": {"kind": "trimming"}}"#,
+            r#"{"queue": {"kind": "drop-tail", "spares-newcomers": true}, "buffer": "50 kB"}"#,
+            r#"{"queue": {"kind": "drop-tail", "control-first": false}, "congestion": {"kind": "swift"}}"#,
+            r#"{"congestion": {"kind": "hpcc"}, "queue": {"kind": "drop-tail"}, "recovery": {"kind": "irn"}, "balancing": {"kind": "round-robin"}}"#,
+            r#"{"congestion": {"kind": "dctcp"}, "queue": {"kind": "drop-tail"}, "recovery": {"kind": "irn"}, "loss": {"probability": 0.01}}"#,
+            r#"{"congestion": {"kind": "ndp"}, "faults": {"duplication": {"probability": 0.01},
+                "reordering": {"probability": 0.01, "delay": "3 us"}}}"#,
+            r#"{"classes": [{"up-to": "64 KiB"}, {}], "connections": "per-pair"}"#,
+            r#"{"faults": {"down": [{"link": "NAME", "from": "3 us", "to": "400 us"}]}}"#,
+        ] {
+            assert!(seen(options, true) == seen(options, false), "{options}");
+        }
+    }
+}
