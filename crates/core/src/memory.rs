@@ -89,6 +89,21 @@ pub fn prefetch_all<T>(item: &T) {
     let _ = item;
 }
 
+/// The same for the line that lies `offset_bytes` behind the beginning of `item`.
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "one instruction")]
+pub fn prefetch_part<T>(item: &T, offset_bytes: usize) {
+    #[cfg(target_arch = "x86_64")]
+    #[expect(unsafe_code, reason = "one instruction that reads nothing and never faults")]
+    // SAFETY: a hint about an address; every address is allowed.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(item).cast::<i8>().wrapping_add(offset_bytes));
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (item, offset_bytes);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

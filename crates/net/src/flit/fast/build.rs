@@ -9,7 +9,7 @@ use super::guide::channels;
 use super::link::{Far, Link};
 use super::mask::Mask;
 use super::packets::Packets;
-use super::part::{MOST_LOOKAHEAD, Part, Scratch, Work};
+use super::part::{Ahead, MOST_LOOKAHEAD, Part, Scratch, Work};
 use super::rings::Rings;
 use super::router::Routers;
 use super::source::Source;
@@ -143,6 +143,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             blocks,
             router_count: count,
             is_large: count.div_ceil(BLOCK) * size_of::<Routers<P, VS, N, M>>() > LARGE,
+            ahead: Ahead::default(),
             rings: Rings::new(count * N, buffer),
             spacing: if narrow { spacing } else { Vec::new() },
             wheel: Wheel::new(count, longest + u64::from(lookahead)),

@@ -1,5 +1,7 @@
 //! The terminals of a part: sources, which send a flit per cycle, and sinks.
 
+use stratasim_core::memory::prefetch;
+
 use super::flit::Flit;
 use super::guide::Around;
 use super::mask::Mask;
@@ -210,6 +212,9 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
     fn in_order(&mut self, ejected: &mut [Ejected]) {
         let Scratch { arrived, arrived_at, .. } = &mut self.scratch;
         for &Ejected { terminal, flit } in &*ejected {
+            if let Some(cold) = self.packets.cold.get(flit.packet()) {
+                prefetch(cold);
+            }
             arrived[terminal as usize] = flit;
             arrived_at[terminal as usize / 64] |= 1 << (terminal % 64);
         }

@@ -1,5 +1,7 @@
 //! A contiguous part of the routers with their terminals, and its way through time.
 
+use stratasim_core::memory::prefetch_part;
+
 use super::flit::Flit;
 use super::link::Link;
 use super::list::{List, Ports};
@@ -41,6 +43,8 @@ pub(super) struct Part<const P: usize, const VS: usize, const N: usize, M> {
     pub(super) router_count: usize,
     /// Whether they are too many for the nearer caches.
     pub(super) is_large: bool,
+    /// How much of the next block has been asked for.
+    pub(super) ahead: Ahead,
     pub(super) rings: Rings,
     /// By output, in 256ths of a cycle: spacing and the first free moment; empty when all have full width.
     pub(super) spacing: Vec<[(u32, u64); P]>,
@@ -65,6 +69,40 @@ pub(super) struct Part<const P: usize, const VS: usize, const N: usize, M> {
     pub(super) part_of: Vec<u8>,
     /// The packet whose head came last by an input channel from another part.
     pub(super) crossing: Vec<u32>,
+}
+
+/// The next block of routers is asked for while one is at work, some lines with each flit.
+#[derive(Debug, Default)]
+pub(super) struct Ahead {
+    /// Where in the block the next lines are, and where it ends.
+    at: usize,
+    end: usize,
+    /// Bytes with each flit.
+    step: usize,
+}
+
+impl Ahead {
+    const LINE: usize = 64;
+
+    /// For a block with so many flits, and a next one of type `T`.
+    fn new<T>(flits: usize) -> Self {
+        let lines = size_of::<T>().div_ceil(Self::LINE);
+        Self { at: 0, end: size_of::<T>(), step: lines.div_ceil(flits.max(1)).min(8) * Self::LINE }
+    }
+
+    /// Asks for some lines of `next`.
+    #[inline(always)]
+    pub(super) fn go_on<T>(&mut self, next: Option<&T>) {
+        if self.at < self.end
+            && let Some(next) = next
+        {
+            let to = self.at + self.step;
+            while self.at < to {
+                prefetch_part(next, self.at);
+                self.at += Self::LINE;
+            }
+        }
+    }
 }
 
 /// Lists of a block of routers, each entry once. Channels and ports have numbers in the block: router x N +
@@ -187,7 +225,8 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         }
         for block in 0..self.work.len() {
             if self.is_large {
-                std::hint::black_box(self.blocks[block].touch());
+                let slots = &slots[..count];
+                self.ahead = Ahead::new::<Routers<P, VS, N, M>>(self.wheel.flits(block, slots));
             }
             for (now, &slot) in (first..).zip(&slots[..count]) {
                 if !self.work[block].is_empty() || !self.wheel.is_quiet(block, slot) {

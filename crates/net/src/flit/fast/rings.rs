@@ -1,6 +1,6 @@
 //! The buffers of input channels: all flits but the first of each, which stands with its channel.
 
-use stratasim_core::memory::prefer_huge_pages;
+use stratasim_core::memory::{prefer_huge_pages, prefetch};
 
 use super::flit::{Flit, body, is_head};
 use super::router::Vc;
@@ -43,6 +43,20 @@ impl Rings {
             queued[flit.packet()] = flit;
         } else {
             self.entered[place] = flit.entered();
+        }
+    }
+
+    /// Asks for the first flit behind the one in front of channel `number`, where there is one.
+    #[inline(always)]
+    pub(super) fn approach(&self, number: usize, vc: &Vc, queued: &[Flit]) {
+        if vc.len > 1 {
+            let place = (number << self.bits) + vc.head as usize;
+            let next = self.flits[place];
+            if !is_head(next) {
+                self.entered.get(place).into_iter().for_each(prefetch);
+            } else if let Some(flit) = queued.get(body(next, 0).packet()) {
+                prefetch(flit);
+            }
         }
     }
 

@@ -118,28 +118,6 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
         self.inputs[router][input] = link;
     }
 
-    /// Reads something of every cache line, in order: what comes from memory in order comes sooner.
-    #[inline(always)]
-    pub(super) fn touch(&self) -> usize {
-        fn lines<T, const LEN: usize>(
-            columns: &[[T; LEN]; BLOCK],
-            bytes: usize,
-            value: impl Fn(&T) -> usize,
-        ) -> usize {
-            columns.as_flattened().iter().step_by((64 / bytes).max(1)).map(value).sum()
-        }
-        let word = size_of::<M>();
-        lines(&self.vcs, 16, |vc| vc.len.into())
-            + lines(&self.outs, 4, |out| out.credits.into())
-            + lines(&self.wanting, word, |set| set.has(0).into())
-            + lines(&self.waiters, word, |set| set.has(0).into())
-            + lines(&self.sent, 8, |&sent| sent as usize)
-            + lines(&self.outputs, 8, |link| link.delay.into())
-            + lines(&self.inputs, 8, |link| link.delay.into())
-            + lines(&self.switch_grant, 1, |&grant| grant.into())
-            + lines(&self.turns, 2, |turn| turn.offset.into())
-    }
-
     /// Input channel `number`.
     #[inline(always)]
     pub(super) fn vc(&self, number: usize) -> &Vc {

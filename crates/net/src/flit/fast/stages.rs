@@ -3,12 +3,15 @@
 //! Every stage looks at the state before the cycle, so the stages may go one after the other through all
 //! routers of the block: long loops over lists, whose rounds do not depend on each other.
 
+use stratasim_core::memory::prefetch;
+
 use super::guide::Guide;
 use super::mask::Mask;
 use super::part::{Part, Scratch};
 use super::switch::Switches;
 use super::wheel::{Arrivals, BLOCK};
 use crate::flit::routing::FlitRouting;
+use crate::flit::routing::packed::Packed;
 use crate::flit::terminals::Terminals;
 
 impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M> {
@@ -59,7 +62,8 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         arrivals: &Arrivals,
         terminals: &mut T,
     ) {
-        let routers = &mut self.blocks[block];
+        let (blocks, next) = self.blocks.split_at_mut(block + 1);
+        let (routers, next) = (&mut blocks[block], next.first());
         let base = block * BLOCK * N;
         let work = &mut self.work[block];
         let mut guide = Guide {
@@ -75,7 +79,16 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             seed: self.seed,
             terminals,
         };
-        for &(number, flit) in &arrivals.flits {
+        // draws look at the packet, beside its flit
+        let draws = self.is_large && guide.packed.is_none_or(Packed::draws);
+        let distance = if draws { 8 } else { arrivals.flits.len() };
+        for (at, &(number, flit)) in arrivals.flits.iter().enumerate() {
+            self.ahead.go_on(next);
+            if let Some((_, later)) = arrivals.flits.get(at + distance)
+                && let Some(cold) = guide.packets.cold.get(later.packet())
+            {
+                prefetch(cold);
+            }
             let number = number as usize;
             let vc = routers.vc_mut(number);
             debug_assert!(vc.len < self.buffer);
@@ -159,6 +172,12 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             outbox: &mut self.outbox,
             leaving,
         };
+        if self.is_large {
+            for &number in switches.work.ready.items() {
+                let vc = switches.routers.vc(number.into());
+                self.rings.approach(block * BLOCK * N + usize::from(number), vc, &self.packets.queued);
+            }
+        }
         // one that is alone changes nothing that the others look at
         for &number in switches.work.ready.items() {
             let is_alone = switches.routers.is_alone(number.into());

@@ -107,6 +107,11 @@ impl<const N: usize> Wheel<N> {
         arrivals.flits.is_empty() && arrivals.credits.is_empty()
     }
 
+    /// Number of flits that arrive at a block in the cycles of `slots`.
+    pub(super) fn flits(&self, block: usize, slots: &[usize]) -> usize {
+        slots.iter().map(|slot| self.arrivals[block << self.bits | slot].flits.len()).sum()
+    }
+
     /// Takes what arrives at a block in the cycle of `slot`; [`Wheel::give_back`] the lists for others.
     #[inline(always)]
     pub(super) fn take(&mut self, block: usize, slot: usize) -> Arrivals {

@@ -48,6 +48,11 @@ impl Packed {
         }
     }
 
+    /// Whether many decisions need a draw.
+    pub fn draws(&self) -> bool {
+        matches!(self, Self::Tree(_))
+    }
+
     /// The decision for a head to terminal `dest` at `router`, with what it remembers. `draw` is asked for a
     /// number below a bound where several ways are as good, once at most.
     #[inline(always)]
