@@ -449,6 +449,7 @@ fn ports(topology: &Topology, routes: &Routes, seed: u64, classes: u8) -> Vec<Po
             pool: NOTHING,
             room_bytes: u64::MAX,
             control_capacity: 0,
+            control_in_a_row: 0,
             mark_from: u64::MAX,
             mark_all: u64::MAX,
             draws: Draws::new(key(seed, number)),

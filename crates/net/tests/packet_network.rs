@@ -5,6 +5,9 @@ mod packet_support;
 
 use flit_support::{network, topology};
 use packet_support::{count, fat_tree, run, stalled_ring};
+use stratasim_core::model::{Cx, NetworkRequest, Transfer};
+use stratasim_core::observe::Blind;
+use stratasim_core::{Time, Token};
 
 /// W p + (n - 1) S p + n d, and the way of an acknowledgement back where the sender counts.
 #[test]
@@ -203,7 +206,7 @@ fn an_incast_with_sleek_is_no_storm_of_retransmissions() {
     let machine = topology(
         r#"{"kind": "leaf-spine", "leaves": 4, "spines": 4, "hosts-per-leaf": 16, "bandwidth": "100 Gbps", "latency": "1 us"}"#,
     );
-    let messages: Vec<_> = (1..64).map(|from| (from, 0, 250_000)).collect();
+    let messages: Vec<_> = (1..64).map(|from| (from, 0, 120_000)).collect();
     let mut network = network(
         r#"{"kind": "packet", "congestion": {"kind": "nscc", "target-factor": 1.0}, "queue": {"kind": "drop-tail"},
             "recovery": {"kind": "trimming", "sleek": true}}"#,
@@ -214,4 +217,34 @@ fn an_incast_with_sleek_is_no_storm_of_retransmissions() {
     assert!(count(&report, "network.data_packets") < 3 * needed, "{:?}", report.counters);
     let last = ends.iter().max().unwrap().as_ps() as f64;
     assert!(last < 1.5 * 63.0 * 253_968.0 * 80.0, "{last}");
+}
+
+#[test]
+fn headers_leave_data_its_turns_where_so_many_meet_that_they_would_fill_the_link() {
+    // the headers of 127 senders that do not slow down are one and a half times what the last link carries
+    let machine = fat_tree(8);
+    let hosts = machine.compute_nodes().to_vec();
+    let messages: Vec<_> = (1..hosts.len()).map(|from| (from, 0, 120_000)).collect();
+    let least_s = 127.0 * 120_000.0 / 12.5e9;
+    let last = |queue: &str| {
+        let spec = format!(
+            r#"{{"kind": "packet", "congestion": {{"kind": "constant-rate"}}, "recovery": {{"kind": "trimming"}},
+                "queue": {{"kind": "trimming"{queue}}}}}"#
+        );
+        let mut network = network(&spec, machine.clone());
+        for (token, &(from, to, bytes)) in (0..).zip(&messages) {
+            let transfer = Transfer::new(Token(token), hosts[from], hosts[to], bytes);
+            network.submit(Time::ZERO, NetworkRequest::Transfer(transfer));
+        }
+        let until = Time::from_ps((2e12 * least_s) as u64);
+        let (mut done, mut now) = (Vec::new(), Time::ZERO);
+        while now < until && done.len() < messages.len() {
+            now = network.advance(until, &mut Cx { done: &mut done, observer: &mut Blind });
+        }
+        (done.len(), now.as_secs_f64() / least_s)
+    };
+    let (arrived, times) = last(r#", "headers-in-a-row": 10"#);
+    assert!(arrived == messages.len() && times < 1.5, "{arrived} within {times} times the least");
+    let (arrived, _) = last("");
+    assert!(arrived < messages.len() / 2, "{arrived} of {} although headers go first", messages.len());
 }

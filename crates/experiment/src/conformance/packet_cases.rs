@@ -263,7 +263,8 @@ pub(super) fn network(protocol: &str, args: &str, machine: &Machine) -> Result<P
         network.buffer = Some(Bytes(buffer));
         network.ecn =
             Ecn { min: Some(Bytes(buffer / 5)), max: Some(Bytes(buffer * 4 / 5)), ..Ecn::default() };
-        network.queue = Some(QueueSpec::Trimming(Trimming { control_buffer: Some(Bytes(buffer * 20_000)) }));
+        let control_buffer = Some(Bytes(buffer * 20_000));
+        network.queue = Some(QueueSpec::Trimming(Trimming { control_buffer, ..Trimming::default() }));
         return Ok(network);
     }
     network.ecn = no_marks;

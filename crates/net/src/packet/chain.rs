@@ -38,10 +38,10 @@ impl Engine {
             self.totals.events += 1;
             self.finish(number);
             let port = &mut self.ports[number as usize];
-            let line = if port.high.is_empty() {
-                port.lanes.iter_mut().map(|lane| &mut lane.line).find(|line| !line.is_empty())
-            } else {
+            let line = if port.control_goes(self.rules.queue.control_in_a_row) {
                 Some(&mut port.high)
+            } else {
+                port.lanes.iter_mut().map(|lane| &mut lane.line).find(|line| !line.is_empty())
             };
             let Some(line) = line else { return };
             let packet = Self::take(&self.packets, line);
@@ -117,6 +117,7 @@ mod tests {
     fn services_are_what_they_are_with_an_event_each() {
         for options in [
             r#"{"queue": {"kind": "trimming"}}"#,
+            r#"{"queue": {"kind": "trimming", "headers-in-a-row": 2}, "buffer": "20 kB"}"#,
             r#"{"queue": {"kind": "drop-tail", "spares-newcomers": true}, "buffer": "50 kB"}"#,
             r#"{"queue": {"kind": "drop-tail", "control-first": false}, "congestion": {"kind": "swift"}}"#,
             r#"{"congestion": {"kind": "hpcc"}, "queue": {"kind": "drop-tail"}, "recovery": {"kind": "irn"}, "balancing": {"kind": "round-robin"}}"#,

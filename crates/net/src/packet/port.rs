@@ -72,6 +72,8 @@ pub(super) struct Port {
     /// Most bytes of control that wait.
     pub(super) control_capacity: u64,
     pub(super) counts: PortCounts,
+    /// Packets of control that have gone one after the other while data waited.
+    pub(super) control_in_a_row: u32,
     /// Room for each class that the other end has told of in the beginning; `u64::MAX` where nobody asks.
     pub(super) room_bytes: u64,
     /// Draws of this port.
@@ -150,6 +152,20 @@ impl Port {
     #[inline]
     pub(super) fn is_waited_for(&self) -> bool {
         self.lanes.any(|lane| !lane.line.is_empty())
+    }
+
+    /// Whether control goes next, before data that waits, too; `most` go one after the other. Ask when something begins.
+    #[inline]
+    pub(super) fn control_goes(&mut self, most: u32) -> bool {
+        if self.high.is_empty() {
+            return false;
+        }
+        if most == u32::MAX || self.nic != NOTHING || !self.is_waited_for() {
+            return true;
+        }
+        let goes = self.control_in_a_row < most;
+        self.control_in_a_row = if goes { self.control_in_a_row + 1 } else { 0 };
+        goes
     }
 
     /// Whether the packet in service takes room in this switch of which somebody keeps count.

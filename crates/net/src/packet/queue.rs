@@ -1,5 +1,7 @@
 //! What happens at a port where packets find no room: one kind of queue per struct, one line in the list.
 
+use std::num::NonZeroU32;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::{BuildError, Bytes, registry};
@@ -15,6 +17,8 @@ pub struct QueueRules {
     pub control_first: bool,
     /// Most bytes of control that wait; as given by the data buffer when absent.
     pub control_bytes: Option<u64>,
+    /// So many packets of control at most go one after the other while data waits.
+    pub control_in_a_row: u32,
     /// How switches keep others from sending what they have no room for.
     pub backpressure: Backpressure,
     /// Default buffers, in multiples of the bytes in flight on the longest way.
@@ -81,6 +85,10 @@ pub struct Trimming {
     /// Room for headers and other control packets; twice that for data when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control_buffer: Option<Bytes>,
+    /// Most headers and other control packets that go one after the other while data waits: 10 in the paper. All that there are
+    /// when absent, and then headers alone can fill a link on which so many meet that no data gets through.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub headers_in_a_row: Option<NonZeroU32>,
 }
 
 impl QueueKind for Trimming {
@@ -90,6 +98,7 @@ impl QueueKind for Trimming {
             spares_newcomers: true,
             control_first: true,
             control_bytes: self.control_buffer.map(|bytes| bytes.count()),
+            control_in_a_row: self.headers_in_a_row.map_or(u32::MAX, NonZeroU32::get),
             backpressure: Backpressure::None,
             buffer_factor: 1,
         })
@@ -120,6 +129,7 @@ impl QueueKind for DropTail {
             spares_newcomers: self.spares_newcomers,
             control_first: self.control_first,
             control_bytes: None,
+            control_in_a_row: u32::MAX,
             backpressure: Backpressure::None,
             buffer_factor: 5,
         })
@@ -164,6 +174,7 @@ impl QueueKind for Lossless {
             spares_newcomers: false,
             control_first: self.control_first,
             control_bytes: None,
+            control_in_a_row: u32::MAX,
             backpressure: Backpressure::Pause {
                 above_bytes: above,
                 below_bytes: below,
@@ -204,6 +215,7 @@ impl QueueKind for Credit {
             spares_newcomers: false,
             control_first: self.control_first,
             control_bytes: None,
+            control_in_a_row: u32::MAX,
             backpressure: Backpressure::Credit { bytes },
             buffer_factor: 5,
         })

@@ -246,7 +246,8 @@ impl Engine {
         if self.now < port.busy_until || port.free_is_noted {
             return;
         }
-        if !port.high.is_empty() && port.lanes.get(0).lets(self.packets[port.high.head as usize].bytes) {
+        let most = self.rules.queue.control_in_a_row;
+        if port.control_goes(most) && port.lanes.get(0).lets(self.packets[port.high.head as usize].bytes) {
             let packet = Self::take(&self.packets, &mut port.high);
             return self.serve(number, packet);
         }
