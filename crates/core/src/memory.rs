@@ -61,32 +61,16 @@ fn advise(_: *const u8, _: usize) {}
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "one instruction")]
 pub fn prefetch<T>(item: &T) {
-    #[cfg(target_arch = "x86_64")]
-    #[expect(unsafe_code, reason = "one instruction that reads nothing and never faults")]
-    // SAFETY: a hint about an address; every address is allowed.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(item).cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = item;
+    prefetch_part(item, 0);
 }
 
-/// The same for all lines of `item`.
+/// The same for every 64th byte of `item` from its beginning on.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "some instructions")]
 pub fn prefetch_all<T>(item: &T) {
-    #[cfg(target_arch = "x86_64")]
-    #[expect(unsafe_code, reason = "instructions that read nothing and never fault")]
-    for line in 0..size_of::<T>().div_ceil(64) {
-        // SAFETY: hints about addresses; every address is allowed.
-        unsafe {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(item).cast::<i8>().wrapping_add(64 * line));
-        }
+    for offset_bytes in (0..size_of::<T>()).step_by(64) {
+        prefetch_part(item, offset_bytes);
     }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = item;
 }
 
 /// The same for the line that lies `offset_bytes` behind the beginning of `item`.
@@ -118,6 +102,16 @@ mod tests {
         vec.extend(0..1_u64 << 20);
         assert!((0..).zip(&vec).all(|(index, &item): (u64, _)| item == index));
         assert_eq!(filled_vec((), 7).len(), 7);
+    }
+
+    #[test]
+    fn what_is_asked_for_stays_as_it_is() {
+        let items = vec![[7_u64; 40]; 9];
+        items.iter().for_each(prefetch_all);
+        items.iter().for_each(prefetch);
+        prefetch_part(&items[8], 1 << 40);
+        prefetch_all(&());
+        assert!(items.iter().flatten().all(|&item| item == 7));
     }
 
     /// The flags of the mapping that holds an address, from the system's own account.

@@ -17,6 +17,12 @@ const LEAST: u32 = 6;
 const MOST: u32 = 96;
 const USUAL: u32 = 16;
 
+/// They are at most 2 to this many times as long as the shortest: events that come while their slot is the present one are
+/// put in order one by one,
+const LONGER: u32 = 6;
+/// and when more of them wait than this, slots are too long.
+const CROWDED: usize = 512;
+
 /// So few events are put in order one by one,
 const FEW: usize = 8;
 /// and more than so many by sorting.
@@ -179,6 +185,10 @@ impl Wheel {
     /// Adds an event to the present slot, behind all that are not later.
     #[inline]
     fn insert(&mut self, date: u64, rank: u32, item: u32) {
+        if self.present.len() - self.head > CROWDED {
+            // many more have come than slots of this length are for: the next are as short as can be
+            self.watched = (WATCHED, u32::MAX);
+        }
         self.present.push(Present::new((date & self.within()) as u32, rank, item));
         sift(&mut self.present[self.head..]);
     }
@@ -345,7 +355,8 @@ impl Wheel {
             return;
         }
         let usual = self.shift + USUAL.ilog2();
-        let shift = usual.saturating_sub(each.max(1).ilog2()).clamp(self.least_shift, MOST_SHIFT);
+        let most = (self.least_shift + LONGER).min(MOST_SHIFT);
+        let shift = usual.saturating_sub(each.max(1).ilog2()).clamp(self.least_shift, most);
         if shift != self.shift {
             self.set_shift(shift);
         }
@@ -450,6 +461,26 @@ mod tests {
         let entry = literal.first_entry().filter(|entry| entry.key().0 <= until)?;
         let (key, item) = entry.remove_entry();
         Some((key.0, item))
+    }
+
+    #[test]
+    fn slots_are_longer_where_events_are_few_and_short_again_when_many_come_at_once() {
+        let mut wheel = Wheel::new(2000);
+        let least = wheel.shift;
+        let mut now = 0;
+        for item in 0..3 * WATCHED {
+            wheel.push(now + 1000, item, || 0);
+            now = wheel.pop_until(u64::MAX, |_| 0).expect("an event").0;
+        }
+        assert_eq!(wheel.shift, least + LONGER, "one event in every slot");
+        // all within the slot that is present
+        (0..2).for_each(|item| wheel.push(now, item, || 0));
+        assert!(wheel.pop_until(now, |_| 0).is_some());
+        (0..3 * CROWDED as u32).for_each(|item| wheel.push(now, item, || 0));
+        while wheel.pop_until(now, |_| 0).is_some() {}
+        wheel.push(now + 100_000, 0, || 0);
+        assert!(wheel.pop_until(u64::MAX, |_| 0).is_some());
+        assert_eq!(wheel.shift, least);
     }
 
     proptest! {
