@@ -56,6 +56,9 @@ fn advise(start: *const u8, bytes: usize) {
 #[cfg(not(target_os = "linux"))]
 fn advise(_: *const u8, _: usize) {}
 
+/// Bytes of a cache line.
+pub const LINE_BYTES: usize = 64;
+
 /// Asks for the cache line in which `item` begins, without waiting for it: a loop that knows what it will need soon has many
 /// of them fetched at the same time. Nothing depends on it but speed; other processors than x86-64 do without.
 #[inline(always)]
@@ -64,11 +67,11 @@ pub fn prefetch<T>(item: &T) {
     prefetch_part(item, 0);
 }
 
-/// The same for every 64th byte of `item` from its beginning on.
+/// The same for all of `item`, a line's length after the other from its beginning on.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "some instructions")]
 pub fn prefetch_all<T>(item: &T) {
-    for offset_bytes in (0..size_of::<T>()).step_by(64) {
+    for offset_bytes in (0..size_of::<T>()).step_by(LINE_BYTES) {
         prefetch_part(item, offset_bytes);
     }
 }

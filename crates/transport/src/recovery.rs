@@ -21,50 +21,15 @@ use crate::packet::{Flags, Header};
 use crate::profile::{PacketSizes, Path};
 use crate::receiver::ReceiverRules;
 
-/// A packet that may go next: its number, and what it is, in one word, so that an answer stays in registers.
+/// A packet that may go next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Next(u64);
-
-impl Next {
-    const AGAIN: u64 = 1 << 63;
-    const BEYOND: u64 = 1 << 62;
-
-    /// A packet that was never sent; numbers are below 2^62.
-    #[inline]
-    pub const fn new(sequence: u64) -> Self {
-        Self(sequence)
-    }
-
-    /// A packet that was sent before.
-    #[inline]
-    pub const fn again(sequence: u64) -> Self {
-        Self(sequence | Self::AGAIN)
-    }
-
-    /// The same; with `may`, it may go even where the window is full: probes of a time-out, retransmissions of some ways.
-    #[inline]
-    #[must_use]
-    pub const fn beyond_window(self, may: bool) -> Self {
-        Self(if may { self.0 | Self::BEYOND } else { self.0 })
-    }
-
+pub struct Next {
     /// Its number.
-    #[inline]
-    pub const fn sequence(self) -> u64 {
-        self.0 & (Self::BEYOND - 1)
-    }
-
-    /// Whether it was sent before.
-    #[inline]
-    pub const fn is_retransmission(self) -> bool {
-        self.0 & Self::AGAIN != 0
-    }
-
-    /// Whether it may go even where the window is full.
-    #[inline]
-    pub const fn passes_window(self) -> bool {
-        self.0 & Self::BEYOND != 0
-    }
+    pub sequence: u64,
+    /// It was sent before.
+    pub retransmission: bool,
+    /// It may go even where the window is full: probes of a time-out, retransmissions of some ways.
+    pub beyond_window: bool,
 }
 
 /// What a recovery may look at.

@@ -129,12 +129,11 @@ impl Sender {
         }
         while let Some(next) = self.recovery.next(&self.cx(now)) {
             let in_flight = self.recovery.account().in_flight_bytes;
-            let needs =
-                if next.is_retransmission() { 1 } else { self.messages.accounted_bytes(next.sequence()) };
+            let needs = if next.retransmission { 1 } else { self.messages.accounted_bytes(next.sequence) };
             let fits = in_flight == 0
-                || next.passes_window()
+                || next.beyond_window
                 || in_flight.saturating_add(needs) <= self.congestion.window_bytes();
-            if !fits || once && !next.is_retransmission() {
+            if !fits || once && !next.retransmission {
                 break;
             }
             let header = self.send(now, next, 1);
@@ -218,9 +217,9 @@ impl Sender {
         let next = self.recovery.next(&cx).ok_or(Readiness::Blocked)?;
         let in_flight = self.recovery.account().in_flight_bytes;
         // one packet may always be under way, so that a window below a packet does not stop the flow
-        if !next.passes_window()
+        if !next.beyond_window
             && in_flight > 0
-            && in_flight + self.messages.accounted_bytes(next.sequence()) > cx.window_bytes
+            && in_flight + self.messages.accounted_bytes(next.sequence) > cx.window_bytes
         {
             return Err(Readiness::Blocked);
         }
@@ -264,7 +263,7 @@ impl Sender {
 
     #[inline]
     fn send(&mut self, now: Time, next: Next, sharing: u32) -> Header {
-        let bytes = self.messages.accounted_bytes(next.sequence());
+        let bytes = self.messages.accounted_bytes(next.sequence);
         let cx = cx(now, &self.messages, &self.congestion);
         let serial = self.recovery.on_sent(&cx, next);
         self.congestion.on_sent(now, bytes);
@@ -274,11 +273,11 @@ impl Sender {
         let stops = match following {
             None => true,
             Some(following) => {
-                let more = self.messages.accounted_bytes(following.sequence());
+                let more = self.messages.accounted_bytes(following.sequence);
                 self.recovery.account().in_flight_bytes + more > cx.window_bytes
             }
         };
-        let asks = stops || next.is_retransmission() || self.credit.ends_with(bytes);
+        let asks = stops || next.retransmission || self.credit.ends_with(bytes);
         self.asked = asks;
         let limit = cx.window_bytes.saturating_add(self.profile.sizes.packet_bytes());
         let pull = if matches!(self.credit, Credit::Quanta { .. }) {
@@ -288,15 +287,15 @@ impl Sender {
             self.credit.spend(bytes, 0, limit, 0, sharing)
         };
         self.statistics.packets += 1;
-        self.statistics.retransmissions += u64::from(next.is_retransmission());
+        self.statistics.retransmissions += u64::from(next.retransmission);
         Header {
             kind: Kind::Data,
             flags: Flags::when(asks, Flags::ACK_REQUEST)
-                | Flags::when(next.is_retransmission(), Flags::RETRANSMISSION)
-                | Flags::when(self.messages.is_last(next.sequence()), Flags::LAST),
-            entropy: self.entropy.choose(now, next.sequence(), self.window_packets()),
-            payload_bytes: self.messages.payload_bytes(next.sequence()),
-            sequence: next.sequence(),
+                | Flags::when(next.retransmission, Flags::RETRANSMISSION)
+                | Flags::when(self.messages.is_last(next.sequence), Flags::LAST),
+            entropy: self.entropy.choose(now, next.sequence, self.window_packets()),
+            payload_bytes: self.messages.payload_bytes(next.sequence),
+            sequence: next.sequence,
             serial,
             pull,
             sent_at: now,

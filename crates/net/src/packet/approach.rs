@@ -56,8 +56,8 @@ impl Engine {
                         let Flying { connection, to, .. } = *flying;
                         prefetch(&self.headers[packet as usize]);
                         self.approach_connection(connection, to);
-                    } else if let Some(port) = foresee(&self.routes, &self.balancing, node, flying)
-                        && flying.signs & Flying::HEADED == 0
+                    } else if flying.signs & Flying::HEADED == 0
+                        && let Some(port) = foresee(&self.routes, &self.balancing, node, flying)
                     {
                         flying.next = port;
                         flying.signs |= Flying::FORESEEN;

@@ -34,11 +34,12 @@ impl Engine {
         if self.rules.queue.holds() && !self.hold(from, packet) {
             return self.lose(from, packet);
         }
-        let foreseen = !self.detours.are_needed();
         let flying = &mut self.packets[packet as usize];
-        let known = Flying::HEADED | if foreseen { Flying::FORESEEN } else { 0 };
-        let next = if flying.signs & known == 0 { self.choose(node, packet) } else { flying.next };
-        self.packets[packet as usize].signs &= !(Flying::HEADED | Flying::FORESEEN);
+        let signs = flying.signs;
+        flying.signs &= !(Flying::HEADED | Flying::FORESEEN);
+        let is_foreseen = signs & Flying::FORESEEN != 0 && !self.detours.are_needed();
+        let is_known = signs & Flying::HEADED != 0 || is_foreseen;
+        let next = if is_known { flying.next } else { self.choose(node, packet) };
         self.enqueue::<false>(next, packet);
     }
 

@@ -234,16 +234,21 @@ impl Wheel {
         if let Some(date) = far.filter(|date| date >> self.shift < slot) {
             return Some((date, date >> self.shift));
         }
-        let mut at = self.heads[slot as usize & (SLOTS - 1)];
         let mut least = far.unwrap_or(u64::MAX);
+        self.walk(slot, |offset, _| least = least.min(slot << self.shift | u64::from(offset)));
+        Some((least, slot))
+    }
+
+    /// Shows the offsets and items of a slot, in no order.
+    #[inline]
+    fn walk(&self, slot: u64, mut see: impl FnMut(u32, u32)) {
+        let mut at = self.heads[slot as usize & (SLOTS - 1)];
         while at != NOTHING {
             let block = &self.blocks[at as usize];
-            for &(offset, _) in &block.events[..block.count as usize] {
-                least = least.min(slot << self.shift | u64::from(offset));
-            }
+            let events = &block.events[..(block.count as usize).min(Block::MOST)];
+            events.iter().for_each(|&(offset, item)| see(offset, item));
             at = block.next;
         }
-        Some((least, slot))
     }
 
     /// The earliest date.
@@ -288,12 +293,7 @@ impl Wheel {
     /// Shows the items of the slot after the present one, as far as they are known; in no order.
     pub(super) fn following(&self, mut see: impl FnMut(u32)) {
         let Some(slot) = self.next_slot() else { return };
-        let mut at = self.heads[slot as usize & (SLOTS - 1)];
-        while at != NOTHING {
-            let block = &self.blocks[at as usize];
-            block.events[..(block.count as usize).min(Block::MOST)].iter().for_each(|&(_, item)| see(item));
-            at = block.next;
-        }
+        self.walk(slot, |_, item| see(item));
     }
 
     /// Makes a slot the present one: puts its events in order.
@@ -308,21 +308,18 @@ impl Wheel {
             self.far.pop();
             self.present.push(Present::new((date & self.within()) as u32, rank(item), item));
         }
-        if self.take(slot, rank) {
-            self.distribute();
-        } else {
-            sort(&mut self.present);
-        }
+        self.take(slot, rank);
+        self.distribute();
     }
 
-    /// Takes the events of a slot out of the wheel, the newest first; whether there are any.
+    /// Takes the events of a slot out of the wheel, the newest first.
     #[inline]
-    fn take(&mut self, slot: u64, rank: impl Fn(u32) -> u32) -> bool {
+    fn take(&mut self, slot: u64, rank: impl Fn(u32) -> u32) {
         self.loaded.clear();
         let place = slot as usize & (SLOTS - 1);
         let first = std::mem::replace(&mut self.heads[place], NOTHING);
         if first == NOTHING {
-            return false;
+            return;
         }
         self.occupied[place / 64] &= !(1 << (place % 64));
         if self.occupied[place / 64] == 0 {
@@ -342,7 +339,6 @@ impl Wheel {
         }
         self.near -= self.loaded.len();
         self.watched.1 += self.loaded.len() as u32;
-        true
     }
 
     /// Makes slots longer where they have few events, and shorter where they have many: a slot costs something, whatever is

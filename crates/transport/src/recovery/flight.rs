@@ -89,9 +89,10 @@ impl Flight {
     #[inline]
     pub(crate) fn candidate(&self, messages: &Messages) -> Option<Next> {
         if let Some(sequence) = self.first_lost() {
-            return Some(Next::again(sequence));
+            return Some(Next { sequence, retransmission: true, beyond_window: false });
         }
-        (self.next < messages.end()).then_some(Next::new(self.next))
+        let new = Next { sequence: self.next, retransmission: false, beyond_window: false };
+        (self.next < messages.end()).then_some(new)
     }
 
     /// The lowest lost packet.

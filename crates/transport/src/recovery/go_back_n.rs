@@ -79,9 +79,11 @@ impl State {
 impl SenderRecovery for State {
     #[inline]
     fn next(&self, cx: &Cx<'_>) -> Option<Next> {
-        let was_sent = self.next < self.highest;
-        let next = if was_sent { Next::again(self.next) } else { Next::new(self.next) };
-        (self.next < cx.messages.end()).then_some(next)
+        (self.next < cx.messages.end()).then_some(Next {
+            sequence: self.next,
+            retransmission: self.next < self.highest,
+            beyond_window: false,
+        })
     }
 
     #[inline]
@@ -89,8 +91,8 @@ impl SenderRecovery for State {
         if self.next == self.base {
             self.progress_at = cx.now;
         }
-        self.in_flight_bytes += cx.messages.accounted_bytes(next.sequence());
-        self.next = next.sequence() + 1;
+        self.in_flight_bytes += cx.messages.accounted_bytes(next.sequence);
+        self.next = next.sequence + 1;
         self.highest = self.highest.max(self.next);
         self.serial += 1;
         self.serial - 1

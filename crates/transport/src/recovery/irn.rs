@@ -84,9 +84,11 @@ impl SenderRecovery for State {
     #[inline]
     fn next(&self, cx: &Cx<'_>) -> Option<Next> {
         let next = self.flight.candidate(cx.messages)?;
-        let fits =
-            next.is_retransmission() || next.sequence() - self.flight.base() < u64::from(self.cap_packets);
-        fits.then_some(next.beyond_window(self.timed_out && next.is_retransmission()))
+        let fits = next.retransmission || next.sequence - self.flight.base() < u64::from(self.cap_packets);
+        fits.then_some(Next {
+            beyond_window: next.beyond_window || (self.timed_out && next.retransmission),
+            ..next
+        })
     }
 
     #[inline]
@@ -95,7 +97,7 @@ impl SenderRecovery for State {
             self.progress_at = cx.now;
         }
         self.timed_out = false;
-        self.flight.on_sent(cx.now, next.sequence(), cx.messages)
+        self.flight.on_sent(cx.now, next.sequence, cx.messages)
     }
 
     fn on_feedback(&mut self, cx: &Cx<'_>, header: &Header, _: &[u64]) -> Progress {

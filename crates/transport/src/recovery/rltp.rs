@@ -81,18 +81,17 @@ impl SenderRecovery for State {
             return None;
         }
         if self.probe_due {
-            return Some(Next::again(self.flight.base()).beyond_window(true));
+            return Some(Next { sequence: self.flight.base(), retransmission: true, beyond_window: true });
         }
         let next = self.flight.candidate(cx.messages)?;
-        let fits =
-            next.is_retransmission() || next.sequence() - self.flight.base() < u64::from(self.window_packets);
+        let fits = next.retransmission || next.sequence - self.flight.base() < u64::from(self.window_packets);
         fits.then_some(next)
     }
 
     #[inline]
     fn on_sent(&mut self, cx: &Cx<'_>, next: Next) -> u64 {
         self.active_at = cx.now;
-        let serial = self.flight.on_sent(cx.now, next.sequence(), cx.messages);
+        let serial = self.flight.on_sent(cx.now, next.sequence, cx.messages);
         if self.probe_due {
             self.probe_due = false;
             self.probe = Some(serial);

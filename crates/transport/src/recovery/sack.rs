@@ -55,7 +55,7 @@ impl SenderRecovery for State {
         if self.flight.in_flight_packets() == 0 {
             self.progress_at = cx.now;
         }
-        self.flight.on_sent(cx.now, next.sequence(), cx.messages)
+        self.flight.on_sent(cx.now, next.sequence, cx.messages)
     }
 
     fn on_feedback(&mut self, cx: &Cx<'_>, header: &Header, sack: &[u64]) -> Progress {

@@ -62,14 +62,14 @@ impl State {
 impl SenderRecovery for State {
     #[inline]
     fn next(&self, cx: &Cx<'_>) -> Option<Next> {
-        let next = self.flight.candidate(cx.messages)?;
-        let recovers = || self.sleek.as_ref().is_some_and(|sleek| sleek.recovers());
-        Some(next.beyond_window(next.is_retransmission() && recovers()))
+        let mut next = self.flight.candidate(cx.messages)?;
+        next.beyond_window = next.retransmission && self.sleek.as_ref().is_some_and(|sleek| sleek.recovers());
+        Some(next)
     }
 
     #[inline]
     fn on_sent(&mut self, cx: &Cx<'_>, next: Next) -> u64 {
-        self.flight.on_sent(cx.now, next.sequence(), cx.messages)
+        self.flight.on_sent(cx.now, next.sequence, cx.messages)
     }
 
     fn on_feedback(&mut self, cx: &Cx<'_>, header: &Header, sack: &[u64]) -> Progress {

@@ -212,7 +212,9 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
     fn in_order(&mut self, ejected: &mut [Ejected]) {
         let Scratch { arrived, arrived_at, .. } = &mut self.scratch;
         for &Ejected { terminal, flit } in &*ejected {
-            if let Some(cold) = self.packets.cold.get(flit.packet()) {
+            if self.is_large
+                && let Some(cold) = self.packets.cold.get(flit.packet())
+            {
                 prefetch(cold);
             }
             arrived[terminal as usize] = flit;

@@ -1,6 +1,6 @@
 //! A contiguous part of the routers with their terminals, and its way through time.
 
-use stratasim_core::memory::prefetch_part;
+use stratasim_core::memory::{LINE_BYTES, prefetch_part};
 
 use super::flit::Flit;
 use super::link::Link;
@@ -82,12 +82,10 @@ pub(super) struct Ahead {
 }
 
 impl Ahead {
-    const LINE: usize = 64;
-
     /// For a block with so many flits, and a next one of type `T`.
     fn new<T>(flits: usize) -> Self {
-        let lines = size_of::<T>().div_ceil(Self::LINE);
-        Self { at: 0, end: size_of::<T>(), step: lines.div_ceil(flits.max(1)).min(8) * Self::LINE }
+        let lines = size_of::<T>().div_ceil(LINE_BYTES);
+        Self { at: 0, end: size_of::<T>(), step: lines.div_ceil(flits.max(1)).min(8) * LINE_BYTES }
     }
 
     /// Asks for some lines of `next`.
@@ -99,7 +97,7 @@ impl Ahead {
             let to = self.at + self.step;
             while self.at < to {
                 prefetch_part(next, self.at);
-                self.at += Self::LINE;
+                self.at += LINE_BYTES;
             }
         }
     }

@@ -14,6 +14,9 @@ use crate::flit::routing::FlitRouting;
 use crate::flit::routing::packed::Packed;
 use crate::flit::terminals::Terminals;
 
+/// So many flits before its own a packet is asked for.
+const EARLIER: usize = 8;
+
 impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M> {
     /// One cycle of the routers of a block.
     pub(super) fn cycle<T: Terminals, R: FlitRouting + ?Sized>(
@@ -81,7 +84,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         };
         // draws look at the packet, beside its flit
         let draws = self.is_large && guide.packed.is_none_or(Packed::draws);
-        let distance = if draws { 8 } else { arrivals.flits.len() };
+        let distance = if draws { EARLIER } else { arrivals.flits.len() };
         for (at, &(number, flit)) in arrivals.flits.iter().enumerate() {
             self.ahead.go_on(next);
             if let Some((_, later)) = arrivals.flits.get(at + distance)
