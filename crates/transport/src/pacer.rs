@@ -16,27 +16,42 @@ use crate::profile::Profile;
 /// [`Receiver::on_turn`](crate::Receiver::on_turn) of the receiver that it names.
 #[derive(Debug, Clone, Default)]
 pub struct Pacer {
+    /// Those whose senders have something to send again; served before all others.
+    repeats: VecDeque<u32>,
     waiting: VecDeque<u32>,
     /// Those that have all they asked for; served when nobody waits.
     idle: VecDeque<u32>,
     /// How many of those that wait do so in vain: their senders are done.
     done: u32,
-    /// The last turn went to one of these.
-    serves_idle: bool,
+    /// Whose turn the last one was.
+    serves: Turn,
     /// The next grant may be given from then on.
     free_at: Time,
     /// What slows it down, from the first packet on that may.
     slowdown: Option<Box<Slowdown>>,
 }
 
+/// Why it is a receiver's turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Turn {
+    /// Its sender has something to send again.
+    Repeats,
+    /// Its sender asks for more.
+    #[default]
+    Waiting,
+    /// It gets what is left over.
+    Idle,
+}
+
 impl Pacer {
     /// The pacer of a host.
     pub const fn new() -> Self {
         Self {
+            repeats: VecDeque::new(),
             waiting: VecDeque::new(),
             idle: VecDeque::new(),
             done: 0,
-            serves_idle: false,
+            serves: Turn::Waiting,
             free_at: Time::ZERO,
             slowdown: None,
         }
@@ -46,7 +61,7 @@ impl Pacer {
     #[inline]
     pub fn deadline(&self) -> Time {
         let in_vain = self.waiting.len() == self.done as usize;
-        if in_vain && self.idle.is_empty() { Time::MAX } else { self.free_at }
+        if in_vain && self.idle.is_empty() && self.repeats.is_empty() { Time::MAX } else { self.free_at }
     }
 
     /// The receiver whose turn it is; none before the deadline.
@@ -55,8 +70,17 @@ impl Pacer {
         if now < self.free_at {
             return None;
         }
-        self.serves_idle = self.waiting.is_empty();
-        if self.serves_idle { self.idle.pop_front() } else { self.waiting.pop_front() }
+        let turn = match (self.repeats.is_empty(), self.waiting.is_empty()) {
+            (false, _) => Turn::Repeats,
+            (true, false) => Turn::Waiting,
+            (true, true) => Turn::Idle,
+        };
+        self.serves = turn;
+        match turn {
+            Turn::Repeats => self.repeats.pop_front(),
+            Turn::Waiting => self.waiting.pop_front(),
+            Turn::Idle => self.idle.pop_front(),
+        }
     }
 
     /// Whether a grant may be given at once, without a turn.
@@ -77,6 +101,12 @@ impl Pacer {
         self.idle.push_back(id);
     }
 
+    /// A receiver whose sender has something to send again would like a turn before the others; it must not be listed so already.
+    #[inline]
+    pub(crate) fn join_repeats(&mut self, id: u32) {
+        self.repeats.push_back(id);
+    }
+
     /// One of those that wait does so in vain from now on: they have turns while others wait, and call for none.
     #[inline]
     pub(crate) fn enter_done(&mut self) {
@@ -89,10 +119,10 @@ impl Pacer {
         self.done -= 1;
     }
 
-    /// Whether the present turn is one of what is left over.
+    /// Why the receiver has its turn that has it now.
     #[inline]
-    pub(crate) const fn serves_idle(&self) -> bool {
-        self.serves_idle
+    pub(crate) const fn serves(&self) -> Turn {
+        self.serves
     }
 
     /// A grant was given that keeps the link busy for `ps`.

@@ -17,7 +17,8 @@ pub enum Kind {
     Pull,
     /// A mark was seen (DCQCN's congestion notification packet).
     CongestionNotification,
-    /// The sender has data and no credit; uses no sequence number.
+    /// The sender has data and may not send it, for want of credit or because what was lost fills its window; uses no sequence
+    /// number. Credit answers it, or an acknowledgement of whatever has arrived where nobody gives credit.
     RequestToSend,
     /// Asks for an acknowledgement of whatever has arrived; uses no sequence number.
     Probe,
@@ -48,7 +49,7 @@ impl Flags {
     pub const LAST_HOP: Self = Self(16);
     /// Acknowledgement: [`Header::pull`] holds credit.
     pub const PULL: Self = Self(32);
-    /// Acknowledgement: answers a probe.
+    /// Acknowledgement: answers a probe, or a request where nobody gives credit.
     pub const PROBE: Self = Self(64);
     /// Negative acknowledgement: the payload was trimmed on the way; without it, a gap was seen.
     pub const TRIMMED: Self = Self(128);

@@ -176,6 +176,9 @@ impl Receiver {
             Kind::Data if mark.trimmed => emit(self.report(header, Kind::Nack, mark, released)),
             Kind::Data => self.answer(header, mark, arrival.fresh, released, emit),
             Kind::Probe => emit(self.report(header, Kind::Ack, mark, released)),
+            Kind::RequestToSend if !self.grants.gives() => {
+                emit(self.report(header, Kind::Ack, mark, released));
+            }
             // other requests are answered by credit, when it is their turn
             _ => {}
         }
@@ -274,7 +277,7 @@ impl Receiver {
                 | Flags::when(cause.flags.has(Flags::RETRANSMISSION), Flags::RETRANSMISSION)
                 | Flags::when(mark.trimmed, Flags::TRIMMED)
                 | Flags::when(mark.trimmed && mark.last_hop, Flags::LAST_HOP)
-                | Flags::when(cause.kind == Kind::Probe, Flags::PROBE)
+                | Flags::when(matches!(cause.kind, Kind::Probe | Kind::RequestToSend), Flags::PROBE)
                 | Flags::when(released.is_something(), Flags::PULL),
             entropy: cause.entropy,
             payload_bytes: 0,

@@ -119,6 +119,11 @@ pub trait SenderRecovery {
         false
     }
 
+    /// Whether a sender whose packet timed out asks what has arrived, where its window is too full to send the packet again.
+    fn asks_when_full(&self) -> bool {
+        false
+    }
+
     /// Whether the last timer asked for a probe.
     fn wants_probe(&mut self) -> bool {
         false
@@ -183,6 +188,9 @@ macro_rules! recoveries {
             }
             fn has_failed(&self) -> bool {
                 match self { $(Self::$variant(state) => state.has_failed()),+ }
+            }
+            fn asks_when_full(&self) -> bool {
+                match self { $(Self::$variant(state) => state.asks_when_full()),+ }
             }
             fn wants_probe(&mut self) -> bool {
                 match self { $(Self::$variant(state) => state.wants_probe()),+ }

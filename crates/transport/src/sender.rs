@@ -14,7 +14,7 @@ use crate::entropy::{Entropy, SenderEntropy};
 use crate::messages::Messages;
 use crate::packet::{Flags, Header, Kind};
 use crate::profile::Profile;
-use crate::recovery::{Cx, Next, Recovery, SenderRecovery};
+use crate::recovery::{Account, Cx, Next, Recovery, SenderRecovery};
 
 /// What a sender would do now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -281,7 +281,7 @@ impl Sender {
         self.asked = asks;
         let limit = cx.window_bytes.saturating_add(self.profile.sizes.packet_bytes());
         let pull = if matches!(self.credit, Credit::Quanta { .. }) {
-            let backlog = self.backlog_bytes();
+            let backlog = self.backlog_bytes(self.credit.asks_for_repeats());
             self.credit.spend(bytes, backlog, limit, self.profile.sizes.packet_bytes(), sharing)
         } else {
             self.credit.spend(bytes, 0, limit, 0, sharing)
@@ -307,10 +307,11 @@ impl Sender {
         self.congestion.window_bytes() / self.profile.sizes.packet_bytes()
     }
 
-    /// Bytes that wait to be sent, first or again, as windows count them.
-    fn backlog_bytes(&self) -> u64 {
-        let new = self.messages.accounted_range(self.recovery.account().next_new..self.messages.end());
-        new + self.recovery.account().lost_bytes
+    /// Bytes that wait to be sent, and with `repeats` those to be sent again, as windows count them.
+    fn backlog_bytes(&self, repeats: bool) -> u64 {
+        let Account { next_new, lost_bytes, .. } = self.recovery.account();
+        let new = self.messages.accounted_range(next_new..self.messages.end());
+        new + if repeats { lost_bytes } else { 0 }
     }
 
     /// Shortest time between two starts of packets that congestion control asks for.

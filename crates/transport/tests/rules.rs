@@ -236,3 +236,144 @@ fn messages_shorter_than_the_guess_ask_htsims_eqds_for_more_than_they_will_get()
         assert_eq!(receiver.outlives_its_sender(), endless);
     }
 }
+
+/// What a receiver says to a packet that has come.
+fn said(receiver: &mut Receiver, now: Time, header: &Header) -> Vec<Header> {
+    let mut said = Vec::new();
+    receiver.on_packet(now, header, Mark::default(), &mut Pacer::new(), &mut |header| said.push(header));
+    said
+}
+
+#[test]
+fn a_sender_whose_window_is_full_of_lost_packets_asks_what_has_arrived_once() {
+    let profile = ultra_ethernet("uec_nscc_notrim");
+    let (mut sender, mut receiver) = (Sender::new(&profile, 1), Receiver::new(&profile, 0));
+    sender.post(Time::ZERO, 2_000_000);
+    let sent: Vec<Header> = (0..).map_while(|turn| data(&mut sender, at(332 * turn))).collect();
+    assert_eq!(sent.len(), 63, "one and a half times what the way holds, 63.35 packets");
+    // two arrive; the acknowledgement of the first to come is lost, the other needs none yet
+    assert_eq!(said(&mut receiver, at(12_000), &sent[10]).len(), 1);
+    assert!(said(&mut receiver, at(12_000), &sent[11]).is_empty());
+    // 15 us and six times what the queue takes to drain; window and bytes under way fall alike
+    let first = at(15_000) + Duration::from_ps(6 * 178_450 * 80);
+    assert_eq!(sender.deadline(), first);
+    sender.on_timer(first);
+    assert_eq!(sender.window_bytes() / 4150, 62);
+    assert_eq!(sender.in_flight_bytes(), 62 * 4150);
+    let request = data(&mut sender, first).unwrap();
+    assert_eq!(request.kind, Kind::RequestToSend);
+    // the next two time out while the answer is on its way, and ask for nothing
+    for _ in 0..2 {
+        let now = sender.deadline();
+        sender.on_timer(now);
+        assert_eq!(sender.readiness(now), Readiness::Blocked);
+    }
+    let back = first + Duration::from_ns(12_000);
+    let answer = said(&mut receiver, back, &request);
+    assert_eq!((answer.len(), answer[0].kind, answer[0].received_bytes), (1, Kind::Ack, 2 * 4150));
+    sender.on_feedback(back, &answer[0], None);
+    let again = data(&mut sender, back).unwrap();
+    assert_eq!((again.kind, again.sequence), (Kind::Data, 0));
+}
+
+#[test]
+fn who_asks_by_probes_or_is_given_credit_asks_for_no_word() {
+    for protocol in ["uec_nscc_notrim_sleek", "uec_rccc"] {
+        let mut sender = Sender::new(&ultra_ethernet(protocol), 1);
+        sender.post(Time::ZERO, 2_000_000);
+        while data(&mut sender, Time::ZERO).is_some() {}
+        let now = sender.deadline();
+        sender.on_timer(now);
+        let asked = data(&mut sender, now).filter(|header| header.kind == Kind::RequestToSend);
+        // a guess that is spent asks for credit
+        assert_eq!(asked.is_some(), protocol == "uec_rccc", "{protocol}");
+    }
+    // where credit is given, a request is answered by credit alone
+    let request = Header { kind: Kind::RequestToSend, ..Header::default() };
+    for (protocol, answers) in [("uec_nscc", 1), ("uec_dctcp", 1), ("uec_rccc", 0), ("ndp", 0)] {
+        let mut receiver = Receiver::new(&ultra_ethernet(protocol), 0);
+        assert_eq!(said(&mut receiver, at(9000), &request).len(), answers, "{protocol}");
+    }
+}
+
+/// Whose turns come, and what they have got by then, when the first of two senders asks for six packets, the second for one,
+/// and two packets of the second come without their payload.
+fn turns(profile: &Arc<Profile>) -> Vec<(u32, u32)> {
+    let mut pacer = Pacer::new();
+    let mut receivers = [0, 1].map(|id| Receiver::new(profile, id));
+    let packet = |sequence, pull| Header { sequence, pull, payload_bytes: 4086, ..Header::default() };
+    let cut = Mark { trimmed: true, ..Mark::default() };
+    for (id, header, mark) in [
+        (0, packet(0, 48), Mark::default()),
+        (1, packet(0, 8), Mark::default()),
+        (1, packet(1, 8), cut),
+        (1, packet(2, 8), cut),
+    ] {
+        receivers[id].on_packet(at(6000), &header, mark, &mut pacer, &mut |_| {});
+    }
+    let mut turns = Vec::new();
+    while turns.len() < 10 && pacer.waiting() > 0 {
+        let now = pacer.deadline().max(at(6000));
+        let id = pacer.next(now).unwrap();
+        receivers[id as usize].on_turn(now, &mut pacer, &mut |pull| turns.push((id, pull.pull)));
+    }
+    turns
+}
+
+#[test]
+fn eqds_gives_credit_first_to_who_must_send_again() {
+    let path = *ultra_ethernet("eqds").path();
+    let spec =
+        |kind: &str| serde_json::from_str(&format!(r#"{{"congestion": {{"kind": "{kind}"}}}}"#)).unwrap();
+    let profile = |kind: &str| Profile::new(&spec(kind), path).unwrap();
+    // two packets of 4,160 bytes are 18 quanta of 512, and a turn gives eight: three turns before all others, and then the
+    // second has more than it asked for, but keeps its place in the round
+    let expected = [(1, 8), (1, 16), (1, 24), (0, 8), (1, 32), (0, 16), (0, 24), (0, 32), (0, 40), (0, 48)];
+    assert_eq!(turns(&profile("eqds")), expected);
+    // Ultra Ethernet's receivers give every sender its turn
+    assert_eq!(turns(&profile("rccc"))[..2], [(0, 48), (1, 8)]);
+}
+
+#[test]
+fn eqds_asks_for_no_credit_for_what_was_trimmed() {
+    let spec = serde_json::from_str(r#"{"congestion": {"kind": "eqds"}}"#).unwrap();
+    let profile = Profile::new(&spec, *ultra_ethernet("eqds").path()).unwrap();
+    let mut sender = Sender::new(&profile, 1);
+    sender.post(Time::ZERO, 8192);
+    let sent = [0, 332].map(|ns| data(&mut sender, at(ns)).unwrap());
+    assert_eq!(sent.map(|header| header.pull), [9, 9], "a packet of 4,160 bytes in quanta of 512");
+    for header in &sent {
+        sender.on_feedback(at(12_000), &answer(header, Kind::Nack, 0), None);
+    }
+    let pull = Header { kind: Kind::Pull, pull: 8, ..Header::default() };
+    sender.on_feedback(at(12_100), &pull, None);
+    // eight quanta lack 64 bytes of a packet, and nothing new waits: nine in all; the other packet's credit comes by itself
+    assert_eq!(data(&mut sender, at(12_100)).unwrap().pull, 9);
+}
+
+#[test]
+fn eqds_asks_for_credit_for_what_vanished() {
+    let spec = serde_json::from_str(r#"{"congestion": {"kind": "eqds"}}"#).unwrap();
+    let profile = Profile::new(&spec, *ultra_ethernet("eqds").path()).unwrap();
+    let mut sender = Sender::new(&profile, 1);
+    sender.post(Time::ZERO, 5 * 4096);
+    let sent: Vec<Header> = (0..5).map(|turn| data(&mut sender, at(332 * turn)).unwrap()).collect();
+    // the guess is void with the first word
+    sender.on_feedback(at(12_000), &answer(&sent[0], Kind::Ack, 1), None);
+    let mut now = Time::ZERO;
+    for turn in 0..4 {
+        now = sender.deadline();
+        sender.on_timer(now);
+        // the first to time out asks for its own 4,160 bytes, the others come too soon after it
+        let asked = data(&mut sender, now).map(|header| (header.kind, header.pull));
+        assert_eq!(asked, (turn == 0).then_some((Kind::RequestToSend, 9)));
+    }
+    // a turn is a little short of a packet, which asks for what is missing: so turns go on until all have gone again
+    for turn in 1..5 {
+        now += Duration::from_ns(20_000);
+        sender.on_feedback(now, &Header { kind: Kind::Pull, pull: 8 * turn, ..Header::default() }, None);
+        let again = data(&mut sender, now).unwrap();
+        assert_eq!((again.sequence, again.pull), (u64::from(turn), 8 * turn + 1));
+        assert_eq!(data(&mut sender, now), None);
+    }
+}

@@ -12,7 +12,7 @@ use crate::profile::{PacketSizes, Path};
 use crate::recovery::{RecoverySpec, trimming::Trimming};
 
 /// EQDS: a sender starts with credit that it guesses, and then gets credit from the receiver, which serves those that ask
-/// in turn at the rate of its link.
+/// in turn at the rate of its link, those first whose packets were trimmed.
 ///
 /// Source: Olteanu et al., "An edge-queued datagram service for all datacenter traffic", NSDI 2022.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -70,6 +70,7 @@ impl CongestionKind for Eqds {
             per_turn: self.quanta_per_pull,
             ps_per_byte,
             whole_turns: true,
+            repeat_quanta: u32::try_from(sizes.wire_bytes()).unwrap_or(u32::MAX).div_ceil(self.quantum_bytes),
             least_bytes: 1,
             most_bytes: most_bytes.min(1 << 40),
             slowdown: None,

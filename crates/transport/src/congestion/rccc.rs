@@ -81,6 +81,7 @@ impl CongestionKind for Rccc {
             per_turn: (self.packets_per_pull * sizes.payload_bytes).div_ceil(QUANTUM),
             ps_per_byte,
             whole_turns: false,
+            repeat_quanta: 0,
             least_bytes: 1024,
             most_bytes: most.max(sizes.wire_bytes()).min(1 << 40),
             slowdown: (self.oversubscription > 1.0).then_some(slowdown),

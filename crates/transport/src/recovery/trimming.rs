@@ -13,7 +13,8 @@ use crate::profile::{PacketSizes, Path};
 use crate::receiver::{Acknowledge, GapReport, ReceiverRules};
 
 /// Switches cut what does not fit to its header; the receiver reports each cut packet and keeps what is out of
-/// order, and the sender sends what was cut again, lowest number first. A time-out per packet covers lost headers.
+/// order, and the sender sends what was cut again, lowest number first. A time-out per packet covers lost headers; a sender
+/// whose window is too full to send such a packet again asks what has arrived, once per round trip.
 ///
 /// Sources: Handley et al., "Re-architecting datacenter networks and stacks for low latency and high performance", SIGCOMM
 /// 2017 (NDP); Ultra Ethernet Specification 1.0, packet delivery sub-layer.
@@ -122,6 +123,11 @@ impl SenderRecovery for State {
     #[inline]
     fn account(&self) -> Account {
         self.flight.account()
+    }
+
+    fn asks_when_full(&self) -> bool {
+        // probes ask where there are any
+        self.sleek.is_none()
     }
 
     fn wants_probe(&mut self) -> bool {

@@ -8,7 +8,7 @@ use crate::credit::Credit;
 use crate::entropy::{PathFeedback, SenderEntropy};
 use crate::packet::{Flags, Header, Kind, Telemetry};
 use crate::receiver::Acknowledge;
-use crate::recovery::{Loss, Progress, SenderRecovery};
+use crate::recovery::{Account, Loss, Progress, SenderRecovery};
 
 impl Sender {
     /// Something came from the receiver. `telemetry` is what the switches recorded on the way of the packet
@@ -114,10 +114,24 @@ impl Sender {
     /// Where credit is short and the receiver may not know, a request goes out, once per round trip.
     fn request_credit(&mut self, now: Time, timed_out: bool) {
         let Credit::Quanta { rules, bytes, pulled, target, .. } = self.credit else { return };
-        let unasked = rules.blind.is_none() && bytes <= 0 && pulled >= target && self.backlog_bytes() > 0;
-        let recent =
-            self.last_request.is_some_and(|at| now.saturating_since(at) < self.profile.path.network_rtt);
-        if (unasked || (timed_out && bytes <= 0)) && !recent {
+        // credit for what was trimmed may come by itself, and what it lacks is asked for when it has come
+        let waits = self.backlog_bytes(self.credit.asks_for_repeats()) > 0;
+        let unasked = rules.blind.is_none() && pulled >= target && waits;
+        if bytes <= 0 && (unasked || timed_out) && !self.has_asked(now) {
+            self.request = Some(Kind::RequestToSend);
+        }
+    }
+
+    /// Whether a request went out in the last round trip.
+    fn has_asked(&self, now: Time) -> bool {
+        self.last_request.is_some_and(|at| now.saturating_since(at) < self.profile.path.network_rtt)
+    }
+
+    /// What was lost counts as under way until its time-out, and may fill the window. The answer tells of what has arrived
+    /// and was not worth an acknowledgement.
+    fn ask_where_full(&mut self, now: Time) {
+        let asks = matches!(self.credit, Credit::Unlimited) && self.recovery.asks_when_full();
+        if asks && !self.has_asked(now) && matches!(self.candidate(now), Err(Readiness::Blocked)) {
             self.request = Some(Kind::RequestToSend);
         }
     }
@@ -156,13 +170,18 @@ impl Sender {
         if now < self.recovery.deadline() {
             return;
         }
-        let in_flight = self.recovery.account().in_flight_bytes;
+        let Account { in_flight_bytes: in_flight, lost_bytes: waiting, .. } = self.recovery.account();
         let cx = cx(now, &self.messages, &self.congestion);
         let Progress { loss, .. } = self.recovery.on_timer(&cx);
         if let Some(loss) = loss {
+            let timed_out = loss.cause == LossCause::Timeout;
             self.on_loss(now, in_flight, &loss, Duration::MAX);
             self.hand_over(now, false);
-            self.request_credit(now, loss.cause == LossCause::Timeout);
+            self.request_credit(now, timed_out);
+            // where others wait already, their answers will come
+            if timed_out && waiting == 0 {
+                self.ask_where_full(now);
+            }
         }
         if self.recovery.wants_probe() {
             self.request = Some(Kind::Probe);
@@ -174,7 +193,7 @@ impl Sender {
         self.last_request = Some(now);
         let packet = self.profile.sizes.packet_bytes();
         let limit = self.congestion.window_bytes().saturating_add(packet);
-        let backlog = self.backlog_bytes();
+        let backlog = self.backlog_bytes(true);
         let pull = self.credit.request(backlog, limit, packet, sharing);
         Header { kind, entropy: self.entropy.choose(now, 0, 1), pull, sent_at: now, ..Header::default() }
     }
