@@ -7,6 +7,7 @@
 //!                                          ├─ backpressure, pool: pauses, credits, shared buffers
 //!                                          ├─ faults, detours: what goes wrong on links, ways around it
 //!                                          ├─ parts, cut: several threads
+//!                                          ├─ patience, stall: runs that get nowhere, and why
 //!                                          └─ balancing: which of several ways
 //! ```
 //! Senders, receivers and what they say to each other come from `stratasim-transport`.
@@ -26,6 +27,7 @@ mod lane;
 mod network;
 mod parts;
 mod path;
+mod patience;
 mod pool;
 mod port;
 mod queue;
@@ -60,6 +62,7 @@ pub use self::faults::{Corruption, Duplication, Faults, Links, Loss, Outage, Reo
 use self::lane::{Lane, PerClass};
 use self::network::{PacketNetwork, Transports, longest_round_trip};
 use self::parts::Parts;
+use self::patience::Patience;
 pub use self::pool::BufferSharing;
 use self::port::{Beyond, NOTHING, PerByte, Port, PortCounts, Waiting};
 pub use self::queue::{Backpressure, Credit, DropTail, Lossless, QueueKind, QueueRules, QueueSpec, Trimming};
@@ -318,7 +321,7 @@ impl Packet {
         engine.class_limits = limits;
         engine.faults = link_faults;
         engine.note_outages(faults.detection_ps());
-        let network_rtt = longest_round_trip(&engine, &ways, full, control);
+        let (network_rtt, links) = longest_round_trip(&engine, &ways, full, control);
         let buffer_bytes = self.size_queues(&mut engine, network_rtt.as_secs_f64())?;
         // refuses parameters of the transport now, not with the first message
         let rates = engine.nics.iter().map(|nic| engine.ports[nic.port as usize].rate.bytes_per_s());
@@ -333,8 +336,9 @@ impl Packet {
             Profile::new(&transport, path)?;
         }
         let transports = Transports { spec: transport, network_rtt, buffer_bytes, seed: key(seed, 2) };
+        let patience = Patience::new(&engine, network_rtt.as_ps(), links);
         let parts = Parts::new(engine, self.threads)?;
-        Ok(PacketNetwork::new(topology, parts, ways, transports))
+        Ok(PacketNetwork::new(topology, parts, ways, transports, patience))
     }
 
     /// Gives every port its buffer and thresholds; the largest buffer.

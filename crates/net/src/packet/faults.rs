@@ -200,6 +200,33 @@ pub(super) struct FaultCounts {
 }
 
 impl Engine {
+    /// Packets of which one gets over so many links and word of it back, on average, if each link were like the worst; 1 where
+    /// none is lost or changed. Where they vanish in bursts, it is at most so many.
+    pub(super) fn packets_per_success(&self, links: u32) -> f64 {
+        let (mut least, mut longest) = (1.0_f64, 1.0_f64);
+        for faults in &self.faults {
+            let (lost, burst) = faults.lossy.share_and_burst();
+            let changed = faults.corrupts.share as f64 / 2_f64.powi(64);
+            least = least.min((1.0 - lost) * (1.0 - changed));
+            longest = longest.max(burst);
+        }
+        longest / least.powi(2 * links.min(1 << 20) as i32)
+    }
+
+    /// When links are down that are repaired later, from and to; picoseconds.
+    pub(super) fn repairs(&self) -> Vec<(u64, u64)> {
+        let all = self.faults.iter().flat_map(|faults| faults.outages.all());
+        all.copied().filter(|&(_, to)| to < u64::MAX).collect()
+    }
+
+    /// Whether a link is down for good at `now`.
+    pub(super) fn is_dead(&self, port: u32, now: u64) -> bool {
+        let faults = self.faults.get(self.ports[port as usize].faults as usize);
+        faults
+            .and_then(|faults| faults.outages.all().last())
+            .is_some_and(|&(from, to)| from <= now && to == u64::MAX)
+    }
+
     /// Failures and repairs become known.
     pub(super) fn note_outages(&mut self, detection_ps: u64) {
         for number in 0..self.ports.len() as u32 {

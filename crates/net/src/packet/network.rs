@@ -12,8 +12,10 @@ use stratasim_transport::{Path, Profile, TransportSpec};
 use super::engine::{Engine, Event};
 use super::host::{Ends, Message};
 use super::parts::Parts;
+use super::patience::Patience;
 use super::routes::NONE;
 use super::sampling::Sampling;
+use super::stall;
 use super::ways::Ways;
 use crate::outcomes::Outcomes;
 
@@ -47,13 +49,20 @@ pub(super) struct PacketNetwork {
     /// Messages that are complete; the report fills in the least time of each.
     flows: Vec<FlowRecord>,
     sampling: Sampling,
+    patience: Patience,
     /// Messages on connections that are not complete.
     open: u64,
     pub(super) messages: u64,
 }
 
 impl PacketNetwork {
-    pub(super) fn new(topology: Arc<Topology>, parts: Parts, ways: Ways, transports: Transports) -> Self {
+    pub(super) fn new(
+        topology: Arc<Topology>,
+        parts: Parts,
+        ways: Ways,
+        transports: Transports,
+        patience: Patience,
+    ) -> Self {
         Self {
             topology,
             parts,
@@ -67,6 +76,7 @@ impl PacketNetwork {
             outcomes: Outcomes::default(),
             flows: Vec::new(),
             sampling: Sampling::new(),
+            patience,
             open: 0,
             messages: 0,
         }
@@ -219,17 +229,25 @@ impl PacketNetwork {
         }
     }
 
-    /// Nothing can happen any more, and messages are open.
-    fn give_up(&mut self) {
-        let text = super::stall::report(&self.parts, &self.topology);
-        // it has been so since the last event, and no messages were accepted later
-        self.now = self.now.max(Time::from_ps(self.parts.last()));
+    /// Looks whether anything gets further.
+    fn look(&mut self) {
+        let complete = self.flows.len() as u64;
+        if let Some(verdict) = self.patience.step(&mut self.parts, complete) {
+            let payload = self.transports.spec.packets.payload_bytes;
+            let text = stall::collapse(verdict, &self.parts, &self.topology, self.patience.since(), payload);
+            self.give_up(&text, self.parts.now());
+        }
+    }
+
+    /// Messages are open, and will not arrive, because of what `text` says, as is known `at` an instant.
+    fn give_up(&mut self, text: &str, at: u64) {
+        self.now = self.now.max(Time::from_ps(at));
         for number in 0..self.parts.connection_count() {
             let Some(connection) = self.parts.at_sender(number) else { continue };
             let tokens: Vec<Token> = connection.open_messages().collect();
             self.parts.close(number);
             for token in tokens {
-                self.outcomes.fail(token, text.clone());
+                self.outcomes.fail(token, text.to_owned());
             }
         }
         self.open = 0;
@@ -264,6 +282,9 @@ impl Model for PacketNetwork {
         self.catch_up(now);
         self.now = now;
         self.parts.reach(now.as_ps());
+        if self.open == 0 {
+            self.patience.go_on(now.as_ps());
+        }
         self.messages += 1;
         let own_ps =
             transfer.rate_cap.map_or(0.0, |cap| (transfer.bytes as f64 / cap.bytes_per_s() * 1e12).ceil());
@@ -301,9 +322,12 @@ impl Model for PacketNetwork {
                 to = to.min(self.sampling.next());
             }
             if self.open > 0 {
+                to = to.min(self.patience.next());
                 match self.parts.next() {
                     None => {
-                        self.give_up();
+                        // it has been so since the last event, and no messages were accepted later
+                        let text = stall::report(&self.parts, &self.topology);
+                        self.give_up(&text, self.parts.last());
                         continue;
                     }
                     Some(at) if at <= to => {
@@ -315,11 +339,19 @@ impl Model for PacketNetwork {
                         if watched && (self.open == 0 || !complete && to == self.sampling.next()) {
                             self.sampling.look(&mut self.parts, self.open == 0, cx.observer);
                         }
+                        if !complete && to == self.patience.next() {
+                            self.look();
+                        }
                         continue;
                     }
                     Some(_) if watched && to == self.sampling.next() => {
                         self.parts.reach(to);
                         self.sampling.look(&mut self.parts, false, cx.observer);
+                        continue;
+                    }
+                    Some(_) if to == self.patience.next() => {
+                        self.parts.reach(to);
+                        self.look();
                         continue;
                     }
                     Some(_) => {}
@@ -376,20 +408,19 @@ impl model::Network for PacketNetwork {
     }
 }
 
-/// The round trip on the longest way, for a full packet and its acknowledgement.
-pub(super) fn longest_round_trip(engine: &Engine, ways: &Ways, full: u32, control: u32) -> Duration {
+/// The round trip on the longest way, for a full packet and its acknowledgement, and the most links of such a way.
+pub(super) fn longest_round_trip(engine: &Engine, ways: &Ways, full: u32, control: u32) -> (Duration, u32) {
     let Engine { routes, ports, .. } = engine;
     let one_way = |from: u32, to: u32, bytes: u32| {
         let choices = routes.choices(routes.node_of(from), to);
-        choices
-            .into_iter()
-            .filter_map(|port| ways.time(routes, ports, port, to, bytes))
-            .map(|(time, _)| time)
-            .min()
+        choices.into_iter().filter_map(|port| ways.time(routes, ports, port, to, bytes)).min()
     };
     let trips = routes
         .farthest()
         .filter(|&(from, _)| from != NONE)
-        .filter_map(|(from, to)| Some(one_way(from, to, full)? + one_way(to, from, control)?));
-    Duration::from_ps(trips.max().unwrap_or(0))
+        .filter_map(|(from, to)| Some((one_way(from, to, full)?, one_way(to, from, control)?)))
+        .map(|((there, links), (back, _))| (there + back, links));
+    let (longest, links) =
+        trips.fold((0, 0), |(time, most), (next, links)| (time.max(next), most.max(links)));
+    (Duration::from_ps(longest), links)
 }

@@ -9,8 +9,8 @@
 use std::sync::Arc;
 
 use rayon::iter::{IntoParallelRefMutIterator as _, ParallelIterator as _};
-use stratasim_core::BuildError;
-use stratasim_transport::{Profile, SenderStatistics};
+use stratasim_core::{BuildError, Time};
+use stratasim_transport::{Profile, Readiness, SenderStatistics};
 
 use super::cut::{Cut, Plan};
 use super::engine::{Engine, Totals};
@@ -118,6 +118,31 @@ impl Parts {
     pub(super) fn at_sender_mut(&mut self, number: u32) -> Option<&mut Connection> {
         let (part, _) = self.ends(number);
         self.engines[part].connections[number as usize].as_deref_mut()
+    }
+
+    /// A connection as its receiver has it.
+    pub(super) fn at_receiver(&self, number: u32) -> Option<&Connection> {
+        self.engines[self.ends(number).1].connections[number as usize].as_deref()
+    }
+
+    /// The longest time for which a sender, receiver or pacer with something open waits by its own clock, if nothing comes;
+    /// picoseconds.
+    pub(super) fn longest_wait(&self) -> u64 {
+        let now = Time::from_ps(self.now());
+        let pacers = self.engines.iter().flat_map(|engine| &engine.pacers).map(|pacer| pacer.deadline());
+        let connections = (0..self.connection_count()).filter_map(|number| {
+            let connection = self.at_sender(number)?;
+            connection.open_messages().next()?;
+            let paced = match connection.sender.readiness(now) {
+                Readiness::Wait(at) => at,
+                _ => Time::MAX,
+            };
+            let receiver = self.at_receiver(number).map(|connection| connection.receiver.deadline());
+            Some([connection.sender.deadline(), paced, receiver.unwrap_or(Time::MAX)])
+        });
+        // what is never is waited for by nobody
+        let all = pacers.chain(connections.flatten()).filter(|&at| at < Time::MAX);
+        all.map(|at| at.saturating_since(now).as_ps()).max().unwrap_or(0)
     }
 
     /// Opens a connection; see [`Engine::open`].

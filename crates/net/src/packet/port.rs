@@ -141,6 +141,11 @@ impl Port {
         waits + if now < self.busy_until { u64::from(self.in_service_bytes) } else { 0 }
     }
 
+    /// Bytes of data and control that wait, without what is in service.
+    pub(super) fn waiting_bytes(&self) -> u64 {
+        self.high.bytes + self.lanes.iter().map(|lane| lane.line.bytes).sum::<u64>()
+    }
+
     /// Those of a class.
     #[inline]
     pub(super) const fn lane_bytes(&self, class: u8, now: u64) -> u64 {

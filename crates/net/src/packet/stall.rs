@@ -1,12 +1,33 @@
-//! Why nothing moves any more: who waits for whom.
+//! Why nothing moves any more, or nothing arrives: who waits for whom, and what fills the network.
 
+use stratasim_core::{Bytes, NodeId, Time};
 use stratasim_topo::Topology;
 
 use super::parts::Parts;
+use super::patience::{Since, Verdict, fullest};
 use super::port::NOTHING;
 
-/// Names the ports that are stopped in a circle, where there is one.
+/// Messages that are named.
+const NAMED: usize = 5;
+
+/// Nothing can happen any more: why.
 pub(super) fn report(parts: &Parts, topology: &Topology) -> String {
+    circle(parts, topology).unwrap_or_else(|| {
+        format!(
+            "nothing can happen any more, and {} messages have not arrived: no packet is on its way and no sender \
+             waits for anything; this transport does not recover from what was lost",
+            open_messages(parts)
+        )
+    })
+}
+
+fn open_messages(parts: &Parts) -> usize {
+    let connections = (0..parts.connection_count()).filter_map(|number| parts.at_sender(number));
+    connections.map(|connection| connection.open_messages().count()).sum()
+}
+
+/// The ports that are stopped in a circle, where there is one.
+fn circle(parts: &Parts, topology: &Topology) -> Option<String> {
     // links that stop each other run in one part
     let engine = parts.any();
     let full = engine.rules.full_bytes;
@@ -42,19 +63,108 @@ pub(super) fn report(parts: &Parts, topology: &Topology) -> String {
         while let Some(next) = waits_for(way[way.len() - 1]) {
             if let Some(begin) = way.iter().position(|&lane| lane == next) {
                 let names: Vec<String> = way[begin..].iter().map(|&lane| name(lane)).collect();
-                return format!(
+                return Some(format!(
                     "deadlock: {} links stop each other in a circle, each waits until the next goes on: {}",
                     names.len(),
                     names.join(" -> ")
-                );
+                ));
             }
             way.push(next);
         }
     }
-    let connections = (0..parts.connection_count()).filter_map(|number| parts.at_sender(number));
-    let messages: usize = connections.map(|connection| connection.open_messages().count()).sum();
-    format!(
-        "nothing can happen any more, and {messages} messages have not arrived: no packet is on its way and no \
-         sender waits for anything; this transport does not recover from what was lost"
-    )
+    None
+}
+
+/// Nothing gets any further although packets or time-outs go on: since when, what is left, what fills the network, and what
+/// may help. `payload` are the bytes of a full packet.
+pub(super) fn collapse(
+    verdict: Verdict,
+    parts: &Parts,
+    topology: &Topology,
+    since: &Since,
+    payload: u32,
+) -> String {
+    let open = format!("{} messages have not arrived", open_messages(parts));
+    let named = named(parts, topology, payload);
+    if verdict == Verdict::Still {
+        let why = circle(parts, topology).unwrap_or_else(|| {
+            "packets wait at ports that were asked to stop, or have no room before them".into()
+        });
+        return format!("no packet moves any more, time-outs alone go on, and {open}{named}\n  {why}");
+    }
+    let sent = parts.senders().packets - since.data_packets;
+    let mut text = format!(
+        "nothing has got any further since {} at the latest: by {}, {sent} packets of data were sent in vain, and {open}{named}",
+        rounded(since.at),
+        rounded(parts.now()),
+    );
+    let (mut trims, mut drops, mut lost) = (0, 0, 0);
+    for (port, seen) in parts.ports().zip(&since.ports) {
+        trims += port.counts.trims - seen.trims;
+        drops += port.counts.drops - seen.drops;
+        lost += port.counts.vanished;
+    }
+    let faults = parts.any().fault_counts;
+    let dead = faults.on_down_links - since.on_down_links;
+    let faulty = lost - since.lost + faults.discarded - since.corrupted;
+    let elapsed_s = (parts.now() - since.at) as f64 * 1e-12;
+    if let Some((port, did)) = fullest(parts, since) {
+        let share = 100.0 * did.bytes as f64 / port.rate.bytes_per_s() / elapsed_s;
+        let data: u64 = port.lanes.iter().map(|lane| lane.line.bytes).sum();
+        text += &format!(
+            "\n  the fullest queue: {}, {share:.0} % of the time busy, where {} of headers and other control wait and {} of data, \
+             {} packets were trimmed and {} dropped",
+            topology.link_name(port.link),
+            Bytes(port.high.bytes),
+            Bytes(data),
+            did.trims,
+            did.drops
+        );
+    }
+    let most = trims.max(drops).max(dead).max(faulty);
+    let advice = if most < sent / 2 {
+        "most of what arrives had arrived before: a longer time-out of the recovery may help".into()
+    } else if most == dead {
+        let is_dead = |port: &u32| parts.any().is_dead(*port, parts.now());
+        let links = (0..parts.any().ports.len() as u32).filter(is_dead);
+        let names: Vec<_> =
+            links.map(|port| topology.link_name(parts.any().ports[port as usize].link)).collect();
+        format!("{dead} packets were sent onto links that are down for good ({})", names.join(", "))
+    } else if most == faulty {
+        format!("links lost or changed {faulty} packets: see `loss` and `faults`")
+    } else if most == trims && parts.any().rules.queue.control_in_a_row == u32::MAX {
+        "headers go before all data and leave it no turn: `headers-in-a-row = 10` of the trimming queue, or a congestion \
+         control that slows down when packets are trimmed (such as nscc or ndp), may help"
+            .into()
+    } else {
+        format!(
+            "{} packets found no room: another congestion control, or a larger `buffer`, may help",
+            trims + drops
+        )
+    };
+    text + "\n  " + &advice
+}
+
+/// An instant to four digits.
+fn rounded(at: u64) -> Time {
+    let unit = 10_u64.pow(at.checked_ilog10().unwrap_or(0).saturating_sub(3));
+    Time::from_ps((at + unit / 2) / unit * unit)
+}
+
+/// The first messages that have not arrived, and what they lack.
+fn named(parts: &Parts, topology: &Topology, payload: u32) -> String {
+    let node = |host: u32| topology.node_name(NodeId(parts.any().routes.node_of(host)));
+    let all = (0..parts.connection_count()).filter_map(|number| {
+        let (sender, receiver) = (parts.at_sender(number)?, &parts.at_receiver(number)?.receiver);
+        sender.open_messages().next()?;
+        let message = &sender.message;
+        let here = receiver.delivered_to() + u64::from(receiver.out_of_order());
+        let lacks = (message.end.saturating_sub(here) * u64::from(payload)).min(message.bytes);
+        let [from, to] = [sender.from, sender.to].map(node);
+        Some(format!("\n  {from} to {to}: {} of {} left", Bytes(lacks), Bytes(message.bytes)))
+    });
+    let names: Vec<_> = all.take(NAMED).collect();
+    let more = open_messages(parts) - names.len();
+    let more = if more > 0 { format!("\n  and {more} more") } else { String::new() };
+    names.concat() + &more
 }

@@ -51,6 +51,14 @@ impl Lossy {
     }
 }
 
+impl Lossy {
+    /// Share of packets that vanish, and how many do in a row on average.
+    pub(in super::super) fn share_and_burst(&self) -> (f64, f64) {
+        let [enters, stays] = [self.after_good, self.after_lost].map(|share| share as f64 / 2_f64.powi(64));
+        (enters / (1.0 - stays + enters), 1.0 / (1.0 - stays))
+    }
+}
+
 impl Fault for Loss {
     fn apply(&self, wires: &mut Wires<'_>) -> Result<(), BuildError> {
         let probability = self.probability;

@@ -1,0 +1,241 @@
+//! Whether anything gets any further, for as long as packets are sent.
+//!
+//! A network can be busy and go nowhere: headers fill a link before any data, or all that is sent vanishes. Such a run would never
+//! end. Time alone does not tell it from a slow one, in which senders wait for time-outs or a link for its repair, nor does the
+//! number of packets alone, of which a fast sender drops any number before a slow queue. So it is over only when *nothing new*
+//! has come to any receiver, and no receiver's word to any sender, while
+//!
+//! 1. senders have sent [`FEWEST`] packets of data, and [`TIMES_UNDER_WAY`] times as many as there are packets in the network:
+//!    what was under way has met its fate, again and again;
+//! 2. where links lose or change packets, [`TIMES_CHANCE`] times as many as it takes on average for one to get there and word of
+//!    it back: that none does has a probability of e^-64;
+//! 3. every port at which something waits has carried [`TIMES_WAITING`] times what waits there: no queue is merely slow;
+//! 4. no link was down that is to be repaired;
+//! 5. and after all that, the clock of everybody who waits by one has run out once, and two round trips on the longest way have
+//!    passed.
+//!
+//! Where nothing is sent at all because everything waits for everything, no number of packets is ever reached. Then it is over when
+//! time-outs alone have happened, [`STILL`] times, with nothing on a wire, and 5. holds.
+//!
+//! It is looked at a number of packets apart, at instants that are multiples of a step: so the verdict and its instant are the same
+//! on any number of threads, and a packet costs nothing.
+
+use std::cmp::Reverse;
+
+use super::engine::Engine;
+use super::parts::Parts;
+use super::port::{NOTHING, Port};
+
+/// Fewest packets of data that are sent in vain; small networks have few under way, and chance its say.
+const FEWEST: u64 = 1_000_000;
+/// Packets of data sent in vain, for each packet in the network.
+const TIMES_UNDER_WAY: u64 = 16;
+/// Packets of data sent in vain, for those of which one gets through on average.
+const TIMES_CHANCE: f64 = 64.0;
+/// Bytes that a port has carried, for those that wait there.
+const TIMES_WAITING: u64 = 4;
+/// Full packets that the fastest link carries in a step.
+const STEP_PACKETS: u64 = 1024;
+/// Packets of any kind between two looks, at least; and so many for each port and connection that is looked at.
+const LOOK_PACKETS: u64 = 1 << 13;
+const LOOK_TIMES: u64 = 16;
+/// Steps in a row with events in which no packet went onto a link.
+const STILL: u32 = 1000;
+
+/// What has got further, by an instant; equal where nothing has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Reached {
+    complete: u64,
+    /// Bytes of open messages, each counted once, at their receivers.
+    received_bytes: u64,
+    /// Packets of open messages of which their senders know.
+    acknowledged: u64,
+}
+
+/// Counts of a port.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct PortSeen {
+    pub(super) bytes: u64,
+    pub(super) trims: u64,
+    pub(super) drops: u64,
+}
+
+impl PortSeen {
+    pub(super) const fn of(port: &Port) -> Self {
+        let counts = &port.counts;
+        Self { bytes: counts.bytes, trims: counts.trims, drops: counts.drops }
+    }
+}
+
+/// Counts of the network when something had got further for the last time, as far as that was looked at.
+#[derive(Debug, Default)]
+pub(super) struct Since {
+    pub(super) at: u64,
+    pub(super) data_packets: u64,
+    /// Lost on links: by chance, changed, because they were down.
+    pub(super) lost: u64,
+    pub(super) corrupted: u64,
+    pub(super) on_down_links: u64,
+    pub(super) ports: Vec<PortSeen>,
+    reached: Reached,
+}
+
+impl Since {
+    fn now(parts: &Parts, reached: Reached) -> Self {
+        let faults = parts.any().fault_counts;
+        Self {
+            at: parts.now(),
+            data_packets: parts.senders().packets,
+            lost: parts.ports().map(|port| port.counts.vanished).sum(),
+            corrupted: faults.discarded,
+            on_down_links: faults.on_down_links,
+            ports: parts.ports().map(PortSeen::of).collect(),
+            reached,
+        }
+    }
+}
+
+/// Why a run is over before its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Packets are sent, and nothing new arrives.
+    InVain,
+    /// No packet can be sent.
+    Still,
+}
+
+/// What is known of how far the network has got.
+#[derive(Debug)]
+pub(super) struct Patience {
+    step: u64,
+    next: u64,
+    /// Packets of any kind that had been sent at the last look.
+    looked: u64,
+    /// Hops at the last step, and how many steps have had as many.
+    hops: u64,
+    still: u32,
+    since: Since,
+    /// When clocks have run out that ran when all else spoke for a verdict: for each of the two.
+    horizons: [Option<u64>; 2],
+    /// Fewest packets of data in vain, with the chance that they have.
+    fewest: u64,
+    /// Times at which links are down that are repaired; picoseconds.
+    repaired: Vec<(u64, u64)>,
+    round_trip: u64,
+}
+
+impl Patience {
+    /// For a network in which nothing has happened; a round trip on its longest way of so many links takes so long.
+    pub(super) fn new(engine: &Engine, round_trip: u64, links: u32) -> Self {
+        let full = engine.rules.full_bytes;
+        let fastest = engine.ports.iter().map(|port| port.time_of(full)).min().unwrap_or(1);
+        let chance = TIMES_CHANCE * engine.packets_per_success(links);
+        Self {
+            step: fastest.saturating_mul(STEP_PACKETS).max(1),
+            next: 0,
+            looked: 0,
+            hops: 0,
+            still: 0,
+            horizons: [None; 2],
+            since: Since { ports: vec![PortSeen::default(); engine.ports.len()], ..Since::default() },
+            // what no run gets through is never in vain
+            fewest: FEWEST.max(chance.min(1e18) as u64),
+            repaired: engine.repairs(),
+            round_trip,
+        }
+    }
+
+    /// The instant of the next step.
+    pub(super) const fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Counts since which nothing has got further.
+    pub(super) const fn since(&self) -> &Since {
+        &self.since
+    }
+
+    /// The network was idle, and goes on at `now`.
+    pub(super) const fn go_on(&mut self, now: u64) {
+        self.next = (now / self.step + 1).saturating_mul(self.step);
+    }
+
+    /// A step is over, by which so many messages are complete: whether the run is.
+    pub(super) fn step(&mut self, parts: &mut Parts, complete: u64) -> Option<Verdict> {
+        let (now, totals) = (parts.now(), parts.totals());
+        // steps in which nothing happens are passed over
+        self.go_on(parts.next().unwrap_or(now).max(now));
+        if self.hops != totals.hops {
+            (self.hops, self.still) = (totals.hops, 0);
+            self.horizons[Verdict::Still as usize] = None;
+        }
+        self.still += 1;
+        let things = parts.any().ports.len() as u64 + u64::from(parts.connection_count());
+        if totals.sent - self.looked < LOOK_PACKETS.max(LOOK_TIMES * things) {
+            if u64::from(self.still) <= u64::from(STILL).max(things) {
+                return None;
+            }
+            self.still = 0;
+            parts.note_all();
+            let on_a_wire = |port: &Port| now < port.busy_until.saturating_add(port.delay);
+            let stands = parts.totals().hops == totals.hops && !parts.ports().any(on_a_wire);
+            return (stands && self.clocks_ran_out(parts, Verdict::Still)).then_some(Verdict::Still);
+        }
+        self.looked = totals.sent;
+        parts.note_all();
+        let reached = reached(parts, complete);
+        let waited = self.repaired.iter().any(|&(from, to)| from <= now && self.since.at <= to);
+        if reached != self.since.reached || waited {
+            self.since = Since::now(parts, reached);
+            self.horizons[Verdict::InVain as usize] = None;
+            return None;
+        }
+        (self.is_in_vain(parts, now) && self.clocks_ran_out(parts, Verdict::InVain))
+            .then_some(Verdict::InVain)
+    }
+
+    fn is_in_vain(&self, parts: &Parts, now: u64) -> bool {
+        let sent = parts.senders().packets - self.since.data_packets;
+        let has_turned_over = |(port, seen): (&Port, &PortSeen)| {
+            let in_service = if now < port.busy_until { u64::from(parts.any().rules.full_bytes) } else { 0 };
+            let waits = port.waiting_bytes() + in_service;
+            port.counts.bytes - seen.bytes >= TIMES_WAITING * waits
+        };
+        sent >= self.fewest.max(TIMES_UNDER_WAY * parts.in_flight())
+            && parts.ports().zip(&self.since.ports).all(has_turned_over)
+    }
+
+    /// Whether clocks have run out that ran when this was asked for the first time of a verdict.
+    fn clocks_ran_out(&mut self, parts: &Parts, verdict: Verdict) -> bool {
+        let now = parts.now();
+        let horizon = &mut self.horizons[verdict as usize];
+        let wait = || parts.longest_wait().max(self.round_trip.saturating_mul(2));
+        now >= *horizon.get_or_insert_with(|| now.saturating_add(wait()))
+    }
+}
+
+fn reached(parts: &Parts, complete: u64) -> Reached {
+    let mut reached = Reached { complete, ..Reached::default() };
+    for number in 0..parts.connection_count() {
+        let Some(sender) = parts.at_sender(number) else { continue };
+        if sender.open_messages().next().is_some() {
+            reached.acknowledged += sender.sender.acknowledged_to();
+            let receiver = parts.at_receiver(number).map(|connection| &connection.receiver);
+            reached.received_bytes += receiver.map_or(0, |receiver| receiver.received_bytes());
+        }
+    }
+    reached
+}
+
+/// The port of a switch at which most waits, of those the busiest since then, and what it did meanwhile; none where nothing waits.
+pub(super) fn fullest<'a>(parts: &'a Parts, since: &Since) -> Option<(&'a Port, PortSeen)> {
+    let at_switches = parts.ports().zip(&since.ports).filter(|(port, _)| port.nic == NOTHING);
+    let did = at_switches.map(|(port, seen)| {
+        let PortSeen { bytes, trims, drops } = PortSeen::of(port);
+        let did =
+            PortSeen { bytes: bytes - seen.bytes, trims: trims - seen.trims, drops: drops - seen.drops };
+        (port, did)
+    });
+    let order = |(port, did): &(&Port, PortSeen)| (port.waiting_bytes(), did.bytes, Reverse(port.link));
+    did.filter(|(port, _)| port.waiting_bytes() > 0).max_by_key(order)
+}

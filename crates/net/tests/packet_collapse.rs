@@ -1,0 +1,194 @@
+//! Runs in which packets are sent for ever and nothing gets any further end, and say so; runs that are merely slow go on.
+
+mod flit_support;
+mod packet_support;
+
+use std::sync::Arc;
+
+use flit_support::{network, topology};
+use packet_support::{count, fat_tree};
+use stratasim_core::model::{Cx, NetworkDone, NetworkRequest, Transfer};
+use stratasim_core::observe::Blind;
+use stratasim_core::{Time, Token};
+use stratasim_topo::Topology;
+
+/// What a run came to by `until`.
+#[derive(Debug, PartialEq)]
+struct Ended {
+    delivered: usize,
+    failed: usize,
+    at: Time,
+    /// Why the first message failed, where one has.
+    reason: String,
+    data_packets: u64,
+}
+
+/// Runs messages `(from, to, bytes, at)` until nothing is left or `until`.
+fn ended(machine: &Arc<Topology>, options: &str, messages: &[(usize, usize, u64, u64)], until: u64) -> Ended {
+    let mut network = network(&format!(r#"{{"kind": "packet", {options}}}"#), machine.clone());
+    let (hosts, until) = (machine.compute_nodes(), Time::from_ps(until));
+    let (mut done, mut at) = (Vec::new(), Time::ZERO);
+    let mut token = 0;
+    let mut waiting = messages.iter().peekable();
+    while at < until && (waiting.peek().is_some() || network.next_event().is_some()) {
+        while let Some(&&(from, to, bytes, _)) =
+            waiting.peek().filter(|message| Time::from_ps(message.3) <= at)
+        {
+            let transfer = Transfer::new(Token(token), hosts[from], hosts[to], bytes);
+            network.submit(at, NetworkRequest::Transfer(transfer));
+            token += 1;
+            waiting.next();
+        }
+        let next = waiting.peek().map_or(until, |message| Time::from_ps(message.3));
+        at = network.advance(next, &mut Cx { done: &mut done, observer: &mut Blind });
+    }
+    let failed = done.iter().filter(|done| matches!(done, NetworkDone::Failed(_))).count();
+    let reason = network.failure().map(|(_, reason)| reason).unwrap_or_default();
+    let report = network.report(at);
+    assert_eq!(report.violations, Vec::<String>::new());
+    Ended {
+        delivered: done.len() - failed,
+        failed,
+        at,
+        reason,
+        data_packets: count(&report, "network.data_packets"),
+    }
+}
+
+fn assert_says(reason: &str, words: &[&str]) {
+    for word in words {
+        assert!(reason.contains(word), "`{word}` is missing: {reason}");
+    }
+}
+
+const S: u64 = stratasim_core::time::PS_PER_S;
+
+/// Headers of a hundred senders that do not slow down are one and a half times what the last link carries. Whoever sent elsewhere
+/// is done.
+#[test]
+fn a_link_full_of_headers_ends_the_run_the_same_on_any_number_of_threads() {
+    let machine = fat_tree(8);
+    let mut messages: Vec<_> = (1..=100).map(|from| (from, 0, 250_000, 0)).collect();
+    messages.push((101, 102, 250_000, 0));
+    let of = |threads: u32| {
+        let options = format!(
+            r#""threads": {threads}, "congestion": {{"kind": "timely"}}, "recovery": {{"kind": "trimming"}},
+               "queue": {{"kind": "trimming"}}, "buffer": "204800 B""#
+        );
+        ended(&machine, &options, &messages, S)
+    };
+    let one = of(1);
+    assert_eq!((one.delivered, one.failed), (1, 100), "{one:?}");
+    // a hundred links of 100 Gb/s send a million packets of 4160 B in 3.3 ms
+    assert!(one.at > Time::from_ps(S / 300) && one.at < Time::from_ps(S / 50), "{one:?}");
+    assert_says(
+        &one.reason,
+        &[
+            "nothing has got any further since",
+            "packets of data were sent in vain",
+            "100 messages have not arrived",
+            "host-1 to host-0: ",
+            " of 250 kB left",
+            "and 95 more",
+            "the fullest queue: edge-0->host-0, 100 % of the time busy",
+            "headers-in-a-row = 10",
+        ],
+    );
+    for threads in [2, 4] {
+        assert_eq!(of(threads), one, "on {threads} threads");
+    }
+}
+
+/// Everything that the senders of one host say vanishes, and those of others arrive.
+#[test]
+fn a_link_that_is_down_for_good_ends_the_run_and_is_named() {
+    let machine = topology(r#"{"kind": "ring", "nodes": 4, "bandwidth": "10 Gbps", "latency": "1 us"}"#);
+    let name = machine.link_name(machine.ports(machine.compute_nodes()[0])[0].link);
+    let to = machine.ports(machine.compute_nodes()[0])[0].to;
+    let to = machine.compute_nodes().iter().position(|&host| host == to).expect("a host");
+    let options = format!(
+        r#""congestion": {{"kind": "dctcp"}}, "recovery": {{"kind": "go-back-n"}}, "queue": {{"kind": "drop-tail"}},
+           "faults": {{"down": [{{"link": "{name}", "from": "10 us"}}]}}"#
+    );
+    let of = ended(&machine, &options, &[(0, to, 100_000, 0), (2, 3, 100_000, 0)], u64::MAX);
+    assert_eq!((of.delivered, of.failed), (1, 1), "{of:?}");
+    assert_says(&of.reason, &["1 messages have not arrived", "down for good", &name]);
+}
+
+/// The senders of a circle of pauses have time-outs, so that there is always something to do.
+#[test]
+fn a_circle_of_pauses_is_named_although_time_outs_go_on() {
+    let machine = topology(r#"{"kind": "ring", "nodes": 5, "bandwidth": "10 Gbps", "latency": "1 us"}"#);
+    let messages: Vec<_> = (0..5).map(|host| (host, (host + 2) % 5, 10_000_000, 0)).collect();
+    let options = r#""congestion": {"kind": "fixed-window", "factor": 100.0}, "recovery": {"kind": "irn"},
+                     "queue": {"kind": "lossless", "pause-above": "9 kB"}"#;
+    let of = ended(&machine, options, &messages, u64::MAX);
+    assert_eq!((of.delivered, of.failed), (0, 5), "{of:?}");
+    assert_says(&of.reason, &["time-outs alone go on", "5 links stop each other in a circle", "host-0"]);
+}
+
+/// A sender that never slows down; what is lost it sends again after at most 64 times its time-out.
+const STUBBORN: &str = r#""congestion": {"kind": "constant-rate"}, "recovery": {"kind": "go-back-n", "timeout": "20 us"},
+                          "queue": {"kind": "drop-tail"}"#;
+
+/// More packets are sent in vain than a collapse takes, and the link is repaired.
+#[test]
+fn a_link_that_is_repaired_is_waited_for() {
+    let machine = topology(r#"{"kind": "ring", "nodes": 4, "bandwidth": "100 Gbps", "latency": "1 us"}"#);
+    let name = machine.link_name(machine.ports(machine.compute_nodes()[0])[0].link);
+    let to = machine.ports(machine.compute_nodes()[0])[0].to;
+    let to = machine.compute_nodes().iter().position(|&host| host == to).expect("a host");
+    // 12,000 packets take 4 ms, longer than any time-out: the link is always busy
+    let messages = [(0, to, 12_000 * 4096, 0)];
+    let down = |to: &str| {
+        format!(r#"{STUBBORN}, "faults": {{"down": [{{"link": "{name}", "from": "10 us"{to}}}]}}"#)
+    };
+    let of = ended(&machine, &down(r#", "to": "600 ms""#), &messages, S);
+    assert_eq!((of.delivered, of.failed), (1, 0), "{of:?}");
+    assert!(of.data_packets > 1_500_000, "{of:?}");
+    let of = ended(&machine, &down(""), &messages, S);
+    assert_eq!((of.delivered, of.failed), (0, 1), "{of:?}");
+    assert!(of.data_packets > 1_000_000 && of.data_packets < 1_500_000, "{of:?}");
+}
+
+/// Before a slow link has carried a single packet, a fast sender has sent more than a collapse takes.
+#[test]
+fn a_queue_that_is_merely_slow_is_waited_for() {
+    let machine = topology(
+        r#"{"kind": "leaf-spine", "leaves": 2, "spines": 1, "hosts-per-leaf": 1, "bandwidth": "100 Gbps",
+            "uplink-bandwidth": "20 kbps", "latency": "1 us"}"#,
+    );
+    let options = format!(r#"{STUBBORN}, "buffer": "20 kB""#);
+    let of = ended(&machine, &options, &[(0, 1, 12_000 * 4096, 0)], S / 2);
+    assert_eq!((of.delivered, of.failed), (0, 0), "{of:?}");
+    assert!(of.data_packets > 1_300_000, "{of:?}");
+}
+
+/// Where four packets of five vanish on each of four links, one of 390,000 gets there and word of it back.
+#[test]
+fn heavy_loss_is_no_collapse() {
+    let machine = topology(
+        r#"{"kind": "leaf-spine", "leaves": 2, "spines": 1, "hosts-per-leaf": 2, "bandwidth": "100 Gbps", "latency": "1 us"}"#,
+    );
+    for loss in
+        [r#"{"probability": 0.5}"#, r#"{"probability": 0.8}"#, r#"{"probability": 0.5, "burst": 50.0}"#]
+    {
+        let options = format!(
+            r#""congestion": {{"kind": "dctcp"}}, "recovery": {{"kind": "irn"}}, "queue": {{"kind": "drop-tail"}},
+               "loss": {loss}"#
+        );
+        let of = ended(&machine, &options, &[(0, 2, 12_000, 0), (3, 1, 12_000, 0)], u64::MAX);
+        assert_eq!((of.delivered, of.failed), (2, 0), "{loss}: {of:?}");
+    }
+}
+
+/// Hosts that compute for seconds between short messages, and links as slow as a telephone's.
+#[test]
+fn long_silence_and_tiny_rates_are_no_collapse() {
+    let slow = topology(r#"{"kind": "ring", "nodes": 4, "bandwidth": "9600 bps", "latency": "300 ms"}"#);
+    let messages: Vec<_> = (0..40).map(|i| (i % 4, (i + 1) % 4, 5000, i as u64 * 1000 * S)).collect();
+    for congestion in ["nscc", "ndp", "dctcp", "timely", "dcqcn", "rccc"] {
+        let of = ended(&slow, &format!(r#""congestion": {{"kind": "{congestion}"}}"#), &messages, u64::MAX);
+        assert_eq!((of.delivered, of.failed), (40, 0), "{congestion}: {of:?}");
+    }
+}
