@@ -112,7 +112,7 @@ fn a_link_that_is_down_for_good_ends_the_run_and_is_named() {
     );
     let of = ended(&machine, &options, &[(0, to, 100_000, 0), (2, 3, 100_000, 0)], u64::MAX);
     assert_eq!((of.delivered, of.failed), (1, 1), "{of:?}");
-    assert_says(&of.reason, &["1 messages have not arrived", "down for good", &name]);
+    assert_says(&of.reason, &["1 message has not arrived", "down for good", &name]);
 }
 
 /// The senders of a circle of pauses have time-outs, so that there is always something to do.
@@ -151,17 +151,40 @@ fn a_link_that_is_repaired_is_waited_for() {
     assert!(of.data_packets > 1_000_000 && of.data_packets < 1_500_000, "{of:?}");
 }
 
-/// Before a slow link has carried a single packet, a fast sender has sent more than a collapse takes.
+/// A host sends to a dead link without a pause, and more in vain than a collapse takes before a slow queue that it has filled
+/// lets a message of another host through.
 #[test]
 fn a_queue_that_is_merely_slow_is_waited_for() {
     let machine = topology(
-        r#"{"kind": "leaf-spine", "leaves": 2, "spines": 1, "hosts-per-leaf": 1, "bandwidth": "100 Gbps",
-            "uplink-bandwidth": "20 kbps", "latency": "1 us"}"#,
+        r#"{"kind": "leaf-spine", "leaves": 2, "spines": 1, "hosts-per-leaf": 2, "bandwidth": "100 Gbps",
+            "uplink-bandwidth": "1 Gbps", "latency": "1 us"}"#,
     );
-    let options = format!(r#"{STUBBORN}, "buffer": "20 kB""#);
-    let of = ended(&machine, &options, &[(0, 1, 12_000 * 4096, 0)], S / 2);
-    assert_eq!((of.delivered, of.failed), (0, 0), "{of:?}");
-    assert!(of.data_packets > 1_300_000, "{of:?}");
+    let options = format!(
+        r#"{STUBBORN}, "buffer": "100 MB", "faults": {{"down": [{{"link": "leaf-1->host-2", "from": "1 ns"}}]}}"#
+    );
+    // the queue holds 87 MB after 7 ms
+    let messages = [(0, 2, 12_000 * 4096, 0), (1, 3, 4096, 7 * S / 1000)];
+    let of = ended(&machine, &options, &messages, 9 * S / 10);
+    assert_eq!((of.delivered, of.failed), (1, 0), "{of:?}");
+    assert!(of.data_packets > 2_000_000, "{of:?}");
+}
+
+/// A host sends to a dead link without a pause, and more in vain than a collapse takes before the time-out of a message whose
+/// only packet vanished.
+#[test]
+fn a_long_time_out_is_waited_for() {
+    let machine = topology(
+        r#"{"kind": "leaf-spine", "leaves": 2, "spines": 1, "hosts-per-leaf": 2, "bandwidth": "100 Gbps", "latency": "1 us"}"#,
+    );
+    let options = r#""congestion": {"kind": "constant-rate"}, "queue": {"kind": "drop-tail"},
+        "recovery": {"kind": "go-back-n", "timeout": "700 ms"},
+        "faults": {"down": [{"link": "leaf-1->host-2", "from": "1 ns"},
+                            {"link": "host-1->leaf-0", "from": "1 ns", "to": "10 us"}]}"#;
+    // 333 ns a packet
+    let messages = [(0, 2, 2_000_000 * 4096, 0), (1, 3, 4096, 0)];
+    let of = ended(&machine, options, &messages, 8 * S / 10);
+    assert_eq!((of.delivered, of.failed), (1, 0), "{of:?}");
+    assert!(of.data_packets > 1_900_000, "{of:?}");
 }
 
 /// Where four packets of five vanish on each of four links, one of 390,000 gets there and word of it back.

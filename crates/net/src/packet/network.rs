@@ -15,7 +15,6 @@ use super::parts::Parts;
 use super::patience::Patience;
 use super::routes::NONE;
 use super::sampling::Sampling;
-use super::stall;
 use super::ways::Ways;
 use crate::outcomes::Outcomes;
 
@@ -35,7 +34,7 @@ pub(super) struct Transports {
 pub(super) struct PacketNetwork {
     pub(super) topology: Arc<Topology>,
     pub(super) parts: Parts,
-    transports: Transports,
+    pub(super) transports: Transports,
     ways: Ways,
     profiles: Vec<Arc<Profile>>,
     /// Which profile ways of these values have: round trip, links, rate.
@@ -44,14 +43,14 @@ pub(super) struct PacketNetwork {
     by_pair: FxHashMap<(u32, u32), u32>,
     /// Connections that are kept: by their two ports, the two hosts, and class.
     kept: FxHashMap<(u32, u32, u32, u32, u8), u32>,
-    now: Time,
-    outcomes: Outcomes,
+    pub(super) now: Time,
+    pub(super) outcomes: Outcomes,
     /// Messages that are complete; the report fills in the least time of each.
-    flows: Vec<FlowRecord>,
+    pub(super) flows: Vec<FlowRecord>,
     sampling: Sampling,
-    patience: Patience,
+    pub(super) patience: Patience,
     /// Messages on connections that are not complete.
-    open: u64,
+    pub(super) open: u64,
     pub(super) messages: u64,
 }
 
@@ -229,30 +228,6 @@ impl PacketNetwork {
         }
     }
 
-    /// Looks whether anything gets further.
-    fn look(&mut self) {
-        let complete = self.flows.len() as u64;
-        if let Some(verdict) = self.patience.step(&mut self.parts, complete) {
-            let payload = self.transports.spec.packets.payload_bytes;
-            let text = stall::collapse(verdict, &self.parts, &self.topology, self.patience.since(), payload);
-            self.give_up(&text, self.parts.now());
-        }
-    }
-
-    /// Messages are open, and will not arrive, because of what `text` says, as is known `at` an instant.
-    fn give_up(&mut self, text: &str, at: u64) {
-        self.now = self.now.max(Time::from_ps(at));
-        for number in 0..self.parts.connection_count() {
-            let Some(connection) = self.parts.at_sender(number) else { continue };
-            let tokens: Vec<Token> = connection.open_messages().collect();
-            self.parts.close(number);
-            for token in tokens {
-                self.outcomes.fail(token, text.to_owned());
-            }
-        }
-        self.open = 0;
-    }
-
     /// Least time of a message, over the ports of its sender: all its packets on the first link, and then the
     /// smallest of them on the rest of the shortest way.
     fn least(&self, from: u32, to: u32, bytes: u64) -> Option<u64> {
@@ -325,9 +300,7 @@ impl Model for PacketNetwork {
                 to = to.min(self.patience.next());
                 match self.parts.next() {
                     None => {
-                        // it has been so since the last event, and no messages were accepted later
-                        let text = stall::report(&self.parts, &self.topology);
-                        self.give_up(&text, self.parts.last());
+                        self.stand_still();
                         continue;
                     }
                     Some(at) if at <= to => {

@@ -1,8 +1,9 @@
 //! Why nothing moves any more, or nothing arrives: who waits for whom, and what fills the network.
 
-use stratasim_core::{Bytes, NodeId, Time};
+use stratasim_core::{Bytes, NodeId, Time, Token};
 use stratasim_topo::Topology;
 
+use super::network::PacketNetwork;
 use super::parts::Parts;
 use super::patience::{Since, Verdict, fullest};
 use super::port::NOTHING;
@@ -10,8 +11,41 @@ use super::port::NOTHING;
 /// Messages that are named.
 const NAMED: usize = 5;
 
+impl PacketNetwork {
+    /// Nothing can happen any more, and messages are open.
+    pub(super) fn stand_still(&mut self) {
+        let text = report(&self.parts, &self.topology);
+        // it has been so since the last event, and no messages were accepted later
+        self.give_up(&text, self.parts.last());
+    }
+
+    /// Looks whether anything gets further.
+    pub(super) fn look(&mut self) {
+        let complete = self.flows.len() as u64;
+        if let Some(verdict) = self.patience.step(&mut self.parts, complete) {
+            let payload = self.transports.spec.packets.payload_bytes;
+            let text = collapse(verdict, &self.parts, &self.topology, self.patience.since(), payload);
+            self.give_up(&text, self.parts.now());
+        }
+    }
+
+    /// Messages are open, and will not arrive, because of what `text` says, as is known `at` an instant.
+    fn give_up(&mut self, text: &str, at: u64) {
+        self.now = self.now.max(Time::from_ps(at));
+        for number in 0..self.parts.connection_count() {
+            let Some(connection) = self.parts.at_sender(number) else { continue };
+            let tokens: Vec<Token> = connection.open_messages().collect();
+            self.parts.close(number);
+            for token in tokens {
+                self.outcomes.fail(token, text.to_owned());
+            }
+        }
+        self.open = 0;
+    }
+}
+
 /// Nothing can happen any more: why.
-pub(super) fn report(parts: &Parts, topology: &Topology) -> String {
+fn report(parts: &Parts, topology: &Topology) -> String {
     circle(parts, topology).unwrap_or_else(|| {
         format!(
             "nothing can happen any more, and {} messages have not arrived: no packet is on its way and no sender \
@@ -77,14 +111,9 @@ fn circle(parts: &Parts, topology: &Topology) -> Option<String> {
 
 /// Nothing gets any further although packets or time-outs go on: since when, what is left, what fills the network, and what
 /// may help. `payload` are the bytes of a full packet.
-pub(super) fn collapse(
-    verdict: Verdict,
-    parts: &Parts,
-    topology: &Topology,
-    since: &Since,
-    payload: u32,
-) -> String {
-    let open = format!("{} messages have not arrived", open_messages(parts));
+fn collapse(verdict: Verdict, parts: &Parts, topology: &Topology, since: &Since, payload: u32) -> String {
+    let open = open_messages(parts);
+    let open = format!("{open} message{} not arrived", if open == 1 { " has" } else { "s have" });
     let named = named(parts, topology, payload);
     if verdict == Verdict::Still {
         let why = circle(parts, topology).unwrap_or_else(|| {
