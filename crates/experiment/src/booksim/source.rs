@@ -76,6 +76,8 @@ pub struct Source {
     quiet_since: u64,
     deadlock_timeout: u64,
     nodes: u32,
+    /// Whether packets are all of one class and network, and neither requests nor of a batch.
+    plain: bool,
     subnets: Subnets,
     classes: Vec<Class>,
     batch: Option<Batch>,
@@ -106,7 +108,9 @@ impl Source {
     ) -> Self {
         let count = classes.len();
         let places = nodes as usize * count;
+        let asks = classes.iter().any(|class| class.read_write.is_some());
         Self {
+            plain: count == 1 && subnets.count == 1 && batch.is_none() && !asks,
             knuth: Knuth::new(seed),
             state: State::WarmUp,
             drain_time: 0,
@@ -177,6 +181,29 @@ impl Source {
         }
     }
 
+    /// The node of a terminal.
+    #[inline]
+    fn node(&self, terminal: u32) -> u32 {
+        // seldom a division
+        if terminal < self.nodes { terminal } else { terminal % self.nodes }
+    }
+
+    /// What [`Terminals::offer`] says of plain packets while their number is not limited.
+    #[inline]
+    fn offer_plain(&mut self, node: u32, now: u64) -> Option<Offer> {
+        let place = node as usize;
+        while self.clocks[place] <= now {
+            let clock = self.clocks[place];
+            self.clocks[place] += 1;
+            if self.classes[0].process.makes(node, &mut self.knuth) {
+                self.outstanding[place] += 1;
+                self.made[place] += 1;
+                return Some(self.make(node, 0, Message::Any, clock, now));
+            }
+        }
+        None
+    }
+
     /// Whether the packets made next count in the rates.
     fn counts_rates(&self) -> bool {
         matches!(self.state, State::WarmUp | State::Running)
@@ -207,7 +234,55 @@ impl Source {
         })
     }
 
+    /// What [`Terminals::offer`] says of any packets.
+    fn offer_any(&mut self, terminal: u32, queue: u8, now: u64) -> Option<Offer> {
+        let class = queue as usize;
+        let (subnet, terminal) = (terminal / self.nodes, terminal % self.nodes);
+        let place = terminal as usize * self.classes.len() + class;
+        if self.subnets.count > 1 {
+            if subnet > 0 {
+                return self.waiting[place].take_if(|offer| offer.dest / self.nodes == subnet);
+            }
+            if self.occupied[place] {
+                return None;
+            }
+        }
+        if self.state == State::Emptying {
+            return None;
+        }
+        let mut offer = None;
+        while offer.is_none() && self.clocks[place] <= now {
+            let message = self.issue(terminal, class, now);
+            let clock = self.clocks[place];
+            if let Some(message) = message {
+                self.made[terminal as usize] += 1;
+                if self.batch.is_some_and(|batch| self.made[terminal as usize] == batch.packets) {
+                    self.unfinished -= 1;
+                }
+                offer = Some(self.make(terminal, class, message, clock, now));
+            }
+            // replies take none of the clock's cycles
+            if !matches!(message, Some(Message::ReadReply | Message::WriteReply)) {
+                self.clocks[place] += 1;
+            }
+        }
+        if self.state == State::Draining && self.clocks[place] > self.drain_time && !self.drained[place] {
+            self.drained[place] = true;
+            self.undrained[class] -= 1;
+        }
+        if self.subnets.count > 1
+            && let Some(made) = offer
+        {
+            self.occupied[place] = true;
+            if made.dest >= self.nodes {
+                self.waiting[place] = offer.take();
+            }
+        }
+        offer
+    }
+
     /// Draws a packet and enters it in the books.
+    #[inline(never)]
     fn make(&mut self, node: u32, class: usize, message: Message, clock: u64, now: u64) -> Offer {
         let kind = &self.classes[class];
         let mut flits = match kind.sizes[..] {
@@ -271,50 +346,13 @@ impl Terminals for Source {
         true
     }
 
+    #[inline]
     fn offer(&mut self, terminal: u32, queue: u8, now: u64) -> Option<Offer> {
-        let class = queue as usize;
-        let (subnet, terminal) = (terminal / self.nodes, terminal % self.nodes);
-        let place = terminal as usize * self.classes.len() + class;
-        if self.subnets.count > 1 {
-            if subnet > 0 {
-                return self.waiting[place].take_if(|offer| offer.dest / self.nodes == subnet);
-            }
-            if self.occupied[place] {
-                return None;
-            }
+        if self.plain && self.counts_rates() {
+            self.offer_plain(terminal, now)
+        } else {
+            self.offer_any(terminal, queue, now)
         }
-        if self.state == State::Emptying {
-            return None;
-        }
-        let mut offer = None;
-        while offer.is_none() && self.clocks[place] <= now {
-            let message = self.issue(terminal, class, now);
-            let clock = self.clocks[place];
-            if let Some(message) = message {
-                self.made[terminal as usize] += 1;
-                if self.batch.is_some_and(|batch| self.made[terminal as usize] == batch.packets) {
-                    self.unfinished -= 1;
-                }
-                offer = Some(self.make(terminal, class, message, clock, now));
-            }
-            // replies take none of the clock's cycles
-            if !matches!(message, Some(Message::ReadReply | Message::WriteReply)) {
-                self.clocks[place] += 1;
-            }
-        }
-        if self.state == State::Draining && self.clocks[place] > self.drain_time && !self.drained[place] {
-            self.drained[place] = true;
-            self.undrained[class] -= 1;
-        }
-        if self.subnets.count > 1
-            && let Some(made) = offer
-        {
-            self.occupied[place] = true;
-            if made.dest >= self.nodes {
-                self.waiting[place] = offer.take();
-            }
-        }
-        offer
     }
 
     fn next_due(&mut self, _: u64) -> Option<u64> {
@@ -329,9 +367,12 @@ impl Terminals for Source {
 
     fn flit(&mut self, flit: FlitArrival) {
         let FlitArrival { tag, terminal, arrived: now, latency, measured } = flit;
-        let terminal = terminal % self.nodes;
+        let terminal = self.node(terminal);
         let class = (tag & 31) as usize;
-        self.deadlock_warnings += (now - self.quiet_since) / (self.deadlock_timeout + 1);
+        let quiet = now - self.quiet_since;
+        if quiet > self.deadlock_timeout {
+            self.deadlock_warnings += quiet / (self.deadlock_timeout + 1);
+        }
         self.quiet_since = now;
         self.in_flight[class] -= 1;
         self.created_sum[class] -= tag >> 8;
@@ -348,7 +389,7 @@ impl Terminals for Source {
 
     fn entered(&mut self, tag: u64, terminal: u32, tail: bool) {
         let class = (tag & 31) as usize;
-        let terminal = terminal % self.nodes;
+        let terminal = self.node(terminal);
         // the simulator counts a packet as sent with its head
         let place = terminal as usize * self.classes.len() + class;
         self.occupied[place] &= !tail;
@@ -361,7 +402,7 @@ impl Terminals for Source {
     }
 
     fn packet(&mut self, arrival: &Arrival) {
-        let (source, dest) = (arrival.source % self.nodes, arrival.dest % self.nodes);
+        let (source, dest) = (self.node(arrival.source), self.node(arrival.dest));
         let message = Message::of(arrival.tag >> 5 & 7);
         match message {
             Message::ReadRequest | Message::WriteRequest => {

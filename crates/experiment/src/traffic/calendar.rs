@@ -14,6 +14,8 @@ const WHEEL: u64 = 1024;
 #[derive(Debug)]
 pub(super) struct Calendar {
     buckets: Vec<Vec<u32>>,
+    /// Memory of buckets that have been emptied: the last one, still in the caches, is filled next.
+    spare: Vec<Vec<u32>>,
     /// Which buckets hold something.
     filled: [u64; WHEEL as usize / 64],
     /// Cycles before this one are over.
@@ -32,6 +34,7 @@ impl Calendar {
             first: who.start,
             marks: vec![0; who.len().div_ceil(64)],
             buckets: vec![Vec::new(); WHEEL as usize],
+            spare: Vec::new(),
             filled: [0; WHEEL as usize / 64],
             now: 0,
             far: BinaryHeap::new(),
@@ -46,7 +49,13 @@ impl Calendar {
             return;
         }
         let at = (cycle % WHEEL) as usize;
-        self.buckets[at].push(who);
+        let bucket = &mut self.buckets[at];
+        if bucket.capacity() == 0
+            && let Some(spare) = self.spare.pop()
+        {
+            *bucket = spare;
+        }
+        bucket.push(who);
         self.filled[at / 64] |= 1 << (at % 64);
     }
 
@@ -94,8 +103,12 @@ impl Calendar {
     /// Appends everybody noted for the present cycle.
     fn take_present(&mut self, out: &mut Vec<u32>) {
         let at = (self.now % WHEEL) as usize;
-        out.append(&mut self.buckets[at]);
-        self.filled[at / 64] &= !(1 << (at % 64));
+        if !self.buckets[at].is_empty() {
+            let mut bucket = std::mem::take(&mut self.buckets[at]);
+            out.append(&mut bucket);
+            self.spare.push(bucket);
+            self.filled[at / 64] &= !(1 << (at % 64));
+        }
         while let Some(&Reverse((due, who))) = self.far.peek()
             && due <= self.now
         {

@@ -16,8 +16,9 @@ const SEPARATION: u32 = 70;
 /// A lagged Fibonacci generator of numbers of `BITS` bits; its terms are subtracted or added.
 #[derive(Debug, Clone)]
 struct Lagged<const SUBTRACT: bool, const BITS: u32> {
-    state: [u64; LONG],
-    block: Box<[u64; BLOCK]>,
+    /// A block and the start of the next one, modulo 2^64: only what is used is cut to its bits.
+    block: Box<[u64; BLOCK + LONG]>,
+    /// Numbers of the block that have been used.
     used: usize,
 }
 
@@ -63,38 +64,42 @@ impl<const SUBTRACT: bool, const BITS: u32> Lagged<SUBTRACT, BITS> {
                 left -= 1;
             }
         }
-        let mut state = [0; LONG];
-        state[LONG - SHORT..].copy_from_slice(&x[..SHORT]);
-        state[..LONG - SHORT].copy_from_slice(&x[SHORT..LONG]);
-        let mut generator = Self { state, block: Box::new([0; BLOCK]), used: LONG };
+        let mut block = Box::new([0; BLOCK + LONG]);
+        block[LONG - SHORT..LONG].copy_from_slice(&x[..SHORT]);
+        block[..LONG - SHORT].copy_from_slice(&x[SHORT..LONG]);
+        let mut generator = Self { block, used: 0 };
         for _ in 0..10 {
-            generator.fill(2 * LONG - 1);
+            generator.skip(2 * LONG - 1);
         }
         generator
     }
 
-    /// Makes `count` numbers of the sequence and moves the state behind them.
-    fn fill(&mut self, count: usize) {
-        let block = &mut self.block[..];
-        block[..LONG].copy_from_slice(&self.state);
-        for j in LONG..count {
-            block[j] = Self::combine(block[j - LONG], block[j - SHORT]);
+    /// Makes the sequence from `count` numbers further on stand in front.
+    #[inline(never)]
+    fn skip(&mut self, count: usize) {
+        let end = count + LONG;
+        let mut at = LONG;
+        while at < end {
+            // terms that do not depend on each other
+            let (before, new) = self.block[..end].split_at_mut(at);
+            let terms = before[at - LONG..].iter().zip(&before[at - SHORT..]);
+            for (new, (&long, &short)) in new.iter_mut().zip(terms) {
+                *new = if SUBTRACT { long.wrapping_sub(short) } else { long.wrapping_add(short) };
+            }
+            at += SHORT;
         }
-        for (i, j) in (0..LONG).zip(count..) {
-            let short = if i < SHORT { block[j - SHORT] } else { self.state[i - SHORT] };
-            self.state[i] = Self::combine(block[j - LONG], short);
-        }
+        self.block.copy_within(count..end, 0);
     }
 
     #[inline]
     fn next(&mut self) -> u64 {
         if self.used == LONG {
-            self.fill(BLOCK);
+            self.skip(BLOCK);
             self.used = 0;
         }
         let value = self.block[self.used];
         self.used += 1;
-        value
+        value & Self::MASK
     }
 }
 

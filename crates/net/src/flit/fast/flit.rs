@@ -73,8 +73,8 @@ impl Flit {
 
     /// Routing's memory.
     #[inline(always)]
-    pub(super) fn memory(self) -> u64 {
-        self.0 >> MEMORY & 0xff
+    pub(super) fn memory(self) -> u8 {
+        (self.0 >> MEMORY) as u8
     }
 
     /// The same flit one router further, with `memory`.
@@ -86,8 +86,8 @@ impl Flit {
 
     /// The same where ways have at most 255 routers.
     #[inline(always)]
-    pub(super) fn short_hop(self, memory: u64) -> Self {
-        Self((self.0 & !(0xff << MEMORY) | (memory & 0xff) << MEMORY) + (1 << HOPS))
+    pub(super) fn short_hop(self, memory: u8) -> Self {
+        Self((self.0 & !(0xff << MEMORY)) + (u64::from(memory) << MEMORY | 1 << HOPS))
     }
 
     /// When it had entered, modulo 2^16; not of heads.

@@ -7,7 +7,7 @@ use super::packets::{Cold, Packets};
 use super::router::{Out, Routers};
 use super::wheel::BLOCK;
 use crate::flit::keys::Keys;
-use crate::flit::routing::packed::Packed;
+use crate::flit::routing::packed::Steps;
 use crate::flit::routing::{FlitRouting, Head, Place, Surroundings};
 use crate::flit::terminals::Terminals;
 
@@ -40,7 +40,6 @@ impl<T: Terminals, const VS: usize> Surroundings for Around<'_, T, VS> {
 /// Shows heads their way.
 pub(super) struct Guide<'a, T, R: ?Sized> {
     pub(super) routing: &'a R,
-    pub(super) packed: Option<&'a Packed>,
     pub(super) ranges: &'a [(u8, u8)],
     pub(super) halves: &'a [[u16; 4]],
     pub(super) packets: &'a mut Packets,
@@ -53,67 +52,152 @@ pub(super) struct Guide<'a, T, R: ?Sized> {
     pub(super) terminals: &'a mut T,
 }
 
+/// The way of a head: output port, virtual channels as a set, and the head one router further.
+pub(super) type Way = (usize, u16, Flit);
+
+/// What knows the ways of heads.
+pub(super) trait Ways {
+    /// Whether it looks at the packet, beside its flit.
+    const LOOKS: bool;
+
+    /// The way of a head in front of input channel `number`.
+    fn way<T: Terminals, R: FlitRouting + ?Sized, const P: usize, const VS: usize, const N: usize, M: Mask>(
+        &self,
+        guide: &mut Guide<'_, T, R>,
+        routers: &Routers<P, VS, N, M>,
+        number: usize,
+        flit: Flit,
+    ) -> Way;
+}
+
+impl<S: Steps> Ways for S {
+    const LOOKS: bool = S::DRAWS;
+
+    #[inline(always)]
+    fn way<
+        T: Terminals,
+        R: FlitRouting + ?Sized,
+        const P: usize,
+        const VS: usize,
+        const N: usize,
+        M: Mask,
+    >(
+        &self,
+        guide: &mut Guide<'_, T, R>,
+        _: &Routers<P, VS, N, M>,
+        number: usize,
+        flit: Flit,
+    ) -> Way {
+        let place = guide.first + (number / N % BLOCK) as u32;
+        let step = self.step(place, flit.dest(), flit.memory(), |bound| guide.draw(place, flit, bound));
+        let want = match guide.halves {
+            [only] => only[step.half as usize % 4],
+            _ => guide.channels(flit, step.half),
+        };
+        (step.output.into(), want, flit.short_hop(step.memory))
+    }
+}
+
+/// A routing function that has more to look at than a few words.
+pub(super) struct Any;
+
+impl Ways for Any {
+    const LOOKS: bool = true;
+
+    #[inline(never)]
+    fn way<
+        T: Terminals,
+        R: FlitRouting + ?Sized,
+        const P: usize,
+        const VS: usize,
+        const N: usize,
+        M: Mask,
+    >(
+        &self,
+        guide: &mut Guide<'_, T, R>,
+        routers: &Routers<P, VS, N, M>,
+        number: usize,
+        flit: Flit,
+    ) -> Way {
+        guide.ask(routers, number, flit)
+    }
+}
+
 impl<T: Terminals, R: FlitRouting + ?Sized> Guide<'_, T, R> {
     /// A head is in front of input channel `number`.
     #[inline(always)]
     pub(super) fn route<const P: usize, const VS: usize, const N: usize, M: Mask>(
         &mut self,
+        ways: &impl Ways,
         routers: &mut Routers<P, VS, N, M>,
         number: usize,
         flit: Flit,
         asking: &mut Ports<P>,
     ) {
         debug_assert!(flit.is_head(), "only heads are routed");
+        let (output, want, front) = ways.way(self, routers, number, flit);
+        let port = number / N % BLOCK * P + output % P;
+        routers.wait(number, front, port, want);
+        asking.insert_if(port, true);
+    }
+
+    /// A number below `bound` for a head at router `place`.
+    #[inline(never)]
+    fn draw(&mut self, place: u32, flit: Flit, bound: u32) -> u32 {
+        let salt = self.packets.cold[flit.packet()].salt(self.seed);
+        self.terminals.draw(Keys::at(Some(place)).next(salt), bound)
+    }
+
+    /// The range of virtual channels of a packet.
+    #[inline(always)]
+    fn range(&self, flit: Flit) -> usize {
+        match self.ranges {
+            [_] => 0,
+            _ => self.packets.cold[flit.packet()].range(),
+        }
+    }
+
+    /// A half of its range, or all of it.
+    #[inline(never)]
+    fn channels(&self, flit: Flit, half: u8) -> u16 {
+        self.halves[self.range(flit)][half as usize % 4]
+    }
+
+    /// Asks the routing function itself.
+    fn ask<const P: usize, const VS: usize, const N: usize, M: Mask>(
+        &mut self,
+        routers: &Routers<P, VS, N, M>,
+        number: usize,
+        flit: Flit,
+    ) -> Way {
         let (index, channel) = (number / N % BLOCK, number % N);
         let place = self.first + index as u32;
         let id = flit.packet();
-        let range = |packets: &Packets| match self.ranges {
-            [_] => 0,
-            _ => packets.cold[id].range(),
+        let remembered = self.packets.memory.get(id).copied();
+        let range = self.ranges[self.range(flit)];
+        let cold = &self.packets.cold[id];
+        let mut packet = Head {
+            source: if self.knows_source { cold.source } else { 0 },
+            dest: flit.dest(),
+            range,
+            memory: remembered.unwrap_or(flit.memory().into()),
         };
-        let (output, want, front);
-        if let Some(packed) = self.packed {
-            let draw = |bound| {
-                let key = Keys::at(Some(place)).next(self.packets.cold[id].salt(self.seed));
-                self.terminals.draw(key, bound)
-            };
-            let step = packed.step(place, flit.dest(), flit.memory(), draw);
-            output = usize::from(step.output) % P;
-            want = match self.halves {
-                [only] => only[step.half as usize % 4],
-                several => several[range(self.packets)][step.half as usize % 4],
-            };
-            front = flit.short_hop(step.memory);
-        } else {
-            let remembered = self.packets.memory.get(id).copied();
-            let cold = &self.packets.cold[id];
-            let mut packet = Head {
-                source: if self.knows_source { cold.source } else { 0 },
-                dest: flit.dest(),
-                range: self.ranges[range(self.packets)],
-                memory: remembered.unwrap_or(flit.memory()),
-            };
-            let mut around = Around::<T, VS> {
-                credits: routers.outs_of(index),
-                places: self.places,
-                vcs: self.vcs,
-                seed: self.seed,
-                cold,
-                keys: Keys::at(Some(place)),
-                terminals: self.terminals,
-            };
-            let place = Place { router: place, input: (channel / VS) as u16, vc: (channel % VS) as u8 };
-            let candidate = self.routing.only(place, &mut packet, &mut around);
-            if remembered.is_some() {
-                self.packets.memory[id] = packet.memory;
-            }
-            output = candidate.output as usize % P;
-            want = channels(candidate.first_vc, candidate.last_vc);
-            front = flit.hop(packet.memory);
+        let mut around = Around::<T, VS> {
+            credits: routers.outs_of(index),
+            places: self.places,
+            vcs: self.vcs,
+            seed: self.seed,
+            cold,
+            keys: Keys::at(Some(place)),
+            terminals: self.terminals,
+        };
+        let place = Place { router: place, input: (channel / VS) as u16, vc: (channel % VS) as u8 };
+        let candidate = self.routing.only(place, &mut packet, &mut around);
+        if remembered.is_some() {
+            self.packets.memory[id] = packet.memory;
         }
-        let port = index * P + output;
-        routers.wait(number, front, port, want);
-        asking.insert_if(port, true);
+        let want = channels(candidate.first_vc, candidate.last_vc);
+        (candidate.output.into(), want, flit.hop(packet.memory))
     }
 }
 

@@ -47,6 +47,12 @@ impl Link {
         }
     }
 
+    /// The first channel there, where it is a router of this part.
+    #[inline(always)]
+    pub(super) fn router(self) -> Option<u32> {
+        (self.place < Self::NUMBERS as u32).then_some(self.place)
+    }
+
     /// The first channel there, or the terminal.
     #[inline(always)]
     pub(super) fn number(self) -> u32 {

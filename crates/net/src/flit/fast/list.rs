@@ -40,6 +40,37 @@ impl<const N: usize> List<N> {
         self.len = 0;
     }
 
+    /// Appends those of `other` that are `wanted`.
+    #[inline(always)]
+    pub(super) fn extend_from(&mut self, other: &Self, mut wanted: impl FnMut(u16) -> bool) {
+        // the length stays in a register
+        let (items, mut len) = (self.items.as_flattened_mut(), self.len);
+        for &number in other.items() {
+            items[len % (BLOCK * N)] = number;
+            len += usize::from(wanted(number));
+        }
+        self.len = len;
+    }
+
+    /// Moves all to two empty lists, to `first` those that are `wanted` there, by their place and number.
+    #[inline(always)]
+    pub(super) fn divide(
+        &mut self,
+        first: &mut Self,
+        others: &mut Self,
+        wanted: impl Fn(usize, u16) -> bool,
+    ) {
+        let (one, other) = (first.items.as_flattened_mut(), others.items.as_flattened_mut());
+        let mut len = 0;
+        for (at, &number) in self.items().iter().enumerate() {
+            one[len % (BLOCK * N)] = number;
+            other[(at - len) % (BLOCK * N)] = number;
+            len += usize::from(wanted(at, number));
+        }
+        (first.len, others.len) = (len, self.len - len);
+        self.len = 0;
+    }
+
     /// All of them, in order.
     #[inline(always)]
     pub(super) fn items(&self) -> &[u16] {
@@ -83,7 +114,9 @@ impl<const P: usize> Ports<P> {
             while left != 0 {
                 let bit = left.trailing_zeros();
                 left &= left - 1;
-                kept |= u64::from(keep(index * 64 + bit as usize)) << bit;
+                if keep(index * 64 + bit as usize) {
+                    kept |= 1 << bit;
+                }
             }
             *word = kept;
         }

@@ -31,17 +31,17 @@ pub(super) trait Mask:
     fn first(self) -> usize;
     /// It without its smallest member; it has one.
     fn rest(self) -> Self;
-    /// Its members from `index` on.
-    fn starting_at(self, index: usize) -> Self;
+    /// Its members behind `index`.
+    fn behind(self, index: usize) -> Self;
     /// The set of `width` members from `index` on.
     fn run(index: usize, width: usize) -> Self;
     /// `width` bits from `index` on.
     fn part(self, index: usize, width: usize) -> u32;
 
-    /// Its first member at or after `index`, going round; it has one.
+    /// Its first member behind `index`, going round; it has one.
     #[inline(always)]
-    fn first_from(self, index: usize) -> usize {
-        let after = self.starting_at(index);
+    fn first_behind(self, index: usize) -> usize {
+        let after = self.behind(index);
         if after.is_empty() { self.first() } else { after.first() }
     }
 }
@@ -74,9 +74,9 @@ macro_rules! mask {
                 self & self.wrapping_sub(1)
             }
             #[inline(always)]
-            fn starting_at(self, index: usize) -> Self {
-                // a pointer behind the last one means: from the beginning, which `first_from` does on empty
-                if index >= <$word>::BITS as usize { 0 } else { self & (<$word>::MAX << index) }
+            fn behind(self, index: usize) -> Self {
+                // two shifts, since one of the whole word is none
+                self & <$word>::MAX << index << 1
             }
             #[inline(always)]
             fn run(index: usize, width: usize) -> Self {

@@ -11,16 +11,18 @@ use super::wheel::BLOCK;
 
 const _: () = assert!(BLOCK <= 64, "routers of a block are bits of a word");
 
-/// Stamps of input channels, by number; smaller ones come first among those of a router.
+/// Stamps of input channels, by number and list; smaller ones come first among those of a router.
 #[derive(Debug)]
 pub(super) struct Order {
-    /// In the list of packets to be routed,
-    routing: Vec<i64>,
-    /// of those that wait for an output channel,
-    allocation: Vec<i64>,
-    /// of those that compete for the switch.
-    switch: Vec<i64>,
+    stamps: Vec<[i64; 3]>,
 }
+
+/// The list of packets to be routed,
+const ROUTING: usize = 0;
+/// of those that wait for an output channel,
+const ALLOCATION: usize = 1;
+/// of those that compete for the switch.
+const SWITCH: usize = 2;
 
 /// Behind every packet that follows another one in its buffer.
 const ARRIVALS: i64 = i64::MAX >> 1;
@@ -28,23 +30,23 @@ const ARRIVALS: i64 = i64::MAX >> 1;
 impl Order {
     /// For `channels` input channels.
     pub(super) fn new(channels: usize) -> Self {
-        let column = vec![0; channels];
-        Self { routing: column.clone(), allocation: column.clone(), switch: column }
+        Self { stamps: vec![[0; 3]; channels] }
     }
 
     /// A head arrived in an empty buffer.
     pub(super) fn arrived(&mut self, number: usize) {
-        self.routing[number] = ARRIVALS + number as i64;
+        self.stamps[number][ROUTING] = ARRIVALS + number as i64;
     }
 
     /// A body flit arrived in an empty buffer: behind all that compete already.
     pub(super) fn resumed(&mut self, now: u64, number: usize, channels: usize) {
-        self.switch[number] = ((now as i64) << 8) + (number % channels) as i64;
+        self.stamps[number][SWITCH] = ((now as i64) << 8) + (number % channels) as i64;
     }
 
     /// A tail left, and the head behind it is to be routed: in the order of the switch's list.
     pub(super) fn followed(&mut self, number: usize) {
-        self.routing[number] = self.switch[number];
+        let stamps = &mut self.stamps[number];
+        stamps[ROUTING] = stamps[SWITCH];
     }
 
     /// Puts packets that are routed in this cycle in order, router by router, and in front of those that
@@ -58,13 +60,45 @@ impl Order {
         sets: &mut [M; BLOCK],
     ) {
         by_router::<N, M>(fresh, sets);
-        in_front::<N>(now, fresh, base, &self.routing, &mut self.allocation);
+        self.in_front::<N, ROUTING, ALLOCATION>(now, fresh, base);
     }
 
     /// Puts the packets that got an output channel in order, and in front of those that compete. They stand router by
     /// router.
     pub(super) fn channels_given<const N: usize>(&mut self, now: u64, granted: &mut [u16], base: usize) {
-        in_front::<N>(now, granted, base, &self.allocation, &mut self.switch);
+        self.in_front::<N, ALLOCATION, SWITCH>(now, granted, base);
+    }
+
+    /// Sorts the channels of each router by their stamp in the list `FROM`, and gives them stamps in the list `TO`, in
+    /// front of all of earlier cycles. Those of a router are few, and mostly one.
+    #[inline(always)]
+    fn in_front<const N: usize, const FROM: usize, const TO: usize>(
+        &mut self,
+        now: u64,
+        list: &mut [u16],
+        base: usize,
+    ) {
+        let stamps = &mut self.stamps[base..];
+        let first = -((now as i64) << 8);
+        // the place of the first channel of the router, and its number
+        let (mut start, mut router) = (0, usize::MAX);
+        for at in 0..list.len() {
+            let channel = list[at];
+            let own = usize::from(channel) / N;
+            if own != router {
+                (start, router) = (at, own);
+            }
+            // behind those of the router that come before it; their stamps move on
+            let stamp = stamps[usize::from(channel)][FROM];
+            let mut to = at;
+            while to > start && stamps[usize::from(list[to - 1])][FROM] > stamp {
+                list[to] = list[to - 1];
+                stamps[usize::from(list[to])][TO] += 1;
+                to -= 1;
+            }
+            list[to] = channel;
+            stamps[usize::from(channel)][TO] = first + (to - start) as i64;
+        }
     }
 }
 
@@ -86,26 +120,6 @@ fn by_router<const N: usize, M: Mask>(list: &mut [u16], sets: &mut [M; BLOCK]) {
                 *place = (router * N + set.first()) as u16;
             }
             set = set.rest();
-        }
-    }
-}
-
-/// Sorts the channels of each router by their stamp in `from`, and gives them stamps in `to` in front of all of
-/// earlier cycles. Those of a router are few, and mostly one.
-fn in_front<const N: usize>(now: u64, list: &mut [u16], base: usize, from: &[i64], to: &mut [i64]) {
-    let first = -((now as i64) << 8);
-    for own in list.chunk_by_mut(|one, other| *one as usize / N == *other as usize / N) {
-        match &mut *own {
-            [_] => {}
-            [one, other] => {
-                if from[base + *other as usize] < from[base + *one as usize] {
-                    std::mem::swap(one, other);
-                }
-            }
-            own => own.sort_unstable_by_key(|&channel| from[base + channel as usize]),
-        }
-        for (stamp, &channel) in (first..).zip(&*own) {
-            to[base + channel as usize] = stamp;
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use stratasim_core::memory::{LINE_BYTES, prefetch_part};
 
+use super::contest::Contest;
 use super::flit::Flit;
 use super::link::Link;
 use super::list::{List, Ports};
@@ -51,7 +52,7 @@ pub(super) struct Part<const P: usize, const VS: usize, const N: usize, M> {
     pub(super) wheel: Wheel<N>,
     /// What each block of routers has to do in its next cycle, whatever arrives.
     pub(super) work: Vec<Work<P, N>>,
-    pub(super) scratch: Scratch<N, M>,
+    pub(super) scratch: Scratch<P, N, M>,
     pub(super) packets: Packets,
     pub(super) sources: Vec<Source<VS>>,
     pub(super) injection: Vec<Link>,
@@ -123,9 +124,10 @@ impl<const P: usize, const N: usize> Work<P, N> {
 
 /// Lists within one cycle of a block.
 #[derive(Debug)]
-pub(super) struct Scratch<const N: usize, M> {
+pub(super) struct Scratch<const P: usize, const N: usize, M> {
     /// Input channels that got an output channel.
     pub(super) granted: List<N>,
+    pub(super) contest: Contest<P, N>,
     /// Input channels whose flit passes the switch without a competitor,
     pub(super) alone: List<N>,
     /// and the others.
@@ -139,11 +141,12 @@ pub(super) struct Scratch<const N: usize, M> {
     pub(super) arrived_at: Vec<u64>,
 }
 
-impl<const N: usize, M: Mask> Scratch<N, M> {
+impl<const P: usize, const N: usize, M: Mask> Scratch<P, N, M> {
     /// For a part with `terminals` terminals.
     pub(super) fn new(terminals: usize) -> Self {
         Self {
             granted: List::default(),
+            contest: Contest::new(),
             alone: List::default(),
             shared: List::default(),
             contested: [M::default(); BLOCK],

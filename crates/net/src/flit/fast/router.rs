@@ -37,9 +37,8 @@ pub(super) struct Vc {
 pub(super) struct Out {
     /// Places at the other end.
     pub(super) credits: u8,
-    /// iSLIP of virtual channels: the input channel of its router after the last winner.
-    grant: u8,
-    /// The input channel whose packet has it, by number in the block.
+    /// The input channel whose packet has it, by number in the block. iSLIP of virtual channels: of a free one the
+    /// last winner.
     pub(super) owner: u16,
 }
 
@@ -51,17 +50,13 @@ pub(super) struct Routers<const P: usize, const VS: usize, const N: usize, M> {
     vcs: [[Vc; N]; BLOCK],
     /// Output channels.
     outs: [[Out; N]; BLOCK],
-    /// Input channels with a flit, an output channel and a credit,
-    ready: [M; BLOCK],
-    /// and the same by output port.
-    wanting: [[M; P]; BLOCK],
     /// Input channels whose packet waits for an output channel, by port.
     waiters: [[M; P]; BLOCK],
     /// Output channels that no packet has.
     free: [M; BLOCK],
-    /// iSLIP of the switch: the input after the last winner, by output,
-    switch_grant: [[u8; P]; BLOCK],
-    /// and the output after the last one accepted, by input, with the virtual channel that comes first.
+    /// iSLIP of the switch: the input channel that won last, by output and number in the block,
+    winners: [[u16; P]; BLOCK],
+    /// and what each input sent last.
     turns: [[Turn; P]; BLOCK],
     /// Flits sent, by output port.
     sent: [[u64; P]; BLOCK],
@@ -71,13 +66,13 @@ pub(super) struct Routers<const P: usize, const VS: usize, const N: usize, M> {
     inputs: [[Link; P]; BLOCK],
 }
 
-/// Whose turn it is at an input of a switch.
-#[derive(Debug, Clone, Copy, Default)]
+/// What passed last from an input of a switch, by numbers in the block: the ones after it come first.
+#[derive(Debug, Clone, Copy)]
 struct Turn {
-    /// The output after the last one accepted.
-    accept: u8,
-    /// The virtual channel that comes first.
-    offset: u8,
+    /// The output port.
+    port: u16,
+    /// The input channel.
+    channel: u16,
 }
 
 impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N, M> {
@@ -95,13 +90,12 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
         }
         Self {
             vcs: [[Vc::default(); N]; BLOCK],
-            outs: [[Out { credits: buffer, ..Out::default() }; N]; BLOCK],
-            ready: [M::default(); BLOCK],
-            wanting: [[M::default(); P]; BLOCK],
+            // behind the last one comes the first
+            outs: [[Out { credits: buffer, owner: N as u16 - 1 }; N]; BLOCK],
             waiters: [[M::default(); P]; BLOCK],
             free: [free; BLOCK],
-            switch_grant: [[0; P]; BLOCK],
-            turns: [[Turn::default(); P]; BLOCK],
+            winners: [[N as u16 - 1; P]; BLOCK],
+            turns: [[Turn { port: P as u16 - 1, channel: N as u16 - 1 }; P]; BLOCK],
             sent: [[0; P]; BLOCK],
             outputs: [[Link::NOTHING; P]; BLOCK],
             inputs: [[Link::NOTHING; P]; BLOCK],
@@ -180,11 +174,6 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
         &mut self.waiters.as_flattened_mut()[port % Self::PORTS]
     }
 
-    #[inline(always)]
-    fn wanting_mut(&mut self, port: usize) -> &mut M {
-        &mut self.wanting.as_flattened_mut()[port % Self::PORTS]
-    }
-
     /// A credit comes back to output channel `number`. Returns the input channel that has it and a flit, when
     /// it waited for this credit.
     #[inline(always)]
@@ -199,16 +188,10 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
         waits.then_some(owner)
     }
 
-    /// An input channel has a flit and an output channel: with a credit it is ready. Returns that.
+    /// Whether an input channel, which has a flit and an output channel, has a credit: then it is ready.
     #[inline(always)]
-    pub(super) fn activate(&mut self, number: usize) -> bool {
-        let vc = self.vc(number);
-        let port = vc.port as usize;
-        let ready = self.out(vc.out as usize).credits != 0;
-        let bit = M::bit_if(number % N, ready);
-        self.ready[number / N % BLOCK] |= bit;
-        *self.wanting_mut(port) |= bit;
-        ready
+    pub(super) fn is_ready(&self, number: usize) -> bool {
+        self.out(self.vc(number).out as usize).credits != 0
     }
 
     /// The packet in front of an input channel wants to leave by `port`, on a channel of `want`.
@@ -221,36 +204,17 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
         *self.waiters_mut(port) |= M::bit(number % N);
     }
 
-    /// Whether the request of a ready channel is the only one of its input and of its output: then it
-    /// passes, whatever the others do.
-    #[inline(always)]
-    pub(super) fn is_alone(&self, number: usize) -> bool {
-        let of_input = M::run(number / VS % P * VS, VS);
-        let port = self.vc(number).port as usize % Self::PORTS;
-        self.wanting.as_flattened()[port] | self.ready[number / N % BLOCK] & of_input == M::bit(number % N)
-    }
-
     /// A flit of a channel passes the switch: pointers of the switch move on, a credit is used. Returns whether
     /// one is left.
     #[inline(always)]
-    pub(super) fn pass(&mut self, number: usize, port: usize, out: usize, vcs: u8) -> bool {
-        let input = number / VS;
-        self.switch_grant.as_flattened_mut()[port % Self::PORTS] = (input % P + 1) as u8;
-        let next = (number % VS) as u8 + 1;
-        let offset = if next == vcs { 0 } else { next };
-        self.turns.as_flattened_mut()[input % Self::PORTS] = Turn { accept: (port % P + 1) as u8, offset };
+    pub(super) fn pass(&mut self, number: usize, port: usize, out: usize) -> bool {
+        self.winners.as_flattened_mut()[port % Self::PORTS] = number as u16;
+        self.turns.as_flattened_mut()[number / VS % Self::PORTS] =
+            Turn { port: port as u16, channel: number as u16 };
         self.sent.as_flattened_mut()[port % Self::PORTS] += 1;
         let out = self.out_mut(out);
         out.credits -= 1;
         out.credits != 0
-    }
-
-    /// A channel is not ready any more.
-    #[inline(always)]
-    pub(super) fn rest(&mut self, number: usize, port: usize) {
-        let bit = M::bit(number % N);
-        self.ready[number / N % BLOCK] &= !bit;
-        *self.wanting_mut(port) &= !bit;
     }
 
     /// A packet has left its output channel. Returns whether others wait for one of the port.

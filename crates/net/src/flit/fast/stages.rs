@@ -5,7 +5,7 @@
 
 use stratasim_core::memory::prefetch;
 
-use super::guide::Guide;
+use super::guide::{Any, Guide, Ways};
 use super::mask::Mask;
 use super::part::{Part, Scratch};
 use super::switch::Switches;
@@ -33,11 +33,9 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         self.take_flits(routing, block, now, &arrivals, terminals);
         self.wheel.give_back(arrivals);
         self.traverse(block, now);
-        let routers = &mut self.blocks[block];
+        let routers = &self.blocks[block];
         let ready = &mut self.work[block].ready;
-        for &number in self.scratch.granted.items() {
-            ready.push_if(number, routers.activate(number.into()));
-        }
+        ready.extend_from(&self.scratch.granted, |number| routers.is_ready(number.into()));
         self.scratch.granted.clear();
     }
 
@@ -47,7 +45,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         let routers = &mut self.blocks[block];
         for &number in &arrivals.credits {
             if let Some(owner) = routers.credit(number.into())
-                && routers.activate(owner)
+                && routers.is_ready(owner)
             {
                 self.work[block].ready.push(owner as u16);
             }
@@ -65,13 +63,30 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         arrivals: &Arrivals,
         terminals: &mut T,
     ) {
+        match routing.packed().filter(|_| self.packs) {
+            Some(Packed::Grid(grid)) => self.take_flits_by(grid, routing, block, now, arrivals, terminals),
+            Some(Packed::Tree(tree)) => self.take_flits_by(tree, routing, block, now, arrivals, terminals),
+            None => self.take_flits_by(&Any, routing, block, now, arrivals, terminals),
+        }
+    }
+
+    /// The same where it is known who knows the ways.
+    #[inline(never)]
+    fn take_flits_by<W: Ways, T: Terminals, R: FlitRouting + ?Sized>(
+        &mut self,
+        ways: &W,
+        routing: &R,
+        block: usize,
+        now: u64,
+        arrivals: &Arrivals,
+        terminals: &mut T,
+    ) {
         let (blocks, next) = self.blocks.split_at_mut(block + 1);
         let (routers, next) = (&mut blocks[block], next.first());
         let base = block * BLOCK * N;
         let work = &mut self.work[block];
         let mut guide = Guide {
             routing,
-            packed: routing.packed().filter(|_| self.packs),
             ranges: &self.ranges,
             halves: &self.halves,
             packets: &mut self.packets,
@@ -82,15 +97,15 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             seed: self.seed,
             terminals,
         };
-        // draws look at the packet, beside its flit
-        let draws = self.is_large && guide.packed.is_none_or(Packed::draws);
-        let distance = if draws { EARLIER } else { arrivals.flits.len() };
         for (at, &(number, flit)) in arrivals.flits.iter().enumerate() {
-            self.ahead.go_on(next);
-            if let Some((_, later)) = arrivals.flits.get(at + distance)
-                && let Some(cold) = guide.packets.cold.get(later.packet())
-            {
-                prefetch(cold);
+            if self.is_large {
+                self.ahead.go_on(next);
+                if W::LOOKS
+                    && let Some((_, later)) = arrivals.flits.get(at + EARLIER)
+                    && let Some(cold) = guide.packets.cold.get(later.packet())
+                {
+                    prefetch(cold);
+                }
             }
             let number = number as usize;
             let vc = routers.vc_mut(number);
@@ -101,7 +116,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
                 self.rings.put(base + number, vc, len, flit, &mut guide.packets.queued);
             } else if flit.is_head() {
                 match &mut self.order {
-                    None => guide.route(routers, number, flit, &mut work.asking),
+                    None => guide.route(ways, routers, number, flit, &mut work.asking),
                     Some(order) => {
                         vc.front = flit;
                         work.fresh.push(number as u16);
@@ -110,7 +125,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
                 }
             } else {
                 vc.front = flit;
-                work.ready.push_if(number as u16, routers.activate(number));
+                work.ready.push_if(number as u16, routers.is_ready(number));
                 if let Some(order) = &mut self.order {
                     order.resumed(now, base + number, N);
                 }
@@ -121,7 +136,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         }
         for &number in work.fresh.items() {
             let flit = routers.vc(number.into()).front;
-            guide.route(routers, number.into(), flit, &mut work.asking);
+            guide.route(ways, routers, number.into(), flit, &mut work.asking);
         }
         work.fresh.clear();
     }
@@ -159,16 +174,16 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             return;
         }
         self.last_progress = self.last_progress.max(now);
-        let Scratch { alone, shared, contested, leaving, .. } = &mut self.scratch;
+        let Scratch { contest, alone, shared, contested, leaving, .. } = &mut self.scratch;
         let mut switches = Switches {
             routers: &mut self.blocks[block],
             first: block * BLOCK,
             now,
-            vcs: self.vcs,
             work,
             wheel: &mut self.wheel,
             rings: &self.rings,
             queued: &self.packets.queued,
+            narrow: !self.spacing.is_empty(),
             spacing: &mut self.spacing,
             order: &mut self.order,
             part_of: &self.part_of,
@@ -182,12 +197,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             }
         }
         // one that is alone changes nothing that the others look at
-        for &number in switches.work.ready.items() {
-            let is_alone = switches.routers.is_alone(number.into());
-            alone.push_if(number, is_alone);
-            shared.push_if(number, !is_alone);
-        }
-        switches.work.ready.clear();
+        contest.divide(switches.routers, &mut switches.work.ready, alone, shared);
         for &number in alone.items() {
             switches.pass(number.into());
         }

@@ -66,8 +66,9 @@ impl FlitRouting for DimensionOrder {
     #[inline]
     fn only(&self, place: Place, head: &mut Head, surroundings: &mut dyn Surroundings) -> Candidate {
         if let Some(packed) = &self.packed {
-            let step = packed.step(place.router, head.dest, head.memory, |bound| surroundings.draw(bound));
-            head.memory = step.memory;
+            let step =
+                packed.step(place.router, head.dest, head.memory as u8, |bound| surroundings.draw(bound));
+            head.memory = step.memory.into();
             let range = if step.half == ALL { head.range } else { part(head.range, 2, step.half) };
             return any(u16::from(step.output), range);
         }

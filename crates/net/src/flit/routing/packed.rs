@@ -27,7 +27,17 @@ pub struct Step {
     /// The lower half (0) or the upper half (1) of the virtual channels of the packet's range, or [`ALL`].
     pub half: u8,
     /// What the packet remembers.
-    pub memory: u64,
+    pub memory: u8,
+}
+
+/// Decisions of one kind.
+pub trait Steps {
+    /// Whether many decisions need a draw.
+    const DRAWS: bool;
+
+    /// The decision for a head to terminal `dest` at `router`, with what it remembers. `draw` is asked for a
+    /// number below a bound where several ways are as good, once at most.
+    fn step(&self, router: u32, dest: u32, memory: u8, draw: impl FnOnce(u32) -> u32) -> Step;
 }
 
 /// A routing function in words: the same decisions as by [`FlitRouting::only`](super::FlitRouting::only).
@@ -48,18 +58,12 @@ impl Packed {
         }
     }
 
-    /// Whether many decisions need a draw.
-    pub fn draws(&self) -> bool {
-        matches!(self, Self::Tree(_))
-    }
-
-    /// The decision for a head to terminal `dest` at `router`, with what it remembers. `draw` is asked for a
-    /// number below a bound where several ways are as good, once at most.
+    /// A decision; see [`Steps::step`].
     #[inline(always)]
-    pub fn step(&self, router: u32, dest: u32, memory: u64, draw: impl FnOnce(u32) -> u32) -> Step {
+    pub fn step(&self, router: u32, dest: u32, memory: u8, draw: impl FnOnce(u32) -> u32) -> Step {
         match self {
             Self::Grid(grid) => grid.step(router, dest, memory, draw),
-            Self::Tree(tree) => tree.step(router, dest, draw),
+            Self::Tree(tree) => tree.step(router, dest, memory, draw),
         }
     }
 }

@@ -61,13 +61,13 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
         while asked != 0 {
             // the first channel's winner, and what else it was offered
             let vc = asked.trailing_zeros() as usize % VS;
-            let input = requests[vc].first_from(self.out(channels + vc).grant as usize);
+            let input = requests[vc].first_behind(self.last_winner(channels + vc));
             let mut offered = 1_u32 << vc;
             let mut others = asked & (asked - 1) & u32::from(self.vc(first + input).out);
             while others != 0 {
                 let vc = others.trailing_zeros() as usize % VS;
                 others &= others - 1;
-                if requests[vc].first_from(self.out(channels + vc).grant as usize) == input {
+                if requests[vc].first_behind(self.last_winner(channels + vc)) == input {
                     offered |= 1 << vc;
                 }
             }
@@ -77,6 +77,12 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
             granted |= M::bit(input);
         }
         granted
+    }
+
+    /// The input channel of its router that won output channel `number` last.
+    #[inline(always)]
+    fn last_winner(&self, number: usize) -> usize {
+        self.out(number).owner as usize % N
     }
 
     /// Of the `offered` channels of a port an input channel takes the first at or after its pointer.
@@ -90,9 +96,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
         let channel = base + (if after == 0 { offered } else { after }).trailing_zeros() as usize % VS;
         vc.accept = (channel + 1) as u8;
         vc.out = (router * N + channel) as u16;
-        let out = self.out_mut(router * N + channel);
-        out.grant = (number % N + 1) as u8;
-        out.owner = number as u16;
+        self.out_mut(router * N + channel).owner = number as u16;
         self.free[router] &= !M::bit(channel);
         *self.waiters_mut(port) &= !M::bit(number % N);
     }
@@ -100,49 +104,41 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
     /// Gives the switch of a router to channels of `ready` that compete with each other, one iteration of
     /// iSLIP; the winners. At most one per input and output.
     #[inline(always)]
-    pub(in crate::flit::fast) fn share_switch(&self, router: usize, all: M) -> M {
+    pub(in crate::flit::fast) fn share_switch(&self, router: usize, ready: M) -> M {
         let router = router % BLOCK;
         let vcs = &self.vcs[router];
-        let (mut outputs, mut inputs) = (0_u64, 0_u64);
-        let mut requests = [0_u64; P];
-        let mut grants = [0_u64; P];
-        let mut ready = all;
-        while !ready.is_empty() {
-            let channel = ready.first() % N;
-            ready = ready.rest();
+        // input channels by output, and outputs by input
+        let (mut requests, mut grants) = ([M::default(); P], [M::default(); P]);
+        let (mut outputs, mut inputs) = (M::default(), M::default());
+        let mut left = ready;
+        while !left.is_empty() {
+            let channel = left.first() % N;
+            left = left.rest();
             let output = vcs[channel].port as usize % P;
-            requests[output] |= 1 << (channel / VS);
-            outputs |= 1 << output;
+            requests[output] |= M::bit(channel);
+            outputs |= M::bit(output);
         }
-        while outputs != 0 {
-            let output = outputs.trailing_zeros() as usize % P;
-            outputs &= outputs - 1;
-            let input = requests[output].first_from(self.switch_grant[router][output] as usize) % P;
-            grants[input] |= 1 << output;
-            inputs |= 1 << input;
+        while !outputs.is_empty() {
+            let output = outputs.first() % P;
+            outputs = outputs.rest();
+            // behind all channels of the input that won last
+            let last = self.winners[router][output] as usize % N | (VS - 1);
+            let input = requests[output].first_behind(last) / VS % P;
+            grants[input] |= M::bit(output);
+            inputs |= M::bit(input);
         }
         let mut winners = M::default();
-        while inputs != 0 {
-            let input = inputs.trailing_zeros() as usize % P;
-            inputs &= inputs - 1;
-            let output = grants[input].first_from(self.turns[router][input].accept as usize) % P;
-            winners |= M::bit(input * VS + self.speaker(router, input, output, all.part(input * VS, VS)));
+        while !inputs.is_empty() {
+            let input = inputs.first() % P;
+            inputs = inputs.rest();
+            let last = self.turns[router][input];
+            let output = grants[input].first_behind(last.port as usize % P) % P;
+            // of the channels that want it the first one behind the one that passed last
+            let wanting = requests[output].part(input * VS, VS);
+            let after = wanting & u32::MAX << (last.channel as usize % VS) << 1;
+            let vc = (if after == 0 { wanting } else { after }).trailing_zeros() as usize % VS;
+            winners |= M::bit(input * VS + vc);
         }
         winners
-    }
-
-    /// The virtual channel that speaks for an input at an output: of those in `ready` that want it the first
-    /// at or after the input's offset.
-    #[inline(always)]
-    fn speaker(&self, router: usize, input: usize, output: usize, ready: u32) -> usize {
-        if ready & (ready - 1) == 0 {
-            return ready.trailing_zeros() as usize % VS;
-        }
-        let mut wanting = self.wanting[router][output].part(input * VS, VS) & ready;
-        let after = wanting & (u32::MAX << self.turns[router][input].offset);
-        if after != 0 {
-            wanting = after;
-        }
-        wanting.trailing_zeros() as usize % VS
     }
 }

@@ -1,6 +1,6 @@
 //! Coordinates in one word: dimension order on a mesh or torus in a few instructions.
 
-use super::{ALL, LANE, MOST_LANES, Step, lanes};
+use super::{ALL, LANE, MOST_LANES, Step, Steps, lanes};
 use crate::flit::booksim::cube::Cube;
 use crate::flit::routing::grid::{GridMap, Join};
 
@@ -83,11 +83,14 @@ impl Grid {
     pub(super) fn halves(&self) -> bool {
         self.rings.iter().any(|&extent| extent != 0)
     }
+}
 
-    /// The decision for a head to terminal `dest` at `router`: as [`GridMap::step`] says without balance.
-    /// Where both ways round a ring are as long, a draw below 2 says whether down.
+impl Steps for Grid {
+    const DRAWS: bool = false;
+
+    /// As [`GridMap::step`] says without balance. Where both ways round a ring are as long, a draw below 2 says whether down.
     #[inline(always)]
-    pub(super) fn step(&self, router: u32, dest: u32, memory: u64, draw: impl FnOnce(u32) -> u32) -> Step {
+    fn step(&self, router: u32, dest: u32, memory: u8, draw: impl FnOnce(u32) -> u32) -> Step {
         let corner = &self.corners[router as usize];
         let (target, exit) = self.targets[dest as usize];
         let differing = corner.place ^ target;
@@ -102,13 +105,13 @@ impl Grid {
             return Step { output: corner.ports[2 * d + usize::from(to < at)], half: ALL, memory };
         }
         // the ring that it is on already: dimension + 1, direction, class
-        let mut way = memory & 0xff;
-        if way >> 2 != d as u64 + 1 {
-            let wraps = u32::from(to < at);
-            let up = to.wrapping_sub(at).wrapping_add(extent * wraps);
+        let mut way = memory;
+        if way >> 2 != d as u8 + 1 {
+            let wraps = to < at;
+            let up = to.wrapping_sub(at).wrapping_add(extent * u32::from(wraps));
             let minus = if 2 * up == extent { draw(2) == self.down } else { 2 * up > extent };
-            way = (d as u64 + 1) << 2 | u64::from(minus) << 1 | u64::from(wraps);
+            way = (d as u8 + 1) << 2 | u8::from(minus) << 1 | u8::from(wraps);
         }
-        Step { output: corner.ports[2 * d + (way as usize >> 1 & 1)], half: way as u8 & 1, memory: way }
+        Step { output: corner.ports[2 * d + (way as usize >> 1 & 1)], half: way & 1, memory: way }
     }
 }

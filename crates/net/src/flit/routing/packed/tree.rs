@@ -1,6 +1,6 @@
 //! Places in a tree in one word: a nearest common ancestor in a few instructions.
 
-use super::{ALL, LANE, MOST_LANES, Step, lanes};
+use super::{ALL, LANE, MOST_LANES, Step, Steps, lanes};
 use crate::flit::routing::tree::TreeMap;
 
 /// A switch: which child of which it is under at each level above its own, the lowest in the lowest bits.
@@ -83,10 +83,14 @@ impl Tree {
             targets: (0..width * k).map(digits).collect(),
         })
     }
+}
 
-    /// The decision for a head to terminal `dest` at `router`. `draw` is asked where several ways lead up.
+impl Steps for Tree {
+    const DRAWS: bool = true;
+
+    /// `draw` is asked where several ways lead up.
     #[inline(always)]
-    pub(super) fn step(&self, router: u32, dest: u32, draw: impl FnOnce(u32) -> u32) -> Step {
+    fn step(&self, router: u32, dest: u32, _: u8, draw: impl FnOnce(u32) -> u32) -> Step {
         let switch = &self.switches[router as usize];
         let target = self.targets[dest as usize];
         // two shifts, since one of 64 is none
