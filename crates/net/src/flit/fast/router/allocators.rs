@@ -122,7 +122,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
             let output = outputs.first() % P;
             outputs = outputs.rest();
             // behind all channels of the input that won last
-            let last = self.winners[router][output] as usize % N | (VS - 1);
+            let last = (self.winners[router][output] as usize % N) | (VS - 1);
             let input = requests[output].first_behind(last) / VS % P;
             grants[input] |= M::bit(output);
             inputs |= M::bit(input);
