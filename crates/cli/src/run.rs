@@ -15,7 +15,9 @@ use stratasim_report::flows::write_flows;
 use stratasim_report::perfetto::PerfettoOptions;
 use stratasim_report::picture::{Scheme, Timeline};
 use stratasim_report::result::RunResult;
-use stratasim_report::{Columns, Filter, PerfettoTrace, Picture, RankSet, TimeWindow, Unit, summary};
+use stratasim_report::{
+    Columns, Distribution, Filter, PerfettoTrace, Picture, RankSet, TimeWindow, Unit, summary,
+};
 
 use crate::INTERRUPTED;
 use crate::input::Input;
@@ -49,9 +51,12 @@ pub(crate) struct Run {
     /// Write every message with its times, packets sent again, trims and marks as CSV (packet level)
     #[arg(long, value_name = "OUT")]
     flows: Option<PathBuf>,
-    /// Draw the distribution of the messages' completion times, as SVG or PNG (packet level)
+    /// Draw a distribution, as SVG or PNG: by default of the messages' completion times (packet level)
     #[arg(long, value_name = "OUT", value_parser = picture_path)]
     cdf: Option<PathBuf>,
+    /// What `--cdf` draws the distribution of
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t, requires = "cdf")]
+    cdf_of: CdfOf,
     /// Ranks in trace, CSV and picture, such as 0-7,16 [default: all; a picture shows 48 of them]
     #[arg(long, value_name = "RANKS", value_parser = rank_set)]
     ranks: Option<RankSet>,
@@ -61,6 +66,31 @@ pub(crate) struct Run {
     /// Print no table and no progress
     #[arg(long, short)]
     quiet: bool,
+}
+
+/// What a distribution is of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+enum CdfOf {
+    /// Completion times of messages (packet level)
+    #[default]
+    CompletionTime,
+    /// Completion times by those on an idle network (packet level)
+    SlowDown,
+    /// Use of the links, idle ones included
+    LinkUtilisation,
+    /// Most bytes that waited in a queue (packet level)
+    LongestQueue,
+}
+
+impl From<CdfOf> for Distribution {
+    fn from(what: CdfOf) -> Self {
+        match what {
+            CdfOf::CompletionTime => Self::CompletionTime,
+            CdfOf::SlowDown => Self::Slowdown,
+            CdfOf::LinkUtilisation => Self::LinkUtilisation,
+            CdfOf::LongestQueue => Self::LongestQueue,
+        }
+    }
 }
 
 fn rank_set(text: &str) -> Result<RankSet, String> {
@@ -124,7 +154,7 @@ impl Run {
         } else if !self.quiet {
             terminal.print(&summary(&result, &terminal.style))?;
         }
-        self.tell(terminal);
+        self.tell(terminal, !Distribution::from(self.cdf_of).points(&result).is_empty());
         Ok(exit_code(&result, terminal, self.quiet || to_stdout))
     }
 
@@ -168,7 +198,7 @@ impl Run {
         if let Some(mut file) = json {
             result.write_json(&mut file).and_then(|()| file.commit()).map_err(fail(&self.json))?;
         }
-        self.tell(terminal);
+        self.tell(terminal, !Distribution::from(self.cdf_of).points(&result).is_empty());
         Ok(exit_code(&result, terminal, self.quiet || to_stdout))
     }
 
@@ -191,7 +221,7 @@ impl Run {
             let written = file.write_all(result.to_json().as_bytes()).and_then(|()| file.commit());
             written.map_err(|error| Error::file(path, &error))?;
         }
-        self.tell(terminal);
+        self.tell(terminal, false);
         Ok(0)
     }
 
@@ -277,7 +307,9 @@ impl Run {
         if !empty.is_empty() {
             terminal.note(&self.nothing(&empty, program.ranks(), result.makespan_s));
         }
-        if result.flows.is_none() && (self.flows.is_some() || self.cdf.is_some()) {
+        let distribution = Distribution::from(self.cdf_of);
+        let of_messages = matches!(distribution, Distribution::CompletionTime | Distribution::Slowdown);
+        if result.flows.is_none() && (self.flows.is_some() || self.cdf.is_some() && of_messages) {
             terminal.note("  no message was followed on its way: the packet level does that, for messages between nodes");
         }
         if let Some(mut file) = outputs.flows {
@@ -285,9 +317,16 @@ impl Run {
             write_flows(&prepared.report.flows, buffered, &labels).map_err(fail(&self.flows))?;
             file.commit().map_err(fail(&self.flows))?;
         }
-        if let (Some(mut file), Some(path), Some(flows)) = (outputs.cdf, &self.cdf, &result.flows) {
-            let bytes = drawn(&flows.picture(&result.title.experiment), path);
-            file.write_all(&bytes).and_then(|()| file.commit()).map_err(fail(&self.cdf))?;
+        if let (Some(mut file), Some(path)) = (outputs.cdf, &self.cdf) {
+            if let Some(picture) = distribution.picture(&result) {
+                let bytes = drawn(&picture, path);
+                file.write_all(&bytes).and_then(|()| file.commit()).map_err(fail(&self.cdf))?;
+            } else if !of_messages {
+                terminal.note(&format!(
+                    "  nothing in {}: the network says nothing of the {distribution}",
+                    path.display()
+                ));
+            }
         }
         if let Some(mut file) = outputs.json {
             result.write_json(&mut file).and_then(|()| file.commit()).map_err(fail(&self.json))?;
@@ -311,17 +350,18 @@ impl Run {
         format!("{text}; the run ended at {}", Unit::Seconds.format(makespan_s))
     }
 
-    /// Says what was written where.
-    fn tell(&self, terminal: &Terminal) {
+    /// Says what was written where; whether there was a distribution to draw.
+    fn tell(&self, terminal: &Terminal, drawn: bool) {
         if self.quiet {
             return;
         }
+        let distribution = Distribution::from(self.cdf_of);
         let files = [
             ("trace, for https://ui.perfetto.dev", &self.trace),
             ("tasks", &self.csv),
             ("picture", &self.picture),
             ("messages", &self.flows),
-            ("completion times", &self.cdf),
+            (&distribution.to_string(), if drawn { &self.cdf } else { &None }),
             ("result", &self.json),
         ];
         for (what, path) in files {

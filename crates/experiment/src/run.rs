@@ -153,8 +153,10 @@ impl Prepared {
                 MemoryUse::grouped(self.places.iter().map(|_| (memory.local_bytes, memory.remote_bytes)))
             }),
             links: Some(self.busiest_links(&report, summary.makespan, LISTED_LINKS)),
+            link_utilisation_cdf: LinkResult::utilisation_cdf(&report, summary.makespan),
             flows: FlowsResult::of(&report.flows, &self.labels()),
             queues: QueueResult::longest(&report.queues, &self.labels()),
+            queue_most_bytes_cdf: QueueResult::cdf(&report.queues),
             bounds,
             binding: None,
             checks: self.checks(summary, &report),

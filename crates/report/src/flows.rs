@@ -6,16 +6,13 @@ use serde::{Deserialize, Serialize};
 use stratasim_core::model::{FlowRecord, QueueRecord};
 
 use crate::columns::exact_seconds;
+use crate::distribution::{Points, points, sorted};
 use crate::labels::Labels;
-use crate::picture::{Axis, LineChart, Picture, Series};
-use crate::units::Unit;
 
 /// Messages that a result lists one by one.
 const LISTED: usize = 20;
 /// Queues that a result lists.
 const LISTED_QUEUES: usize = 64;
-/// Points of a distribution.
-const POINTS: usize = 200;
 
 /// All messages of a run that crossed the network.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -41,9 +38,9 @@ pub struct FlowsResult {
     /// Acknowledgements that told of marks.
     pub marks: u64,
     /// Points `[seconds, share of messages that took no longer]`.
-    pub duration_cdf: Vec<[f64; 2]>,
+    pub duration_cdf: Points,
     /// Points `[slow-down, share of messages]`.
-    pub slowdown_cdf: Vec<[f64; 2]>,
+    pub slowdown_cdf: Points,
     /// The messages with the largest slow-down, largest first.
     pub slowest: Vec<FlowResult>,
 }
@@ -147,8 +144,8 @@ impl FlowsResult {
             timeouts: sum(|flow| flow.timeouts),
             trims: sum(|flow| flow.trims),
             marks: sum(|flow| flow.marks),
-            duration_cdf: cdf(&durations),
-            slowdown_cdf: cdf(&slowdowns),
+            duration_cdf: points(&durations),
+            slowdown_cdf: points(&slowdowns),
             slowest: slowest
                 .into_iter()
                 .map(|flow| FlowResult {
@@ -165,21 +162,14 @@ impl FlowsResult {
                 .collect(),
         })
     }
-
-    /// Completion times as a curve: the share of messages that took no longer.
-    pub fn picture(&self, title: &str) -> Picture {
-        let mut chart = LineChart::new(
-            title,
-            Axis::log("completion time", Unit::Seconds),
-            Axis::linear("messages that took no longer", Unit::Share),
-        );
-        let name = format!("{} messages", Unit::Count.format(self.count as f64));
-        chart.series.push(Series::new(name, self.duration_cdf.iter().map(|&[value, share]| (value, share))));
-        chart.draw()
-    }
 }
 
 impl QueueResult {
+    /// Points `[most bytes that waited, share of the queues]`, over those in which any did.
+    pub fn cdf(queues: &[QueueRecord]) -> Points {
+        points(&sorted(queues.iter().map(|queue| queue.most_bytes as f64)))
+    }
+
     /// The queues in which most waited, longest first.
     pub fn longest(queues: &[QueueRecord], labels: &dyn Labels) -> Vec<Self> {
         let mut sorted: Vec<&QueueRecord> = queues.iter().collect();
@@ -239,12 +229,6 @@ pub fn write_flows(flows: &[FlowRecord], out: impl Write, labels: &dyn Labels) -
     writer.flush()
 }
 
-fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_unstable_by(f64::total_cmp);
-    values
-}
-
 /// The value that a share of a sorted sample does not exceed.
 fn percentile(sorted: &[f64], share: f64) -> f64 {
     let rank = (share * sorted.len() as f64).ceil() as usize;
@@ -264,14 +248,6 @@ impl Spread {
             max: sorted[sorted.len() - 1],
         }
     }
-}
-
-/// Points of the distribution of a sorted sample, at most so many, the first and the last value among them.
-fn cdf(sorted: &[f64]) -> Vec<[f64; 2]> {
-    let (count, last) = (sorted.len(), sorted.len() - 1);
-    let points = count.min(POINTS);
-    let at = |point: usize| if points == 1 { last } else { point * last / (points - 1) };
-    (0..points).map(|point| [sorted[at(point)], (at(point) + 1) as f64 / count as f64]).collect()
 }
 
 /// Jain's index of fairness (Jain, Chiu, Hawe 1984): 1 when all are equal, 1/n when one has everything.
@@ -323,15 +299,6 @@ mod tests {
             (1..=10).map(f64::from).fold((0.0, 0.0), |(s, q), n| (s + 1.0 / n, q + 1.0 / (n * n)));
         assert!((result.jain - sum * sum / (10.0 * squares)).abs() < 1e-12);
         assert_eq!(FlowsResult::of(&[], &Plain), None);
-    }
-
-    #[test]
-    fn the_points_of_a_large_distribution_keep_its_ends() {
-        let sample: Vec<f64> = (1..=5000).map(f64::from).collect();
-        let points = cdf(&sample);
-        assert_eq!(points.len(), POINTS);
-        assert_eq!((points[0], points[POINTS - 1]), ([1.0, 0.0002], [5000.0, 1.0]));
-        assert!(points.windows(2).all(|pair| pair[0][0] < pair[1][0] && pair[0][1] < pair[1][1]));
     }
 
     #[test]

@@ -12,6 +12,7 @@
 //! Nothing here runs anything, reads a clock or reads a spec.
 
 pub mod columns;
+pub mod distribution;
 pub mod filter;
 pub mod flows;
 pub mod forecast;
@@ -29,6 +30,7 @@ pub mod traffic;
 pub mod units;
 
 pub use columns::Columns;
+pub use distribution::Distribution;
 pub use filter::{Filter, RankSet, TimeWindow};
 pub use labels::Labels;
 pub use load::LinkLoad;

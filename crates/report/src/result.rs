@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use stratasim_core::model::NetworkReport;
 use stratasim_core::{LinkId, Time};
 
+use crate::distribution::{Points, points, sorted};
 use crate::flows::{FlowsResult, QueueResult};
 use crate::forecast::ForecastRow;
 use crate::json;
@@ -50,12 +51,19 @@ pub struct RunResult {
     /// What the links carried, where the network has links. Links that carried nothing may be left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub links: Option<Vec<LinkResult>>,
+    /// Points `[utilisation, share of the links]`: how many links were used no more; idle ones count. Absent where no link
+    /// carried anything.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub link_utilisation_cdf: Points,
     /// How messages fared, where the network follows them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flows: Option<FlowsResult>,
     /// The longest queues, where the network has queues and anything ever waited.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub queues: Vec<QueueResult>,
+    /// Points `[bytes, share of the queues]`: in how many of those in which anything waited no more ever did.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub queue_most_bytes_cdf: Points,
     /// Lower bounds on the makespan that hold for any schedule.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bounds: Vec<Bound>,
@@ -237,6 +245,15 @@ impl LinkResult {
         };
         used.into_iter().map(account).collect()
     }
+
+    /// Points `[utilisation, share of the links]` of all links of a network; none where nothing was carried.
+    pub fn utilisation_cdf(report: &NetworkReport, makespan: Time) -> Points {
+        let makespan_s = makespan.as_secs_f64();
+        if makespan_s == 0.0 || report.link_busy_s.iter().all(|&busy_s| busy_s == 0.0) {
+            return Points::new();
+        }
+        points(&sorted(report.link_busy_s.iter().map(|busy_s| busy_s / makespan_s)))
+    }
 }
 
 /// What limits the makespan from below.
@@ -403,8 +420,10 @@ pub(crate) mod tests {
                     })
                     .collect(),
             ),
+            link_utilisation_cdf: vec![[0.0, 0.7], [0.92, 1.0]],
             flows: None,
             queues: Vec::new(),
+            queue_most_bytes_cdf: Points::new(),
             bounds: vec![
                 Bound {
                     name: "compute".into(),
@@ -522,5 +541,8 @@ pub(crate) mod tests {
         });
         assert_eq!(links.len(), 1);
         assert_eq!((links[0].name.as_str(), links[0].utilisation, links[0].busy_s), ("l1", 0.25, 2.0));
+        let cdf = LinkResult::utilisation_cdf(&report, Time::from_ps(8_000_000_000_000));
+        assert_eq!(cdf, [[0.0, 0.5], [0.25, 1.0]]);
+        assert!(LinkResult::utilisation_cdf(&report, Time::ZERO).is_empty());
     }
 }

@@ -1,0 +1,140 @@
+//! Distributions: the share of messages, links or queues that lies at or below a value.
+
+use std::fmt;
+
+use crate::picture::{Axis, LineChart, Picture, Series};
+use crate::result::RunResult;
+use crate::units::Unit;
+
+/// Points of a distribution.
+const POINTS: usize = 200;
+
+/// Points `[value, share that is no larger]`.
+pub type Points = Vec<[f64; 2]>;
+
+/// Points of the distribution of a sorted sample, at most so many, the first and the last value among them.
+pub(crate) fn points(sorted: &[f64]) -> Points {
+    let count = sorted.len();
+    let Some(last) = count.checked_sub(1) else { return Points::new() };
+    let points = count.min(POINTS);
+    let at = |point: usize| if points == 1 { last } else { point * last / (points - 1) };
+    (0..points).map(|point| [sorted[at(point)], (at(point) + 1) as f64 / count as f64]).collect()
+}
+
+/// The corners of a distribution, which goes up where a value is and nowhere else.
+fn steps(points: &[[f64; 2]]) -> impl Iterator<Item = (f64, f64)> {
+    let before = std::iter::once(0.0).chain(points.iter().map(|point| point[1]));
+    points.iter().zip(before).flat_map(|(&[value, share], before)| [(value, before), (value, share)])
+}
+
+/// The values in ascending order.
+pub(crate) fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_unstable_by(f64::total_cmp);
+    values
+}
+
+/// What a run can tell the distribution of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Distribution {
+    /// How long messages took.
+    CompletionTime,
+    /// How many times longer than alone on an idle network.
+    Slowdown,
+    /// The share of the makespan that each link would have needed at full rate; idle links count.
+    LinkUtilisation,
+    /// The most bytes that ever waited in each queue in which any did.
+    LongestQueue,
+}
+
+impl Distribution {
+    /// Its points; none where the run does not tell.
+    pub fn points(self, result: &RunResult) -> &[[f64; 2]] {
+        let flows = result.flows.as_ref();
+        match self {
+            Self::CompletionTime => flows.map_or(&[], |flows| &flows.duration_cdf),
+            Self::Slowdown => flows.map_or(&[], |flows| &flows.slowdown_cdf),
+            Self::LinkUtilisation => &result.link_utilisation_cdf,
+            Self::LongestQueue => &result.queue_most_bytes_cdf,
+        }
+    }
+
+    /// Its curve; none where the run does not tell.
+    pub fn picture(self, result: &RunResult) -> Option<Picture> {
+        let points = self.points(result);
+        if points.is_empty() {
+            return None;
+        }
+        let (x, y) = match self {
+            Self::CompletionTime => {
+                (Axis::log("completion time", Unit::Seconds), "messages that took no longer")
+            }
+            Self::Slowdown => (Axis::log("slow-down", Unit::Factor), "messages that were no slower"),
+            Self::LinkUtilisation => {
+                (Axis::linear("utilisation", Unit::Share), "links that were used no more")
+            }
+            Self::LongestQueue => {
+                (Axis::linear("most bytes that waited", Unit::Bytes), "queues in which no more waited")
+            }
+        };
+        let name = match (self, &result.flows) {
+            (Self::CompletionTime | Self::Slowdown, Some(flows)) => {
+                format!("{} messages", Unit::Count.format(flows.count as f64))
+            }
+            _ => self.to_string(),
+        };
+        let mut chart = LineChart::new(&result.title.experiment, x, Axis::linear(y, Unit::Share));
+        chart.series.push(Series::new(name, steps(points)));
+        Some(chart.draw())
+    }
+}
+
+impl fmt::Display for Distribution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::CompletionTime => "completion times",
+            Self::Slowdown => "slow-downs",
+            Self::LinkUtilisation => "use of the links",
+            Self::LongestQueue => "longest queues",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn points_reach_from_the_first_to_the_last() {
+        assert_eq!(points(&[]), Points::new());
+        assert_eq!(points(&[3.0]), [[3.0, 1.0]]);
+        assert_eq!(points(&sorted([2.0, 1.0].into_iter())), [[1.0, 0.5], [2.0, 1.0]]);
+        let many: Vec<f64> = (0..1000).map(f64::from).collect();
+        let found = points(&many);
+        assert_eq!(found.len(), POINTS);
+        assert_eq!((found[0], found[POINTS - 1]), ([0.0, 0.001], [999.0, 1.0]));
+        assert!(found.windows(2).all(|pair| pair[0][0] < pair[1][0] && pair[0][1] < pair[1][1]));
+    }
+
+    #[test]
+    fn a_distribution_goes_up_in_steps() {
+        let corners: Vec<_> = steps(&[[1.0, 0.25], [3.0, 1.0]]).collect();
+        assert_eq!(corners, [(1.0, 0.0), (1.0, 0.25), (3.0, 0.25), (3.0, 1.0)]);
+    }
+
+    #[test]
+    fn a_run_that_does_not_tell_has_no_picture() {
+        let all = [
+            Distribution::CompletionTime,
+            Distribution::Slowdown,
+            Distribution::LinkUtilisation,
+            Distribution::LongestQueue,
+        ];
+        let mut result = RunResult::default();
+        assert!(all.iter().all(|what| what.picture(&result).is_none()));
+        result.link_utilisation_cdf = points(&[0.0, 0.25, 1.0]);
+        result.queue_most_bytes_cdf = points(&[1000.0]);
+        let drawn = all.map(|what| what.picture(&result).is_some());
+        assert_eq!(drawn, [false, false, true, true]);
+    }
+}
