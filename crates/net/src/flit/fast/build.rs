@@ -149,7 +149,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             wheel: Wheel::new(count, longest + u64::from(lookahead)),
             work: vec![Work::default(); count.div_ceil(BLOCK)],
             scratch: Scratch::new(mine.len()),
-            packets: Packets::new(routing.memory_bits() > Flit::MEMORY_BITS, mine.len()),
+            packets: Packets::new(routing.memory_bits() > Flit::MEMORY_BITS),
             sources: vec![Source::new(buffer); mine.len()],
             injection,
             narrow: if narrow_sources { narrow_by_source } else { Vec::new() },

@@ -1,6 +1,6 @@
 //! The packets under way: what is read at the ends, and what routing remembers.
 
-use stratasim_core::memory::{large_vec, prefer_huge_pages};
+use stratasim_core::memory::prefer_huge_pages;
 
 use super::flit::Flit;
 use crate::flit::keys;
@@ -53,10 +53,6 @@ impl Cold {
     }
 }
 
-/// Packets under way for each terminal that there is room for, and for how many in all.
-const PER_TERMINAL: usize = 32;
-const MOST_ROOM: usize = 1 << 20;
-
 /// How much of a packet of several flits has arrived. Cycles are modulo 2^32.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Long {
@@ -97,15 +93,13 @@ pub(super) struct Packets {
 }
 
 impl Packets {
-    /// No packets, with room for some of each terminal; whether routing `remembers` anything in them. Room that is
-    /// not used is never touched, and vectors that grow leave holes.
-    pub(super) fn new(remembers: bool, terminals: usize) -> Self {
-        let room = (PER_TERMINAL * terminals).min(MOST_ROOM);
+    /// No packets; whether routing `remembers` anything in them.
+    pub(super) fn new(remembers: bool) -> Self {
         Self {
-            queued: large_vec(room),
+            queued: Vec::new(),
             memory: Vec::new(),
             remembers,
-            cold: large_vec(room),
+            cold: Vec::new(),
             long: Vec::new(),
             free: Vec::new(),
         }
@@ -212,7 +206,7 @@ mod tests {
     #[test]
     fn packets_of_one_flit_need_no_more_until_a_longer_one_comes() {
         let offer = Offer { dest: 1, flits: 1, range: 0, priority: 0, created: 0, tag: 0, measured: false };
-        let mut packets = Packets::new(true, 3);
+        let mut packets = Packets::new(true);
         let cold = Cold::new(0, 0, &offer);
         let ids: Vec<u32> = (0..3000).map(|memory| packets.insert(memory, 1, cold)).collect();
         assert!(packets.long.is_empty() && ids.iter().copied().eq(0..3000));
