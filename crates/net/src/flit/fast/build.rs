@@ -23,7 +23,7 @@ use crate::flit::routing::places::part;
 /// Bytes of routers that stay in the nearer caches of a core.
 const LARGE: usize = 1 << 20;
 
-impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M> {
+impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, VS, N, M, W> {
     /// The routers `routers` of the fabric, with their terminals, empty. `part_of` says to which part
     /// each router belongs.
     pub(super) fn new(
@@ -142,7 +142,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             knows_source: routing.knows_source(),
             blocks,
             router_count: count,
-            is_large: count.div_ceil(BLOCK) * size_of::<Routers<P, VS, N, M>>() > LARGE,
+            is_large: count.div_ceil(BLOCK) * size_of::<Routers<P, VS, N, M, W>>() > LARGE,
             ahead: Ahead::default(),
             rings: Rings::new(count * N, buffer),
             spacing: if narrow { spacing } else { Vec::new() },

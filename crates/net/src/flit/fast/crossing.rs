@@ -5,7 +5,7 @@ use super::mask::Mask;
 use super::part::Part;
 use super::threads::Outbox;
 
-impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M> {
+impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, VS, N, M, W> {
     /// Flits that have gone through a switch leave the part.
     #[cold]
     #[inline(never)]

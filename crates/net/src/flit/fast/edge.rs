@@ -14,7 +14,7 @@ use crate::flit::keys::Keys;
 use crate::flit::routing::{FlitRouting, Head};
 use crate::flit::terminals::{Arrival, FlitArrival, Offer, Terminals};
 
-impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M> {
+impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, VS, N, M, W> {
     /// Credits come back to terminals.
     pub(super) fn credit_sources(&mut self, slot: usize) {
         let mut credits = std::mem::take(&mut self.wheel.terminal_credits[slot]);

@@ -61,10 +61,18 @@ pub(super) trait Ways {
     const LOOKS: bool;
 
     /// The way of a head in front of input channel `number`.
-    fn way<T: Terminals, R: FlitRouting + ?Sized, const P: usize, const VS: usize, const N: usize, M: Mask>(
+    fn way<
+        T: Terminals,
+        R: FlitRouting + ?Sized,
+        const P: usize,
+        const VS: usize,
+        const N: usize,
+        M: Mask,
+        W: Mask,
+    >(
         &self,
         guide: &mut Guide<'_, T, R>,
-        routers: &Routers<P, VS, N, M>,
+        routers: &Routers<P, VS, N, M, W>,
         number: usize,
         flit: Flit,
     ) -> Way;
@@ -81,10 +89,11 @@ impl<S: Steps> Ways for S {
         const VS: usize,
         const N: usize,
         M: Mask,
+        W: Mask,
     >(
         &self,
         guide: &mut Guide<'_, T, R>,
-        _: &Routers<P, VS, N, M>,
+        _: &Routers<P, VS, N, M, W>,
         number: usize,
         flit: Flit,
     ) -> Way {
@@ -112,10 +121,11 @@ impl Ways for Any {
         const VS: usize,
         const N: usize,
         M: Mask,
+        W: Mask,
     >(
         &self,
         guide: &mut Guide<'_, T, R>,
-        routers: &Routers<P, VS, N, M>,
+        routers: &Routers<P, VS, N, M, W>,
         number: usize,
         flit: Flit,
     ) -> Way {
@@ -126,10 +136,10 @@ impl Ways for Any {
 impl<T: Terminals, R: FlitRouting + ?Sized> Guide<'_, T, R> {
     /// A head is in front of input channel `number`.
     #[inline(always)]
-    pub(super) fn route<const P: usize, const VS: usize, const N: usize, M: Mask>(
+    pub(super) fn route<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask>(
         &mut self,
         ways: &impl Ways,
-        routers: &mut Routers<P, VS, N, M>,
+        routers: &mut Routers<P, VS, N, M, W>,
         number: usize,
         flit: Flit,
         asking: &mut Ports<P>,
@@ -164,9 +174,9 @@ impl<T: Terminals, R: FlitRouting + ?Sized> Guide<'_, T, R> {
     }
 
     /// Asks the routing function itself.
-    fn ask<const P: usize, const VS: usize, const N: usize, M: Mask>(
+    fn ask<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask>(
         &mut self,
-        routers: &Routers<P, VS, N, M>,
+        routers: &Routers<P, VS, N, M, W>,
         number: usize,
         flit: Flit,
     ) -> Way {

@@ -9,7 +9,7 @@ use super::wheel::BLOCK;
 use crate::flit::fabric::Fabric;
 use crate::flit::kernel::Wait;
 
-impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M> {
+impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, VS, N, M, W> {
     /// Its terminals, in the numbers of the fabric.
     pub(super) fn terminals(&self) -> Range<u32> {
         self.first_terminal..self.first_terminal + self.sources.len() as u32

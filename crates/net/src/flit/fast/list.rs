@@ -52,23 +52,19 @@ impl<const N: usize> List<N> {
         self.len = len;
     }
 
-    /// Moves all to two empty lists, to `first` those that are `wanted` there, by their place and number.
+    /// Moves those that are `wanted` there to an empty list.
     #[inline(always)]
-    pub(super) fn divide(
-        &mut self,
-        first: &mut Self,
-        others: &mut Self,
-        wanted: impl Fn(usize, u16) -> bool,
-    ) {
-        let (one, other) = (first.items.as_flattened_mut(), others.items.as_flattened_mut());
-        let mut len = 0;
-        for (at, &number) in self.items().iter().enumerate() {
-            one[len % (BLOCK * N)] = number;
-            other[(at - len) % (BLOCK * N)] = number;
-            len += usize::from(wanted(at, number));
+    pub(super) fn give(&mut self, other: &mut Self, wanted: impl Fn(u16) -> bool) {
+        let (own, others) = (self.items.as_flattened_mut(), other.items.as_flattened_mut());
+        let mut given = 0;
+        for at in 0..self.len {
+            let number = own[at % (BLOCK * N)];
+            others[given % (BLOCK * N)] = number;
+            own[(at - given) % (BLOCK * N)] = number;
+            given += usize::from(wanted(number));
         }
-        (first.len, others.len) = (len, self.len - len);
-        self.len = 0;
+        other.len = given;
+        self.len -= given;
     }
 
     /// All of them, in order.

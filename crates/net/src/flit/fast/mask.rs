@@ -38,6 +38,11 @@ pub(super) trait Mask:
     /// `width` bits from `index` on.
     fn part(self, index: usize, width: usize) -> u32;
 
+    /// The set of all members behind `index`.
+    fn all_behind(index: usize) -> Self;
+    /// The set of its first member, of those in `preferred` where there are any; nothing when it is empty.
+    fn first_of(self, preferred: Self) -> Self;
+
     /// Its first member behind `index`, going round; it has one.
     #[inline(always)]
     fn first_behind(self, index: usize) -> usize {
@@ -75,8 +80,18 @@ macro_rules! mask {
             }
             #[inline(always)]
             fn behind(self, index: usize) -> Self {
+                self & Self::all_behind(index)
+            }
+            #[inline(always)]
+            fn all_behind(index: usize) -> Self {
                 // two shifts, since one of the whole word is none
-                self & <$word>::MAX << index << 1
+                <$word>::MAX << index << 1
+            }
+            #[inline(always)]
+            fn first_of(self, preferred: Self) -> Self {
+                let some = self & preferred;
+                let some = if some == 0 { self } else { some };
+                some & some.wrapping_neg()
             }
             #[inline(always)]
             fn run(index: usize, width: usize) -> Self {
@@ -90,4 +105,4 @@ macro_rules! mask {
     )+ };
 }
 
-mask!(u32, u64, u128);
+mask!(u8, u16, u32, u64, u128);

@@ -21,7 +21,7 @@ use crate::flit::terminals::Terminals;
 pub(super) const MOST_LOOKAHEAD: u32 = 4;
 
 /// A part of the network. Input and output channels have numbers: router of the part x N + channel.
-pub(super) struct Part<const P: usize, const VS: usize, const N: usize, M> {
+pub(super) struct Part<const P: usize, const VS: usize, const N: usize, M, W> {
     /// First router and first terminal of the part, in the numbers of the fabric.
     pub(super) first_router: u32,
     pub(super) first_terminal: u32,
@@ -39,7 +39,7 @@ pub(super) struct Part<const P: usize, const VS: usize, const N: usize, M> {
     pub(super) remembers: bool,
     pub(super) knows_source: bool,
     /// Routers, filled up to whole blocks,
-    pub(super) blocks: Vec<Routers<P, VS, N, M>>,
+    pub(super) blocks: Vec<Routers<P, VS, N, M, W>>,
     /// and those that there are.
     pub(super) router_count: usize,
     /// Whether they are too many for the nearer caches.
@@ -52,7 +52,7 @@ pub(super) struct Part<const P: usize, const VS: usize, const N: usize, M> {
     pub(super) wheel: Wheel<N>,
     /// What each block of routers has to do in its next cycle, whatever arrives.
     pub(super) work: Vec<Work<P, N>>,
-    pub(super) scratch: Scratch<P, N, M>,
+    pub(super) scratch: Scratch<P, N, M, W>,
     pub(super) packets: Packets,
     pub(super) sources: Vec<Source<VS>>,
     pub(super) injection: Vec<Link>,
@@ -124,16 +124,14 @@ impl<const P: usize, const N: usize> Work<P, N> {
 
 /// Lists within one cycle of a block.
 #[derive(Debug)]
-pub(super) struct Scratch<const P: usize, const N: usize, M> {
+pub(super) struct Scratch<const P: usize, const N: usize, M, W> {
     /// Input channels that got an output channel.
     pub(super) granted: List<N>,
-    pub(super) contest: Contest<P, N>,
-    /// Input channels whose flit passes the switch without a competitor,
-    pub(super) alone: List<N>,
-    /// and the others.
-    pub(super) shared: List<N>,
-    /// The same by router; empty between stages.
-    pub(super) contested: [M; BLOCK],
+    pub(super) contest: Contest<P, N, W>,
+    /// Input channels whose flit passes the switch.
+    pub(super) won: List<N>,
+    /// Input channels by router; empty between stages.
+    pub(super) by_router: [M; BLOCK],
     /// Flits for other parts: when, input channel of the fabric, flit.
     pub(super) leaving: Vec<(u64, u32, Flit)>,
     /// Flits at terminals of the part, put in order.
@@ -141,15 +139,14 @@ pub(super) struct Scratch<const P: usize, const N: usize, M> {
     pub(super) arrived_at: Vec<u64>,
 }
 
-impl<const P: usize, const N: usize, M: Mask> Scratch<P, N, M> {
+impl<const P: usize, const N: usize, M: Mask, W: Mask> Scratch<P, N, M, W> {
     /// For a part with `terminals` terminals.
     pub(super) fn new(terminals: usize) -> Self {
         Self {
             granted: List::default(),
             contest: Contest::new(),
-            alone: List::default(),
-            shared: List::default(),
-            contested: [M::default(); BLOCK],
+            won: List::default(),
+            by_router: [M::default(); BLOCK],
             leaving: Vec::new(),
             arrived: vec![Flit::default(); terminals],
             arrived_at: vec![0; terminals.div_ceil(64)],
@@ -157,7 +154,7 @@ impl<const P: usize, const N: usize, M: Mask> Scratch<P, N, M> {
     }
 }
 
-impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M> {
+impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, VS, N, M, W> {
     /// Runs cycles until `until` is the next one, skipping those in which nothing happens.
     pub(super) fn run<T: Terminals, R: FlitRouting + ?Sized>(
         &mut self,
@@ -227,7 +224,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         for block in 0..self.work.len() {
             if self.is_large {
                 let slots = &slots[..count];
-                self.ahead = Ahead::new::<Routers<P, VS, N, M>>(self.wheel.flits(block, slots));
+                self.ahead = Ahead::new::<Routers<P, VS, N, M, W>>(self.wheel.flits(block, slots));
             }
             for (now, &slot) in (first..).zip(&slots[..count]) {
                 if !self.work[block].is_empty() || !self.wheel.is_quiet(block, slot) {

@@ -7,6 +7,7 @@
 
 mod allocators;
 
+use super::contest::Behind;
 use super::flit::Flit;
 use super::link::Link;
 use super::mask::Mask;
@@ -45,7 +46,7 @@ pub(super) struct Out {
 /// The routers of a block, each with `P` ports of `VS` virtual channels, `N = P * VS`.
 #[derive(Debug, Clone)]
 #[repr(C)]
-pub(super) struct Routers<const P: usize, const VS: usize, const N: usize, M> {
+pub(super) struct Routers<const P: usize, const VS: usize, const N: usize, M, W> {
     /// Input channels.
     vcs: [[Vc; N]; BLOCK],
     /// Output channels.
@@ -54,10 +55,8 @@ pub(super) struct Routers<const P: usize, const VS: usize, const N: usize, M> {
     waiters: [[M; P]; BLOCK],
     /// Output channels that no packet has.
     free: [M; BLOCK],
-    /// iSLIP of the switch: the input channel that won last, by output and number in the block,
-    winners: [[u16; P]; BLOCK],
-    /// and what each input sent last.
-    turns: [[Turn; P]; BLOCK],
+    /// iSLIP of the switch.
+    behind: Behind<P, W>,
     /// Flits sent, by output port.
     sent: [[u64; P]; BLOCK],
     /// Where the outputs lead.
@@ -66,16 +65,7 @@ pub(super) struct Routers<const P: usize, const VS: usize, const N: usize, M> {
     inputs: [[Link; P]; BLOCK],
 }
 
-/// What passed last from an input of a switch, by numbers in the block: the ones after it come first.
-#[derive(Debug, Clone, Copy)]
-struct Turn {
-    /// The output port.
-    port: u16,
-    /// The input channel.
-    channel: u16,
-}
-
-impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N, M> {
+impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Routers<P, VS, N, M, W> {
     /// Channels and ports of a block.
     const CHANNELS: usize = BLOCK * N;
     const PORTS: usize = BLOCK * P;
@@ -94,8 +84,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
             outs: [[Out { credits: buffer, owner: N as u16 - 1 }; N]; BLOCK],
             waiters: [[M::default(); P]; BLOCK],
             free: [free; BLOCK],
-            winners: [[N as u16 - 1; P]; BLOCK],
-            turns: [[Turn { port: P as u16 - 1, channel: N as u16 - 1 }; P]; BLOCK],
+            behind: Behind::new(),
             sent: [[0; P]; BLOCK],
             outputs: [[Link::NOTHING; P]; BLOCK],
             inputs: [[Link::NOTHING; P]; BLOCK],
@@ -163,6 +152,12 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
         self.inputs.as_flattened()[number / VS % Self::PORTS]
     }
 
+    /// Who comes next at the switches.
+    #[inline(always)]
+    pub(super) fn behind(&self) -> &Behind<P, W> {
+        &self.behind
+    }
+
     /// Input channels of its router that wait for a channel of a port.
     #[inline(always)]
     pub(super) fn waiters(&self, port: usize) -> M {
@@ -208,9 +203,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
     /// one is left.
     #[inline(always)]
     pub(super) fn pass(&mut self, number: usize, port: usize, out: usize) -> bool {
-        self.winners.as_flattened_mut()[port % Self::PORTS] = number as u16;
-        self.turns.as_flattened_mut()[number / VS % Self::PORTS] =
-            Turn { port: port as u16, channel: number as u16 };
+        self.behind.pass(number / VS, number % VS, port);
         self.sent.as_flattened_mut()[port % Self::PORTS] += 1;
         let out = self.out_mut(out);
         out.credits -= 1;

@@ -17,7 +17,7 @@ use crate::flit::terminals::Terminals;
 /// So many flits before its own a packet is asked for.
 const EARLIER: usize = 8;
 
-impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M> {
+impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, VS, N, M, W> {
     /// One cycle of the routers of a block.
     pub(super) fn cycle<T: Terminals, R: FlitRouting + ?Sized>(
         &mut self,
@@ -72,9 +72,9 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
 
     /// The same where it is known who knows the ways.
     #[inline(never)]
-    fn take_flits_by<W: Ways, T: Terminals, R: FlitRouting + ?Sized>(
+    fn take_flits_by<Y: Ways, T: Terminals, R: FlitRouting + ?Sized>(
         &mut self,
-        ways: &W,
+        ways: &Y,
         routing: &R,
         block: usize,
         now: u64,
@@ -100,7 +100,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         for (at, &(number, flit)) in arrivals.flits.iter().enumerate() {
             if self.is_large {
                 self.ahead.go_on(next);
-                if W::LOOKS
+                if Y::LOOKS
                     && let Some((_, later)) = arrivals.flits.get(at + EARLIER)
                     && let Some(cold) = guide.packets.cold.get(later.packet())
                 {
@@ -132,7 +132,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             }
         }
         if let Some(order) = &mut self.order {
-            order.routed::<N, M>(now, work.fresh.items_mut(), base, &mut self.scratch.contested);
+            order.routed::<N, M>(now, work.fresh.items_mut(), base, &mut self.scratch.by_router);
         }
         for &number in work.fresh.items() {
             let flit = routers.vc(number.into()).front;
@@ -166,7 +166,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         }
     }
 
-    /// Flits go through the switches: those that no other competes with, and the winners among the others.
+    /// Flits go through the switches.
     #[inline(always)]
     fn traverse(&mut self, block: usize, now: u64) {
         let work = &mut self.work[block];
@@ -174,7 +174,8 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             return;
         }
         self.last_progress = self.last_progress.max(now);
-        let Scratch { contest, alone, shared, contested, leaving, .. } = &mut self.scratch;
+        let Scratch { contest, won, leaving, .. } = &mut self.scratch;
+        contest.decide(&self.blocks[block], &mut work.ready, won);
         let mut switches = Switches {
             routers: &mut self.blocks[block],
             first: block * BLOCK,
@@ -191,20 +192,15 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             leaving,
         };
         if self.is_large {
-            for &number in switches.work.ready.items() {
+            for &number in won.items() {
                 let vc = switches.routers.vc(number.into());
                 self.rings.approach(block * BLOCK * N + usize::from(number), vc, &self.packets.queued);
             }
         }
-        // one that is alone changes nothing that the others look at
-        contest.divide(switches.routers, &mut switches.work.ready, alone, shared);
-        for &number in alone.items() {
+        for &number in won.items() {
             switches.pass(number.into());
         }
-        alone.clear();
-        if !shared.is_empty() {
-            switches.share(shared, contested);
-        }
+        won.clear();
         if !self.scratch.leaving.is_empty() {
             self.send_away();
         }

@@ -2,19 +2,18 @@
 
 use super::flit::Flit;
 use super::link::{Far, Link};
-use super::list::List;
 use super::mask::Mask;
 use super::order::Order;
 use super::part::Work;
 use super::rings::Rings;
 use super::router::Routers;
 use super::threads::Outbox;
-use super::wheel::{BLOCK, Ejected, Wheel};
+use super::wheel::{Ejected, Wheel};
 use crate::flit::fabric::FULL_WIDTH;
 
 /// The switches of a block, and what is at both ends.
-pub(super) struct Switches<'a, const P: usize, const VS: usize, const N: usize, M> {
-    pub(super) routers: &'a mut Routers<P, VS, N, M>,
+pub(super) struct Switches<'a, const P: usize, const VS: usize, const N: usize, M, W> {
+    pub(super) routers: &'a mut Routers<P, VS, N, M, W>,
     /// The first of them in the part.
     pub(super) first: usize,
     pub(super) now: u64,
@@ -31,34 +30,7 @@ pub(super) struct Switches<'a, const P: usize, const VS: usize, const N: usize, 
     pub(super) leaving: &'a mut Vec<(u64, u32, Flit)>,
 }
 
-impl<const P: usize, const VS: usize, const N: usize, M: Mask> Switches<'_, P, VS, N, M> {
-    /// Channels that compete for a switch.
-    #[inline(never)]
-    pub(super) fn share(&mut self, shared: &mut List<N>, contested: &mut [M; BLOCK]) {
-        let mut routers = 0_u64;
-        for &number in shared.items() {
-            let index = number as usize / N % BLOCK;
-            routers |= 1 << index;
-            contested[index] |= M::bit(number as usize % N);
-        }
-        shared.clear();
-        while routers != 0 {
-            let index = routers.trailing_zeros() as usize % BLOCK;
-            routers &= routers - 1;
-            let all = std::mem::take(&mut contested[index]);
-            let mut winners = self.routers.share_switch(index, all);
-            let mut losers = all & !winners;
-            while !losers.is_empty() {
-                self.work.ready.push((index * N + losers.first()) as u16);
-                losers = losers.rest();
-            }
-            while !winners.is_empty() {
-                self.pass(index * N + winners.first());
-                winners = winners.rest();
-            }
-        }
-    }
-
+impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Switches<'_, P, VS, N, M, W> {
     /// A flit goes through the switch and onto its channel, and the place that it leaves becomes a credit.
     #[inline(always)]
     pub(super) fn pass(&mut self, number: usize) {

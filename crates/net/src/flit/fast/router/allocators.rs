@@ -1,8 +1,8 @@
-//! The two allocators of a block of routers: one iteration of iSLIP each, on sets that are words.
+//! The allocator of virtual channels of a block of routers: one iteration of iSLIP, on sets that are words.
 
 use super::{BLOCK, Mask, Routers};
 
-impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N, M> {
+impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Routers<P, VS, N, M, W> {
     /// Channels of a port that no packet has.
     #[inline(always)]
     fn free_of(&self, port: usize) -> u32 {
@@ -99,46 +99,5 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
         self.out_mut(router * N + channel).owner = number as u16;
         self.free[router] &= !M::bit(channel);
         *self.waiters_mut(port) &= !M::bit(number % N);
-    }
-
-    /// Gives the switch of a router to channels of `ready` that compete with each other, one iteration of
-    /// iSLIP; the winners. At most one per input and output.
-    #[inline(always)]
-    pub(in crate::flit::fast) fn share_switch(&self, router: usize, ready: M) -> M {
-        let router = router % BLOCK;
-        let vcs = &self.vcs[router];
-        // input channels by output, and outputs by input
-        let (mut requests, mut grants) = ([M::default(); P], [M::default(); P]);
-        let (mut outputs, mut inputs) = (M::default(), M::default());
-        let mut left = ready;
-        while !left.is_empty() {
-            let channel = left.first() % N;
-            left = left.rest();
-            let output = vcs[channel].port as usize % P;
-            requests[output] |= M::bit(channel);
-            outputs |= M::bit(output);
-        }
-        while !outputs.is_empty() {
-            let output = outputs.first() % P;
-            outputs = outputs.rest();
-            // behind all channels of the input that won last
-            let last = (self.winners[router][output] as usize % N) | (VS - 1);
-            let input = requests[output].first_behind(last) / VS % P;
-            grants[input] |= M::bit(output);
-            inputs |= M::bit(input);
-        }
-        let mut winners = M::default();
-        while !inputs.is_empty() {
-            let input = inputs.first() % P;
-            inputs = inputs.rest();
-            let last = self.turns[router][input];
-            let output = grants[input].first_behind(last.port as usize % P) % P;
-            // of the channels that want it the first one behind the one that passed last
-            let wanting = requests[output].part(input * VS, VS);
-            let after = wanting & u32::MAX << (last.channel as usize % VS) << 1;
-            let vc = (if after == 0 { wanting } else { after }).trailing_zeros() as usize % VS;
-            winners |= M::bit(input * VS + vc);
-        }
-        winners
     }
 }
