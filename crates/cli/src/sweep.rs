@@ -106,6 +106,11 @@ impl Sweep {
                     terminal.print(&format!("\n{caption}\n\n{}", table.to_text(&terminal.style)))?;
                 }
             }
+            for name in sweep.absent(&finished.rows) {
+                terminal.say(&format!(
+                    "  no point has a number `{name}`: it is left out (`run --json` shows which numbers there are)"
+                ));
+            }
             let written = sweep.write(&self.out, &finished.rows)?;
             if let Some(page) = written.first().filter(|_| !self.quiet) {
                 terminal.note(&format!("  wrote {} (page) and its pictures and tables", page.display()));

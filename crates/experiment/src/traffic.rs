@@ -132,7 +132,7 @@ impl Traffic {
         } else {
             Full::new(network.fabric.clone(), &network.router, network.routing.clone(), spec.seed).map(drop)
         }
-        .map_err(at("network"))?;
+        .map_err(|error| at("network")(error.within("router")))?;
         let stem = Path::new(document.name()).file_stem().map(|stem| stem.to_string_lossy().into_owned());
         let name = spec.name.clone().or(stem).unwrap_or_default();
         let base = base.to_owned();

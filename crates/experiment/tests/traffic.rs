@@ -424,3 +424,64 @@ fn who_reads_a_result_learns_that_nobody_looked_for_deadlock() {
     let large = notes(46);
     assert!(large.len() == 1 && large[0].contains("deadlock"), "{large:?}");
 }
+
+#[test]
+fn minimal_adaptive_routing_never_stands_still() {
+    // far above saturation, where all buffers are full: short packets, packets longer than a buffer, and both
+    let mixed = "[{ flits = 1, weight = 3 }, { flits = 12, weight = 1 }]";
+    for topology in [
+        MESH,
+        "[topology]\nkind = \"torus\"\ndimensions = [4, 4]",
+        "[topology]\nkind = \"hypercube\"\ndimensions = 4",
+    ] {
+        for (flits, buffer) in [("1", 8), ("4", 2), (mixed, 4)] {
+            let text = experiment(
+                topology,
+                &format!("load = 0.8\nflits = {flits}\nmeasure = {{ warm-up = 6000, window = 2000 }}"),
+            );
+            let text = text.replace(
+                "buffer-flits = 8 }",
+                &format!("buffer-flits = {buffer} }}\nrouting = {{ kind = \"minimal-adaptive\" }}"),
+            );
+            let found = run(&text);
+            let accepted = statistics(&found).accepted_flits_per_cycle;
+            assert!(accepted > 0.1, "{topology}, {flits} flits: {accepted}");
+        }
+    }
+}
+
+#[test]
+fn combined_allocation_with_guesses_that_never_yield_is_refused() {
+    let text = experiment(
+        "[topology]\nkind = \"ring\"\nnodes = 9",
+        "load = 1.0\nflits = 4\npattern = { kind = \"tornado\" }",
+    );
+    let with = |precedence: &str| {
+        let rules = format!(
+            "speculation = \"separate\", requests = {{ guess = \"always\", combined-allocation = true, precedence = \
+             \"{precedence}\" }} }}"
+        );
+        prepare(&text.replace("buffer-flits = 8 }", &format!("buffer-flits = 8, {rules}")))
+    };
+    with("given").unwrap_or_else(|error| panic!("{error}"));
+    let error = with("age").err().expect("it starves");
+    assert!(error.contains("network.router.requests.guess"), "{error}");
+}
+
+#[test]
+fn queues_by_the_next_output_want_one_way() {
+    let rules = "routing-delay = 0, requests = { next-output-queues = true } }";
+    let text =
+        experiment(MESH, "load = 0.9\nflits = 4").replace("virtual-channels = 4", "virtual-channels = 12");
+    let text = text.replace("buffer-flits = 8 }", &format!("buffer-flits = 8, {rules}"));
+    let with = |routing: &str| {
+        prepare(&text.replace("[traffic]", &format!("routing = {{ kind = \"{routing}\" }}\n[traffic]")))
+    };
+    let error = with("minimal-adaptive").err().expect("several ways");
+    assert!(error.contains("network.router.requests.next-output-queues"), "{error}");
+    // a table's packet remembers where it is in its way, however often its source asks
+    let found = with("table").unwrap_or_else(|error| panic!("{error}"));
+    #[allow(clippy::disallowed_methods, reason = "the wall time of the result")]
+    let found = found.run(&|| false, None, Instant::now()).unwrap_or_else(|error| panic!("{error}"));
+    assert!(found.checks_hold());
+}

@@ -34,8 +34,44 @@ fn a_message_alone_waits_for_headers_only() {
                 // the acknowledgement is a header, and so as long as stored
                 let back = if completion == "sender" { links * (64 * 80 + 1_000_000) } else { 0 };
                 assert_eq!(ends[0].as_ps(), forward + back, "{bytes} B over {links} links");
-                assert_eq!(least.as_ps(), forward);
+                assert_eq!(least.as_ps(), forward + back);
                 assert!(report.violations.is_empty(), "{:?}", report.violations);
+            }
+        }
+    }
+}
+
+/// Stored and forwarded over links of unlike rates: the slowest sets the pace, and a short last packet waits for the one
+/// before it.
+#[test]
+fn the_least_time_of_a_message_is_that_of_the_message_alone() {
+    for (spines, hosts, uplinks) in [(1, 100, 25), (1, 25, 100), (2, 100, 25), (2, 100, 100), (2, 100, 400)] {
+        let machine = topology(&format!(
+            r#"{{"kind": "leaf-spine", "leaves": 2, "spines": {spines}, "hosts-per-leaf": 2, "latency": "100 ns",
+                "bandwidth": "{hosts} Gbps", "uplink-bandwidth": "{uplinks} Gbps"}}"#
+        ));
+        let nodes = machine.compute_nodes();
+        for (balancing, exact) in [("per-flow", true), ("ecmp", true), ("round-robin", spines == 1)] {
+            for (to, completion) in [(1, "receiver"), (3, "receiver"), (3, "sender")] {
+                for bytes in [1_u64, 4096, 4097, 8193, 65_536, 100_001] {
+                    let spec = format!(
+                        r#"{{"kind": "packet", "completion": "{completion}", {ALONE},
+                            "balancing": {{"kind": "{balancing}"}}}}"#
+                    );
+                    let mut network = network(&spec, machine.clone());
+                    let least = network.least_duration(nodes[0], nodes[to], bytes).as_ps();
+                    let (ends, _) = run(network.as_mut(), nodes, &[(0, to, bytes)]);
+                    let (took, what) =
+                        (ends[0].as_ps(), format!("{spec} {hosts} {uplinks} {spines}: {bytes} B"));
+                    if exact {
+                        // the last acknowledgement may wait for the one before it
+                        let waits =
+                            if completion == "sender" { 64 * 8 * 1000 / hosts.min(uplinks) } else { 0 };
+                        assert!((least..=least + waits).contains(&took), "{least} {took} {what}");
+                    } else {
+                        assert!((least..least * 2).contains(&took), "{least} {took} {what}");
+                    }
+                }
             }
         }
     }

@@ -29,6 +29,14 @@ pub struct TransportSpec {
     pub packets: PacketSizes,
 }
 
+impl TransportSpec {
+    /// Whether the sender gives all packets of a connection the same entropy.
+    pub fn keeps_entropy(&self) -> bool {
+        let own = self.entropy.clone();
+        matches!(own.unwrap_or_else(|| self.congestion.plugin().entropy()), EntropySpec::Fixed(_))
+    }
+}
+
 /// Sizes of packets on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]

@@ -61,7 +61,9 @@ pub fn run(
     });
     if cases.is_empty() && skipped == 0 {
         let path = paths.first().map_or(Path::new(""), PathBuf::as_path);
-        return Err(bad(path, "no case of the flit level is here, or none that was asked for"));
+        let reason = "no case of the flit level is here, or none that was asked for (a configuration of BookSim2 alone has \
+                      nothing to compare with: `stratasim traffic FILE --semantics booksim2` runs it)";
+        return Err(bad(path, reason));
     }
     let (unset, cases): (Vec<Case>, Vec<Case>) = cases.into_iter().partition(reads_what_was_never_set);
     let mut reports = in_order(&cases, &of_case, told);

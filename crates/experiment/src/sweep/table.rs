@@ -44,6 +44,18 @@ impl Sweep {
         self.spec.metrics.iter().chain(plots).chain(references).chain(derived)
     }
 
+    /// Names that are asked for and that no point has a number of.
+    pub fn absent(&self, rows: &[Row]) -> Vec<&str> {
+        let has = |name: &str| {
+            rows.iter().any(|row| row.numbers.contains_key(name))
+                || self.spec.derived.iter().any(|derived| derived.name == name)
+        };
+        let mut absent: Vec<&str> = self.asked().map(String::as_str).filter(|name| !has(name)).collect();
+        absent.sort_unstable();
+        absent.dedup();
+        absent
+    }
+
     /// Settings and numbers, one row per point. Numbers that no point has are left out.
     pub fn table(&self, rows: &[Row]) -> Table {
         let usual = ["step_s", "batches_per_s", "compute_s", "memory_s", "comm_exposed_s", "idle_s"]

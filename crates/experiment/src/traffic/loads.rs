@@ -22,7 +22,13 @@ impl std::str::FromStr for Loads {
                 Ok([load]) => loads.push(*load),
                 Ok(&[from, to, step]) => {
                     let steps = ((to - from) / step + 1e-9).floor();
-                    if !(step > 0.0 && (0.0..MOST_LOADS as f64).contains(&steps)) {
+                    if step > 0.0 && steps >= MOST_LOADS as f64 && steps.is_finite() {
+                        return Err(format!(
+                            "`{part}` is {} loads; at most {MOST_LOADS} are run at once",
+                            steps + 1.0
+                        ));
+                    }
+                    if !(step > 0.0 && steps >= 0.0 && steps.is_finite()) {
                         return fail(part, "is no range from a smaller to a larger load");
                     }
                     // 0.05 + 5 * 0.05 is 0.30000000000000004; nobody means that

@@ -77,7 +77,10 @@ impl Default for TrafficSpec {
 
 /// A load per terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "expected flits per cycle and terminal, such as 0.3, or a rate, such as \"40 Gbps\""
+)]
 pub enum Load {
     /// Flits per cycle.
     FlitsPerCycle(f64),
@@ -108,7 +111,10 @@ impl Load {
 
 /// Lengths of packets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "expected a number of flits from 1 to 65,535, or a list such as [{ flits = 1, weight = 3 }]"
+)]
 pub enum Lengths {
     /// All of one length, in flits.
     Fixed(u16),

@@ -50,7 +50,7 @@ use super::routing::{Candidate, FlitRouting, Place};
 use super::terminals::Terminals;
 use bits::BitSet;
 use chains::{Chain, Chains};
-use credits::Credits;
+use credits::{Admission, Credits};
 use packet::{Flit, Here, Packets};
 use router::{InputChannel, Router, Waiting};
 use source::{Queue, Source};
@@ -245,7 +245,7 @@ impl Full {
             queues_per_terminal: 0,
             queues: Vec::new(),
             sources: vec![Source::default(); terminals],
-            source_credits: Credits::new(spec, at_sources.collect()),
+            source_credits: Credits::new(spec, Admission::at_source(spec), at_sources.collect()),
             queued: 0,
             loaded: BitSet::new(terminals),
             asking: BitSet::new(terminals),
@@ -266,7 +266,7 @@ impl Full {
             waiting: Chains::default(),
             turns: Vec::new(),
             after: Vec::new(),
-            credits: Credits::new(spec, at_outputs.collect()),
+            credits: Credits::new(spec, Admission::at_output(spec, &*routing), at_outputs.collect()),
             behind: Chains::default(),
             sending: BitSet::new(ports),
             crossing: 0,

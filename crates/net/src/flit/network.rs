@@ -19,8 +19,8 @@ use super::any::AnyKernel;
 use super::dependency::{Question, Verdict};
 use super::fabric::clock::Clock;
 use super::fabric::from_topology::{Wires, Wiring};
-use super::next_output::ByNextOutput;
-use super::router::{RouterSpec, Stages};
+use super::next_output::{self, ByNextOutput};
+use super::router::{Guess, RouterSpec, Stages};
 use super::routing::{FlitRouting, FlitRoutingSpec};
 use crate::networks::{NetworkContext, NetworkKind};
 
@@ -119,6 +119,8 @@ impl Flit {
             .unwrap_or_else(|| RouterSpec { buffer_flits: credit_loop(&wiring), ..RouterSpec::default() });
         router.check().map_err(|error| error.within("router"))?;
         let routing = self.routing.plugin().build(&wiring, &router)?;
+        let check = next_output::check(&wiring.fabric, &router, routing.as_ref());
+        check.map_err(|error| error.within("router.requests"))?;
         let by_next_output = ByNextOutput { routing: routing.as_ref(), fabric: &wiring.fabric };
         let question = Question {
             fabric: &wiring.fabric,
@@ -133,6 +135,12 @@ impl Flit {
                           from the others, and routing with several: it would never reach the escape channels. Use \
                           `stages = \"pipelined\"`";
             return Err(BuildError::new("router.requests.combined-allocation", reason));
+        }
+        let rules = &router.requests;
+        let guesses = rules.combined_allocation && matches!(rules.guess, Guess::Always | Guess::Free);
+        if self.deadlock_check && guesses && rules.precedence.lasts() {
+            let reason = "a head that gets the switch without a virtual channel to take gets it again in every cycle, since                           nobody comes before it, and those that it waits for never do. Use `guess = \"credit\"`, or                           `precedence = \"given\"`";
+            return Err(BuildError::new("router.requests.guess", reason));
         }
         if self.deadlock_check && !router.channels_have_own_places() {
             let reason = "some virtual channel has no place of its own, so that packets in others can take all of the \

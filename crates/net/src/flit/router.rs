@@ -131,6 +131,31 @@ pub struct AllocatorSpec {
     pub iterations: Iterations,
 }
 
+impl AllocatorSpec {
+    /// Refuses what the allocator of this kind would not look at.
+    fn check(&self) -> Result<(), BuildError> {
+        use AllocatorKind::{Islip, Pim, Select, SeparableInputFirst, SeparableOutputFirst};
+        if self.arbiter != Arbiter::default()
+            && !matches!(self.kind, SeparableInputFirst | SeparableOutputFirst)
+        {
+            let reason = "`matrix`; a choice of arbiters is expected of `separable-input-first` and \
+                          `separable-output-first` only";
+            return Err(BuildError::new("arbiter", reason));
+        }
+        if self.iterations.0 == 0 {
+            return Err(BuildError::new("iterations", "0 iterations grant nothing; 1 or more do"));
+        }
+        if self.iterations.0 > 1 && !matches!(self.kind, Islip | Pim | Select) {
+            let reason = format!(
+                "{} iterations; more than 1 are expected of `islip`, `pim` and `select` only",
+                self.iterations.0
+            );
+            return Err(BuildError::new("iterations", reason));
+        }
+        Ok(())
+    }
+}
+
 /// Times that an allocator goes over the requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
@@ -253,6 +278,12 @@ impl RouterSpec {
                 );
                 return refuse("ranges", reason);
             }
+        }
+        let guess =
+            self.requests.guess_allocator.as_ref().map(|allocator| ("requests.guess-allocator", allocator));
+        let allocators = [("vc-allocator", &self.vc_allocator), ("switch-allocator", &self.switch_allocator)];
+        for (field, allocator) in allocators.into_iter().chain(guess) {
+            allocator.check().map_err(|error| error.within(field))?;
         }
         let shared = self.shared_buffer.check(self.buffers, self.virtual_channels, self.buffer_flits);
         shared.map_err(|error| error.within("shared-buffer"))?;

@@ -192,6 +192,15 @@ pub(super) struct Features {
 }
 
 impl Balancing {
+    /// Whether all packets of a flow take one way where none pauses and `fixed` says that they all have the same entropy.
+    pub(super) fn keeps_flows(&self, fixed: bool) -> bool {
+        match self.choice {
+            Choice::Flow | Choice::AfterPause { .. } => true,
+            Choice::FlowAndEntropy | Choice::BySource => fixed,
+            Choice::InTurn | Choice::AtRandom | Choice::ShortestQueue { .. } => false,
+        }
+    }
+
     pub(super) fn new(choice: Choice, nodes: usize, routes: &Routes, seed: u64) -> Self {
         let draws = (0..routes.set_count() as u64).map(|set| Draws::new(key(seed, set))).collect();
         Self {

@@ -15,7 +15,7 @@ use super::parts::Parts;
 use super::patience::Patience;
 use super::routes::NONE;
 use super::sampling::Sampling;
-use super::ways::Ways;
+use super::ways::{Alone, Ways};
 use crate::outcomes::Outcomes;
 
 /// What connections are made of.
@@ -228,21 +228,35 @@ impl PacketNetwork {
         }
     }
 
-    /// Least time of a message, over the ports of its sender: all its packets on the first link, and then the
-    /// smallest of them on the rest of the shortest way.
+    /// Least time of a message, over the ports of its sender: that of the message alone on the network, where its packets
+    /// go one way.
     fn least(&self, from: u32, to: u32, bytes: u64) -> Option<u64> {
         let sizes = &self.transports.spec.packets;
         let payload = u64::from(sizes.payload_bytes);
         let packets = bytes.div_ceil(payload).max(1);
         let last = if sizes.full_packets { payload } else { bytes.max(1) - (packets - 1) * payload };
-        let (full, last) = (sizes.wire_bytes() as u32, last as u32 + sizes.header_bytes);
-        let Engine { routes, ports, .. } = self.parts.any();
-        let choices = routes.choices(routes.node_of(from), to);
-        let times = choices.into_iter().filter_map(|port| {
-            let (way, _) = self.ways.time(routes, ports, port, to, last)?;
-            Some((packets - 1).saturating_mul(ports[port as usize].time_of(full)).saturating_add(way))
-        });
-        times.min()
+        let Engine { routes, ports, balancing, rules, .. } = self.parts.any();
+        let message = Alone {
+            packets,
+            full: sizes.wire_bytes() as u32,
+            last: last as u32 + sizes.header_bytes,
+            spread: !balancing.keeps_flows(self.transports.spec.keeps_entropy()),
+        };
+        let fastest = |from: u32, to: u32, message: Alone| {
+            let choices = routes.choices(routes.node_of(from), to);
+            let times = choices.into_iter();
+            times
+                .filter_map(|port| self.ways.alone(routes, ports, port, to, message))
+                .map(|(time, _)| time)
+                .min()
+        };
+        let there = fastest(from, to, message)?;
+        if !rules.complete_at_sender {
+            return Some(there);
+        }
+        let control = sizes.control_bytes;
+        let back = Alone { packets: 1, full: control, last: control, ..message };
+        Some(there.saturating_add(fastest(to, from, back)?))
     }
 }
 

@@ -13,6 +13,66 @@ pub(super) struct Ways {
     header_bytes: u32,
 }
 
+/// A message that is alone on the network.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Alone {
+    /// Its packets, at least one,
+    pub(super) packets: u64,
+    /// of so many bytes on the wire,
+    pub(super) full: u32,
+    /// and the last one.
+    pub(super) last: u32,
+    /// Whether its packets may go different ways, where each of them finds a link free.
+    pub(super) spread: bool,
+}
+
+/// Its packets on one link of the way.
+#[derive(Debug, Clone, Copy)]
+struct Stream {
+    /// When the first packet starts,
+    first: u64,
+    /// and the last one.
+    last: u64,
+    /// Time between two full packets: that of the slowest link so far.
+    apart: u64,
+    /// Whether all have come the same way, in order.
+    together: bool,
+}
+
+impl Alone {
+    /// On the first link, at once.
+    fn start(&self, port: &Port) -> Stream {
+        let apart = port.time_of(self.full);
+        Stream { first: 0, last: (self.packets - 1).saturating_mul(apart), apart, together: true }
+    }
+
+    /// When the last full packet has left `port`; 0 where there is none.
+    fn full_end(&self, stream: Stream, port: &Port) -> u64 {
+        match self.packets {
+            1 => 0,
+            packets => (packets - 2)
+                .saturating_mul(stream.apart)
+                .saturating_add(stream.first + port.time_of(self.full)),
+        }
+    }
+
+    /// On the link `to`, where a packet can start so long after its start on the link before. Whether there is no
+    /// other link beside it; whether packets on all of them meet here.
+    fn follow(&self, stream: Stream, step: impl Fn(u32) -> u64, to: &Port, only: bool, meet: bool) -> Stream {
+        let together = stream.together && (only || !self.spread);
+        let apart = if together || meet { stream.apart.max(to.time_of(self.full)) } else { stream.apart };
+        let (first, last) = (stream.first + step(self.full), stream.last + step(self.last));
+        let next = Stream { first, last, apart, together };
+        // the last packet waits for the one before it
+        if together { Stream { last: last.max(self.full_end(next, to)), ..next } } else { next }
+    }
+
+    /// When all of it has arrived behind `port`.
+    fn end(&self, stream: Stream, port: &Port) -> u64 {
+        port.delay + (stream.last + port.time_of(self.last)).max(self.full_end(stream, port))
+    }
+}
+
 impl Ways {
     /// For these ports; packets begin with `header_bytes`.
     pub(super) fn new(ports: &[Port], routes: &Routes, header_bytes: u32) -> Self {
@@ -34,61 +94,78 @@ impl Ways {
         host: u32,
         bytes: u32,
     ) -> Option<(u64, u32)> {
+        self.alone(routes, ports, port, host, Alone { packets: 1, full: bytes, last: bytes, spread: false })
+    }
+
+    /// The same of a whole message: packet after packet on each link of a way, stored and forwarded or cut through (exact on
+    /// one way, a lower bound where packets are spread over several).
+    pub(super) fn alone(
+        &self,
+        routes: &Routes,
+        ports: &[Port],
+        port: u32,
+        host: u32,
+        message: Alone,
+    ) -> Option<(u64, u32)> {
         let node = routes.node_of(host);
-        let header = self.header_bytes.min(bytes);
         // from the start on one link to the start on the next
-        let step = |from: &Port, to: &Port| {
+        let step = |from: &Port, to: &Port, bytes: u32| {
             let cuts = from.beyond == Beyond::Header && !to.rate.is_faster_than(from.rate);
-            from.delay + from.time_of(if cuts { header } else { bytes })
+            from.delay + from.time_of(if cuts { self.header_bytes.min(bytes) } else { bytes })
         };
-        let last = |port: &Port| port.delay + port.time_of(bytes);
+        let follow = |stream: Stream, from: &Port, to: &Port, only: bool, meet: bool| {
+            message.follow(stream, |bytes| step(from, to, bytes), to, only, meet)
+        };
         // a way around is no shortest way: as many links as there are nodes are never needed
         let most = ports.len() as u32 + 1;
+        let first = &ports[port as usize];
         if self.uniform {
-            let (mut at, mut time) = (&ports[port as usize], 0);
+            let (mut at, mut stream) = (first, message.start(first));
             for links in 1..most {
                 if at.to == node {
-                    return Some((time + last(at), links));
+                    return Some((message.end(stream, at), links));
                 }
-                let next = match routes.toward(at.to, host) {
-                    Next::Port(port) => port,
-                    Next::Set(set) => routes.members()[routes.set(set).start],
+                let (next, only) = match routes.toward(at.to, host) {
+                    Next::Port(port) => (port, true),
+                    Next::Set(set) => (routes.members()[routes.set(set).start], false),
                     Next::Nowhere => return None,
                 };
                 let next = &ports[next as usize];
-                time += step(at, next);
+                stream = follow(stream, at, next, only, next.to == node && only);
                 at = next;
             }
             return None;
         }
-        // ports, and the earliest start on each
-        let mut layer = vec![(port, 0_u64)];
+        // ports, and the stream with the earliest last packet on each
+        let mut layer = vec![(port, message.start(first))];
         let mut place: FxHashMap<u32, usize> = FxHashMap::default();
         for links in 1..most {
-            let there = layer.iter().map(|&(port, start)| (&ports[port as usize], start));
-            if let Some(time) =
-                there.filter(|(port, _)| port.to == node).map(|(port, start)| start + last(port)).min()
-            {
+            let there = layer.iter().map(|&(port, stream)| (&ports[port as usize], stream));
+            let there = there.filter(|(port, _)| port.to == node);
+            if let Some(time) = there.map(|(port, stream)| message.end(stream, port)).min() {
                 return Some((time, links));
             }
-            let mut next: Vec<(u32, u64)> = Vec::new();
-            place.clear();
-            for &(from, start) in &layer {
-                let from = &ports[from as usize];
-                let mut reach = |port: u32| {
-                    let start = start + step(from, &ports[port as usize]);
-                    match place.get(&port) {
-                        Some(&known) => next[known].1 = next[known].1.min(start),
-                        None => {
-                            place.insert(port, next.len());
-                            next.push((port, start));
-                        }
-                    }
-                };
-                match routes.toward(from.to, host) {
+            let mut edges: Vec<(u32, Stream, u32)> = Vec::new();
+            for &(from, stream) in &layer {
+                let mut reach = |port: u32| edges.push((from, stream, port));
+                match routes.toward(ports[from as usize].to, host) {
                     Next::Port(port) => reach(port),
                     Next::Set(set) => routes.members()[routes.set(set)].iter().for_each(|&port| reach(port)),
                     Next::Nowhere => {}
+                }
+            }
+            let only = edges.iter().all(|&(.., port)| port == edges[0].2);
+            let mut next: Vec<(u32, Stream)> = Vec::new();
+            place.clear();
+            for (from, stream, port) in edges {
+                let stream = follow(stream, &ports[from as usize], &ports[port as usize], only, only);
+                match place.get(&port) {
+                    Some(&known) if next[known].1.last <= stream.last => {}
+                    Some(&known) => next[known].1 = stream,
+                    None => {
+                        place.insert(port, next.len());
+                        next.push((port, stream));
+                    }
                 }
             }
             if next.is_empty() {

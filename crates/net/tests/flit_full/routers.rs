@@ -22,10 +22,13 @@ fn allocators() -> impl Strategy<Value = AllocatorSpec> {
         AllocatorKind::Select,
         AllocatorKind::MaximumSize,
     ]);
-    (kinds, any::<bool>(), 1_u8..3).prop_map(|(kind, matrix, iterations)| AllocatorSpec {
+    let chooses =
+        |kind| matches!(kind, AllocatorKind::SeparableInputFirst | AllocatorKind::SeparableOutputFirst);
+    let iterates = |kind| matches!(kind, AllocatorKind::Islip | AllocatorKind::Pim | AllocatorKind::Select);
+    (kinds, any::<bool>(), 1_u8..3).prop_map(move |(kind, matrix, iterations)| AllocatorSpec {
         kind,
-        arbiter: if matrix { Arbiter::Matrix } else { Arbiter::RoundRobin },
-        iterations: Iterations(iterations),
+        arbiter: if matrix && chooses(kind) { Arbiter::Matrix } else { Arbiter::RoundRobin },
+        iterations: Iterations(if iterates(kind) { iterations } else { 1 }),
     })
 }
 

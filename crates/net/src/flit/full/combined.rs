@@ -24,9 +24,8 @@ pub(super) fn open(
         (candidate.first_vc..=candidate.last_vc).map(|vc| (vc, i64::from(candidate.priority)))
     });
     channels.filter_map(move |(vc, priority)| {
-        let may = credits.is_free(place, vc)
-            && !credits.is_full(place, vc)
-            && (!spec.virtual_cut_through || credits.has_room(place, vc, flits));
+        let may =
+            credits.is_free(place, vc) && !credits.is_full(place, vc) && credits.admits(place, vc, flits);
         let behind = spec.requests.empty_first && credits.occupancy(place, vc) > 0;
         may.then(|| (vc, if behind { priority - super::evaluate::NOT_EMPTY } else { priority }))
     })

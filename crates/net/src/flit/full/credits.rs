@@ -5,6 +5,7 @@ use super::feedback::Feedback;
 use super::shared::Shared;
 use crate::flit::allocator::NONE;
 use crate::flit::router::{BufferPolicy, RouterSpec};
+use crate::flit::routing::FlitRouting;
 
 /// Credit counters of many buffers (of router outputs, or of terminals), as columns by buffer, or by buffer
 /// and virtual channel.
@@ -16,6 +17,7 @@ pub(super) struct Credits {
     limit: Limit,
     /// Where buffers are shared.
     shared: Option<Shared>,
+    admission: Admission,
     /// A virtual channel is free only when the credit of the last flit is back.
     wait_for_tail_credit: bool,
     /// The present cycle.
@@ -49,9 +51,36 @@ enum Limit {
     Feedback(Box<Feedback>),
 }
 
+/// Which free virtual channels a head may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Admission {
+    /// Any.
+    Any,
+    /// Those where the whole packet has room: virtual cut-through.
+    Whole,
+    /// The same, or an empty one. A head then stands behind other packets only where all of its own packet follows: in
+    /// each virtual channel somebody's head is in front, from where it can reach an escape.
+    WholeOrEmpty,
+}
+
+impl Admission {
+    /// Between routers.
+    pub(super) fn at_output(spec: &RouterSpec, routing: &dyn FlitRouting) -> Self {
+        match Self::at_source(spec) {
+            Self::Any if routing.has_escape() => Self::WholeOrEmpty,
+            other => other,
+        }
+    }
+
+    /// From terminals, for which nobody waits.
+    pub(super) fn at_source(spec: &RouterSpec) -> Self {
+        if spec.virtual_cut_through { Self::Whole } else { Self::Any }
+    }
+}
+
 impl Credits {
     /// `least` is, by buffer, the cycles that a credit takes at least.
-    pub(super) fn new(spec: &RouterSpec, least: Vec<i64>) -> Self {
+    pub(super) fn new(spec: &RouterSpec, admission: Admission, least: Vec<i64>) -> Self {
         let virtual_channels = spec.virtual_channels as usize;
         let buffers = least.len();
         let channels = buffers * virtual_channels;
@@ -70,6 +99,7 @@ impl Credits {
                 }
             },
             shared,
+            admission,
             wait_for_tail_credit: spec.wait_for_tail_credit,
             now: 0,
             holder: vec![NONE; channels],
@@ -125,8 +155,21 @@ impl Credits {
 
     /// Whether a packet of `flits` has room as a whole; of private buffers.
     #[inline]
-    pub(super) fn has_room(&self, buffer: usize, vc: u8, flits: u16) -> bool {
+    fn has_room(&self, buffer: usize, vc: u8, flits: u16) -> bool {
         self.occupancy[self.at(buffer, vc)] + u32::from(flits) <= self.buffer
+    }
+
+    /// Whether the head of a packet of `flits` may take a virtual channel that is free.
+    #[inline]
+    pub(super) fn admits(&self, buffer: usize, vc: u8, flits: u16) -> bool {
+        match self.admission {
+            Admission::Any => true,
+            Admission::Whole => self.has_room(buffer, vc, flits),
+            Admission::WholeOrEmpty => {
+                let fits = self.shared.is_none() && self.has_room(buffer, vc, flits);
+                fits || self.occupancy[self.at(buffer, vc)] == 0
+            }
+        }
     }
 
     /// Flits sent less credits returned, over all virtual channels, of buffers from `first` on.

@@ -224,7 +224,7 @@ impl Full {
 /// Whether a head with a packet of `flits` may take a virtual channel of an output.
 fn is_takeable(spec: &RouterSpec, credits: &Credits, (buffer, vc): (usize, u8), flits: u16) -> bool {
     credits.is_free(buffer, vc)
-        && (!spec.virtual_cut_through || credits.has_room(buffer, vc, flits))
+        && credits.admits(buffer, vc, flits)
         && (!spec.requests.with_credit || !credits.is_full(buffer, vc))
 }
 
@@ -259,7 +259,7 @@ impl View<'_> {
             self.credits.is_free(place, vc)
                 && self.has_space(place)
                 && (guess == Guess::Free || !self.credits.is_full(place, vc))
-                && (!self.spec.virtual_cut_through || self.credits.has_room(place, vc, flits))
+                && self.credits.admits(place, vc, flits)
         };
         match guess {
             Guess::Always => true,

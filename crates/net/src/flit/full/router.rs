@@ -149,19 +149,9 @@ impl Router {
     }
 }
 
-/// Refuses allocators without an iteration, and those that would take more memory than any machine should
-/// give them.
+/// Refuses allocators that would take more memory than any machine should give them.
 pub(super) fn check_allocators(fabric: &Fabric, spec: &RouterSpec) -> Result<(), BuildError> {
     const MOST: u64 = 8 << 30;
-    let guess = spec.requests.guess_allocator.as_ref().map(|allocator| ("guess-allocator", allocator));
-    let allocators = [("vc-allocator", &spec.vc_allocator), ("switch-allocator", &spec.switch_allocator)];
-    for (field, allocator) in allocators.into_iter().chain(guess) {
-        if allocator.iterations.0 == 0 {
-            return Err(
-                BuildError::new("iterations", "0 iterations grant nothing; 1 or more do").within(field)
-            );
-        }
-    }
     let vcs = u64::from(spec.virtual_channels);
     let (mut of_vcs, mut of_switches) = (0_u64, 0_u64);
     for router in 0..fabric.router_count() as u32 {

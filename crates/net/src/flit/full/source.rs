@@ -177,6 +177,7 @@ impl Full {
             self.routing.start(&mut packet.head, &mut here)
         });
         self.queues[place].range = Some((first, last));
+        let before = self.packets[number].head;
         let (first, last) = match self.spec.requests.next_output_queues {
             true => self.aside_at_source(terminal, number, (first, last), terminals),
             false => (first, last),
@@ -186,7 +187,7 @@ impl Full {
         let open = |vc: u8| {
             credits.is_free(terminal, vc)
                 && !credits.is_full(terminal, vc)
-                && (!self.spec.virtual_cut_through || credits.has_room(terminal, vc, flits))
+                && credits.admits(terminal, vc, flits)
         };
         let found = match last_vc {
             Some(before) if (first..=last).contains(&before) => {
@@ -195,6 +196,10 @@ impl Full {
             }
             _ => open(first).then_some(first),
         };
+        if found.is_none() {
+            // it is routed again in the next cycle
+            self.packets[number].head = before;
+        }
         self.queues[place].vc = found;
     }
 

@@ -73,6 +73,13 @@ pub enum Precedence {
     Hops,
 }
 
+impl Precedence {
+    /// Whether a flit that waits keeps the place that it has before others.
+    pub(crate) fn lasts(self) -> bool {
+        matches!(self, Self::Age | Self::NetworkAge | Self::LocalAge | Self::Hops)
+    }
+}
+
 impl RequestRules {
     /// Whether nothing is said.
     pub fn is_default(&self) -> bool {

@@ -18,6 +18,11 @@ use crate::flit::router::RouterSpec;
 /// The first virtual channel (the first two where there are rings) is kept for the escape: dimension order, which
 /// every packet may take wherever it is, and leave again. All others are for any shortest way.
 ///
+/// A head takes a virtual channel only where all of its packet has room, or where that is empty. Otherwise heads would
+/// stand behind others, which wait in their turn, and could not reach the escape: the theory wants each queue to hold one
+/// packet at a time, and packets that have room as a whole do no harm. With packets longer than the buffers, channels are
+/// empty for a round trip between two packets.
+///
 /// Source: Duato (1993), "A new theory of deadlock-free adaptive routing in wormhole networks".
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
