@@ -218,6 +218,9 @@ pub trait Network: Model<Request = NetworkRequest, Done = NetworkDone> {
         None
     }
 
+    /// Tells who watches what it has not told yet, at the end of a run.
+    fn look_back(&mut self, _now: Time, _observer: &mut dyn Observer) {}
+
     /// What it carried and what it cost, at the end of a run.
     fn report(&mut self, now: Time) -> NetworkReport;
 }

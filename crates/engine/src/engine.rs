@@ -229,10 +229,11 @@ impl<'a> Engine<'a> {
                 }
             }
         }
+        let end = self.summary.makespan;
+        self.network.look_back(end, self.observer);
         if self.left > 0 && !self.summary.stopped {
             return Err(self.stalled());
         }
-        let end = self.summary.makespan;
         self.summary.ranks = self.clocks.iter().map(|clock| clock.close(end.max(self.now))).collect();
         Ok(self.summary)
     }

@@ -192,6 +192,7 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
                 }
             }
         }
+        self.network.look_back(self.summary.run.makespan, self.observer);
         if !self.summary.run.stopped && (self.left > 0 || self.unmatched() > 0) {
             return Err(self.stalled());
         }

@@ -434,6 +434,7 @@ fn refuse(topology: &Topology) -> Result<(), BuildError> {
 /// A port for each way to leave a node. Buffers are given later.
 fn ports(topology: &Topology, routes: &Routes, seed: u64, classes: u8) -> Vec<Port> {
     let is_host = |node: u32| routes.host_of(NodeId(node)).is_some();
+    let between = routes.hosts_between();
     let of = |(number, wire): (u64, &routes::Wire)| {
         let link = topology.link(wire.link);
         // both directions share what one capacity gives
@@ -467,6 +468,7 @@ fn ports(topology: &Topology, routes: &Routes, seed: u64, classes: u8) -> Vec<Po
             beyond: Beyond::Node,
             last_hop: is_host(wire.to),
             own_turn: false,
+            between: between[wire.from as usize],
         }
     };
     (0..).zip(routes.wires()).map(of).collect()

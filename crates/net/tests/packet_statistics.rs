@@ -5,20 +5,35 @@ mod packet_support;
 
 use std::collections::BTreeMap;
 
-use flit_support::network;
+use flit_support::{network, topology};
 use packet_support::{count, fat_tree, run, watched};
+use stratasim_core::model::{Cx, Network, NetworkReport, NetworkRequest, Transfer};
 use stratasim_core::observe::{Event, Interests, Observer};
-use stratasim_core::{LinkId, NodeId, Time};
+use stratasim_core::{Duration, LinkId, NodeId, Time, Token};
 
 const NSCC: &str = r#"{"kind": "packet", "congestion": {"kind": "nscc"}}"#;
 
-/// Keeps everything.
-#[derive(Default)]
+/// Keeps everything, and sees that what is told of one thing goes forward in time.
 struct Keeper {
     depths: BTreeMap<LinkId, Vec<(Time, u64)>>,
-    carried: BTreeMap<LinkId, u64>,
+    uses: BTreeMap<LinkId, Vec<(Time, Time, u64)>>,
     windows: BTreeMap<u32, Vec<(NodeId, NodeId, Time, u64)>>,
-    last: Time,
+    span: (Time, Time),
+}
+
+impl Keeper {
+    fn new() -> Self {
+        Self {
+            depths: BTreeMap::new(),
+            uses: BTreeMap::new(),
+            windows: BTreeMap::new(),
+            span: (Time::ZERO, Time::MAX),
+        }
+    }
+
+    fn carried(&self, link: LinkId) -> u64 {
+        self.uses[&link].iter().map(|it| it.2).sum()
+    }
 }
 
 impl Observer for Keeper {
@@ -26,25 +41,31 @@ impl Observer for Keeper {
         Interests { link_uses: true, queues: true, ..Interests::default() }
     }
 
+    fn span(&self) -> (Time, Time) {
+        self.span
+    }
+
     fn on_event(&mut self, event: &Event) {
-        let at = match *event {
+        let (before, at) = match *event {
             Event::QueueDepth { link, at, bytes } => {
-                self.depths.entry(link).or_default().push((at, bytes));
-                at
+                let depths = self.depths.entry(link).or_default();
+                depths.push((at, bytes));
+                (depths.iter().rev().nth(1).map(|it| it.0), at)
             }
             Event::LinkUse { link, start, end, bytes } => {
                 assert!(start < end, "{event:?}");
-                *self.carried.entry(link).or_default() += bytes;
-                end
+                let uses = self.uses.entry(link).or_default();
+                uses.push((start, end, bytes));
+                (uses.iter().rev().nth(1).map(|it| it.1), start)
             }
             Event::Window { connection, src, dst, at, bytes } => {
-                self.windows.entry(connection).or_default().push((src, dst, at, bytes));
-                at
+                let windows = self.windows.entry(connection).or_default();
+                windows.push((src, dst, at, bytes));
+                (windows.iter().rev().nth(1).map(|it| it.2), at)
             }
             _ => panic!("nobody asked for {event:?}"),
         };
-        assert!(at >= self.last, "looks go forward");
-        self.last = at;
+        assert!(before.is_none_or(|before| before <= at), "looks go forward: {event:?} after {before:?}");
     }
 }
 
@@ -143,7 +164,7 @@ fn who_watches_sees_queues_fill_and_windows_shrink_and_changes_nothing() {
     let hosts = machine.compute_nodes();
     let messages: Vec<_> = (1..16).map(|from| (from, 0, 400_000)).collect();
     let alone = run(network(NSCC, machine.clone()).as_mut(), hosts, &messages);
-    let mut keeper = Keeper::default();
+    let mut keeper = Keeper::new();
     let (ends, report) = watched(network(NSCC, machine.clone()).as_mut(), hosts, &messages, &mut keeper);
     assert_eq!(ends, alone.0);
     assert_eq!(report.counters, alone.1.counters);
@@ -159,11 +180,12 @@ fn who_watches_sees_queues_fill_and_windows_shrink_and_changes_nothing() {
         last_link.most_bytes
     );
     // all but what was sent after the last look
-    for (link, &bytes) in &keeper.carried {
+    for link in keeper.uses.keys() {
+        let bytes = keeper.carried(*link);
         let whole = report.link_bytes[link.index()];
         assert!(bytes as f64 <= whole + 1.0, "{bytes} of {whole} on {}", machine.link_name(*link));
     }
-    let carried: u64 = keeper.carried.values().sum();
+    let carried: u64 = keeper.uses.keys().map(|&link| keeper.carried(link)).sum();
     assert!(carried as f64 > 0.98 * report.link_bytes.iter().sum::<f64>());
     // fifteen share a link: windows shrink to a fraction, and end at nothing
     assert_eq!(keeper.windows.len(), 15);
@@ -173,4 +195,93 @@ fn who_watches_sees_queues_fill_and_windows_shrink_and_changes_nothing() {
         assert!(least * 3 < first && last == 0, "connection {number}: {first} to {least}, {last} at the end");
         assert!(windows.iter().all(|it| (it.0, it.1) == (windows[0].0, hosts[0])));
     }
+}
+
+const US: u64 = 1_000_000;
+
+/// Runs messages `(at, from, to, bytes)`, at in picoseconds and in order, while `keeper` watches: the ends and the report.
+fn at_their_times(
+    network: &mut dyn Network,
+    hosts: &[NodeId],
+    messages: &[(u64, usize, usize, u64)],
+    keeper: &mut Keeper,
+) -> (Vec<Time>, NetworkReport) {
+    let (mut ends, mut done, mut now) = (Vec::new(), Vec::new(), Time::ZERO);
+    let mut token = 0;
+    loop {
+        let due = messages.get(token).map_or(Time::MAX, |it| Time::from_ps(it.0));
+        while network.next_event().is_some_and(|next| next < due) {
+            now = network.advance(due, &mut Cx { done: &mut done, observer: keeper });
+            ends.extend(done.drain(..).map(|_| now));
+        }
+        let Some(&(_, from, to, bytes)) = messages.get(token) else { break };
+        let transfer = Transfer::new(Token(token as u64), hosts[from], hosts[to], bytes);
+        network.submit(due, NetworkRequest::Transfer(transfer));
+        token += 1;
+    }
+    network.look_back(now, keeper);
+    assert_eq!(ends.len(), messages.len());
+    (ends, network.report(now))
+}
+
+/// A hundred kilobytes at line rate, and then nothing for a millisecond: a use of the link is told when it was, and
+/// windows are there while messages are.
+#[test]
+fn what_happens_after_an_idle_stretch_is_told_when_it_happens() {
+    let machine =
+        topology(r#"{"kind": "single-switch", "nodes": 2, "bandwidth": "100 Gbps", "latency": "1 us"}"#);
+    let hosts = machine.compute_nodes();
+    let link = machine.ports(hosts[0])[0].link;
+    let messages: Vec<_> = (0..500).map(|burst| (burst * 1000 * US, 0, 1, 100_000)).collect();
+    let mut keeper = Keeper::new();
+    let (ends, report) =
+        at_their_times(network(NSCC, machine.clone()).as_mut(), hosts, &messages, &mut keeper);
+    let mut blind = network(NSCC, machine.clone());
+    let mut nobody = Keeper { span: (Time::MAX, Time::MAX), ..Keeper::new() };
+    let alone = at_their_times(blind.as_mut(), hosts, &messages, &mut nobody);
+    assert_eq!((&ends, &report.counters, &report.flows), (&alone.0, &alone.1.counters, &alone.1.flows));
+
+    let wire = 100_000 + 25 * 64;
+    for &(start, end, bytes) in &keeper.uses[&link] {
+        // nothing of a burst is told to be later or slower than it was
+        assert!(end.as_ps() % (1000 * US) < wire * 80 + US, "{start} to {end}");
+        assert!(end - start < Duration::from_ps(10 * US), "{bytes} B from {start} to {end}");
+        assert!(bytes * 80 <= (end - start).as_ps() + 5000 * 80, "{bytes} B from {start} to {end}");
+    }
+    assert_eq!(keeper.carried(link), 500 * wire);
+    for (number, windows) in &keeper.windows {
+        let (opened, closed) = (windows[0].2.as_ps(), windows[windows.len() - 1]);
+        let begin = u64::from(*number) * 1000 * US;
+        assert!(opened >= begin && opened < begin + 20 * US, "connection {number} at {opened} ps");
+        assert_eq!((closed.2, closed.3), (ends[*number as usize], 0), "connection {number}");
+    }
+    assert_eq!(keeper.windows.len(), 64);
+}
+
+/// However often the network was empty before, an incast is seen well: at ever longer steps from its beginning, and in full
+/// where nothing else matters.
+#[test]
+fn a_network_that_was_often_empty_is_looked_at_as_well_as_ever() {
+    let machine =
+        topology(r#"{"kind": "single-switch", "nodes": 4, "bandwidth": "100 Gbps", "latency": "1 us"}"#);
+    let hosts = machine.compute_nodes();
+    let last_link = machine.ports(hosts[0])[0].link.index();
+    let looks = |pings: u64, from: u64| {
+        let mut messages: Vec<_> = (0..pings).map(|ping| (ping * 3 * US, 1, 2, 64)).collect();
+        messages.extend([1, 2, 3].map(|sender| (400_000 * US, sender, 0, 400_000)));
+        let mut keeper = Keeper { span: (Time::from_ps(from), Time::MAX), ..Keeper::new() };
+        at_their_times(network(NSCC, machine.clone()).as_mut(), hosts, &messages, &mut keeper);
+        let hot = keeper.depths.iter().max_by_key(|(_, depths)| depths.iter().map(|it| it.1).max());
+        let (link, depths) = hot.expect("queues");
+        assert!(link.index() != last_link, "it leads to the host");
+        let most = depths.iter().map(|it| it.1).max().expect("looks");
+        (depths.len(), most)
+    };
+    let (few, depth) = looks(10, 0);
+    assert!(few > 50, "{few} looks");
+    // so many idle stretches that a step that doubled with them would be longer than time
+    let (after, most) = looks(130_000, 0);
+    assert!(after > 8 && most * 10 > depth * 9, "{after} looks of {few}, {most} B of {depth}");
+    let (alone, most) = looks(130_000, 399_999 * US);
+    assert!(alone + 5 > few && most * 10 > depth * 9, "{alone} looks of {few}, {most} B of {depth}");
 }

@@ -24,11 +24,11 @@ impl PacketNetwork {
             marks += counts.marks;
             pauses += counts.pauses;
             vanished += counts.vanished;
-            if port.nic == NOTHING {
+            if port.is_queue() {
                 most = counts.most_bytes.max(most);
             }
         }
-        let waited = parts.ports().filter(|port| port.nic == NOTHING && port.counts.most_bytes > 0);
+        let waited = parts.ports().filter(|port| port.is_queue() && port.counts.most_bytes > 0);
         let mut queues: Vec<QueueRecord> = waited
             .map(|port| QueueRecord {
                 link: port.link,
@@ -96,8 +96,14 @@ impl PacketNetwork {
         }
         for port in self.parts.ports() {
             let most = port.counts.most_bytes;
-            // at a host, what it says itself is let in whatever waits
-            if port.nic == NOTHING && most > port.capacity {
+            // a host serves what it sends itself over a full queue, too; what it says is let in whatever waits, and counts
+            // where it is not control
+            let own = match port.nic {
+                NOTHING => 0,
+                _ if engine.rules.queue.control_first => u64::from(engine.rules.full_bytes),
+                _ => u64::MAX,
+            };
+            if port.is_queue() && most > port.capacity.saturating_add(own) {
                 let name = self.topology.link_name(port.link);
                 violations
                     .push(format!("the queue of {name} held {most} bytes of at most {}", port.capacity));

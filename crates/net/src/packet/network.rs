@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use stratasim_core::model::{self, FlowRecord, NetworkDone, NetworkReport, NetworkRequest, Transfer};
+use stratasim_core::observe::Observer;
 use stratasim_core::random::{key, mix};
 use stratasim_core::{Bandwidth, BuildError, Cx, Duration, Model, NodeId, Time, Token};
 use stratasim_topo::Topology;
@@ -209,6 +210,14 @@ impl PacketNetwork {
                 self.parts.close(number);
             }
         }
+        self.rest();
+    }
+
+    /// Notes when nothing is under way any more.
+    fn rest(&mut self) {
+        if self.open == 0 {
+            self.sampling.rest(self.parts.now());
+        }
     }
 
     /// The sender of a connection has given up.
@@ -226,6 +235,7 @@ impl PacketNetwork {
         for token in tokens {
             self.outcomes.fail(token, reason.clone());
         }
+        self.rest();
     }
 
     /// Least time of a message, over the ports of its sender: that of the message alone on the network, where its packets
@@ -270,10 +280,11 @@ impl Model for PacketNetwork {
         };
         self.catch_up(now);
         self.now = now;
-        self.parts.reach(now.as_ps());
         if self.open == 0 {
             self.patience.go_on(now.as_ps());
+            self.sampling.wake(now.as_ps(), &mut self.parts);
         }
+        self.parts.reach(now.as_ps());
         self.messages += 1;
         let own_ps =
             transfer.rate_cap.map_or(0.0, |cap| (transfer.bytes as f64 / cap.bytes_per_s() * 1e12).ceil());
@@ -299,13 +310,12 @@ impl Model for PacketNetwork {
     }
 
     fn advance(&mut self, until: Time, cx: &mut Cx<'_, NetworkDone>) -> Time {
+        let watched = self.sampling.watch(cx.observer);
         loop {
             if self.outcomes.have_failures() {
                 self.outcomes.report_failures(cx);
                 return self.now;
             }
-            let interests = cx.observer.interests();
-            let watched = interests.queues || interests.link_uses;
             let mut to = until.min(self.outcomes.next()).as_ps();
             if watched {
                 to = to.min(self.sampling.next());
@@ -322,9 +332,8 @@ impl Model for PacketNetwork {
                         if complete {
                             self.now = Time::from_ps(self.parts.now());
                             self.collect();
-                        }
-                        if watched && (self.open == 0 || !complete && to == self.sampling.next()) {
-                            self.sampling.look(&mut self.parts, self.open == 0, cx.observer);
+                        } else if watched && to == self.sampling.next() {
+                            self.sampling.look(&mut self.parts, cx.observer);
                         }
                         if !complete && to == self.patience.next() {
                             self.look();
@@ -333,7 +342,7 @@ impl Model for PacketNetwork {
                     }
                     Some(_) if watched && to == self.sampling.next() => {
                         self.parts.reach(to);
-                        self.sampling.look(&mut self.parts, false, cx.observer);
+                        self.sampling.look(&mut self.parts, cx.observer);
                         continue;
                     }
                     Some(_) if to == self.patience.next() => {
@@ -381,6 +390,11 @@ impl model::Network for PacketNetwork {
 
     fn failure(&mut self) -> Option<(Token, String)> {
         self.outcomes.failure()
+    }
+
+    fn look_back(&mut self, now: Time, observer: &mut dyn Observer) {
+        self.catch_up(now);
+        self.sampling.look_back(&mut self.parts, self.open == 0, observer);
     }
 
     fn report(&mut self, now: Time) -> NetworkReport {

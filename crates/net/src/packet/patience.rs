@@ -24,7 +24,7 @@ use std::cmp::Reverse;
 
 use super::engine::Engine;
 use super::parts::Parts;
-use super::port::{NOTHING, Port};
+use super::port::Port;
 
 /// Fewest packets of data that are sent in vain; small networks have few under way, and chance its say.
 const FEWEST: u64 = 1_000_000;
@@ -227,10 +227,10 @@ fn reached(parts: &Parts, complete: u64) -> Reached {
     reached
 }
 
-/// The port of a switch at which most waits, of those the busiest since then, and what it did meanwhile; none where nothing waits.
+/// The port at which most waits of others than its own host, of those the busiest since then, and what it did meanwhile; none where nothing waits.
 pub(super) fn fullest<'a>(parts: &'a Parts, since: &Since) -> Option<(&'a Port, PortSeen)> {
-    let at_switches = parts.ports().zip(&since.ports).filter(|(port, _)| port.nic == NOTHING);
-    let did = at_switches.map(|(port, seen)| {
+    let queues = parts.ports().zip(&since.ports).filter(|(port, _)| port.is_queue());
+    let did = queues.map(|(port, seen)| {
         let PortSeen { bytes, trims, drops } = PortSeen::of(port);
         let did =
             PortSeen { bytes: bytes - seen.bytes, trims: trims - seen.trims, drops: drops - seen.drops };

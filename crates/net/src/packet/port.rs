@@ -89,6 +89,8 @@ pub(super) struct Port {
     pub(super) last_hop: bool,
     /// The next data packet is the host's own, where others wait, too.
     pub(super) own_turn: bool,
+    /// It belongs to a host through which packets of others go.
+    pub(super) between: bool,
 }
 
 /// What a port has to do for the other end of its link, when a packet goes onto it.
@@ -120,6 +122,12 @@ pub(super) struct PortCounts {
 }
 
 impl Port {
+    /// Whether packets of others wait here, as at a switch; the ports of other hosts serve nobody but these.
+    #[inline]
+    pub(super) const fn is_queue(&self) -> bool {
+        self.nic == NOTHING || self.between
+    }
+
     /// Asks for the cache lines that a hop needs.
     #[inline]
     pub(super) fn prefetch(&self) {

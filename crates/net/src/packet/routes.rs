@@ -207,6 +207,43 @@ impl Routes {
         self.ports_of(node).any(|port| self.host_of[self.wires[port as usize].to as usize] != NONE)
     }
 
+    /// By node: whether it is a host through which packets of others go.
+    pub(super) fn hosts_between(&self) -> Vec<bool> {
+        let mut between = vec![false; self.host_of.len()];
+        let mut of_column = vec![Vec::new(); self.columns];
+        for host in &self.hosts {
+            of_column[host.column as usize].push(host);
+        }
+        for node in 0..self.host_of.len() as u32 {
+            let is_new =
+                |to: u32, between: &[bool]| self.host_of[to as usize] != NONE && !between[to as usize];
+            let neighbours = || self.ports_of(node).map(|port| self.wires[port as usize].to);
+            let mut left = neighbours().filter(|&to| is_new(to, &between)).count();
+            for (column, hosts) in of_column.iter().enumerate() {
+                if left == 0 {
+                    break;
+                }
+                let next = self.next[node as usize * self.columns + column];
+                let ports = match next {
+                    NONE => continue,
+                    set if set & SEVERAL != 0 => &self.ports[self.set(set & !SEVERAL)],
+                    _ => std::slice::from_ref(&next),
+                };
+                for port in ports {
+                    let to = self.wires[*port as usize].to;
+                    // to another host, or to one that stands behind it
+                    let goes_on =
+                        |host: &&Host| host.node != node && (host.target != to || host.last != NONE);
+                    if is_new(to, &between) && hosts.iter().any(goes_on) {
+                        between[to as usize] = true;
+                        left = neighbours().filter(|&to| is_new(to, &between)).count();
+                    }
+                }
+            }
+        }
+        between
+    }
+
     /// Ports that leave a node.
     pub(super) fn ports_of(&self, node: u32) -> std::ops::Range<u32> {
         self.start[node as usize]..self.start[node as usize + 1]

@@ -403,7 +403,7 @@ impl Engine {
         let flying = &mut self.packets[packet as usize];
         if port.in_service_bytes != 0 {
             let queue = port.lanes.get(port.in_service_class).line.bytes;
-            if self.rules.records && port.nic == NOTHING {
+            if self.rules.records && port.is_queue() {
                 self.telemetry[packet as usize].push(HopRecord {
                     queue_bytes: queue.min(u64::from(u32::MAX)) as u32,
                     bytes_per_s: port.rate.bytes_per_s(),

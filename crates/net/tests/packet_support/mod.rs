@@ -46,6 +46,7 @@ pub fn watched(
         }
     }
     let ends = ends.into_iter().map(|end| end.expect("every message arrives")).collect();
+    network.look_back(now, observer);
     (ends, network.report(now))
 }
 
