@@ -156,7 +156,7 @@ fn classic(name: &str, protocol: &str, rate: Bandwidth) -> TransportSpec {
             let base = Duration::from_ns(20_000);
             let swift = Swift {
                 preset: swift::Preset::Htsim,
-                base_target: base,
+                base_target: Some(base),
                 hop_delay: Duration::from_ps((base.as_ps() as f64 / 6.55) as u64),
                 flow_scaling_range: base * 5,
                 // the smallest window of htsim is 10 bytes

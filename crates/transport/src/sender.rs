@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-use stratasim_core::{Duration, Time};
+use stratasim_core::{Bandwidth, Duration, Time};
 
 use crate::congestion::{CongestionControl, Control};
 use crate::credit::Credit;
@@ -77,6 +77,8 @@ pub struct Sender {
     entropy: Entropy,
     /// Pacing: the next data packet may start then.
     next_start: Time,
+    /// Least time for a byte of payload, whatever congestion control says; picoseconds, 0 for none.
+    limit_ps_per_byte: f64,
     /// A request to send goes out with the next poll.
     request: Option<Kind>,
     last_request: Option<Time>,
@@ -102,6 +104,7 @@ impl Sender {
             credit: Credit::new(&profile.credit),
             entropy: profile.entropy.started(key),
             next_start: Time::ZERO,
+            limit_ps_per_byte: 0.0,
             request: None,
             last_request: None,
             heard_at: Time::ZERO,
@@ -110,6 +113,12 @@ impl Sender {
             asked: true,
             statistics: SenderStatistics::default(),
         }
+    }
+
+    /// Sends no more payload than `rate` from now on, whatever its congestion control would let go; what a profile hands over
+    /// at once is not held back.
+    pub fn limit(&mut self, rate: Bandwidth) {
+        self.limit_ps_per_byte = 1e12 / rate.bytes_per_s();
     }
 
     /// Gives it a message of `bytes` now; the numbers of its packets. A message of no bytes is one byte.
@@ -267,7 +276,14 @@ impl Sender {
         let cx = cx(now, &self.messages, &self.congestion);
         let serial = self.recovery.on_sent(&cx, next);
         self.congestion.on_sent(now, bytes);
-        self.next_start = now + self.congestion.gap(bytes);
+        let mut gap = self.congestion.gap(bytes);
+        let is_limited = self.limit_ps_per_byte > 0.0;
+        if is_limited {
+            let payload = f64::from(self.messages.payload_bytes(next.sequence));
+            // eleven days at most: sums of times stay far from overflow
+            gap = gap.max(Duration::from_ps((payload * self.limit_ps_per_byte).min(1e18) as u64));
+        }
+        self.next_start = now + gap;
         let following = self.recovery.next(&cx);
         // the receiver must answer where the sender can go no further without it
         let stops = match following {
@@ -277,7 +293,8 @@ impl Sender {
                 self.recovery.account().in_flight_bytes + more > cx.window_bytes
             }
         };
-        let asks = stops || next.retransmission || self.credit.ends_with(bytes);
+        // nobody waits for more packets to be acknowledged at once, which come late
+        let asks = is_limited || stops || next.retransmission || self.credit.ends_with(bytes);
         self.asked = asks;
         let limit = cx.window_bytes.saturating_add(self.profile.sizes.packet_bytes());
         let pull = if matches!(self.credit, Credit::Quanta { .. }) {

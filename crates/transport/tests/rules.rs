@@ -377,3 +377,32 @@ fn eqds_asks_for_credit_for_what_vanished() {
         assert_eq!(data(&mut sender, now), None);
     }
 }
+
+/// A packet's round trip that has grown by three of the base from one segment to the next: the gradient is far above 1.
+#[test]
+fn a_steep_gradient_leaves_timely_at_least_what_one_decrease_leaves() {
+    let spec: TransportSpec = serde_json::from_str(r#"{"congestion": {"kind": "timely"}}"#).unwrap();
+    let rtt = Duration::from_ns(20_000);
+    let path = Path { base_rtt: rtt, network_rtt: rtt, rate: RATE, hops: 2, buffer_bytes: 1 << 20 };
+    let sizes = spec.packets;
+    let mut control: Control = spec.congestion.plugin().build(&path, &sizes).unwrap();
+    let line = control.gap(16_000).as_ps();
+    let mut acked = |number: u64, rtt_ns: u64| {
+        control.on_ack(&Acked {
+            now: at(number * 10_000),
+            bytes: 16_000,
+            ecn: false,
+            rtt: Some(Duration::from_ns(rtt_ns)),
+            age: Duration::from_ns(rtt_ns),
+            in_flight: 1 << 20,
+            sequence: number,
+            cumulative: number + 1,
+            next: number + 100,
+            telemetry: None,
+        });
+        control.gap(16_000).as_ps() as f64 / line as f64
+    };
+    acked(0, 60_000);
+    let after = acked(1, 120_000);
+    assert!((4.99..5.01).contains(&after), "1 - beta = 0.2 of the rate is left, not {after}");
+}

@@ -19,8 +19,10 @@ use crate::recovery::{RecoverySpec, sack::Sack};
 pub struct Swift {
     /// Which rule.
     pub preset: Preset,
-    /// Part of the target that is the same for all.
-    pub base_target: Duration,
+    /// Part of the target that is the same for all. Absent: 25 us, or the round trip of the connection on an idle network where
+    /// that is longer, as a target below it would take the window of a flow alone to its smallest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base_target: Option<Duration>,
     /// Part of the target per hop.
     pub hop_delay: Duration,
     /// Largest part of the target that depends on the window.
@@ -57,7 +59,7 @@ impl Default for Swift {
     fn default() -> Self {
         Self {
             preset: Preset::Published,
-            base_target: Duration::from_ns(25_000),
+            base_target: None,
             hop_delay: Duration::from_ns(1_000),
             flow_scaling_range: Duration::from_ns(50_000),
             flow_scaling_windows: [0.1, 100.0],
@@ -70,6 +72,9 @@ impl Default for Swift {
         }
     }
 }
+
+/// Base target of connections with shorter round trips.
+const USUAL_TARGET: Duration = Duration::from_ns(25_000);
 
 /// What connections share; times in picoseconds, windows in packets.
 #[derive(Debug)]
@@ -180,10 +185,11 @@ impl CongestionKind for Swift {
         check_range("initial-packets", self.initial_packets, least, most)?;
         let range = self.flow_scaling_range.as_ps() as f64;
         let alpha = range / (1.0 / small.sqrt() - 1.0 / large.sqrt());
+        let base = self.base_target.unwrap_or_else(|| USUAL_TARGET.max(path.base_rtt));
         let hops = self.hop_delay * u64::from(path.hops);
         let parameters = Arc::new(Parameters {
             packet: sizes.packet_bytes() as f64,
-            fixed_target: (self.base_target + hops).as_ps() as f64,
+            fixed_target: (base + hops).as_ps() as f64,
             alpha,
             beta_scaling: -alpha / large.sqrt(),
             range,

@@ -11,7 +11,8 @@ use crate::profile::{PacketSizes, Path};
 use crate::recovery::{RecoverySpec, go_back_n::GoBackN};
 
 /// TIMELY: below `low` the rate grows, above `high` it falls with the delay, and between them it follows the gradient of
-/// the round trip, once per segment.
+/// the round trip, once per segment. A gradient above 1 counts as 1, so that one step leaves at least 1 - `beta`: the paper says
+/// nothing of the negative factors that it would give.
 ///
 /// Source: Mittal et al., "TIMELY: RTT-based congestion control for the datacenter", SIGCOMM 2015, algorithm 1.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -105,7 +106,8 @@ impl CongestionControl for State {
             self.rate += if self.falling >= p.spec.hyperactive_after { 5.0 * step } else { step };
         } else {
             self.falling = 0;
-            self.rate *= (1.0 - p.spec.beta * gradient).max(0.0);
+            // the paper says nothing of gradients above 1, whose factor may be negative
+            self.rate *= 1.0 - p.spec.beta * gradient.min(1.0);
         }
         self.rate = self.rate.clamp(p.line * LEAST_SHARE, p.line);
     }

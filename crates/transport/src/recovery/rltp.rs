@@ -28,7 +28,8 @@ pub struct Rltp {
     /// Shortest time of silence before a probe; mean + 4 x variation of the round trip where that is longer.
     pub min_probe_timeout: Duration,
     /// Probes in a row without an answer after which the connection fails; each waits twice as long as the
-    /// one before, up to 64-fold.
+    /// one before, up to 64-fold. Where losses come in bursts, more are needed: a burst goes on with packets and not with time, so
+    /// that on a silent link each probe is lost with probability 1 - 1 / `burst`.
     pub max_probes: u32,
     /// Packets after which the receiver acknowledges what comes in order.
     pub acknowledge_every: u32,
