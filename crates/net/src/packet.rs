@@ -23,6 +23,8 @@ mod detours;
 mod engine;
 mod faults;
 mod host;
+mod interfaces;
+mod landing;
 mod lane;
 mod network;
 mod parts;
@@ -44,7 +46,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::model;
 use stratasim_core::random::{Draws, key};
-use stratasim_core::{BuildError, Bytes, NodeId};
+use stratasim_core::{BuildError, Bytes, Duration, NodeId};
 use stratasim_topo::{Sharing, Topology};
 use stratasim_transport::congestion::nscc::Nscc;
 use stratasim_transport::{
@@ -197,7 +199,7 @@ pub enum Connections {
     #[default]
     PerMessage,
     /// Messages from one host to another share one, as on a queue pair: they are sent one after the other, and windows and
-    /// whatever else was learnt live on. There is one for each NIC, way back and class.
+    /// whatever else was learnt live on. There is one for each NIC, way back, class and limit of the rate (`rate-cap`).
     PerPair,
 }
 
@@ -322,13 +324,15 @@ impl Packet {
         engine.faults = link_faults;
         engine.note_outages(faults.detection_ps());
         let (network_rtt, links) = longest_round_trip(&engine, &ways, full, control);
-        let buffer_bytes = self.size_queues(&mut engine, network_rtt.as_secs_f64())?;
+        let buffer_bytes = self.size_queues(&mut engine, &topology, network_rtt.as_secs_f64())?;
         // refuses parameters of the transport now, not with the first message
         let rates = engine.nics.iter().map(|nic| engine.ports[nic.port as usize].rate.bytes_per_s());
         if let Some(rate) = rates.reduce(f64::max) {
+            // a machine without any way there and back has none; whoever sends is told
+            let rtt = if network_rtt == Duration::ZERO { Duration::from_ns(1000) } else { network_rtt };
             let path = Path {
-                base_rtt: network_rtt.max(stratasim_core::Duration::from_ps(1)),
-                network_rtt: network_rtt.max(stratasim_core::Duration::from_ps(1)),
+                base_rtt: rtt,
+                network_rtt: rtt,
                 rate: stratasim_core::Bandwidth(rate),
                 hops: 1,
                 buffer_bytes,
@@ -338,11 +342,11 @@ impl Packet {
         let transports = Transports { spec: transport, network_rtt, buffer_bytes, seed: key(seed, 2) };
         let patience = Patience::new(&engine, network_rtt.as_ps(), links);
         let parts = Parts::new(engine, self.threads)?;
-        Ok(PacketNetwork::new(topology, parts, ways, transports, patience))
+        Ok(PacketNetwork::new(topology, parts, ways, transports, patience, context.nics))
     }
 
     /// Gives every port its buffer and thresholds; the largest buffer.
-    fn size_queues(&self, engine: &mut Engine, rtt_s: f64) -> Result<u64, BuildError> {
+    fn size_queues(&self, engine: &mut Engine, topology: &Topology, rtt_s: f64) -> Result<u64, BuildError> {
         let full = self.packets.wire_bytes();
         if let Some(buffer) = self.buffer.filter(|buffer| !(full..=MOST_BUFFER).contains(&buffer.count())) {
             let reason =
@@ -384,7 +388,9 @@ impl Packet {
             engine.returning = vec![VecDeque::new(); engine.ports.len() * usize::from(rules.classes)];
         }
         if let Some(sharing) = self.buffer_sharing {
-            engine.share_buffers(sharing);
+            engine
+                .share_buffers(sharing)
+                .map_err(|small| small.error(sharing, topology).within("buffer-sharing"))?;
         }
         Ok(largest)
     }

@@ -184,6 +184,19 @@ fn a_circle_of_credits_is_named() {
     assert!(reason.contains("5 links stop each other in a circle") && reason.contains("host-0"), "{reason}");
 }
 
+/// A share that lets just one packet in is enough, and so is a threshold that every packet passes.
+#[test]
+fn the_smallest_shares_and_thresholds_that_make_sense_are_taken() {
+    let machine = star(2);
+    for spec in [
+        r#""buffer": "8320 B", "buffer-sharing": {"alpha": 0.25}, "congestion": {"kind": "fixed-window"}, "recovery": {"kind": "rltp"}"#,
+        r#""queue": {"kind": "lossless", "pause-above": "1 B"}, "congestion": {"kind": "dcqcn"}"#,
+    ] {
+        let mut network = network(&format!(r#"{{"kind": "packet", {spec}}}"#), machine.clone());
+        run(network.as_mut(), machine.compute_nodes(), &[(0, 1, 100_000), (1, 0, 100_000)]);
+    }
+}
+
 #[test]
 fn classes_credits_and_shares_that_make_no_sense_are_refused_with_their_place() {
     let machine = star(2);
@@ -196,6 +209,15 @@ fn classes_credits_and_shares_that_make_no_sense_are_refused_with_their_place() 
         ),
         (r#""classes": [{}, {}, {}, {}, {}, {}, {}, {}, {}]"#, ["classes", "at most 8"]),
         (r#""buffer-sharing": {"alpha": 0.0}"#, ["buffer-sharing.alpha", "above 0"]),
+        (
+            r#""buffer-sharing": {"alpha": 1e-9}"#,
+            ["buffer-sharing.alpha: 0.000000001", "no packet of 4160 B ever gets in"],
+        ),
+        (r#""queue": {"kind": "lossless", "pause-above": "0 B"}"#, ["queue.pause-above", "positive"]),
+        (
+            r#""queue": {"kind": "lossless", "pause-above": "1 B", "resume-below": "2 B"}"#,
+            ["queue.resume-below", "at most `pause-above`, 1 B"],
+        ),
         (r#""buffer-sharing": {}, "queue": {"kind": "lossless"}"#, ["buffer-sharing", "drop nothing"]),
         (r#""queue": {"kind": "credit", "receive-buffer": "1 kB"}"#, ["queue.receive-buffer", "one packet"]),
         (

@@ -17,6 +17,8 @@ network_contract!(in_turn packet_with_pulls, |topology| network(
     topology
 ));
 network_contract!(in_turn packet_with_go_back_n, |topology| network(
-    r#"{"kind": "packet", "congestion": {"kind": "dcqcn"}, "queue": {"kind": "drop-tail"}, "buffer": "60 kB"}"#,
+    // the usual 67 ms would make a run too long for small steps
+    r#"{"kind": "packet", "congestion": {"kind": "dcqcn"}, "queue": {"kind": "drop-tail"}, "buffer": "60 kB",
+        "recovery": {"kind": "go-back-n", "timeout": "2 ms"}}"#,
     topology
 ));

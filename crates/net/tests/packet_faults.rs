@@ -176,6 +176,31 @@ fn a_message_whose_only_link_is_never_repaired_fails_with_a_reason() {
     assert!(reason.contains("does not recover"), "{reason}");
 }
 
+/// A burst ends with packets and not with time: probes, each alone on a silent link, are lost one after the other.
+#[test]
+fn a_transport_that_gives_up_names_what_may_help() {
+    let machine =
+        topology(r#"{"kind": "single-switch", "nodes": 2, "bandwidth": "100 Gbps", "latency": "1 us"}"#);
+    let hosts = machine.compute_nodes();
+    let failure = |probes: u32| {
+        let spec = format!(
+            r#"{{"kind": "packet", "congestion": {{"kind": "fixed-window"}},
+                "recovery": {{"kind": "rltp", "max-probes": {probes}}}, "loss": {{"probability": 0.05, "burst": 5.0}}}}"#
+        );
+        let mut network = network(&spec, machine.clone());
+        let transfer = Transfer::new(Token(0), hosts[0], hosts[1], 10_000_000);
+        network.submit(Time::ZERO, NetworkRequest::Transfer(transfer));
+        let mut done = Vec::new();
+        while network.next_event().is_some() {
+            network.advance(Time::MAX, &mut Cx { done: &mut done, observer: &mut Blind });
+        }
+        network.failure().map(|(_, reason)| reason)
+    };
+    let reason = failure(2).expect("two probes are few");
+    assert!(reason.contains("gave up") && reason.contains("`max-probes`"), "{reason}");
+    assert_eq!(failure(64), None, "and that helps");
+}
+
 #[test]
 fn faults_that_make_no_sense_are_refused_with_their_place() {
     let machine = fat_tree(4);
@@ -188,6 +213,19 @@ fn faults_that_make_no_sense_are_refused_with_their_place() {
             r#""corruption": {"probability": 0.5, "links": ["nowhere"]}"#,
             ["faults.corruption.links.0", "`nowhere`"],
         ),
+        (
+            r#""corruption": {"probability": 0.1, "links": []}"#,
+            ["faults.corruption.links", "leave `links` out"],
+        ),
+        (
+            r#""duplication": {"probability": 0.1, "links": []}"#,
+            ["faults.duplication.links", "leave `links` out"],
+        ),
+        (
+            r#""reordering": {"probability": 0.1, "delay": "1 us", "links": []}"#,
+            ["faults.reordering.links", "leave `links` out"],
+        ),
+        (r#"}, "loss": {"probability": 0.1, "links": []"#, ["loss.links", "leave `links` out"]),
         (r#""down": [{"link": [], "from": "1 us"}]"#, ["faults.down.0.link", "no link is named"]),
         (
             r#""down": [{"link": "NAME", "from": "3 us", "to": "2 us"}]"#,

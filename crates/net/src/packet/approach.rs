@@ -10,6 +10,7 @@ use stratasim_core::memory::{prefetch, prefetch_all};
 use super::balancing::{Balancing, Features};
 use super::engine::{Engine, Event, Flying};
 use super::host::Connection;
+use super::landing::Landings;
 use super::port::{NOTHING, Port};
 use super::routes::{Next, Routes};
 
@@ -57,7 +58,8 @@ impl Engine {
                         prefetch(&self.headers[packet as usize]);
                         self.approach_connection(connection, to);
                     } else if flying.signs & Flying::HEADED == 0
-                        && let Some(port) = foresee(&self.routes, &self.balancing, node, flying)
+                        && let Some(port) =
+                            foresee((&self.routes, &self.landings), &self.balancing, node, flying)
                     {
                         flying.next = port;
                         flying.signs |= Flying::FORESEEN;
@@ -113,8 +115,18 @@ impl Engine {
 
 /// The port by which a packet will leave a switch, where that can be said.
 #[inline]
-fn foresee(routes: &Routes, balancing: &Balancing, node: u32, flying: &Flying) -> Option<u32> {
-    match routes.toward(node, flying.to) {
+fn foresee(
+    (routes, landings): (&Routes, &Landings),
+    balancing: &Balancing,
+    node: u32,
+    flying: &Flying,
+) -> Option<u32> {
+    let next = if landings.are_needed() {
+        landings.toward(routes, node, flying.connection, flying.to)
+    } else {
+        routes.toward(node, flying.to)
+    };
+    match next {
         Next::Port(port) => Some(port),
         Next::Set(set) if !balancing.is_by_source() => {
             let Flying { connection, entropy, control, .. } = *flying;

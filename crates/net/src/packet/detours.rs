@@ -46,7 +46,7 @@ impl Detours {
     }
 
     /// Whether a live way to `host` begins at `port`.
-    fn leads(&mut self, routes: &Routes, port: u32, host: u32) -> bool {
+    pub(super) fn leads(&mut self, routes: &Routes, port: u32, host: u32) -> bool {
         let mut port = port;
         loop {
             if self.down[port as usize] {

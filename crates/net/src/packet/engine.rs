@@ -17,6 +17,7 @@ use super::cut::Cut;
 use super::detours::Detours;
 use super::faults::{FaultCounts, LinkFaults};
 use super::host::{Connection, Nic};
+use super::landing::Landings;
 use super::pool::Pool;
 use super::port::{NOTHING, Port, Waiting};
 use super::queue::QueueRules;
@@ -212,6 +213,7 @@ pub(super) struct Engine {
     pub(super) routes: Routes,
     pub(super) balancing: Balancing,
     pub(super) detours: Detours,
+    pub(super) landings: Landings,
     /// What may go wrong on links, as their ports name it.
     pub(super) faults: Vec<LinkFaults>,
     pub(super) fault_counts: FaultCounts,
@@ -265,6 +267,7 @@ impl Engine {
             last: 0,
             events: Wheel::new(reach),
             detours: Detours::new(ports.len()),
+            landings: Landings::default(),
             faults: Vec::new(),
             fault_counts: FaultCounts::default(),
             ends: ports

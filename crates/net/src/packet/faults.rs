@@ -98,9 +98,17 @@ pub(super) struct Wires<'a> {
 }
 
 impl Wires<'_> {
-    /// Tells the ports of the links called `names`, all where there are none, together with the key of the fault's draws.
-    fn each(&mut self, names: &[String], tell: impl FnMut(&mut LinkFaults, u64)) -> Result<(), BuildError> {
-        self.tell("links", names, names.is_empty(), tell)
+    /// Tells the ports of the links called `names`, all where none are given, together with the key of the fault's draws.
+    fn each(
+        &mut self,
+        names: Option<&[String]>,
+        tell: impl FnMut(&mut LinkFaults, u64),
+    ) -> Result<(), BuildError> {
+        if names.is_some_and(<[_]>::is_empty) {
+            let reason = "no link is named; name one or several, or leave `links` out for all of them";
+            return Err(BuildError::new("links", reason));
+        }
+        self.tell("links", names.unwrap_or_default(), names.is_none(), tell)
     }
 
     /// Tells the ports of the links called `names`, which stand in `field`.

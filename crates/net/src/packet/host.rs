@@ -3,12 +3,13 @@
 use std::collections::VecDeque;
 
 use stratasim_core::model::FlowRecord;
-use stratasim_core::{Duration, LinkId, NodeId, Time, Token};
+use stratasim_core::{Bandwidth, Duration, LinkId, NodeId, Time, Token};
 use stratasim_transport::{
     Header, PacketSizes, Poll, Profile, Readiness, Receiver, Sender, SenderStatistics,
 };
 
 use super::engine::{Engine, Event, Flying};
+use super::landing::Landing;
 use super::lane::PerClass;
 use super::port::NOTHING;
 
@@ -86,7 +87,10 @@ pub(super) struct Ends {
     /// Their ports.
     pub(super) port: u32,
     pub(super) back: u32,
+    pub(super) landing: Landing,
     pub(super) bytes: u64,
+    /// The limit of the sender's own.
+    pub(super) rate_cap: Option<Bandwidth>,
     pub(super) not_before: u64,
 }
 
@@ -174,6 +178,9 @@ impl Engine {
     pub(super) fn connection(&self, ends: Ends, profile: &std::sync::Arc<Profile>, key: u64) -> Connection {
         let number = self.connections.len() as u32;
         let mut sender = Sender::new(profile, key);
+        if let Some(cap) = ends.rate_cap {
+            sender.limit(cap);
+        }
         let end = sender.post(Time::from_ps(self.now), ends.bytes).end;
         let class = self.class_of(ends.bytes);
         Connection {

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use stratasim_core::model::{self, FlowRecord, NetworkDone, NetworkReport, NetworkRequest, Transfer};
 use stratasim_core::observe::Observer;
-use stratasim_core::random::{key, mix};
+use stratasim_core::random::key;
 use stratasim_core::{Bandwidth, BuildError, Cx, Duration, Model, NodeId, Time, Token};
 use stratasim_topo::Topology;
 use stratasim_transport::{Path, Profile, TransportSpec};
 
 use super::engine::{Engine, Event};
 use super::host::{Ends, Message};
+use super::interfaces::Turns;
 use super::parts::Parts;
 use super::patience::Patience;
 use super::routes::NONE;
@@ -31,19 +32,23 @@ pub(super) struct Transports {
     pub(super) seed: u64,
 }
 
+/// Which messages share a connection: of the same hosts, ports, class and limit of the rate.
+type Pair = ([u32; 4], u8, u64);
+
 /// The packet level in action.
 pub(super) struct PacketNetwork {
     pub(super) topology: Arc<Topology>,
     pub(super) parts: Parts,
     pub(super) transports: Transports,
     ways: Ways,
+    pub(super) turns: Turns,
     profiles: Vec<Arc<Profile>>,
     /// Which profile ways of these values have: round trip, links, rate.
     by_values: FxHashMap<(u64, u32, u64), u32>,
     /// The profile of a port and a host.
     by_pair: FxHashMap<(u32, u32), u32>,
-    /// Connections that are kept: by their two ports, the two hosts, and class.
-    kept: FxHashMap<(u32, u32, u32, u32, u8), u32>,
+    /// Connections that are kept.
+    kept: FxHashMap<Pair, u32>,
     pub(super) now: Time,
     pub(super) outcomes: Outcomes,
     /// Messages that are complete; the report fills in the least time of each.
@@ -62,8 +67,10 @@ impl PacketNetwork {
         ways: Ways,
         transports: Transports,
         patience: Patience,
+        nics: u32,
     ) -> Self {
         Self {
+            turns: Turns::new(parts.any().routes.hosts(), nics),
             topology,
             parts,
             transports,
@@ -84,6 +91,13 @@ impl PacketNetwork {
 
     fn no_way(&self, src: NodeId, dst: NodeId) -> String {
         let [from, to] = [src, dst].map(|node| self.topology.node_name(node));
+        let routes = &self.parts.any().routes;
+        let leads = |(from, to): (u32, u32)| !routes.choices(routes.node_of(from), to).is_empty();
+        if self.hosts(src, dst).is_some_and(leads) {
+            return format!(
+                "no route from {to} back to {from}: links lead from {from} to {to}, and none return for its acknowledgements"
+            );
+        }
         format!("no route from {from} to {to}: no chain of links joins them")
     }
 
@@ -91,25 +105,6 @@ impl PacketNetwork {
     fn hosts(&self, src: NodeId, dst: NodeId) -> Option<(u32, u32)> {
         let routes = &self.parts.any().routes;
         Some((routes.host_of(src)?, routes.host_of(dst)?))
-    }
-
-    /// The port by which `from` sends to `to`: that of NIC `nic` (NICs are counted round) where a shortest way
-    /// begins there, otherwise one of those where it does, drawn by `draw`.
-    fn port(&mut self, from: u32, to: u32, nic: u16, draw: u64) -> Option<u32> {
-        let Engine { routes, detours, .. } = self.parts.any_mut();
-        let node = routes.node_of(from);
-        let all = routes.ports_of(node);
-        let choices = routes.choices(node, to);
-        let choices = if detours.are_needed() { detours.usable(routes, &choices, to) } else { &choices };
-        let (&first, count) = (choices.first()?, choices.len() as u128);
-        let usual = all.start + u32::from(nic) % all.len().max(1) as u32;
-        // hosts that forward use all their ports; others the NIC that was asked for
-        let is_nic = !routes.forwards(node);
-        if is_nic && choices.contains(&usual) {
-            return Some(usual);
-        }
-        let drawn = ((u128::from(draw) * count) >> 64) as usize;
-        Some(choices.get(drawn).copied().unwrap_or(first))
     }
 
     /// The profile of connections that leave by `port` and come back by `back`.
@@ -148,18 +143,25 @@ impl PacketNetwork {
         Ok(self.profiles[number as usize].clone())
     }
 
-    fn send(&mut self, transfer: &Transfer, not_before: u64) -> Result<(), String> {
-        let Transfer { token, src, dst, bytes, nic, .. } = *transfer;
+    fn send(&mut self, transfer: &Transfer, mut not_before: u64) -> Result<(), String> {
+        let Transfer { token, src, dst, bytes, rate_cap, nic, .. } = *transfer;
         let name = key(self.transports.seed, self.messages);
         let Some((from, to)) = self.hosts(src, dst) else { return Err(self.no_way(src, dst)) };
-        let ports = (self.port(from, to, nic, mix(name)), self.port(to, from, nic, mix(!name)));
-        let (Some(port), Some(back)) = ports else { return Err(self.no_way(src, dst)) };
+        let interfaces = self.interfaces(from, to, nic, name);
+        let Some((port, back, landing)) = interfaces else { return Err(self.no_way(src, dst)) };
         if self.parts.connection_count() >= Event::MOST {
             return Err("more than 2^28 messages in one run are not possible".into());
         }
-        let ends = Ends { token, from, to, port, back, bytes, not_before };
+        if rate_cap.is_some() {
+            // its last byte leaves when its own limit lets it go
+            let Engine { routes, ports, .. } = self.parts.any();
+            let delay = self.ways.time(routes, ports, port, to, 0).map_or(0, |(time, _)| time);
+            not_before = not_before.saturating_add(delay);
+        }
+        let ends = Ends { token, from, to, port, back, landing, bytes, rate_cap, not_before };
         if self.parts.any().rules.keeps_connections {
-            let pair = (port, back, from, to, self.parts.any().class_of(bytes));
+            let limit = rate_cap.map_or(0, |cap| cap.bytes_per_s().to_bits());
+            let pair = ([port, back, from, to], self.parts.any().class_of(bytes), limit);
             let next = self.parts.connection_count();
             let kept = *self.kept.entry(pair).or_insert(next);
             if kept != next && self.parts.post(kept, &ends) {
@@ -228,7 +230,10 @@ impl PacketNetwork {
         let routes = &self.parts.any().routes;
         let ends = [connection.from, connection.to].map(|host| NodeId(routes.node_of(host)));
         let [from, to] = ends.map(|node| self.topology.node_name(node));
-        let reason = format!("the transport from {from} to {to} gave up: it heard nothing for too long");
+        let reason = format!(
+            "the transport from {from} to {to} gave up: it heard nothing for too long; with more \
+             `max-probes` its recovery asks more often"
+        );
         let tokens: Vec<Token> = connection.open_messages().collect();
         self.parts.close(number);
         self.open -= tokens.len() as u64;

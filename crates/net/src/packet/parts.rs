@@ -161,6 +161,9 @@ impl Parts {
         for (part, engine) in self.engines.iter_mut().enumerate() {
             let has_end = part == from || part == to;
             engine.connections.push(has_end.then(|| Box::new(connection.clone())));
+            if engine.routes.have_nics() {
+                engine.landings.push(ends.to, ends.landing);
+            }
         }
         self.engines[from].after_sender(number);
     }

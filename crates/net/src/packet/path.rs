@@ -15,7 +15,7 @@ impl Engine {
         let mut entropy = connection.sender.only_entropy();
         let target = self.routes.node_of(connection.to);
         while node != target && self.faults.is_empty() {
-            let next = match self.routes.toward(node, connection.to) {
+            let next = match self.landings.toward(&self.routes, node, number, connection.to) {
                 Next::Port(port) => Some(port),
                 Next::Set(set) => {
                     let members = &self.routes.members()[self.routes.set(set)];

@@ -2,7 +2,8 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stratasim_core::{BuildError, NodeId};
+use stratasim_core::{BuildError, Bytes, NodeId};
+use stratasim_topo::Topology;
 
 use super::engine::Engine;
 
@@ -53,9 +54,37 @@ impl Pool {
     }
 }
 
+/// A buffer of which one queue may not hold a single packet, be it empty otherwise.
+#[derive(Debug)]
+pub(super) struct TooSmall {
+    node: u32,
+    total_bytes: u64,
+    packet_bytes: u64,
+}
+
+impl TooSmall {
+    pub(super) fn error(&self, sharing: BufferSharing, topology: &Topology) -> BuildError {
+        let Self { node, total_bytes, packet_bytes } = *self;
+        let reason = format!(
+            "{}; of the empty buffer of {}, {}, a queue may then hold {:.3} B, and no packet of {packet_bytes} B ever gets in: \
+             above {:.2e} is needed",
+            sharing.alpha,
+            topology.node_name(NodeId(node)),
+            Bytes(total_bytes),
+            sharing.alpha * total_bytes as f64,
+            // rounded up
+            packet_bytes as f64 / total_bytes as f64 * 1.005,
+        );
+        BuildError::new("alpha", reason)
+    }
+}
+
 impl Engine {
     /// The ports of each switch give their buffers to all of them.
-    pub(super) fn share_buffers(&mut self, sharing: BufferSharing) {
+    ///
+    /// # Errors
+    /// Shares that let no packet into an empty buffer.
+    pub(super) fn share_buffers(&mut self, sharing: BufferSharing) -> Result<(), TooSmall> {
         for node in 0..self.routes.nodes() {
             if self.routes.host_of(NodeId(node)).is_some() {
                 continue;
@@ -64,11 +93,16 @@ impl Engine {
             for port in ports.clone() {
                 pool.total_bytes += self.ports[port as usize].capacity;
             }
+            let full = u64::from(self.rules.full_bytes);
+            if !ports.is_empty() && !pool.admits(0, full) {
+                return Err(TooSmall { node, total_bytes: pool.total_bytes, packet_bytes: full });
+            }
             for port in ports {
                 self.ports[port as usize].pool = self.pools.len() as u32;
                 self.ports[port as usize].capacity = pool.total_bytes;
             }
             self.pools.push(pool);
         }
+        Ok(())
     }
 }

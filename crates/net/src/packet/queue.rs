@@ -162,7 +162,10 @@ pub struct Lossless {
 impl QueueKind for Lossless {
     fn rules(&self, packet_bytes: u64) -> Result<QueueRules, BuildError> {
         let above = self.pause_above.map_or(15 * packet_bytes, |bytes| bytes.count());
-        let usual = if self.pause_above.is_some() { above / 5 * 4 } else { 12 * packet_bytes };
+        if above == 0 {
+            return Err(BuildError::new("pause-above", "0 B; it must be positive"));
+        }
+        let usual = if self.pause_above.is_some() { (above / 5 * 4).max(1) } else { 12 * packet_bytes };
         let below = self.resume_below.map_or(usual, |bytes| bytes.count());
         if below > above || below == 0 {
             let reason =

@@ -40,6 +40,15 @@ struct Host {
     last: u32,
 }
 
+/// Where the link to a NIC of a host begins; the port is [`NONE`] where none leads to it.
+#[derive(Debug, Clone, Copy)]
+struct Gate {
+    switch: u32,
+    /// Column of the table that leads to the switch.
+    column: u32,
+    port: u32,
+}
+
 /// A port as the topology has it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wire {
@@ -65,6 +74,9 @@ pub(super) struct Routes {
     sets: Vec<(u32, u32)>,
     /// By column: the farthest host, and a host of the column.
     farthest: Vec<(u32, u32)>,
+    /// The NICs of hosts that have several, one host after the other, and by host, where they begin and end.
+    gates: Vec<Gate>,
+    gates_of: Vec<(u32, u32)>,
 }
 
 impl Routes {
@@ -99,26 +111,61 @@ impl Routes {
             });
             hosts.push(Host { node, column, target, last });
         }
-        if nodes as u64 * targets.len() as u64 > MOST_ENTRIES || wires.len() >= 1 << 28 {
+        let mut routes = Self {
+            wires,
+            start,
+            host_of,
+            gates_of: vec![(0, 0); hosts.len()],
+            hosts,
+            columns: 0,
+            next: Vec::new(),
+            ports: Vec::new(),
+            sets: Vec::new(),
+            farthest: Vec::new(),
+            gates: Vec::new(),
+        };
+        routes.find_gates(&mut |switch| {
+            *column_of.entry(switch).or_insert_with(|| {
+                targets.push(switch);
+                targets.len() as u32 - 1
+            })
+        });
+        if nodes as u64 * targets.len() as u64 > MOST_ENTRIES || routes.wires.len() >= 1 << 28 {
             let reason = format!(
                 "{nodes} nodes and {} groups of hosts are more than the table of next hops holds (2^28 entries)",
                 targets.len()
             );
             return Err(BuildError::new("", reason));
         }
-        let mut routes = Self {
-            wires,
-            start,
-            hosts,
-            host_of,
-            columns: targets.len(),
-            next: vec![NONE; nodes * targets.len()],
-            ports: Vec::new(),
-            sets: Vec::new(),
-            farthest: Vec::with_capacity(targets.len()),
-        };
+        routes.columns = targets.len();
+        routes.next = vec![NONE; nodes * targets.len()];
+        routes.farthest.reserve_exact(targets.len());
         routes.fill(&targets, &into);
         Ok(routes)
+    }
+
+    /// Notes the NICs of hosts that have several: the first cable between a host and a switch joins the first of the host's
+    /// NICs there and the first port of the switch that leads to the host, and so on.
+    fn find_gates(&mut self, column: &mut impl FnMut(u32) -> u32) {
+        for host in 0..self.hosts.len() {
+            let node = self.hosts[host].node;
+            let own = self.ports_of(node);
+            if own.len() < 2 || self.forwards(node) {
+                continue;
+            }
+            let begin = self.gates.len() as u32;
+            for nic in own.clone() {
+                let switch = self.wires[nic as usize].to;
+                let before = (own.start..nic).filter(|&port| self.wires[port as usize].to == switch).count();
+                let port = self
+                    .ports_of(switch)
+                    .filter(|&port| self.wires[port as usize].to == node)
+                    .nth(before)
+                    .unwrap_or(NONE);
+                self.gates.push(Gate { switch, column: column(switch), port });
+            }
+            self.gates_of[host] = (begin, self.gates.len() as u32);
+        }
     }
 
     /// Works the table out, column by column, by a search from each target against the links.
@@ -256,10 +303,63 @@ impl Routes {
         if node == host.target {
             return if host.last == NONE { Next::Nowhere } else { Next::Port(host.last) };
         }
-        match self.next[node as usize * self.columns + host.column as usize] {
+        self.entry(node, host.column)
+    }
+
+    #[inline]
+    fn entry(&self, node: u32, column: u32) -> Next {
+        match self.next[node as usize * self.columns + column as usize] {
             NONE => Next::Nowhere,
             set if set & SEVERAL != 0 => Next::Set(set & !SEVERAL),
             port => Next::Port(port),
+        }
+    }
+
+    /// Number of NICs of a host, where packets can be led to one of them: 0 for hosts with one, and for those that forward.
+    pub(super) fn nics_of(&self, host: u32) -> u32 {
+        let (begin, end) = self.gates_of[host as usize];
+        end - begin
+    }
+
+    /// Whether any host has several NICs.
+    pub(super) const fn have_nics(&self) -> bool {
+        !self.gates.is_empty()
+    }
+
+    /// How packets go on from `node` to NIC `nic` of `host`, one of [`Self::nics_of`], on a way that [`Self::lands`].
+    #[inline]
+    pub(super) fn toward_nic(&self, node: u32, host: u32, nic: u32) -> Next {
+        let gate = self.gates[(self.gates_of[host as usize].0 + nic) as usize];
+        if node == gate.switch {
+            return if gate.port == NONE { Next::Nowhere } else { Next::Port(gate.port) };
+        }
+        self.entry(node, gate.column)
+    }
+
+    /// Whether a shortest way from `port` to `host` ends at its NIC `nic`.
+    pub(super) fn lands(&self, mut port: u32, host: u32, nic: u32) -> bool {
+        loop {
+            let node = self.wires[port as usize].to;
+            if node == self.node_of(host) {
+                return true;
+            }
+            port = match self.toward_nic(node, host, nic) {
+                Next::Port(port) => port,
+                Next::Set(set) => self.ports[self.set(set).start],
+                Next::Nowhere => return false,
+            };
+            if !self.begins(port, self.toward(node, host)) {
+                return false;
+            }
+        }
+    }
+
+    /// Whether `port` is one of those of `next`.
+    pub(super) fn begins(&self, port: u32, next: Next) -> bool {
+        match next {
+            Next::Port(only) => port == only,
+            Next::Set(set) => self.ports[self.set(set)].contains(&port),
+            Next::Nowhere => false,
         }
     }
 

@@ -85,8 +85,13 @@ impl Engine {
         reason = "it is called in the loop, and elsewhere where speed does not matter"
     )]
     fn choose(&mut self, node: u32, packet: u32) -> u32 {
+        let next = if self.landings.are_needed() {
+            self.toward_landing(node, packet)
+        } else {
+            self.routes.toward(node, self.packets[packet as usize].to)
+        };
         let flying = &self.packets[packet as usize];
-        match self.routes.toward(node, flying.to) {
+        match next {
             Next::Port(port) => port,
             Next::Set(set) => {
                 let Flying { connection, entropy, control, .. } = *flying;

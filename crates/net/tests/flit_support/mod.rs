@@ -114,11 +114,20 @@ pub fn network(spec: &str, topology: Arc<Topology>) -> Box<dyn Network> {
     try_network(spec, topology).unwrap_or_else(|error| panic!("{spec}: {error}"))
 }
 
+/// A network of any kind whose messages name so many NICs.
+pub fn network_of_nics(spec: &str, topology: Arc<Topology>, nics: u32, seed: u64) -> Box<dyn Network> {
+    build(spec, topology, nics, seed).unwrap_or_else(|error| panic!("{spec}: {error}"))
+}
+
 /// A network of any kind, or what is wrong with it.
 pub fn try_network(spec: &str, topology: Arc<Topology>) -> Result<Box<dyn Network>, BuildError> {
+    build(spec, topology, 1, 1)
+}
+
+fn build(spec: &str, topology: Arc<Topology>, nics: u32, seed: u64) -> Result<Box<dyn Network>, BuildError> {
     let spec: NetworkSpec = serde_json::from_str(spec).unwrap_or_else(|error| panic!("{spec}: {error}"));
     let routing = RoutingSpec::default().plugin().build(&topology).expect("a routing");
-    let streams = Streams::new(1);
-    let context = NetworkContext { topology, routing, streams, timing_precision: Duration::ZERO, nics: 1 };
+    let streams = Streams::new(seed);
+    let context = NetworkContext { topology, routing, streams, timing_precision: Duration::ZERO, nics };
     spec.plugin().build(context)
 }

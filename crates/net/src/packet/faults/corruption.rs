@@ -14,13 +14,13 @@ pub struct Corruption {
     /// Share of packets that each link changes, from 0 to below 1.
     pub probability: f64,
     /// Names of links; all when absent.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub links: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub links: Option<Vec<String>>,
 }
 
 impl Fault for Corruption {
     fn apply(&self, wires: &mut Wires<'_>) -> Result<(), BuildError> {
         let share = share(self.probability)?;
-        wires.each(&self.links, |faults, key| faults.corrupts = Chance::new(share, key))
+        wires.each(self.links.as_deref(), |faults, key| faults.corrupts = Chance::new(share, key))
     }
 }

@@ -13,13 +13,13 @@ pub struct Duplication {
     /// Share of packets that each link doubles, from 0 to below 1.
     pub probability: f64,
     /// Names of links; all when absent.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub links: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub links: Option<Vec<String>>,
 }
 
 impl Fault for Duplication {
     fn apply(&self, wires: &mut Wires<'_>) -> Result<(), BuildError> {
         let share = share(self.probability)?;
-        wires.each(&self.links, |faults, key| faults.doubles = Chance::new(share, key))
+        wires.each(self.links.as_deref(), |faults, key| faults.doubles = Chance::new(share, key))
     }
 }

@@ -21,12 +21,13 @@ use super::{Fault, Wires, scaled, share};
 pub struct Loss {
     /// Share of packets that vanish on each link, from 0 to below 1.
     pub probability: f64,
-    /// Mean number of packets that vanish in a row; at least 1. Absent: each packet by a draw of its own.
+    /// Mean number of packets that vanish in a row; at least 1. Absent: each packet by a draw of its own. A burst goes on with
+    /// packets, however far apart: a link on which nobody sends stays in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst: Option<f64>,
     /// Names of links; all when absent.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub links: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub links: Option<Vec<String>>,
 }
 
 /// A link that loses packets or does not; probabilities are shares of 2^64.
@@ -79,7 +80,7 @@ impl Fault for Loss {
         };
         // what never ends well is refused above, so that both are shares
         let lossy = Lossy { after_good: scaled(after_good), after_lost: scaled(after_lost), lost: false };
-        wires.each(&self.links, |faults, _| faults.lossy = lossy)
+        wires.each(self.links.as_deref(), |faults, _| faults.lossy = lossy)
     }
 }
 

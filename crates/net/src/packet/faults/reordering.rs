@@ -15,8 +15,8 @@ pub struct Reordering {
     /// Most time that one is held up; any time up to it is as likely.
     pub delay: Duration,
     /// Names of links; all when absent.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub links: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub links: Option<Vec<String>>,
 }
 
 impl Fault for Reordering {
@@ -26,7 +26,7 @@ impl Fault for Reordering {
             return Err(BuildError::new("delay", "0 s; without a delay nothing is overtaken"));
         }
         let most_ps = self.delay.as_ps();
-        wires.each(&self.links, |faults, key| {
+        wires.each(self.links.as_deref(), |faults, key| {
             faults.holds_up = Chance::new(share, key);
             faults.most_delay_ps = most_ps;
         })

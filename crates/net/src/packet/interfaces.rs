@@ -1,0 +1,119 @@
+//! By which NICs of its two hosts a message goes.
+
+use rustc_hash::FxHashMap;
+use stratasim_core::random::mix;
+
+use super::engine::Engine;
+use super::landing::{ANY, Landing};
+use super::network::PacketNetwork;
+use super::routes::Routes;
+
+/// Whose turn it is where nobody names a NIC.
+#[derive(Debug)]
+pub(super) struct Turns {
+    /// Messages name their NICs.
+    named: bool,
+    /// By host: messages that it has sent, and those that it was sent.
+    sent: Vec<u32>,
+    coming: Vec<u32>,
+    /// The turns of pairs of hosts whose messages share a connection.
+    of_pairs: FxHashMap<(u32, u32), (u32, u32)>,
+}
+
+impl Turns {
+    /// Nobody has sent anything; NICs are named where the workload has `nics` of them.
+    pub(super) fn new(hosts: usize, nics: u32) -> Self {
+        Self { named: nics > 1, sent: vec![0; hosts], coming: vec![0; hosts], of_pairs: FxHashMap::default() }
+    }
+
+    /// The turns of a message at its sender and at its receiver.
+    fn next(&mut self, from: u32, to: u32, shares: bool) -> (u32, u32) {
+        let (sent, coming) = (&mut self.sent[from as usize], &mut self.coming[to as usize]);
+        let mut take = || {
+            let turns = (*sent, *coming);
+            (*sent, *coming) = (sent.wrapping_add(1), coming.wrapping_add(1));
+            turns
+        };
+        if shares { *self.of_pairs.entry((from, to)).or_insert_with(take) } else { take() }
+    }
+}
+
+/// Which NIC of a host a message asks for.
+#[derive(Clone, Copy)]
+enum Wish {
+    /// This one; NICs are counted round.
+    Named(u32),
+    /// Those on shortest ways in turn.
+    Turn(u32),
+}
+
+impl PacketNetwork {
+    /// The ports of the two hosts of a message, and where its packets arrive; none where no way leads there or back.
+    ///
+    /// Where the workload names NICs, data leaves by that of its sender and arrives at the one of the same number. Otherwise
+    /// each host takes its own in turn, message by message; connections that are kept have one for good.
+    pub(super) fn interfaces(
+        &mut self,
+        from: u32,
+        to: u32,
+        nic: u16,
+        name: u64,
+    ) -> Option<(u32, u32, Landing)> {
+        let Engine { routes, rules, .. } = self.parts.any();
+        let shares = rules.keeps_connections && routes.have_nics();
+        let (wish, at) = if self.turns.named {
+            (Wish::Named(nic.into()), u32::from(nic))
+        } else {
+            let (sent, coming) = self.turns.next(from, to, shares);
+            (Wish::Turn(sent), coming)
+        };
+        let port = self.port(from, to, wish, mix(name))?;
+        let named = self.turns.named;
+        let routes = &self.parts.any().routes;
+        let count = routes.nics_of(to);
+        let tries = if named { count.min(1) } else { count };
+        let there =
+            (0..tries).map(|next| at.wrapping_add(next) % count).find(|&nic| routes.lands(port, to, nic));
+        let wish = match there {
+            Some(nic) => Wish::Named(nic),
+            None if named => wish,
+            None => Wish::Turn(at),
+        };
+        let back = self.port(to, from, wish, mix(!name))?;
+        let routes = &self.parts.any().routes;
+        let own = port - routes.ports_of(routes.node_of(from)).start;
+        let returns = own < routes.nics_of(from) && routes.lands(back, from, own);
+        let number = |nic: Option<u32>| nic.and_then(|nic| u16::try_from(nic).ok()).unwrap_or(ANY);
+        Some((port, back, Landing { there: number(there), back: number(returns.then_some(own)) }))
+    }
+
+    /// The port by which `from` sends to `to`: that of the NIC that is asked for where a shortest way begins there, otherwise one
+    /// of those where it does, drawn by `draw`.
+    fn port(&mut self, from: u32, to: u32, wish: Wish, draw: u64) -> Option<u32> {
+        let Engine { routes, detours, .. } = self.parts.any_mut();
+        let node = routes.node_of(from);
+        let choices = routes.choices(node, to);
+        let choices = if detours.are_needed() { detours.usable(routes, &choices, to) } else { &choices };
+        let (&first, count) = (choices.first()?, choices.len() as u128);
+        // hosts that forward use all their ports; others the NIC that was asked for
+        if !routes.forwards(node) {
+            match wish {
+                Wish::Named(nic) => {
+                    let usual = nth_port(routes, node, nic);
+                    if choices.contains(&usual) {
+                        return Some(usual);
+                    }
+                }
+                Wish::Turn(turn) => return Some(choices[turn as usize % choices.len()]),
+            }
+        }
+        let drawn = ((u128::from(draw) * count) >> 64) as usize;
+        Some(choices.get(drawn).copied().unwrap_or(first))
+    }
+}
+
+/// The port of NIC `nic` of a node; NICs are counted round.
+fn nth_port(routes: &Routes, node: u32, nic: u32) -> u32 {
+    let all = routes.ports_of(node);
+    all.start + nic % all.len().max(1) as u32
+}

@@ -1,0 +1,112 @@
+//! Limits of a sender's own rate, and round trips that are longer than what transports expect.
+
+mod flit_support;
+mod packet_support;
+
+use std::sync::Arc;
+
+use flit_support::{network, topology};
+use packet_support::{count, run};
+use stratasim_core::model::{Cx, NetworkDone, NetworkRequest, Transfer};
+use stratasim_core::observe::Blind;
+use stratasim_core::{Bandwidth, Duration, Time, Token};
+use stratasim_topo::graph::LinkType;
+use stratasim_topo::{NodeKind, TopologyBuilder};
+
+/// Eight senders of a tenth of the line each: the rates fit, so nothing waits but a packet behind those of the others.
+#[test]
+fn a_limit_of_the_rate_holds_on_the_wire() {
+    let machine =
+        topology(r#"{"kind": "single-switch", "nodes": 9, "bandwidth": "100 Gbps", "latency": "1 us"}"#);
+    let hosts = machine.compute_nodes();
+    for (transport, threads) in [
+        (r#""congestion": {"kind": "nscc"}"#, 1),
+        (r#""congestion": {"kind": "nscc"}, "connections": "per-pair""#, 1),
+        (r#""congestion": {"kind": "ndp"}"#, 1),
+        (r#""congestion": {"kind": "eqds"}"#, 1),
+        (r#""congestion": {"kind": "dctcp"}"#, 2),
+        (r#""congestion": {"kind": "swift"}"#, 1),
+    ] {
+        let spec = format!(r#"{{"kind": "packet", "threads": {threads}, {transport}}}"#);
+        let mut network = network(&spec, machine.clone());
+        for token in 0..8 {
+            let (from, to) = (hosts[token as usize], hosts[8]);
+            let rate_cap = Some(Bandwidth(1.25e9));
+            let transfer = Transfer { rate_cap, ..Transfer::new(Token(token), from, to, 1_000_000) };
+            network.submit(Time::ZERO, NetworkRequest::Transfer(transfer));
+        }
+        let (mut done, mut now) = (Vec::new(), Time::ZERO);
+        while network.next_event().is_some() {
+            now = network.advance(packet_support::LIMIT, &mut Cx { done: &mut done, observer: &mut Blind });
+        }
+        assert!(done.iter().all(|done| matches!(done, NetworkDone::Delivered(_))), "{transport}: {done:?}");
+        // a megabyte at 10 Gbps, and two links: as at flow level, and what little the last packets wait
+        assert!((802_000_000..806_000_000).contains(&now.as_ps()), "{transport}: {now}");
+        let report = network.report(now);
+        assert_eq!(count(&report, "network.retransmissions"), 0, "{transport}");
+        let longest = report.queues.iter().map(|queue| queue.most_bytes).max().expect("a queue");
+        assert!(longest <= 8 * 4160, "{transport}: {longest} B");
+        assert_eq!(report.violations, Vec::<String>::new());
+    }
+}
+
+/// Messages of a pair that have limits of their own do not wait for each other's.
+#[test]
+fn a_limit_of_one_message_is_not_that_of_the_next() {
+    let machine =
+        topology(r#"{"kind": "single-switch", "nodes": 2, "bandwidth": "100 Gbps", "latency": "1 us"}"#);
+    let hosts = machine.compute_nodes();
+    let mut network = network(r#"{"kind": "packet", "connections": "per-pair"}"#, machine.clone());
+    for (token, rate_cap) in [(0, Some(Bandwidth(1e8))), (1, None)] {
+        let transfer = Transfer { rate_cap, ..Transfer::new(Token(token), hosts[0], hosts[1], 1_000_000) };
+        network.submit(Time::ZERO, NetworkRequest::Transfer(transfer));
+    }
+    let (mut done, mut ends) = (Vec::new(), Vec::new());
+    while network.next_event().is_some() {
+        let now = network.advance(packet_support::LIMIT, &mut Cx { done: &mut done, observer: &mut Blind });
+        ends.extend(done.drain(..).map(|_| now.as_ps()));
+    }
+    assert!(ends[0] < 100_000_000 && ends[1] == 10_002_000_000, "{ends:?}");
+}
+
+/// The target of Swift is above the round trip of an idle network, however long that is; who gives one gets it.
+#[test]
+fn swift_fills_a_line_alone_whatever_the_round_trip() {
+    for latency_us in [1, 6, 8, 20, 100] {
+        let machine = topology(&format!(
+            r#"{{"kind": "single-switch", "nodes": 2, "bandwidth": "100 Gbps", "latency": "{latency_us} us"}}"#
+        ));
+        let last = |target: &str| {
+            let spec = format!(r#"{{"kind": "packet", "congestion": {{"kind": "swift"{target}}}}}"#);
+            run(network(&spec, machine.clone()).as_mut(), machine.compute_nodes(), &[(0, 1, 10_000_000)]).0[0]
+        };
+        // the line's time, and a packet more in each round trip: a window that covers it comes after as many
+        let rtt_us = 4.0 * f64::from(latency_us) + 0.4;
+        let cover = rtt_us * 12.5e3 / 4160.0;
+        let most_us = 850.0 + cover.min((2.0 * 2442.0_f64).sqrt()) * rtt_us;
+        let took = last("");
+        assert!(took.as_secs_f64() * 1e6 < 1.1 * most_us, "{latency_us} us: {took} instead of {most_us} us");
+        if latency_us == 8 {
+            assert!(last(r#", "base-target": "25 us""#) > took + (took - Time::ZERO), "as asked for");
+        }
+    }
+}
+
+#[test]
+fn a_missing_way_back_is_named() {
+    let mut builder = TopologyBuilder::new();
+    let compute = builder.compute_type(stratasim_topo::catalogue::named("H100").expect("known"));
+    let mut node = |kind, name: &str| builder.node(kind, format_args!("{name}"));
+    let [a, b] = ["h0", "h1"].map(|name| node(NodeKind::Compute(compute), name));
+    let switch = node(NodeKind::Switch, "s");
+    let link = LinkType::new(Bandwidth(1e9), Duration::from_ns(1000));
+    builder.simplex(a, switch, link);
+    builder.simplex(switch, b, link);
+    let machine = Arc::new(builder.build().expect("a machine"));
+    let hosts = machine.compute_nodes();
+    let mut network = network(r#"{"kind": "packet"}"#, machine.clone());
+    let there = network.check_route(hosts[0], hosts[1]).expect_err("nothing returns").reason;
+    assert!(there.contains("no route from h1 back to h0") && there.contains("acknowledgements"), "{there}");
+    let back = network.check_route(hosts[1], hosts[0]).expect_err("nothing leads there").reason;
+    assert!(back.contains("no route from h1 to h0: no chain of links joins them"), "{back}");
+}
