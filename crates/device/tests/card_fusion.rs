@@ -61,6 +61,15 @@ fn calculations_hide_data_and_data_hide_calculations() {
     assert!((kept - longer).abs() < 1e-15, "{kept}");
 }
 
+#[test]
+fn a_group_alone_writes_nothing_to_global_memory() {
+    let mut card = nominal(1);
+    card.bandwidth.global = Bandwidth(1e9);
+    let it = Operators { bytes: 594_975, ..DATA_ONLY };
+    let total = task_graph::run(&card, &it.fused(1)).total_s;
+    assert!((total / it.fused_s(&card) - 1.0).abs() < 1e-9, "{total}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
     #[test]

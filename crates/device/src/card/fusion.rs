@@ -109,7 +109,8 @@ impl Operators {
             let own = self.shard(groups, group);
             let others = self.bytes - own;
             let (shared, fetched) = match self.between {
-                Between::AllGather => (own, others),
+                // a group alone has nobody to share with
+                Between::AllGather => (if groups > 1 { own } else { 0 }, others),
                 Between::ReduceScatter => (others, own * u64::from(groups - 1)),
             };
             // the two memories are on different paths: both are written at once
