@@ -62,7 +62,7 @@ use self::engine::{Engine, Event, Rules};
 use self::faults::Wires;
 pub use self::faults::{Corruption, Duplication, Faults, Links, Loss, Outage, Reordering};
 use self::lane::{Lane, PerClass};
-use self::network::{PacketNetwork, Transports, longest_round_trip};
+use self::network::{PacketNetwork, Transports};
 use self::parts::Parts;
 use self::patience::Patience;
 pub use self::pool::BufferSharing;
@@ -323,7 +323,7 @@ impl Packet {
         engine.class_limits = limits;
         engine.faults = link_faults;
         engine.note_outages(faults.detection_ps());
-        let (network_rtt, links) = longest_round_trip(&engine, &ways, full, control);
+        let (network_rtt, links) = ways.longest_round_trip(&engine.routes, &engine.ports, full, control);
         let buffer_bytes = self.size_queues(&mut engine, &topology, network_rtt.as_secs_f64())?;
         // refuses parameters of the transport now, not with the first message
         let rates = engine.nics.iter().map(|nic| engine.ports[nic.port as usize].rate.bytes_per_s());

@@ -15,7 +15,6 @@ use super::host::{Ends, Message};
 use super::interfaces::Turns;
 use super::parts::Parts;
 use super::patience::Patience;
-use super::routes::NONE;
 use super::sampling::Sampling;
 use super::ways::{Alone, Ways};
 use crate::outcomes::Outcomes;
@@ -412,21 +411,4 @@ impl model::Network for PacketNetwork {
         }
         report
     }
-}
-
-/// The round trip on the longest way, for a full packet and its acknowledgement, and the most links of such a way.
-pub(super) fn longest_round_trip(engine: &Engine, ways: &Ways, full: u32, control: u32) -> (Duration, u32) {
-    let Engine { routes, ports, .. } = engine;
-    let one_way = |from: u32, to: u32, bytes: u32| {
-        let choices = routes.choices(routes.node_of(from), to);
-        choices.into_iter().filter_map(|port| ways.time(routes, ports, port, to, bytes)).min()
-    };
-    let trips = routes
-        .farthest()
-        .filter(|&(from, _)| from != NONE)
-        .filter_map(|(from, to)| Some((one_way(from, to, full)?, one_way(to, from, control)?)))
-        .map(|((there, links), (back, _))| (there + back, links));
-    let (longest, links) =
-        trips.fold((0, 0), |(time, most), (next, links)| (time.max(next), most.max(links)));
-    (Duration::from_ps(longest), links)
 }

@@ -72,7 +72,7 @@ pub(super) struct Routes {
     /// Sets of ports, one after the other, and where each begins and ends.
     ports: Vec<u32>,
     sets: Vec<(u32, u32)>,
-    /// By column: the farthest host, and a host of the column.
+    /// By column: the farthest other host, and a host of the column.
     farthest: Vec<(u32, u32)>,
     /// The NICs of hosts that have several, one host after the other, and by host, where they begin and end.
     gates: Vec<Gate>,
@@ -179,10 +179,14 @@ impl Routes {
             distance.fill(NONE);
             distance[target as usize] = 0;
             queue.push_back(target);
+            let own = (0..).zip(&self.hosts).find(|(_, host)| host.column as usize == column);
+            let own = own.map_or(NONE, |(number, _)| number);
             let mut farthest = NONE;
             while let Some(node) = queue.pop_front() {
-                if self.host_of[node as usize] != NONE {
-                    farthest = self.host_of[node as usize];
+                let host = self.host_of[node as usize];
+                // between two hosts on one cable, each is what stands before the other
+                if host != NONE && host != own {
+                    farthest = host;
                 }
                 // hosts with memory nodes or accelerators behind them forward, too
                 for &wire in into.of(node) {
@@ -193,8 +197,7 @@ impl Routes {
                     }
                 }
             }
-            let own = (0..).zip(&self.hosts).find(|(_, host)| host.column as usize == column);
-            self.farthest.push((farthest, own.map_or(NONE, |(number, _)| number)));
+            self.farthest.push((farthest, own));
             for node in 0..nodes {
                 if distance[node] == NONE || distance[node] == 0 {
                     continue;
@@ -392,7 +395,7 @@ impl Routes {
 
     /// Pairs of hosts that are as far from each other as any host is from the second.
     pub(super) fn farthest(&self) -> impl Iterator<Item = (u32, u32)> {
-        self.farthest.iter().copied().filter(|&(from, to)| from != NONE && to != NONE && from != to)
+        self.farthest.iter().copied().filter(|&(from, to)| from != NONE && to != NONE)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Times of ways on an empty network.
 
 use rustc_hash::FxHashMap;
+use stratasim_core::Duration;
 
 use super::port::{Beyond, Port};
 use super::routes::{Next, Routes};
@@ -174,5 +175,69 @@ impl Ways {
             layer = next;
         }
         None
+    }
+
+    /// The round trip on the longest way, for a full packet and its acknowledgement, and the most links of such a way.
+    pub(super) fn longest_round_trip(
+        &self,
+        routes: &Routes,
+        ports: &[Port],
+        full: u32,
+        control: u32,
+    ) -> (Duration, u32) {
+        let one_way = |from: u32, to: u32, bytes: u32| {
+            let choices = routes.choices(routes.node_of(from), to);
+            choices.into_iter().filter_map(|port| self.time(routes, ports, port, to, bytes)).min()
+        };
+        let trips = routes
+            .farthest()
+            .filter_map(|(from, to)| Some((one_way(from, to, full)?, one_way(to, from, control)?)))
+            .map(|((there, links), (back, _))| (there + back, links));
+        let (longest, links) =
+            trips.fold((0, 0), |(time, most), (next, links)| (time.max(next), most.max(links)));
+        (Duration::from_ps(longest), links)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use stratasim_core::random::Streams;
+    use stratasim_core::{Bandwidth, BuildError, Duration};
+    use stratasim_topo::graph::LinkType;
+    use stratasim_topo::{NodeKind, RoutingSpec, TopologyBuilder};
+
+    use crate::networks::NetworkContext;
+    use crate::packet::Packet;
+    use crate::packet::network::PacketNetwork;
+
+    /// Hosts in a row, joined by cables of 1 GB/s and 1 us.
+    fn row(hosts: u32, spec: &str) -> Result<PacketNetwork, BuildError> {
+        let mut builder = TopologyBuilder::new();
+        let compute = builder.compute_type(stratasim_topo::catalogue::named("H100").expect("known"));
+        let nodes: Vec<_> =
+            (0..hosts).map(|at| builder.node(NodeKind::Compute(compute), format_args!("h{at}"))).collect();
+        for pair in nodes.windows(2) {
+            builder.duplex(pair[0], pair[1], LinkType::new(Bandwidth(1e9), Duration::from_ns(1000)));
+        }
+        let topology = Arc::new(builder.build().expect("a machine"));
+        let routing = RoutingSpec::default().plugin().build(&topology).expect("a routing");
+        let streams = Streams::new(1);
+        let context =
+            NetworkContext { topology, routing, streams, timing_precision: Duration::ZERO, nics: 1 };
+        let spec: Packet = serde_json::from_str(spec).expect("options");
+        spec.assemble(context)
+    }
+
+    #[test]
+    fn the_round_trip_of_hosts_on_one_cable_is_that_of_the_cable() {
+        for hosts in 2..6 {
+            let network = row(hosts, "{}").expect("a network");
+            // a packet of 4160 bytes and an acknowledgement of 64, from cable to cable
+            let cable = Duration::from_ns(4160 + 64 + 2 * 1000);
+            assert_eq!(network.transports.network_rtt, cable * u64::from(hosts - 1), "{hosts} hosts");
+        }
+        assert_eq!(row(1, "{}").expect("a network").transports.network_rtt, Duration::ZERO);
     }
 }
