@@ -7,18 +7,43 @@ use std::sync::Arc;
 
 use flit_support::{network, topology};
 use packet_support::{count, run};
-use stratasim_core::model::{Cx, NetworkDone, NetworkRequest, Transfer};
+use stratasim_core::model::{Cx, NetworkDone, NetworkReport, NetworkRequest, Transfer};
 use stratasim_core::observe::Blind;
 use stratasim_core::{Bandwidth, Duration, Time, Token};
 use stratasim_topo::graph::LinkType;
 use stratasim_topo::{NodeKind, TopologyBuilder};
 
-/// Eight senders of a tenth of the line each: the rates fit, so nothing waits but a packet behind those of the others.
-#[test]
-fn a_limit_of_the_rate_holds_on_the_wire() {
+/// Eight senders of a tenth of the line each, a megabyte to one host, which begin one after the other: when all has arrived, in
+/// microseconds, and the report.
+fn eight_tenths(spec: &str, apart: Duration) -> (f64, NetworkReport) {
     let machine =
         topology(r#"{"kind": "single-switch", "nodes": 9, "bandwidth": "100 Gbps", "latency": "1 us"}"#);
     let hosts = machine.compute_nodes();
+    let mut network = network(spec, machine.clone());
+    let (mut done, mut now) = (Vec::new(), Time::ZERO);
+    for token in 0..8 {
+        let start = Time::ZERO + apart * token;
+        while now < start {
+            now = network.advance(start, &mut Cx { done: &mut done, observer: &mut Blind });
+        }
+        let rate_cap = Some(Bandwidth(1.25e9));
+        let transfer =
+            Transfer { rate_cap, ..Transfer::new(Token(token), hosts[token as usize], hosts[8], 1_000_000) };
+        network.submit(start, NetworkRequest::Transfer(transfer));
+    }
+    while network.next_event().is_some() {
+        now = network.advance(packet_support::LIMIT, &mut Cx { done: &mut done, observer: &mut Blind });
+    }
+    assert!(done.iter().all(|done| matches!(done, NetworkDone::Delivered(_))), "{spec}: {done:?}");
+    let report = network.report(now);
+    assert_eq!(report.violations, Vec::<String>::new());
+    assert_eq!(count(&report, "network.retransmissions"), 0, "{spec}");
+    (now.as_ps() as f64 * 1e-6, report)
+}
+
+/// The rates fit, so nothing waits but a packet behind those of the others.
+#[test]
+fn a_limit_of_the_rate_holds_on_the_wire() {
     for (transport, threads) in [
         (r#""congestion": {"kind": "nscc"}"#, 1),
         (r#""congestion": {"kind": "nscc"}, "connections": "per-pair""#, 1),
@@ -28,25 +53,30 @@ fn a_limit_of_the_rate_holds_on_the_wire() {
         (r#""congestion": {"kind": "swift"}"#, 1),
     ] {
         let spec = format!(r#"{{"kind": "packet", "threads": {threads}, {transport}}}"#);
-        let mut network = network(&spec, machine.clone());
-        for token in 0..8 {
-            let (from, to) = (hosts[token as usize], hosts[8]);
-            let rate_cap = Some(Bandwidth(1.25e9));
-            let transfer = Transfer { rate_cap, ..Transfer::new(Token(token), from, to, 1_000_000) };
-            network.submit(Time::ZERO, NetworkRequest::Transfer(transfer));
-        }
-        let (mut done, mut now) = (Vec::new(), Time::ZERO);
-        while network.next_event().is_some() {
-            now = network.advance(packet_support::LIMIT, &mut Cx { done: &mut done, observer: &mut Blind });
-        }
-        assert!(done.iter().all(|done| matches!(done, NetworkDone::Delivered(_))), "{transport}: {done:?}");
+        let (last, report) = eight_tenths(&spec, Duration::ZERO);
         // a megabyte at 10 Gbps, and two links: as at flow level, and what little the last packets wait
-        assert!((802_000_000..806_000_000).contains(&now.as_ps()), "{transport}: {now}");
-        let report = network.report(now);
-        assert_eq!(count(&report, "network.retransmissions"), 0, "{transport}");
+        assert!((802.0..806.0).contains(&last), "{transport}: {last} us");
         let longest = report.queues.iter().map(|queue| queue.most_bytes).max().expect("a queue");
         assert!(longest <= 8 * 4160, "{transport}: {longest} B");
-        assert_eq!(report.violations, Vec::<String>::new());
+    }
+}
+
+/// Seven packets that meet at every beat are a queue for those who listen for the shortest one; beats apart from each other are
+/// none.
+#[test]
+fn senders_that_listen_for_short_queues_slow_down_where_beats_coincide() {
+    for (transport, at_once) in [
+        (r#""congestion": {"kind": "dcqcn"}"#, 1500.0..3000.0),
+        (r#""congestion": {"kind": "dcqcn"}, "ecn": {"min": "33280 B", "max": "64 kB"}"#, 802.0..806.0),
+        (r#""congestion": {"kind": "hpcc"}"#, 890.0..910.0),
+    ] {
+        let spec = format!(r#"{{"kind": "packet", {transport}}}"#);
+        let (last, _) = eight_tenths(&spec, Duration::ZERO);
+        assert!(at_once.contains(&last), "{transport}: {last} us");
+        let (last, report) = eight_tenths(&spec, Duration::from_ps(409_600));
+        // the last begins 2.8 us later
+        assert!((804.0..807.0).contains(&last), "{transport}: {last} us");
+        assert_eq!(count(&report, "network.marks"), 0, "{transport}");
     }
 }
 
