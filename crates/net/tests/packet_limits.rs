@@ -99,25 +99,41 @@ fn a_limit_of_one_message_is_not_that_of_the_next() {
     assert!(ends[0] < 100_000_000 && ends[1] == 10_002_000_000, "{ends:?}");
 }
 
-/// The target of Swift is above the round trip of an idle network, however long that is; who gives one gets it.
+/// The target of Swift is above the round trip of an idle network, however long that is: a window that fills the way stays, and a
+/// smaller one grows by a packet in each round trip until it does.
 #[test]
 fn swift_fills_a_line_alone_whatever_the_round_trip() {
-    for latency_us in [1, 6, 8, 20, 100] {
+    for latency_us in [1, 6, 8, 20, 75] {
         let machine = topology(&format!(
             r#"{{"kind": "single-switch", "nodes": 2, "bandwidth": "100 Gbps", "latency": "{latency_us} us"}}"#
         ));
-        let last = |target: &str| {
-            let spec = format!(r#"{{"kind": "packet", "congestion": {{"kind": "swift"{target}}}}}"#);
-            run(network(&spec, machine.clone()).as_mut(), machine.compute_nodes(), &[(0, 1, 10_000_000)]).0[0]
+        let last = |options: &str| {
+            let spec = format!(r#"{{"kind": "packet", "congestion": {{"kind": "swift"{options}}}}}"#);
+            let hosts = machine.compute_nodes();
+            let end = run(network(&spec, machine.clone()).as_mut(), hosts, &[(0, 1, 10_000_000)]).0[0];
+            end.as_ps() as f64 * 1e-6
         };
-        // the line's time, and a packet more in each round trip: a window that covers it comes after as many
-        let rtt_us = 4.0 * f64::from(latency_us) + 0.4;
-        let cover = rtt_us * 12.5e3 / 4160.0;
-        let most_us = 850.0 + cover.min((2.0 * 2442.0_f64).sqrt()) * rtt_us;
+        // 2442 packets of at most 4160 bytes one after the other, one more link and the delays
+        let (packet, rtt) = (0.3328, 4.0 * f64::from(latency_us) + 2.0 * (0.3328 + 0.00512));
+        let ideal = (10_000_000.0 + 2442.0 * 64.0) * 8e-5 + packet + 2.0 * f64::from(latency_us);
+        let fills = (rtt / packet).ceil();
+        let took = last(&format!(r#", "initial-packets": {fills}"#));
+        assert!((took - ideal).abs() < 1e-3, "{latency_us} us: {took} instead of {ideal} us");
+        // from ten packets: what each round trip lacks, until the window fills the way or all has been sent
+        let (mut window, mut sent, mut longer) = (10.0, 0.0, 0.0);
+        while window < fills && sent + window < 2442.0 {
+            longer += rtt - window * packet;
+            sent += window;
+            window += 1.0;
+        }
         let took = last("");
-        assert!(took.as_secs_f64() * 1e6 < 1.1 * most_us, "{latency_us} us: {took} instead of {most_us} us");
+        assert!(
+            (took / (ideal + longer) - 1.0).abs() < 0.03,
+            "{latency_us} us: {took} us, {}",
+            ideal + longer
+        );
         if latency_us == 8 {
-            assert!(last(r#", "base-target": "25 us""#) > took + (took - Time::ZERO), "as asked for");
+            assert!(last(r#", "base-target": "25 us""#) > 1.2 * took, "as asked for");
         }
     }
 }

@@ -37,7 +37,8 @@ pub struct Swift {
     pub max_decrease: f64,
     /// Smallest and largest window, packets.
     pub window_limits: [f64; 2],
-    /// Window at the start, packets.
+    /// Window at the start, packets. The paper names none; from ten, one packet more per round trip takes a flow alone long to fill
+    /// long ways: the packets that fill the way of the connection let it start at full rate, and meet in incasts.
     pub initial_packets: f64,
     /// Time-outs in a row after which the window falls to the smallest.
     pub retransmit_reset: u32,
