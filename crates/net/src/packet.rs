@@ -334,7 +334,7 @@ impl Packet {
                 base_rtt: rtt,
                 network_rtt: rtt,
                 rate: stratasim_core::Bandwidth(rate),
-                hops: 1,
+                hops: links.max(1),
                 buffer_bytes,
             };
             Profile::new(&transport, path)?;

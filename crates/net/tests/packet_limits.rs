@@ -5,13 +5,13 @@ mod packet_support;
 
 use std::sync::Arc;
 
-use flit_support::{network, topology};
+use flit_support::{network, topology, try_network};
 use packet_support::{count, run};
 use stratasim_core::model::{Cx, NetworkDone, NetworkReport, NetworkRequest, Transfer};
 use stratasim_core::observe::Blind;
 use stratasim_core::{Bandwidth, Duration, Time, Token};
 use stratasim_topo::graph::LinkType;
-use stratasim_topo::{NodeKind, TopologyBuilder};
+use stratasim_topo::{NodeKind, Topology, TopologyBuilder};
 
 /// Eight senders of a tenth of the line each, a megabyte to one host, which begin one after the other: when all has arrived, in
 /// microseconds, and the report.
@@ -136,6 +136,45 @@ fn swift_fills_a_line_alone_whatever_the_round_trip() {
             assert!(last(r#", "base-target": "25 us""#) > 1.2 * took, "as asked for");
         }
     }
+}
+
+/// Switches in a row, two hosts before the first and one behind the last, whose link is the slowest.
+fn row(switches: u32) -> Arc<Topology> {
+    let mut builder = TopologyBuilder::new();
+    let compute = builder.compute_type(stratasim_topo::catalogue::named("H100").expect("known"));
+    let hosts = [0, 1, 2].map(|at| builder.node(NodeKind::Compute(compute), format_args!("h{at}")));
+    let row: Vec<_> = (0..switches).map(|at| builder.node(NodeKind::Switch, format_args!("s{at}"))).collect();
+    let link = |rate: f64| LinkType::new(Bandwidth(rate), Duration::from_ns(1000));
+    builder.duplex(hosts[0], row[0], link(25e9));
+    builder.duplex(hosts[1], row[0], link(25e9));
+    for pair in row.windows(2) {
+        builder.duplex(pair[0], pair[1], link(50e9));
+    }
+    builder.duplex(row[row.len() - 1], hosts[2], link(12.5e9));
+    Arc::new(builder.build().expect("a machine"))
+}
+
+/// HPCC leaves a part of the last of 16 links free; longer ways have more switches than its packets record.
+#[test]
+fn hpcc_hears_of_every_switch_or_is_refused() {
+    const BYTES: u64 = 10_000_000;
+    let spec = r#"{"kind": "packet", "congestion": {"kind": "hpcc"}}"#;
+    let wire_ps = 2.0 * (BYTES as f64 + 2442.0 * 64.0) * 80.0;
+    for switches in [1, 8, 9, 15] {
+        let machine = row(switches);
+        let (ends, _) = run(
+            network(spec, machine.clone()).as_mut(),
+            machine.compute_nodes(),
+            &[(0, 2, BYTES), (1, 2, BYTES)],
+        );
+        let last = ends.into_iter().max().expect("messages").as_ps() as f64;
+        assert!((1.0 / 0.95..1.12).contains(&(last / wire_ps)), "{switches} switches: {}", last / wire_ps);
+    }
+    let error = try_network(spec, row(16)).err().expect("17 links").to_string();
+    assert!(
+        error.contains("congestion") && error.contains("17 links") && error.contains("at most 16"),
+        "{error}"
+    );
 }
 
 #[test]

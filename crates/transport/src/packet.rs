@@ -144,8 +144,12 @@ pub struct Telemetry {
 }
 
 impl Telemetry {
-    /// Records that fit; later hops are not recorded.
-    pub const HOPS: usize = 8;
+    /// Records that fit: 15 of switches, as the count in the header has four bits (HPCC, section 4.1), and one of the sender's own
+    /// port where it forwards packets of others, too.
+    pub const HOPS: usize = 16;
+
+    /// The most links of a way whose every queue has a record.
+    pub const MOST_LINKS: u32 = Self::HOPS as u32;
 
     /// Appends a record where there is room.
     #[inline]
@@ -160,6 +164,13 @@ impl Telemetry {
     #[inline]
     pub fn records(&self) -> &[HopRecord] {
         &self.hops[..self.count as usize]
+    }
+
+    /// Takes over the filled records of `other`, and does not touch the room behind them: most ways are short.
+    #[inline]
+    pub fn follow(&mut self, other: &Self) {
+        self.hops[..other.count as usize].copy_from_slice(other.records());
+        self.count = other.count;
     }
 }
 

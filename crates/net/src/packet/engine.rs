@@ -383,9 +383,17 @@ impl Engine {
     pub(super) fn double(&mut self, packet: u32) -> u32 {
         let copy = self.place(self.packets[packet as usize], self.headers[packet as usize]);
         if self.rules.records {
-            self.telemetry[copy as usize] = self.telemetry[packet as usize];
+            self.follow_records(copy, packet);
         }
         copy
+    }
+
+    /// What switches have recorded in `packet` is what they have in `other`.
+    #[inline]
+    pub(super) fn follow_records(&mut self, packet: u32, other: u32) {
+        if let Ok([own, other]) = self.telemetry.get_disjoint_mut([packet as usize, other as usize]) {
+            own.follow(other);
+        }
     }
 
     /// Puts a packet where there is room.

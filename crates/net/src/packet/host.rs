@@ -381,7 +381,7 @@ impl Engine {
         for header in said.drain(..) {
             let packet = self.make(header, number, class, bytes, to);
             if self.rules.records && cause != NOTHING {
-                self.telemetry[packet as usize] = self.telemetry[cause as usize];
+                self.follow_records(packet, cause);
             }
             self.enqueue::<true>(port, packet);
         }

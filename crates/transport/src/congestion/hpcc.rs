@@ -14,6 +14,9 @@ use crate::recovery::{RecoverySpec, go_back_n::GoBackN};
 /// High precision congestion control: every packet collects queue, rate and bytes of the links on its way; the
 /// window is set so that the fullest link is used to `eta`, and packets are paced to window / round trip.
 ///
+/// A packet records 15 switches, as many as the four bits of the count in its header tell: machines with ways of more than 16 links are
+/// refused.
+///
 /// Source: Li et al., "HPCC: high precision congestion control", SIGCOMM 2019, algorithm 1.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
@@ -82,7 +85,7 @@ impl State {
                 }
             }
         }
-        *self.last = *records;
+        self.last.follow(records);
         if spacing > 0.0 {
             let share = (spacing / base).min(1.0);
             self.utilisation += share * (fullest - self.utilisation);
@@ -135,6 +138,16 @@ impl CongestionControl for State {
 impl CongestionKind for Hpcc {
     fn build(&self, path: &Path, sizes: &PacketSizes) -> Result<Control, BuildError> {
         check_range("eta", self.eta, 0.01, 1.0)?;
+        if path.hops > Telemetry::MOST_LINKS {
+            let reason = format!(
+                "`hpcc` on ways of {} links; its packets record {} switches, as the count in their header has four bits, so that \
+                 ways of at most {} links are possible",
+                path.hops,
+                Telemetry::HOPS - 1,
+                Telemetry::MOST_LINKS
+            );
+            return Err(BuildError::new("kind", reason));
+        }
         let base = self.base_rtt.unwrap_or(path.network_rtt);
         check_range("base-rtt", base.as_ps() as f64, 1.0, 1e15)?;
         let packet = sizes.packet_bytes() as f64;
