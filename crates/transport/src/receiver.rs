@@ -157,18 +157,18 @@ impl Receiver {
         }
         pacer.watch(now, self.id, mark, &self.profile.credit);
         let mut arrival = Arrival { fresh: false, delivered_to: self.expected };
-        let released = match header.kind {
-            Kind::Data if mark.trimmed => {
-                self.grants.on_demand(now, self.id, header, mark.trimmed, false, pacer)
-            }
-            Kind::Data => {
+        let mut complete = false;
+        match header.kind {
+            Kind::Data if !mark.trimmed => {
                 arrival = self.take(header);
-                let complete = self.expected >= self.end && self.end > 0;
-                self.grants.on_demand(now, self.id, header, false, complete, pacer)
+                complete = self.expected >= self.end && self.end > 0;
             }
-            Kind::RequestToSend => {
-                self.requested = true;
-                self.grants.on_demand(now, self.id, header, mark.trimmed, false, pacer)
+            Kind::RequestToSend => self.requested = true,
+            _ => {}
+        }
+        let released = match header.kind {
+            Kind::Data | Kind::RequestToSend => {
+                self.grants.on_demand(now, self.id, header, mark.trimmed, complete, pacer)
             }
             _ => Released::Nothing,
         };

@@ -34,6 +34,7 @@ impl Engine {
         size_of_val(&*self.ports) + self.connections.len() * size_of::<Connection>() > NEAR_BYTES
     }
 
+    #[inline(never)]
     fn approach_slot(&mut self) {
         self.events.following(|word| {
             if word < Event::MOST
@@ -121,12 +122,7 @@ fn foresee(
     node: u32,
     flying: &Flying,
 ) -> Option<u32> {
-    let next = if landings.are_needed() {
-        landings.toward(routes, node, flying.connection, flying.to)
-    } else {
-        routes.toward(node, flying.to)
-    };
-    match next {
+    match landings.toward(routes, node, flying.connection, flying.to) {
         Next::Port(port) => Some(port),
         Next::Set(set) if !balancing.is_by_source() => {
             let Flying { connection, entropy, control, .. } = *flying;

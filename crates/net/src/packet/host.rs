@@ -451,9 +451,9 @@ impl Engine {
         while let Some(number) = self.pacers[host].next(now) {
             if let Some(connection) = &mut self.connections[number as usize] {
                 connection.receiver.on_turn(now, &mut self.pacers[host], &mut |header| said.push(header));
-                let is_over = connection.closed && !connection.receiver.outlives_its_sender();
+                let closed = connection.closed;
                 self.answer(number, NOTHING, &mut said);
-                if is_over {
+                if closed {
                     self.forget(number);
                 }
             }

@@ -91,8 +91,7 @@ impl PacketNetwork {
     fn no_way(&self, src: NodeId, dst: NodeId) -> String {
         let [from, to] = [src, dst].map(|node| self.topology.node_name(node));
         let routes = &self.parts.any().routes;
-        let leads = |(from, to): (u32, u32)| !routes.choices(routes.node_of(from), to).is_empty();
-        if self.hosts(src, dst).is_some_and(leads) {
+        if self.hosts(src, dst).is_some_and(|(from, to)| routes.lead(from, to)) {
             return format!(
                 "no route from {to} back to {from}: links lead from {from} to {to}, and none return for its acknowledgements"
             );
@@ -371,9 +370,7 @@ impl model::Network for PacketNetwork {
         }
         let both = self.hosts(src, dst).is_some_and(|(from, to)| {
             let routes = &self.parts.any().routes;
-            [(from, to), (to, from)]
-                .iter()
-                .all(|&(from, to)| !routes.choices(routes.node_of(from), to).is_empty())
+            routes.lead(from, to) && routes.lead(to, from)
         });
         if both { Ok(()) } else { Err(BuildError::new("", self.no_way(src, dst))) }
     }

@@ -269,15 +269,15 @@ impl Routes {
                 |to: u32, between: &[bool]| self.host_of[to as usize] != NONE && !between[to as usize];
             let neighbours = || self.ports_of(node).map(|port| self.wires[port as usize].to);
             let mut left = neighbours().filter(|&to| is_new(to, &between)).count();
-            for (column, hosts) in of_column.iter().enumerate() {
+            for (column, hosts) in (0..).zip(&of_column) {
                 if left == 0 {
                     break;
                 }
-                let next = self.next[node as usize * self.columns + column];
-                let ports = match next {
-                    NONE => continue,
-                    set if set & SEVERAL != 0 => &self.ports[self.set(set & !SEVERAL)],
-                    _ => std::slice::from_ref(&next),
+                let next = self.entry(node, column);
+                let ports = match &next {
+                    Next::Port(only) => std::slice::from_ref(only),
+                    Next::Set(set) => &self.ports[self.set(*set)],
+                    Next::Nowhere => continue,
                 };
                 for port in ports {
                     let to = self.wires[*port as usize].to;
@@ -382,6 +382,11 @@ impl Routes {
     /// Number of sets.
     pub(super) fn set_count(&self) -> usize {
         self.sets.len()
+    }
+
+    /// Whether any way leads from one host to another.
+    pub(super) fn lead(&self, from: u32, to: u32) -> bool {
+        self.toward(self.node_of(from), to) != Next::Nowhere
     }
 
     /// All ports that begin a shortest way from `node` to `host`.

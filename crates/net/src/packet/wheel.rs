@@ -1,14 +1,15 @@
 //! The queue of events: a wheel of short slots for what is near, a heap for what is far.
 
+mod order;
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+pub(super) use self::order::Present;
+use self::order::{distribute, insert};
+
 /// Slots of the wheel; a power of two.
 const SLOTS: usize = 4096;
-
-/// Shares of a slot into which its events are put at first.
-const SHARE_BITS: u32 = 5;
-const SHARES: usize = 1 << SHARE_BITS;
 
 /// After so many slots it is looked at how many events they had: so many at least,
 const WATCHED: u32 = 512;
@@ -22,11 +23,6 @@ const USUAL: u32 = 16;
 const LONGER: u32 = 6;
 /// and when more of them wait than this, slots are too long.
 const CROWDED: usize = 512;
-
-/// So few events are put in order one by one,
-const FEW: usize = 8;
-/// and more than so many by sorting.
-const MANY: usize = 24;
 
 /// A slot is at most 2 to this many picoseconds.
 const MOST_SHIFT: u32 = 32;
@@ -46,27 +42,6 @@ struct Block {
 
 impl Block {
     const MOST: usize = 7;
-}
-
-/// An event of the present slot.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Present {
-    /// Picoseconds since the slot began, and the rank in the lower half: what the order is by, in one word.
-    key: u64,
-    item: u32,
-}
-
-impl Present {
-    #[inline]
-    const fn new(offset: u32, rank: u32, item: u32) -> Self {
-        Self { key: (offset as u64) << 32 | rank as u64, item }
-    }
-
-    /// Its rank and its item.
-    #[inline]
-    pub(super) const fn rank_and_item(self) -> (u32, u32) {
-        (self.key as u32, self.item)
-    }
 }
 
 /// Events by date, those of one date by a rank that they have when their slot comes, and those of one rank in the order in
@@ -165,7 +140,7 @@ impl Wheel {
     /// The date of an event of the present slot.
     #[inline]
     const fn date_of(&self, event: Present) -> u64 {
-        self.slot << self.shift | event.key >> 32
+        self.slot << self.shift | event.offset()
     }
 
     /// An empty block before `next`.
@@ -189,8 +164,8 @@ impl Wheel {
             // many more have come than slots of this length are for: the next are as short as can be
             self.watched = (WATCHED, u32::MAX);
         }
-        self.present.push(Present::new((date & self.within()) as u32, rank, item));
-        sift(&mut self.present[self.head..]);
+        let event = Present::new((date & self.within()) as u32, rank, item);
+        insert(&mut self.present, self.head, event);
     }
 
     /// All events before `now` have left: time goes on to it, so that what is far is so from there.
@@ -309,7 +284,7 @@ impl Wheel {
             self.present.push(Present::new((date & self.within()) as u32, rank(item), item));
         }
         self.take(slot, rank);
-        self.distribute();
+        distribute(&mut self.present, &self.loaded, self.shift);
     }
 
     /// Takes the events of a slot out of the wheel, the newest first.
@@ -365,7 +340,7 @@ impl Wheel {
         while let Some(slot) = self.next_slot() {
             self.take(slot, |_| 0);
             events.extend(
-                self.loaded.drain(..).rev().map(|event| (slot << self.shift | event.key >> 32, event.item)),
+                self.loaded.drain(..).rev().map(|event| (slot << self.shift | event.offset(), event.item)),
             );
         }
         // events of one date are in the order in which they came
@@ -378,70 +353,6 @@ impl Wheel {
         }
         self.watched = (0, 0);
     }
-
-    /// Puts what was loaded, the newest first, in order behind what is there: by the upper bits of its offset, and then, as
-    /// hardly anything is out of place, by all of them.
-    fn distribute(&mut self) {
-        let Self { present, loaded, .. } = self;
-        let begin = present.len();
-        if loaded.len() <= FEW {
-            present.extend(loaded.iter().rev());
-            return sort(present);
-        }
-        // the key has the offset in its upper half
-        let shift = 32 + self.shift.saturating_sub(SHARE_BITS);
-        let share_of = |event: &Present| (event.key >> shift) as usize % SHARES;
-        let mut ends = [0_u32; SHARES];
-        for event in &*loaded {
-            ends[share_of(event)] += 1;
-        }
-        let most = ends.iter().copied().max().unwrap_or(0);
-        let mut sum = begin as u32;
-        for end in &mut ends {
-            sum += *end;
-            *end = sum;
-        }
-        present.resize(sum as usize, Present::new(0, 0, 0));
-        for event in &*loaded {
-            let end = &mut ends[share_of(event)];
-            *end -= 1;
-            present[*end as usize] = *event;
-        }
-        if begin > 0 || most as usize > MANY {
-            return sort(present);
-        }
-        let mut greatest = 0;
-        for at in 0..present.len() {
-            let key = present[at].key;
-            if key < greatest {
-                sift(&mut present[..=at]);
-            } else {
-                greatest = key;
-            }
-        }
-    }
-}
-
-/// Puts events in order; those that are equal stay as they are.
-fn sort(events: &mut [Present]) {
-    if events.len() > MANY {
-        return events.sort_by_key(|event| event.key);
-    }
-    for end in 1..=events.len() {
-        sift(&mut events[..end]);
-    }
-}
-
-/// Moves the last event before those that come after it; the others are in order.
-#[inline]
-fn sift(events: &mut [Present]) {
-    let Some(mut at) = events.len().checked_sub(1) else { return };
-    let entry = events[at];
-    while at > 0 && events[at - 1].key > entry.key {
-        events[at] = events[at - 1];
-        at -= 1;
-    }
-    events[at] = entry;
 }
 
 #[cfg(test)]
