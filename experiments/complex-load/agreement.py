@@ -114,14 +114,15 @@ def periods_by_rule(series):
     for count, window in enumerate(sample, 1):
         share = window["accepted_flits_per_cycle"]
         packets, accepted = packets + share, accepted + share
-        total += share * window["packet_latency_cycles"]
+        # nothing where no packet arrived
+        total += share * (window["packet_latency_cycles"] or 0.0)
         now = (total / max(packets, 1e-9), accepted / count)
         if before:
             still = all(abs(a - b) <= PERIOD_TOLERANCE * abs(a) for a, b in zip(now, before, strict=True))
             converged = converged + 1 if still else 0
         elif count == 1:
             last = series[WARM_UP_PERIODS - 1]
-            still = abs(now[0] - last["packet_latency_cycles"]) <= PERIOD_TOLERANCE * now[0]
+            still = abs(now[0] - (last["packet_latency_cycles"] or 0.0)) <= PERIOD_TOLERANCE * now[0]
             converged = 1 if still else 0
         before = now
         if converged >= 3:

@@ -24,8 +24,8 @@ pub struct TrafficResult {
     pub injected_flits_per_cycle: f64,
     /// Load that arrived in the sample.
     pub accepted_flits_per_cycle: f64,
-    /// Half of the 95 % confidence interval of the accepted load, from batch means.
-    pub accepted_half_width: f64,
+    /// Half of the 95 % confidence interval of the accepted load, from batch means; absent for fewer than two batches.
+    pub accepted_half_width: Option<f64>,
     /// Whether the network could not carry the load; latencies are then those of packets that arrived.
     pub saturated: bool,
     /// The verdict in words, with what it rests on.
@@ -112,28 +112,29 @@ pub struct BookSimClass {
     pub hops: Vec<[u64; 2]>,
 }
 
-/// A distribution of whole numbers. Percentiles are exact up to 2,047 and within 0.1 % beyond.
+/// A distribution of whole numbers. Percentiles are exact up to 2,047 and within 0.1 % beyond. Where nothing was measured, all
+/// but the count are absent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Distribution {
     /// How many were measured.
     pub count: u64,
-    /// Mean; 0 when nothing was measured.
-    pub mean: f64,
+    /// Mean.
+    pub mean: Option<f64>,
     /// Half of the 95 % confidence interval of the mean, from batch means, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub half_width: Option<f64>,
     /// Least.
-    pub min: u64,
+    pub min: Option<u64>,
     /// Median.
-    pub p50: u64,
+    pub p50: Option<u64>,
     /// 95 of 100 are no larger.
-    pub p95: u64,
+    pub p95: Option<u64>,
     /// 99 of 100 are no larger.
-    pub p99: u64,
+    pub p99: Option<u64>,
     /// 999 of 1,000 are no larger.
-    pub p99_9: u64,
+    pub p99_9: Option<u64>,
     /// Largest.
-    pub max: u64,
+    pub max: Option<u64>,
 }
 
 /// One class of packets.
@@ -175,10 +176,10 @@ pub struct Fairness {
 pub struct ChannelSummary {
     /// Channels between routers.
     pub count: u64,
-    /// Mean utilisation.
-    pub mean_utilisation: f64,
-    /// Largest utilisation.
-    pub max_utilisation: f64,
+    /// Mean utilisation; absent where there are none.
+    pub mean_utilisation: Option<f64>,
+    /// Largest utilisation; absent where there are none.
+    pub max_utilisation: Option<f64>,
     /// The busiest channels, busiest first.
     pub busiest: Vec<ChannelResult>,
     /// Utilisation by router (rows) and output port (columns), terminals' ports left out; -1 where there is
@@ -211,8 +212,8 @@ pub struct Window {
     pub injected_flits_per_cycle: f64,
     /// Load that arrived.
     pub accepted_flits_per_cycle: f64,
-    /// Mean latency of the packets that arrived; 0 when none did.
-    pub packet_latency_cycles: f64,
+    /// Mean latency of the packets that arrived; absent when none did.
+    pub packet_latency_cycles: Option<f64>,
     /// How long the packets at the heads of the source queues have been waiting at the end, on average.
     pub source_wait_cycles: f64,
 }
@@ -250,35 +251,31 @@ pub struct BatchResult {
 impl TrafficResult {
     /// The number called `name` in sweeps and tables; `None` for other names.
     pub fn number(&self, name: &str) -> Option<f64> {
-        let latency = |distribution: &Distribution| (distribution.count > 0).then_some(distribution.mean);
+        let whole = |value: Option<u64>| value.map(|value| value as f64);
         match name {
             "offered_flits_per_cycle" => Some(self.offered_flits_per_cycle),
             "injected_flits_per_cycle" => Some(self.injected_flits_per_cycle),
             "accepted_flits_per_cycle" => Some(self.accepted_flits_per_cycle),
-            "packet_latency_cycles" => latency(&self.packet_latency_cycles),
+            "packet_latency_cycles" => self.packet_latency_cycles.mean,
             "packet_latency_half_width_cycles" => self.packet_latency_cycles.half_width,
-            "packet_latency_p50_cycles" => percentile(&self.packet_latency_cycles, |it| it.p50),
-            "packet_latency_p95_cycles" => percentile(&self.packet_latency_cycles, |it| it.p95),
-            "packet_latency_p99_cycles" => percentile(&self.packet_latency_cycles, |it| it.p99),
-            "packet_latency_p99_9_cycles" => percentile(&self.packet_latency_cycles, |it| it.p99_9),
-            "packet_latency_max_cycles" => percentile(&self.packet_latency_cycles, |it| it.max),
-            "network_latency_cycles" => latency(&self.network_latency_cycles),
-            "flit_latency_cycles" => latency(&self.flit_latency_cycles),
-            "hops" => latency(&self.hops),
-            "fragmentation_cycles" => latency(&self.fragmentation_cycles),
+            "packet_latency_p50_cycles" => whole(self.packet_latency_cycles.p50),
+            "packet_latency_p95_cycles" => whole(self.packet_latency_cycles.p95),
+            "packet_latency_p99_cycles" => whole(self.packet_latency_cycles.p99),
+            "packet_latency_p99_9_cycles" => whole(self.packet_latency_cycles.p99_9),
+            "packet_latency_max_cycles" => whole(self.packet_latency_cycles.max),
+            "network_latency_cycles" => self.network_latency_cycles.mean,
+            "flit_latency_cycles" => self.flit_latency_cycles.mean,
+            "hops" => self.hops.mean,
+            "fragmentation_cycles" => self.fragmentation_cycles.mean,
             "saturated" => Some(f64::from(u8::from(self.saturated))),
             "injected_jain" => Some(self.fairness.injected_jain),
             "accepted_jain" => Some(self.fairness.accepted_jain),
-            "max_channel_utilisation" => Some(self.channels.max_utilisation),
-            "mean_channel_utilisation" => Some(self.channels.mean_utilisation),
+            "max_channel_utilisation" => self.channels.max_utilisation,
+            "mean_channel_utilisation" => self.channels.mean_utilisation,
             "batch_duration_cycles" => self.batch.map(|batch| batch.duration_cycles as f64),
             _ => None,
         }
     }
-}
-
-fn percentile(distribution: &Distribution, of: fn(&Distribution) -> u64) -> Option<f64> {
-    (distribution.count > 0).then(|| of(distribution) as f64)
 }
 
 /// The names that [`TrafficResult::number`] knows, with title and unit.
@@ -319,12 +316,12 @@ pub fn traffic_summary(result: &TrafficResult, style: &Style) -> String {
     } else {
         out += &format!("  {}\n", result.verdict);
         out += &format!(
-            "  load in flits per cycle and terminal: asked {}, offered {}, injected {}, accepted {} ± {}\n",
+            "  load in flits per cycle and terminal: asked {}, offered {}, injected {}, accepted {}{}\n",
             short(result.load_flits_per_cycle),
             short(result.offered_flits_per_cycle),
             short(result.injected_flits_per_cycle),
             short(result.accepted_flits_per_cycle),
-            short(result.accepted_half_width)
+            result.accepted_half_width.map(|half| format!(" ± {}", short(half))).unwrap_or_default()
         );
         out += &format!(
             "  {} cycles warm-up{}, {} measured in {} batches, {} to drain\n\n",
@@ -339,22 +336,19 @@ pub fn traffic_summary(result: &TrafficResult, style: &Style) -> String {
     let mut table =
         Table::new(["cycles", "mean", "± 95 %", "min", "p50", "p95", "p99", "p99.9", "max", "count"]);
     let mut push = |name: String, it: &Distribution| {
-        if it.count == 0 {
-            return;
-        }
-        let whole = |value: u64| number(value as f64);
-        let half: Cell = it.half_width.map(|half| (half, Unit::Count)).into();
+        let cell = |value: Option<f64>| Cell::from(value.map(|value| (value, Unit::Count)));
+        let whole = |value: Option<u64>| cell(value.map(|value| value as f64));
         table.push([
             name.into(),
-            number(it.mean),
-            half,
+            cell(it.mean),
+            cell(it.half_width),
             whole(it.min),
             whole(it.p50),
             whole(it.p95),
             whole(it.p99),
             whole(it.p99_9),
             whole(it.max),
-            whole(it.count),
+            number(it.count as f64),
         ]);
     };
     push("packet latency".to_owned(), &result.packet_latency_cycles);
@@ -377,13 +371,17 @@ pub fn traffic_summary(result: &TrafficResult, style: &Style) -> String {
         short(fairness.accepted_jain)
     );
     let channels = &result.channels;
-    let share = |value: f64| Unit::Share.format(value);
-    out += &format!(
-        "  {} channels between routers: {} full on average, {} at most",
-        Unit::Count.format(channels.count as f64),
-        share(channels.mean_utilisation),
-        share(channels.max_utilisation)
-    );
+    match channels.mean_utilisation.zip(channels.max_utilisation) {
+        Some((mean, most)) => {
+            out += &format!(
+                "  {} channels between routers: {} full on average, {} at most",
+                Unit::Count.format(channels.count as f64),
+                Unit::Share.format(mean),
+                Unit::Share.format(most)
+            );
+        }
+        None => out += "  no channels between routers",
+    }
     if let Some(busiest) = channels.busiest.first() {
         out += &format!(" ({})", busiest.name);
     }

@@ -118,7 +118,7 @@ fn traffic(facts: &Facts<'_>, run: &Run) -> TrafficResult {
         offered_flits_per_cycle: facts.load,
         injected_flits_per_cycle: over(|it| &it.injected_flits),
         accepted_flits_per_cycle: over(|it| &it.accepted_flits),
-        accepted_half_width: mean_and_half_width(&accepted).1.unwrap_or(0.0),
+        accepted_half_width: mean_and_half_width(&accepted).1,
         saturated,
         verdict: format!("{}: {words}", if saturated { "saturated" } else { "stable" }),
         warm_up_cycles: run.outcome.warm_up_end.unwrap_or_else(|| cycles_of(true)),
@@ -148,7 +148,8 @@ fn traffic(facts: &Facts<'_>, run: &Run) -> TrafficResult {
                 end_cycle: period.end,
                 injected_flits_per_cycle: per_cycle(period.sent_flits, length),
                 accepted_flits_per_cycle: per_cycle(period.accepted_flits, length),
-                packet_latency_cycles: period.latency as f64 / period.packets.max(1) as f64,
+                packet_latency_cycles: (period.packets > 0)
+                    .then(|| period.latency as f64 / period.packets as f64),
                 source_wait_cycles: 0.0,
             })
             .collect(),
@@ -209,14 +210,14 @@ fn distribution(samples: &Samples, mean: f64, half_width: Option<f64>) -> Distri
     };
     Distribution {
         count: samples.count,
-        mean,
+        mean: Some(mean),
         half_width,
-        min: samples.min,
-        p50: percentile(0.5),
-        p95: percentile(0.95),
-        p99: percentile(0.99),
-        p99_9: percentile(0.999),
-        max: samples.max,
+        min: Some(samples.min),
+        p50: Some(percentile(0.5)),
+        p95: Some(percentile(0.95)),
+        p99: Some(percentile(0.99)),
+        p99_9: Some(percentile(0.999)),
+        max: Some(samples.max),
     }
 }
 

@@ -143,7 +143,7 @@ impl CurvePoint {
                 let own = self.statistics().next()?;
                 let half = match name {
                     "packet_latency_cycles" => own.packet_latency_cycles.half_width,
-                    "accepted_flits_per_cycle" => Some(own.accepted_half_width),
+                    "accepted_flits_per_cycle" => own.accepted_half_width,
                     _ => None,
                 };
                 Some((*one, half))

@@ -117,16 +117,19 @@ impl Histogram {
     }
 
     pub(super) fn distribution(&self, half_width: Option<f64>) -> Distribution {
+        if self.count() == 0 {
+            return Distribution::default();
+        }
         Distribution {
             count: self.count(),
-            mean: self.mean(),
+            mean: Some(self.mean()),
             half_width,
-            min: self.min(),
-            p50: self.percentile(0.5),
-            p95: self.percentile(0.95),
-            p99: self.percentile(0.99),
-            p99_9: self.percentile(0.999),
-            max: self.max(),
+            min: Some(self.min()),
+            p50: Some(self.percentile(0.5)),
+            p95: Some(self.percentile(0.95)),
+            p99: Some(self.percentile(0.99)),
+            p99_9: Some(self.percentile(0.999)),
+            max: Some(self.max()),
         }
     }
 
@@ -191,14 +194,15 @@ mod tests {
             for (share, found) in
                 [(0.5, found.p50), (0.95, found.p95), (0.99, found.p99), (0.999, found.p99_9)]
             {
+                let found = found.expect("values");
                 let exact = list[(share * 9999.0_f64).ceil() as usize - 1];
                 assert!(
                     found >= exact && found - exact <= exact / 1000 + u64::from(exact >= 2048),
                     "{exact} {found}"
                 );
             }
-            assert_eq!((found.min, found.max, found.count), (list[0], list[9998], 9999));
-            assert!((found.mean - list.iter().sum::<u64>() as f64 / 9999.0).abs() < 1e-9);
+            assert_eq!((found.min, found.max, found.count), (Some(list[0]), Some(list[9998]), 9999));
+            assert!((found.mean.expect("values") - list.iter().sum::<u64>() as f64 / 9999.0).abs() < 1e-9);
         }
     }
 

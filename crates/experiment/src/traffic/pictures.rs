@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use stratasim_report::picture::{Axis, HeatMap, LineChart, Picture, Series};
+use stratasim_report::traffic::Window;
 use stratasim_report::{Page, Unit};
 
 use super::curve::{Curve, CurvePoint};
@@ -76,8 +77,8 @@ impl Curve {
             let Some(result) = point.results.first().and_then(|result| result.traffic.as_ref()) else {
                 continue;
             };
-            let windows = result.series.iter().filter(|window| window.packet_latency_cycles > 0.0);
-            let points = windows.map(|window| (window.end_cycle as f64, window.packet_latency_cycles));
+            let latency = |window: &Window| Some((window.end_cycle as f64, window.packet_latency_cycles?));
+            let points = result.series.iter().filter_map(latency);
             chart.series.push(Series::new(format!("load {}", point.load), points));
         }
         chart.draw()

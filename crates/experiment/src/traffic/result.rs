@@ -72,7 +72,7 @@ pub(super) fn result(
         offered_flits_per_cycle: per_cycle(offered_of.iter().sum()),
         injected_flits_per_cycle: per_cycle(sample.iter().map(|slice| slice.injected).sum()),
         accepted_flits_per_cycle: accepted_mean,
-        accepted_half_width: accepted_half.unwrap_or(0.0),
+        accepted_half_width: accepted_half,
         saturated,
         verdict,
         warm_up_cycles: course.slices[..course.warm_up].iter().map(|slice| slice.cycles).sum(),
@@ -132,7 +132,7 @@ fn series(course: &Course, terminals: f64, senders: u64) -> Vec<Window> {
         end_cycle: slice.end,
         injected_flits_per_cycle: slice.injected as f64 / terminals / slice.cycles as f64,
         accepted_flits_per_cycle: slice.accepted as f64 / terminals / slice.cycles as f64,
-        packet_latency_cycles: slice.latency as f64 / slice.packets.max(1) as f64,
+        packet_latency_cycles: (slice.packets > 0).then(|| slice.latency as f64 / slice.packets as f64),
         source_wait_cycles: slice.waited as f64 / senders.max(1) as f64,
     };
     course.slices.iter().map(window).collect()
@@ -186,7 +186,8 @@ pub(crate) fn channel_summary(
         }
     }
     let count = all.len() as u64;
-    let mean = all.iter().map(|(utilisation, ..)| utilisation).sum::<f64>() / count.max(1) as f64;
+    let sum: f64 = all.iter().map(|(utilisation, ..)| utilisation).sum();
+    let mean = (count > 0).then(|| sum / count as f64);
     // no two are equal
     all.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
     let named = |&(utilisation, router, port, flits): &Use| {
@@ -197,7 +198,7 @@ pub(crate) fn channel_summary(
         ChannelResult { name, router, port, flits, utilisation }
     };
     let busiest: Vec<ChannelResult> = all.iter().take(BUSIEST).map(named).collect();
-    let max_utilisation = all.first().map_or(0.0, |&(utilisation, ..)| utilisation);
+    let max_utilisation = all.first().map(|&(utilisation, ..)| utilisation);
     ChannelSummary { count, mean_utilisation: mean, max_utilisation, busiest, by_router }
 }
 
