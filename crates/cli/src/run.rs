@@ -1,5 +1,7 @@
 //! `stratasim run`: one experiment, one table.
 
+mod cdf;
+
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,7 +9,7 @@ use std::time::Instant;
 
 use clap::Args;
 use stratasim_core::observe::Fan;
-use stratasim_core::{BuildError, Rank};
+use stratasim_core::{BuildError, Duration, LinkId, Rank, Time};
 use stratasim_experiment::files::AtomicFile;
 use stratasim_experiment::traffic::ProbeSink;
 use stratasim_experiment::{ConfigError, Document, Error, Forecast, Prepared, RunLabels, Traffic};
@@ -15,10 +17,9 @@ use stratasim_report::flows::write_flows;
 use stratasim_report::perfetto::PerfettoOptions;
 use stratasim_report::picture::{Scheme, Timeline};
 use stratasim_report::result::RunResult;
-use stratasim_report::{
-    Columns, Distribution, Filter, PerfettoTrace, Picture, RankSet, TimeWindow, Unit, summary,
-};
+use stratasim_report::{Columns, Filter, PerfettoTrace, Picture, RankSet, TimeWindow, Unit, summary};
 
+use self::cdf::Cdf;
 use crate::INTERRUPTED;
 use crate::input::Input;
 use crate::progress::Progress;
@@ -51,46 +52,17 @@ pub(crate) struct Run {
     /// Write every message with its times, packets sent again, trims and marks as CSV (packet level)
     #[arg(long, value_name = "OUT")]
     flows: Option<PathBuf>,
-    /// Draw a distribution, as SVG or PNG: by default of the messages' completion times (packet level)
-    #[arg(long, value_name = "OUT", value_parser = picture_path)]
-    cdf: Option<PathBuf>,
-    /// What `--cdf` draws the distribution of
-    #[arg(long, value_name = "WHAT", value_enum, default_value_t, requires = "cdf")]
-    cdf_of: CdfOf,
+    #[command(flatten)]
+    cdf: Cdf,
     /// Ranks in trace, CSV and picture, such as 0-7,16 [default: all; a picture shows 48 of them]
     #[arg(long, value_name = "RANKS", value_parser = rank_set)]
     ranks: Option<RankSet>,
-    /// Window of simulated time in trace, CSV and picture, such as "1 s..2.5 s"
+    /// Window of simulated time in trace, CSV, picture and depths of queues, such as "1 s..2.5 s"
     #[arg(long, value_name = "TIMES", value_parser = time_window)]
     window: Option<TimeWindow>,
     /// Print no table and no progress
     #[arg(long, short)]
     quiet: bool,
-}
-
-/// What a distribution is of.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
-enum CdfOf {
-    /// Completion times of messages (packet level)
-    #[default]
-    CompletionTime,
-    /// Completion times by those on an idle network (packet level)
-    SlowDown,
-    /// Use of the links, idle ones included
-    LinkUtilisation,
-    /// Most bytes that waited in a queue (packet level)
-    LongestQueue,
-}
-
-impl From<CdfOf> for Distribution {
-    fn from(what: CdfOf) -> Self {
-        match what {
-            CdfOf::CompletionTime => Self::CompletionTime,
-            CdfOf::SlowDown => Self::Slowdown,
-            CdfOf::LinkUtilisation => Self::LinkUtilisation,
-            CdfOf::LongestQueue => Self::LongestQueue,
-        }
-    }
 }
 
 fn rank_set(text: &str) -> Result<RankSet, String> {
@@ -137,7 +109,7 @@ impl Run {
             csv: begin(&self.csv)?,
             picture: begin(&self.picture)?,
             flows: begin(&self.flows)?,
-            cdf: begin(&self.cdf)?,
+            cdf: begin(&self.cdf.out)?,
         };
         let mut prepared = Prepared::new(&document, &base)?;
         if let Some(largest) = self.ranks.as_ref().and_then(RankSet::largest)
@@ -148,13 +120,14 @@ impl Run {
                 format!("--ranks names rank {largest}: this run has {ranks} ranks, from 0 to {last}");
             return Err(ConfigError::new(message, None).into());
         }
-        let result = self.watched(&mut prepared, outputs, terminal, started)?;
+        let queues = self.cdf.queues(&prepared)?;
+        let result = self.watched(&mut prepared, outputs, &queues, terminal, started)?;
         if to_stdout {
             terminal.print(&result.to_json())?;
         } else if !self.quiet {
             terminal.print(&summary(&result, &terminal.style))?;
         }
-        self.tell(terminal, !Distribution::from(self.cdf_of).points(&result).is_empty());
+        self.tell(terminal, self.cdf.tells(&result));
         Ok(exit_code(&result, terminal, self.quiet || to_stdout))
     }
 
@@ -198,7 +171,7 @@ impl Run {
         if let Some(mut file) = json {
             result.write_json(&mut file).and_then(|()| file.commit()).map_err(fail(&self.json))?;
         }
-        self.tell(terminal, !Distribution::from(self.cdf_of).points(&result).is_empty());
+        self.tell(terminal, self.cdf.tells(&result));
         Ok(exit_code(&result, terminal, self.quiet || to_stdout))
     }
 
@@ -231,7 +204,7 @@ impl Run {
             ("--trace", self.trace.is_some()),
             ("--picture", self.picture.is_some()),
             ("--flows", self.flows.is_some()),
-            ("--cdf", self.cdf.is_some()),
+            ("--cdf", self.cdf.out.is_some()),
             ("--ranks", self.ranks.is_some()),
             ("--window", self.window.is_some()),
         ];
@@ -243,6 +216,7 @@ impl Run {
         &self,
         prepared: &mut Prepared,
         outputs: Outputs,
+        queues: &[LinkId],
         terminal: &Terminal,
         started: Instant,
     ) -> Result<RunResult, Error> {
@@ -264,6 +238,7 @@ impl Run {
         let mut columns = Columns::new(Filter { ranks: recorded, window });
         let options = PerfettoOptions { ranks, window, ..PerfettoOptions::default() };
         let mut trace = outputs.trace.map(|file| PerfettoTrace::new(file, options, &labels));
+        let mut depths = self.cdf.depths(window);
         let mut progress = Progress::new(terminal, self.quiet);
 
         let mut watchers = Fan::new();
@@ -273,6 +248,9 @@ impl Run {
         }
         if let Some(trace) = &mut trace {
             watchers.add(trace);
+        }
+        if let Some(depths) = &mut depths {
+            watchers.add(depths);
         }
         let result = prepared.run(&mut watchers, started);
         drop(watchers);
@@ -303,13 +281,15 @@ impl Run {
             empty.extend(self.csv.as_ref().map(|_| "CSV"));
             empty.extend(self.picture.as_ref().map(|_| "picture"));
         }
-        let result = result?;
+        let mut result = result?;
+        if let Some(depths) = depths {
+            let end = Time::ZERO + Duration::from_secs_f64(result.makespan_s);
+            result.queue_depths = depths.of(queues, end, &labels);
+        }
         if !empty.is_empty() {
             terminal.note(&self.nothing(&empty, program.ranks(), result.makespan_s));
         }
-        let distribution = Distribution::from(self.cdf_of);
-        let of_messages = matches!(distribution, Distribution::CompletionTime | Distribution::Slowdown);
-        if result.flows.is_none() && (self.flows.is_some() || self.cdf.is_some() && of_messages) {
+        if result.flows.is_none() && (self.flows.is_some() || self.cdf.is_of_messages()) {
             terminal.note("  no message was followed on its way: the packet level does that, for messages between nodes");
         }
         if let Some(mut file) = outputs.flows {
@@ -317,16 +297,8 @@ impl Run {
             write_flows(&prepared.report.flows, buffered, &labels).map_err(fail(&self.flows))?;
             file.commit().map_err(fail(&self.flows))?;
         }
-        if let (Some(mut file), Some(path)) = (outputs.cdf, &self.cdf) {
-            if let Some(picture) = distribution.picture(&result) {
-                let bytes = drawn(&picture, path);
-                file.write_all(&bytes).and_then(|()| file.commit()).map_err(fail(&self.cdf))?;
-            } else if !of_messages {
-                terminal.note(&format!(
-                    "  nothing in {}: the network says nothing of the {distribution}",
-                    path.display()
-                ));
-            }
+        if let Some(file) = outputs.cdf {
+            self.cdf.write(file, &result, terminal)?;
         }
         if let Some(mut file) = outputs.json {
             result.write_json(&mut file).and_then(|()| file.commit()).map_err(fail(&self.json))?;
@@ -355,13 +327,13 @@ impl Run {
         if self.quiet {
             return;
         }
-        let distribution = Distribution::from(self.cdf_of);
+        let distribution = self.cdf.distribution();
         let files = [
             ("trace, for https://ui.perfetto.dev", &self.trace),
             ("tasks", &self.csv),
             ("picture", &self.picture),
             ("messages", &self.flows),
-            (&distribution.to_string(), if drawn { &self.cdf } else { &None }),
+            (&distribution.to_string(), if drawn { &self.cdf.out } else { &None }),
             ("result", &self.json),
         ];
         for (what, path) in files {

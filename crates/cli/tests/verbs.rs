@@ -228,6 +228,74 @@ fn results_are_put_side_by_side() {
     assert!(results[1]["makespan_s"].as_f64() > results[0]["makespan_s"].as_f64());
 }
 
+/// Two windows of 40 packets meet at one link, whose way holds 13 of them besides: the queue grows to 67 packets, one in the time of
+/// each, stays so, and drains as fast.
+#[test]
+fn the_depth_of_a_queue_is_drawn_by_time() {
+    let scratch = Scratch::new();
+    scratch.write(
+        "meet.toml",
+        r#"
+[topology]
+kind = "single-switch"
+nodes = 3
+bandwidth = "100 Gbps"
+latency = "1 us"
+[workload]
+kind = "collective"
+operation = "gather"
+algorithm = { kind = "direct" }
+bytes = "3 MB"
+[network]
+kind = "packet"
+buffer = "1 MB"
+congestion = { kind = "fixed-window", window = "166.4 kB" }
+recovery = { kind = "sack" }
+"#,
+    );
+    let run = |options: &[&str]| {
+        let all = ["run", "meet.toml", "--quiet", "--json", "out.json", "--cdf", "depth.svg"];
+        let ended = scratch.stratasim(&[&all[..], options].concat());
+        assert_eq!(ended.code, 0, "{}", ended.errors);
+        json(&scratch.read("out.json"))
+    };
+    let depth = ["--cdf-of", "queue-depth"];
+    let result = run(&depth);
+    let makespan_us = result["makespan_s"].as_f64().unwrap() * 1e6;
+    let queue = &result["queue_depths"][0];
+    assert_eq!(queue["link"], "switch->host-0");
+    let points: Vec<[f64; 2]> = serde_json::from_value(queue["cdf"].clone()).unwrap();
+    let share = |bytes: f64| points.iter().take_while(|point| point[0] <= bytes).last().unwrap()[1];
+    let (packet, packet_us) = (4160.0, 0.3328);
+    for packets in [0.0, 10.0, 33.0, 60.0] {
+        // nothing waits before the first packet comes, nor when the last one has gone
+        let expected = (2.0 + packet_us + 2.0 * packets * packet_us) / makespan_us;
+        let found = share(packets * packet);
+        assert!((found - expected).abs() < 1.0 / makespan_us, "{packets} packets: {found}, {expected}");
+    }
+    assert_eq!(points.last(), Some(&[67.0 * packet, 1.0]));
+    assert!(scratch.read("depth.svg").contains("time in which no more waited"));
+    // the rest of the result does not depend on who watches
+    let blind = run(&[]);
+    assert!(blind.get("queue_depths").is_none() && blind["digest"] == result["digest"]);
+
+    // half of the way up to 67 packets, and another link, where acknowledgements alone go
+    let window =
+        ["--window", "20 us..140 us", "--cdf-queue", "switch->host-0", "--cdf-queue", "host-1->switch"];
+    let result = run(&[&depth[..], &window].concat());
+    let queue = &result["queue_depths"][0];
+    let points: Vec<[f64; 2]> = serde_json::from_value(queue["cdf"].clone()).unwrap();
+    assert!(points[0][0] > 50.0 * packet && queue["mean_bytes"].as_f64().unwrap() > 66.0 * packet, "{queue}");
+    assert_eq!(result["queue_depths"][1]["cdf"], serde_json::json!([[0.0, 1.0]]));
+
+    let refused = |options: &[&str], words: &[&str]| {
+        let all = [&["run", "meet.toml", "--quiet", "--cdf", "depth.svg"], options].concat();
+        scratch.stratasim(&all).failed(2, words);
+    };
+    refused(&["--cdf-of", "queue-depth", "--cdf-queue", "nope"], &["`nope`", "6 links", "host-0->switch"]);
+    refused(&["--cdf-queue", "switch->host-0"], &["--cdf-of queue-depth"]);
+}
+
 #[test]
 fn levels_of_detail_agree_where_nothing_is_shared() {
     let scratch = Scratch::new();

@@ -157,6 +157,7 @@ impl Prepared {
             flows: FlowsResult::of(&report.flows, &self.labels()),
             queues: QueueResult::longest(&report.queues, &self.labels()),
             queue_most_bytes_cdf: QueueResult::cdf(&report.queues),
+            queue_depths: Vec::new(),
             bounds,
             binding: None,
             checks: self.checks(summary, &report),

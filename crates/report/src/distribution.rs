@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::flows::FlowsResult;
 use crate::picture::{Axis, LineChart, Picture, Series};
 use crate::result::RunResult;
 use crate::units::Unit;
@@ -21,6 +22,24 @@ pub(crate) fn points(sorted: &[f64]) -> Points {
     (0..points).map(|point| [sorted[at(point)], (at(point) + 1) as f64 / count as f64]).collect()
 }
 
+/// Points of the distribution of values in ascending order that weigh differently, at most as many, the first and the last
+/// value among them.
+pub(crate) fn weighted_points(values: impl Iterator<Item = (f64, f64)>) -> Points {
+    let mut sum = 0.0;
+    let mut all: Points = values
+        .map(|(value, weight)| {
+            sum += weight;
+            [value, sum]
+        })
+        .collect();
+    all.iter_mut().for_each(|point| point[1] /= sum);
+    let Some(last) = all.len().checked_sub(1) else { return all };
+    if all.len() <= POINTS {
+        return all;
+    }
+    (0..POINTS).map(|point| all[point * last / (POINTS - 1)]).collect()
+}
+
 /// The corners of a distribution, which goes up where a value is and nowhere else.
 fn steps(points: &[[f64; 2]]) -> impl Iterator<Item = (f64, f64)> {
     let before = std::iter::once(0.0).chain(points.iter().map(|point| point[1]));
@@ -34,7 +53,7 @@ pub(crate) fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
     values
 }
 
-/// What a run can tell the distribution of.
+/// What a run can tell the distribution of. Those of [`Self::QueueDepth`] are told only where somebody asked before the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Distribution {
     /// How long messages took.
@@ -45,24 +64,39 @@ pub enum Distribution {
     LinkUtilisation,
     /// The most bytes that ever waited in each queue in which any did.
     LongestQueue,
+    /// Bytes that wait, by time: one curve for each of some queues.
+    QueueDepth,
 }
 
 impl Distribution {
-    /// Its points; none where the run does not tell.
-    pub fn points(self, result: &RunResult) -> &[[f64; 2]] {
-        let flows = result.flows.as_ref();
-        match self {
-            Self::CompletionTime => flows.map_or(&[], |flows| &flows.duration_cdf),
-            Self::Slowdown => flows.map_or(&[], |flows| &flows.slowdown_cdf),
-            Self::LinkUtilisation => &result.link_utilisation_cdf,
-            Self::LongestQueue => &result.queue_most_bytes_cdf,
-        }
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::CompletionTime, Self::Slowdown, Self::LinkUtilisation, Self::LongestQueue, Self::QueueDepth];
+
+    /// Its curves, by name, with their points; none where the run does not tell.
+    pub fn curves(self, result: &RunResult) -> Vec<(String, &[[f64; 2]])> {
+        let of_flows = |points: fn(&FlowsResult) -> &Points| {
+            let flows = result.flows.as_ref()?;
+            Some((messages(flows), points(flows)))
+        };
+        let one = match self {
+            Self::CompletionTime => of_flows(|flows| &flows.duration_cdf),
+            Self::Slowdown => of_flows(|flows| &flows.slowdown_cdf),
+            Self::LinkUtilisation => Some((self.to_string(), &result.link_utilisation_cdf)),
+            Self::LongestQueue => Some((self.to_string(), &result.queue_most_bytes_cdf)),
+            Self::QueueDepth => {
+                let queues = result.queue_depths.iter();
+                return queues.map(|queue| (queue.link.clone(), queue.cdf.as_slice())).collect();
+            }
+        };
+        let told = one.filter(|(_, points)| !points.is_empty());
+        told.map(|(name, points)| (name, points.as_slice())).into_iter().collect()
     }
 
-    /// Its curve; none where the run does not tell.
+    /// Its curves; none where the run does not tell.
     pub fn picture(self, result: &RunResult) -> Option<Picture> {
-        let points = self.points(result);
-        if points.is_empty() {
+        let curves = self.curves(result);
+        if curves.is_empty() {
             return None;
         }
         let (x, y) = match self {
@@ -76,17 +110,19 @@ impl Distribution {
             Self::LongestQueue => {
                 (Axis::linear("most bytes that waited", Unit::Bytes), "queues in which no more waited")
             }
-        };
-        let name = match (self, &result.flows) {
-            (Self::CompletionTime | Self::Slowdown, Some(flows)) => {
-                format!("{} messages", Unit::Count.format(flows.count as f64))
+            Self::QueueDepth => {
+                (Axis::linear("bytes that waited", Unit::Bytes), "time in which no more waited")
             }
-            _ => self.to_string(),
         };
         let mut chart = LineChart::new(&result.title.experiment, x, Axis::linear(y, Unit::Share));
-        chart.series.push(Series::new(name, steps(points)));
+        chart.series.extend(curves.into_iter().map(|(name, points)| Series::new(name, steps(points))));
         Some(chart.draw())
     }
+}
+
+/// The messages of a run, in words.
+fn messages(flows: &FlowsResult) -> String {
+    format!("{} messages", Unit::Count.format(flows.count as f64))
 }
 
 impl fmt::Display for Distribution {
@@ -96,6 +132,7 @@ impl fmt::Display for Distribution {
             Self::Slowdown => "slow-downs",
             Self::LinkUtilisation => "use of the links",
             Self::LongestQueue => "longest queues",
+            Self::QueueDepth => "depths of queues over time",
         })
     }
 }
@@ -103,6 +140,7 @@ impl fmt::Display for Distribution {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::depths::QueueDepth;
 
     #[test]
     fn points_reach_from_the_first_to_the_last() {
@@ -124,17 +162,22 @@ mod tests {
 
     #[test]
     fn a_run_that_does_not_tell_has_no_picture() {
-        let all = [
-            Distribution::CompletionTime,
-            Distribution::Slowdown,
-            Distribution::LinkUtilisation,
-            Distribution::LongestQueue,
-        ];
+        let all = Distribution::ALL;
         let mut result = RunResult::default();
         assert!(all.iter().all(|what| what.picture(&result).is_none()));
         result.link_utilisation_cdf = points(&[0.0, 0.25, 1.0]);
         result.queue_most_bytes_cdf = points(&[1000.0]);
+        result.queue_depths = vec![QueueDepth { cdf: points(&[0.0, 64.0]), ..QueueDepth::default() }; 2];
         let drawn = all.map(|what| what.picture(&result).is_some());
-        assert_eq!(drawn, [false, false, true, true]);
+        assert_eq!(drawn, [false, false, true, true, true]);
+        assert_eq!(Distribution::QueueDepth.curves(&result).len(), 2);
+    }
+
+    #[test]
+    fn weights_are_shares_and_points_few() {
+        assert_eq!(weighted_points(std::iter::empty()), Points::new());
+        assert_eq!(weighted_points([(1.0, 1.0), (4.0, 3.0)].into_iter()), [[1.0, 0.25], [4.0, 1.0]]);
+        let found = weighted_points((0..1000).map(|value| (f64::from(value), 2.0)));
+        assert_eq!((found.len(), found[0], found[POINTS - 1]), (POINTS, [0.0, 0.001], [999.0, 1.0]));
     }
 }

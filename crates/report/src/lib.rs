@@ -12,6 +12,7 @@
 //! Nothing here runs anything, reads a clock or reads a spec.
 
 pub mod columns;
+pub mod depths;
 pub mod distribution;
 pub mod filter;
 pub mod flows;

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use stratasim_core::model::NetworkReport;
 use stratasim_core::{LinkId, Time};
 
+use crate::depths::QueueDepth;
 use crate::distribution::{Points, points, sorted};
 use crate::flows::{FlowsResult, QueueResult};
 use crate::forecast::ForecastRow;
@@ -64,6 +65,9 @@ pub struct RunResult {
     /// Points `[bytes, share of the queues]`: in how many of those in which anything waited no more ever did.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub queue_most_bytes_cdf: Points,
+    /// How long some queues held how much, where that was asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub queue_depths: Vec<QueueDepth>,
     /// Lower bounds on the makespan that hold for any schedule.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bounds: Vec<Bound>,
@@ -424,6 +428,7 @@ pub(crate) mod tests {
             flows: None,
             queues: Vec::new(),
             queue_most_bytes_cdf: Points::new(),
+            queue_depths: Vec::new(),
             bounds: vec![
                 Bound {
                     name: "compute".into(),

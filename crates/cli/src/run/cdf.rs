@@ -1,0 +1,126 @@
+//! Distributions of a run, as pictures.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use clap::Args;
+use stratasim_core::LinkId;
+use stratasim_experiment::files::AtomicFile;
+use stratasim_experiment::{ConfigError, Error, Prepared};
+use stratasim_report::depths::QueueDepths;
+use stratasim_report::result::RunResult;
+use stratasim_report::{Distribution, TimeWindow};
+
+use super::{drawn, picture_path};
+use crate::terminal::Terminal;
+
+/// Which distribution is drawn, and where to.
+#[derive(Args)]
+pub(super) struct Cdf {
+    /// Draw a distribution, as SVG or PNG: by default of the messages' completion times (packet level)
+    #[arg(id = "cdf", long = "cdf", value_name = "OUT", value_parser = picture_path)]
+    pub(super) out: Option<PathBuf>,
+    /// What `--cdf` draws the distribution of
+    #[arg(long = "cdf-of", value_name = "WHAT", value_enum, default_value_t, requires = "cdf")]
+    of: CdfOf,
+    /// A queue whose depth `--cdf` draws, by the name of its link, and may be repeated [default: the 8 busiest]
+    #[arg(long = "cdf-queue", value_name = "LINK", requires = "cdf")]
+    queue: Vec<String>,
+}
+
+/// What a distribution is of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+enum CdfOf {
+    /// Completion times of messages (packet level)
+    #[default]
+    CompletionTime,
+    /// Completion times by those on an idle network (packet level)
+    SlowDown,
+    /// Use of the links, idle ones included
+    LinkUtilisation,
+    /// Most bytes that waited in a queue (packet level)
+    LongestQueue,
+    /// Bytes that waited in a queue, by time (packet level); one curve for each queue
+    QueueDepth,
+}
+
+impl From<CdfOf> for Distribution {
+    fn from(what: CdfOf) -> Self {
+        match what {
+            CdfOf::CompletionTime => Self::CompletionTime,
+            CdfOf::SlowDown => Self::Slowdown,
+            CdfOf::LinkUtilisation => Self::LinkUtilisation,
+            CdfOf::LongestQueue => Self::LongestQueue,
+            CdfOf::QueueDepth => Self::QueueDepth,
+        }
+    }
+}
+
+impl Cdf {
+    /// What it is of.
+    pub(super) fn distribution(&self) -> Distribution {
+        self.of.into()
+    }
+
+    /// Whether it is drawn, and of messages.
+    pub(super) fn is_of_messages(&self) -> bool {
+        self.out.is_some() && matches!(self.of, CdfOf::CompletionTime | CdfOf::SlowDown)
+    }
+
+    /// Whether there is anything to draw.
+    pub(super) fn tells(&self, result: &RunResult) -> bool {
+        !self.distribution().curves(result).is_empty()
+    }
+
+    /// Who watches the queues, where that is needed: nobody else pays for it.
+    pub(super) fn depths(&self, window: TimeWindow) -> Option<QueueDepths> {
+        (self.of == CdfOf::QueueDepth).then(|| QueueDepths::new(window))
+    }
+
+    /// The links whose queues were asked for by name.
+    ///
+    /// # Errors
+    /// Names that no link has; names where other distributions are drawn.
+    pub(super) fn queues(&self, prepared: &Prepared) -> Result<Vec<LinkId>, ConfigError> {
+        if !self.queue.is_empty() && self.of != CdfOf::QueueDepth {
+            let message =
+                "--cdf-queue chooses queues whose depth is drawn, and `--cdf-of queue-depth` asks for that";
+            return Err(ConfigError::new(message, None));
+        }
+        let topology = &prepared.topology;
+        let find = |name: &String| {
+            topology.find_link(name).ok_or_else(|| {
+                let example = (topology.link_count() > 0).then(|| topology.link_name(LinkId(0)));
+                let example = example.map(|name| format!(", and they have names such as `{name}`"));
+                let example = example.unwrap_or_default();
+                let message = format!(
+                    "--cdf-queue: `{name}` is none of the {} links of this machine{example}",
+                    topology.link_count()
+                );
+                ConfigError::new(message, None)
+            })
+        };
+        self.queue.iter().map(find).collect()
+    }
+
+    /// Draws it into its file; says where there is nothing to draw, unless messages are to tell, of which that is said elsewhere.
+    pub(super) fn write(
+        &self,
+        mut file: AtomicFile,
+        result: &RunResult,
+        terminal: &Terminal,
+    ) -> Result<(), Error> {
+        let Some(path) = &self.out else { return Ok(()) };
+        if let Some(picture) = self.distribution().picture(result) {
+            let bytes = drawn(&picture, path);
+            file.write_all(&bytes).and_then(|()| file.commit()).map_err(|error| Error::file(path, &error))?;
+        } else if !self.is_of_messages() {
+            terminal.note(&format!(
+                "  nothing in {}: the network says nothing of the {}",
+                path.display(),
+                self.distribution()
+            ));
+        }
+        Ok(())
+    }
+}
