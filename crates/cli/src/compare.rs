@@ -1,7 +1,6 @@
 //! `stratasim compare`: one experiment several ways, side by side.
 
 use std::borrow::Cow;
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -13,8 +12,8 @@ use stratasim_report::{Style, Unit};
 
 use crate::INTERRUPTED;
 use crate::input::{Input, choose_network, network_has};
+use crate::output::Output;
 use crate::progress::Progress;
-use crate::run::create;
 use crate::terminal::Terminal;
 
 /// Columns of the labels on the left, with their margin.
@@ -55,7 +54,7 @@ impl Compare {
             return Err(ConfigError::new(message, None).into());
         }
         // everything is read before anything runs, so that a typo costs no time
-        let output = self.json.as_deref().map(create).transpose()?;
+        let output = Output::begin_if(self.json.as_ref())?;
         let mut cases = Vec::new();
         let networks: Vec<Option<&str>> = match self.networks.as_slice() {
             [] => vec![None],
@@ -89,11 +88,10 @@ impl Compare {
         if !results.is_empty() {
             terminal.print(&side_by_side(&title, &results, &terminal.style))?;
         }
-        if let (Some(mut file), Some(path)) = (output, &self.json) {
+        if let Some(output) = output {
             let list: Vec<&RunResult> = results.iter().map(|(_, result)| result).collect();
             let text = serde_json::to_string_pretty(&list).unwrap_or_default();
-            let written = file.write_all(text.as_bytes()).and_then(|()| file.commit());
-            written.map_err(|error| Error::file(path, &error))?;
+            output.text(&text)?;
         }
         let codes = results.iter().map(|(_, result)| crate::run::exit_code(result, terminal, true));
         let worst = codes.max().unwrap_or(0);

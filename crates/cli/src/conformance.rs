@@ -1,6 +1,5 @@
 //! `stratasim conformance`: reference cases of other simulators.
 
-use std::io::Write as _;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
@@ -9,7 +8,7 @@ use stratasim_experiment::Error;
 use stratasim_experiment::conformance::{CaseReport, flit, flow, goal, oncard, packet};
 use stratasim_report::style::Tone;
 
-use crate::run::create;
+use crate::output::Output;
 use crate::terminal::Terminal;
 
 #[derive(Args)]
@@ -86,7 +85,7 @@ impl Conformance {
                 packet::run(paths, &packet::Selection { filter, quick: *quick, draws }, told)
             }
         };
-        let output = cases.json.as_deref().map(create).transpose()?;
+        let output = Output::begin_if(cases.json.as_ref())?;
         let mut printed = Ok(());
         let reports = run(&cases.paths, &mut |report| {
             if printed.is_ok() {
@@ -102,10 +101,9 @@ impl Conformance {
         };
         let tone = if bad == 0 { Tone::Good } else { Tone::Bad };
         terminal.print(&format!("{}\n", terminal.style.paint(tone, &words)))?;
-        if let (Some(mut file), Some(path)) = (output, &cases.json) {
+        if let Some(output) = output {
             let text = serde_json::to_string_pretty(&reports).unwrap_or_default();
-            let written = file.write_all(text.as_bytes()).and_then(|()| file.commit());
-            written.map_err(|error| Error::file(path, &error))?;
+            output.text(&text)?;
         }
         Ok(if bad == 0 { 0 } else { 3 })
     }

@@ -12,6 +12,7 @@ pub mod heap;
 mod input;
 mod interrupt;
 mod list;
+mod output;
 mod panic;
 mod progress;
 mod report;

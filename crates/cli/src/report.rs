@@ -1,6 +1,5 @@
 //! `stratasim report`: a result once more, as a table or as a page.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -10,7 +9,7 @@ use stratasim_report::result::RunResult;
 use stratasim_report::{Page, Style, summary};
 
 use crate::compare::side_by_side;
-use crate::run::create;
+use crate::output::Output;
 use crate::terminal::Terminal;
 
 /// Links in the picture of a page.
@@ -32,20 +31,20 @@ impl Report {
             let message = format!("--html makes a page of one result, found {}", self.files.len());
             return Err(ConfigError::new(message, None).into());
         }
-        let page_file = self.html.as_deref().map(create).transpose()?;
+        let page_file = Output::begin_if(self.html.as_ref())?;
         let mut results = Vec::new();
         for path in &self.files {
             let stem = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
             results.push((stem, read(path)?));
         }
-        match (results.as_slice(), page_file, &self.html) {
-            ([(_, result)], Some(mut file), Some(path)) => {
-                let written = file.write_all(page(result).html().as_bytes()).and_then(|()| file.commit());
-                written.map_err(|error| Error::file(path, &error))?;
-                terminal.note(&format!("  wrote {} (page)", path.display()));
+        match (results.as_slice(), page_file) {
+            ([(_, result)], Some(output)) => {
+                let note = format!("  wrote {} (page)", output.path.display());
+                output.text(&page(result).html())?;
+                terminal.note(&note);
             }
-            ([(_, result)], ..) => terminal.print(&summary(result, &terminal.style))?,
-            ([(_, first), rest @ ..], ..) => {
+            ([(_, result)], _) => terminal.print(&summary(result, &terminal.style))?,
+            ([(_, first), rest @ ..], _) => {
                 let name = first.title.experiment.as_str();
                 let same = rest.iter().all(|(_, result)| result.title.experiment == name);
                 let title = if same && !name.is_empty() { name } else { "Results" };

@@ -1,8 +1,8 @@
 //! `stratasim run`: one experiment, one table.
 
 mod cdf;
+mod traffic;
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -10,25 +10,24 @@ use std::time::Instant;
 use clap::Args;
 use stratasim_core::observe::Fan;
 use stratasim_core::{BuildError, Duration, LinkId, Rank, Time};
-use stratasim_experiment::files::AtomicFile;
-use stratasim_experiment::traffic::ProbeSink;
 use stratasim_experiment::{ConfigError, Document, Error, Forecast, Prepared, RunLabels, Traffic};
 use stratasim_report::flows::write_flows;
 use stratasim_report::perfetto::PerfettoOptions;
-use stratasim_report::picture::{Scheme, Timeline};
+use stratasim_report::picture::Timeline;
 use stratasim_report::result::RunResult;
-use stratasim_report::{Columns, Filter, PerfettoTrace, Picture, RankSet, TimeWindow, Unit, summary};
+use stratasim_report::{Columns, Filter, PerfettoTrace, RankSet, TimeWindow, Unit, summary};
 
 use self::cdf::Cdf;
 use crate::INTERRUPTED;
 use crate::input::Input;
+use crate::output::{Output, complete, picture_path};
 use crate::progress::Progress;
 use crate::terminal::Terminal;
 
 /// Ranks in a picture when nobody says which.
 const PICTURED_RANKS: u32 = 48;
-/// Pixels of a PNG per pixel of the drawing.
-const SHARPNESS: f64 = 2.0;
+/// Why nothing is known of messages.
+const NO_MESSAGE: &str = "no message went from one node to another";
 
 #[derive(Args)]
 pub(crate) struct Run {
@@ -73,23 +72,14 @@ fn time_window(text: &str) -> Result<TimeWindow, String> {
     text.parse().map_err(|error: BuildError| error.reason)
 }
 
-/// A file name of a picture.
-pub(crate) fn picture_path(text: &str) -> Result<PathBuf, String> {
-    let path = PathBuf::from(text);
-    match path.extension().and_then(|end| end.to_str()) {
-        Some("svg" | "png") => Ok(path),
-        _ => Err("a picture is written as .svg or .png".to_owned()),
-    }
-}
-
-/// The files of a run, begun before it so that a path that cannot be written costs no time.
+/// The files of a run.
 struct Outputs {
-    json: Option<AtomicFile>,
-    trace: Option<AtomicFile>,
-    csv: Option<AtomicFile>,
-    picture: Option<AtomicFile>,
-    flows: Option<AtomicFile>,
-    cdf: Option<AtomicFile>,
+    json: Option<Output>,
+    trace: Option<Output>,
+    csv: Option<Output>,
+    picture: Option<Output>,
+    flows: Option<Output>,
+    cdf: Option<Output>,
 }
 
 impl Run {
@@ -101,78 +91,75 @@ impl Run {
         if Forecast::is_in(&document) {
             return self.forecast(&document, &base, terminal);
         }
-        let to_stdout = self.json.as_deref() == Some(Path::new("-"));
-        let begin = |path: &Option<PathBuf>| path.as_deref().map(create).transpose();
         let outputs = Outputs {
-            json: if to_stdout { None } else { begin(&self.json)? },
-            trace: begin(&self.trace)?,
-            csv: begin(&self.csv)?,
-            picture: begin(&self.picture)?,
-            flows: begin(&self.flows)?,
-            cdf: begin(&self.cdf.out)?,
+            json: self.begin_json()?,
+            trace: Output::begin_if(self.trace.as_ref())?,
+            csv: Output::begin_if(self.csv.as_ref())?,
+            picture: Output::begin_if(self.picture.as_ref())?,
+            flows: Output::begin_if(self.flows.as_ref())?,
+            cdf: Output::begin_if(self.cdf.out.as_ref())?,
         };
         let mut prepared = Prepared::new(&document, &base)?;
+        self.check(&prepared)?;
+        let queues = self.cdf.queues(&prepared)?;
+        let result = self.watched(&mut prepared, outputs, &queues, terminal, started)?;
+        self.say(terminal, || result.to_json(), || summary(&result, &terminal.style))?;
+        self.tell(terminal, "tasks", self.cdf.tells(&result));
+        Ok(self.exit_code(&result, terminal))
+    }
+
+    /// Refuses what this run cannot tell.
+    fn check(&self, prepared: &Prepared) -> Result<(), ConfigError> {
         if let Some(largest) = self.ranks.as_ref().and_then(RankSet::largest)
             && largest.0 >= prepared.program.ranks()
         {
             let (ranks, last) = (prepared.program.ranks(), prepared.program.ranks() - 1);
             let message =
                 format!("--ranks names rank {largest}: this run has {ranks} ranks, from 0 to {last}");
-            return Err(ConfigError::new(message, None).into());
+            return Err(ConfigError::new(message, None));
         }
-        let queues = self.cdf.queues(&prepared)?;
-        let result = self.watched(&mut prepared, outputs, &queues, terminal, started)?;
-        if to_stdout {
-            terminal.print(&result.to_json())?;
-        } else if !self.quiet {
-            terminal.print(&summary(&result, &terminal.style))?;
+        let network = prepared.spec.network.plugin();
+        let option = match () {
+            () if self.flows.is_some() => "--flows",
+            () if self.cdf.is_of_messages() => "--cdf",
+            () => return Ok(()),
+        };
+        if network.follows_messages() {
+            return Ok(());
         }
-        self.tell(terminal, self.cdf.tells(&result));
-        Ok(exit_code(&result, terminal, self.quiet || to_stdout))
+        let message = format!(
+            "{option} is about messages on their way, which `--network packet` follows; this network is `{}`",
+            prepared.spec.network.kind()
+        );
+        Err(ConfigError::new(message, None))
     }
 
-    /// Runs open-loop traffic at its one load. CSV is for single probes.
-    fn traffic(
+    /// Whether the result takes the place of the table.
+    fn to_stdout(&self) -> bool {
+        self.json.as_deref() == Some(Path::new("-"))
+    }
+
+    /// Begins the result's file.
+    fn begin_json(&self) -> Result<Option<Output>, Error> {
+        Output::begin_if(self.json.as_ref().filter(|_| !self.to_stdout()))
+    }
+
+    /// Prints the result or the table.
+    fn say(
         &self,
-        document: &Document,
-        base: &Path,
         terminal: &Terminal,
-        started: Instant,
-    ) -> Result<u8, Error> {
-        if let Some(option) = self.about_tasks() {
-            let message = format!(
-                "{option} is about tasks, and open-loop traffic has none; `stratasim traffic FILE --out DIR` draws it"
-            );
-            return Err(ConfigError::new(message, None).into());
+        json: impl FnOnce() -> String,
+        table: impl FnOnce() -> String,
+    ) -> Result<(), Error> {
+        match (self.to_stdout(), self.quiet) {
+            (true, _) => terminal.print(&json()),
+            (false, false) => terminal.print(&table()),
+            (false, true) => Ok(()),
         }
-        let to_stdout = self.json.as_deref() == Some(Path::new("-"));
-        let json = if to_stdout { None } else { self.json.as_deref().map(create).transpose()? };
-        let traffic = Traffic::new(document, base)?;
-        if self.csv.is_some() && !traffic.probes_all_pairs() {
-            let message = "--csv writes the probes of all pairs one by one, and `traffic.probes` without `pairs` asks for them";
-            return Err(ConfigError::new(message, None).into());
-        }
-        let mut probes = self.csv.as_deref().map(Probes::begin).transpose()?;
-        crate::interrupt::listen();
-        let sink = probes.as_mut().map(|probes| probes as &mut dyn ProbeSink);
-        let result = traffic.run(&crate::interrupt::wanted, sink, started)?;
-        if to_stdout {
-            terminal.print(&result.to_json())?;
-        } else if !self.quiet {
-            terminal.print(&summary(&result, &terminal.style))?;
-        }
-        let fail = |path: &Option<PathBuf>| {
-            let path = path.clone().unwrap_or_default();
-            move |error: std::io::Error| Error::file(&path, &error)
-        };
-        if let Some(probes) = probes {
-            probes.end().map_err(fail(&self.csv))?;
-        }
-        if let Some(mut file) = json {
-            result.write_json(&mut file).and_then(|()| file.commit()).map_err(fail(&self.json))?;
-        }
-        self.tell(terminal, self.cdf.tells(&result));
-        Ok(exit_code(&result, terminal, self.quiet || to_stdout))
+    }
+
+    fn exit_code(&self, result: &RunResult, terminal: &Terminal) -> u8 {
+        exit_code(result, terminal, self.quiet || self.to_stdout())
     }
 
     /// Makes a forecast.
@@ -181,20 +168,14 @@ impl Run {
             let message = format!("{option} is about tasks, and a forecast in closed form has none");
             return Err(ConfigError::new(message, None).into());
         }
-        let to_stdout = self.json.as_deref() == Some(Path::new("-"));
-        let json = if to_stdout { None } else { self.json.as_deref().map(create).transpose()? };
+        let json = self.begin_json()?;
         let result = Forecast::new(document, base)?.make();
         let result = result.map_err(|error| document.locate(&error, "forecast"))?;
-        if to_stdout {
-            terminal.print(&result.to_json())?;
-        } else if !self.quiet {
-            terminal.print(&result.summary(&terminal.style))?;
+        self.say(terminal, || result.to_json(), || result.summary(&terminal.style))?;
+        if let Some(json) = json {
+            json.text(&result.to_json())?;
         }
-        if let (Some(mut file), Some(path)) = (json, &self.json) {
-            let written = file.write_all(result.to_json().as_bytes()).and_then(|()| file.commit());
-            written.map_err(|error| Error::file(path, &error))?;
-        }
-        self.tell(terminal, false);
+        self.tell(terminal, "", false);
         Ok(0)
     }
 
@@ -237,7 +218,8 @@ impl Run {
         };
         let mut columns = Columns::new(Filter { ranks: recorded, window });
         let options = PerfettoOptions { ranks, window, ..PerfettoOptions::default() };
-        let mut trace = outputs.trace.map(|file| PerfettoTrace::new(file, options, &labels));
+        let (trace_path, trace_file) = outputs.trace.map(|it| (it.path, it.file)).unzip();
+        let mut trace = trace_file.map(|file| PerfettoTrace::new(file, options, &labels));
         let mut depths = self.cdf.depths(window);
         let mut progress = Progress::new(terminal, self.quiet);
 
@@ -256,26 +238,18 @@ impl Run {
         drop(watchers);
         progress.clear();
 
-        let fail = |path: &Option<PathBuf>| {
-            let path = path.clone().unwrap_or_default();
-            move |error: std::io::Error| Error::file(&path, &error)
-        };
         let mut empty = Vec::new();
-        if let Some(trace) = trace {
+        if let (Some(trace), Some(path)) = (trace, trace_path) {
             if trace.slices() == 0 {
                 empty.push("trace");
             }
-            trace.finish().and_then(AtomicFile::commit).map_err(fail(&self.trace))?;
+            trace.finish().and_then(complete).map_err(|error| Error::file(&path, &error))?;
         }
-        if let Some(mut file) = outputs.csv {
-            let buffered = std::io::BufWriter::with_capacity(1 << 16, &mut file);
-            columns.tasks.write_csv(buffered, &labels).map_err(fail(&self.csv))?;
-            file.commit().map_err(fail(&self.csv))?;
+        if let Some(csv) = outputs.csv {
+            csv.write(|file| columns.tasks.write_csv(file, &labels))?;
         }
-        if let (Some(mut file), Some(path)) = (outputs.picture, &self.picture) {
-            let picture = timeline(prepared, &columns, &labels, result.as_ref().ok()).draw();
-            let bytes = drawn(&picture, path);
-            file.write_all(&bytes).and_then(|()| file.commit()).map_err(fail(&self.picture))?;
+        if let Some(picture) = outputs.picture {
+            picture.draw(&timeline(prepared, &columns, &labels, result.as_ref().ok()).draw())?;
         }
         if columns.tasks.is_empty() {
             empty.extend(self.csv.as_ref().map(|_| "CSV"));
@@ -289,19 +263,17 @@ impl Run {
         if !empty.is_empty() {
             terminal.note(&self.nothing(&empty, program.ranks(), result.makespan_s));
         }
-        if result.flows.is_none() && (self.flows.is_some() || self.cdf.is_of_messages()) {
-            terminal.note("  no message was followed on its way: the packet level does that, for messages between nodes");
+        if let Some(flows) = outputs.flows {
+            if prepared.report.flows.is_empty() {
+                terminal.note(&format!("  no line in {}: {NO_MESSAGE}", flows.path.display()));
+            }
+            flows.write(|file| write_flows(&prepared.report.flows, file, &labels))?;
         }
-        if let Some(mut file) = outputs.flows {
-            let buffered = std::io::BufWriter::with_capacity(1 << 16, &mut file);
-            write_flows(&prepared.report.flows, buffered, &labels).map_err(fail(&self.flows))?;
-            file.commit().map_err(fail(&self.flows))?;
+        if let Some(cdf) = outputs.cdf {
+            self.cdf.write(cdf, &result, terminal)?;
         }
-        if let Some(file) = outputs.cdf {
-            self.cdf.write(file, &result, terminal)?;
-        }
-        if let Some(mut file) = outputs.json {
-            result.write_json(&mut file).and_then(|()| file.commit()).map_err(fail(&self.json))?;
+        if let Some(json) = outputs.json {
+            json.write(|file| result.write_json(file))?;
         }
         Ok(result)
     }
@@ -322,18 +294,18 @@ impl Run {
         format!("{text}; the run ended at {}", Unit::Seconds.format(makespan_s))
     }
 
-    /// Says what was written where; whether there was a distribution to draw.
-    fn tell(&self, terminal: &Terminal, drawn: bool) {
+    /// Says what was written where; what the lines of `--csv` are, and whether there was a distribution to draw.
+    fn tell(&self, terminal: &Terminal, lines: &str, cdf_is_there: bool) {
         if self.quiet {
             return;
         }
         let distribution = self.cdf.distribution();
         let files = [
             ("trace, for https://ui.perfetto.dev", &self.trace),
-            ("tasks", &self.csv),
+            (lines, &self.csv),
             ("picture", &self.picture),
             ("messages", &self.flows),
-            (&distribution.to_string(), if drawn { &self.cdf.out } else { &None }),
+            (&distribution.to_string(), if cdf_is_there { &self.cdf.out } else { &None }),
             ("result", &self.json),
         ];
         for (what, path) in files {
@@ -342,54 +314,6 @@ impl Run {
             }
         }
     }
-}
-
-/// Probes as CSV, one by one.
-struct Probes {
-    file: std::io::BufWriter<AtomicFile>,
-    failure: Option<std::io::Error>,
-}
-
-impl Probes {
-    fn begin(path: &Path) -> Result<Self, Error> {
-        let mut file = std::io::BufWriter::with_capacity(1 << 16, create(path)?);
-        let failure = writeln!(file, "source,dest,created_cycle,latency_cycles").err();
-        Ok(Self { file, failure })
-    }
-
-    fn end(self) -> std::io::Result<()> {
-        match self.failure {
-            Some(error) => Err(error),
-            None => self.file.into_inner().map_err(std::io::IntoInnerError::into_error)?.commit(),
-        }
-    }
-}
-
-impl ProbeSink for Probes {
-    fn probe(&mut self, source: u32, dest: u32, created: u64, latency: u64) {
-        if self.failure.is_none() {
-            self.failure = writeln!(self.file, "{source},{dest},{created},{latency}").err();
-        }
-    }
-}
-
-/// A picture as its file's name asks for it.
-pub(crate) fn drawn(picture: &Picture, path: &Path) -> Vec<u8> {
-    match path.extension() {
-        Some(end) if end == "png" => picture.png(Scheme::Light, SHARPNESS),
-        _ => picture.svg().into_bytes(),
-    }
-}
-
-/// Begins an output file.
-pub(crate) fn create(path: &Path) -> Result<AtomicFile, Error> {
-    AtomicFile::create(path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => {
-            let folder = path.parent().unwrap_or(Path::new("")).display();
-            ConfigError::new(format!("{}: there is no folder `{folder}`", path.display()), None).into()
-        }
-        _ => Error::file(path, &error),
-    })
 }
 
 /// The exit code of a result; a broken check that no table shows is said here.
@@ -439,11 +363,5 @@ mod tests {
         assert_eq!(shown.len(), 48);
         assert_eq!((shown[0], shown[47]), (Rank(0), Rank(1002)));
         assert_eq!(some_ranks(48), RankSet::all());
-    }
-
-    #[test]
-    fn pictures_are_svg_or_png() {
-        assert!(picture_path("out.svg").is_ok() && picture_path("a/b.png").is_ok());
-        assert!(picture_path("out.jpg").is_err() && picture_path("svg").is_err());
     }
 }

@@ -94,6 +94,10 @@ impl Traffic {
             return self.curve(&Experiment::from_document(&document, &base)?, None, terminal);
         }
         let experiment = Experiment::from_file(&self.input.file, &self.input.sets)?;
+        if !experiment.unwritten().is_empty() && !self.quiet {
+            let names = experiment.unwritten().join(", ");
+            terminal.note(&format!("  BookSim2 would write more for {names}, which is not written here"));
+        }
         self.curve(&experiment, Some(experiment.load()), terminal)
     }
 

@@ -375,6 +375,38 @@ fn broken_and_malicious_graphs_are_refused_with_their_place() {
 }
 
 #[test]
+fn a_configuration_of_another_simulator_is_recognised() {
+    let scratch = Scratch::new();
+    scratch.write("net.cfg", "// a mesh\ntopology = mesh;\nk = 4;\nn = 2;\n");
+    let words = ["net.cfg", "stratasim traffic FILE --semantics booksim2"];
+    refused(&scratch.stratasim(&["run", "net.cfg"]), &words);
+    // what is neither stays what it is
+    scratch.write("net.cfg", "topology = mesh\n");
+    refused(&scratch.stratasim(&["run", "net.cfg"]), &["net.cfg:1"]);
+    scratch.write("any.cfg", "topology = anynet;\nrouting_function = min;\n");
+    let ended = scratch.stratasim(&["traffic", "any.cfg", "--semantics", "booksim2"]);
+    refused(&ended, &["any.cfg", "network_file", "not set"]);
+    assert!(!ended.errors.contains("line 0"), "{}", ended.errors);
+}
+
+#[test]
+fn a_file_of_messages_is_refused_where_none_is_followed() {
+    let scratch = Scratch::new();
+    scratch.write("ok.toml", &format!("{TOPOLOGY}{WORKLOAD}"));
+    for (option, file) in [("--flows", "f.csv"), ("--cdf", "f.svg")] {
+        let ended = scratch.stratasim(&["run", "ok.toml", option, file]);
+        refused(&ended, &[option, "--network packet", "`flow`"]);
+        assert!(!scratch.path().join(file).exists());
+        let ended = scratch.stratasim(&["run", "ok.toml", "--network", "packet", option, file]);
+        assert!(ended.code == 0 && scratch.path().join(file).exists(), "{}", ended.errors);
+    }
+    let ended = scratch.stratasim(&["run", "ok.toml", "--cdf", "use.svg", "--cdf-of", "link-utilisation"]);
+    assert!(ended.code == 0 && scratch.path().join("use.svg").exists(), "{}", ended.errors);
+    refused(&scratch.stratasim(&["run", "ok.toml", "--csv", "-"]), &["`-`", "--json -"]);
+    assert!(!scratch.path().join("-").exists());
+}
+
+#[test]
 fn results_that_are_none_are_refused() {
     let scratch = Scratch::new();
     scratch.write("result.json", "{\"stratasim\": \"0.1.0\"");

@@ -49,6 +49,16 @@ fn files_without_cases_are_refused() {
     scratch.stratasim(&["conformance", "flit", "nowhere"]).failed(2, &["nowhere"]);
 }
 
+#[test]
+fn options_that_ask_for_more_output_are_named() {
+    let scratch = Scratch::new();
+    scratch.write("net.cfg", &format!("{MESH}pair_stats = 1; sim_power = 0; watch_file = watched;\n"));
+    let ended = scratch.stratasim(&["traffic", "net.cfg", "--semantics", "booksim2"]);
+    assert_eq!(ended.code, 0, "{}", ended.errors);
+    assert!(ended.errors.contains("pair_stats, watch_file"), "{}", ended.errors);
+    assert!(!ended.errors.contains("sim_power"), "{}", ended.errors);
+}
+
 const MESH: &str = "topology = mesh; k = 4; n = 2;\nrouting_function = dor; num_vcs = 2; vc_buf_size = 4;\n\
                     injection_rate = 0.1; seed = 7; sample_period = 200; injection_rate_uses_flits = 1;\n";
 

@@ -16,6 +16,7 @@ use stratasim_topo::{BuildContext, NodeKind, Routing, Topology};
 use stratasim_workload::WorkloadContext;
 use stratasim_workload::program::{MemoryPlace, Op, Program, ProgramBuilder};
 
+use crate::booksim;
 use crate::card_nodes;
 use crate::document::Document;
 use crate::error::{ConfigError, Error};
@@ -59,7 +60,16 @@ pub struct Prepared {
 /// A file that cannot be read or does not parse, an assignment that does not fit.
 pub fn load(path: &Path, sets: &[String]) -> Result<(Document, PathBuf), Error> {
     let text = std::fs::read_to_string(path).map_err(|error| Error::file(path, &error))?;
-    let mut document = Document::parse(&path.display().to_string(), &text)?;
+    let name = path.display().to_string();
+    let mut document = Document::parse(&name, &text).map_err(|error| {
+        match booksim::text::assignments(&text) {
+            Ok(list) if !list.is_empty() => {
+                let reason = "this is a configuration of BookSim2, which `stratasim traffic FILE --semantics booksim2` runs; an experiment in TOML or JSON is expected";
+                Error::File { path: name.clone(), reason: reason.to_owned() }
+            }
+            _ => error.into(),
+        }
+    })?;
     for set in sets {
         document.set(set)?;
     }

@@ -397,6 +397,19 @@ fn a_sweep_over_traffic_gives_curves_of_its_numbers() {
 }
 
 #[test]
+fn nobody_waits_for_packets_where_that_is_asked_for() {
+    let verdict = |drain: &str| {
+        let measure = format!("load = 0.2\nmeasure = {{ warm-up = 500, window = 500, {drain} }}");
+        let result = run(&experiment(MESH, &measure));
+        let found = result.traffic.as_ref().unwrap();
+        (found.saturated, found.drain_cycles > 0)
+    };
+    assert_eq!(verdict("drain = 0"), (false, false));
+    assert_eq!(verdict("drain = 1"), (true, true));
+    assert_eq!(verdict("drain-when-saturated = true"), (false, true));
+}
+
+#[test]
 fn bad_traffic_is_refused_with_its_reason() {
     for (traffic, word) in [
         ("load = 1.2", "between 0 and 1 flit per cycle, which is 256 Gbps here"),
@@ -412,6 +425,8 @@ fn bad_traffic_is_refused_with_its_reason() {
         ("[[traffic.class]]\nload = 0.6\n[[traffic.class]]\nload = 0.6", "a terminal can inject one"),
         ("[[traffic.class]]\nrange = 2", "traffic.class.0.range"),
         ("[[traffic.class]]\nload = 0.1\nshare = 1", "exclude each other"),
+        ("[[traffic.class]]\nname = \"a\"\n[[traffic.class]]\nname = \"a\"", "traffic.class.1.name"),
+        ("[[traffic.class]]\nname = \"class-1\"\n[[traffic.class]]", "class 0 has the name `class-1`, too"),
         ("kernel = \"fast\"\n[[traffic.class]]\npriority = 1\n[[traffic.class]]", "traffic.kernel"),
     ] {
         let error =

@@ -30,6 +30,11 @@ pub trait NetworkKind {
     /// # Errors
     /// Options that do not fit each other or the topology.
     fn build(&self, context: NetworkContext) -> Result<Box<dyn Network>, BuildError>;
+
+    /// Whether it follows each message on its way and reports it.
+    fn follows_messages(&self) -> bool {
+        false
+    }
 }
 
 registry! {

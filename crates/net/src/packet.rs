@@ -263,6 +263,10 @@ impl NetworkKind for Packet {
     fn build(&self, context: NetworkContext) -> Result<Box<dyn model::Network>, BuildError> {
         Ok(Box::new(self.assemble(context)?))
     }
+
+    fn follows_messages(&self) -> bool {
+        true
+    }
 }
 
 impl Packet {

@@ -128,7 +128,7 @@ fn on_off_derives_the_third_of_its_parameters_and_refuses_what_is_no_probability
     for (spec, rate, word) in [
         // the case in which a well-known simulator silently gives 0.088 instead of 0.05
         (r#"{"kind": "on-off", "alpha": 0.1, "r1": 0.9}"#, 0.05, "ask for beta = 1.7"),
-        (r#"{"kind": "on-off", "beta": 0.5, "r1": 0.2}"#, 0.3, "ask for alpha"),
+        (r#"{"kind": "on-off", "beta": 0.5, "r1": 0.2}"#, 0.3, "a larger r1"),
         (r#"{"kind": "on-off", "alpha": 0.01, "beta": 0.5}"#, 0.3, "ask for r1"),
         (r#"{"kind": "on-off", "alpha": 0.1}"#, 0.3, "two of"),
         (r#"{"kind": "on-off", "alpha": 0.1, "beta": 0.2, "r1": 0.5}"#, 0.3, "two of"),

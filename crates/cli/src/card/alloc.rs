@@ -2,7 +2,6 @@
 
 mod trace;
 
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -14,7 +13,7 @@ use stratasim_report::Unit;
 use stratasim_report::style::Tone;
 use stratasim_report::table::{Cell, Table};
 
-use crate::run::create;
+use crate::output::Output;
 use crate::terminal::Terminal;
 use trace::Failure;
 
@@ -54,9 +53,7 @@ impl Alloc {
         if let Some(path) = &self.json {
             let text =
                 serde_json::to_string_pretty(&sizes.json(&tiers, &failures)).expect("numbers and text");
-            let mut file = create(path)?;
-            let written = file.write_all((text + "\n").as_bytes()).and_then(|()| file.commit());
-            written.map_err(|error| Error::file(path, &error))?;
+            Output::begin(path)?.text(&(text + "\n"))?;
         }
         terminal.print(&table(&tiers, &failures).to_text(&terminal.style))?;
         for failure in failures.iter().take(SHOWN) {

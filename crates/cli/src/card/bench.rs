@@ -1,6 +1,5 @@
 //! `stratasim card bench`: a collective over many sizes.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -10,7 +9,7 @@ use stratasim_experiment::card::bench::{self, Sizes};
 
 use super::Source;
 use super::real::Real;
-use crate::run::{create, drawn, picture_path};
+use crate::output::{Output, picture_path};
 use crate::terminal::Terminal;
 
 #[derive(Args)]
@@ -49,8 +48,8 @@ impl Bench {
             return self.real.run(&card, self.operation, &self.sizes, self.json.as_deref(), terminal);
         }
         let to_output = self.json.as_ref().is_some_and(|path| path.as_os_str() == "-");
-        let json = self.json.as_deref().filter(|_| !to_output).map(create).transpose()?;
-        let picture = self.picture.as_deref().map(create).transpose()?;
+        let json = Output::begin_if(self.json.as_ref().filter(|_| !to_output))?;
+        let picture = Output::begin_if(self.picture.as_ref())?;
         let bench = bench::Bench::run(&card, self.operation, &self.algorithms, &self.sizes, self.fidelity);
         let text = serde_json::to_string_pretty(&bench.json()).unwrap_or_default() + "\n";
         if to_output {
@@ -68,18 +67,15 @@ impl Bench {
         for reason in bench.reasons() {
             terminal.note(&format!("  - {reason}"));
         }
-        for (file, path, bytes, what) in [
-            (json, &self.json, text.into_bytes(), "times"),
-            (
-                picture,
-                &self.picture,
-                self.picture.as_ref().map_or_else(Vec::new, |path| drawn(&bench.picture(), path)),
-                "picture",
-            ),
-        ] {
-            let (Some(mut file), Some(path)) = (file, path) else { continue };
-            file.write_all(&bytes).and_then(|()| file.commit()).map_err(|error| Error::file(path, &error))?;
-            terminal.note(&format!("  wrote {} ({what})", path.display()));
+        if let Some(json) = json {
+            let note = format!("  wrote {} (times)", json.path.display());
+            json.text(&text)?;
+            terminal.note(&note);
+        }
+        if let Some(picture) = picture {
+            let note = format!("  wrote {} (picture)", picture.path.display());
+            picture.draw(&bench.picture())?;
+            terminal.note(&note);
         }
         Ok(0)
     }

@@ -1,6 +1,5 @@
 //! `stratasim card fit`: parameters of a card from measurements.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -11,7 +10,7 @@ use stratasim_experiment::{ConfigError, Error, card};
 use stratasim_report::style::Tone;
 
 use super::Source;
-use crate::run::create;
+use crate::output::Output;
 use crate::terminal::Terminal;
 
 #[derive(Args)]
@@ -51,8 +50,8 @@ impl Fit {
             std::fs::read_to_string(&self.anchors).map_err(|error| Error::file(&self.anchors, &error))?;
         let named = |reason: String| ConfigError::new(format!("{}: {reason}", self.anchors.display()), None);
         let anchors = read_anchors(&text).map_err(named)?;
-        let out = self.out.as_deref().map(create).transpose()?;
-        let json = self.json.as_deref().map(create).transpose()?;
+        let out = Output::begin_if(self.out.as_ref())?;
+        let json = Output::begin_if(self.json.as_ref())?;
         let fit = fit::Fit::run(&card, anchors, &self.free, self.tolerance, self.fidelity).map_err(named)?;
         let style = &terminal.style;
         let (parameters, anchors) = (fit.parameter_table().to_text(style), fit.anchor_table().to_text(style));
@@ -73,13 +72,11 @@ impl Fit {
         let mut fitted = fit.card.clone();
         fitted.about = format!("{} (fitted to {})", fitted.about.trim_end(), self.anchors.display());
         let json_text = serde_json::to_string_pretty(&fit.json()).unwrap_or_default() + "\n";
-        for (file, path, text, what) in
-            [(out, &self.out, card::to_toml(&fitted)?, "card"), (json, &self.json, json_text, "fit")]
-        {
-            let (Some(mut file), Some(path)) = (file, path) else { continue };
-            let written = file.write_all(text.as_bytes()).and_then(|()| file.commit());
-            written.map_err(|error| Error::file(path, &error))?;
-            terminal.note(&format!("  wrote {} ({what})", path.display()));
+        for (output, text, what) in [(out, card::to_toml(&fitted)?, "card"), (json, json_text, "fit")] {
+            let Some(output) = output else { continue };
+            let note = format!("  wrote {} ({what})", output.path.display());
+            output.text(&text)?;
+            terminal.note(&note);
         }
         Ok(0)
     }

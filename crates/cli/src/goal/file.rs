@@ -14,7 +14,7 @@ use stratasim_workload::goal::{FormatError, Place, ReadError, Schedule, WriteErr
 
 use super::excerpt;
 use crate::terminal::Terminal;
-use crate::{interrupt, progress, run};
+use crate::{interrupt, output, progress};
 
 /// Files that take less time show nothing.
 const PATIENCE: Duration = Duration::from_millis(400);
@@ -90,7 +90,7 @@ impl Output {
             ConfigError::new(message, None)
         })?;
         interrupt::listen();
-        Ok(Self { path: path.to_owned(), form, file: Some(run::create(path)?) })
+        Ok(Self { path: path.to_owned(), form, file: Some(output::create(path)?) })
     }
 
     /// Whether it goes to standard output, which has no room for anything else then.

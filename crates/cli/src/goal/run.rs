@@ -1,6 +1,5 @@
 //! `stratasim goal run`: a schedule between nodes that all see each other.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -8,7 +7,6 @@ use clap::{Args, ValueEnum};
 use stratasim_core::Duration;
 use stratasim_core::observe::Fan;
 use stratasim_engine::compat::Semantics;
-use stratasim_experiment::files::AtomicFile;
 use stratasim_experiment::goal::{GoalRun, GoalSemantics, LogGops, ScheduleLabels};
 use stratasim_experiment::noise::NoiseSpec;
 use stratasim_experiment::{ConfigError, Error};
@@ -16,8 +14,9 @@ use stratasim_report::perfetto::PerfettoOptions;
 use stratasim_report::{Columns, Filter, PerfettoTrace, summary};
 
 use super::file::read;
+use crate::output::{Output, complete};
 use crate::progress::Progress;
-use crate::run::{create, exit_code};
+use crate::run::exit_code;
 use crate::terminal::Terminal;
 
 /// Times are in nanoseconds, as LogGOPSim and ATLAHS take them.
@@ -109,9 +108,8 @@ impl Run {
             return Err(ConfigError::new(message, None).into());
         }
         let to_stdout = self.json.as_deref() == Some(Path::new("-"));
-        let begin = |path: &Option<PathBuf>| path.as_deref().map(create).transpose();
-        let json = if to_stdout { None } else { begin(&self.json)? };
-        let (trace, csv) = (begin(&self.trace)?, begin(&self.csv)?);
+        let json = Output::begin_if(self.json.as_ref().filter(|_| !to_stdout))?;
+        let (trace, csv) = (Output::begin_if(self.trace.as_ref())?, Output::begin_if(self.csv.as_ref())?);
         let schedule = read(&self.file, terminal, self.quiet)?.schedule;
         let noise = self.noise_spec().map(|spec| {
             let noise = spec.build(schedule.ranks(), GoalRun::streams(self.seed), Path::new(""));
@@ -136,7 +134,8 @@ impl Run {
         let labels = ScheduleLabels(&schedule);
         let mut progress = Progress::new(terminal, self.quiet);
         let mut columns = Columns::new(Filter::default());
-        let mut trace = trace.map(|file| PerfettoTrace::new(file, PerfettoOptions::default(), &labels));
+        let (trace_path, trace_file) = trace.map(|it| (it.path, it.file)).unzip();
+        let mut trace = trace_file.map(|file| PerfettoTrace::new(file, PerfettoOptions::default(), &labels));
         let mut watchers = Fan::new();
         watchers.add(&mut progress);
         if csv.is_some() {
@@ -148,24 +147,16 @@ impl Run {
         let result = run.run(&mut watchers, started);
         drop(watchers);
         progress.clear();
-        let fail = |path: &Option<PathBuf>| {
-            let path = path.clone().unwrap_or_default();
-            move |error: std::io::Error| Error::file(&path, &error)
-        };
         // what was observed before a run stalls is written, too
-        if let Some(trace) = trace {
-            trace.finish().and_then(AtomicFile::commit).map_err(fail(&self.trace))?;
+        if let (Some(trace), Some(path)) = (trace, trace_path) {
+            trace.finish().and_then(complete).map_err(|error| Error::file(&path, &error))?;
         }
-        if let Some(mut file) = csv {
-            let mut buffered = std::io::BufWriter::with_capacity(1 << 16, &mut file);
-            columns.tasks.write_csv(&mut buffered, &labels).map_err(fail(&self.csv))?;
-            buffered.flush().map_err(fail(&self.csv))?;
-            drop(buffered);
-            file.commit().map_err(fail(&self.csv))?;
+        if let Some(csv) = csv {
+            csv.write(|file| columns.tasks.write_csv(file, &labels))?;
         }
         let result = result?;
-        if let Some(mut file) = json {
-            result.write_json(&mut file).and_then(|()| file.commit()).map_err(fail(&self.json))?;
+        if let Some(json) = json {
+            json.write(|file| result.write_json(file))?;
         }
         if to_stdout {
             terminal.print(&result.to_json())?;

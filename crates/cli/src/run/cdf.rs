@@ -1,17 +1,16 @@
 //! Distributions of a run, as pictures.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
 use stratasim_core::LinkId;
-use stratasim_experiment::files::AtomicFile;
 use stratasim_experiment::{ConfigError, Error, Prepared};
 use stratasim_report::depths::QueueDepths;
 use stratasim_report::result::RunResult;
 use stratasim_report::{Distribution, TimeWindow};
 
-use super::{drawn, picture_path};
+use super::NO_MESSAGE;
+use crate::output::{Output, picture_path};
 use crate::terminal::Terminal;
 
 /// Which distribution is drawn, and where to.
@@ -103,24 +102,16 @@ impl Cdf {
         self.queue.iter().map(find).collect()
     }
 
-    /// Draws it into its file; says where there is nothing to draw, unless messages are to tell, of which that is said elsewhere.
-    pub(super) fn write(
-        &self,
-        mut file: AtomicFile,
-        result: &RunResult,
-        terminal: &Terminal,
-    ) -> Result<(), Error> {
-        let Some(path) = &self.out else { return Ok(()) };
+    /// Draws it into its file; says where there is nothing to draw.
+    pub(super) fn write(&self, out: Output, result: &RunResult, terminal: &Terminal) -> Result<(), Error> {
         if let Some(picture) = self.distribution().picture(result) {
-            let bytes = drawn(&picture, path);
-            file.write_all(&bytes).and_then(|()| file.commit()).map_err(|error| Error::file(path, &error))?;
-        } else if !self.is_of_messages() {
-            terminal.note(&format!(
-                "  nothing in {}: the network says nothing of the {}",
-                path.display(),
-                self.distribution()
-            ));
+            return out.draw(&picture);
         }
+        let reason = match self.is_of_messages() {
+            true => NO_MESSAGE.to_owned(),
+            false => format!("the network says nothing of the {}", self.distribution()),
+        };
+        terminal.note(&format!("  nothing in {}: {reason}", out.path.display()));
         Ok(())
     }
 }

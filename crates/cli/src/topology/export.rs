@@ -1,6 +1,5 @@
 //! `stratasim topology export`: in the formats of others.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -8,7 +7,7 @@ use stratasim_experiment::{ConfigError, Error};
 use stratasim_topo::io;
 
 use super::Source;
-use crate::run::create;
+use crate::output::Output;
 use crate::terminal::Terminal;
 
 #[derive(Args)]
@@ -32,9 +31,7 @@ impl Export {
         match &self.output {
             None => terminal.print(&text)?,
             Some(path) => {
-                let mut file = create(path)?;
-                let written = file.write_all(text.as_bytes()).and_then(|()| file.commit());
-                written.map_err(|error| Error::file(path, &error))?;
+                Output::begin(path)?.text(&text)?;
                 terminal.note(&format!("  wrote {} ({format})", path.display()));
             }
         }

@@ -14,6 +14,8 @@ pub struct Config {
     set: Vec<Option<(String, usize)>>,
     /// Where files that it names are.
     folder: PathBuf,
+    /// What was asked for and is not written here.
+    unwritten: Vec<&'static str>,
 }
 
 /// Most bytes of a network file.
@@ -26,7 +28,11 @@ impl Config {
     /// # Errors
     /// The line, what was found there and what was expected.
     pub fn read(text: &str, folder: &Path) -> Result<Self, TextError> {
-        let mut config = Self { set: vec![None; options::OPTIONS.len()], folder: folder.to_owned() };
+        let mut config = Self {
+            set: vec![None; options::OPTIONS.len()],
+            folder: folder.to_owned(),
+            unwritten: Vec::new(),
+        };
         for assignment in assignments(text)? {
             let line = assignment.line;
             let Some(place) = options::OPTIONS.iter().position(|option| option.name == assignment.name)
@@ -46,7 +52,7 @@ impl Config {
     }
 
     /// Refuses a value of the wrong kind, or one that is not offered.
-    fn check(&self, option: &OptionKind, line: usize) -> Result<(), TextError> {
+    fn check(&mut self, option: &OptionKind, line: usize) -> Result<(), TextError> {
         let differs = match option.kind {
             Kind::Integer => {
                 self.integers(option.name)?.iter().any(|&value| option.default != value.to_string())
@@ -61,8 +67,18 @@ impl Config {
                 let (name, default) = (option.name, option.default);
                 Err(TextError { line, reason: format!("`{name}` can only be {default} here: {reason}") })
             }
+            Use::Unwritten => {
+                self.unwritten.retain(|&name| name != option.name);
+                self.unwritten.extend(differs.then_some(option.name));
+                Ok(())
+            }
             _ => Ok(()),
         }
+    }
+
+    /// Options that ask for words or files which are not written here.
+    pub fn unwritten(&self) -> &[&'static str] {
+        &self.unwritten
     }
 
     /// The text of a value, and its line: 0 for a default.

@@ -31,6 +31,7 @@ pub struct Experiment {
     spec: serde_json::Value,
     clock_hz: f64,
     flit_bytes: u32,
+    unwritten: Vec<&'static str>,
 }
 
 impl Experiment {
@@ -67,6 +68,7 @@ impl Experiment {
             folder,
             clock_hz: 0.0,
             flit_bytes: 0,
+            unwritten: config.unwritten().to_vec(),
         })
     }
 
@@ -86,6 +88,7 @@ impl Experiment {
             folder: PathBuf::new(),
             clock_hz: traffic.network().clock.hz(),
             flit_bytes: traffic.network().flit_bytes,
+            unwritten: Vec::new(),
         };
         experiment.at(experiment.load, experiment.seed)?;
         Ok(experiment)
@@ -94,6 +97,11 @@ impl Experiment {
     /// The load that it asks for itself: `injection_rate` of a configuration, the sum of those of all classes.
     pub fn load(&self) -> f64 {
         self.load
+    }
+
+    /// Options of the configuration for which BookSim2 prints or writes what is not written here.
+    pub fn unwritten(&self) -> &[&'static str] {
+        &self.unwritten
     }
 }
 

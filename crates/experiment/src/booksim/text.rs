@@ -13,12 +13,16 @@ pub struct Assignment {
 
 /// What is wrong with a configuration, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("line {line}: {reason}")]
+#[error("{}{reason}", in_line(*line))]
 pub struct TextError {
-    /// Line, from 1.
+    /// Line, from 1; 0 where something is missing.
     pub line: usize,
     /// What was found and what was expected.
     pub reason: String,
+}
+
+fn in_line(line: usize) -> String {
+    if line == 0 { String::new() } else { format!("line {line}: ") }
 }
 
 /// Reads all assignments in order. `//` starts a comment that ends with its line.
@@ -113,17 +117,23 @@ pub fn entries(text: &str) -> Result<Vec<&str>, String> {
 }
 
 /// A name with arguments: `randperm(7)` gives `randperm` and its list, `uniform` an empty one. Arguments
-/// may stand in braces, and those that are lists must: `hotspot({{0,1},{3,1}})`.
+/// may stand in braces; lists must, since BookSim2 looks at the first one only: `hotspot({{0,1},{3,1}})`.
 ///
 /// # Errors
-/// Brackets that do not match.
+/// Brackets that do not match, and lists without braces around them.
 pub fn call(text: &str) -> Result<(&str, Vec<&str>), String> {
     match text.find('(') {
         None => Ok((text.trim(), Vec::new())),
         Some(open) => {
-            let arguments = entries(&text[open..])?;
-            let arguments = if let [one] = arguments[..] { entries(one)? } else { arguments };
-            Ok((text[..open].trim(), arguments))
+            let (name, arguments) = (text[..open].trim(), entries(&text[open..])?);
+            match arguments[..] {
+                [one] => Ok((name, entries(one)?)),
+                [first, ..] if first.starts_with('{') => {
+                    let list = arguments.join(",");
+                    Err(format!("found `{text}`; lists stand in braces of their own: `{name}({{{list}}})`"))
+                }
+                _ => Ok((name, arguments)),
+            }
         }
     }
 }

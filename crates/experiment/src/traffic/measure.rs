@@ -158,7 +158,7 @@ impl<K: InParts> Run<'_, '_, K> {
 
     /// Goes on, traffic and all, until what came into being in the sample has arrived.
     fn drain(&mut self, spec: &MeasureSpec, course: &mut Course) -> Result<(), Error> {
-        if course.saturation.is_some() && !spec.drain_when_saturated {
+        if spec.drain == Some(0) || course.saturation.is_some() && !spec.drain_when_saturated {
             return Ok(());
         }
         let start = self.kernel.now();

@@ -69,7 +69,8 @@ impl Curve {
     /// Latency of the windows of each run, over time.
     fn windows(&self) -> Picture {
         let time = Axis::linear("cycle", Unit::Count);
-        let latency = Axis::linear("latency of what arrived in a window, cycles", Unit::Count);
+        // a load that is too much would flatten the others
+        let latency = Axis::log("latency of what arrived in a window, cycles", Unit::Count);
         let mut chart = LineChart::new(format!("{}: latency over time", self.title), time, latency);
         // a legend of few
         let every = self.points.len().div_ceil(8).max(1);

@@ -261,8 +261,12 @@ impl Plan {
         for lane in lanes.map_err(|error| error.within("injection"))? {
             self.lane(number as u8, lane.process, lane.sources, queue, streams);
         }
+        let name = class.name.clone().unwrap_or_else(|| format!("class-{number}"));
+        if let Some(other) = self.classes.iter().position(|other| other.name == name) {
+            return Err(BuildError::new("name", format!("class {other} has the name `{name}`, too")));
+        }
         self.classes.push(Class {
-            name: class.name.clone().unwrap_or_else(|| format!("class-{number}")),
+            name,
             purpose: Purpose::Load,
             load,
             lengths,

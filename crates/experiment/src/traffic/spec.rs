@@ -238,7 +238,8 @@ pub struct MeasureSpec {
     pub most_windows: u32,
     /// Half of the 95 % confidence interval that is good enough, as a part of the mean.
     pub precision: f64,
-    /// Cycles to wait for the packets of the sample at most; ten times the sample when absent.
+    /// Cycles to wait for the packets of the sample at most; ten times the sample when absent. When some have not
+    /// arrived then, the network counts as saturated; with 0 nobody waits, and nothing is said of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drain: Option<u64>,
     /// Keep going when the sample shows saturation, until all of its packets have arrived.

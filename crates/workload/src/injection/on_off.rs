@@ -40,7 +40,7 @@ impl Injection for OnOff {
         let (field, derived, switch) = match (self.alpha, self.beta, self.r1) {
             (None, Some(beta), Some(r1)) => {
                 let alpha = beta * rate / (r1 - rate);
-                ("alpha", if rate < r1 { alpha } else { f64::INFINITY }, Switch { alpha, beta, r1 })
+                ("alpha", alpha, Switch { alpha, beta, r1 })
             }
             (Some(alpha), None, Some(r1)) => {
                 let beta = alpha * (r1 - rate) / rate;
@@ -58,6 +58,15 @@ impl Injection for OnOff {
         };
         if rate == 0.0 {
             return Ok(vec![Lane::of(Switch { alpha: 0.0, beta: 1.0, r1: 0.0 })]);
+        }
+        if let Some(r1) = self.r1
+            && rate >= r1
+            && field == "alpha"
+        {
+            let reason = format!(
+                "{rate} packets per cycle are expected of sources that make {r1} while they are on, which is no more: a larger r1 or a smaller load is expected"
+            );
+            return Err(BuildError::new("r1", reason));
         }
         if !(0.0..=1.0).contains(&derived) {
             let reason = format!(

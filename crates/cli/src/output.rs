@@ -1,0 +1,102 @@
+//! Files that a command writes: begun before it runs, so that a path that cannot be written costs no time.
+
+use std::io::{self, BufWriter, IntoInnerError, Write};
+use std::path::{Path, PathBuf};
+
+use stratasim_experiment::files::AtomicFile;
+use stratasim_experiment::{ConfigError, Error};
+use stratasim_report::Picture;
+use stratasim_report::picture::Scheme;
+
+/// Pixels of a PNG per pixel of the drawing.
+const SHARPNESS: f64 = 2.0;
+/// Bytes that are written at once.
+const BUFFER_BYTES: usize = 1 << 16;
+
+/// A file in the making.
+pub(crate) struct Output {
+    /// Where it will be.
+    pub(crate) path: PathBuf,
+    /// It takes its name when it is complete.
+    pub(crate) file: BufWriter<AtomicFile>,
+}
+
+impl Output {
+    /// Begins a file.
+    pub(crate) fn begin(path: &Path) -> Result<Self, Error> {
+        Ok(Self { path: path.to_owned(), file: BufWriter::with_capacity(BUFFER_BYTES, create(path)?) })
+    }
+
+    /// Begins a file where one is asked for.
+    pub(crate) fn begin_if(path: Option<&PathBuf>) -> Result<Option<Self>, Error> {
+        path.map(|path| Self::begin(path)).transpose()
+    }
+
+    /// Writes what `fill` writes, and gives the file its name.
+    pub(crate) fn write(
+        mut self,
+        fill: impl FnOnce(&mut BufWriter<AtomicFile>) -> io::Result<()>,
+    ) -> Result<(), Error> {
+        let filled = fill(&mut self.file);
+        filled.and_then(|()| complete(self.file)).map_err(|error| Error::file(&self.path, &error))
+    }
+
+    /// Writes a text.
+    pub(crate) fn text(self, text: &str) -> Result<(), Error> {
+        self.write(|file| file.write_all(text.as_bytes()))
+    }
+
+    /// Writes a picture as the file's name asks for it.
+    pub(crate) fn draw(self, picture: &Picture) -> Result<(), Error> {
+        let bytes = match self.path.extension() {
+            Some(end) if end == "png" => picture.png(Scheme::Light, SHARPNESS),
+            _ => picture.svg().into_bytes(),
+        };
+        self.write(|file| file.write_all(&bytes))
+    }
+}
+
+/// Gives a file its name when all of it is there.
+pub(crate) fn complete(file: BufWriter<AtomicFile>) -> io::Result<()> {
+    file.into_inner().map_err(IntoInnerError::into_error)?.commit()
+}
+
+/// Begins a file.
+pub(crate) fn create(path: &Path) -> Result<AtomicFile, Error> {
+    if path == Path::new("-") {
+        let message = "the name of a file is expected, found `-` (`run --json -` writes to standard output)";
+        return Err(ConfigError::new(message, None).into());
+    }
+    AtomicFile::create(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => {
+            let folder = path.parent().unwrap_or(Path::new("")).display();
+            ConfigError::new(format!("{}: there is no folder `{folder}`", path.display()), None).into()
+        }
+        _ => Error::file(path, &error),
+    })
+}
+
+/// A file name of a picture.
+pub(crate) fn picture_path(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    match path.extension().and_then(|end| end.to_str()) {
+        Some("svg" | "png") => Ok(path),
+        _ => Err("a picture is written as .svg or .png".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pictures_are_svg_or_png() {
+        assert!(picture_path("out.svg").is_ok() && picture_path("a/b.png").is_ok());
+        assert!(picture_path("out.jpg").is_err() && picture_path("svg").is_err());
+    }
+
+    #[test]
+    fn a_dash_is_no_file() {
+        assert!(create(Path::new("-")).is_err_and(|error| error.to_string().contains("`-`")));
+    }
+}
