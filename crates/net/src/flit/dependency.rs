@@ -11,6 +11,7 @@
 
 mod explore;
 mod graph;
+mod rules;
 
 use stratasim_core::BuildError;
 
@@ -65,8 +66,10 @@ impl Question<'_> {
     /// Looks for circles of waiting packets.
     ///
     /// # Errors
-    /// A circle, channel by channel; a function that offers what does not exist.
+    /// A circle, channel by channel; a function that offers what does not exist; rules of routers with which packets stand
+    /// still without one.
     pub fn check(&self) -> Result<Verdict, BuildError> {
+        rules::check(self.router, self.routing).map_err(|error| error.within("router"))?;
         let terminals = self.fabric.terminals().len() as u64;
         let mut ranges: Vec<(u8, u8)> =
             (0..self.router.ranges.len().max(1)).map(|range| self.router.range(range as u8)).collect();

@@ -20,7 +20,7 @@ use super::dependency::{Question, Verdict};
 use super::fabric::clock::Clock;
 use super::fabric::from_topology::{Wires, Wiring};
 use super::next_output::{self, ByNextOutput};
-use super::router::{Guess, RouterSpec, Stages};
+use super::router::RouterSpec;
 use super::routing::{FlitRouting, FlitRoutingSpec};
 use crate::networks::{NetworkContext, NetworkKind};
 
@@ -129,24 +129,6 @@ impl Flit {
             joined: &|from, to| wiring.joined(from, to) && routing.joins(from, to),
             name: &|router| topology.node_name(wiring.nodes[router as usize]).to_owned(),
         };
-        let deaf = router.requests.combined_allocation && router.stages == Stages::Batches;
-        if self.deadlock_check && deaf && !routing.single() {
-            let reason = "`batches` as in BookSim2, where a head that may not ask for one of its outputs hears no answer \
-                          from the others, and routing with several: it would never reach the escape channels. Use \
-                          `stages = \"pipelined\"`";
-            return Err(BuildError::new("router.requests.combined-allocation", reason));
-        }
-        let rules = &router.requests;
-        let guesses = rules.combined_allocation && matches!(rules.guess, Guess::Always | Guess::Free);
-        if self.deadlock_check && guesses && rules.precedence.lasts() {
-            let reason = "a head that gets the switch without a virtual channel to take gets it again in every cycle, since                           nobody comes before it, and those that it waits for never do. Use `guess = \"credit\"`, or                           `precedence = \"given\"`";
-            return Err(BuildError::new("router.requests.guess", reason));
-        }
-        if self.deadlock_check && !router.channels_have_own_places() {
-            let reason = "some virtual channel has no place of its own, so that packets in others can take all of the \
-                          buffer and wait for it; give each a part with a place, or set `deadlock-check = false`";
-            return Err(BuildError::new("router.shared-buffer.parts", reason));
-        }
         let deadlock = if self.deadlock_check { question.check()? } else { Verdict::NotAsked };
         Ok(Prepared {
             fabric: wiring.fabric.clone(),
