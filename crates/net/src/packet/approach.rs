@@ -34,7 +34,6 @@ impl Engine {
         size_of_val(&*self.ports) + self.connections.len() * size_of::<Connection>() > NEAR_BYTES
     }
 
-    #[inline(never)]
     fn approach_slot(&mut self) {
         self.events.following(|word| {
             if word < Event::MOST
@@ -122,7 +121,13 @@ fn foresee(
     node: u32,
     flying: &Flying,
 ) -> Option<u32> {
-    match landings.toward(routes, node, flying.connection, flying.to) {
+    // asked first: nearly nobody needs them, and this is in the loop
+    let next = if landings.are_needed() {
+        landings.toward(routes, node, flying.connection, flying.to)
+    } else {
+        routes.toward(node, flying.to)
+    };
+    match next {
         Next::Port(port) => Some(port),
         Next::Set(set) if !balancing.is_by_source() => {
             let Flying { connection, entropy, control, .. } = *flying;

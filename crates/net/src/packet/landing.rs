@@ -33,7 +33,6 @@ impl Landings {
     }
 
     /// How packets of a connection go on from `node` to `host`, one of its two, while all links are up.
-    #[inline]
     pub(super) fn toward(&self, routes: &Routes, node: u32, connection: u32, host: u32) -> Next {
         let nic = self
             .known
