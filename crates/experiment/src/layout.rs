@@ -32,9 +32,9 @@ fn shape(topology: &Topology, ranks: u32) -> Shape {
         Some(Geometry::Dragonfly(dragonfly)) => {
             let routers = dragonfly.routers_per_group * dragonfly.groups;
             let per_vertex = ranks / routers.max(1);
-            let dimensions =
-                vec![(dragonfly.routers_per_group, Along::Clique), (dragonfly.groups, Along::Clique)];
-            (Shape::Grid { per_vertex, dimensions }, u64::from(routers) * u64::from(per_vertex))
+            // of other groups no router is near: it takes up to three hops to any of them
+            let children = vec![per_vertex, dragonfly.routers_per_group, dragonfly.groups];
+            (Shape::Tree { children }, u64::from(routers) * u64::from(per_vertex))
         }
         Some(Geometry::Butterfly(_)) | None => (Shape::Unknown, ranks.into()),
     };

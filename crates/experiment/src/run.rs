@@ -161,7 +161,7 @@ impl Prepared {
             bounds,
             binding: None,
             checks: self.checks(summary, &report),
-            notes: self.program.summary().notes.clone(),
+            notes: self.program.summary().notes.iter().cloned().chain(self.unused_routing()).collect(),
             traffic: None,
             forecast: Vec::new(),
             counters: counters(summary, &report),
@@ -230,6 +230,14 @@ impl Prepared {
                 _ => self.spec.network.kind().to_owned(),
             },
         }
+    }
+
+    /// What to say of a `[routing]` that the network does not look at.
+    fn unused_routing(&self) -> Option<String> {
+        let ways = self.spec.network.plugin().own_routing()?;
+        (self.spec.routing.kind() != "auto").then(|| {
+            format!("`[routing]` does not count here: the {} level takes {ways}.", self.spec.network.kind())
+        })
     }
 
     /// The work in a few words.

@@ -12,6 +12,7 @@ mod account;
 mod calendar;
 mod curve;
 mod histogram;
+mod joined;
 mod kept;
 mod loads;
 mod measure;
@@ -56,6 +57,7 @@ pub use kept::Kept;
 pub use loads::Loads;
 pub use spec::{KernelChoice, TrafficSpec};
 
+use joined::Joined;
 use measure::Run;
 use parts::{InParts, Parts};
 use plan::{Ground, Plan, Purpose};
@@ -116,6 +118,15 @@ impl Traffic {
             let section = if document.get("network").is_some() { "network" } else { "traffic" };
             return Err(document.locate(&BuildError::new("", reason), section));
         };
+        for (section, instead) in [
+            ("placement", "terminals send by their own numbers, and mappings are options of patterns"),
+            ("routing", "the flit level has its own, `network.routing`"),
+        ] {
+            if document.get(section).is_some() {
+                let reason = format!("open-loop traffic does not look at `[{section}]`: {instead}");
+                return Err(document.locate(&BuildError::new("", reason), section));
+            }
+        }
         traffic.measure.check().map_err(|error| document.locate(&error.within("measure"), "traffic"))?;
         let topology = build_topology(&spec, document, base)?;
         let network = flit.prepare(&topology).map_err(at("network"))?;
@@ -125,7 +136,7 @@ impl Traffic {
             Some(nodes) => layout(&topology, &nodes),
             None => Layout::flat(network.fabric.terminals().len() as u32),
         };
-        let plan = plan(&traffic, &layout, &network, spec.seed).map_err(at("traffic"))?;
+        let plan = plan(&traffic, &layout, &network, &topology, spec.seed).map_err(at("traffic"))?;
         // kernels check what they cannot run before time starts
         if choose(traffic.kernel, &network, &plan).map_err(at("traffic"))? {
             Fast::check(&network.fabric, &network.router, &*network.routing)
@@ -145,8 +156,13 @@ impl Traffic {
     /// A load that the sources cannot make.
     fn at(&self, load: f64, seed: u64) -> Result<Self, BuildError> {
         let mut traffic = self.traffic.clone();
+        if !traffic.classes.is_empty() && traffic.classes.iter().all(|class| class.load.is_some()) {
+            let reason = "every class has a `load` of its own, so that no other load changes anything: give some a `share` \
+                          of the load instead";
+            return Err(BuildError::new("class", reason));
+        }
         traffic.load = spec::Load::FlitsPerCycle(load);
-        let plan = Arc::new(plan(&traffic, &self.layout, &self.network, seed)?);
+        let plan = Arc::new(plan(&traffic, &self.layout, &self.network, &self.topology, seed)?);
         let mut spec = self.spec.clone();
         (spec.seed, spec.traffic) = (seed, Some(traffic.clone()));
         Ok(Self {
@@ -344,12 +360,15 @@ impl Traffic {
 
     fn title(&self) -> Title {
         let (pattern, injection) = (self.traffic.pattern.kind(), self.traffic.injection.kind());
+        // a sum of loads is a number of few digits again
+        let load = (self.plan.load() * 1e9).round() / 1e9;
         let what = match (&self.traffic.batch, self.traffic.classes.len()) {
             (Some(batch), _) => {
                 format!("batch of {} packets per terminal, {pattern}", count(batch.packets.into()))
             }
-            (None, 0) => format!("traffic: {pattern}, {injection}, load {}", self.plan.load()),
-            (None, classes) => format!("traffic: {classes} classes, load {}", self.plan.load()),
+            (None, 0) => format!("traffic: {pattern}, {injection}, load {load}"),
+            (None, 1) => format!("traffic: 1 class, load {load}"),
+            (None, classes) => format!("traffic: {classes} classes, load {load}"),
         };
         let router = &self.network.router;
         Title {
@@ -374,7 +393,13 @@ pub fn statistics(result: &RunResult) -> &TrafficResult {
     result.traffic.as_ref().expect("results of traffic have statistics")
 }
 
-fn plan(spec: &TrafficSpec, layout: &Layout, network: &Prepared, seed: u64) -> Result<Plan, BuildError> {
+fn plan(
+    spec: &TrafficSpec,
+    layout: &Layout,
+    network: &Prepared,
+    topology: &Arc<Topology>,
+    seed: u64,
+) -> Result<Plan, BuildError> {
     let router = &network.router;
     let ground = Ground {
         clock_hz: network.clock.hz(),
@@ -382,7 +407,18 @@ fn plan(spec: &TrafficSpec, layout: &Layout, network: &Prepared, seed: u64) -> R
         ranges: router.ranges.len(),
         most_flits: router.virtual_cut_through.then_some(router.buffer_flits),
     };
-    Plan::new(spec, layout, ground, Streams::new(seed))
+    let joined = (!network.all_joined()).then(|| {
+        let (network, topology) = (Arc::new(network.clone()), topology.clone());
+        let node = |terminal: u32, network: &Prepared| network.fabric.terminal(terminal).node;
+        let named = network.clone();
+        Joined {
+            joined: Arc::new(move |from, to| network.joined(from, to)),
+            name: Arc::new(move |terminal| {
+                node(terminal, &named).map_or_else(String::new, |node| topology.node_name(node).to_owned())
+            }),
+        }
+    });
+    Plan::new(spec, layout, ground, joined, Streams::new(seed))
 }
 
 /// Whether the fast kernel runs it.

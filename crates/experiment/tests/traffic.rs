@@ -396,6 +396,90 @@ fn a_sweep_over_traffic_gives_curves_of_its_numbers() {
     assert_eq!((again.ran, again.rows), (0, finished.rows));
 }
 
+/// Two hosts on each of two switches that nothing joins.
+const APART: &str = r#"[topology]
+kind = "graph"
+nodes = [
+  { name = "a", compute = "H100" }, { name = "b", compute = "H100" },
+  { name = "c", compute = "H100" }, { name = "d", compute = "H100" },
+  { name = "left", kind = "switch" }, { name = "right", kind = "switch" },
+]
+links = [
+  { from = "a", to = "left", bandwidth = "32 GB/s", latency = "1 ns" },
+  { from = "b", to = "left", bandwidth = "32 GB/s", latency = "1 ns" },
+  { from = "c", to = "right", bandwidth = "32 GB/s", latency = "1 ns" },
+  { from = "d", to = "right", bandwidth = "32 GB/s", latency = "1 ns" },
+]"#;
+
+#[test]
+fn terminals_send_to_those_that_they_reach() {
+    let text = |load: f64, traffic: &str| {
+        format!(
+            "{APART}\n[network]\nkind = \"flit\"\n[traffic]\nload = {load}\n\
+             measure = {{ warm-up = 100, window = 400 }}\n{traffic}"
+        )
+    };
+    let pairs = |traffic: &str| prepare(&text(0.1, traffic));
+    let result = run(&text(0.2, ""));
+    let found = result.traffic.as_ref().unwrap();
+    // with one partner each, all that is offered arrives by one switch
+    assert!((found.accepted_flits_per_cycle - 0.2).abs() < 0.03, "{}", found.accepted_flits_per_cycle);
+    assert_eq!(found.hops.max, Some(1));
+    let probed = run(&text(0.1, "probes = { interval = 100 }"));
+    let probes =
+        probed.traffic.as_ref().unwrap().classes.iter().find(|class| class.name == "probes").unwrap();
+    assert!(probes.hops.count > 0 && probes.hops.max == Some(1), "{probes:?}");
+    for (traffic, place) in [
+        ("pattern = { kind = \"list\", pairs = [[0, 1], [1, 2]] }", "traffic.pattern"),
+        ("probes = { pairs = [[3, 0]] }", "traffic.probes.pairs.0"),
+    ] {
+        let error = pairs(traffic).err().unwrap();
+        assert!(error.contains(place) && error.contains("no way leads there"), "{error}");
+    }
+    assert!(pairs("pattern = { kind = \"list\", pairs = [[0, 1], [3, 2]] }").is_ok());
+}
+
+#[test]
+fn a_class_that_does_not_get_through_is_named() {
+    // 1.2 flits per cycle for one of 512 terminals: little of all that is offered
+    let classes = "measure = { warm-up = 1000, window = 500 }\n[[traffic.class]]\nname = \"back\"\nload = 0.1\n\
+                   [[traffic.class]]\nname = \"hot\"\nload = 0.6\npattern = { kind = \"list\", pairs = [[0, 100], [300, 100]] }";
+    let result = run(&experiment("[topology]\nkind = \"torus\"\ndimensions = [8, 8, 8]", classes));
+    let found = result.traffic.as_ref().unwrap();
+    assert!(found.saturated && found.verdict.contains("class hot"), "{}", found.verdict);
+}
+
+#[test]
+fn sections_that_open_loop_traffic_does_not_look_at_are_refused() {
+    for (section, word) in [("placement", "kind = \"random\""), ("routing", "kind = \"ecmp\"")] {
+        let text = format!("{}\n[{section}]\n{word}\n", experiment(MESH, "load = 0.1"));
+        let error = prepare(&text).err().unwrap();
+        assert!(error.contains(&format!("does not look at `[{section}]`")), "{error}");
+    }
+}
+
+#[test]
+fn loads_that_no_class_follows_are_refused() {
+    let text = experiment(MESH, "[[traffic.class]]\nload = 0.1\n[[traffic.class]]\nload = 0.2");
+    let document = Document::from_toml("test.toml", &text).unwrap();
+    let traffic = Traffic::new(&document, Path::new("")).unwrap();
+    let error = Curve::run(&traffic, &[0.1], 1, Some(1), &()).err().unwrap().to_string();
+    assert!(error.contains("every class has a `load` of its own"), "{error}");
+}
+
+#[test]
+fn near_on_a_dragonfly_is_the_router_and_the_group() {
+    let machine = "[topology]\nkind = \"dragonfly\"\nhosts-per-router = 2\nrouters-per-group = 4\nglobal-links-per-router = 1";
+    for (distance, most) in [(1, 1), (2, 2)] {
+        let local = format!(
+            "load = 0.1\npattern = {{ kind = \"local\", distance = {distance}, fraction = 1.0 }}\n\
+             measure = {{ warm-up = 200, window = 500 }}"
+        );
+        let result = run(&experiment(machine, &local));
+        assert_eq!(result.traffic.as_ref().unwrap().hops.max, Some(most), "{distance}");
+    }
+}
+
 #[test]
 fn nobody_waits_for_packets_where_that_is_asked_for() {
     let verdict = |drain: &str| {

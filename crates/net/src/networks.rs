@@ -35,6 +35,11 @@ pub trait NetworkKind {
     fn follows_messages(&self) -> bool {
         false
     }
+
+    /// Where its messages go, where that is not up to [`NetworkContext::routing`].
+    fn own_routing(&self) -> Option<&'static str> {
+        None
+    }
 }
 
 registry! {

@@ -267,6 +267,10 @@ impl NetworkKind for Packet {
     fn follows_messages(&self) -> bool {
         true
     }
+
+    fn own_routing(&self) -> Option<&'static str> {
+        Some("every shortest way, among which `network.balancing` chooses")
+    }
 }
 
 impl Packet {

@@ -4,8 +4,9 @@ use std::ops::Range;
 
 use super::account::Totals;
 use super::parts::{InParts, Parts};
+use super::plan::Purpose;
 use super::spec::MeasureSpec;
-use super::verdict::{Evidence, has_settled, mean_and_half_width};
+use super::verdict::{ClassEvidence, Evidence, has_settled, mean_and_half_width};
 use crate::error::Error;
 
 /// A window of time, in integers.
@@ -29,6 +30,8 @@ pub(super) struct Course {
     pub(super) warm_up: usize,
     pub(super) settled: bool,
     pub(super) saturation: Option<String>,
+    /// See [`Evidence::growth`].
+    pub(super) growth: Option<f64>,
     pub(super) drain_cycles: u64,
     /// Totals at the beginning and at the end of the sample.
     pub(super) totals: [Totals; 2],
@@ -62,7 +65,8 @@ impl<K: InParts> Run<'_, '_, K> {
         self.traffic.count_until(self.kernel.now());
         course.totals[1] = self.traffic.totals();
         course.channels[1] = self.kernel.channel_flits();
-        course.saturation = self.evidence(spec, &course).saturation();
+        let evidence = self.evidence(spec, &course);
+        (course.saturation, course.growth) = (evidence.saturation(), evidence.growth());
         self.drain(spec, &mut course)?;
         self.empty(&mut course)?;
         Ok(course)
@@ -137,11 +141,26 @@ impl<K: InParts> Run<'_, '_, K> {
         let slices = &course.slices[course.warm_up..];
         let mut offered: Vec<u64> =
             (0..slices.len()).map(|at| batches.get(at).map_or(0, |it| it.offered)).collect();
-        self.traffic.ahead(sample.end, |_, flits, created| {
+        let mut offered_of = self.traffic.offered_of();
+        self.traffic.ahead(sample.end, |class, flits, created| {
             if created >= sample.start {
                 offered[((created - sample.start) / spec.window) as usize] += u64::from(flits);
+                offered_of[class as usize] += u64::from(flits);
             }
         });
+        let [before, after] = &course.totals;
+        let accepted_of =
+            after.accepted_of.iter().zip(&before.accepted_of).map(|(after, before)| after - before);
+        let classes = self.traffic.plan().classes.iter().zip(offered_of).zip(accepted_of);
+        let classes = classes.filter(|((class, _), _)| class.purpose == Purpose::Load);
+        let classes: Vec<_> = classes
+            .map(|((class, offered), accepted)| ClassEvidence {
+                name: class.name.clone(),
+                offered: offered as f64,
+                accepted: accepted as f64,
+                length: class.mean_flits(),
+            })
+            .collect();
         let scale = f64::from(self.traffic.plan().terminals) * spec.window as f64;
         let missing = slices
             .iter()
@@ -153,6 +172,7 @@ impl<K: InParts> Run<'_, '_, K> {
             offered: offered.iter().sum::<u64>() as f64 / scale / slices.len().max(1) as f64,
             waits: slices.iter().map(|slice| slice.waited as f64 / senders).collect(),
             window: spec.window as f64,
+            classes: if classes.len() > 1 { classes } else { Vec::new() },
         }
     }
 

@@ -79,6 +79,12 @@ impl<'a> Parts<'a> {
         sums
     }
 
+    /// Flits of the sample that were given to the network, by class.
+    pub(super) fn offered_of(&self) -> Vec<u64> {
+        let of_class = |class: usize| self.parts.iter().map(|part| part.account.offered_of[class]).sum();
+        (0..self.plan().classes.len()).map(of_class).collect()
+    }
+
     pub(super) fn batches(&self) -> Vec<Batch> {
         let mut batches = Vec::new();
         self.parts.iter().for_each(|part| join_batches(&mut batches, &part.account.batches));

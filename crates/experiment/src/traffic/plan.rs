@@ -6,6 +6,7 @@ use stratasim_workload::injection::periodic::Periodic;
 use stratasim_workload::injection::{Injection as _, Process};
 use stratasim_workload::pattern::{Destinations, Layout};
 
+use super::joined::Joined;
 use super::spec::{BatchSpec, ClassSpec, Lengths, ProbeSpec, TrafficSpec};
 
 /// What a packet is for.
@@ -42,6 +43,11 @@ impl Class {
         let flits = self.lengths.draw(&mut draws);
         let dest = self.destinations.as_ref()?.destination(source, self.to_self, &mut draws)?;
         Some((dest, flits))
+    }
+
+    /// Mean flits of a packet.
+    pub(super) fn mean_flits(&self) -> f64 {
+        self.lengths.mean
     }
 
     /// Flits of a packet.
@@ -141,6 +147,8 @@ pub(super) struct Plan {
     pub(super) batch: Option<BatchSpec>,
     /// Pairs that are probed, in order; every terminal probes all others when `None`.
     pub(super) probe_pairs: Option<Vec<[u32; 2]>>,
+    /// Who reaches whom, where not all reach each other.
+    joined: Option<Joined>,
 }
 
 /// What the network says about itself.
@@ -160,6 +168,7 @@ impl Plan {
         spec: &TrafficSpec,
         layout: &Layout,
         ground: Ground,
+        joined: Option<Joined>,
         streams: Streams,
     ) -> Result<Self, BuildError> {
         let own = [ClassSpec::default()];
@@ -188,6 +197,7 @@ impl Plan {
             replies: streams.key("traffic.replies"),
             batch: spec.batch,
             probe_pairs: None,
+            joined,
         };
         let mut priorities: Vec<i32> = given.iter().map(|class| class.priority).collect();
         priorities.sort_unstable();
@@ -255,6 +265,10 @@ impl Plan {
         let pattern = class.pattern.as_ref().unwrap_or(&spec.pattern).plugin();
         let destinations =
             pattern.destinations(layout, &mut random).map_err(|error| error.within("pattern"))?;
+        let destinations = match &self.joined {
+            Some(joined) => joined.limit(destinations, layout.ranks, class.reply.is_some())?,
+            None => destinations,
+        };
         let mut random = streams.indexed("traffic.injection", number as u64);
         let injection = class.injection.as_ref().unwrap_or(&spec.injection).plugin();
         let lanes = injection.lanes(load / lengths.mean, layout.ranks, &mut random);
@@ -317,6 +331,9 @@ impl Plan {
                     let reason =
                         format!("[{source}, {dest}] is no pair of different terminals from 0 to {last}");
                     return Err(BuildError::new(format!("pairs.{number}"), reason));
+                }
+                if let Some(joined) = self.joined.as_ref().filter(|it| !it.reaches(source, dest, false)) {
+                    return Err(joined.refuse(format!("pairs.{number}"), source, dest));
                 }
                 sources[source as usize] = true;
             }
@@ -385,7 +402,11 @@ impl Plan {
     fn probe_dest(&self, source: u32, number: u64) -> Option<u32> {
         let Some(pairs) = &self.probe_pairs else {
             let others = u64::from(self.terminals.checked_sub(1).filter(|&others| others > 0)?);
-            return Some(((u64::from(source) + 1 + number % others) % u64::from(self.terminals)) as u32);
+            let terminals = u64::from(self.terminals);
+            let dest = |number: u64| ((u64::from(source) + 1 + number % others) % terminals) as u32;
+            let Some(joined) = &self.joined else { return Some(dest(number)) };
+            // the next one that it reaches
+            return (number..number + others).map(dest).find(|&dest| joined.reaches(source, dest, false));
         };
         let start = pairs.partition_point(|pair| pair[0] < source);
         let count = pairs[start..].partition_point(|pair| pair[0] == source) as u64;

@@ -62,7 +62,16 @@ pub(super) fn result(
     }
     let (saturated, verdict) = match &course.saturation {
         Some(reason) => (true, format!("saturated: {reason}")),
-        None => (false, "stable: what was offered was accepted, and queues did not grow".to_owned()),
+        None => match course.growth {
+            None => (false, "stable: what was offered was accepted, and queues did not grow".to_owned()),
+            Some(cycles) => (
+                false,
+                format!(
+                    "stable within the tolerances: what was offered was accepted; source queues grew, their heads \
+                     waited {cycles:.0} cycles longer at the end of the sample: a longer one may show saturation"
+                ),
+            ),
+        },
     };
     TrafficResult {
         terminals: plan.terminals,

@@ -53,10 +53,36 @@ pub(super) struct Evidence {
     pub(super) waits: Vec<f64>,
     /// Cycles of a batch.
     pub(super) window: f64,
+    /// Classes of load, where there are several.
+    pub(super) classes: Vec<ClassEvidence>,
+}
+
+/// What became of a class in the sample.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct ClassEvidence {
+    pub(super) name: String,
+    /// Flits that came into being, and that arrived.
+    pub(super) offered: f64,
+    pub(super) accepted: f64,
+    /// Mean flits of a packet.
+    pub(super) length: f64,
 }
 
 /// A loss or a growth below this part of the load is no saturation.
 const TOLERANCE: f64 = 0.01;
+/// A loss below this part of what a class offered is none, as packets are few;
+const CLASS_TOLERANCE: f64 = 0.05;
+/// nor is one of fewer packets than so many times the square root of all.
+const CLASS_DEVIATIONS: f64 = 4.0;
+
+impl ClassEvidence {
+    /// The part that did not arrive, where that is more than chance.
+    fn loss(&self) -> Option<f64> {
+        let missing = self.offered - self.accepted;
+        let chance = CLASS_DEVIATIONS * (self.offered * self.length).sqrt();
+        (missing > CLASS_TOLERANCE * self.offered && missing > chance).then(|| missing / self.offered)
+    }
+}
 
 impl Evidence {
     /// Why the network is saturated; `None` where it carries the load.
@@ -64,7 +90,8 @@ impl Evidence {
     /// It is, when over the sample it accepted less than was offered, by more than 1 % and by more than the 95 %
     /// confidence interval of the difference; or when the packets at the heads of the source queues waited longer
     /// and longer: the line through the waits at the ends of the batches (least squares) rises by more than one
-    /// cycle in 100 and by more than three times its standard error.
+    /// cycle in 100 and by more than three times its standard error; or when of one class of several more than 5 %
+    /// did not arrive, and more packets than four times the square root of those offered.
     pub(super) fn saturation(&self) -> Option<String> {
         let (missing, half) = mean_and_half_width(&self.missing);
         if missing > TOLERANCE * self.offered && half.is_some_and(|half| missing > half) {
@@ -75,9 +102,23 @@ impl Evidence {
         }
         let (slope, error) = slope(&self.waits);
         let (slope, error) = (slope / self.window, error / self.window);
-        (slope > TOLERANCE && slope > 3.0 * error).then(|| {
-            format!("source queues grew: every 100 cycles their heads waited {:.1} longer", 100.0 * slope)
-        })
+        if slope > TOLERANCE && slope > 3.0 * error {
+            return Some(format!(
+                "source queues grew: every 100 cycles their heads waited {:.1} longer",
+                100.0 * slope
+            ));
+        }
+        let (class, loss) = self.classes.iter().find_map(|class| Some((class, class.loss()?)))?;
+        Some(format!("{:.1} % of what class {} offered was not accepted", 100.0 * loss, class.name))
+    }
+
+    /// By how many cycles the heads of source queues waited longer at the end of the sample, where that is more than
+    /// chance and than they waited in the mean: too slow to count as saturation, and no rest either.
+    pub(super) fn growth(&self) -> Option<f64> {
+        let (slope, error) = slope(&self.waits);
+        let rise = slope * self.waits.len() as f64;
+        let mean = self.waits.iter().sum::<f64>() / self.waits.len().max(1) as f64;
+        (slope > 3.0 * error && rise > mean.max(10.0)).then_some(rise)
     }
 }
 
@@ -157,7 +198,30 @@ mod tests {
                 .map(|at| (30.0 + growth_per_window * f64::from(at) + spread * noise(&mut draws)).max(0.0))
                 .collect(),
             window: 1000.0,
+            classes: Vec::new(),
         }
+    }
+
+    #[test]
+    fn a_class_that_does_not_get_through_is_saturation() {
+        let of = |offered: f64, accepted: f64| {
+            let name = "hot".to_owned();
+            let classes = vec![ClassEvidence { name, offered, accepted, length: 1.0 }];
+            Evidence { classes, ..evidence(0.0, 0.0, 5.0) }.saturation()
+        };
+        assert_eq!(of(10_000.0, 7200.0).unwrap(), "28.0 % of what class hot offered was not accepted");
+        assert_eq!(of(10_000.0, 9600.0), None, "4 % is tolerated");
+        assert_eq!(of(100.0, 72.0), None, "few packets prove nothing");
+        assert_eq!(of(100.0, 130.0), None);
+    }
+
+    #[test]
+    fn a_slow_growth_is_told() {
+        assert_eq!(evidence(0.0, 0.0, 5.0).growth(), None);
+        let slow =
+            Evidence { waits: (0..50).map(|at| 8.0 * f64::from(at)).collect(), ..evidence(0.0, 0.0, 1.0) };
+        assert_eq!(slow.saturation(), None);
+        assert!((slow.growth().unwrap() - 400.0).abs() < 1e-6);
     }
 
     #[test]

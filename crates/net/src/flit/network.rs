@@ -166,6 +166,14 @@ impl Prepared {
     pub fn joined(&self, from: u32, to: u32) -> bool {
         self.wiring.joined(from, to) && self.routing.joins(from, to)
     }
+
+    /// Whether packets can go from every terminal to every other.
+    pub fn all_joined(&self) -> bool {
+        let part = |terminal: &super::fabric::Terminal| self.wiring.parts()[terminal.router as usize];
+        let mut parts = self.fabric.terminals().iter().map(part);
+        let first = parts.next();
+        parts.all(|part| Some(part) == first) && self.routing.joins_all()
+    }
 }
 
 impl NetworkKind for Flit {
@@ -188,6 +196,10 @@ impl NetworkKind for Flit {
         let kernel = AnyKernel::new(fabric, &prepared.router, routing, seed, 1)
             .map_err(|error| error.within("router"))?;
         Ok(Box::new(FlitNetwork::new(context.topology, prepared, cut, kernel)))
+    }
+
+    fn own_routing(&self) -> Option<&'static str> {
+        Some("the ways of `network.routing`")
     }
 }
 

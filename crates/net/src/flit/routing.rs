@@ -146,6 +146,11 @@ pub trait FlitRouting: Send + Sync {
         true
     }
 
+    /// Whether [`FlitRouting::joins`] says so of all pairs.
+    fn joins_all(&self) -> bool {
+        true
+    }
+
     /// Whether [`Surroundings::used`] is asked.
     fn adaptive(&self) -> bool {
         false

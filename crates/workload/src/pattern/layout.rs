@@ -24,7 +24,8 @@ pub enum Shape {
         /// Extent of each dimension, and how it is joined.
         dimensions: Vec<(u32, Along)>,
     },
-    /// A tree over the ranks: children of the nodes of each level, the lowest first.
+    /// A tree over the ranks, or routers and groups of a dragonfly: children of the nodes of each level, the lowest
+    /// first.
     Tree {
         /// Children per node by level.
         children: Vec<u32>,

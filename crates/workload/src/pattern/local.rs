@@ -8,7 +8,8 @@ use stratasim_core::random::{Draws, Stream};
 use super::{Along, Destinations, Layout, Pattern, PatternSpec, Shape, at_least_two, hot_spot, share};
 
 /// A fraction of the messages stays near its sender: on grids within a number of hops, on trees within the
-/// subtree of a height. Each of the other ranks there is as likely.
+/// subtree of a height, on dragonflies at the same router or in the same group. Each of the other ranks there is as
+/// likely.
 ///
 /// Source: Hu, Wang, Chen, Jiang (2011), the parameters D_local (`distance`) and R_local (`fraction`) for
 /// tori and fat trees.
@@ -16,7 +17,7 @@ use super::{Along, Destinations, Layout, Pattern, PatternSpec, Shape, at_least_t
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Local {
     /// Grids: hops between switches or nodes, at most. Trees: levels of switches that a local message may
-    /// climb; 1 is the sender's own switch. Ranks on the same switch of a grid are local at any distance.
+    /// climb; 1 is the sender's own switch. Dragonflies: 1 is the sender's own router, 2 its group. Ranks on the same switch of a grid are local at any distance.
     #[serde(default = "one")]
     pub distance: u32,
     /// Share of the messages that is local, from 0 to 1.
@@ -54,8 +55,7 @@ impl Pattern for Local {
         }
         let near = match &layout.shape {
             Shape::Unknown => {
-                let reason =
-                    "local needs a grid or a tree that the ranks fill, such as torus, mesh or k-ary-n-tree";
+                let reason = "local needs a grid, a tree or a dragonfly that the ranks fill, such as torus, mesh or k-ary-n-tree";
                 return Err(BuildError::new("", reason));
             }
             Shape::Tree { children } => {
