@@ -76,6 +76,7 @@ fn in_words(expected: &dyn de::Expected) -> String {
         "a map" => "a table".to_owned(),
         "a sequence" => "a list".to_owned(),
         name if name.starts_with("struct ") => "a table".to_owned(),
+        name if name.starts_with("internally tagged enum ") => "a table with a `kind`".to_owned(),
         _ => text,
     }
 }

@@ -276,7 +276,10 @@ impl Traffic {
         let mut traffic = Parts::new(&self.plan, self.traffic.measure.window, ranges, sink);
         let fabric = &self.network.fabric;
         let longest = fabric.channels().iter().map(|it| it.latency.max(it.credit_latency)).max().unwrap_or(1);
-        let explain = |kernel: &K| stall::report(fabric, &kernel.waiting(), kernel.now(), kernel.in_flight());
+        let nodes = &self.network.wiring.nodes;
+        let name = |router: u32| self.topology.node_name(nodes[router as usize]).to_owned();
+        let explain =
+            |kernel: &K| stall::report(fabric, &name, &kernel.waiting(), kernel.now(), kernel.in_flight());
         let mut run = Run {
             kernel: &mut kernel,
             traffic: &mut traffic,

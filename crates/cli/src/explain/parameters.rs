@@ -118,9 +118,18 @@ fn values(property: &Value, root: &Value) -> String {
             if items.is_empty() { "list".to_owned() } else { format!("list: {items}") }
         }
         Some("array") => "list".to_owned(),
-        Some("object") => "table".to_owned(),
+        Some("object") => variant(schema).unwrap_or_else(|| "table".to_owned()),
         _ => "any value".to_owned(),
     }
+}
+
+/// A table that its `kind` tells from others, with its keys.
+fn variant(schema: &Value) -> Option<String> {
+    let properties = schema["properties"].as_object()?;
+    let kind = properties.get("kind")?["const"].as_str()?;
+    let keys: String =
+        properties.keys().filter(|key| *key != "kind").map(|key| format!(", {key} = …")).collect();
+    Some(format!("{{ kind = \"{kind}\"{keys} }}"))
 }
 
 /// The words among which a value is chosen; none where any text, number or table will do.

@@ -169,7 +169,9 @@ fn each_channel(fabric: &Fabric, [before, after]: &[Vec<u64>; 2], cycles: u64) -
         let flits = after[at] - before[at];
         let width = f64::from(channel.spacing) / f64::from(FULL_WIDTH);
         let is_between = matches!(channel.end, End::Router { .. });
-        is_between.then_some((flits as f64 * width / cycles.max(1) as f64, router, port, flits))
+        // a narrow channel has not yet carried all that it was given
+        let utilisation = (flits as f64 * width / cycles.max(1) as f64).min(1.0);
+        is_between.then_some((utilisation, router, port, flits))
     };
     let routers = 0..fabric.router_count() as u32;
     routers

@@ -7,7 +7,8 @@ use stratasim_workload::injection::InjectionSpec;
 use stratasim_workload::pattern::PatternSpec;
 
 /// Open-loop traffic on a network at flit level: every terminal makes packets at its rate, whatever the network
-/// does with them.
+/// does with them. Each NIC of a compute or a memory node is a terminal, in the order of nodes; a random destination that
+/// no way leads to is drawn again, and one that is asked for is refused.
 ///
 /// ```toml
 /// [traffic]

@@ -10,8 +10,14 @@ use stratasim_net::flit::network::stall::circle;
 const LISTED: usize = 24;
 
 /// The cycle of waiting channels, or, where there is none, the first of those that wait. `waiting` is in order of
-/// router, input and channel.
-pub(super) fn report(fabric: &Fabric, waiting: &[Wait], now: u64, in_flight: u64) -> String {
+/// router, input and channel; `name` is that of a router, for the user.
+pub(super) fn report(
+    fabric: &Fabric,
+    name: &dyn Fn(u32) -> String,
+    waiting: &[Wait],
+    now: u64,
+    in_flight: u64,
+) -> String {
     let mut text =
         format!("the network stands still: in cycle {now} nothing moves, {in_flight} flits are under way");
     let cycle = circle(fabric, waiting);
@@ -23,8 +29,13 @@ pub(super) fn report(fabric: &Fabric, waiting: &[Wait], now: u64, in_flight: u64
     for wait in list.iter().take(LISTED) {
         let _ = write!(
             text,
-            "\n    router {} input {} vc {} (to terminal {}) waits for output {}",
-            wait.router, wait.input, wait.vc, wait.dest, wait.output
+            "\n    {} (router {}) input {} vc {} (to terminal {}) waits for output {}",
+            name(wait.router),
+            wait.router,
+            wait.input,
+            wait.vc,
+            wait.dest,
+            wait.output
         );
         if let Some(vc) = wait.output_vc {
             let _ = write!(text, " vc {vc}");
@@ -60,10 +71,13 @@ mod tests {
             |router, input, output, output_vc| Wait { router, input, vc: 0, output, output_vc, dest: 0 };
         let waiting =
             [wait(0, 0, 0, Some(0)), wait(0, 1, 0, None), wait(1, 0, 0, Some(0)), wait(2, 0, 0, None)];
-        let text = report(&ring(), &waiting, 700, 9);
-        assert!(text.contains("in a cycle") && text.matches("router").count() == 3, "{text}");
+        let text = report(&ring(), &|router| format!("switch-{router}"), &waiting, 700, 9);
+        assert!(
+            text.contains("in a cycle") && text.matches("router").count() == 3 && text.contains("switch-2"),
+            "{text}"
+        );
         assert!(!text.contains("input 1"), "the one behind the cycle is not of it: {text}");
-        let text = report(&ring(), &waiting[..3], 700, 9);
+        let text = report(&ring(), &|router| format!("switch-{router}"), &waiting[..3], 700, 9);
         assert!(text.contains("these channels wait:"), "{text}");
     }
 }
