@@ -2,6 +2,8 @@
 
 mod flit_support;
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
 
 use flit_support::{Dice, distances, machine, prepare, topology, walk};
@@ -10,6 +12,7 @@ use stratasim_net::flit::dependency::{Question, Verdict};
 use stratasim_net::flit::fabric::End;
 use stratasim_net::flit::router::RouterSpec;
 use stratasim_net::flit::routing::{Candidate, FlitRouting, Head, Place, Surroundings};
+use stratasim_topo::Topology;
 
 /// Machines, and the functions that fit them beside `auto`. All take shortest paths.
 const MINIMAL: &[(&str, &[&str])] = &[
@@ -51,9 +54,8 @@ const MINIMAL: &[(&str, &[&str])] = &[
     (r#"{"kind": "single-switch", "nodes": 6}"#, &["up-down", "shortest-path", "nearest-common-ancestor"]),
 ];
 
-fn check_walks(spec: &str, routing: &str) {
-    let machine = machine(spec);
-    let prepared = prepare(&machine, &format!(r#"{{"routing": {{"kind": "{routing}"}}}}"#))
+fn check_walks(machine: &Arc<Topology>, spec: &str, routing: &str) {
+    let prepared = prepare(machine, &format!(r#"{{"routing": {{"kind": "{routing}"}}}}"#))
         .unwrap_or_else(|error| panic!("{spec}, {routing}: {error}"));
     let fabric = &prepared.fabric;
     for to in 0..fabric.terminals().len() as u32 {
@@ -74,7 +76,7 @@ fn minimal_functions_take_shortest_paths() {
     for (spec, functions) in MINIMAL {
         for routing in functions.iter().copied().chain(["auto"]) {
             // `prepare` has also found no circle of waiting packets
-            check_walks(spec, routing);
+            check_walks(&machine(spec), spec, routing);
         }
     }
 }
@@ -100,6 +102,21 @@ const OTHERS: &[(&str, &str, usize)] = &[
         4,
     ),
 ];
+
+#[test]
+fn functions_on_grids_fit_composed_machines_whatever_dimensions_have_a_switch() {
+    let shapes = [("ring", 4), ("switch", 3), ("switch", 2), ("fully-connected", 3)];
+    for picked in [[0, 1, 3], [1, 0, 2], [1, 2, 0], [2, 3, 1], [3, 0, 1]] {
+        let dimensions = picked.map(|at| {
+            let (shape, nodes) = shapes[at];
+            format!(r#"{{"shape": "{shape}", "nodes": {nodes}, "bandwidth": "1 GB/s", "latency": "32 ns"}}"#)
+        });
+        let spec = format!(r#"{{"kind": "multi-dimensional", "dimensions": [{}]}}"#, dimensions.join(", "));
+        for routing in ["minimal-adaptive", "dimension-order", "romm", "xy-yx"] {
+            check_walks(&topology(&spec), &spec, routing);
+        }
+    }
+}
 
 #[test]
 fn functions_with_detours_arrive_within_their_bound_and_are_free_of_deadlock() {
@@ -386,7 +403,7 @@ fn hosts_on_switches_are_terminals_and_nodes_that_forward_are_routers() {
 
 /// Dimension order as it must not be: rings without classes.
 struct Careless {
-    inner: std::sync::Arc<dyn FlitRouting>,
+    inner: Arc<dyn FlitRouting>,
     /// Overlapping halves, as an odd number of virtual channels gives them when it is rounded.
     overlap: bool,
 }
@@ -444,7 +461,7 @@ fn classes_that_share_a_virtual_channel_are_refused() {
 }
 
 /// Valiant's with one range for both phases.
-struct OnePhase(std::sync::Arc<dyn FlitRouting>);
+struct OnePhase(Arc<dyn FlitRouting>);
 
 impl FlitRouting for OnePhase {
     fn route(&self, place: Place, head: &mut Head, draws: &mut dyn Surroundings, out: &mut Vec<Candidate>) {
@@ -456,7 +473,7 @@ impl FlitRouting for OnePhase {
 }
 
 /// Minimal adaptive without its escape.
-struct NoEscape(std::sync::Arc<dyn FlitRouting>);
+struct NoEscape(Arc<dyn FlitRouting>);
 
 impl FlitRouting for NoEscape {
     fn route(&self, place: Place, head: &mut Head, draws: &mut dyn Surroundings, out: &mut Vec<Candidate>) {
@@ -478,7 +495,7 @@ impl FlitRouting for NoEscape {
 fn verdict(
     spec: &str,
     network: &str,
-    change: impl Fn(std::sync::Arc<dyn FlitRouting>) -> Box<dyn FlitRouting>,
+    change: impl Fn(Arc<dyn FlitRouting>) -> Box<dyn FlitRouting>,
 ) -> Result<Verdict, BuildError> {
     let prepared = prepare(&machine(spec), network).unwrap();
     let changed = change(prepared.routing.clone());

@@ -64,7 +64,7 @@ pub struct GridMap {
 }
 
 /// No coordinate.
-const NOWHERE: u16 = u16::MAX;
+pub(super) const NOWHERE: u16 = u16::MAX;
 /// No port.
 const NO_PORT: u16 = u16::MAX;
 

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::BuildError;
 
-use super::grid::{GridMap, Join, Way};
+use super::grid::{GridMap, Join, NOWHERE, Way};
 use super::places::{any, check_parts, part};
 use super::{Candidate, FlitRouting, FlitRoutingAlgorithm, Head, Place, Surroundings};
 use crate::flit::fabric::from_topology::Wiring;
@@ -17,6 +17,9 @@ use crate::flit::router::RouterSpec;
 ///
 /// The first virtual channel (the first two where there are rings) is kept for the escape: dimension order, which
 /// every packet may take wherever it is, and leave again. All others are for any shortest way.
+///
+/// On composed machines the escape takes dimensions with a switch before all others, and packets go to a switch along the
+/// first such dimension that differs only: from a switch there is one way on, which must be the escape's.
 ///
 /// A head takes a virtual channel only where all of its packet has room, or where that is empty. Otherwise heads would
 /// stand behind others, which wait in their turn, and could not reach the escape: the theory wants each queue to hold one
@@ -34,13 +37,17 @@ impl FlitRoutingAlgorithm for MinimalAdaptiveSpec {
         let escape = if map.has_rings() { 2 } else { 1 };
         let why = "the first ones are the escape from deadlock, the others are adaptive";
         check_parts(router, "minimal-adaptive", escape + 1, false, why)?;
-        Ok(Arc::new(MinimalAdaptive { map, escape }))
+        let mut order: Vec<usize> = (0..map.dimension_count()).collect();
+        order.sort_by_key(|&d| map.dimensions[d].join != Join::Switch);
+        Ok(Arc::new(MinimalAdaptive { map, order, escape }))
     }
 }
 
 #[derive(Debug, Clone)]
 struct MinimalAdaptive {
     map: GridMap,
+    /// Dimensions in the order of the escape.
+    order: Vec<usize>,
     /// Virtual channels of the escape.
     escape: u8,
 }
@@ -55,16 +62,19 @@ impl FlitRouting for MinimalAdaptive {
     ) {
         let map = &self.map;
         let target = map.destinations.router(head.dest);
-        let Some(lowest) = map.lowest(place.router, target) else {
+        let differs = |d: usize| map.coordinate(place.router, d) != map.coordinate(target, d);
+        let Some(next) = self.order.iter().copied().find(|&d| differs(d)) else {
             out.push(map.destinations.eject(head.dest, head.range));
             return;
         };
         let (first, last) = head.range;
         let adaptive = (first + self.escape, last);
         let begin = out.len();
+        let at_switch = map.coordinate(place.router, next) == NOWHERE;
         for d in 0..map.dimension_count() {
             let (at, to) = (map.coordinate(place.router, d), map.coordinate(target, d));
-            if at == to {
+            let out_of_turn = at_switch || map.dimensions[d].join == Join::Switch;
+            if at == to || d != next && out_of_turn {
                 continue;
             }
             let way = map.way(d, at, to, || false);
@@ -87,10 +97,10 @@ impl FlitRouting for MinimalAdaptive {
             out[begin].priority = 2;
         }
         // the class of the escape is that of the present place: the dateline is passed once
-        let (at, to) = (map.coordinate(place.router, lowest), map.coordinate(target, lowest));
-        let way = map.way(lowest, at, to, || at % 2 == 1);
+        let (at, to) = (map.coordinate(place.router, next), map.coordinate(target, next));
+        let way = map.way(next, at, to, || at % 2 == 1);
         let escape = part((first, first + self.escape - 1), self.escape, way.class);
-        out.push(any(map.output(place.router, lowest, to, way, head.dest), escape));
+        out.push(any(map.output(place.router, next, to, way, head.dest), escape));
     }
 
     fn single(&self) -> bool {
