@@ -2,15 +2,18 @@
 
 mod flit_support;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
 
 use flit_support::{Dice, distances, machine, prepare, topology, walk};
 use stratasim_core::BuildError;
+use stratasim_net::flit::Prepared;
 use stratasim_net::flit::dependency::{Question, Verdict};
 use stratasim_net::flit::fabric::End;
 use stratasim_net::flit::router::RouterSpec;
+use stratasim_net::flit::routing::shortest_path::ShortestPath;
 use stratasim_net::flit::routing::{Candidate, FlitRouting, Head, Place, Surroundings};
 use stratasim_topo::Topology;
 
@@ -212,6 +215,97 @@ fn up_down_reaches_every_terminal_of_any_graph() {
             }
         }
     }
+}
+
+/// Pairs of terminals whose way leads over each channel between routers, by the kinds of their ends: those of names
+/// that differ in the last number only.
+fn loads(machine: &Topology, prepared: &Prepared) -> BTreeMap<String, Vec<u32>> {
+    let fabric = &prepared.fabric;
+    let mut load = BTreeMap::new();
+    let kind = |router: u32| {
+        let name = machine.node_name(prepared.wiring.nodes[router as usize]);
+        name.rsplit_once('-').map_or(name, |(kind, _)| kind)
+    };
+    for router in 0..fabric.router_count() as u32 {
+        for output in 0..fabric.output_count(router) {
+            if let End::Router { router: to, .. } = fabric.channel(router, output).end {
+                load.insert((router, to), (format!("{} to {}", kind(router), kind(to)), 0));
+            }
+        }
+    }
+    let terminals = fabric.terminals().len() as u32;
+    for (from, to) in (0..terminals * terminals).map(|pair| (pair / terminals, pair % terminals)) {
+        let walk = walk(fabric, prepared.routing.as_ref(), from, to, 4, &mut Dice(0));
+        for pair in walk.windows(2) {
+            load.get_mut(&(pair[0], pair[1])).expect("a channel").1 += 1;
+        }
+    }
+    let mut by_kind = BTreeMap::<String, Vec<u32>>::new();
+    for (kind, load) in load.into_values() {
+        by_kind.entry(kind).or_default().push(load);
+    }
+    by_kind
+}
+
+#[test]
+fn channels_carry_evenly_when_all_send_to_all() {
+    // the most that a channel carries, over the mean of its kind; on a mesh those in the middle carry more
+    let both: &[&str] = &["shortest-path", "up-down"];
+    let shortest = &both[..1];
+    for (spec, functions, most) in [
+        (r#"{"kind": "leaf-spine", "leaves": 4, "spines": 4, "hosts-per-leaf": 4}"#, both, 1.0),
+        (r#"{"kind": "leaf-spine", "leaves": 5, "spines": 3, "hosts-per-leaf": 4}"#, shortest, 1.13),
+        (r#"{"kind": "leaf-spine", "leaves": 8, "spines": 8, "hosts-per-leaf": 2}"#, shortest, 1.75),
+        (r#"{"kind": "fat-tree", "k": 4}"#, shortest, 1.0),
+        (r#"{"kind": "fat-tree", "k": 8}"#, shortest, 1.0),
+        (r#"{"kind": "k-ary-n-tree", "k": 3, "n": 3}"#, shortest, 1.0),
+        (r#"{"kind": "fat-tree", "down": [4, 3, 2], "up": [1, 2, 3]}"#, shortest, 1.0),
+        (r#"{"kind": "torus", "dimensions": [4, 4]}"#, shortest, 1.26),
+        (r#"{"kind": "mesh", "dimensions": [4, 4], "hosts-per-switch": 3}"#, shortest, 1.3),
+        (r#"{"kind": "hypercube", "dimensions": 4}"#, shortest, 1.26),
+        (r#"{"kind": "dragonfly", "p": 2, "a": 4, "h": 2}"#, shortest, 1.15),
+        (r#"{"kind": "hyperx", "dimensions": [3, 4], "hosts-per-switch": 2}"#, shortest, 1.35),
+    ] {
+        let machine = machine(spec);
+        for routing in functions {
+            let network = format!(r#"{{"routing": {{"kind": "{routing}"}}}}"#);
+            let prepared = prepare(&machine, &network).unwrap_or_else(|error| panic!("{spec}: {error}"));
+            for (kind, loads) in loads(&machine, &prepared) {
+                let mean = f64::from(loads.iter().sum::<u32>()) / loads.len() as f64;
+                let largest = f64::from(*loads.iter().max().unwrap());
+                assert!(largest <= most * mean, "{spec}, {routing}, {kind}: {loads:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn where_even_ways_need_too_many_layers_those_by_the_lowest_outputs_are_taken() {
+    for (spec, layers) in [
+        (r#"{"kind": "mesh", "dimensions": [8, 8]}"#, 1),
+        (r#"{"kind": "torus", "dimensions": [8, 8]}"#, 3),
+        (r#"{"kind": "hypercube", "dimensions": 6}"#, 1),
+        (r#"{"kind": "hyperx", "dimensions": [4, 4, 4], "hosts-per-switch": 4}"#, 1),
+    ] {
+        let machine = machine(spec);
+        check_walks(&machine, spec, "shortest-path");
+        let wiring = prepare(&machine, "{}").unwrap().wiring;
+        let router = RouterSpec { virtual_channels: 4, ..RouterSpec::default() };
+        assert_eq!(ShortestPath::new(&wiring, &router, None).unwrap().layers(), layers, "{spec}");
+    }
+}
+
+#[test]
+fn a_graph_whose_link_leads_one_way_is_refused_with_the_nodes_that_it_cuts_off() {
+    let oneway = topology(
+        r#"{"kind": "graph",
+            "nodes": [{"name": "a"}, {"name": "b"}, {"name": "s", "kind": "switch"}, {"name": "t", "kind": "switch"}],
+            "links": [{"from": "a", "to": "s", "bandwidth": "1 GB/s", "latency": "1 us"},
+                      {"from": "b", "to": "t", "bandwidth": "1 GB/s", "latency": "1 us"},
+                      {"from": "s", "to": "t", "bandwidth": "1 GB/s", "latency": "1 us", "duplex": "simplex"}]}"#,
+    );
+    let error = prepare(&oneway, "{}").err().unwrap();
+    assert!(error.reason.contains("b cannot reach a: links lead one way only"), "{error}");
 }
 
 /// The same answer to every question.

@@ -13,6 +13,7 @@ pub mod nearest_common_ancestor;
 pub mod packed;
 pub(crate) mod places;
 pub mod shortest_path;
+mod spread;
 pub mod table;
 mod toward;
 pub mod tree;
@@ -139,8 +140,8 @@ pub trait FlitRouting: Send + Sync {
         true
     }
 
-    /// Whether packets from terminal `source` to `dest` have a way, where the fabric has one. Those of other
-    /// pairs must not be offered.
+    /// Whether packets from terminal `source` to `dest` have a way. Those of other pairs must not be offered: they
+    /// would be lost or end elsewhere. Functions that fit whole fabrics only have a way for all.
     fn joins(&self, source: u32, dest: u32) -> bool {
         let _ = (source, dest);
         true

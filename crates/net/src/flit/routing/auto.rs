@@ -33,7 +33,8 @@ impl FlitRoutingAlgorithm for Auto {
             Some(Geometry::Butterfly(_)) => DestinationTagSpec::default().build(wiring, router),
             _ => {
                 let shortest = ShortestPathSpec::default().build(wiring, router);
-                shortest.or_else(|_| UpDownSpec::default().build(wiring, router))
+                // what keeps both from it is told by the first
+                shortest.or_else(|reason| UpDownSpec::default().build(wiring, router).map_err(|_| reason))
             }
         }
     }

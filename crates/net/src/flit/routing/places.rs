@@ -10,11 +10,16 @@ use crate::flit::routing::Candidate;
 #[derive(Debug, Clone)]
 pub(crate) struct Destinations {
     of: Vec<(u32, u16)>,
+    /// The router that each terminal sends to.
+    entry: Vec<u32>,
 }
 
 impl Destinations {
     pub(crate) fn new(fabric: &Fabric) -> Self {
-        Self { of: fabric.terminals().iter().map(|terminal| (terminal.router, terminal.output)).collect() }
+        Self {
+            of: fabric.terminals().iter().map(|terminal| (terminal.router, terminal.output)).collect(),
+            entry: fabric.terminals().iter().map(|terminal| terminal.entry().0).collect(),
+        }
     }
 
     /// Router and output port of each terminal.
@@ -26,6 +31,11 @@ impl Destinations {
     #[inline]
     pub(crate) fn router(&self, terminal: u32) -> u32 {
         self.of[terminal as usize].0
+    }
+
+    /// The router at which packets of a terminal enter.
+    pub(crate) fn entry(&self, terminal: u32) -> u32 {
+        self.entry[terminal as usize]
     }
 
     /// The way out to `terminal`, by any virtual channel of `range`.

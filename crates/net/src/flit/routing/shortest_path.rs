@@ -8,17 +8,21 @@ use stratasim_core::BuildError;
 
 use super::layer::Layer;
 use super::places::{Destinations, any, check_parts, part};
+use super::spread::{Keep, Spread, rounds};
 use super::toward::{NO_PORT, Toward, each_feeder, neighbours};
 use super::{Candidate, FlitRouting, FlitRoutingAlgorithm, Head, Place, Surroundings};
 use crate::flit::fabric::from_topology::Wiring;
 use crate::flit::fabric::{End, Fabric, Terminal};
 use crate::flit::router::RouterSpec;
 
-/// Shortest paths by hops, on any graph. Of equal paths towards a destination every router keeps one, chosen so
-/// that destinations are spread evenly over the channels.
+/// Shortest paths by hops, on any graph. Of equal paths towards a terminal every router keeps one, chosen so that
+/// channels carry evenly when every terminal sends as much to every other; those to other terminals of the same router
+/// may differ. Where a table of a column per terminal would be larger than 32 MiB, terminals of a router share columns.
 ///
 /// Destinations are put into layers, each with virtual channels of its own, so that the channels of no layer can
-/// wait for each other in a circle; as many layers are made as the graph needs (one on trees and meshes).
+/// wait for each other in a circle; as many layers are made as the graph needs (one on trees). Where that is more than
+/// there are virtual channels, the ways by the lowest outputs are taken instead, evenly loaded or not: on meshes these
+/// turn in few ways and need one layer.
 ///
 /// Sources: Skeie, Lysne, Theiss (2002), "Layered shortest path (LASH) routing in irregular system area
 /// networks"; Domke, Hoefler, Nagel (2011), "Deadlock-free oblivious routing for arbitrary topologies".
@@ -42,7 +46,7 @@ impl FlitRoutingAlgorithm for ShortestPathSpec {
 pub struct ShortestPath {
     destinations: Destinations,
     toward: Toward,
-    /// Layer of each destination's router.
+    /// Layer of each column.
     layer: Vec<u8>,
     layers: u8,
 }
@@ -54,14 +58,14 @@ impl ShortestPath {
     /// A one-way graph in which terminals cannot reach each other; fewer virtual channels than layers.
     pub fn new(wiring: &Wiring, router: &RouterSpec, given: Option<u8>) -> Result<Self, BuildError> {
         let fabric = &wiring.fabric;
-        let toward = spread(wiring)?;
+        let mut toward = ways(wiring, Keep::Even)?;
         if let Some(layers) = given {
             if layers == 0 {
                 return Err(BuildError::new("routing.layers", "at least one layer is needed"));
             }
             check_parts(router, "shortest-path", layers, false, "each layer has channels of its own")?;
             let layer =
-                (0..toward.targets.len()).map(|column| (column % usize::from(layers)) as u8).collect();
+                (0..toward.column_count()).map(|column| (column % usize::from(layers)) as u8).collect();
             return Ok(Self { destinations: Destinations::new(fabric), toward, layer, layers });
         }
         let most = (0..router.ranges.len().max(1))
@@ -69,7 +73,13 @@ impl ShortestPath {
             .map(|(first, last)| last - first + 1)
             .min()
             .unwrap_or(1);
-        let (layer, layers) = layers(fabric, &toward, most)?;
+        let (layer, layers) = match layers(fabric, &toward, most) {
+            Ok(found) => found,
+            Err(_) => {
+                toward = ways(wiring, Keep::First)?;
+                layers(fabric, &toward, most)?
+            }
+        };
         Ok(Self { destinations: Destinations::new(fabric), toward, layer, layers })
     }
 
@@ -89,6 +99,11 @@ impl FlitRouting for ShortestPath {
         any(output, part(head.range, self.layers, self.layer[column]))
     }
 
+    fn joins(&self, source: u32, dest: u32) -> bool {
+        let (from, to) = (self.destinations.entry(source), self.destinations.router(dest));
+        from == to || self.toward.get(self.toward.column(dest), from as usize) != NO_PORT
+    }
+
     fn looks_at_input(&self) -> bool {
         false
     }
@@ -106,22 +121,21 @@ impl FlitRouting for ShortestPath {
     }
 }
 
-/// One shortest way from every router to every destination; of equal ones that whose channel has been
-/// chosen for fewest destinations.
-fn spread(wiring: &Wiring) -> Result<Toward, BuildError> {
+/// One shortest way from every router to every destination.
+fn ways(wiring: &Wiring, keep: Keep) -> Result<Toward, BuildError> {
     let fabric = &wiring.fabric;
     let mut toward = Toward::new(fabric, 1)?;
-    let mut chosen = vec![0_u32; fabric.channels().len()];
+    let mut spread = Spread::new(fabric, 1, keep);
     let mut distance = vec![u32::MAX; fabric.router_count()];
-    for column in 0..toward.targets.len() {
-        let target = toward.targets[column];
+    for at in rounds(toward.targets.len()) {
+        let target = toward.targets[at];
         distance.fill(u32::MAX);
         distance[target as usize] = 0;
         let mut order = vec![target];
-        let mut at = 0;
-        while at < order.len() {
-            let router = order[at];
-            at += 1;
+        let mut seen = 0;
+        while seen < order.len() {
+            let router = order[seen];
+            seen += 1;
             each_feeder(fabric, router, |from, _| {
                 if distance[from as usize] == u32::MAX {
                     distance[from as usize] = distance[router as usize] + 1;
@@ -129,25 +143,28 @@ fn spread(wiring: &Wiring) -> Result<Toward, BuildError> {
                 }
             });
         }
-        let next = toward.of(column);
-        for &router in &order[1..] {
+        spread.choose(&mut toward, at, &order[1..], |router, ways| {
             let closer = |&(_, to): &(u16, u32)| {
                 distance[to as usize] != u32::MAX && distance[to as usize] + 1 == distance[router as usize]
             };
-            let best = neighbours(fabric, router)
-                .filter(closer)
-                .min_by_key(|&(output, _)| (chosen[fabric.index(router, output)], output));
-            let (output, _) = best.expect("a router that was reached has a way");
-            chosen[fabric.index(router, output)] += 1;
-            next[router as usize] = output;
-        }
+            ways.extend(neighbours(fabric, router).filter(closer));
+        });
         let lost = |terminal: &&Terminal| {
             let (from, _) = terminal.entry();
             wiring.parts()[from as usize] == wiring.parts()[target as usize]
                 && distance[from as usize] == u32::MAX
         };
-        if fabric.terminals().iter().any(|terminal| lost(&terminal)) {
-            let reason = "some nodes cannot reach each other: links lead one way only";
+        if let Some(lost) = fabric.terminals().iter().find(lost) {
+            let heard = fabric.terminals().iter().find(|terminal| terminal.router == target);
+            let name = |terminal: Option<&Terminal>| match terminal.and_then(|terminal| terminal.node) {
+                Some(node) => wiring.topology.node_name(node).to_owned(),
+                None => "a terminal".to_owned(),
+            };
+            let reason = format!(
+                "{} cannot reach {}: links lead one way only; add the other direction",
+                name(Some(lost)),
+                name(heard)
+            );
             return Err(BuildError::new("routing.kind", reason));
         }
     }
@@ -157,8 +174,8 @@ fn spread(wiring: &Wiring) -> Result<Toward, BuildError> {
 /// The layer of every destination, and how many there are; at most `most`.
 fn layers(fabric: &Fabric, toward: &Toward, most: u8) -> Result<(Vec<u8>, u8), BuildError> {
     let mut graphs: Vec<Layer> = Vec::new();
-    let mut layer = Vec::with_capacity(toward.targets.len());
-    for column in 0..toward.targets.len() {
+    let mut layer = Vec::with_capacity(toward.column_count());
+    for column in 0..toward.column_count() {
         let pairs = dependencies(fabric, toward, column);
         let fits = graphs.iter_mut().position(|graph| graph.add(&pairs));
         let found = match fits {
@@ -172,7 +189,7 @@ fn layers(fabric: &Fabric, toward: &Toward, most: u8) -> Result<(Vec<u8>, u8), B
             None => {
                 let reason = format!(
                     "shortest paths need more than {most} layers of virtual channels to be free of deadlock; give more \
-                     virtual channels or use `up-down`, which needs one"
+                     virtual channels or, where links lead both ways, use `up-down`, which needs one"
                 );
                 return Err(BuildError::new("router.virtual-channels", reason));
             }

@@ -8,15 +8,18 @@ use serde::{Deserialize, Serialize};
 use stratasim_core::BuildError;
 
 use super::places::{Destinations, any};
-use super::toward::{Toward, each_feeder, neighbours};
+use super::spread::{Keep, Spread, rounds};
+use super::toward::{NO_PORT, Toward, each_feeder, neighbours};
 use super::{Candidate, FlitRouting, FlitRoutingAlgorithm, Head, Place, Surroundings};
 use crate::flit::fabric::Fabric;
 use crate::flit::fabric::from_topology::Wiring;
 use crate::flit::router::RouterSpec;
 
 /// Up*/down*: every channel leads up (towards the router with most neighbours, level by level) or down, and no
-/// packet goes up after it went down. The shortest of such paths is taken; of equal ones every router keeps one
-/// per destination, spread evenly. Fits any graph whose links lead both ways; one virtual channel is enough.
+/// packet goes up after it went down. The shortest of such paths is taken; of equal ones every router keeps one per
+/// terminal, chosen so that channels carry evenly when every terminal sends as much to every other, as far as the rule
+/// allows: in fat trees most ways lead over the one root, where `shortest-path` uses all and needs no more channels. Fits
+/// any graph whose links lead both ways; one virtual channel is enough.
 ///
 /// Source: Schroeder et al. (1991), "Autonet: a high-speed, self-configuring local area network using
 /// point-to-point links".
@@ -60,29 +63,18 @@ impl UpDown {
             }
         }
         let mut toward = Toward::new(fabric, 2)?;
-        let mut chosen = vec![0_u32; fabric.channels().len()];
-        for column in 0..toward.targets.len() {
-            let distance = distances(fabric, toward.targets[column], &goes_up);
-            let next = toward.of(column);
-            for router in 0..fabric.router_count() as u32 {
-                for down in [false, true] {
-                    let place = 2 * router as usize + usize::from(down);
-                    if distance[place] == 0 || distance[place] == u32::MAX {
-                        continue;
-                    }
-                    let legal = |&(_, to): &(u16, u32)| {
-                        let up = goes_up(router, to);
-                        let after = distance[2 * to as usize + usize::from(!up)];
-                        !(down && up) && after != u32::MAX && after + 1 == distance[place]
-                    };
-                    let best = neighbours(fabric, router)
-                        .filter(legal)
-                        .min_by_key(|&(output, _)| (chosen[fabric.index(router, output)], output));
-                    let (output, _) = best.expect("a place that was reached has a way");
-                    chosen[fabric.index(router, output)] += 1;
-                    next[place] = output;
-                }
-            }
+        let mut spread = Spread::new(fabric, 2, Keep::Even);
+        for target in rounds(toward.targets.len()) {
+            let (distance, order) = distances(fabric, toward.targets[target], &goes_up);
+            spread.choose(&mut toward, target, &order[2..], |place, ways| {
+                let (router, down) = (place / 2, place % 2 == 1);
+                ways.extend(neighbours(fabric, router).filter_map(|(output, to)| {
+                    let up = goes_up(router, to);
+                    let after = 2 * to + u32::from(!up);
+                    let nearer = distance[after as usize].checked_add(1) == Some(distance[place as usize]);
+                    (nearer && !(down && up)).then_some((output, after))
+                }));
+            });
         }
         Ok(Self { destinations: Destinations::new(fabric), toward, came_down, stride: fabric.stride() })
     }
@@ -97,6 +89,11 @@ impl FlitRouting for UpDown {
         let down = self.came_down[place.router as usize * self.stride + usize::from(place.input)];
         let entry = 2 * place.router as usize + usize::from(down);
         any(self.toward.get(self.toward.column(head.dest), entry), head.range)
+    }
+
+    fn joins(&self, source: u32, dest: u32) -> bool {
+        let (from, to) = (self.destinations.entry(source), self.destinations.router(dest));
+        from == to || self.toward.get(self.toward.column(dest), 2 * from as usize) != NO_PORT
     }
 
     fn looks_at_vc(&self) -> bool {
@@ -154,15 +151,15 @@ fn rank(wiring: &Wiring) -> Result<Vec<u32>, BuildError> {
     Ok(rank)
 }
 
-/// Channels from every place (router, and whether the packet went down) to `target`.
-fn distances(fabric: &Fabric, target: u32, goes_up: &dyn Fn(u32, u32) -> bool) -> Vec<u32> {
+/// Channels from every place (router, and whether the packet went down) to `target`, and the places by distance.
+fn distances(fabric: &Fabric, target: u32, goes_up: &dyn Fn(u32, u32) -> bool) -> (Vec<u32>, Vec<u32>) {
     let mut distance = vec![u32::MAX; 2 * fabric.router_count()];
-    let mut queue = VecDeque::new();
-    for place in [2 * target, 2 * target + 1] {
-        distance[place as usize] = 0;
-        queue.push_back(place);
-    }
-    while let Some(place) = queue.pop_front() {
+    let mut order = vec![2 * target, 2 * target + 1];
+    distance[2 * target as usize..][..2].fill(0);
+    let mut at = 0;
+    while at < order.len() {
+        let place = order[at];
+        at += 1;
         let (router, down) = (place / 2, place % 2 == 1);
         let next = distance[place as usize] + 1;
         each_feeder(fabric, router, |from, _| {
@@ -176,10 +173,10 @@ fn distances(fabric: &Fabric, target: u32, goes_up: &dyn Fn(u32, u32) -> bool) -
                 let place = 2 * from + state;
                 if distance[place as usize] == u32::MAX {
                     distance[place as usize] = next;
-                    queue.push_back(place);
+                    order.push(place);
                 }
             }
         });
     }
-    distance
+    (distance, order)
 }
