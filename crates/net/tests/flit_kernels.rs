@@ -199,6 +199,28 @@ fn both_kernels_agree_on_every_kind_of_machine() {
     }
 }
 
+/// Hosts with a NIC in each of two planes: half of the pairs that are drawn have no way.
+const PLANES: &str = r#"{"kind": "fat-tree", "down": [2, 3], "up": [2, 2], LINKS}"#;
+
+#[test]
+fn the_full_kernel_tells_of_packets_that_arrive_elsewhere() {
+    let Prepared { fabric, routing, router, .. } =
+        prepare(&topology(&PLANES.replace("LINKS", LINKS)), "{}").expect("a network");
+    let mut full = Full::new(fabric, &router, routing, 1).expect("a kernel");
+    full.run(200, &mut Traffic::new(1, 12, 20, 1, 100));
+    assert!(full.violations().iter().any(|what| what.contains("arrived at")), "{:?}", full.violations());
+}
+
+#[cfg(debug_assertions)]
+#[test]
+#[should_panic(expected = "arrived at another terminal")]
+fn the_fast_kernel_does_when_it_is_built_for_tests() {
+    let Prepared { fabric, routing, router, .. } =
+        prepare(&topology(&PLANES.replace("LINKS", LINKS)), "{}").expect("a network");
+    let mut fast = Fast::new(fabric, &router, routing, 1).expect("a kernel");
+    fast.run(200, &mut Traffic::new(1, 12, 20, 1, 100));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(30))]
 

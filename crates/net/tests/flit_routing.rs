@@ -296,6 +296,71 @@ fn where_even_ways_need_too_many_layers_those_by_the_lowest_outputs_are_taken() 
 }
 
 #[test]
+fn pairs_that_have_a_way_are_joined_and_no_others() {
+    let graph = |nodes: &[&str], links: &[[&str; 2]]| {
+        let kind = |name: &str| if name.starts_with('s') { "switch" } else { "compute" };
+        let node = |name: &&str| format!(r#"{{"name": "{name}", "kind": "{}"}}"#, kind(name));
+        let link = |[from, to]: &[&str; 2]| {
+            format!(r#"{{"from": "{from}", "to": "{to}", "bandwidth": "1 GB/s", "latency": "1 us"}}"#)
+        };
+        let (nodes, links) = (nodes.iter().map(node), links.iter().map(link));
+        let (nodes, links) = (nodes.collect::<Vec<_>>().join(","), links.collect::<Vec<_>>().join(","));
+        format!(r#"{{"kind": "graph", "nodes": [{nodes}], "links": [{links}]}}"#)
+    };
+    let planes = graph(
+        &["a", "b", "c", "s0", "s1"],
+        &[["a", "s0"], ["a", "s1"], ["b", "s0"], ["b", "s1"], ["c", "s1"]],
+    );
+    let cables = r#""bandwidth": "1 GB/s", "latency": "1 us""#;
+    let tree = format!(r#"{{"kind": "fat-tree", "down": [2, 3], "up": [2, 2], {cables}}}"#);
+    let cut = format!(
+        r#"{{"kind": "without", "links": ["host-1->host-2", "host-2->host-1"],
+             "of": {{"kind": "mesh", "dimensions": [4], {cables}}}}}"#
+    );
+    let servers = r#"{"kind": "hcsim-cxl", "xpus": 16}"#.to_owned();
+    let fly = format!(r#"{{"kind": "k-ary-n-fly", "k": 2, "n": 3, {cables}}}"#);
+    for (spec, all, functions) in [
+        (tree, false, ["nearest-common-ancestor", "auto", "shortest-path", "up-down"]),
+        (planes, false, ["auto", "shortest-path", "up-down", "table"]),
+        (cut, false, ["auto", "shortest-path", "up-down", "table"]),
+        (servers, false, ["auto", "up-down", "up-down", "up-down"]),
+        (fly, true, ["destination-tag", "auto", "shortest-path", "table"]),
+    ] {
+        let machine = topology(&spec);
+        for routing in functions {
+            let network = format!(r#"{{"routing": {{"kind": "{routing}"}}}}"#);
+            let prepared =
+                prepare(&machine, &network).unwrap_or_else(|error| panic!("{spec}, {routing}: {error}"));
+            let (fabric, function) = (&prepared.fabric, prepared.routing.as_ref());
+            let terminals = fabric.terminals().len() as u32;
+            let mut pairs = 0;
+            for to in 0..terminals {
+                let distance = distances(fabric, fabric.terminal(to).router);
+                for from in 0..terminals {
+                    let joined = function.joins(from, to);
+                    pairs += u32::from(joined);
+                    if joined {
+                        // it also looks whether the packet leaves at its destination
+                        walk(fabric, function, from, to, 4, &mut Dice(from.into()));
+                    }
+                    let reached = distance[fabric.terminal(from).entry().0 as usize] != usize::MAX;
+                    // routes of nodes are those of their first NICs, and none leads from a node to itself
+                    assert!(
+                        joined == reached || routing == "table" && !joined,
+                        "{spec}, {routing}: {from} to {to}"
+                    );
+                }
+            }
+            let others = terminals * (terminals - 1);
+            assert!(
+                if all { pairs >= others } else { (terminals..others).contains(&pairs) },
+                "{spec}, {routing}"
+            );
+        }
+    }
+}
+
+#[test]
 fn a_graph_whose_link_leads_one_way_is_refused_with_the_nodes_that_it_cuts_off() {
     let oneway = topology(
         r#"{"kind": "graph",

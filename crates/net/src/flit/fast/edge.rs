@@ -162,6 +162,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, 
             let id = ejected.flit.packet();
             let cold = &self.packets.cold[id];
             let terminal = self.first_terminal + ejected.terminal;
+            debug_assert_eq!(cold.dest(), terminal, "a packet arrived at another terminal");
             let entered = cycle_of(cold.entered, now);
             let (mut last_entered, mut head_arrived) = (entered, now);
             let (mut flits, mut hops) = (1, ejected.flit.hops());

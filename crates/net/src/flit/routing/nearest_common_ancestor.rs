@@ -82,6 +82,10 @@ impl FlitRouting for NearestCommonAncestor {
         self.packed.as_ref()
     }
 
+    fn joins(&self, source: u32, dest: u32) -> bool {
+        self.map.joins(source, dest)
+    }
+
     fn looks_at_input(&self) -> bool {
         false
     }

@@ -105,8 +105,8 @@ impl Table {
                 let path = known.then(|| follow(wiring, &output_of, source, dest, &links)).flatten();
                 let first_nics = source.max(dest) < wiring.compute_terminals && wiring.joined(source, dest);
                 let Some(path) = path else {
-                    // further NICs need no route of their own: messages take those of the first
-                    if first_nics {
+                    // further NICs need no route of their own: messages take those of the first; nor does a node to itself
+                    if first_nics && source != dest {
                         return Err(no_route(wiring, [from.node, to.node]));
                     }
                     table.start.push(NO_ROUTE);

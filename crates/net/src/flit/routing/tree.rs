@@ -42,6 +42,8 @@ pub struct TreeMap {
     ports: Vec<u16>,
     /// Host of each terminal.
     host: Vec<u32>,
+    /// Part of the fabric that each terminal is in: hosts with several NICs have one in each.
+    part: Vec<u32>,
     /// `child[level * terminals + terminal]`: which child of a switch of that level is above the terminal.
     child: Vec<u16>,
     terminals: usize,
@@ -85,6 +87,11 @@ impl TreeMap {
             ports: Vec::new(),
             child: Vec::with_capacity(terminals * tree.levels.len()),
             host,
+            part: fabric
+                .terminals()
+                .iter()
+                .map(|terminal| wiring.parts()[terminal.router as usize])
+                .collect(),
             terminals,
         };
         for (router, place_here) in (0..).zip(&place) {
@@ -180,7 +187,13 @@ impl TreeMap {
         View { level, first_host, children, down: &self.ports[ports as usize..][..down], up: self.up(router) }
     }
 
-    /// The way down from `router` to `terminal`, if it is under it: the first port and how many.
+    /// Whether two terminals are in the same part of the fabric.
+    pub(crate) fn joins(&self, source: u32, dest: u32) -> bool {
+        self.part[source as usize] == self.part[dest as usize]
+    }
+
+    /// The ways down from `router` to `terminal`, if its host is under it; to another NIC of that host where the
+    /// terminal is in another part.
     #[inline]
     pub(crate) fn down(&self, router: u32, terminal: u32) -> Option<&[u16]> {
         let switch = &self.switches[router as usize];
