@@ -86,6 +86,7 @@ pub struct Traffic {
     traffic: TrafficSpec,
     network: Prepared,
     layout: Layout,
+    joined: Option<Joined>,
     plan: Arc<Plan>,
 }
 
@@ -136,7 +137,8 @@ impl Traffic {
             Some(nodes) => layout(&topology, &nodes),
             None => Layout::flat(network.fabric.terminals().len() as u32),
         };
-        let plan = plan(&traffic, &layout, &network, &topology, spec.seed).map_err(at("traffic"))?;
+        let joined = joined(&network, &topology);
+        let plan = plan(&traffic, &layout, &network, joined.clone(), spec.seed).map_err(at("traffic"))?;
         // kernels check what they cannot run before time starts
         if choose(traffic.kernel, &network, &plan).map_err(at("traffic"))? {
             Fast::check(&network.fabric, &network.router, &*network.routing)
@@ -147,7 +149,7 @@ impl Traffic {
         let stem = Path::new(document.name()).file_stem().map(|stem| stem.to_string_lossy().into_owned());
         let name = spec.name.clone().or(stem).unwrap_or_default();
         let base = base.to_owned();
-        Ok(Self { spec, name, topology, base, traffic, network, layout, plan: Arc::new(plan) })
+        Ok(Self { spec, name, topology, base, traffic, network, layout, joined, plan: Arc::new(plan) })
     }
 
     /// The same machine and traffic at another load and seed.
@@ -162,7 +164,7 @@ impl Traffic {
             return Err(BuildError::new("class", reason));
         }
         traffic.load = spec::Load::FlitsPerCycle(load);
-        let plan = Arc::new(plan(&traffic, &self.layout, &self.network, &self.topology, seed)?);
+        let plan = Arc::new(plan(&traffic, &self.layout, &self.network, self.joined.clone(), seed)?);
         let mut spec = self.spec.clone();
         (spec.seed, spec.traffic) = (seed, Some(traffic.clone()));
         Ok(Self {
@@ -173,6 +175,7 @@ impl Traffic {
             traffic,
             network: self.network.clone(),
             layout: self.layout.clone(),
+            joined: self.joined.clone(),
             plan,
         })
     }
@@ -396,21 +399,9 @@ pub fn statistics(result: &RunResult) -> &TrafficResult {
     result.traffic.as_ref().expect("results of traffic have statistics")
 }
 
-fn plan(
-    spec: &TrafficSpec,
-    layout: &Layout,
-    network: &Prepared,
-    topology: &Arc<Topology>,
-    seed: u64,
-) -> Result<Plan, BuildError> {
-    let router = &network.router;
-    let ground = Ground {
-        clock_hz: network.clock.hz(),
-        flit_bytes: network.flit_bytes,
-        ranges: router.ranges.len(),
-        most_flits: router.virtual_cut_through.then_some(router.buffer_flits),
-    };
-    let joined = (!network.all_joined()).then(|| {
+/// Who reaches whom, where not all reach each other.
+fn joined(network: &Prepared, topology: &Arc<Topology>) -> Option<Joined> {
+    (!network.all_joined()).then(|| {
         let (network, topology) = (Arc::new(network.clone()), topology.clone());
         let node = |terminal: u32, network: &Prepared| network.fabric.terminal(terminal).node;
         let named = network.clone();
@@ -420,7 +411,23 @@ fn plan(
                 node(terminal, &named).map_or_else(String::new, |node| topology.node_name(node).to_owned())
             }),
         }
-    });
+    })
+}
+
+fn plan(
+    spec: &TrafficSpec,
+    layout: &Layout,
+    network: &Prepared,
+    joined: Option<Joined>,
+    seed: u64,
+) -> Result<Plan, BuildError> {
+    let router = &network.router;
+    let ground = Ground {
+        clock_hz: network.clock.hz(),
+        flit_bytes: network.flit_bytes,
+        ranges: router.ranges.len(),
+        most_flits: router.virtual_cut_through.then_some(router.buffer_flits),
+    };
     Plan::new(spec, layout, ground, joined, Streams::new(seed))
 }
 

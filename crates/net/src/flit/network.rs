@@ -172,7 +172,7 @@ impl Prepared {
         let part = |terminal: &super::fabric::Terminal| self.wiring.parts()[terminal.router as usize];
         let mut parts = self.fabric.terminals().iter().map(part);
         let first = parts.next();
-        parts.all(|part| Some(part) == first) && self.routing.joins_all()
+        parts.all(|part| Some(part) == first) && self.routing.joins_all(self.fabric.terminals().len() as u32)
     }
 }
 

@@ -90,10 +90,6 @@ impl FlitRouting for ByNextOutput<'_> {
         self.routing.joins(source, dest)
     }
 
-    fn joins_all(&self) -> bool {
-        self.routing.joins_all()
-    }
-
     fn adaptive(&self) -> bool {
         self.routing.adaptive()
     }

@@ -212,11 +212,6 @@ impl FlitRouting for Table {
         self.start[source as usize * self.terminals + dest as usize] != NO_ROUTE
     }
 
-    fn joins_all(&self) -> bool {
-        let to_others = |(pair, _): &(usize, _)| pair / self.terminals != pair % self.terminals;
-        self.start.iter().enumerate().filter(to_others).all(|(_, &start)| start != NO_ROUTE)
-    }
-
     fn looks_at_input(&self) -> bool {
         false
     }
