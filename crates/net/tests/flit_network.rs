@@ -197,6 +197,43 @@ fn the_limit_of_a_sender_is_kept_and_lets_others_pass() {
     assert!((10e-3..10.1e-3).contains(&log[1].0.as_secs_f64()), "{:?}", log[1].0);
 }
 
+/// Deliveries of messages that one node sends at the dates given in cycles: (cycle, receiver, flits), in cycles.
+fn deliveries(spec: &str, machine: &Arc<Topology>, messages: &[(u64, usize, u64)]) -> Vec<u64> {
+    let nodes = machine.compute_nodes();
+    let messages: Vec<_> = (messages.iter().enumerate())
+        .map(|(token, &(start, to, flits))| {
+            (Time::ZERO + CYCLE * start, Transfer::new(Token(token as u64), nodes[0], nodes[to], 32 * flits))
+        })
+        .collect();
+    let log = drive_messages(network(spec, machine.clone()).as_mut(), &messages, None);
+    let mut ends = vec![0; messages.len()];
+    for (at, done) in log {
+        let NetworkDone::Delivered(token) = done else { panic!("{done:?}") };
+        ends[token.0 as usize] = at.as_ps() / CYCLE.as_ps();
+    }
+    ends
+}
+
+/// One router: a message that enters in cycle `c`, flit after flit, is there at the end of cycle `c + 7 + flits - 1`.
+const SWITCH: u64 = 4 + 3 + 1;
+
+#[test]
+fn messages_of_a_terminal_take_turns_packet_by_packet() {
+    let machine = machine(r#"{"kind": "single-switch", "nodes": 4}"#);
+    // the fast kernel, and the full one
+    for router in ["{}", r#"{"switch-allocator": {"kind": "separable-input-first"}}"#] {
+        let spec = format!(r#"{{"kind": "flit", "router": {router}}}"#);
+        // a short message goes behind the first packet of a long one, to another node and to the same one
+        for to in [2, 1] {
+            let ends = deliveries(&spec, &machine, &[(0, 1, 16_000), (0, to, 1)]);
+            assert_eq!(ends, [SWITCH + 16_000, SWITCH + 16], "to {to}");
+        }
+        // two long ones, and one that begins in the third packet: packets are those of 0 1 0 1 0 2 1 0 2 1 0
+        let ends = deliveries(&spec, &machine, &[(0, 1, 16 * 5), (0, 2, 16 * 4), (2 * 16 + 3, 3, 16 * 2)]);
+        assert_eq!(ends, [10, 9, 8].map(|last| SWITCH + 16 * (last + 1) - 1), "{router}");
+    }
+}
+
 #[test]
 fn nodes_without_a_way_are_named() {
     let apart = topology(

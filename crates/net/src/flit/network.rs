@@ -27,7 +27,8 @@ use crate::networks::{NetworkContext, NetworkKind};
 /// Wormhole routers with virtual channels and credits, cycle by cycle.
 ///
 /// Switches are routers, and so are nodes that forward. Messages are cut into packets of at most `packet-flits`
-/// flits of `flit-bytes` each; a node sends its messages one after the other, one flit per cycle.
+/// flits of `flit-bytes` each. A NIC sends one flit per cycle, and its messages take turns, a packet each, two to the same
+/// node too; a new message comes last in the round.
 ///
 /// ```toml
 /// [network]

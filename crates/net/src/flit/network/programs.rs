@@ -63,12 +63,12 @@ impl Flight {
     }
 }
 
-/// Every node's messages, one after the other.
+/// Every node's messages. Those of a terminal take turns, a packet each; a new one comes last in the round.
 pub(super) struct Programs {
     clock: Clock,
     cut: Cut,
     pub(super) flights: Slots<Flight>,
-    /// Messages that may send now, by terminal.
+    /// Messages that may send now, by terminal, in the order of their turns.
     ready: Vec<VecDeque<u32>>,
     /// Messages that may send from some cycle on: cycle, terminal, order, message.
     later: BinaryHeap<Reverse<(u64, u32, u64, u32)>>,
@@ -142,7 +142,7 @@ impl Programs {
 
 impl Terminals for Programs {
     fn offer(&mut self, terminal: u32, _queue: u8, now: u64) -> Option<Offer> {
-        let &slot = self.ready[terminal as usize].front()?;
+        let slot = self.ready[terminal as usize].pop_front()?;
         let flight = &mut self.flights[slot];
         let most = self.cut.payload_flits * self.cut.flit_bytes;
         let bytes = (flight.bytes - flight.sent).min(most);
@@ -151,13 +151,12 @@ impl Terminals for Programs {
         flight.open += 1;
         flight.complete = flight.sent == flight.bytes;
         let (dest, sent, complete) = (flight.to, flight.sent, flight.complete);
-        if complete {
-            self.ready[terminal as usize].pop_front();
-        } else if flight.cap_ps_per_byte > 0.0 {
-            // the next packet waits until the sender's limit allows it, and lets others pass
+        if !complete && flight.cap_ps_per_byte > 0.0 {
+            // the next packet waits until the sender's limit allows it
             let cycle = self.clock.first_from(flight.allowed(sent)).max(now + 1);
-            self.ready[terminal as usize].pop_front();
             self.schedule(cycle, terminal, slot);
+        } else if !complete {
+            self.ready[terminal as usize].push_back(slot);
         }
         self.packets += 1;
         self.open += 1;
