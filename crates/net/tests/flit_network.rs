@@ -235,6 +235,45 @@ fn messages_of_a_terminal_take_turns_packet_by_packet() {
 }
 
 #[test]
+fn the_last_byte_of_a_limited_message_leaves_when_the_limit_allows_it_and_the_way_comes_after_that() {
+    for (bytes, rate, latency_ns, packet_flits, allowed_ns) in [
+        (512, 1e9, 500, 16, 512),
+        (1024, 1e9, 500, 16, 1024),
+        (64_000, 8e9, 500, 2000, 8000),
+        (64_000, 1e9, 10_000, 16, 64_000),
+        // a last packet of half a flit; the limit is the line's rate, and above it
+        (528, 1e9, 500, 16, 528),
+        (64_000, 32e9, 500, 16, 2000),
+        (64_000, 1e12, 500, 16, 2000),
+    ] {
+        let machine = topology(&format!(
+            r#"{{"kind": "single-switch", "nodes": 2, "bandwidth": "32 GB/s", "latency": "{latency_ns} ns"}}"#
+        ));
+        let nodes = machine.compute_nodes();
+        let spec = format!(r#"{{"kind": "flit", "packet-flits": {packet_flits}}}"#);
+        let transfer = Transfer {
+            rate_cap: Some(Bandwidth(rate)),
+            ..Transfer::new(Token(0), nodes[0], nodes[1], bytes)
+        };
+        let took = alone(network(&spec, machine.clone()).as_mut(), transfer);
+        // two cables, a cycle of 1 ns at the end of each, and three in the router
+        assert_eq!(
+            took,
+            Time::ZERO + Duration::from_ns(allowed_ns + 2 * (latency_ns + 1) + 3),
+            "{bytes} B at {rate} B/s"
+        );
+    }
+    // a cable that takes a flit in two cycles: the end of a packet takes two as well
+    let machine =
+        topology(r#"{"kind": "single-switch", "nodes": 2, "bandwidth": "16 GB/s", "latency": "500 ns"}"#);
+    let nodes = machine.compute_nodes();
+    let transfer =
+        Transfer { rate_cap: Some(Bandwidth(1e9)), ..Transfer::new(Token(0), nodes[0], nodes[1], 512) };
+    let mut network = network(r#"{"kind": "flit", "clock": "1 GHz"}"#, machine.clone());
+    assert_eq!(alone(network.as_mut(), transfer), Time::ZERO + Duration::from_ns(512 + 2 * 501 + 3 + 1));
+}
+
+#[test]
 fn nodes_without_a_way_are_named() {
     let apart = topology(
         r#"{"kind": "graph", "nodes": [{"name": "a"}, {"name": "b"}, {"name": "c"}, {"name": "s", "kind": "switch"}],

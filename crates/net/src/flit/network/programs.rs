@@ -3,9 +3,12 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+use std::sync::Arc;
+
 use stratasim_core::{Slots, Time, Token};
 
 use crate::flit::fabric::clock::Clock;
+use crate::flit::fabric::{FULL_WIDTH, Fabric};
 use crate::flit::terminals::{Arrival, FlitArrival, Offer, Terminals};
 
 /// How messages are cut into packets.
@@ -23,6 +26,13 @@ impl Cut {
         let payload = bytes.div_ceil(self.flit_bytes);
         let packets = payload.div_ceil(self.payload_flits).max(1);
         (payload + packets * u64::from(self.header_flits)).max(1)
+    }
+
+    /// Bytes of the next packet of a message of which `left` are left, and its flits.
+    fn packet(&self, left: u64) -> (u64, u16) {
+        let bytes = left.min(self.payload_flits * self.flit_bytes);
+        let payload = bytes.div_ceil(self.flit_bytes) as u16;
+        (bytes, (payload + self.header_flits).max(1))
     }
 }
 
@@ -65,6 +75,7 @@ impl Flight {
 
 /// Every node's messages. Those of a terminal take turns, a packet each; a new one comes last in the round.
 pub(super) struct Programs {
+    fabric: Arc<Fabric>,
     clock: Clock,
     cut: Cut,
     pub(super) flights: Slots<Flight>,
@@ -87,8 +98,10 @@ pub(super) struct Programs {
 }
 
 impl Programs {
-    pub(super) fn new(clock: Clock, cut: Cut, terminals: usize) -> Self {
+    pub(super) fn new(fabric: Arc<Fabric>, clock: Clock, cut: Cut) -> Self {
+        let terminals = fabric.terminals().len();
         Self {
+            fabric,
             clock,
             cut,
             flights: Slots::default(),
@@ -105,16 +118,23 @@ impl Programs {
         }
     }
 
-    /// A message that may send from the first cycle at or after `now`.
-    pub(super) fn submit(&mut self, now: Time, flight: Flight) {
-        let from = flight.from;
+    /// A message that may send from the first cycle at or after its date on, or when its sender's limit allows.
+    pub(super) fn submit(&mut self, flight: Flight) {
         let slot = self.flights.insert(flight);
         self.under_way += 1;
-        self.schedule(self.clock.first_from(now), from, slot);
+        self.schedule(self.clock.first_from(flight.submitted), slot);
     }
 
-    fn schedule(&mut self, cycle: u64, terminal: u32, slot: u32) {
-        self.later.push(Reverse((cycle, terminal, self.order, slot)));
+    /// The next packet of a message may leave from cycle `first` on, and so late that its end does not leave before
+    /// the sender's limit allows all of its bytes.
+    fn schedule(&mut self, first: u64, slot: u32) {
+        let flight = &self.flights[slot];
+        let (bytes, flits) = self.cut.packet(flight.bytes - flight.sent);
+        let out = self.clock.first_from(flight.allowed(flight.sent + bytes));
+        let spacing = self.fabric.terminal(flight.from).injection.spacing;
+        let takes = u64::from(flits) * u64::from(spacing) / u64::from(FULL_WIDTH);
+        let cycle = out.saturating_sub(takes).max(first);
+        self.later.push(Reverse((cycle, flight.from, self.order, slot)));
         self.order += 1;
     }
 
@@ -144,31 +164,19 @@ impl Terminals for Programs {
     fn offer(&mut self, terminal: u32, _queue: u8, now: u64) -> Option<Offer> {
         let slot = self.ready[terminal as usize].pop_front()?;
         let flight = &mut self.flights[slot];
-        let most = self.cut.payload_flits * self.cut.flit_bytes;
-        let bytes = (flight.bytes - flight.sent).min(most);
-        let payload = bytes.div_ceil(self.cut.flit_bytes) as u16;
+        let (bytes, flits) = self.cut.packet(flight.bytes - flight.sent);
         flight.sent += bytes;
         flight.open += 1;
         flight.complete = flight.sent == flight.bytes;
-        let (dest, sent, complete) = (flight.to, flight.sent, flight.complete);
+        let (dest, complete) = (flight.to, flight.complete);
         if !complete && flight.cap_ps_per_byte > 0.0 {
-            // the next packet waits until the sender's limit allows it
-            let cycle = self.clock.first_from(flight.allowed(sent)).max(now + 1);
-            self.schedule(cycle, terminal, slot);
+            self.schedule(now + 1, slot);
         } else if !complete {
             self.ready[terminal as usize].push_back(slot);
         }
         self.packets += 1;
         self.open += 1;
-        Some(Offer {
-            dest,
-            flits: (payload + self.cut.header_flits).max(1),
-            range: 0,
-            priority: 0,
-            created: now,
-            tag: u64::from(slot),
-            measured: true,
-        })
+        Some(Offer { dest, flits, range: 0, priority: 0, created: now, tag: u64::from(slot), measured: true })
     }
 
     fn next_due(&mut self, now: u64) -> Option<u64> {

@@ -17,7 +17,8 @@ use crate::outcomes::Outcomes;
 /// Programs on a kernel.
 ///
 /// Cycle `c` lasts from `c * period` to `(c + 1) * period`. A message may enter in the first cycle that starts
-/// when it is submitted or later; it is delivered at the end of the cycle in which its last flit arrives.
+/// when it is submitted or later; it is delivered at the end of the cycle in which its last flit arrives. With a limit
+/// of its sender's, the end of each packet leaves when the limit allows all bytes up to there, not before.
 pub(super) struct FlitNetwork<K> {
     topology: Arc<Topology>,
     prepared: Prepared,
@@ -39,7 +40,7 @@ impl<K: Kernel> FlitNetwork<K> {
     pub(super) fn new(topology: Arc<Topology>, prepared: Prepared, cut: Cut, kernel: K) -> Self {
         let fabric = prepared.fabric.clone();
         Self {
-            programs: Programs::new(prepared.clock, cut, fabric.terminals().len()),
+            programs: Programs::new(fabric.clone(), prepared.clock, cut),
             zero_load: ZeroLoad::new(fabric.clone(), &prepared.router),
             patience: stall::patience(&fabric, &prepared.router),
             topology,
@@ -133,7 +134,7 @@ impl<K: Kernel + Send> Model for FlitNetwork<K> {
         }
         match self.ends(src, dst, nic) {
             Some((from, to)) => {
-                self.programs.submit(now, Flight::new(token, from, to, now, bytes, cap_ps_per_byte));
+                self.programs.submit(Flight::new(token, from, to, now, bytes, cap_ps_per_byte));
             }
             None => {
                 let reason = self.no_way(src, dst);
@@ -178,10 +179,9 @@ impl<K: Kernel + Send> Model for FlitNetwork<K> {
                 }
                 self.now = self.now.max(self.prepared.clock.start(self.kernel.now()));
                 for slot in std::mem::take(&mut self.programs.arrived) {
-                    let flight = self.programs.flights[slot];
+                    let token = self.programs.flights[slot].token;
                     self.programs.flights.release(slot);
-                    let at = self.now.max(flight.allowed(flight.bytes));
-                    self.outcomes.deliver(at, flight.token);
+                    self.outcomes.deliver(self.now, token);
                 }
             } else if late <= until {
                 self.now = late;
