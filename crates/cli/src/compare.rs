@@ -1,5 +1,7 @@
 //! `stratasim compare`: one experiment several ways, side by side.
 
+mod traffic;
+
 use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -204,8 +206,35 @@ pub(crate) fn letter(index: usize) -> String {
 
 /// Label and a cell per result of everything that is compared.
 fn rows(results: &[(String, RunResult)]) -> Vec<(Cow<'static, str>, Vec<String>)> {
+    // open-loop traffic has no steps and no ranks
+    let has_programs = results.iter().any(|(_, result)| result.traffic.is_none());
+    let mut rows = if has_programs { program_rows(results) } else { Vec::new() };
+    rows.extend(traffic::rows(results));
+    rows.extend(count_rows(results));
     let numbers = |unit: Unit, number: &dyn Fn(&RunResult) -> f64| {
         unit.format_all(&results.iter().map(|(_, result)| number(result)).collect::<Vec<_>>())
+    };
+    let cost = [
+        ("events", numbers(Unit::Count, &|result| result.events as f64)),
+        ("wall", numbers(Unit::Seconds, &|result| result.wall_s)),
+    ];
+    rows.extend(cost.into_iter().map(|(label, cells)| (Cow::Borrowed(label), cells)));
+    rows
+}
+
+/// The cell of a result without a value.
+fn dash() -> String {
+    "-".to_owned()
+}
+
+/// Times of programs: of steps, jobs and ranks. A dash for results of open-loop traffic, which has none.
+fn program_rows(results: &[(String, RunResult)]) -> Vec<(Cow<'static, str>, Vec<String>)> {
+    let is_program = |result: &RunResult| result.traffic.is_none();
+    let numbers = |unit: Unit, number: &dyn Fn(&RunResult) -> f64| -> Vec<String> {
+        let programs = results.iter().map(|(_, result)| result).filter(|result| is_program(result));
+        let mut cells = unit.format_all(&programs.map(number).collect::<Vec<_>>()).into_iter();
+        let cell = |result| if is_program(result) { cells.next() } else { None };
+        results.iter().map(|(_, result)| result).map(cell).map(|cell| cell.unwrap_or_else(dash)).collect()
     };
     let mean = |part: fn(&RankResult) -> f64| {
         numbers(Unit::Seconds, &|result| {
@@ -214,12 +243,14 @@ fn rows(results: &[(String, RunResult)]) -> Vec<(Cow<'static, str>, Vec<String>)
     };
     let optional = |unit: Unit, number: &dyn Fn(&RunResult) -> Option<f64>| -> Vec<String> {
         let cells = results.iter().map(|(_, result)| number(result).map(|value| unit.format(value)));
-        cells.map(|cell| cell.unwrap_or_else(|| "-".to_owned())).collect()
+        cells.map(|cell| cell.unwrap_or_else(dash)).collect()
     };
-    let first = results[0].1.step_s();
-    let mut changes =
-        optional(Unit::Difference, &|result| (first > 0.0).then(|| result.step_s() / first - 1.0));
-    changes[0] = "-".to_owned();
+    let first = results.iter().position(|(_, result)| is_program(result)).unwrap_or(0);
+    let first_s = results[first].1.step_s();
+    let mut changes = optional(Unit::Difference, &|result| {
+        (is_program(result) && first_s > 0.0).then(|| result.step_s() / first_s - 1.0)
+    });
+    changes[first] = dash();
     let mut rows = vec![("step time", numbers(Unit::Seconds, &RunResult::step_s)), ("change", changes)];
     if results.iter().any(|(_, result)| result.iterations.len() > 1) {
         rows.push(("run time", numbers(Unit::Seconds, &|result| result.makespan_s)));
@@ -240,12 +271,6 @@ fn rows(results: &[(String, RunResult)]) -> Vec<(Cow<'static, str>, Vec<String>)
         ),
     ];
     rows.extend(others.into_iter().map(|(label, cells)| (Cow::Borrowed(label), cells)));
-    rows.extend(count_rows(results));
-    let cost = [
-        ("events", numbers(Unit::Count, &|result| result.events as f64)),
-        ("wall", numbers(Unit::Seconds, &|result| result.wall_s)),
-    ];
-    rows.extend(cost.into_iter().map(|(label, cells)| (Cow::Borrowed(label), cells)));
     rows
 }
 
@@ -261,8 +286,7 @@ fn count_rows(results: &[(String, RunResult)]) -> Vec<(Cow<'static, str>, Vec<St
     let of = |key: &str, (_, result): &(String, RunResult)| result.counters.get(key).copied();
     let row = |(label, key): (&'static str, &str)| {
         let happened = results.iter().any(|result| of(key, result).is_some_and(|count| count > 0));
-        let cell =
-            |result| of(key, result).map_or_else(|| "-".to_owned(), |count| Unit::Count.format(count as f64));
+        let cell = |result| of(key, result).map_or_else(dash, |count| Unit::Count.format(count as f64));
         happened.then(|| (Cow::Borrowed(label), results.iter().map(cell).collect()))
     };
     counts.into_iter().filter_map(row).collect()
@@ -280,7 +304,7 @@ fn job_rows(results: &[(String, RunResult)]) -> Vec<(Cow<'static, str>, Vec<Stri
     let cells = |name: &str, unit: Unit, number: fn(&JobResult) -> Option<f64>| -> Vec<String> {
         let found = results.iter().map(|(_, result)| {
             let job = result.jobs.iter().find(|job| job.name == name);
-            job.and_then(number).map_or_else(|| "-".to_owned(), |value| unit.format(value))
+            job.and_then(number).map_or_else(dash, |value| unit.format(value))
         });
         found.collect()
     };

@@ -228,6 +228,56 @@ fn results_are_put_side_by_side() {
     assert!(results[1]["makespan_s"].as_f64() > results[0]["makespan_s"].as_f64());
 }
 
+/// Loads and latencies of open-loop traffic, which has no steps; its batch has no load.
+#[test]
+fn results_of_open_loop_traffic_are_put_side_by_side() {
+    let scratch = Scratch::new();
+    let mesh = "[topology]\nkind = \"mesh\"\ndimensions = [3, 3]\nbandwidth = \"32 GB/s\"\nlatency = \"1 ns\"\n\
+                [network]\nkind = \"flit\"\n[traffic]\nload = 0.1\nmeasure = { window = 500 }\n";
+    scratch.write("mesh.toml", mesh);
+    for (name, set) in
+        [("low", "traffic.load=0.1"), ("high", "traffic.load=0.95"), ("batch", "traffic.batch={packets=5}")]
+    {
+        let out = format!("{name}.json");
+        let ended = scratch.stratasim(&["run", "mesh.toml", "--set", set, "--quiet", "--json", &out]);
+        assert_eq!(ended.code, 0, "{set}: {}", ended.errors);
+    }
+    let ended = scratch.stratasim(&["report", "low.json", "high.json", "batch.json"]);
+    assert_eq!(ended.code, 0, "{}", ended.errors);
+    let row = |label: &str| -> Vec<&str> {
+        let line = ended.output.lines().find(|line| line.trim_start().starts_with(label));
+        let line = line.unwrap_or_else(|| panic!("no row `{label}`:\n{}", ended.output));
+        line.trim_start()[label.len()..].split_whitespace().collect()
+    };
+    assert_eq!(row("asked"), ["0.1000", "0.9500", "-"]);
+    assert_eq!(row("saturated"), ["no", "yes", "-"]);
+    for (label, key) in [("offered", "offered_flits_per_cycle"), ("accepted", "accepted_flits_per_cycle")] {
+        for (cell, name) in row(label).iter().zip(["low", "high"]) {
+            let number =
+                json(&scratch.read(&format!("{name}.json")))["traffic"][key].as_f64().expect("a number");
+            let shown: f64 = cell.parse().expect("a number");
+            assert!((shown / number - 1.0).abs() < 1e-3, "{label}: {shown} for {number}");
+        }
+    }
+    let high = json(&scratch.read("high.json"));
+    assert_eq!(row("p99")[1].replace(',', ""), high["traffic"]["packet_latency_cycles"]["p99"].to_string());
+    let batch = json(&scratch.read("batch.json"));
+    assert_eq!(row("batch")[2], batch["traffic"]["batch"]["duration_cycles"].to_string());
+    for absent in ["step time", "compute", "memory", "idle", "a cycle is"] {
+        assert!(!ended.output.contains(absent), "{absent}:\n{}", ended.output);
+    }
+    // a program beside it keeps its rows
+    scratch.write("program.toml", EXPERIMENT);
+    assert_eq!(scratch.stratasim(&["run", "program.toml", "--quiet", "--json", "program.json"]).code, 0);
+    let ended = scratch.stratasim(&["report", "low.json", "program.json", "program.json"]);
+    let dashes = |label: &str| {
+        let line = ended.output.lines().find(|line| line.trim_start().starts_with(label));
+        let cells = line.unwrap_or_else(|| panic!("no row `{label}`:\n{}", ended.output)).split_whitespace();
+        cells.filter(|&cell| cell == "-").count()
+    };
+    assert_eq!(["step time", "change", "idle", "accepted", "saturated"].map(dashes), [1, 2, 1, 2, 2]);
+}
+
 /// Two windows of 40 packets meet at one link, whose way holds 13 of them besides: the queue grows to 67 packets, one in the time of
 /// each, stays so, and drains as fast.
 #[test]
