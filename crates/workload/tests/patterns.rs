@@ -223,7 +223,7 @@ fn local_messages_of_a_tree_stay_in_the_subtree() {
         assert!(seen.values().all(|&count| close(count, 30_000, 1.0 / near.len() as f64)), "{seen:?}");
     }
     assert!(refused(r#"{"kind": "local", "distance": 4}"#, &layout).contains("tree of 3 levels"));
-    assert!(refused(r#"{"kind": "local"}"#, &Layout::flat(64)).contains("grid or a tree"));
+    assert!(refused(r#"{"kind": "local"}"#, &Layout::flat(64)).contains("grid, a tree"));
     assert!(refused(r#"{"kind": "local", "distance": 0}"#, &layout).contains("at least 1"));
 }
 

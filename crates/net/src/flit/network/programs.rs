@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-
 use std::sync::Arc;
 
 use stratasim_core::{Slots, Time, Token};
