@@ -89,7 +89,7 @@ def list(*, pairs: Sequence[Sequence[int]] | None = None) -> Spec:
 def local(
     *, distance: int | None = 1, fraction: float | None = 0.5, background: Mapping[str, Any] | None = None
 ) -> Spec:
-    """A fraction of the messages stays near its sender: on grids within a number of hops, on trees within the subtree of a height. Each of the other ranks there is as likely."""
+    """A fraction of the messages stays near its sender: on grids within a number of hops, on trees within the subtree of a height, on dragonflies at the same router or in the same group. Each of the other ranks there is as likely."""
 
 def neighbour(*, reach: int | None = 1) -> Spec:
     """Every rank sends to the ranks next to it on both sides, cyclic over the ranks: halo exchange, local traffic."""
