@@ -45,7 +45,7 @@ use stratasim_net::flit::full::Full;
 use stratasim_net::flit::network::zero_load::{ZeroLoad, router_cycles};
 use stratasim_report::result::{Check, RunResult, Title};
 use stratasim_report::traffic::TrafficResult;
-use stratasim_topo::Topology;
+use stratasim_topo::{RoutingSpec, Topology};
 use stratasim_workload::pattern::Layout;
 
 pub use account::ProbeSink;
@@ -66,6 +66,7 @@ use crate::build::build_topology;
 use crate::document::Document;
 use crate::error::{ConfigError, Error};
 use crate::layout::layout;
+use crate::placement::PlacementSpec;
 use crate::run::{count, peak_rss_bytes};
 use crate::spec::Spec;
 
@@ -119,11 +120,20 @@ impl Traffic {
             let section = if document.get("network").is_some() { "network" } else { "traffic" };
             return Err(document.locate(&BuildError::new("", reason), section));
         };
-        for (section, instead) in [
-            ("placement", "terminals send by their own numbers, and mappings are options of patterns"),
-            ("routing", "the flit level has its own, `network.routing`"),
+        // a whole spec, such as that of a result, has the defaults
+        for (section, is_default, instead) in [
+            (
+                "placement",
+                spec.placement.kind() == PlacementSpec::default().kind(),
+                "terminals send by their own numbers, and mappings are options of patterns",
+            ),
+            (
+                "routing",
+                spec.routing.kind() == RoutingSpec::default().kind(),
+                "the flit level has its own, `network.routing`",
+            ),
         ] {
-            if document.get(section).is_some() {
+            if !is_default {
                 let reason = format!("open-loop traffic does not look at `[{section}]`: {instead}");
                 return Err(document.locate(&BuildError::new("", reason), section));
             }

@@ -456,6 +456,10 @@ fn sections_that_open_loop_traffic_does_not_look_at_are_refused() {
         let error = prepare(&text).err().unwrap();
         assert!(error.contains(&format!("does not look at `[{section}]`")), "{error}");
     }
+    // the spec of a result has the defaults of both, and runs again
+    let text =
+        experiment(MESH, "load = 0.1") + "\n[placement]\nkind = \"linear\"\n[routing]\nkind = \"auto\"\n";
+    assert!(prepare(&text).is_ok());
 }
 
 #[test]
