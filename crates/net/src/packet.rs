@@ -22,6 +22,7 @@ mod cut;
 mod detours;
 mod engine;
 mod faults;
+mod given;
 mod host;
 mod interfaces;
 mod landing;
@@ -47,7 +48,7 @@ use serde::{Deserialize, Serialize};
 use stratasim_core::model;
 use stratasim_core::random::{Draws, key};
 use stratasim_core::{BuildError, Bytes, Duration, NodeId};
-use stratasim_topo::{Sharing, Topology};
+use stratasim_topo::{Chosen, Sharing, Topology};
 use stratasim_transport::congestion::nscc::Nscc;
 use stratasim_transport::{
     CongestionSpec, EntropySpec, PacketSizes, Path, Profile, RecoverySpec, TransportSpec,
@@ -55,12 +56,15 @@ use stratasim_transport::{
 
 use self::balancing::Balancing;
 pub use self::balancing::{
-    BalancingKind, BalancingSpec, Choice, Ecmp, Flowlets, LeastQueue, PerFlow, Random, RoundRobin, Source,
+    BalancingKind, BalancingSpec, Choice, Ecmp, Flowlets, LeastQueue, PerFlow, Random, RoundRobin, Routing,
+    Source,
 };
 pub use self::classes::Class;
 use self::engine::{Engine, Event, Rules};
 use self::faults::Wires;
 pub use self::faults::{Corruption, Duplication, Faults, Links, Loss, Outage, Reordering};
+use self::given::Guide;
+use self::landing::Landings;
 use self::lane::{Lane, PerClass};
 use self::network::{PacketNetwork, Transports};
 use self::parts::Parts;
@@ -76,7 +80,8 @@ use crate::networks::{NetworkContext, NetworkKind};
 ///
 /// Every message is cut into packets, which a transport sends over a connection (see `connections`): it decides when
 /// (congestion control), what again (recovery) and by which path (entropy). Packets wait at output
-/// ports, are marked, trimmed, dropped or hold up others there. All shortest ways are used, chosen by `balancing`.
+/// ports, are marked, trimmed, dropped or hold up others there. All shortest ways are used, chosen by `balancing`,
+/// but where `[routing]` gives a way.
 /// Connections of a host take turns at its link, one packet each.
 ///
 /// ```toml
@@ -116,7 +121,7 @@ pub struct Packet {
     /// Classes of messages, the most urgent first; one when absent.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<Class>,
-    /// Which of several shortest ways switches choose.
+    /// Which of several shortest ways switches choose. Pairs whose way `[routing]` gives take that one.
     pub balancing: BalancingSpec,
     /// Whether messages share connections.
     pub connections: Connections,
@@ -267,10 +272,6 @@ impl NetworkKind for Packet {
     fn follows_messages(&self) -> bool {
         true
     }
-
-    fn own_routing(&self) -> Option<&'static str> {
-        Some("every shortest way, among which `network.balancing` chooses")
-    }
 }
 
 impl Packet {
@@ -285,6 +286,18 @@ impl Packet {
         let limits = classes::limits(&self.classes).map_err(|error| error.within("classes"))?;
         let classes = limits.len() as u8 + 1;
         let choice = self.balancing.plugin().choice().map_err(|error| error.within("balancing"))?;
+        let follows_all = matches!(self.balancing, BalancingSpec::Routing(_));
+        if !follows_all
+            && self.balancing != BalancingSpec::default()
+            && context.routing.chosen() == Chosen::AllPairs
+        {
+            let reason = format!(
+                "`{}` has nothing to choose from: `[routing]` gives every message one way; leave one of the two out",
+                self.balancing.kind()
+            );
+            return Err(BuildError::new("balancing", reason));
+        }
+        let guide = Guide::new(context.routing, follows_all);
         let seed = context.streams.key("packet");
         let routes = Routes::new(&topology)?;
         let mut ports = ports(&topology, &routes, seed, classes);
@@ -323,7 +336,8 @@ impl Packet {
         if self.threads == 0 {
             return Err(BuildError::new("threads", "0; at least 1 is needed"));
         }
-        let mut engine = Engine::new(ports, routes, balancing, rules);
+        let landings = Landings::new(routes.have_nics() || guide.is_needed());
+        let mut engine = Engine::new(ports, routes, landings, balancing, rules);
         if engine.ports.len() as u64 * u64::from(classes) >= u64::from(Event::MOST) {
             let reason = format!("{classes} classes at {} ports are more than 2^28", engine.ports.len());
             return Err(BuildError::new("classes", reason));
@@ -350,7 +364,7 @@ impl Packet {
         let transports = Transports { spec: transport, network_rtt, buffer_bytes, seed: key(seed, 2) };
         let patience = Patience::new(&engine, network_rtt.as_ps(), links);
         let parts = Parts::new(engine, self.threads)?;
-        Ok(PacketNetwork::new(topology, parts, ways, transports, patience, context.nics))
+        Ok(PacketNetwork::new(topology, parts, ways, guide, transports, patience, context.nics))
     }
 
     /// Gives every port its buffer and thresholds; the largest buffer.

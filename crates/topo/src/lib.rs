@@ -10,5 +10,5 @@ pub mod structure;
 
 pub use generators::{BuildContext, Generator, TopologySpec};
 pub use graph::{ComputeType, KernelCosts, Link, MemoryType, NodeKind, Sharing, Topology, TopologyBuilder};
-pub use routing::{RouteError, Routing, RoutingAlgorithm, RoutingSpec};
+pub use routing::{Chosen, RouteError, Routing, RoutingAlgorithm, RoutingSpec};
 pub use structure::Structure;

@@ -25,8 +25,30 @@ pub trait RoutingAlgorithm {
     fn build(&self, topology: &Arc<Topology>) -> Result<Box<dyn Routing>, BuildError>;
 }
 
+/// For which pairs of nodes the user asked for a way of their own, and did not leave it to what suits a network best.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Chosen {
+    /// For none: `auto`.
+    NoPair,
+    /// For those that [`Routing::chooses`] names.
+    SomePairs,
+    /// For all.
+    AllPairs,
+}
+
 /// Routes on one topology. May cache what it finds.
 pub trait Routing: Send {
+    /// For which pairs the user asked for these routes. Networks that spread packets over several ways do so for the others.
+    fn chosen(&self) -> Chosen {
+        Chosen::AllPairs
+    }
+
+    /// Whether the user asked for the route of a pair.
+    fn chooses(&self, src: NodeId, dst: NodeId) -> bool {
+        let _ = (src, dst);
+        self.chosen() == Chosen::AllPairs
+    }
+
     /// Whether the route of a pair depends on `key`. Routes that do not are asked once and kept.
     fn per_flow(&self) -> bool {
         false

@@ -33,6 +33,11 @@ pub trait RouteRule: Send + Sync + std::fmt::Debug {
     /// Name of the rule, such as `up-down` or `dimension-order`.
     fn name(&self) -> &'static str;
 
+    /// Whether the user gave the ways of the pairs that it covers one by one, with the topology.
+    fn is_given(&self) -> bool {
+        false
+    }
+
     /// Whether the rule also knows the way from a node to itself (a loopback link, as platform
     /// files define them). Where it does not, a message to oneself takes no link.
     fn routes_to_self(&self) -> bool {

@@ -28,6 +28,7 @@ registry! {
         "least-queue" => LeastQueue(LeastQueue),
         "flowlets" => Flowlets(Flowlets),
         "source" => Source(Source),
+        "routing" => Routing(Routing),
     }
 }
 
@@ -163,6 +164,20 @@ pub struct Source {}
 impl BalancingKind for Source {
     fn choice(&self) -> Result<Choice, BuildError> {
         Ok(Choice::BySource)
+    }
+}
+
+/// None: every message takes the one way that `[routing]` gives it, and its acknowledgements the one back; with `auto`, the rule of
+/// the topology (dimension order on meshes and tori, up and down by destination on trees, the routes of a file), as at flow
+/// level. Any other `[routing]` than `auto` is followed whatever stands here, and so are routes that stand in the
+/// topology. A way that is given is not left where a link on it is down.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Routing {}
+
+impl BalancingKind for Routing {
+    fn choice(&self) -> Result<Choice, BuildError> {
+        Ok(Choice::Flow)
     }
 }
 

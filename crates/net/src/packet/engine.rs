@@ -250,7 +250,13 @@ pub(super) struct Engine {
 }
 
 impl Engine {
-    pub(super) fn new(ports: Vec<Port>, routes: Routes, balancing: Balancing, rules: Rules) -> Self {
+    pub(super) fn new(
+        ports: Vec<Port>,
+        routes: Routes,
+        landings: Landings,
+        balancing: Balancing,
+        rules: Rules,
+    ) -> Self {
         let hosts = routes.hosts();
         let mut ports = ports;
         let mut nics = Vec::new();
@@ -267,7 +273,7 @@ impl Engine {
             last: 0,
             events: Wheel::new(reach),
             detours: Detours::new(ports.len()),
-            landings: Landings::default(),
+            landings,
             faults: Vec::new(),
             fault_counts: FaultCounts::default(),
             ends: ports

@@ -4,6 +4,7 @@ use rustc_hash::FxHashMap;
 use stratasim_core::random::mix;
 
 use super::engine::Engine;
+use super::given::Way;
 use super::landing::{ANY, Landing};
 use super::network::PacketNetwork;
 use super::routes::Routes;
@@ -48,7 +49,8 @@ enum Wish {
 }
 
 impl PacketNetwork {
-    /// The ports of the two hosts of a message, and where its packets arrive; none where no way leads there or back.
+    /// The ports of the two hosts of a message, and where its packets arrive; none where no way leads there or back. Ways there
+    /// and back are taken where they are given.
     ///
     /// Where the workload names NICs, data leaves by that of its sender and arrives at the one of the same number. Otherwise
     /// each host takes its own in turn, message by message; connections that are kept have one for good.
@@ -58,6 +60,7 @@ impl PacketNetwork {
         to: u32,
         nic: u16,
         name: u64,
+        [way_there, way_back]: [Option<Way>; 2],
     ) -> Option<(u32, u32, Landing)> {
         let Engine { routes, rules, .. } = self.parts.any();
         let shares = rules.keeps_connections && routes.have_nics();
@@ -67,7 +70,10 @@ impl PacketNetwork {
             let (sent, coming) = self.turns.next(from, to, shares);
             (Wish::Turn(sent), coming)
         };
-        let port = self.port(from, to, wish, mix(name))?;
+        let port = match way_there {
+            Some(way) => self.parts.any().landings.ways.first(way),
+            None => self.port(from, to, wish, mix(name))?,
+        };
         let named = self.turns.named;
         let routes = &self.parts.any().routes;
         let count = routes.nics_of(to);
@@ -79,12 +85,16 @@ impl PacketNetwork {
             None if named => wish,
             None => Wish::Turn(at),
         };
-        let back = self.port(to, from, wish, mix(!name))?;
+        let back = match way_back {
+            Some(way) => self.parts.any().landings.ways.first(way),
+            None => self.port(to, from, wish, mix(!name))?,
+        };
         let routes = &self.parts.any().routes;
         let own = port - routes.ports_of(routes.node_of(from)).start;
         let returns = own < routes.nics_of(from) && routes.lands(back, from, own);
         let number = |nic: Option<u32>| nic.and_then(|nic| u16::try_from(nic).ok()).unwrap_or(ANY);
-        Some((port, back, Landing { there: number(there), back: number(returns.then_some(own)) }))
+        let (there, returns) = (number(there), number(returns.then_some(own)));
+        Some((port, back, Landing { there, back: returns, way_there, way_back }))
     }
 
     /// The port by which `from` sends to `to`: that of the NIC that is asked for where a shortest way begins there, otherwise one

@@ -11,6 +11,7 @@ use stratasim_topo::Topology;
 use stratasim_transport::{Path, Profile, TransportSpec};
 
 use super::engine::{Engine, Event};
+use super::given::{Guide, Way};
 use super::host::{Ends, Message};
 use super::interfaces::Turns;
 use super::parts::Parts;
@@ -40,12 +41,13 @@ pub(super) struct PacketNetwork {
     pub(super) parts: Parts,
     pub(super) transports: Transports,
     ways: Ways,
+    guide: Guide,
     pub(super) turns: Turns,
     profiles: Vec<Arc<Profile>>,
     /// Which profile ways of these values have: round trip, links, rate.
     by_values: FxHashMap<(u64, u32, u64), u32>,
-    /// The profile of a port and a host.
-    by_pair: FxHashMap<(u32, u32), u32>,
+    /// The profile of a port and a host, and of the ways there and back where they are given.
+    by_pair: FxHashMap<(u32, u32, [Option<Way>; 2]), u32>,
     /// Connections that are kept.
     kept: FxHashMap<Pair, u32>,
     pub(super) now: Time,
@@ -64,6 +66,7 @@ impl PacketNetwork {
         topology: Arc<Topology>,
         parts: Parts,
         ways: Ways,
+        guide: Guide,
         transports: Transports,
         patience: Patience,
         nics: u32,
@@ -74,6 +77,7 @@ impl PacketNetwork {
             parts,
             transports,
             ways,
+            guide,
             profiles: Vec::new(),
             by_values: FxHashMap::default(),
             by_pair: FxHashMap::default(),
@@ -107,19 +111,23 @@ impl PacketNetwork {
 
     /// The profile of connections that leave by `port` and come back by `back`.
     fn profile(&mut self, ends: &Ends) -> Result<Arc<Profile>, BuildError> {
-        if let Some(&known) = self.by_pair.get(&(ends.port, ends.to)) {
+        let given = [ends.landing.way_there, ends.landing.way_back];
+        if let Some(&known) = self.by_pair.get(&(ends.port, ends.to, given)) {
             return Ok(self.profiles[known as usize].clone());
         }
         let sizes = &self.transports.spec.packets;
-        let Engine { routes, ports, .. } = self.parts.any();
+        let engine = self.parts.any();
         let full = sizes.wire_bytes() as u32;
-        let there = self.ways.time(routes, ports, ends.port, ends.to, full);
-        let back = self.ways.time(routes, ports, ends.back, ends.from, sizes.control_bytes);
+        let there = self.time(given[0], ends.port, ends.to, full);
+        let back = self.time(given[1], ends.back, ends.from, sizes.control_bytes);
         let (Some((there, hops)), Some((back, _))) = (there, back) else {
             return Err(BuildError::new("", "no way leads there and back"));
         };
         let base_rtt = Duration::from_ps(there + back);
-        let rate = ports[ends.port as usize].rate.bytes_per_s();
+        let rate = engine.ports[ends.port as usize].rate.bytes_per_s();
+        if given != [None; 2] {
+            self.patience.stretch(engine, base_rtt.as_ps(), hops);
+        }
         let path = Path {
             base_rtt,
             network_rtt: self.transports.network_rtt.max(base_rtt),
@@ -137,23 +145,43 @@ impl PacketNetwork {
                 number
             }
         };
-        self.by_pair.insert((ends.port, ends.to), number);
+        self.by_pair.insert((ends.port, ends.to, given), number);
         Ok(self.profiles[number as usize].clone())
+    }
+
+    /// The least time of a packet from `port` to `host`, by its way where that is given, and the number of links.
+    fn time(&self, given: Option<Way>, port: u32, host: u32, bytes: u32) -> Option<(u64, u32)> {
+        let Engine { routes, ports, landings, .. } = self.parts.any();
+        match given {
+            Some(way) => Some(self.ways.along(ports, landings.ways.ports(way), Alone::packet(bytes))),
+            None => self.ways.time(routes, ports, port, host, bytes),
+        }
+    }
+
+    /// The way of a flow from one host to another, where it is given.
+    fn given(&mut self, from: u32, to: u32, flow: u64) -> Result<Option<Way>, String> {
+        if !self.guide.is_needed() {
+            return Ok(None);
+        }
+        let found = self.guide.find((&self.topology, &self.parts.any().routes), (from, to), flow)?;
+        Ok(found.map(|found| self.guide.keep((from, to), found, |steps| self.parts.learn(steps))))
     }
 
     fn send(&mut self, transfer: &Transfer, mut not_before: u64) -> Result<(), String> {
         let Transfer { token, src, dst, bytes, rate_cap, nic, .. } = *transfer;
         let name = key(self.transports.seed, self.messages);
         let Some((from, to)) = self.hosts(src, dst) else { return Err(self.no_way(src, dst)) };
-        let interfaces = self.interfaces(from, to, nic, name);
+        // a connection that is kept has one way for all of its messages
+        let flow = if self.parts.any().rules.keeps_connections { 0 } else { token.0 };
+        let given = [self.given(from, to, flow)?, self.given(to, from, flow)?];
+        let interfaces = self.interfaces(from, to, nic, name, given);
         let Some((port, back, landing)) = interfaces else { return Err(self.no_way(src, dst)) };
         if self.parts.connection_count() >= Event::MOST {
             return Err("more than 2^28 messages in one run are not possible".into());
         }
         if rate_cap.is_some() {
             // its last byte leaves when its own limit lets it go
-            let Engine { routes, ports, .. } = self.parts.any();
-            let delay = self.ways.time(routes, ports, port, to, 0).map_or(0, |(time, _)| time);
+            let delay = self.time(given[0], port, to, 0).map_or(0, |(time, _)| time);
             not_before = not_before.saturating_add(delay);
         }
         let ends = Ends { token, from, to, port, back, landing, bytes, rate_cap, not_before };
@@ -243,12 +271,17 @@ impl PacketNetwork {
 
     /// Least time of a message, over the ports of its sender: that of the message alone on the network, where its packets
     /// go one way.
-    fn least(&self, from: u32, to: u32, bytes: u64) -> Option<u64> {
+    fn least(&mut self, from: u32, to: u32, bytes: u64) -> Option<u64> {
+        for (from, to) in [(from, to), (to, from)] {
+            if self.guide.taken(from, to).is_empty() {
+                self.given(from, to, 0).ok()?;
+            }
+        }
         let sizes = &self.transports.spec.packets;
         let payload = u64::from(sizes.payload_bytes);
         let packets = bytes.div_ceil(payload).max(1);
         let last = if sizes.full_packets { payload } else { bytes.max(1) - (packets - 1) * payload };
-        let Engine { routes, ports, balancing, rules, .. } = self.parts.any();
+        let Engine { routes, ports, balancing, rules, landings, .. } = self.parts.any();
         let message = Alone {
             packets,
             full: sizes.wire_bytes() as u32,
@@ -256,6 +289,13 @@ impl PacketNetwork {
             spread: !balancing.keeps_flows(self.transports.spec.keeps_entropy()),
         };
         let fastest = |from: u32, to: u32, message: Alone| {
+            let given = self.guide.taken(from, to).iter().map(|&way| {
+                let way = landings.ways.ports(way);
+                self.ways.along(ports, way, Alone { spread: false, ..message }).0
+            });
+            if let Some(least) = given.min() {
+                return Some(least);
+            }
             let choices = routes.choices(routes.node_of(from), to);
             let times = choices.into_iter();
             times
@@ -368,11 +408,17 @@ impl model::Network for PacketNetwork {
         if src == dst {
             return Ok(());
         }
-        let both = self.hosts(src, dst).is_some_and(|(from, to)| {
-            let routes = &self.parts.any().routes;
-            routes.lead(from, to) && routes.lead(to, from)
-        });
-        if both { Ok(()) } else { Err(BuildError::new("", self.no_way(src, dst))) }
+        let refuse = |reason| Err(BuildError::new("", reason));
+        let Some((from, to)) = self.hosts(src, dst) else { return refuse(self.no_way(src, dst)) };
+        for (from, to) in [(from, to), (to, from)] {
+            match self.given(from, to, 0) {
+                Ok(Some(_)) => {}
+                Ok(None) if self.parts.any().routes.lead(from, to) => {}
+                Ok(None) => return refuse(self.no_way(src, dst)),
+                Err(reason) => return refuse(reason),
+            }
+        }
+        Ok(())
     }
 
     fn least_duration(&mut self, src: NodeId, dst: NodeId, bytes: u64) -> Duration {

@@ -14,6 +14,7 @@ use stratasim_transport::{Profile, Readiness, SenderStatistics};
 
 use super::cut::{Cut, Plan};
 use super::engine::{Engine, Totals};
+use super::given::Way;
 use super::host::{Connection, Ends};
 use super::pool::Pool;
 use super::port::{Beyond, Port};
@@ -145,6 +146,12 @@ impl Parts {
         all.map(|at| at.saturating_since(now).as_ps()).max().unwrap_or(0)
     }
 
+    /// Every part knows a way that is given, by these nodes and ports.
+    pub(super) fn learn(&mut self, steps: &[(u32, u32)]) -> Way {
+        let ways = self.engines.iter_mut().map(|engine| engine.learn(steps));
+        ways.last().expect("there is at least one part")
+    }
+
     /// Opens a connection; see [`Engine::open`].
     pub(super) fn open(&mut self, ends: Ends, profile: &Arc<Profile>, key: u64) {
         let number = self.connection_count();
@@ -161,9 +168,7 @@ impl Parts {
         for (part, engine) in self.engines.iter_mut().enumerate() {
             let has_end = part == from || part == to;
             engine.connections.push(has_end.then(|| Box::new(connection.clone())));
-            if engine.routes.have_nics() {
-                engine.landings.push(ends.to, ends.landing);
-            }
+            engine.landings.push(ends.to, ends.landing);
         }
         self.engines[from].after_sender(number);
     }

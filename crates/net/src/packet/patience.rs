@@ -129,7 +129,6 @@ impl Patience {
     pub(super) fn new(engine: &Engine, round_trip: u64, links: u32) -> Self {
         let full = engine.rules.full_bytes;
         let fastest = engine.ports.iter().map(|port| port.time_of(full)).min().unwrap_or(1);
-        let chance = TIMES_CHANCE * engine.packets_per_success(links);
         Self {
             step: fastest.saturating_mul(STEP_PACKETS).max(1),
             next: 0,
@@ -139,10 +138,16 @@ impl Patience {
             horizons: [None; 2],
             since: Since { ports: vec![PortSeen::default(); engine.ports.len()], ..Since::default() },
             // what no run gets through is never in vain
-            fewest: FEWEST.max(chance.min(1e18) as u64),
+            fewest: FEWEST.max(chances(engine, links)),
             repaired: engine.repairs(),
             round_trip,
         }
+    }
+
+    /// Some way is taken that may be longer than all that were thought of.
+    pub(super) fn stretch(&mut self, engine: &Engine, round_trip: u64, links: u32) {
+        self.round_trip = self.round_trip.max(round_trip);
+        self.fewest = self.fewest.max(chances(engine, links));
     }
 
     /// The instant of the next step.
@@ -212,6 +217,11 @@ impl Patience {
         let wait = || parts.longest_wait().max(self.round_trip.saturating_mul(2));
         now >= *horizon.get_or_insert_with(|| now.saturating_add(wait()))
     }
+}
+
+/// Packets of which, by all probability, one gets over so many links, and word of it back.
+fn chances(engine: &Engine, links: u32) -> u64 {
+    (TIMES_CHANCE * engine.packets_per_success(links)).min(1e18) as u64
 }
 
 fn reached(parts: &Parts, complete: u64) -> Reached {

@@ -41,6 +41,11 @@ struct Stream {
 }
 
 impl Alone {
+    /// One packet.
+    pub(super) const fn packet(bytes: u32) -> Self {
+        Self { packets: 1, full: bytes, last: bytes, spread: false }
+    }
+
     /// On the first link, at once.
     fn start(&self, port: &Port) -> Stream {
         let apart = port.time_of(self.full);
@@ -95,7 +100,7 @@ impl Ways {
         host: u32,
         bytes: u32,
     ) -> Option<(u64, u32)> {
-        self.alone(routes, ports, port, host, Alone { packets: 1, full: bytes, last: bytes, spread: false })
+        self.alone(routes, ports, port, host, Alone::packet(bytes))
     }
 
     /// The same of a whole message: packet after packet on each link of a way, stored and forwarded or cut through (exact on
@@ -109,13 +114,8 @@ impl Ways {
         message: Alone,
     ) -> Option<(u64, u32)> {
         let node = routes.node_of(host);
-        // from the start on one link to the start on the next
-        let step = |from: &Port, to: &Port, bytes: u32| {
-            let cuts = from.beyond == Beyond::Header && !to.rate.is_faster_than(from.rate);
-            from.delay + from.time_of(if cuts { self.header_bytes.min(bytes) } else { bytes })
-        };
         let follow = |stream: Stream, from: &Port, to: &Port, only: bool, meet: bool| {
-            message.follow(stream, |bytes| step(from, to, bytes), to, only, meet)
+            message.follow(stream, |bytes| self.step(from, to, bytes), to, only, meet)
         };
         // a way around is no shortest way: as many links as there are nodes are never needed
         let most = ports.len() as u32 + 1;
@@ -175,6 +175,24 @@ impl Ways {
             layer = next;
         }
         None
+    }
+
+    /// The same on one way that is given by its ports.
+    pub(super) fn along(&self, ports: &[Port], way: impl Iterator<Item = u32>, message: Alone) -> (u64, u32) {
+        let mut way = way.map(|port| &ports[port as usize]);
+        let mut at = way.next().expect("a way has a link");
+        let (mut stream, mut links) = (message.start(at), 1);
+        for next in way {
+            stream = message.follow(stream, |bytes| self.step(at, next, bytes), next, true, false);
+            (at, links) = (next, links + 1);
+        }
+        (message.end(stream, at), links)
+    }
+
+    /// From the start of a packet on one link to its start on the next.
+    fn step(&self, from: &Port, to: &Port, bytes: u32) -> u64 {
+        let cuts = from.beyond == Beyond::Header && !to.rate.is_faster_than(from.rate);
+        from.delay + from.time_of(if cuts { self.header_bytes.min(bytes) } else { bytes })
     }
 
     /// The round trip on the longest way, for a full packet and its acknowledgement, and the most links of such a way.

@@ -12,7 +12,7 @@ use stratasim_net::flit::fabric::{End, Fabric};
 use stratasim_net::flit::routing::{Candidate, FlitRouting, Head, Place, Surroundings};
 use stratasim_net::flit::{Flit, Prepared};
 use stratasim_net::{NetworkContext, NetworkSpec};
-use stratasim_topo::{BuildContext, RoutingSpec, Topology, TopologySpec};
+use stratasim_topo::{BuildContext, Routing, RoutingSpec, Topology, TopologySpec};
 
 /// A machine, without bandwidth and latency of its cables.
 pub fn machine(spec: &str) -> Arc<Topology> {
@@ -116,17 +116,42 @@ pub fn network(spec: &str, topology: Arc<Topology>) -> Box<dyn Network> {
 
 /// A network of any kind whose messages name so many NICs.
 pub fn network_of_nics(spec: &str, topology: Arc<Topology>, nics: u32, seed: u64) -> Box<dyn Network> {
-    build(spec, topology, nics, seed).unwrap_or_else(|error| panic!("{spec}: {error}"))
+    build(spec, topology, DEFAULT, nics, seed).unwrap_or_else(|error| panic!("{spec}: {error}"))
 }
 
 /// A network of any kind, or what is wrong with it.
 pub fn try_network(spec: &str, topology: Arc<Topology>) -> Result<Box<dyn Network>, BuildError> {
-    build(spec, topology, 1, 1)
+    build(spec, topology, DEFAULT, 1, 1)
 }
 
-fn build(spec: &str, topology: Arc<Topology>, nics: u32, seed: u64) -> Result<Box<dyn Network>, BuildError> {
+/// The same, with routes by `routing`.
+pub fn try_routed(
+    spec: &str,
+    topology: Arc<Topology>,
+    routing: &str,
+) -> Result<Box<dyn Network>, BuildError> {
+    build(spec, topology, routing, 1, 1)
+}
+
+/// What routes are by default.
+pub const DEFAULT: &str = r#"{"kind": "auto"}"#;
+
+/// Routes by a specification.
+pub fn routes(routing: &str, topology: &Arc<Topology>) -> Box<dyn Routing> {
+    let routing: RoutingSpec =
+        serde_json::from_str(routing).unwrap_or_else(|error| panic!("{routing}: {error}"));
+    routing.plugin().build(topology).expect("a routing")
+}
+
+fn build(
+    spec: &str,
+    topology: Arc<Topology>,
+    routing: &str,
+    nics: u32,
+    seed: u64,
+) -> Result<Box<dyn Network>, BuildError> {
     let spec: NetworkSpec = serde_json::from_str(spec).unwrap_or_else(|error| panic!("{spec}: {error}"));
-    let routing = RoutingSpec::default().plugin().build(&topology).expect("a routing");
+    let routing = routes(routing, &topology);
     let streams = Streams::new(seed);
     let context = NetworkContext { topology, routing, streams, timing_precision: Duration::ZERO, nics };
     spec.plugin().build(context)

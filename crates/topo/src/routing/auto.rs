@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::{BuildError, Duration, LinkId, NodeId};
 
-use super::{RouteError, Routing, RoutingAlgorithm, dijkstra};
+use super::{Chosen, RouteError, Routing, RoutingAlgorithm, dijkstra};
 use crate::Topology;
 use crate::structure::{RouteRule, Structure};
 
@@ -19,9 +19,44 @@ pub struct Auto {}
 impl RoutingAlgorithm for Auto {
     fn build(&self, topology: &Arc<Topology>) -> Result<Box<dyn Routing>, BuildError> {
         match topology.structure() {
-            Structure::Ruled(rule) => Ok(Box::new(Ruled::new(topology.clone(), rule.clone()))),
-            Structure::Irregular => dijkstra::Dijkstra::default().build(topology),
+            Structure::Ruled(rule) => Ok(Box::new(Unasked {
+                given: rule.is_given().then(|| rule.clone()),
+                routes: Ruled::new(topology.clone(), rule.clone()),
+            })),
+            Structure::Irregular => {
+                Ok(Box::new(Unasked { given: None, routes: dijkstra::Dijkstra::default().search(topology) }))
+            }
         }
+    }
+}
+
+/// Routes that nobody asked for, but those that stand in the topology.
+struct Unasked<R> {
+    given: Option<Arc<dyn RouteRule>>,
+    routes: R,
+}
+
+impl<R: Routing> Routing for Unasked<R> {
+    fn chosen(&self) -> Chosen {
+        if self.given.is_some() { Chosen::SomePairs } else { Chosen::NoPair }
+    }
+
+    fn chooses(&self, src: NodeId, dst: NodeId) -> bool {
+        self.given.as_ref().is_some_and(|rule| rule.covers(src, dst))
+    }
+
+    fn per_flow(&self) -> bool {
+        self.routes.per_flow()
+    }
+
+    fn route(
+        &mut self,
+        src: NodeId,
+        dst: NodeId,
+        key: u64,
+        out: &mut Vec<LinkId>,
+    ) -> Result<Duration, RouteError> {
+        self.routes.route(src, dst, key, out)
     }
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use stratasim_core::error::nearest;
 use stratasim_core::{BuildError, Duration, LinkId, NodeId};
 
-use super::{RouteError, Routing, RoutingAlgorithm, RoutingSpec};
+use super::{Chosen, RouteError, Routing, RoutingAlgorithm, RoutingSpec};
 use crate::structure::RouteRule;
 use crate::{NodeKind, Topology};
 
@@ -69,6 +69,17 @@ struct TableThen {
 }
 
 impl Routing for TableThen {
+    fn chosen(&self) -> Chosen {
+        match self.otherwise.chosen() {
+            Chosen::NoPair if !self.table.is_empty() => Chosen::SomePairs,
+            otherwise => otherwise,
+        }
+    }
+
+    fn chooses(&self, src: NodeId, dst: NodeId) -> bool {
+        self.table.find(src, dst).is_some() || self.otherwise.chooses(src, dst)
+    }
+
     fn per_flow(&self) -> bool {
         self.otherwise.per_flow()
     }
@@ -161,6 +172,10 @@ impl RouteTable {
 impl RouteRule for RouteTable {
     fn name(&self) -> &'static str {
         "explicit"
+    }
+
+    fn is_given(&self) -> bool {
+        true
     }
 
     fn covers(&self, src: NodeId, dst: NodeId) -> bool {
