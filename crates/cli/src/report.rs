@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use stratasim_experiment::{ConfigError, Error};
-use stratasim_report::picture::{breakdown_bars, job_bars, link_bars};
+use stratasim_report::picture::{
+    breakdown_bars, channel_map, job_bars, latency_over_time, link_bars, load_over_time,
+};
 use stratasim_report::result::RunResult;
 use stratasim_report::{Page, Style, summary};
 
@@ -83,6 +85,20 @@ fn page(result: &RunResult) -> Page {
     if let Some(links) = result.links.as_ref().filter(|links| !links.is_empty()) {
         page.heading("Links");
         page.picture(link_bars("The fullest links", links, FULLEST_LINKS).draw(), "links", "");
+    }
+    if let Some(traffic) = &result.traffic {
+        page.heading("Traffic over time");
+        let runs = std::iter::once(("mean".to_owned(), traffic));
+        page.picture(
+            latency_over_time("Latency of packets over time", runs),
+            "windows",
+            "Warm-up and sample.",
+        );
+        page.picture(load_over_time("Load over time", traffic), "loads", "");
+        if let Some(picture) = channel_map("Utilisation of channels", traffic) {
+            page.heading("Channels");
+            page.picture(picture, "channels", "In the sample; rows of many routers are means.");
+        }
     }
     page.heading("Experiment");
     page.code(serde_json::to_string_pretty(&result.spec).unwrap_or_default());

@@ -17,6 +17,7 @@ pub mod model;
 pub mod names;
 pub mod observe;
 pub mod precision;
+pub mod processor;
 pub mod quantity;
 pub mod queue;
 pub mod random;

@@ -46,6 +46,12 @@ mod _core {
     #[pymodule_export]
     use crate::traffic::{TrafficCurve, booksim2_curve};
 
+    #[pymodule_init]
+    fn check_processor(_module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
+        let refuse = |reason| Err(pyo3::exceptions::PyImportError::new_err(reason));
+        stratasim_core::processor::lacks().map_or(Ok(()), refuse)
+    }
+
     #[pymodule_export]
     #[allow(non_upper_case_globals, reason = "Python's name for it")]
     const __version__: &str = env!("CARGO_PKG_VERSION");

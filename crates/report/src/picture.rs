@@ -13,6 +13,7 @@ mod png;
 mod scene;
 mod svg;
 mod timeline;
+mod traffic;
 
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,7 @@ pub use heat_map::{HeatMap, link_heat_map};
 pub use lines::{LineChart, Series};
 pub use palette::Scheme;
 pub use timeline::Timeline;
+pub use traffic::{channel_map, latency_over_time, load_over_time};
 
 use scene::Scene;
 use svg::Colours;

@@ -2,8 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use stratasim_report::picture::{Axis, HeatMap, LineChart, Picture, Series};
-use stratasim_report::traffic::Window;
+use stratasim_report::picture::{Axis, LineChart, Picture, Series, channel_map, latency_over_time};
 use stratasim_report::{Page, Unit};
 
 use super::curve::{Curve, CurvePoint};
@@ -47,42 +46,19 @@ impl Curve {
     fn channels(&self) -> Option<(f64, Picture)> {
         let stable = self.points.iter().rev().find(|point| !point.saturated());
         let point = stable.or_else(|| self.points.first())?;
-        let by_router = &point.results.first()?.traffic.as_ref()?.channels.by_router;
-        // routers without channels of their own are no rows
-        let rows: Vec<usize> =
-            (0..by_router.len()).filter(|&at| by_router[at].iter().any(|&it| it >= 0.0)).collect();
-        let columns = by_router.first()?.len();
-        let value = |&value: &f32| if value < 0.0 { f64::NAN } else { f64::from(value) };
-        let values = rows.iter().map(|&row| by_router[row].iter().map(value).collect()).collect();
-        let mut map = HeatMap::new(
-            format!("{}: utilisation of channels at load {}", self.title, point.load),
-            rows.iter().map(|row| format!("router {row}")).collect(),
-            (0..columns).map(|port| port.to_string()).collect(),
-            values,
-            Unit::Share,
-        );
-        map.columns_title = "output port".to_owned();
-        map.most = Some(1.0);
-        Some((point.load, map.draw()))
+        let title = format!("{}: utilisation of channels at load {}", self.title, point.load);
+        let picture = channel_map(title, point.results.first()?.traffic.as_ref()?)?;
+        Some((point.load, picture))
     }
 
     /// Latency of the windows of each run, over time.
     fn windows(&self) -> Picture {
-        let time = Axis::linear("cycle", Unit::Count);
-        // a load that is too much would flatten the others
-        let latency = Axis::log("latency of what arrived in a window, cycles", Unit::Count);
-        let mut chart = LineChart::new(format!("{}: latency over time", self.title), time, latency);
         // a legend of few
         let every = self.points.len().div_ceil(8).max(1);
-        for point in self.points.iter().step_by(every) {
-            let Some(result) = point.results.first().and_then(|result| result.traffic.as_ref()) else {
-                continue;
-            };
-            let latency = |window: &Window| Some((window.end_cycle as f64, window.packet_latency_cycles?));
-            let points = result.series.iter().filter_map(latency);
-            chart.series.push(Series::new(format!("load {}", point.load), points));
-        }
-        chart.draw()
+        let runs = self.points.iter().step_by(every).filter_map(|point| {
+            Some((format!("load {}", point.load), point.results.first()?.traffic.as_ref()?))
+        });
+        latency_over_time(format!("{}: latency over time", self.title), runs)
     }
 
     /// The page.
@@ -91,7 +67,10 @@ impl Curve {
         if let Some(title) =
             self.points.first().and_then(|point| point.results.first()).map(|result| &result.title)
         {
-            page.paragraph(format!("{} · {} · {}", title.topology, title.workload, title.network));
+            // a page of several loads is about none of them
+            let of_one = || title.workload.rsplit_once(", load ").filter(|_| self.points.len() > 1);
+            let workload = of_one().map_or(title.workload.as_str(), |(what, _)| what);
+            page.paragraph(format!("{} · {workload} · {}", title.topology, title.network));
         }
         if let Some((low, high)) = self.saturation {
             page.paragraph(format!(

@@ -1,0 +1,55 @@
+//! Pictures of open-loop traffic: channels, and latency over time.
+
+use super::{Axis, HeatMap, LineChart, Picture, Series};
+use crate::traffic::{TrafficResult, Window};
+use crate::units::Unit;
+
+/// Utilisation of the channels between routers, routers by ports; none where the result does not have it router by router.
+pub fn channel_map(title: impl Into<String>, traffic: &TrafficResult) -> Option<Picture> {
+    let by_router = &traffic.channels.by_router;
+    // routers without channels of their own are no rows
+    let rows: Vec<usize> =
+        (0..by_router.len()).filter(|&at| by_router[at].iter().any(|&it| it >= 0.0)).collect();
+    let columns = by_router.first()?.len();
+    let value = |&value: &f32| if value < 0.0 { f64::NAN } else { f64::from(value) };
+    let values = rows.iter().map(|&row| by_router[row].iter().map(value).collect()).collect();
+    let mut map = HeatMap::new(
+        title,
+        rows.iter().map(|row| format!("router {row}")).collect(),
+        (0..columns).map(|port| port.to_string()).collect(),
+        values,
+        Unit::Share,
+    );
+    map.columns_title = "output port".to_owned();
+    map.most = Some(1.0);
+    Some(map.draw())
+}
+
+/// Latency of what arrived in each window of time, a line per run; one run needs no name.
+pub fn latency_over_time<'a>(
+    title: impl Into<String>,
+    runs: impl Iterator<Item = (String, &'a TrafficResult)>,
+) -> Picture {
+    let time = Axis::linear("cycle", Unit::Count);
+    // a load that is too much would flatten the others
+    let latency = Axis::log("latency of what arrived in a window, cycles", Unit::Count);
+    let mut chart = LineChart::new(title, time, latency);
+    for (name, traffic) in runs {
+        let latency = |window: &Window| Some((window.end_cycle as f64, window.packet_latency_cycles?));
+        chart.series.push(Series::new(name, traffic.series.iter().filter_map(latency)));
+    }
+    chart.draw()
+}
+
+/// Load that entered the network and load that arrived in each window of time.
+pub fn load_over_time(title: impl Into<String>, traffic: &TrafficResult) -> Picture {
+    let time = Axis::linear("cycle", Unit::Count);
+    let load = Axis::linear("flits per cycle and terminal", Unit::Count);
+    let mut chart = LineChart::new(title, time, load);
+    let line = |name: &str, value: fn(&Window) -> f64| {
+        Series::new(name, traffic.series.iter().map(move |window| (window.end_cycle as f64, value(window))))
+    };
+    chart.series.push(line("arrived", |window| window.accepted_flits_per_cycle));
+    chart.series.push(line("entered", |window| window.injected_flits_per_cycle).dashed());
+    chart.draw()
+}

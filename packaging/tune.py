@@ -1,0 +1,110 @@
+"""Installs the package tuned by what it does: profile-guided optimisation, as `make release` asks for it.
+
+The command is compiled with counters, runs short cases of `benches/cases`, and is then compiled again, with the module, for
+the branches and calls that they took. What is computed stays the same, bit for bit.
+
+    packaging/tune.py [--profile-only]
+
+Exits with 1 when the tools of LLVM are missing or a case fails.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+CASES = ROOT / "benches" / "cases"
+TARGET = ROOT / "target" / "tuning"
+
+# what most runs look like at each level; the cases that make bench counts are among them
+TRAINING = [
+    "hc-fine-256",
+    "hc-coarse-1024",
+    "fat-tree-1024-burst-4000",
+    "perm1024_2MB_uec_nscc",
+    "perm1024_2MB_ndp",
+    "a2a128_64KB_uec_nscc",
+    "incast100to1_250KB_uec_nscc",
+    "incast100to1_250KB_ndp",
+]
+
+# the loop of the flit level is laid out by hand for what a case does most, and the counters of one case make the others slower
+NOT_TUNED = "13stratasim_net4flit"
+
+
+def main() -> int:
+    """Compiles, runs, merges, and installs."""
+    parser = argparse.ArgumentParser(description="Install the package tuned by what it does.")
+    parser.add_argument("--profile-only", action="store_true", help="write the profile and install nothing")
+    only = parser.parse_args().profile_only
+    host, flags = host_and_flags()
+    merge = llvm_profdata(host)
+    if merge is None:
+        print("llvm-profdata is missing: rustup component add llvm-tools", file=sys.stderr)
+        return 1
+    raw = TARGET / "raw"
+    raw.mkdir(parents=True, exist_ok=True)
+    for old in raw.glob("*.profraw"):
+        old.unlink()
+    print("Compiling with counters.", flush=True)
+    command = compile_with_counters(host, [*flags, f"-Cprofile-generate={raw}"])
+    for case in TRAINING:
+        print(f"Running {case}.", flush=True)
+        ran = subprocess.run(
+            [command, "run", CASES / f"{case}.toml", "--quiet"], stdout=subprocess.DEVNULL, check=False
+        )
+        if ran.returncode != 0:
+            print(f"{case} ended with code {ran.returncode}", file=sys.stderr)
+            return 1
+    profile = TARGET / "stratasim.profdata"
+    counted = sorted(raw.glob("*.profraw"))
+    subprocess.run([merge, "merge", f"--no-function={NOT_TUNED}", "-o", profile, *counted], check=True)
+    if only:
+        print(profile)
+        return 0
+    print("Compiling for what was counted.", flush=True)
+    environment = encoded([*flags, f"-Cprofile-use={profile}"])
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-build-isolation", "--no-deps", "--no-index"]
+    subprocess.run([*install, "--force-reinstall", ROOT], env=environment, check=True)
+    return 0
+
+
+def host_and_flags() -> tuple[str, list[str]]:
+    """The target of rustc, and the flags that `.cargo/config.toml` has for it: those of the environment replace them."""
+    version = subprocess.run(["rustc", "-vV"], check=True, stdout=subprocess.PIPE, text=True).stdout
+    host = next(line.removeprefix("host: ") for line in version.splitlines() if line.startswith("host: "))
+    config = tomllib.loads((ROOT / ".cargo" / "config.toml").read_text())
+    architecture = host.split("-", 1)[0]
+    own = config["target"].get(f'cfg(target_arch = "{architecture}")', {})
+    return host, list(own.get("rustflags", []))
+
+
+def llvm_profdata(host: str) -> Path | None:
+    """The tool of rustc's own LLVM, whose format others may not read."""
+    root = subprocess.run(["rustc", "--print", "sysroot"], check=True, stdout=subprocess.PIPE, text=True).stdout
+    tool = Path(root.strip()) / "lib" / "rustlib" / host / "bin" / "llvm-profdata"
+    return tool if tool.exists() else None
+
+
+def encoded(flags: list[str]) -> dict[str, str]:
+    """The environment with these flags for rustc."""
+    return {**os.environ, "CARGO_ENCODED_RUSTFLAGS": "\x1f".join(flags)}
+
+
+def compile_with_counters(host: str, flags: list[str]) -> Path:
+    """The command, compiled so that it counts."""
+    # with a target, so that what runs while compiling does not count
+    command = ["cargo", "build", "--release", "--locked", "--package", "stratasim-cli", "--bin", "stratasim"]
+    command += ["--target", host, "--target-dir", str(TARGET), "--message-format=json-render-diagnostics"]
+    built = subprocess.run(command, cwd=ROOT, env=encoded(flags), check=True, stdout=subprocess.PIPE, text=True)
+    artefacts = (json.loads(line) for line in built.stdout.splitlines() if line.startswith("{"))
+    (binary,) = (Path(found) for message in artefacts if (found := message.get("executable")))
+    return binary
+
+
+if __name__ == "__main__":
+    sys.exit(main())
