@@ -84,7 +84,7 @@ pub struct SweepSpec {
     /// Numbers that are worked out from those of several points, such as what an option saves.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub derived: Vec<Derived>,
-    /// Pictures.
+    /// Pictures; when there are none, one of the first number over the setting with most values.
     #[serde(rename = "plot", skip_serializing_if = "Vec::is_empty")]
     pub plots: Vec<Plot>,
     /// Published numbers to compare with.
@@ -138,7 +138,7 @@ pub struct Derived {
 }
 
 /// A picture: curves where `x` is a number or a quantity, bars where it is a word.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Plot {
     /// Name of its files; made from the title when absent.

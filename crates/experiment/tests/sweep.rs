@@ -379,3 +379,23 @@ fn derived_numbers_that_make_no_sense_are_refused() {
         assert!(error.contains(expected), "{to}: {error}");
     }
 }
+
+#[test]
+fn a_sweep_that_asks_for_no_picture_has_one_where_it_says_something() {
+    let title = |section: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let sweep = read(section).unwrap();
+        let rows = run(&sweep, folder.path(), &threads(2)).rows;
+        let titles = sweep.pictures(&rows).into_iter().map(|(_, picture, _)| picture.title().to_owned());
+        titles.collect::<Vec<_>>()
+    };
+    let sizes = r#"product = { "topology.nodes" = [4, 8], "workload.bytes" = ["1 MB", "2 MB", "4 MB"] }"#;
+    assert_eq!(title(&format!("[sweep]\n{sizes}")), ["Step time over bytes"]);
+    assert_eq!(title(&format!("[sweep]\nmetrics = [\"makespan_s\"]\n{sizes}")), ["Makespan over bytes"]);
+    let words = r#"product = { "workload.algorithm.kind" = ["ring", "direct"] }"#;
+    assert_eq!(title(&format!("[sweep]\n{words}")), ["Step time over kind"]);
+    // one point, and more curves than can be told apart
+    assert!(title("[sweep]\nproduct = { \"topology.nodes\" = [4] }").is_empty());
+    let many = r#"product = { "topology.nodes" = [2, 3, 4, 5, 6, 7, 8, 9, 10], "workload.bytes" = ["1 MB", "2 MB", "3 MB", "4 MB", "5 MB", "6 MB", "7 MB", "8 MB", "9 MB"] }"#;
+    assert!(title(&format!("[sweep]\n{many}")).is_empty());
+}

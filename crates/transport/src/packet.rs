@@ -144,7 +144,7 @@ pub struct Telemetry {
 }
 
 impl Telemetry {
-    /// Records that fit: 15 of switches, as the count in the header has four bits (HPCC, section 4.1), and one of the sender's own
+    /// Records that fit: 15 of switches, as the count in the header has four bits (HPCC, format of the packet), and one of the sender's own
     /// port where it forwards packets of others, too.
     pub const HOPS: usize = 16;
 

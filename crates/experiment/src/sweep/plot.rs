@@ -8,6 +8,10 @@ use super::points::{Sweep, measure, words};
 use super::table::{Row, capital};
 use super::{Metric, Plot};
 
+/// Curves, and bars, that a picture which nobody asked for has at most.
+const MOST_CURVES: usize = 8;
+const MOST_BARS: usize = 32;
+
 /// A curve in the making.
 struct Curve {
     /// Settings that it is for, by column.
@@ -17,10 +21,12 @@ struct Curve {
 }
 
 impl Sweep {
-    /// Every picture with its file name (without ending) and its caption.
+    /// Every picture with its file name (without ending) and its caption. Where none is asked for, there is one of the first
+    /// number over the setting with most values.
     pub fn pictures(&self, rows: &[Row]) -> Vec<(String, Picture, String)> {
         let mut pictures = Vec::new();
-        for plot in &self.spec.plots {
+        let usual = if self.spec.plots.is_empty() { self.usual_plot(rows) } else { None };
+        for plot in self.spec.plots.iter().chain(&usual) {
             let Ok((x, metric)) = self.find(&plot.x).and_then(|x| Ok((x, self.metric(&plot.y)?))) else {
                 continue;
             };
@@ -36,6 +42,23 @@ impl Sweep {
             pictures.push((name, picture, plot.caption.clone()));
         }
         pictures
+    }
+
+    /// The picture of a sweep that asks for none: where its rows differ, and are not too many to be told apart.
+    fn usual_plot(&self, rows: &[Row]) -> Option<Plot> {
+        let columns = 0..self.columns.len();
+        let values = |column: usize| self.values(column).len();
+        let x =
+            columns.filter(|&at| values(at) > 1).max_by_key(|&at| (self.unit(at).is_some(), values(at)))?;
+        let usual = ["packet_latency_cycles", "step_s"].map(str::to_owned);
+        let mut numbers = self.spec.metrics.iter().chain(&usual);
+        let y = numbers.find(|name| rows.iter().any(|row| row.numbers.contains_key(*name)))?.clone();
+        let others = rows.len().div_ceil(values(x));
+        let most = if self.unit(x).is_some() { MOST_CURVES } else { MOST_BARS / values(x) };
+        // the latency of a load that is too much would flatten the others
+        let log_y = y.ends_with("_cycles");
+        let x = self.columns[x].heading.clone();
+        (others <= most).then(|| Plot { x, y, log_y, ..Plot::default() })
     }
 
     /// Rows that a plot shows, each with its number.
