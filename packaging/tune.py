@@ -1,7 +1,7 @@
 """Installs the package tuned by what it does: profile-guided optimisation, as `make release` asks for it.
 
-The command is compiled with counters, runs short cases of `benches/cases`, and is then compiled again, with the module, for
-the branches and calls that they took. What is computed stays the same, bit for bit.
+The command is compiled with counters, runs short cases of `benches/cases`, and is then compiled again, with
+the module, for the branches and calls that they took. What is computed stays the same, bit for bit.
 
     packaging/tune.py [--profile-only]
 
@@ -32,7 +32,8 @@ TRAINING = [
     "incast100to1_250KB_ndp",
 ]
 
-# the loop of the flit level is laid out by hand for what a case does most, and the counters of one case make the others slower
+# the loop of the flit level is laid out by hand for what a case does most, and the counters of one case make
+# the others slower
 NOT_TUNED = "13stratasim_net4flit"
 
 
@@ -68,13 +69,22 @@ def main() -> int:
         return 0
     print("Compiling for what was counted.", flush=True)
     environment = encoded([*flags, f"-Cprofile-use={profile}"])
-    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-build-isolation", "--no-deps", "--no-index"]
+    install = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-build-isolation",
+        "--no-deps",
+        "--no-index",
+    ]
     subprocess.run([*install, "--force-reinstall", ROOT], env=environment, check=True)
     return 0
 
 
 def host_and_flags() -> tuple[str, list[str]]:
-    """The target of rustc, and the flags that `.cargo/config.toml` has for it: those of the environment replace them."""
+    """The target of rustc, and its flags of `.cargo/config.toml`, which those of the environment replace."""
     version = subprocess.run(["rustc", "-vV"], check=True, stdout=subprocess.PIPE, text=True).stdout
     host = next(line.removeprefix("host: ") for line in version.splitlines() if line.startswith("host: "))
     config = tomllib.loads((ROOT / ".cargo" / "config.toml").read_text())
@@ -85,7 +95,9 @@ def host_and_flags() -> tuple[str, list[str]]:
 
 def llvm_profdata(host: str) -> Path | None:
     """The tool of rustc's own LLVM, whose format others may not read."""
-    root = subprocess.run(["rustc", "--print", "sysroot"], check=True, stdout=subprocess.PIPE, text=True).stdout
+    root = subprocess.run(
+        ["rustc", "--print", "sysroot"], check=True, stdout=subprocess.PIPE, text=True
+    ).stdout
     tool = Path(root.strip()) / "lib" / "rustlib" / host / "bin" / "llvm-profdata"
     return tool if tool.exists() else None
 
@@ -100,7 +112,9 @@ def compile_with_counters(host: str, flags: list[str]) -> Path:
     # with a target, so that what runs while compiling does not count
     command = ["cargo", "build", "--release", "--locked", "--package", "stratasim-cli", "--bin", "stratasim"]
     command += ["--target", host, "--target-dir", str(TARGET), "--message-format=json-render-diagnostics"]
-    built = subprocess.run(command, cwd=ROOT, env=encoded(flags), check=True, stdout=subprocess.PIPE, text=True)
+    built = subprocess.run(
+        command, cwd=ROOT, env=encoded(flags), check=True, stdout=subprocess.PIPE, text=True
+    )
     artefacts = (json.loads(line) for line in built.stdout.splitlines() if line.startswith("{"))
     (binary,) = (Path(found) for message in artefacts if (found := message.get("executable")))
     return binary
