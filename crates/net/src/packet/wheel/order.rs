@@ -71,8 +71,17 @@ pub(super) fn distribute(present: &mut Vec<Present>, loaded: &[Present], slot_sh
         *end -= 1;
         present[*end as usize] = *event;
     }
-    if begin > 0 || most as usize > MANY {
+    if begin > 0 {
         return sort(present);
+    }
+    if most as usize > MANY {
+        // each share begins where the last of its events was put, and ends where the next one begins
+        let mut end = present.len();
+        for &begin in ends.iter().rev() {
+            sort(&mut present[begin as usize..end]);
+            end = begin as usize;
+        }
+        return;
     }
     let mut greatest = 0;
     for at in 0..present.len() {
