@@ -88,7 +88,7 @@ fn page(result: &RunResult) -> Page {
     }
     if let Some(traffic) = &result.traffic {
         page.heading("Traffic over time");
-        let runs = std::iter::once(("mean".to_owned(), traffic));
+        let runs = std::iter::once((String::new(), traffic));
         page.picture(
             latency_over_time("Latency of packets over time", runs),
             "windows",

@@ -125,8 +125,9 @@ impl Scale {
             // values so close together that hardly a power of ten lies between them
             if round.len() < 2 && high > low { between(low, high, count) } else { round }
         };
-        // a little room beyond the outermost points
-        let margin = 10f64.powf((0.04 * decades).max(0.02));
+        // a little room beyond the outermost points, less than lies between them
+        let least = if decades > 0.0 { decades.min(0.02) * 0.2 } else { 0.02 };
+        let margin = 10f64.powf((0.04 * decades).max(least));
         Self {
             low: low / margin,
             high: high * margin,
@@ -212,6 +213,9 @@ mod tests {
         let near = (0..40).map(|n| 8.2 + 0.01 * f64::from(n));
         let scale = Scale::fit(&Axis::log("batches/s", Unit::Count), near, 4);
         assert_eq!(labels(&scale), ["8.2", "8.3", "8.4", "8.5"]);
+        let nearer = (0..40).map(|n| 46.0 + 0.01 * f64::from(n));
+        let scale = Scale::fit(&Axis::log("cycles", Unit::Count), nearer, 4).over(0.0, 100.0);
+        assert!(scale.at(46.39) - scale.at(46.0) > 60.0, "they fill the axis");
     }
 
     #[test]

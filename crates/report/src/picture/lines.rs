@@ -9,7 +9,7 @@ use super::scene::{Anchor, BODY, Mark, SMALL, Scene, Shape, TITLE};
 /// One curve.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// Its name in the legend.
+    /// Its name in the legend; without one it is not there.
     pub name: String,
     /// Points `(x, y)` in the base units of the axes, in the order in which they are connected.
     pub points: Vec<(f64, f64)>,
@@ -148,7 +148,9 @@ impl LineChart {
             scene.text(x + 30.0, y, Anchor::Start, Paint::Ink, BODY, name);
             x += room + 18.0;
         };
-        for (at, series) in self.series.iter().enumerate() {
+        // a curve alone needs no name
+        let named = self.series.iter().enumerate().filter(|(_, series)| !series.name.is_empty());
+        for (at, series) in named {
             entry(scene, &series.name, &|scene, x, y| {
                 let (paint, dashed) = (Paint::Series(at as u8), series.dashed);
                 scene.shapes.push(Shape::Line {
@@ -176,6 +178,7 @@ impl LineChart {
                 scene.shapes.push(Shape::Mark { mark, x: x + 14.0, y, radius: 5.0, paint, hollow: true });
             });
         }
-        y
+        // without any name there is no line of them
+        if x > 20.0 { y } else { 33.0 }
     }
 }

@@ -25,19 +25,24 @@ pub fn channel_map(title: impl Into<String>, traffic: &TrafficResult) -> Option<
     Some(map.draw())
 }
 
+/// Latencies that lie farther apart than this stand on a logarithmic axis.
+const MOST_TIMES: f64 = 8.0;
+
 /// Latency of what arrived in each window of time, a line per run; one run needs no name.
 pub fn latency_over_time<'a>(
     title: impl Into<String>,
     runs: impl Iterator<Item = (String, &'a TrafficResult)>,
 ) -> Picture {
-    let time = Axis::linear("cycle", Unit::Count);
+    let latency = |window: &Window| Some((window.end_cycle as f64, window.packet_latency_cycles?));
+    let series: Vec<Series> =
+        runs.map(|(name, traffic)| Series::new(name, traffic.series.iter().filter_map(latency))).collect();
+    let all = || series.iter().flat_map(|series| &series.points).map(|point| point.1);
+    let (least, most) = (all().fold(f64::INFINITY, f64::min), all().fold(0.0, f64::max));
     // a load that is too much would flatten the others
-    let latency = Axis::log("latency of what arrived in a window, cycles", Unit::Count);
-    let mut chart = LineChart::new(title, time, latency);
-    for (name, traffic) in runs {
-        let latency = |window: &Window| Some((window.end_cycle as f64, window.packet_latency_cycles?));
-        chart.series.push(Series::new(name, traffic.series.iter().filter_map(latency)));
-    }
+    let axis = if most > MOST_TIMES * least { Axis::log } else { Axis::linear };
+    let latency = axis("latency of what arrived in a window, cycles".to_owned(), Unit::Count);
+    let mut chart = LineChart::new(title, Axis::linear("cycle", Unit::Count), latency);
+    chart.series = series;
     chart.draw()
 }
 
