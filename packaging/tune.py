@@ -1,6 +1,6 @@
 """Installs the package tuned by what it does: profile-guided optimisation, as `make release` asks for it.
 
-The command is compiled with counters, runs short cases of `benches/cases`, and is then compiled again, with
+The command is compiled with counters, runs the benchmarks and the examples, and is then compiled again, with
 the module, for the branches and calls that they took. What is computed stays the same, bit for bit.
 
     packaging/tune.py [--profile-only]
@@ -17,20 +17,9 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-CASES = ROOT / "benches" / "cases"
 TARGET = ROOT / "target" / "tuning"
-
-# what most runs look like at each level; the cases that make bench counts are among them
-TRAINING = [
-    "hc-fine-256",
-    "hc-coarse-1024",
-    "fat-tree-1024-burst-4000",
-    "perm1024_2MB_uec_nscc",
-    "perm1024_2MB_ndp",
-    "a2a128_64KB_uec_nscc",
-    "incast100to1_250KB_uec_nscc",
-    "incast100to1_250KB_ndp",
-]
+BENCHMARKS = ROOT / "benches" / "run"
+TRAFFIC = ROOT / "examples" / "11-torus-traffic" / "experiment.toml"
 
 # the loop of the flit level is laid out by hand for what a case does most, and the counters of one case make
 # the others slower
@@ -53,14 +42,8 @@ def main() -> int:
         old.unlink()
     print("Compiling with counters.", flush=True)
     command = compile_with_counters(host, [*flags, f"-Cprofile-generate={raw}"])
-    for case in TRAINING:
-        print(f"Running {case}.", flush=True)
-        ran = subprocess.run(
-            [command, "run", CASES / f"{case}.toml", "--quiet"], stdout=subprocess.DEVNULL, check=False
-        )
-        if ran.returncode != 0:
-            print(f"{case} ended with code {ran.returncode}", file=sys.stderr)
-            return 1
+    if not train(command):
+        return 1
     profile = TARGET / "stratasim.profdata"
     counted = sorted(raw.glob("*.profraw"))
     subprocess.run([merge, "merge", f"--no-function={NOT_TUNED}", "-o", profile, *counted], check=True)
@@ -81,6 +64,27 @@ def main() -> int:
     ]
     subprocess.run([*install, "--force-reinstall", ROOT], env=environment, check=True)
     return 0
+
+
+def train(command: Path) -> bool:
+    """Runs the benchmarks, and the examples: what never ran is compiled to be small and not to be fast."""
+    print("Running the benchmarks.", flush=True)
+    # with code 1 it says that targets are missed, as they are by a command that counts
+    ran = subprocess.run([BENCHMARKS, "--command", command, "--runs", "1"], check=False)
+    if ran.returncode > 1:
+        print(f"{BENCHMARKS} ended with code {ran.returncode}", file=sys.stderr)
+        return False
+    print("Running the examples.", flush=True)
+    runs = [["run", example] for example in sorted((ROOT / "examples").rglob("*.toml"))]
+    as_booksim2 = ["--semantics", "booksim2", "--set", "traffic.to-self=true"]
+    as_booksim2 += ["--set", 'traffic.injection={ kind = "bernoulli" }', "--load", "0.1:0.3:0.1", "--quiet"]
+    runs += [["traffic", TRAFFIC, *as_booksim2]]
+    for verb, example, *options in runs:
+        ran = subprocess.run([command, verb, example, *options], stdout=subprocess.DEVNULL, check=False)
+        if ran.returncode != 0:
+            print(f"{example} ended with code {ran.returncode}", file=sys.stderr)
+            return False
+    return True
 
 
 def host_and_flags() -> tuple[str, list[str]]:
