@@ -5,6 +5,7 @@
 //!                   Ways   (round trips)   ├─ switch: ports, queues, marks, pauses
 //!                                          ├─ host: connections, NICs, pacers
 //!                                          ├─ backpressure, pool: pauses, credits, shared buffers
+//!                                          ├─ landing, given: NICs and ways of connections
 //!                                          ├─ faults, detours: what goes wrong on links, ways around it
 //!                                          ├─ parts, cut: several threads
 //!                                          ├─ patience, stall: runs that get nowhere, and why
