@@ -37,11 +37,11 @@ def main() -> int:
         print("llvm-profdata is missing: rustup component add llvm-tools", file=sys.stderr)
         return 1
     raw = TARGET / "raw"
-    raw.mkdir(parents=True, exist_ok=True)
+    print("Compiling with counters.", flush=True)
+    command = compile_with_counters([*flags, f"-Cprofile-generate={raw}"])
+    # what ran while compiling counts, too
     for old in raw.glob("*.profraw"):
         old.unlink()
-    print("Compiling with counters.", flush=True)
-    command = compile_with_counters(host, [*flags, f"-Cprofile-generate={raw}"])
     if not train(command):
         return 1
     profile = TARGET / "stratasim.profdata"
@@ -111,11 +111,12 @@ def encoded(flags: list[str]) -> dict[str, str]:
     return {**os.environ, "CARGO_ENCODED_RUSTFLAGS": "\x1f".join(flags)}
 
 
-def compile_with_counters(host: str, flags: list[str]) -> Path:
+def compile_with_counters(flags: list[str]) -> Path:
     """The command, compiled so that it counts."""
-    # with a target, so that what runs while compiling does not count
-    command = ["cargo", "build", "--release", "--locked", "--package", "stratasim-cli", "--bin", "stratasim"]
-    command += ["--target", host, "--target-dir", str(TARGET), "--message-format=json-render-diagnostics"]
+    # as `stratasim_build.py` does it: with other packages or with a target, functions would have other names
+    command = ["cargo", "build", "--release", "--locked", "--package", "stratasim-cli"]
+    command += ["--package", "stratasim-py", "--bin", "stratasim", "--target-dir", str(TARGET)]
+    command.append("--message-format=json-render-diagnostics")
     built = subprocess.run(
         command, cwd=ROOT, env=encoded(flags), check=True, stdout=subprocess.PIPE, text=True
     )
