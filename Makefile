@@ -27,7 +27,7 @@ help: ## Say what there is
 
 build: $(INSTALLED) ## Build and install into .venv; leaves the command at .venv/bin/stratasim
 
-release: $(TOOLS) ## The same tuned by what the benchmarks run: a fifth faster at packet and flow level; takes twice as long
+release: $(TOOLS) ## The same tuned by what the benchmarks run: packets and flows up to a third faster; takes thrice as long
 	$(BIN)/python packaging/tune.py
 	@rm -f $(INSTALLED_FOR_TESTS)
 	@touch $(INSTALLED)
