@@ -88,7 +88,7 @@ impl Draws {
     /// A number above 0, at most 1.
     #[inline]
     pub fn unit(&mut self) -> f64 {
-        ((self.bits() >> 11) + 1) as f64 * (1.0 / (1_u64 << 53) as f64)
+        unit(self.bits() >> 11)
     }
 
     /// Whether something of this probability happens.
@@ -101,19 +101,7 @@ impl Draws {
     /// What never happens takes `u64::MAX`.
     #[inline]
     pub fn trials(&mut self, probability: f64) -> u64 {
-        self.trials_at(Odds::of(probability))
-    }
-
-    /// The same with odds that have been worked out before.
-    #[inline]
-    pub fn trials_at(&mut self, odds: Odds) -> u64 {
-        if odds.probability >= 1.0 {
-            return 1;
-        }
-        // a probability of zero divides by zero: infinity, or no number where the draw is 1
-        let failures = self.unit().ln() / odds.log;
-        let happens = failures.is_finite() && odds.probability > 0.0;
-        if happens { (failures as u64).saturating_add(1) } else { u64::MAX }
+        Odds::of(probability).trials(self.bits() >> 11)
     }
 
     /// An exponential waiting time with mean 1.
@@ -125,17 +113,70 @@ impl Draws {
 
 /// A probability, and what waiting for it takes.
 #[derive(Debug, Clone, Copy)]
-pub struct Odds {
+struct Odds {
     probability: f64,
     /// ln(1 - probability).
     log: f64,
 }
 
 impl Odds {
-    /// Of something with this probability.
-    pub fn of(probability: f64) -> Self {
+    fn of(probability: f64) -> Self {
         Self { probability, log: (-probability).ln_1p() }
     }
+
+    /// Trials up to and with the first success, by a number of 53 bits: the larger, the fewer.
+    fn trials(self, drawn: u64) -> u64 {
+        if self.probability >= 1.0 {
+            return 1;
+        }
+        // a probability of zero divides by zero: infinity, or no number where the draw is 1
+        let failures = unit(drawn).ln() / self.log;
+        let happens = failures.is_finite() && self.probability > 0.0;
+        if happens { (failures as u64).saturating_add(1) } else { u64::MAX }
+    }
+}
+
+/// Failures that [`Trials`] knows without a logarithm.
+const SHORT: usize = 16;
+
+/// Trials of one probability, again and again: what [`Draws::trials`] says, mostly without a logarithm.
+#[derive(Debug, Clone)]
+pub struct Trials {
+    odds: Odds,
+    /// Numbers of 53 bits below which there are more failures than 0, 1, 2, ...
+    below: [i64; SHORT],
+}
+
+impl Trials {
+    /// Of something with this probability.
+    pub fn of(probability: f64) -> Self {
+        let odds = Odds::of(probability);
+        let limit = |failures: u64| {
+            // the first number that has no more of them
+            let (mut low, mut high) = (0, 1 << 53);
+            while low < high {
+                let middle = (low + high) / 2;
+                if odds.trials(middle) > failures + 1 { low = middle + 1 } else { high = middle }
+            }
+            low as i64
+        };
+        Self { odds, below: std::array::from_fn(|failures| limit(failures as u64)) }
+    }
+
+    /// Trials up to and with the next success.
+    #[inline]
+    pub fn count(&self, draws: &mut Draws) -> u64 {
+        let drawn = draws.bits() >> 11;
+        // all of them, in a few instructions, rather than one after the other until one does not fit
+        let failures: u64 = self.below.iter().map(|&limit| u64::from((drawn as i64) < limit)).sum();
+        if failures < SHORT as u64 { failures + 1 } else { self.odds.trials(drawn) }
+    }
+}
+
+/// A number above 0, at most 1, by one of 53 bits.
+#[inline]
+fn unit(drawn: u64) -> f64 {
+    (drawn + 1) as f64 * (1.0 / (1_u64 << 53) as f64)
 }
 
 /// SplitMix64's finaliser: a bijection that spreads every bit over the word.
@@ -177,6 +218,17 @@ mod tests {
         assert!((mean(waits) - 1.0).abs() < 0.019, "{}", mean(waits));
         let mut draws = Draws::new(base);
         assert_eq!((draws.trials(1.0), draws.trials(0.0)), (1, u64::MAX));
+    }
+
+    #[test]
+    fn repeated_trials_are_those_of_the_logarithm() {
+        for probability in [0.0, 1e-9, 0.01, 0.1, 0.3, 0.5, 0.97, 1.0] {
+            let trials = Trials::of(probability);
+            for number in 0..20_000 {
+                let mut draws = Draws::new(key(3, number));
+                assert_eq!(trials.count(&mut draws.clone()), draws.trials(probability));
+            }
+        }
     }
 
     #[test]

@@ -46,15 +46,14 @@ impl Sweep {
 
     /// The picture of a sweep that asks for none: where its rows differ, and are not too many to be told apart.
     fn usual_plot(&self, rows: &[Row]) -> Option<Plot> {
-        let columns = 0..self.columns.len();
-        let values = |column: usize| self.values(column).len();
-        let x =
-            columns.filter(|&at| values(at) > 1).max_by_key(|&at| (self.unit(at).is_some(), values(at)))?;
+        let columns = (0..self.columns.len()).map(|at| (self.unit(at), self.values(at).len(), at));
+        let varied = columns.filter(|&(_, values, _)| values > 1);
+        let (unit, values, x) = varied.max_by_key(|&(unit, values, _)| (unit.is_some(), values))?;
         let usual = ["packet_latency_cycles", "step_s"].map(str::to_owned);
         let mut numbers = self.spec.metrics.iter().chain(&usual);
         let y = numbers.find(|name| rows.iter().any(|row| row.numbers.contains_key(*name)))?.clone();
-        let others = rows.len().div_ceil(values(x));
-        let most = if self.unit(x).is_some() { MOST_CURVES } else { MOST_BARS / values(x) };
+        let others = rows.len().div_ceil(values);
+        let most = if unit.is_some() { MOST_CURVES } else { MOST_BARS / values };
         // the latency of a load that is too much would flatten the others
         let log_y = y.ends_with("_cycles");
         let x = self.columns[x].heading.clone();

@@ -107,7 +107,7 @@ impl Guide {
         key: u64,
     ) -> Result<Option<Found>, String> {
         let [src, dst] = [from, to].map(|host| NodeId(routes.node_of(host)));
-        if !(self.follows_all || self.follows_some && self.routing.chooses(src, dst)) {
+        if !(self.follows_all || self.routing.chooses(src, dst)) {
             return Ok(None);
         }
         if !self.routing.per_flow()

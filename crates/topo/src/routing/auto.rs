@@ -18,60 +18,24 @@ pub struct Auto {}
 
 impl RoutingAlgorithm for Auto {
     fn build(&self, topology: &Arc<Topology>) -> Result<Box<dyn Routing>, BuildError> {
-        match topology.structure() {
-            Structure::Ruled(rule) => Ok(Box::new(Unasked {
-                given: rule.is_given().then(|| rule.clone()),
-                routes: Ruled::new(topology.clone(), rule.clone()),
-            })),
-            Structure::Irregular => {
-                Ok(Box::new(Unasked { given: None, routes: dijkstra::Dijkstra::default().search(topology) }))
-            }
-        }
+        let rule = match topology.structure() {
+            Structure::Ruled(rule) => Some(rule.clone()),
+            Structure::Irregular => None,
+        };
+        Ok(Box::new(Ruled { topology: topology.clone(), rule, asked: false, search: None }))
     }
 }
 
-/// Routes that nobody asked for, but those that stand in the topology.
-struct Unasked<R> {
-    given: Option<Arc<dyn RouteRule>>,
-    routes: R,
-}
-
-impl<R: Routing> Routing for Unasked<R> {
-    fn chosen(&self) -> Chosen {
-        if self.given.is_some() { Chosen::SomePairs } else { Chosen::NoPair }
-    }
-
-    fn chooses(&self, src: NodeId, dst: NodeId) -> bool {
-        self.given.as_ref().is_some_and(|rule| rule.covers(src, dst))
-    }
-
-    fn per_flow(&self) -> bool {
-        self.routes.per_flow()
-    }
-
-    fn route(
-        &mut self,
-        src: NodeId,
-        dst: NodeId,
-        key: u64,
-        out: &mut Vec<LinkId>,
-    ) -> Result<Duration, RouteError> {
-        self.routes.route(src, dst, key, out)
-    }
-}
-
-/// Routes by a rule, and searches for pairs that the rule does not cover.
+/// Routes by a rule, and searches for pairs that the rule does not cover; for all where there is none.
 pub(crate) struct Ruled {
     topology: Arc<Topology>,
-    rule: Arc<dyn RouteRule>,
+    rule: Option<Arc<dyn RouteRule>>,
+    /// The user asked for this rule, and not just for whatever there is.
+    asked: bool,
     search: Option<Box<dyn Routing>>,
 }
 
 impl Ruled {
-    pub(crate) fn new(topology: Arc<Topology>, rule: Arc<dyn RouteRule>) -> Self {
-        Self { topology, rule, search: None }
-    }
-
     /// Routes by the topology's rule, which must be called `name`; `fits` says where it is known.
     ///
     /// # Errors
@@ -83,7 +47,8 @@ impl Ruled {
     ) -> Result<Box<dyn Routing>, BuildError> {
         let found = match topology.structure() {
             Structure::Ruled(rule) if rule.name() == name => {
-                return Ok(Box::new(Self::new(topology.clone(), rule.clone())));
+                let rule = Some(rule.clone());
+                return Ok(Box::new(Self { topology: topology.clone(), rule, asked: true, search: None }));
             }
             Structure::Ruled(rule) => format!("this topology routes by the rule `{}`", rule.name()),
             Structure::Irregular => "this topology has no regular structure".to_owned(),
@@ -107,6 +72,18 @@ impl Ruled {
 }
 
 impl Routing for Ruled {
+    fn chosen(&self) -> Chosen {
+        match &self.rule {
+            _ if self.asked => Chosen::AllPairs,
+            Some(rule) if rule.is_given() => Chosen::SomePairs,
+            _ => Chosen::NoPair,
+        }
+    }
+
+    fn chooses(&self, src: NodeId, dst: NodeId) -> bool {
+        self.asked || self.rule.as_ref().is_some_and(|rule| rule.is_given() && rule.covers(src, dst))
+    }
+
     fn route(
         &mut self,
         src: NodeId,
@@ -114,12 +91,10 @@ impl Routing for Ruled {
         key: u64,
         out: &mut Vec<LinkId>,
     ) -> Result<Duration, RouteError> {
-        if src == dst && !self.rule.routes_to_self() {
-            return Ok(Duration::ZERO);
+        match &self.rule {
+            Some(rule) if src == dst && !rule.routes_to_self() => Ok(Duration::ZERO),
+            Some(rule) if rule.covers(src, dst) => rule.route(&self.topology, src, dst, key, out),
+            _ => self.search(src, dst, key, out),
         }
-        if !self.rule.covers(src, dst) {
-            return self.search(src, dst, key, out);
-        }
-        self.rule.route(&self.topology, src, dst, key, out)
     }
 }

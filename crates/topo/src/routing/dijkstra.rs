@@ -41,19 +41,12 @@ const TREE_BYTES: usize = 128 << 20;
 
 impl RoutingAlgorithm for Dijkstra {
     fn build(&self, topology: &Arc<Topology>) -> Result<Box<dyn Routing>, BuildError> {
-        Ok(Box::new(self.search(topology)))
-    }
-}
-
-impl Dijkstra {
-    /// Searches on `topology`.
-    pub(super) fn search(&self, topology: &Arc<Topology>) -> Search {
-        Search::new(topology.clone(), self.by, TREE_BYTES)
+        Ok(Box::new(Search::new(topology.clone(), self.by, TREE_BYTES)))
     }
 }
 
 /// Searches, and keeps the trees of roots that ask a second time.
-pub(super) struct Search {
+struct Search {
     topology: Arc<Topology>,
     by: Cost,
     inner: Inner,

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::BuildError;
-use stratasim_core::random::{Draws, Odds, Stream};
+use stratasim_core::random::{Draws, Stream, Trials};
 
 use super::{Clock, Injection, Lane, Process, check_rate};
 
@@ -16,22 +16,17 @@ pub struct Bernoulli {}
 impl Injection for Bernoulli {
     fn lanes(&self, rate: f64, _: u32, _: &mut Stream) -> Result<Vec<Lane>, BuildError> {
         check_rate("bernoulli", rate, 1.0)?;
-        Ok(vec![Lane::of(Trials { odds: Odds::of(rate) })])
+        Ok(vec![Lane::of(Trials::of(rate))])
     }
-}
-
-#[derive(Debug)]
-struct Trials {
-    odds: Odds,
 }
 
 impl Process for Trials {
     fn start(&self, draws: &mut Draws) -> Clock {
-        let trials = draws.trials_at(self.odds);
+        let trials = self.count(draws);
         Clock::at(if trials == u64::MAX { Clock::NEVER } else { trials - 1 })
     }
 
     fn next(&self, clock: &mut Clock, draws: &mut Draws) {
-        clock.skip(draws.trials_at(self.odds));
+        clock.skip(self.count(draws));
     }
 }

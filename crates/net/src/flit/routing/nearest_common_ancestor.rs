@@ -86,6 +86,10 @@ impl FlitRouting for NearestCommonAncestor {
         self.map.joins(source, dest)
     }
 
+    fn joins_all(&self, _: u32) -> bool {
+        self.map.is_whole()
+    }
+
     fn looks_at_input(&self) -> bool {
         false
     }

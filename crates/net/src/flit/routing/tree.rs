@@ -192,6 +192,11 @@ impl TreeMap {
         self.part[source as usize] == self.part[dest as usize]
     }
 
+    /// Whether all terminals are in one part of the fabric.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.part.iter().all(|part| Some(part) == self.part.first())
+    }
+
     /// The ways down from `router` to `terminal`, if its host is under it; to another NIC of that host where the
     /// terminal is in another part.
     #[inline]
