@@ -312,7 +312,7 @@ fn pairs_that_have_a_way_are_joined_and_no_others() {
         &[["a", "s0"], ["a", "s1"], ["b", "s0"], ["b", "s1"], ["c", "s1"]],
     );
     let cables = r#""bandwidth": "1 GB/s", "latency": "1 us""#;
-    let tree = format!(r#"{{"kind": "fat-tree", "down": [2, 3], "up": [2, 2], {cables}}}"#);
+    let tree = |up| format!(r#"{{"kind": "fat-tree", "down": [2, 3], "up": [{up}, 2], {cables}}}"#);
     let cut = format!(
         r#"{{"kind": "without", "links": ["host-1->host-2", "host-2->host-1"],
              "of": {{"kind": "mesh", "dimensions": [4], {cables}}}}}"#
@@ -320,7 +320,8 @@ fn pairs_that_have_a_way_are_joined_and_no_others() {
     let servers = r#"{"kind": "hcsim-cxl", "xpus": 16}"#.to_owned();
     let fly = format!(r#"{{"kind": "k-ary-n-fly", "k": 2, "n": 3, {cables}}}"#);
     for (spec, all, functions) in [
-        (tree, false, ["nearest-common-ancestor", "auto", "shortest-path", "up-down"]),
+        (tree(1), true, ["nearest-common-ancestor", "auto", "shortest-path", "up-down"]),
+        (tree(2), false, ["nearest-common-ancestor", "auto", "shortest-path", "up-down"]),
         (planes, false, ["auto", "shortest-path", "up-down", "table"]),
         (cut, false, ["auto", "shortest-path", "up-down", "table"]),
         (servers, false, ["auto", "up-down", "up-down", "up-down"]),
@@ -356,6 +357,7 @@ fn pairs_that_have_a_way_are_joined_and_no_others() {
                 if all { pairs >= others } else { (terminals..others).contains(&pairs) },
                 "{spec}, {routing}"
             );
+            assert_eq!(function.joins_all(terminals), all, "{spec}, {routing}");
         }
     }
 }
