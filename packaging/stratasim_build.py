@@ -58,16 +58,22 @@ def build_editable(
 
 def build_command() -> None:
     """Compiles the command and puts it where maturin takes scripts from."""
-    # the package of the module is named, too, so that both are built on dependencies with one set of
-    # features: maturin then finds them compiled
-    packages = ["--package", "stratasim-cli", "--package", "stratasim-py", "--bin", "stratasim"]
-    command = ["cargo", "build", "--profile", PROFILE, "--locked", *packages]
-    command.append("--message-format=json-render-diagnostics")
-    messages = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
-    # cargo knows best where it put the binary
-    artefacts = (json.loads(line) for line in messages.splitlines() if line.startswith("{"))
-    (binary,) = (Path(found) for message in artefacts if (found := message.get("executable")))
+    binary = compile_command("--profile", PROFILE)
     script = SCRIPTS / binary.name
     # replaced rather than written to: the old one may be running
     script.unlink(missing_ok=True)
     shutil.copy2(binary, script)
+
+
+def compile_command(*options: str, environment: dict[str, str] | None = None) -> Path:
+    """Compiles the command with these options of `cargo build`, and says where it is."""
+    # the package of the module is named, too, so that both are built on dependencies with one set of
+    # features: maturin then finds them compiled, and counters of one build know the functions of another
+    packages = ["--package", "stratasim-cli", "--package", "stratasim-py", "--bin", "stratasim"]
+    command = ["cargo", "build", "--locked", *packages, *options]
+    command.append("--message-format=json-render-diagnostics")
+    built = subprocess.run(command, cwd=ROOT, env=environment, check=True, stdout=subprocess.PIPE, text=True)
+    # cargo knows best where it put the binary
+    artefacts = (json.loads(line) for line in built.stdout.splitlines() if line.startswith("{"))
+    (binary,) = (Path(found) for message in artefacts if (found := message.get("executable")))
+    return binary

@@ -9,12 +9,13 @@ Exits with 1 when the tools of LLVM are missing or a case fails.
 """
 
 import argparse
-import json
 import os
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
+
+from stratasim_build import compile_command
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "target" / "tuning"
@@ -38,7 +39,8 @@ def main() -> int:
         return 1
     raw = TARGET / "raw"
     print("Compiling with counters.", flush=True)
-    command = compile_with_counters([*flags, f"-Cprofile-generate={raw}"])
+    counting = encoded([*flags, f"-Cprofile-generate={raw}"])
+    command = compile_command("--release", "--target-dir", str(TARGET), environment=counting)
     # what ran while compiling counts, too
     for old in raw.glob("*.profraw"):
         old.unlink()
@@ -109,20 +111,6 @@ def llvm_profdata(host: str) -> Path | None:
 def encoded(flags: list[str]) -> dict[str, str]:
     """The environment with these flags for rustc."""
     return {**os.environ, "CARGO_ENCODED_RUSTFLAGS": "\x1f".join(flags)}
-
-
-def compile_with_counters(flags: list[str]) -> Path:
-    """The command, compiled so that it counts."""
-    # as `stratasim_build.py` does it: with other packages or with a target, functions would have other names
-    command = ["cargo", "build", "--release", "--locked", "--package", "stratasim-cli"]
-    command += ["--package", "stratasim-py", "--bin", "stratasim", "--target-dir", str(TARGET)]
-    command.append("--message-format=json-render-diagnostics")
-    built = subprocess.run(
-        command, cwd=ROOT, env=encoded(flags), check=True, stdout=subprocess.PIPE, text=True
-    )
-    artefacts = (json.loads(line) for line in built.stdout.splitlines() if line.startswith("{"))
-    (binary,) = (Path(found) for message in artefacts if (found := message.get("executable")))
-    return binary
 
 
 if __name__ == "__main__":
