@@ -1,23 +1,25 @@
 //! A ring of bits indexed by packet number: what has arrived, what is lost.
 
+use smallvec::SmallVec;
+
+/// So many words lie in the ring itself: most windows need no more, and nothing that lies elsewhere.
+const HERE: usize = 2;
+
 /// Bits for the packets from `first` on. Only packets from `first` to `first + capacity` have a bit; the ring grows
 /// when a later one is set.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct BitRing {
     /// A power of two of words, or none.
-    words: Vec<u64>,
+    words: SmallVec<[u64; HERE]>,
     first: u64,
+    /// Past the last packet that has a bit: the word of `first` is shared with no later packet.
+    end: u64,
 }
 
 impl BitRing {
     /// No bits, from packet `first` on.
-    pub(crate) const fn new(first: u64) -> Self {
-        Self { words: Vec::new(), first }
-    }
-
-    #[inline]
-    fn capacity(&self) -> u64 {
-        self.words.len() as u64 * 64
+    pub(crate) fn new(first: u64) -> Self {
+        Self { words: SmallVec::new(), first, end: first / 64 * 64 }
     }
 
     #[inline]
@@ -28,24 +30,18 @@ impl BitRing {
     /// The bit of `packet`; false outside of the ring.
     #[inline]
     pub(crate) fn get(&self, packet: u64) -> bool {
-        if packet < self.first || packet >= self.end() {
+        if packet < self.first || packet >= self.end {
             return false;
         }
         let (word, bit) = self.at(packet);
         self.words[word] & bit != 0
     }
 
-    /// Past the last packet that has a bit: the word of `first` is shared with no later packet.
-    #[inline]
-    fn end(&self) -> u64 {
-        (self.first / 64) * 64 + self.capacity()
-    }
-
     /// Sets the bit of `packet`, at least `first`; says whether it was clear.
     #[inline]
     pub(crate) fn set(&mut self, packet: u64) -> bool {
         debug_assert!(packet >= self.first);
-        if packet >= self.end() {
+        if packet >= self.end {
             self.grow(packet);
         }
         let (word, bit) = self.at(packet);
@@ -72,7 +68,7 @@ impl BitRing {
             return;
         }
         if !self.words.is_empty() {
-            if packet >= self.end() {
+            if packet >= self.end {
                 self.words.fill(0);
             } else {
                 let mut word = self.first / 64;
@@ -86,12 +82,13 @@ impl BitRing {
             }
         }
         self.first = packet;
+        self.end = packet / 64 * 64 + self.words.len() as u64 * 64;
     }
 
     /// The lowest packet from `from` on whose bit is set, below `to`.
     #[inline]
     pub(crate) fn next_set(&self, from: u64, to: u64) -> Option<u64> {
-        let (mut at, to) = (from.max(self.first), to.min(self.end()));
+        let (mut at, to) = (from.max(self.first), to.min(self.end));
         while at < to {
             let (word, _) = self.at(at);
             let rest = self.words[word] >> (at % 64);
@@ -107,7 +104,7 @@ impl BitRing {
     /// The lowest packet from `from` (at least `first`) on whose bit is clear.
     #[inline]
     pub(crate) fn next_clear(&self, from: u64) -> u64 {
-        let (mut at, end) = (from, self.end());
+        let (mut at, end) = (from, self.end);
         while at < end {
             let (word, _) = self.at(at);
             let rest = !self.words[word] >> (at % 64);
@@ -126,7 +123,7 @@ impl BitRing {
             return 0;
         }
         let whole = |index: u64| {
-            let inside = index * 64 < self.end() && index >= self.first / 64;
+            let inside = index * 64 < self.end && index >= self.first / 64;
             if inside { self.words[index as usize & (self.words.len() - 1)] } else { 0 }
         };
         let (index, shift) = (from / 64, from % 64);
@@ -139,12 +136,13 @@ impl BitRing {
     fn grow(&mut self, packet: u64) {
         let base = self.first / 64;
         let needed = packet / 64 - base + 1;
-        let len = (needed as usize).next_power_of_two();
-        let mut words = vec![0; len];
+        let len = (needed as usize).next_power_of_two().max(HERE);
+        let mut words = SmallVec::from_elem(0, len);
         for index in base..base + self.words.len() as u64 {
             words[index as usize & (len - 1)] = self.words[index as usize & (self.words.len() - 1)];
         }
         self.words = words;
+        self.end = (base + len as u64) * 64;
     }
 }
 

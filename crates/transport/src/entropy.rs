@@ -29,7 +29,7 @@ pub enum PathFeedback {
 /// A choice of paths, per connection.
 pub trait SenderEntropy {
     /// The number of the packet that is sent now.
-    fn choose(&mut self, now: Time, sequence: u64, window_packets: u64) -> u16;
+    fn choose(&mut self, now: Time) -> u16;
 
     /// A packet with this number has met its fate.
     fn on_feedback(&mut self, now: Time, entropy: u16, feedback: PathFeedback) {
@@ -74,8 +74,8 @@ macro_rules! entropies {
 
         impl SenderEntropy for Entropy {
             #[inline]
-            fn choose(&mut self, now: Time, sequence: u64, window_packets: u64) -> u16 {
-                match self { $(Self::$variant(state) => state.choose(now, sequence, window_packets)),+ }
+            fn choose(&mut self, now: Time) -> u16 {
+                match self { $(Self::$variant(state) => state.choose(now)),+ }
             }
             #[inline]
             fn on_feedback(&mut self, now: Time, entropy: u16, feedback: PathFeedback) {

@@ -304,6 +304,12 @@ impl Receiver {
         emit(Header { kind: Kind::CongestionNotification, entropy: header.entropy, ..Header::default() });
     }
 
+    /// Whether it asks its host's pacer for turns.
+    #[inline]
+    pub const fn needs_pacer(&self) -> bool {
+        self.grants.gives()
+    }
+
     /// Whether its host's pacer will give it turns although its sender is done.
     pub const fn outlives_its_sender(&self) -> bool {
         self.grants.outlives_its_sender()

@@ -310,7 +310,7 @@ impl Sender {
             flags: Flags::when(asks, Flags::ACK_REQUEST)
                 | Flags::when(next.retransmission, Flags::RETRANSMISSION)
                 | Flags::when(self.messages.is_last(next.sequence), Flags::LAST),
-            entropy: self.entropy.choose(now, next.sequence, self.window_packets()),
+            entropy: self.entropy.choose(now),
             payload_bytes: self.messages.payload_bytes(next.sequence),
             sequence: next.sequence,
             serial,
@@ -318,10 +318,6 @@ impl Sender {
             sent_at: now,
             ..Header::default()
         }
-    }
-
-    fn window_packets(&self) -> u64 {
-        self.congestion.window_bytes() / self.profile.sizes.packet_bytes()
     }
 
     /// Bytes that wait to be sent, and with `repeats` those to be sent again, as windows count them.

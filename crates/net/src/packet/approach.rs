@@ -1,9 +1,9 @@
 //! What the next events need is asked for early, so that it is near when their turn comes.
 //!
 //! A large machine has more packets, ports and connections than a core's cache holds, and each event needs others. One after
-//! the other, each would wait for memory. So they are asked for together, in three steps, none of which has to wait
-//! for what it asks for: the packets of a slot when the slot before it begins; when it begins, all
-//! that its packets lead to; and then what waits at these ports. What a packet does is not changed by it.
+//! the other, each would wait for memory. So they are asked for together, in three steps, each of them a slot later than the
+//! one before, so that none has to wait for what it asks for: the packets of a slot; all that they lead to; and when the slot
+//! begins, what waits at these ports. What a packet does is not changed by it.
 
 use stratasim_core::memory::{prefetch, prefetch_all};
 
@@ -11,7 +11,7 @@ use super::balancing::{Balancing, Features};
 use super::engine::{Engine, Event, Flying};
 use super::host::Connection;
 use super::landing::Landings;
-use super::port::{NOTHING, Port};
+use super::port::Port;
 use super::routes::{Next, Routes};
 
 /// Fewer events than this are not worth it,
@@ -20,11 +20,11 @@ const FEW: usize = 4;
 const NEAR_BYTES: usize = 1 << 20;
 
 impl Engine {
-    /// Asks for what the events of a slot will need, when it has just come.
+    /// Asks for what events will need, when the first of a slot has just come.
     #[inline]
     pub(super) fn approach(&mut self) {
-        if self.events.begun().len() >= FEW && self.is_large() {
-            self.approach_slot();
+        if self.events.begun() >= FEW && self.is_large() {
+            self.approach_slots();
         }
     }
 
@@ -34,30 +34,27 @@ impl Engine {
         size_of_val(&*self.ports) + self.connections.len() * size_of::<Connection>() > NEAR_BYTES
     }
 
-    fn approach_slot(&mut self) {
-        self.events.following(|word| {
-            if word < Event::MOST
-                && let Some(packet) = self.packets.get(word as usize)
-            {
-                prefetch(packet);
-            }
-        });
+    fn approach_slots(&mut self) {
         let mut near = std::mem::take(&mut self.near);
+        // what waits at the ports that were asked for when the slot before began
+        for &port in &near {
+            self.approach_line(&self.ports[port as usize]);
+        }
         near.clear();
-        for event in self.events.begun() {
-            let (from, word) = event.rank_and_item();
-            match Event::of(word) {
+        let [next, then] = self.events.following();
+        if let Some(slot) = next {
+            self.events.walk(slot, |_, word| match Event::of(word) {
                 Event::Arrival(packet) => {
                     let flying = &mut self.packets[packet as usize];
+                    let Flying { port: from, to, connection, signs, .. } = *flying;
                     let node = self.ends[from as usize].node;
-                    if flying.signs & Flying::LEADS != 0 {
+                    if signs & Flying::LEADS != 0 {
                         near.push(from);
                     }
-                    if self.routes.node_of(flying.to) == node {
-                        let Flying { connection, to, .. } = *flying;
-                        prefetch(&self.headers[packet as usize]);
-                        self.approach_connection(connection, to);
-                    } else if flying.signs & Flying::HEADED == 0
+                    if self.routes.node_of(to) == node {
+                        prefetch_all(&self.headers[packet as usize]);
+                        approach_connection(&self.connections, connection, signs & Flying::BACK != 0);
+                    } else if signs & (Flying::HEADED | Flying::FORESEEN) == 0
                         && let Some(port) =
                             foresee((&self.routes, &self.landings), &self.balancing, node, flying)
                     {
@@ -66,49 +63,52 @@ impl Engine {
                         near.push(port);
                     }
                 }
-                Event::Free(number) => {
-                    near.push(number);
-                    // a host's own port asks the next of its senders
-                    let nic = self.ports[number as usize].nic;
-                    let next = self.nics.get(nic as usize).and_then(|nic| nic.ready.get(0).front());
-                    if let Some(&connection) = next {
-                        self.approach_connection(connection, NOTHING);
-                    }
+                Event::Free(number) => near.push(number),
+                Event::Poll(number) | Event::Timer(number) => {
+                    approach_connection(&self.connections, number, true);
                 }
-                Event::Poll(number) | Event::Timer(number) => self.approach_connection(number, NOTHING),
                 _ => {}
-            }
+            });
         }
         for &port in &near {
             self.ports[port as usize].prefetch();
         }
-        for &port in &near {
-            self.approach_line(&self.ports[port as usize]);
-        }
         self.near = near;
+        if let Some(slot) = then {
+            self.events.walk(slot, |_, word| {
+                if word < Event::MOST
+                    && let Some(packet) = self.packets.get(word as usize)
+                {
+                    prefetch(packet);
+                }
+            });
+        }
     }
 
-    /// What waits first and last at a port.
+    /// What waits first at a port; a host's own port asks the next of its senders.
     #[inline]
     fn approach_line(&self, port: &Port) {
         let line = if port.high.is_empty() { &port.lanes.get(0).line } else { &port.high };
-        for end in [line.head, line.tail] {
-            if let Some(packet) = self.packets.get(end as usize) {
-                prefetch(packet);
-            }
+        if let Some(packet) = self.packets.get(line.head as usize) {
+            prefetch(packet);
+        }
+        let next = self.nics.get(port.nic as usize).and_then(|nic| nic.ready.get(0).front());
+        if let Some(&connection) = next {
+            approach_connection(&self.connections, connection, true);
         }
     }
+}
 
-    #[inline]
-    fn approach_connection(&self, number: u32, to: u32) {
-        if let Some(connection) = &self.connections[number as usize] {
-            let Connection { sender, receiver, message, .. } = &**connection;
-            prefetch_all(message);
-            if to == connection.to {
-                prefetch_all(receiver);
-            } else {
-                prefetch_all(sender);
-            }
+/// The sender of a connection, or its receiver.
+#[inline]
+fn approach_connection(connections: &[Option<Box<Connection>>], number: u32, sends: bool) {
+    if let Some(connection) = &connections[number as usize] {
+        let Connection { sender, receiver, message, .. } = &**connection;
+        prefetch_all(message);
+        if sends {
+            prefetch_all(sender);
+        } else {
+            prefetch_all(receiver);
         }
     }
 }

@@ -26,15 +26,20 @@ impl Engine {
         }
     }
 
-    /// Notes the services that began at a chained port before `until`.
+    /// Notes the services that began before `until`, where the port is a chained one.
     #[inline]
     pub(super) fn go_on(&mut self, number: u32, until: u64) {
+        // mostly there is nothing to note
+        if self.ports[number as usize].goes_on_before(until) {
+            self.catch_up(number, until);
+        }
+    }
+
+    /// Notes the services that began before `until`, of which there is one.
+    #[inline(never)]
+    fn catch_up(&mut self, number: u32, until: u64) {
         loop {
-            let port = &mut self.ports[number as usize];
-            let start = port.busy_until;
-            if !port.free_is_noted || start >= until {
-                return;
-            }
+            let start = self.ports[number as usize].busy_until;
             self.totals.events += 1;
             self.finish(number);
             let port = &mut self.ports[number as usize];
@@ -46,15 +51,16 @@ impl Engine {
             let Some(line) = line else { return };
             let packet = Self::take(&self.packets, line);
             self.begin(number, packet, start);
+            if !self.ports[number as usize].goes_on_before(until) {
+                return;
+            }
         }
     }
 
     /// Notes all that has happened at ports by now: for those who look at all of them.
     pub(super) fn note_all(&mut self) {
         for number in 0..self.ports.len() as u32 {
-            if self.ports[number as usize].chained {
-                self.go_on(number, self.now.saturating_add(1));
-            }
+            self.go_on(number, self.now.saturating_add(1));
         }
     }
 }

@@ -59,6 +59,8 @@ impl Flying {
     pub(super) const FORESEEN: u8 = 16;
     /// Others wait at the port that it left, and go on when it arrives (see `chain`).
     pub(super) const LEADS: u8 = 8;
+    /// It goes to the sender of its connection.
+    pub(super) const BACK: u8 = 32;
 }
 
 /// Where a link ends.
@@ -240,7 +242,7 @@ pub(super) struct Engine {
     pub(super) said: Vec<Header>,
     /// Connections whose message is complete, or has failed.
     pub(super) complete: Vec<u32>,
-    /// Ports of the events of a slot (see `approach`); empty but for its memory.
+    /// Ports of the events of the next slot (see `approach`).
     pub(super) near: Vec<u32>,
     /// Counts of senders that are done.
     pub(super) senders: SenderStatistics,
@@ -336,20 +338,11 @@ impl Engine {
             last = at;
             self.totals.events += 1;
             self.approach();
-            match Event::of(word) {
-                Event::Arrival(packet) => self.arrive(packet),
-                Event::Free(port) => self.on_free(port),
-                Event::Poll(connection) => self.on_poll(connection),
-                Event::Timer(connection) => self.on_timer(connection),
-                Event::Receiver(connection) => self.on_receiver(connection),
-                Event::Pacer(host) => self.on_pacer(host),
-                Event::Pause(lane) => self.on_pause(lane),
-                Event::Resume(lane) => self.on_resume(lane),
-                Event::Credit(lane) => self.on_credit(lane),
-                Event::Down(port) => self.detours.set(port, true),
-                Event::Up(port) => self.detours.set(port, false),
-                Event::Head(packet) => self.on_head(packet),
-                Event::Close(connection) => self.forget(connection),
+            // nearly all of them are arrivals
+            if word < Event::MOST {
+                self.arrive(word);
+            } else {
+                self.happen(Event::of(word));
             }
             if !self.complete.is_empty() {
                 until = at;
@@ -358,6 +351,26 @@ impl Engine {
         self.last = last;
         if self.complete.is_empty() {
             self.now = until;
+        }
+    }
+
+    /// An event of any other kind.
+    #[inline]
+    fn happen(&mut self, event: Event) {
+        match event {
+            Event::Arrival(_) => unreachable!("arrivals are told apart before"),
+            Event::Free(port) => self.on_free(port),
+            Event::Poll(connection) => self.on_poll(connection),
+            Event::Timer(connection) => self.on_timer(connection),
+            Event::Receiver(connection) => self.on_receiver(connection),
+            Event::Pacer(host) => self.on_pacer(host),
+            Event::Pause(lane) => self.on_pause(lane),
+            Event::Resume(lane) => self.on_resume(lane),
+            Event::Credit(lane) => self.on_credit(lane),
+            Event::Down(port) => self.detours.set(port, true),
+            Event::Up(port) => self.detours.set(port, false),
+            Event::Head(packet) => self.on_head(packet),
+            Event::Close(connection) => self.forget(connection),
         }
     }
 
@@ -379,7 +392,7 @@ impl Engine {
             mark: Mark::default(),
             control,
             class: if control { 0 } else { class },
-            signs: 0,
+            signs: if header.kind.is_forward() { 0 } else { Flying::BACK },
         };
         self.totals.sent += 1;
         self.place(flying, header)

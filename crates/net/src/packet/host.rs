@@ -396,6 +396,7 @@ impl Engine {
         let host = connection.to as usize;
         let (header, said) = (&self.headers[packet as usize], &mut self.said);
         let pacer = &mut self.pacers[host];
+        let needs_pacer = connection.receiver.needs_pacer();
         let arrival =
             connection.receiver.on_packet(now, header, flying.mark, pacer, &mut |header| said.push(header));
         let complete = arrival.delivered_to >= connection.message.end;
@@ -406,7 +407,9 @@ impl Engine {
         let mut said = std::mem::take(&mut self.said);
         self.answer(number, packet, &mut said);
         self.said = said;
-        self.note_pacer(host);
+        if needs_pacer {
+            self.note_pacer(host);
+        }
     }
 
     /// What a receiver said has come to the sender.

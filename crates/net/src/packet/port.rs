@@ -31,7 +31,7 @@ impl Waiting {
 
 /// An output port and its link. Control (everything without payload) goes before data, and data by class.
 ///
-/// Every hop needs the first two cache lines and the beginning of the third; large machines have more ports than a core's
+/// Every hop needs the first three cache lines; large machines have more ports than a core's
 /// cache holds.
 #[derive(Debug, Clone)]
 #[repr(C, align(64))]
@@ -69,15 +69,15 @@ pub(super) struct Port {
     /// Where marking begins, and where every packet is marked.
     pub(super) mark_from: u64,
     pub(super) mark_all: u64,
-    pub(super) counts: PortCounts,
+    /// Draws of this port.
+    pub(super) draws: Draws,
     /// Most bytes of control that wait.
     pub(super) control_capacity: u64,
+    pub(super) counts: PortCounts,
     /// Packets of control that have gone one after the other while data waited.
     pub(super) control_in_a_row: u32,
     /// Room for each class that the other end has told of in the beginning; `u64::MAX` where nobody asks.
     pub(super) room_bytes: u64,
-    /// Draws of this port.
-    pub(super) draws: Draws,
     /// Bytes of the packet in service, where it came from another switch (lossless networks).
     pub(super) leaving_bytes: u32,
     /// Where the link ends.
@@ -181,6 +181,12 @@ impl Port {
         goes
     }
 
+    /// Whether something waits that goes onto the link before `until`, and needs no event for it.
+    #[inline]
+    pub(super) const fn goes_on_before(&self, until: u64) -> bool {
+        self.chained && self.free_is_noted && self.busy_until < until
+    }
+
     /// Whether the packet in service takes room in this switch of which somebody keeps count.
     #[inline]
     pub(super) const fn leaves_room(&self) -> bool {
@@ -240,6 +246,6 @@ mod tests {
     #[test]
     fn what_every_hop_needs_lies_together() {
         assert_eq!(offset_of!(Port, lanes), 64);
-        assert!(offset_of!(Port, counts) + offset_of!(PortCounts, most_bytes) + 8 <= 160);
+        assert!(offset_of!(Port, counts) + offset_of!(PortCounts, most_bytes) + 8 <= 192);
     }
 }

@@ -4,7 +4,7 @@ use stratasim_core::Time;
 use stratasim_transport::HopRecord;
 
 use super::balancing::Features;
-use super::engine::{End, Engine, Event, Flying};
+use super::engine::{Engine, Event, Flying};
 use super::port::{Beyond, MARKED, NOTHING};
 use super::routes::Next;
 
@@ -12,19 +12,19 @@ impl Engine {
     /// A packet is at the node behind its port.
     #[inline]
     pub(super) fn arrive(&mut self, packet: u32) {
-        let flying = &self.packets[packet as usize];
-        let (from, to) = (flying.port, flying.to);
-        if flying.signs & Flying::LEADS != 0 {
+        let Flying { port: from, to, signs, .. } = self.packets[packet as usize];
+        if signs & Flying::LEADS != 0 {
             self.go_on(from, self.now);
         }
         if self.rules.settles_late && self.ports[from as usize].current == packet {
             self.finish(from);
         }
-        let End { node, has_faults } = self.ends[from as usize];
-        if has_faults && !self.survives(from, packet, 0) {
+        if !self.faults.is_empty() && self.ends[from as usize].has_faults && !self.survives(from, packet, 0) {
             return;
         }
-        if self.routes.node_of(to) == node {
+        // it is on its way where a way was foreseen
+        let is_foreseen = signs & Flying::FORESEEN != 0;
+        if !is_foreseen && self.routes.node_of(to) == self.ends[from as usize].node {
             let Flying { class, bytes, .. } = self.packets[packet as usize];
             if self.rules.queue.holds() {
                 self.tell_room(from, class, bytes);
@@ -35,11 +35,9 @@ impl Engine {
             return self.lose(from, packet);
         }
         let flying = &mut self.packets[packet as usize];
-        let signs = flying.signs;
         flying.signs &= !(Flying::HEADED | Flying::FORESEEN);
-        let is_foreseen = signs & Flying::FORESEEN != 0 && !self.detours.are_needed();
-        let is_known = signs & Flying::HEADED != 0 || is_foreseen;
-        let next = if is_known { flying.next } else { self.choose(node, packet) };
+        let is_known = signs & Flying::HEADED != 0 || is_foreseen && !self.detours.are_needed();
+        let next = if is_known { flying.next } else { self.choose(self.ends[from as usize].node, packet) };
         self.enqueue::<false>(next, packet);
     }
 
@@ -116,9 +114,7 @@ impl Engine {
     pub(super) fn enqueue<const OWN: bool>(&mut self, number: u32, packet: u32) {
         let now = self.now;
         let Flying { bytes, control, class, .. } = self.packets[packet as usize];
-        if self.ports[number as usize].chained {
-            self.go_on(number, now);
-        }
+        self.go_on(number, now);
         let port = &mut self.ports[number as usize];
         if now >= port.busy_until
             && !port.free_is_noted
@@ -323,20 +319,20 @@ impl Engine {
         }
         self.totals.hops += 1;
         let at = end + port.delay;
+        let (chained, beyond) = (port.chained, port.beyond);
         let waits = !port.high.is_empty()
             || port.is_waited_for()
             // what is held for an input is let go when it has left, to the instant, and so is shared room
             || port.leaves_room()
             || port.nic != NOTHING && self.nics[port.nic as usize].is_waiting();
         port.free_is_noted = waits;
-        if port.chained {
+        if chained {
             flying.signs = flying.signs & !Flying::LEADS | if waits { Flying::LEADS } else { 0 };
-            return self.note(at, Event::Arrival(packet));
-        }
-        if waits {
+        } else if waits {
             self.note(end, Event::Free(number));
         }
-        match self.ports[number as usize].beyond {
+        match beyond {
+            // where chained ports lead, too
             Beyond::Node => {}
             Beyond::Header => return self.show_header(number, packet),
             Beyond::Part => return self.depart(number, packet),
@@ -377,7 +373,8 @@ impl Engine {
         let port = &mut self.ports[number as usize];
         let packet = std::mem::replace(&mut port.current, NOTHING);
         let leaves_room = port.leaves_room();
-        if packet != MARKED {
+        // packets without payload neither count in queues nor are marked
+        if packet != MARKED && port.in_service_bytes != 0 {
             self.mark(number, packet);
         }
         if leaves_room {
@@ -453,7 +450,7 @@ impl Engine {
             return self.discard(packet);
         }
         self.totals.delivered += 1;
-        if self.headers[packet as usize].kind.is_forward() {
+        if flying.signs & Flying::BACK == 0 {
             self.has_come(flying.connection);
             self.reach_receiver(packet, &flying);
         } else {

@@ -1,15 +1,17 @@
-//! The queue of events: a wheel of short slots for what is near, a heap for what is far.
+//! The queue of events: a wheel of short slots for what is near, and longer ones for what is far.
 
+mod far;
 mod order;
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
-pub(super) use self::order::Present;
-use self::order::{distribute, insert};
+use self::far::Far;
+use self::order::{Present, distribute, insert};
 
 /// Slots of the wheel; a power of two.
 const SLOTS: usize = 4096;
+
+/// A long slot is 2 to this many slots, and the wheel has so many of them.
+const LONG: u32 = 10;
+const LONG_SLOTS: u64 = SLOTS as u64 >> LONG;
 
 /// After so many slots it is looked at how many events they had: so many at least,
 const WATCHED: u32 = 512;
@@ -45,7 +47,7 @@ impl Block {
 }
 
 /// Events by date, those of one date by a rank that they have when their slot comes, and those of one rank in the order in
-/// which they came; of these, those that came when their date was far before all others of it.
+/// which they came.
 ///
 /// A slot is a list of blocks in one arena, so that the live events are all the memory that is touched, and few lines of it;
 /// it is put in order when its time comes. Nothing depends on how often the queue is asked: it moves on only when an event leaves.
@@ -56,15 +58,19 @@ pub(super) struct Wheel {
     least_shift: u32,
     /// Slots and events since the length of slots was last thought over.
     watched: (u32, u32),
-    heads: Vec<u32>,
+    heads: Box<[u32; SLOTS]>,
     /// Bit `s % 64` of word `s / 64`: slot `s` holds something; and bit `w`: word `w` is not zero.
     occupied: [u64; SLOTS / 64],
     words: u64,
     blocks: Vec<Block>,
     free: u32,
     near: usize,
-    far: BinaryHeap<Reverse<(u64, u64, u32)>>,
-    made: u64,
+    /// What is at least so many long slots ahead as the wheel has, but one.
+    far: Far,
+    /// The first slot that is far.
+    far_from: u64,
+    /// What has just become near; empty between calls, but for its memory.
+    nearer: Vec<(u64, u32)>,
     /// Events of the present slot, in order, from `head` on.
     present: Vec<Present>,
     head: usize,
@@ -85,14 +91,15 @@ impl Wheel {
             shift,
             least_shift: shift,
             watched: (0, 0),
-            heads: vec![NOTHING; SLOTS],
+            heads: Box::new([NOTHING; SLOTS]),
             occupied: [0; SLOTS / 64],
             words: 0,
             blocks: Vec::new(),
             free: NOTHING,
             near: 0,
-            far: BinaryHeap::new(),
-            made: 0,
+            far: Far::new(LONG_SLOTS, shift + LONG),
+            far_from: SLOTS as u64,
+            nearer: Vec::new(),
             present: Vec::new(),
             head: 0,
             loaded: Vec::new(),
@@ -109,11 +116,23 @@ impl Wheel {
         if ahead == 0 && self.head < self.present.len() {
             return self.insert(date, rank(), item);
         }
-        if ahead >= SLOTS as u64 {
-            self.made += 1;
-            self.far.push(Reverse((date, self.made, item)));
-            return;
+        if slot >= self.far_from {
+            return self.push_far(date, item);
         }
+        self.push_near(date, item);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn push_far(&mut self, date: u64, item: u32) {
+        self.far.push(date, item);
+    }
+
+    /// Adds an event that is not far.
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "it is called in the loop, and once where speed does not matter")]
+    fn push_near(&mut self, date: u64, item: u32) {
+        let slot = date >> self.shift;
         let place = slot as usize & (SLOTS - 1);
         let mut head = self.heads[place];
         if head == NOTHING {
@@ -168,6 +187,28 @@ impl Wheel {
         insert(&mut self.present, self.head, event);
     }
 
+    /// Goes on to a slot, before which nothing is left: what is no longer far comes in, before anything else of its date can.
+    #[inline]
+    fn go_to(&mut self, slot: u64) {
+        self.slot = slot;
+        let first = (slot >> LONG) + LONG_SLOTS;
+        if first << LONG > self.far_from {
+            self.fetch(first);
+        }
+    }
+
+    /// What is before long slot `first` is no longer far.
+    #[cold]
+    fn fetch(&mut self, first: u64) {
+        self.far_from = first << LONG;
+        let mut nearer = std::mem::take(&mut self.nearer);
+        self.far.advance(first, &mut nearer);
+        for (date, item) in nearer.drain(..) {
+            self.push_near(date, item);
+        }
+        self.nearer = nearer;
+    }
+
     /// All events before `now` have left: time goes on to it, so that what is far is so from there.
     pub(super) fn reach(&mut self, now: u64) {
         let slot = now >> self.shift;
@@ -175,17 +216,20 @@ impl Wheel {
             && slot > self.slot
             && self.find().is_none_or(|(_, next)| next >= slot)
         {
-            self.slot = slot;
+            self.go_to(slot);
         }
     }
 
     /// The first slot that holds something near, counted from the beginning of time.
     #[inline]
     fn next_slot(&self) -> Option<u64> {
-        if self.near == 0 {
-            return None;
-        }
-        let from = self.slot as usize & (SLOTS - 1);
+        if self.near == 0 { None } else { Some(self.slot_from(self.slot)) }
+    }
+
+    /// The first slot at or behind `slot` that holds something near, or one of the round before; something is there.
+    #[inline]
+    fn slot_from(&self, slot: u64) -> u64 {
+        let from = slot as usize & (SLOTS - 1);
         let (word, bit) = (from / 64, from % 64);
         let here = self.occupied[word] >> bit;
         let ahead = if here != 0 {
@@ -198,25 +242,24 @@ impl Wheel {
             let place = found * 64 + self.occupied[found].trailing_zeros() as usize;
             (place + SLOTS - from) & (SLOTS - 1)
         };
-        Some(self.slot + ahead as u64)
+        slot + ahead as u64
     }
 
     /// The earliest date and its slot.
     #[inline]
     fn find(&self) -> Option<(u64, u64)> {
-        let far = self.far.peek().map(|&Reverse((date, ..))| date);
-        let Some(slot) = self.next_slot() else { return far.map(|date| (date, date >> self.shift)) };
-        if let Some(date) = far.filter(|date| date >> self.shift < slot) {
-            return Some((date, date >> self.shift));
-        }
-        let mut least = far.unwrap_or(u64::MAX);
+        // what is far comes behind all that is near
+        let Some(slot) = self.next_slot() else {
+            return self.far.earliest().map(|date| (date, date >> self.shift));
+        };
+        let mut least = u64::MAX;
         self.walk(slot, |offset, _| least = least.min(slot << self.shift | u64::from(offset)));
         Some((least, slot))
     }
 
     /// Shows the offsets and items of a slot, in no order.
     #[inline]
-    fn walk(&self, slot: u64, mut see: impl FnMut(u32, u32)) {
+    pub(super) fn walk(&self, slot: u64, mut see: impl FnMut(u32, u32)) {
         let mut at = self.heads[slot as usize & (SLOTS - 1)];
         while at != NOTHING {
             let block = &self.blocks[at as usize];
@@ -242,8 +285,8 @@ impl Wheel {
             if self.watched.0 >= WATCHED {
                 self.think_over();
             }
-            let far = self.far.peek().map_or(u64::MAX, |&Reverse((date, ..))| date >> self.shift);
-            let slot = self.next_slot().unwrap_or(u64::MAX).min(far);
+            let far = || self.far.earliest().map(|date| date >> self.shift);
+            let slot = self.next_slot().or_else(far)?;
             // the whole slot lies before the limit, or its earliest event is looked for
             if slot >= until >> self.shift && self.find()?.0 > until {
                 return None;
@@ -259,32 +302,29 @@ impl Wheel {
         Some((date, event.item))
     }
 
-    /// The events of a slot that has just become the present one; none when another has left since.
+    /// Number of events of a slot that has just become the present one; 0 when another has left since.
     #[inline]
-    pub(super) fn begun(&self) -> &[Present] {
-        if self.head == 1 { &self.present } else { &[] }
+    pub(super) fn begun(&self) -> usize {
+        if self.head == 1 { self.present.len() } else { 0 }
     }
 
-    /// Shows the items of the slot after the present one, as far as they are known; in no order.
-    pub(super) fn following(&self, mut see: impl FnMut(u32)) {
-        let Some(slot) = self.next_slot() else { return };
-        self.walk(slot, |_, item| see(item));
+    /// The next two slots that hold something near.
+    #[inline]
+    pub(super) fn following(&self) -> [Option<u64>; 2] {
+        let next = self.next_slot();
+        let then = next.map(|slot| self.slot_from(slot + 1));
+        // a round is over where no other slot holds anything
+        [next, then.filter(|slot| slot - self.slot < SLOTS as u64)]
     }
 
     /// Makes a slot the present one: puts its events in order.
     fn load(&mut self, slot: u64, rank: impl Fn(u32) -> u32) {
         self.present.clear();
         self.head = 0;
-        self.slot = slot;
+        self.go_to(slot);
         self.watched.0 += 1;
-        while let Some(&Reverse((date, _, item))) = self.far.peek()
-            && date >> self.shift == slot
-        {
-            self.far.pop();
-            self.present.push(Present::new((date & self.within()) as u32, rank(item), item));
-        }
         self.take(slot, rank);
-        distribute(&mut self.present, &self.loaded, self.shift);
+        distribute(&mut self.present, &mut self.loaded, self.shift);
     }
 
     /// Takes the events of a slot out of the wheel, the newest first.
@@ -346,6 +386,10 @@ impl Wheel {
         // events of one date are in the order in which they came
         self.slot = self.slot << self.shift >> shift;
         self.shift = shift;
+        let first = (self.slot >> LONG) + LONG_SLOTS;
+        self.far_from = first << LONG;
+        let far = std::mem::replace(&mut self.far, Far::new(first, shift + LONG));
+        events.extend(far.into_events());
         self.present.clear();
         self.head = 0;
         for (date, item) in events {
@@ -364,7 +408,7 @@ mod tests {
     use super::*;
 
     /// Takes the first of a map, if its date is not after `until`.
-    fn first(literal: &mut BTreeMap<(u64, u32, bool, u32), u32>, until: u64) -> Option<(u64, u32)> {
+    fn first(literal: &mut BTreeMap<(u64, u32, u32), u32>, until: u64) -> Option<(u64, u32)> {
         let entry = literal.first_entry().filter(|entry| entry.key().0 <= until)?;
         let (key, item) = entry.remove_entry();
         Some((key.0, item))
@@ -404,11 +448,14 @@ mod tests {
                 if number % 7 == 3 && wheel.head == wheel.present.len() {
                     wheel.set_shift((number % 5 + 8) as u32);
                 }
-                // odd dates are near and even ones far, so that no date is both
-                let far = scale == 8;
-                let date = if far { (now + 40_000_000 + ahead * 1000) & !1 } else { (now + ahead / (scale + 1)) | 1 };
+                let date = match scale {
+                    // in the ring of what is far, and behind it
+                    7 => (now + 20_000 + ahead * 7) & !0xff,
+                    8 => (now + 40_000_000 + ahead * 1000) & !0xfff,
+                    _ => now + ahead / (scale + 1),
+                };
                 wheel.push(date, made, || rank(made));
-                literal.insert((date, rank(made), !far, made), made);
+                literal.insert((date, rank(made), made), made);
                 made += 1;
                 for _ in 0..pops {
                     prop_assert_eq!(wheel.earliest(), literal.keys().next().map(|key| key.0));

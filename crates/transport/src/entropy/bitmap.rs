@@ -62,7 +62,7 @@ impl State {
 
 impl SenderEntropy for State {
     #[inline]
-    fn choose(&mut self, _: Time, _: u64, _: u64) -> u16 {
+    fn choose(&mut self, _: Time) -> u16 {
         let mut path = self.walk.next();
         if self.penalised > 0 && self.penalties[path as usize] > 0 {
             self.forgive(path);
@@ -113,11 +113,11 @@ mod tests {
     #[test]
     fn a_path_with_bad_news_is_passed_over_as_often_as_its_penalty() {
         let mut state = State::new(&Bitmap { paths: 8, ..Bitmap::default() }).unwrap().started(3);
-        let bad = state.choose(Time::ZERO, 0, 0);
+        let bad = state.choose(Time::ZERO);
         state.on_feedback(Time::ZERO, bad, PathFeedback::Trimmed);
         let mut uses = Vec::new();
         for packet in 0..64 {
-            if state.choose(Time::ZERO, packet, 0) == bad {
+            if state.choose(Time::ZERO) == bad {
                 uses.push(packet);
             }
         }

@@ -19,7 +19,7 @@ pub struct State {
 
 impl SenderEntropy for State {
     #[inline]
-    fn choose(&mut self, _: Time, _: u64, _: u64) -> u16 {
+    fn choose(&mut self, _: Time) -> u16 {
         self.entropy
     }
 

@@ -34,10 +34,10 @@ pub struct State {
 
 impl SenderEntropy for State {
     #[inline]
-    fn choose(&mut self, now: Time, sequence: u64, window_packets: u64) -> u16 {
+    fn choose(&mut self, now: Time) -> u16 {
         match self.good.pop_front() {
             Some(entropy) => entropy,
-            None => self.rest.choose(now, sequence, window_packets),
+            None => self.rest.choose(now),
         }
     }
 

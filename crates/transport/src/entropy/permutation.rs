@@ -49,7 +49,7 @@ impl State {
 
 impl SenderEntropy for State {
     #[inline]
-    fn choose(&mut self, _: Time, _: u64, _: u64) -> u16 {
+    fn choose(&mut self, _: Time) -> u16 {
         let entropy = self.shuffled(self.index) as u16;
         self.index = (self.index + 1) & self.mask;
         entropy
@@ -77,8 +77,7 @@ mod tests {
             for key in 0..50 {
                 let Ok(Entropy::Permutation(state)) = Permutation { paths }.build() else { unreachable!() };
                 let mut state = state.started(key);
-                let mut seen: Vec<u16> =
-                    (0..paths).map(|at| state.choose(Time::ZERO, u64::from(at), 0)).collect();
+                let mut seen: Vec<u16> = (0..paths).map(|_| state.choose(Time::ZERO)).collect();
                 seen.sort_unstable();
                 assert!(seen.iter().enumerate().all(|(at, &path)| at == path as usize), "{paths} {key}");
             }

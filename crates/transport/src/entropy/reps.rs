@@ -59,7 +59,7 @@ impl State {
 }
 
 impl SenderEntropy for State {
-    fn choose(&mut self, now: Time, _: u64, _: u64) -> u16 {
+    fn choose(&mut self, now: Time) -> u16 {
         self.thaw(now);
         if self.explore > 0 {
             self.explore -= 1;
@@ -129,9 +129,9 @@ mod tests {
         for entropy in 100..112 {
             state.on_feedback(Time::ZERO, entropy, PathFeedback::Good);
         }
-        let used: Vec<u16> = (0..8).map(|_| state.choose(Time::ZERO, 0, 0)).collect();
+        let used: Vec<u16> = (0..8).map(|_| state.choose(Time::ZERO)).collect();
         assert_eq!(used, (104..112).collect::<Vec<u16>>(), "eight fit, the oldest were overwritten");
-        assert!(state.choose(Time::ZERO, 0, 0) < 64, "then numbers are drawn");
+        assert!(state.choose(Time::ZERO) < 64, "then numbers are drawn");
     }
 
     #[test]
@@ -141,9 +141,9 @@ mod tests {
             state.on_feedback(Time::ZERO, entropy, PathFeedback::Good);
         }
         state.on_feedback(Time::ZERO, 0, PathFeedback::Timeout);
-        let used: Vec<u16> = (0..4).map(|_| state.choose(Time::ZERO, 0, 0)).collect();
+        let used: Vec<u16> = (0..4).map(|_| state.choose(Time::ZERO)).collect();
         assert_eq!(used, [201, 200, 201, 200]);
         let later = Time::ZERO + Duration::from_ns(10_000_000);
-        assert!((0..20).all(|_| state.choose(later, 0, 0) < 64));
+        assert!((0..20).all(|_| state.choose(later) < 64));
     }
 }

@@ -30,7 +30,7 @@ pub struct State {
 
 impl SenderEntropy for State {
     #[inline]
-    fn choose(&mut self, _: Time, _: u64, _: u64) -> u16 {
+    fn choose(&mut self, _: Time) -> u16 {
         self.last = self.last.wrapping_add(1) & self.mask;
         self.last
     }

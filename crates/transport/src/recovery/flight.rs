@@ -11,7 +11,7 @@ use crate::messages::Messages;
 use crate::packet::Header;
 
 /// One transmission.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Sent {
     at: Time,
     sequence: u64,
@@ -31,19 +31,28 @@ pub(crate) struct Flight {
     base: u64,
     next: u64,
     arrived: BitRing,
-    lost: BitRing,
+    /// From the first loss or repetition on.
+    repairs: Option<Box<Repairs>>,
     lost_packets: u32,
     lost_bytes: u64,
     in_flight_packets: u32,
     in_flight_bytes: u64,
     /// Past the highest packet that has arrived.
     highest_arrived: u64,
-    /// Low bits of the serial of each packet's last transmission; a ring.
-    last_serials: Vec<u32>,
     /// Transmissions in order; serials count on from `first_serial`. Those that no longer matter are taken away when
     /// they come to the front.
     sent: VecDeque<Sent>,
     first_serial: u64,
+    /// The first of them, beside the rest: it is looked at with every packet, and the list lies elsewhere.
+    front: Sent,
+}
+
+/// What only those need who lose packets or send them more than once.
+#[derive(Debug, Clone)]
+struct Repairs {
+    lost: BitRing,
+    /// Low bits of the serial of each packet's last transmission; a ring, empty while each was sent once.
+    last_serials: Vec<u32>,
 }
 
 impl Flight {
@@ -98,7 +107,7 @@ impl Flight {
     /// The lowest lost packet.
     #[inline]
     pub(crate) fn first_lost(&self) -> Option<u64> {
-        if self.lost_packets == 0 { None } else { self.lost.next_set(self.base, self.next) }
+        if self.lost_packets == 0 { None } else { self.repairs.as_ref()?.lost.next_set(self.base, self.next) }
     }
 
     /// A packet was sent; the serial number of its transmission.
@@ -107,13 +116,15 @@ impl Flight {
         let bytes = messages.accounted_bytes(sequence);
         let serial = self.next_serial();
         if sequence >= self.next {
-            if sequence - self.base >= self.last_serials.len() as u64 {
-                self.grow(sequence);
+            if self.has_repeated() {
+                self.set_last(sequence, serial);
             }
             self.next = sequence + 1;
-            *self.last_serial(sequence) = serial as u32;
         } else {
-            if self.lost_packets > 0 && self.lost.clear(sequence) {
+            if !self.has_repeated() {
+                self.remember();
+            }
+            if self.is_found_again(sequence) {
                 self.lost_packets -= 1;
                 self.lost_bytes -= bytes;
             } else {
@@ -121,28 +132,60 @@ impl Flight {
                 self.in_flight_packets -= 1;
                 self.in_flight_bytes -= bytes;
             }
-            *self.last_serial(sequence) = serial as u32;
+            self.set_last(sequence, serial);
         }
         self.in_flight_packets += 1;
         self.in_flight_bytes += bytes;
-        self.sent.push_back(Sent { at: now, sequence });
+        let sent = Sent { at: now, sequence };
+        if self.sent.is_empty() {
+            self.front = sent;
+        }
+        self.sent.push_back(sent);
         serial
     }
 
+    /// Whether a packet was sent more than once.
     #[inline]
-    fn last_serial(&mut self, sequence: u64) -> &mut u32 {
-        let mask = self.last_serials.len() - 1;
-        &mut self.last_serials[sequence as usize & mask]
+    fn has_repeated(&self) -> bool {
+        self.repairs.as_ref().is_some_and(|repairs| !repairs.last_serials.is_empty())
     }
 
+    fn repairs(&mut self) -> &mut Repairs {
+        let base = self.base;
+        self.repairs
+            .get_or_insert_with(|| Box::new(Repairs { lost: BitRing::new(base), last_serials: Vec::new() }))
+    }
+
+    /// From now on packets are sent more than once; so far each was sent once, and in order.
     #[cold]
-    fn grow(&mut self, sequence: u64) {
-        let len = ((sequence - self.base + 1) as usize).next_power_of_two().max(16);
-        let mut serials = vec![0; len];
-        for at in self.base..self.next {
-            serials[at as usize & (len - 1)] = self.last_serials[at as usize & (self.last_serials.len() - 1)];
+    fn remember(&mut self) {
+        debug_assert_eq!(self.next_serial(), self.next);
+        (self.base..self.next).for_each(|sequence| self.set_last(sequence, sequence));
+    }
+
+    /// Notes the last transmission of a packet.
+    fn set_last(&mut self, sequence: u64, serial: u64) {
+        let (base, next) = (self.base, self.next);
+        let serials = &mut self.repairs().last_serials;
+        let needed = sequence.max(base) - base + 1;
+        if needed > serials.len() as u64 {
+            let len = (needed as usize).next_power_of_two().max(16);
+            let mut longer = vec![0; len];
+            if let Some(mask) = serials.len().checked_sub(1) {
+                for at in base..next.min(base + serials.len() as u64) {
+                    longer[at as usize & (len - 1)] = serials[at as usize & mask];
+                }
+            }
+            *serials = longer;
         }
-        self.last_serials = serials;
+        let mask = serials.len() - 1;
+        serials[sequence as usize & mask] = serial as u32;
+    }
+
+    /// Whether a packet was taken for lost, and no longer is.
+    #[inline]
+    fn is_found_again(&mut self, sequence: u64) -> bool {
+        self.lost_packets > 0 && self.repairs.as_mut().is_some_and(|repairs| repairs.lost.clear(sequence))
     }
 
     /// Whether a packet was sent and is not known to have arrived.
@@ -154,20 +197,22 @@ impl Flight {
     /// Whether an open packet is taken for lost.
     #[inline]
     pub(crate) fn is_lost(&self, sequence: u64) -> bool {
-        self.lost_packets > 0 && self.lost.get(sequence)
+        self.lost_packets > 0 && self.repairs.as_ref().is_some_and(|repairs| repairs.lost.get(sequence))
     }
 
     /// Whether `serial` is the last transmission of a packet that was sent.
     #[inline]
     pub(crate) fn is_last_transmission(&self, sequence: u64, serial: u64) -> bool {
-        self.last_serials[sequence as usize & (self.last_serials.len() - 1)] == serial as u32
+        let Some(repairs) = &self.repairs else { return true };
+        let Some(mask) = repairs.last_serials.len().checked_sub(1) else { return true };
+        repairs.last_serials[sequence as usize & mask] == serial as u32
     }
 
     /// An open packet has arrived; its bytes.
     #[inline]
     fn close(&mut self, sequence: u64, messages: &Messages) -> u64 {
         let bytes = messages.accounted_bytes(sequence);
-        if self.lost_packets > 0 && self.lost.clear(sequence) {
+        if self.is_found_again(sequence) {
             self.lost_packets -= 1;
             self.lost_bytes -= bytes;
         } else {
@@ -198,7 +243,9 @@ impl Flight {
     fn advance(&mut self, to: u64) {
         self.base = self.arrived.next_clear(to).min(self.next).max(to);
         self.arrived.advance(self.base);
-        self.lost.advance(self.base);
+        if let Some(repairs) = &mut self.repairs {
+            repairs.lost.advance(self.base);
+        }
         self.prune();
     }
 
@@ -242,7 +289,7 @@ impl Flight {
     /// An open packet is taken for lost; its bytes, 0 where it was already or is not open.
     #[inline]
     pub(crate) fn lose(&mut self, sequence: u64, messages: &Messages) -> u64 {
-        if !self.is_open(sequence) || !self.lost.set(sequence) {
+        if !self.is_open(sequence) || !self.repairs().lost.set(sequence) {
             return 0;
         }
         let bytes = messages.accounted_bytes(sequence);
@@ -272,26 +319,32 @@ impl Flight {
     /// Takes transmissions that no longer matter from the front.
     #[inline]
     pub(crate) fn prune(&mut self) {
-        while let Some(front) = self.sent.front() {
-            if self.matters(self.first_serial, front) {
-                break;
-            }
-            self.sent.pop_front();
-            self.first_serial += 1;
+        while !self.sent.is_empty() && !self.matters(self.first_serial, &self.front) {
+            self.pop();
+        }
+    }
+
+    /// Takes the first transmission away.
+    #[inline]
+    fn pop(&mut self) {
+        self.sent.pop_front();
+        self.first_serial += 1;
+        if let Some(&front) = self.sent.front() {
+            self.front = front;
         }
     }
 
     /// The packet under way that was sent first. Exact after [`Flight::prune`], else one that no longer matters.
     #[inline]
     pub(crate) fn oldest(&self) -> Option<UnderWay> {
-        let front = self.sent.front()?;
-        Some(UnderWay { sequence: front.sequence, at: front.at, serial: self.first_serial })
+        let Sent { at, sequence } = self.front;
+        (!self.sent.is_empty()).then_some(UnderWay { sequence, at, serial: self.first_serial })
     }
 
     /// The oldest transmission matters no more: whatever becomes of its packet, no time-out tells.
     pub(crate) fn forget_oldest(&mut self) {
-        if self.sent.pop_front().is_some() {
-            self.first_serial += 1;
+        if !self.sent.is_empty() {
+            self.pop();
         }
         self.prune();
     }
@@ -299,15 +352,13 @@ impl Flight {
     /// Takes every packet for lost whose last transmission has a serial below `limit`; packets and bytes.
     pub(crate) fn lose_before(&mut self, limit: u64, messages: &Messages) -> (u32, u64) {
         let (mut packets, mut bytes) = (0, 0);
-        while self.first_serial < limit
-            && let Some(front) = self.sent.front().copied()
-        {
+        while self.first_serial < limit && !self.sent.is_empty() {
+            let front = self.front;
             if self.matters(self.first_serial, &front) {
                 packets += 1;
                 bytes += self.lose(front.sequence, messages);
             }
-            self.sent.pop_front();
-            self.first_serial += 1;
+            self.pop();
         }
         self.prune();
         (packets, bytes)

@@ -195,6 +195,6 @@ impl Sender {
         let limit = self.congestion.window_bytes().saturating_add(packet);
         let backlog = self.backlog_bytes(true);
         let pull = self.credit.request(backlog, limit, packet, sharing);
-        Header { kind, entropy: self.entropy.choose(now, 0, 1), pull, sent_at: now, ..Header::default() }
+        Header { kind, entropy: self.entropy.choose(now), pull, sent_at: now, ..Header::default() }
     }
 }

@@ -6,12 +6,14 @@ const SHARES: usize = 1 << SHARE_BITS;
 
 /// So few events are put in order one by one,
 const FEW: usize = 8;
-/// and more than so many by sorting.
+/// more than so many by comparing any two,
 const MANY: usize = 24;
+/// and more than so many digit by digit: as where hosts that do the same at the same time all send at one instant.
+const CROWD: usize = 256;
 
 /// An event of the present slot.
 #[derive(Debug, Clone, Copy)]
-pub(in super::super) struct Present {
+pub(super) struct Present {
     /// Picoseconds since the slot began, and the rank in the lower half: what the order is by, in one word.
     key: u64,
     pub(super) item: u32,
@@ -28,12 +30,6 @@ impl Present {
     pub(super) const fn offset(self) -> u64 {
         self.key >> 32
     }
-
-    /// Its rank and its item.
-    #[inline]
-    pub(in super::super) const fn rank_and_item(self) -> (u32, u32) {
-        (self.key as u32, self.item)
-    }
 }
 
 /// Adds an event behind all that are not later, of those from `head` on.
@@ -43,42 +39,39 @@ pub(super) fn insert(present: &mut Vec<Present>, head: usize, event: Present) {
     sift(&mut present[head..]);
 }
 
-/// Puts what was loaded, the newest first, in order behind what is there: by the upper bits of its offset in a slot of 2 to
+/// Puts what was loaded, the newest first, in order into the empty `present`: by the upper bits of its offset in a slot of 2 to
 /// `slot_shift` picoseconds, and then, as hardly anything is out of place, by all of them.
 #[inline]
-pub(super) fn distribute(present: &mut Vec<Present>, loaded: &[Present], slot_shift: u32) {
-    let begin = present.len();
+pub(super) fn distribute(present: &mut Vec<Present>, loaded: &mut [Present], slot_shift: u32) {
+    debug_assert!(present.is_empty());
     if loaded.len() <= FEW {
         present.extend(loaded.iter().rev());
-        return sort(present);
+        return insert_all(present);
     }
     // the key has the offset in its upper half
     let shift = 32 + slot_shift.saturating_sub(SHARE_BITS);
     let share_of = |event: &Present| (event.key >> shift) as usize % SHARES;
     let mut ends = [0_u32; SHARES];
-    for event in loaded {
+    for event in &*loaded {
         ends[share_of(event)] += 1;
     }
     let most = ends.iter().copied().max().unwrap_or(0);
-    let mut sum = begin as u32;
+    let mut sum = 0;
     for end in &mut ends {
         sum += *end;
         *end = sum;
     }
     present.resize(sum as usize, Present::new(0, 0, 0));
-    for event in loaded {
+    for event in &*loaded {
         let end = &mut ends[share_of(event)];
         *end -= 1;
         present[*end as usize] = *event;
-    }
-    if begin > 0 {
-        return sort(present);
     }
     if most as usize > MANY {
         // each share begins where the last of its events was put, and ends where the next one begins
         let mut end = present.len();
         for &begin in ends.iter().rev() {
-            sort(&mut present[begin as usize..end]);
+            sort(&mut present[begin as usize..end], loaded);
             end = begin as usize;
         }
         return;
@@ -94,13 +87,53 @@ pub(super) fn distribute(present: &mut Vec<Present>, loaded: &[Present], slot_sh
     }
 }
 
-/// Puts events in order; those that are equal stay as they are.
-fn sort(events: &mut [Present]) {
-    if events.len() > MANY {
-        return events.sort_by_key(|event| event.key);
+/// Puts events in order; those that are equal stay as they are. What is in `scratch`, which is as long, is lost.
+fn sort(events: &mut [Present], scratch: &mut [Present]) {
+    if events.len() > CROWD {
+        sort_digits(events, scratch);
+    } else if events.len() > MANY {
+        events.sort_by_key(|event| event.key);
+    } else {
+        insert_all(events);
     }
+}
+
+/// The same one by one.
+fn insert_all(events: &mut [Present]) {
     for end in 1..=events.len() {
         sift(&mut events[..end]);
+    }
+}
+
+/// The same by one digit of the key after the other, the lowest first, as far as keys differ in them.
+fn sort_digits(events: &mut [Present], scratch: &mut [Present]) {
+    const BITS: u32 = 8;
+    let (all, any) =
+        events.iter().fold((u64::MAX, 0), |(all, any), event| (all & event.key, any | event.key));
+    let mut differing = all ^ any;
+    let count = events.len();
+    let (mut from, mut to) = (events, &mut scratch[..count]);
+    let mut is_in_scratch = false;
+    while differing != 0 {
+        let shift = differing.trailing_zeros();
+        let digit = |event: &Present| (event.key >> shift) as usize % (1 << BITS);
+        let mut begins = [0_u32; 1 << BITS];
+        from.iter().for_each(|event| begins[digit(event)] += 1);
+        let mut sum = 0;
+        for begin in &mut begins {
+            sum += std::mem::replace(begin, sum);
+        }
+        for event in &*from {
+            let place = &mut begins[digit(event)];
+            to[*place as usize] = *event;
+            *place += 1;
+        }
+        (from, to) = (to, from);
+        is_in_scratch = !is_in_scratch;
+        differing &= u64::MAX.checked_shl(shift + BITS).unwrap_or(0);
+    }
+    if is_in_scratch {
+        to.copy_from_slice(from);
     }
 }
 
@@ -114,4 +147,33 @@ fn sift(events: &mut [Present]) {
         at -= 1;
     }
     events[at] = entry;
+}
+
+#[cfg(test)]
+mod tests {
+    use stratasim_core::random::Draws;
+
+    use super::*;
+
+    #[test]
+    fn events_are_in_order_however_many_there_are() {
+        let mut draws = Draws::new(3);
+        for count in [0, 1, 7, 20, 200, 257, 3000] {
+            // all at one instant, at few, and at many
+            for bits in [0, 1, 5, 31] {
+                let event =
+                    |item| Present::new(draws.bits() as u32 & ((1 << bits) - 1), draws.below(1 << 14), item);
+                let mut events: Vec<Present> = (0..count).map(event).collect();
+                let mut expected = events.clone();
+                expected.sort_by_key(|event| event.key);
+                let mut present = Vec::new();
+                events.reverse();
+                distribute(&mut present, &mut events, 31);
+                let words = |events: &[Present]| -> Vec<_> {
+                    events.iter().map(|event| (event.key, event.item)).collect()
+                };
+                assert_eq!(words(&present), words(&expected), "{count} events, {bits} bits");
+            }
+        }
+    }
 }
