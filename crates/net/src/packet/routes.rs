@@ -3,20 +3,18 @@
 //! Ports are numbered through all nodes: a half-duplex cable has one at each end. Hosts behind a single switch share the
 //! column of that switch, so that the table of a fat tree is as small as its switches.
 
+mod table;
+
 use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 use stratasim_core::{BuildError, LinkId, NodeId};
 use stratasim_topo::{NodeKind, Topology};
 
+use self::table::{MOST_ENTRIES, Table};
+
 /// Nothing: no port leads there, no host is there.
 pub(super) const NONE: u32 = u32::MAX;
-
-/// Set in an entry that is a set of several ports; without it, the entry is a port.
-const SEVERAL: u32 = 1 << 31;
-
-/// Most entries of the table (1 GiB).
-const MOST_ENTRIES: u64 = 1 << 28;
 
 /// Where a packet goes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,8 +65,7 @@ pub(super) struct Routes {
     /// Host of each node, [`NONE`] where it is none.
     host_of: Vec<u32>,
     columns: usize,
-    /// By node and column.
-    next: Vec<u32>,
+    next: Table,
     /// Sets of ports, one after the other, and where each begins and ends.
     ports: Vec<u32>,
     sets: Vec<(u32, u32)>,
@@ -118,7 +115,7 @@ impl Routes {
             gates_of: vec![(0, 0); hosts.len()],
             hosts,
             columns: 0,
-            next: Vec::new(),
+            next: Table::new(0, 0),
             ports: Vec::new(),
             sets: Vec::new(),
             farthest: Vec::new(),
@@ -138,7 +135,6 @@ impl Routes {
             return Err(BuildError::new("", reason));
         }
         routes.columns = targets.len();
-        routes.next = vec![NONE; nodes * targets.len()];
         routes.farthest.reserve_exact(targets.len());
         routes.fill(&targets, &into);
         Ok(routes)
@@ -171,6 +167,7 @@ impl Routes {
     /// Works the table out, column by column, by a search from each target against the links.
     fn fill(&mut self, targets: &[u32], into: &Into) {
         let nodes = self.host_of.len();
+        let mut table = Table::new(nodes, targets.len());
         let mut known: FxHashMap<Vec<u32>, u32> = FxHashMap::default();
         let mut distance = vec![NONE; nodes];
         let mut queue = VecDeque::new();
@@ -208,21 +205,19 @@ impl Routes {
                         distance[self.wires[wire as usize].to as usize] == distance[node] - 1
                     }),
                 );
-                let entry = match best[..] {
-                    [only] => only,
-                    _ => {
-                        SEVERAL
-                            | *known.entry(best.clone()).or_insert_with(|| {
-                                let begin = self.ports.len() as u32;
-                                self.ports.extend_from_slice(&best);
-                                self.sets.push((begin, self.ports.len() as u32));
-                                self.sets.len() as u32 - 1
-                            })
-                    }
+                let next = match best[..] {
+                    [only] => Next::Port(only),
+                    _ => Next::Set(*known.entry(best.clone()).or_insert_with(|| {
+                        let begin = self.ports.len() as u32;
+                        self.ports.extend_from_slice(&best);
+                        self.sets.push((begin, self.ports.len() as u32));
+                        self.sets.len() as u32 - 1
+                    })),
                 };
-                self.next[node * self.columns + column] = entry;
+                table.set(node, column, next);
             }
         }
+        self.next = table.shortened();
     }
 
     /// All ports.
@@ -273,7 +268,7 @@ impl Routes {
                 if left == 0 {
                     break;
                 }
-                let next = self.entry(node, column);
+                let next = self.next.get(node, column);
                 let ports = match &next {
                     Next::Port(only) => std::slice::from_ref(only),
                     Next::Set(set) => &self.ports[self.set(*set)],
@@ -306,16 +301,7 @@ impl Routes {
         if node == host.target {
             return if host.last == NONE { Next::Nowhere } else { Next::Port(host.last) };
         }
-        self.entry(node, host.column)
-    }
-
-    #[inline]
-    fn entry(&self, node: u32, column: u32) -> Next {
-        match self.next[node as usize * self.columns + column as usize] {
-            NONE => Next::Nowhere,
-            set if set & SEVERAL != 0 => Next::Set(set & !SEVERAL),
-            port => Next::Port(port),
-        }
+        self.next.get(node, host.column)
     }
 
     /// Number of NICs of a host, where packets can be led to one of them: 0 for hosts with one, and for those that forward.
@@ -336,7 +322,7 @@ impl Routes {
         if node == gate.switch {
             return if gate.port == NONE { Next::Nowhere } else { Next::Port(gate.port) };
         }
-        self.entry(node, gate.column)
+        self.next.get(node, gate.column)
     }
 
     /// Whether a shortest way from `port` to `host` ends at its NIC `nic`.

@@ -37,7 +37,6 @@ const NOTHING: u32 = u32::MAX;
 struct Block {
     /// Events that came before these, or the next free block.
     next: u32,
-    count: u32,
     /// Picoseconds since the slot began, and the item.
     events: [(u32, u32); Self::MOST],
 }
@@ -59,6 +58,9 @@ pub(super) struct Wheel {
     /// Slots and events since the length of slots was last thought over.
     watched: (u32, u32),
     heads: Box<[u32; SLOTS]>,
+    /// Events in the first block of each slot, which lies elsewhere and is not looked at; all others are full. Where there is
+    /// none, it is as good as full.
+    counts: Box<[u8; SLOTS]>,
     /// Bit `s % 64` of word `s / 64`: slot `s` holds something; and bit `w`: word `w` is not zero.
     occupied: [u64; SLOTS / 64],
     words: u64,
@@ -92,6 +94,7 @@ impl Wheel {
             least_shift: shift,
             watched: (0, 0),
             heads: Box::new([NOTHING; SLOTS]),
+            counts: Box::new([Block::MOST as u8; SLOTS]),
             occupied: [0; SLOTS / 64],
             words: 0,
             blocks: Vec::new(),
@@ -134,19 +137,13 @@ impl Wheel {
     fn push_near(&mut self, date: u64, item: u32) {
         let slot = date >> self.shift;
         let place = slot as usize & (SLOTS - 1);
-        let mut head = self.heads[place];
-        if head == NOTHING {
-            self.occupied[place / 64] |= 1 << (place % 64);
-            self.words |= 1 << (place / 64);
-        }
-        if head == NOTHING || self.blocks[head as usize].count as usize == Block::MOST {
-            head = self.block(head);
-            self.heads[place] = head;
+        if usize::from(self.counts[place]) == Block::MOST {
+            self.begin_block(place);
         }
         let offset = (date & self.within()) as u32;
-        let block = &mut self.blocks[head as usize];
-        block.events[block.count as usize] = (offset, item);
-        block.count += 1;
+        let count = &mut self.counts[place];
+        self.blocks[self.heads[place] as usize].events[usize::from(*count)] = (offset, item);
+        *count += 1;
         self.near += 1;
     }
 
@@ -162,18 +159,23 @@ impl Wheel {
         self.slot << self.shift | event.offset()
     }
 
-    /// An empty block before `next`.
+    /// An empty block in front of those of a slot.
     #[inline]
-    fn block(&mut self, next: u32) -> u32 {
-        if self.free == NOTHING {
-            self.blocks.push(Block { next, count: 0, events: [(0, 0); Block::MOST] });
-            return self.blocks.len() as u32 - 1;
+    fn begin_block(&mut self, place: usize) {
+        let next = self.heads[place];
+        if next == NOTHING {
+            self.occupied[place / 64] |= 1 << (place % 64);
+            self.words |= 1 << (place / 64);
         }
-        let at = self.free;
-        let block = &mut self.blocks[at as usize];
-        self.free = std::mem::replace(&mut block.next, next);
-        block.count = 0;
-        at
+        let block = self.free;
+        self.counts[place] = 0;
+        if block == NOTHING {
+            self.heads[place] = self.blocks.len() as u32;
+            self.blocks.push(Block { next, events: [(0, 0); Block::MOST] });
+        } else {
+            self.heads[place] = block;
+            self.free = std::mem::replace(&mut self.blocks[block as usize].next, next);
+        }
     }
 
     /// Adds an event to the present slot, behind all that are not later.
@@ -260,12 +262,12 @@ impl Wheel {
     /// Shows the offsets and items of a slot, in no order.
     #[inline]
     pub(super) fn walk(&self, slot: u64, mut see: impl FnMut(u32, u32)) {
-        let mut at = self.heads[slot as usize & (SLOTS - 1)];
+        let place = slot as usize & (SLOTS - 1);
+        let (mut at, mut count) = (self.heads[place], usize::from(self.counts[place]));
         while at != NOTHING {
             let block = &self.blocks[at as usize];
-            let events = &block.events[..(block.count as usize).min(Block::MOST)];
-            events.iter().for_each(|&(offset, item)| see(offset, item));
-            at = block.next;
+            block.events.iter().take(count).for_each(|&(offset, item)| see(offset, item));
+            (at, count) = (block.next, Block::MOST);
         }
     }
 
@@ -340,17 +342,18 @@ impl Wheel {
         if self.occupied[place / 64] == 0 {
             self.words &= !(1 << (place / 64));
         }
+        let mut count = usize::from(std::mem::replace(&mut self.counts[place], Block::MOST as u8));
         let mut at = first;
         loop {
             let block = &mut self.blocks[at as usize];
-            let events = block.events[..(block.count as usize).min(Block::MOST)].iter().rev();
+            let events = block.events[..count.min(Block::MOST)].iter().rev();
             self.loaded.extend(events.map(|&(offset, item)| Present::new(offset, rank(item), item)));
             if block.next == NOTHING {
                 block.next = self.free;
                 self.free = first;
                 break;
             }
-            at = block.next;
+            (at, count) = (block.next, Block::MOST);
         }
         self.near -= self.loaded.len();
         self.watched.1 += self.loaded.len() as u32;

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::BuildError;
-use stratasim_core::random::{Draws, Stream};
+use stratasim_core::random::{Draws, Stream, Trials};
 
 use super::{Clock, Injection, Lane, Process, check_rate};
 
@@ -57,7 +57,7 @@ impl Injection for OnOff {
             }
         };
         if rate == 0.0 {
-            return Ok(vec![Lane::of(Switch { alpha: 0.0, beta: 1.0, r1: 0.0 })]);
+            return Ok(vec![Lane::of(Bursts::of(Switch { alpha: 0.0, beta: 1.0, r1: 0.0 }))]);
         }
         if let Some(r1) = self.r1
             && rate >= r1
@@ -74,7 +74,7 @@ impl Injection for OnOff {
             );
             return Err(BuildError::new(field, reason));
         }
-        Ok(vec![Lane::of(switch)])
+        Ok(vec![Lane::of(Bursts::of(switch))])
     }
 }
 
@@ -85,18 +85,32 @@ struct Switch {
     r1: f64,
 }
 
-impl Switch {
+/// The process, with how long each of its probabilities is waited for.
+#[derive(Debug)]
+struct Bursts {
+    switch: Switch,
+    until_on: Trials,
+    until_off: Trials,
+    until_packet: Trials,
+}
+
+impl Bursts {
+    fn of(switch: Switch) -> Self {
+        let [until_on, until_off, until_packet] = [switch.alpha, switch.beta, switch.r1].map(Trials::of);
+        Self { switch, until_on, until_off, until_packet }
+    }
+
     /// From a cycle in which the source is on, in front of its trial: cycles to the next packet.
     fn until_packet(&self, draws: &mut Draws) -> u64 {
         let mut passed = 0_u64;
         loop {
             // the trial of this cycle comes first, then the switch of the next one
-            let packet = draws.trials(self.r1) - 1;
-            let off = draws.trials(self.beta);
+            let packet = self.until_packet.count(draws) - 1;
+            let off = self.until_off.count(draws);
             if packet < off || packet == u64::MAX - 1 {
                 return passed.saturating_add(packet);
             }
-            passed = passed.saturating_add(off).saturating_add(draws.trials(self.alpha));
+            passed = passed.saturating_add(off).saturating_add(self.until_on.count(draws));
             if passed == u64::MAX {
                 return passed;
             }
@@ -104,14 +118,15 @@ impl Switch {
     }
 }
 
-impl Process for Switch {
+impl Process for Bursts {
     fn start(&self, draws: &mut Draws) -> Clock {
-        if self.r1 <= 0.0 || self.alpha <= 0.0 {
+        let Switch { alpha, beta, r1 } = self.switch;
+        if r1 <= 0.0 || alpha <= 0.0 {
             return Clock::at(Clock::NEVER);
         }
         let mut clock = Clock::at(0);
-        if !draws.happens(self.alpha / (self.alpha + self.beta)) {
-            clock.skip(draws.trials(self.alpha));
+        if !draws.happens(alpha / (alpha + beta)) {
+            clock.skip(self.until_on.count(draws));
         }
         clock.skip(self.until_packet(draws));
         clock
@@ -120,8 +135,8 @@ impl Process for Switch {
     fn next(&self, clock: &mut Clock, draws: &mut Draws) {
         // it was on with the last packet: switch, then trial
         clock.skip(1);
-        if draws.happens(self.beta) {
-            clock.skip(draws.trials(self.alpha));
+        if draws.happens(self.switch.beta) {
+            clock.skip(self.until_on.count(draws));
         }
         clock.skip(self.until_packet(draws));
     }
