@@ -97,13 +97,6 @@ impl Draws {
         self.unit() <= probability
     }
 
-    /// Trials up to and with the first success, of trials that succeed with `probability`: at least 1.
-    /// What never happens takes `u64::MAX`.
-    #[inline]
-    pub fn trials(&mut self, probability: f64) -> u64 {
-        Odds::of(probability).trials(self.bits() >> 11)
-    }
-
     /// An exponential waiting time with mean 1.
     #[inline]
     pub fn exponential(&mut self) -> f64 {
@@ -139,7 +132,7 @@ impl Odds {
 /// Failures that [`Trials`] knows without a logarithm.
 const SHORT: usize = 16;
 
-/// Trials of one probability, again and again: what [`Draws::trials`] says, mostly without a logarithm.
+/// Trials of one probability, again and again, mostly without a logarithm.
 #[derive(Debug, Clone)]
 pub struct Trials {
     odds: Odds,
@@ -163,7 +156,7 @@ impl Trials {
         Self { odds, below: std::array::from_fn(|failures| limit(failures as u64)) }
     }
 
-    /// Trials up to and with the next success.
+    /// Trials up to and with the next success: at least 1. What never happens takes `u64::MAX`.
     #[inline]
     pub fn count(&self, draws: &mut Draws) -> u64 {
         let drawn = draws.bits() >> 11;
@@ -205,10 +198,11 @@ mod tests {
         let base = Streams::new(7).key("test");
         let count = 100_000;
         let (mut below, mut trials, mut waits) = (0.0, 0.0, 0.0);
+        let seldom = Trials::of(0.02);
         for number in 0..count {
             let mut draws = Draws::new(key(base, number));
             below += f64::from(draws.below(10));
-            trials += draws.trials(0.02) as f64;
+            trials += seldom.count(&mut draws) as f64;
             waits += draws.exponential();
         }
         let mean = |sum: f64| sum / count as f64;
@@ -217,7 +211,8 @@ mod tests {
         assert!((mean(trials) - 50.0).abs() < 0.94, "{}", mean(trials));
         assert!((mean(waits) - 1.0).abs() < 0.019, "{}", mean(waits));
         let mut draws = Draws::new(base);
-        assert_eq!((draws.trials(1.0), draws.trials(0.0)), (1, u64::MAX));
+        let [always, never] = [1.0, 0.0].map(|probability| Trials::of(probability).count(&mut draws));
+        assert_eq!((always, never), (1, u64::MAX));
     }
 
     #[test]
@@ -226,7 +221,8 @@ mod tests {
             let trials = Trials::of(probability);
             for number in 0..20_000 {
                 let mut draws = Draws::new(key(3, number));
-                assert_eq!(trials.count(&mut draws.clone()), draws.trials(probability));
+                let literal = trials.odds.trials(draws.clone().bits() >> 11);
+                assert_eq!(trials.count(&mut draws), literal);
             }
         }
     }

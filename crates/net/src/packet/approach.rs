@@ -14,16 +14,14 @@ use super::landing::Landings;
 use super::port::Port;
 use super::routes::{Next, Routes};
 
-/// Fewer events than this are not worth it,
-const FEW: usize = 4;
-/// and neither are machines whose ports and connections are at most so many bytes.
+/// Machines whose ports and connections are at most so many bytes are not worth it.
 const NEAR_BYTES: usize = 1 << 20;
 
 impl Engine {
     /// Asks for what events will need, when the first of a slot has just come.
     #[inline]
     pub(super) fn approach(&mut self) {
-        if self.events.begun() >= FEW && self.is_large() {
+        if self.events.has_begun() && self.is_large() {
             self.approach_slots();
         }
     }

@@ -35,7 +35,7 @@ impl Engine {
         }
     }
 
-    /// Notes the services that began before `until`, of which there is one.
+    /// Notes the services that began before `until`, of which there is at least one.
     #[inline(never)]
     fn catch_up(&mut self, number: u32, until: u64) {
         loop {

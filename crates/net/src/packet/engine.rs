@@ -44,7 +44,7 @@ pub(super) struct Flying {
     /// Of the class that goes first.
     pub(super) control: bool,
     pub(super) class: u8,
-    /// What happened to it on a wire.
+    /// What is known of it, bit by bit.
     pub(super) signs: u8,
 }
 
@@ -242,7 +242,7 @@ pub(super) struct Engine {
     pub(super) said: Vec<Header>,
     /// Connections whose message is complete, or has failed.
     pub(super) complete: Vec<u32>,
-    /// Ports of the events of the next slot (see `approach`).
+    /// Ports of the events of the next slot, as it was when they were asked for (see `approach`).
     pub(super) near: Vec<u32>,
     /// Counts of senders that are done.
     pub(super) senders: SenderStatistics,

@@ -373,7 +373,7 @@ impl Engine {
         let port = &mut self.ports[number as usize];
         let packet = std::mem::replace(&mut port.current, NOTHING);
         let leaves_room = port.leaves_room();
-        // packets without payload neither count in queues nor are marked
+        // control neither counts in queues nor is marked
         if packet != MARKED && port.in_service_bytes != 0 {
             self.mark(number, packet);
         }

@@ -67,7 +67,7 @@ pub(super) struct Wheel {
     blocks: Vec<Block>,
     free: u32,
     near: usize,
-    /// What is at least so many long slots ahead as the wheel has, but one.
+    /// What is in the fourth long slot behind that of the present slot, or later.
     far: Far,
     /// The first slot that is far.
     far_from: u64,
@@ -76,7 +76,7 @@ pub(super) struct Wheel {
     /// Events of the present slot, in order, from `head` on.
     present: Vec<Present>,
     head: usize,
-    /// Those of a slot as it had them; empty between calls, but for its memory.
+    /// Those of the slot that was loaded last; of no meaning between calls, but for its memory.
     loaded: Vec<Present>,
     /// The slot of the event that left last, counted from the beginning of time.
     slot: u64,
@@ -304,10 +304,10 @@ impl Wheel {
         Some((date, event.item))
     }
 
-    /// Number of events of a slot that has just become the present one; 0 when another has left since.
+    /// Whether the event that left last is the first one of its slot.
     #[inline]
-    pub(super) fn begun(&self) -> usize {
-        if self.head == 1 { self.present.len() } else { 0 }
+    pub(super) const fn has_begun(&self) -> bool {
+        self.head == 1
     }
 
     /// The next two slots that hold something near.

@@ -124,7 +124,7 @@ impl Flight {
             if !self.has_repeated() {
                 self.remember();
             }
-            if self.is_found_again(sequence) {
+            if self.clear_lost(sequence) {
                 self.lost_packets -= 1;
                 self.lost_bytes -= bytes;
             } else {
@@ -182,9 +182,9 @@ impl Flight {
         serials[sequence as usize & mask] = serial as u32;
     }
 
-    /// Whether a packet was taken for lost, and no longer is.
+    /// Takes a packet for lost no longer; says whether it was.
     #[inline]
-    fn is_found_again(&mut self, sequence: u64) -> bool {
+    fn clear_lost(&mut self, sequence: u64) -> bool {
         self.lost_packets > 0 && self.repairs.as_mut().is_some_and(|repairs| repairs.lost.clear(sequence))
     }
 
@@ -203,16 +203,18 @@ impl Flight {
     /// Whether `serial` is the last transmission of a packet that was sent.
     #[inline]
     pub(crate) fn is_last_transmission(&self, sequence: u64, serial: u64) -> bool {
-        let Some(repairs) = &self.repairs else { return true };
-        let Some(mask) = repairs.last_serials.len().checked_sub(1) else { return true };
-        repairs.last_serials[sequence as usize & mask] == serial as u32
+        let serials = self.repairs.as_ref().map_or(&[][..], |repairs| &repairs.last_serials);
+        // while each was sent once, numbers and serials are the same
+        let last =
+            serials.len().checked_sub(1).map_or(sequence as u32, |mask| serials[sequence as usize & mask]);
+        last == serial as u32
     }
 
     /// An open packet has arrived; its bytes.
     #[inline]
     fn close(&mut self, sequence: u64, messages: &Messages) -> u64 {
         let bytes = messages.accounted_bytes(sequence);
-        if self.is_found_again(sequence) {
+        if self.clear_lost(sequence) {
             self.lost_packets -= 1;
             self.lost_bytes -= bytes;
         } else {

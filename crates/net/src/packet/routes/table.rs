@@ -54,9 +54,12 @@ impl Table {
                     .map(|number| if several { number | SEVERAL_SHORT } else { number }),
             }
         };
-        match entries.iter().map(short).collect::<Option<Vec<u16>>>() {
-            Some(entries) => Self { entries: Entries::Short(entries), ..self },
-            None => self,
+        if !entries.iter().all(|entry| short(entry).is_some()) {
+            return self;
+        }
+        Self {
+            entries: Entries::Short(entries.iter().map(|entry| short(entry).unwrap_or(u16::MAX)).collect()),
+            ..self
         }
     }
 
