@@ -306,8 +306,8 @@ impl Receiver {
 
     /// Whether it asks its host's pacer for turns.
     #[inline]
-    pub const fn needs_pacer(&self) -> bool {
-        self.grants.gives()
+    pub fn needs_pacer(&self) -> bool {
+        Pacer::is_needed(&self.profile)
     }
 
     /// Whether its host's pacer will give it turns although its sender is done.

@@ -8,7 +8,7 @@
 use stratasim_core::memory::{prefetch, prefetch_all};
 
 use super::balancing::{Balancing, Features};
-use super::engine::{Engine, Event, Flying};
+use super::engine::{Engine, Event, Flying, arriving};
 use super::host::Connection;
 use super::landing::Landings;
 use super::port::Port;
@@ -74,9 +74,7 @@ impl Engine {
         self.near = near;
         if let Some(slot) = then {
             self.events.walk(slot, |_, word| {
-                if word < Event::MOST
-                    && let Some(packet) = self.packets.get(word as usize)
-                {
+                if let Some(packet) = arriving(&self.packets, word) {
                     prefetch(packet);
                 }
             });

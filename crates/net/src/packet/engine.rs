@@ -467,9 +467,13 @@ impl Engine {
 /// The place of an event among those of its instant: an arrival's is its port, and all others come behind.
 #[inline]
 fn rank(packets: &[Flying], word: u32) -> u32 {
-    // arrivals are the events whose word is a number alone
-    let arrives = packets.get(word as usize).filter(|_| word < Event::MOST);
-    arrives.map_or(NOTHING, |flying| flying.port)
+    arriving(packets, word).map_or(NOTHING, |flying| flying.port)
+}
+
+/// The packet of an event that is an arrival: arrivals are the events whose word is a number alone.
+#[inline]
+pub(super) fn arriving(packets: &[Flying], word: u32) -> Option<&Flying> {
+    packets.get(word as usize).filter(|_| word < Event::MOST)
 }
 
 #[cfg(test)]

@@ -64,7 +64,6 @@ pub(super) struct Routes {
     hosts: Vec<Host>,
     /// Host of each node, [`NONE`] where it is none.
     host_of: Vec<u32>,
-    columns: usize,
     next: Table,
     /// Sets of ports, one after the other, and where each begins and ends.
     ports: Vec<u32>,
@@ -114,7 +113,6 @@ impl Routes {
             host_of,
             gates_of: vec![(0, 0); hosts.len()],
             hosts,
-            columns: 0,
             next: Table::new(0, 0),
             ports: Vec::new(),
             sets: Vec::new(),
@@ -134,7 +132,6 @@ impl Routes {
             );
             return Err(BuildError::new("", reason));
         }
-        routes.columns = targets.len();
         routes.farthest.reserve_exact(targets.len());
         routes.fill(&targets, &into);
         Ok(routes)
@@ -255,7 +252,7 @@ impl Routes {
     /// By node: whether it is a host through which packets of others go.
     pub(super) fn hosts_between(&self) -> Vec<bool> {
         let mut between = vec![false; self.host_of.len()];
-        let mut of_column = vec![Vec::new(); self.columns];
+        let mut of_column = vec![Vec::new(); self.next.columns()];
         for host in &self.hosts {
             of_column[host.column as usize].push(host);
         }

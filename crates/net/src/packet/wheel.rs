@@ -69,8 +69,6 @@ pub(super) struct Wheel {
     near: usize,
     /// What is in the fourth long slot behind that of the present slot, or later.
     far: Far,
-    /// The first slot that is far.
-    far_from: u64,
     /// What has just become near; empty between calls, but for its memory.
     nearer: Vec<(u64, u32)>,
     /// Events of the present slot, in order, from `head` on.
@@ -80,6 +78,12 @@ pub(super) struct Wheel {
     loaded: Vec<Present>,
     /// The slot of the event that left last, counted from the beginning of time.
     slot: u64,
+}
+
+/// The first long slot that is far when `slot` is the present one.
+#[inline]
+const fn first_far(slot: u64) -> u64 {
+    (slot >> LONG) + LONG_SLOTS
 }
 
 impl Wheel {
@@ -100,8 +104,7 @@ impl Wheel {
             blocks: Vec::new(),
             free: NOTHING,
             near: 0,
-            far: Far::new(LONG_SLOTS, shift + LONG),
-            far_from: SLOTS as u64,
+            far: Far::new(first_far(0), shift + LONG),
             nearer: Vec::new(),
             present: Vec::new(),
             head: 0,
@@ -119,7 +122,7 @@ impl Wheel {
         if ahead == 0 && self.head < self.present.len() {
             return self.insert(date, rank(), item);
         }
-        if slot >= self.far_from {
+        if self.far.has(date) {
             return self.push_far(date, item);
         }
         self.push_near(date, item);
@@ -193,8 +196,8 @@ impl Wheel {
     #[inline]
     fn go_to(&mut self, slot: u64) {
         self.slot = slot;
-        let first = (slot >> LONG) + LONG_SLOTS;
-        if first << LONG > self.far_from {
+        let first = first_far(slot);
+        if first > self.far.first() {
             self.fetch(first);
         }
     }
@@ -202,7 +205,6 @@ impl Wheel {
     /// What is before long slot `first` is no longer far.
     #[cold]
     fn fetch(&mut self, first: u64) {
-        self.far_from = first << LONG;
         let mut nearer = std::mem::take(&mut self.nearer);
         self.far.advance(first, &mut nearer);
         for (date, item) in nearer.drain(..) {
@@ -389,9 +391,7 @@ impl Wheel {
         // events of one date are in the order in which they came
         self.slot = self.slot << self.shift >> shift;
         self.shift = shift;
-        let first = (self.slot >> LONG) + LONG_SLOTS;
-        self.far_from = first << LONG;
-        let far = std::mem::replace(&mut self.far, Far::new(first, shift + LONG));
+        let far = std::mem::replace(&mut self.far, Far::new(first_far(self.slot), shift + LONG));
         events.extend(far.into_events());
         self.present.clear();
         self.head = 0;

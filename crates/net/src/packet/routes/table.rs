@@ -29,6 +29,11 @@ impl Table {
         Self { columns, entries: Entries::Long(vec![u32::MAX; nodes * columns]) }
     }
 
+    /// Groups of hosts.
+    pub(super) const fn columns(&self) -> usize {
+        self.columns
+    }
+
     /// Says where packets go next.
     pub(super) fn set(&mut self, node: usize, column: usize, next: Next) {
         let Entries::Long(entries) = &mut self.entries else {

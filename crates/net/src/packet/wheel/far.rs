@@ -41,8 +41,14 @@ impl Far {
 
     /// Whether an event of this date belongs here.
     #[inline]
-    const fn has(&self, date: u64) -> bool {
+    pub(super) const fn has(&self, date: u64) -> bool {
         date >> self.shift >= self.first
+    }
+
+    /// The first long slot that belongs here.
+    #[inline]
+    pub(super) const fn first(&self) -> u64 {
+        self.first
     }
 
     /// The earliest date.
@@ -100,8 +106,9 @@ impl Far {
         if self.count == 0 {
             return self.beyond.peek().map_or(u64::MAX, |&Reverse((date, ..))| date);
         }
-        let lists = (self.first..self.first + SLOTS as u64).map(|slot| &self.slots[slot as usize % SLOTS]);
-        let dates = lists.into_iter().find(|list| !list.is_empty()).into_iter().flatten();
+        let mut lists =
+            (self.first..self.first + SLOTS as u64).map(|slot| &self.slots[slot as usize % SLOTS]);
+        let dates = lists.find(|list| !list.is_empty()).into_iter().flatten();
         dates.map(|&(date, _)| date).min().unwrap_or(u64::MAX)
     }
 
@@ -111,7 +118,7 @@ impl Far {
         let end = self.first + SLOTS as u64;
         self.advance(end, &mut events);
         events.extend(self.slots.iter().flatten());
-        let beyond = std::mem::take(&mut self.beyond).into_sorted_vec();
+        let beyond = self.beyond.into_sorted_vec();
         events.extend(beyond.into_iter().rev().map(|Reverse((date, _, item))| (date, item)));
         events
     }
