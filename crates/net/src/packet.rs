@@ -15,6 +15,7 @@
 
 mod account;
 mod approach;
+mod at_work;
 mod backpressure;
 mod balancing;
 mod chain;
@@ -34,9 +35,11 @@ mod path;
 mod patience;
 mod pool;
 mod port;
+mod ports;
 mod queue;
 mod routes;
 mod sampling;
+mod service;
 mod stall;
 mod switch;
 mod ways;
@@ -71,9 +74,10 @@ use self::network::{PacketNetwork, Transports};
 use self::parts::Parts;
 use self::patience::Patience;
 pub use self::pool::BufferSharing;
-use self::port::{Beyond, NOTHING, PerByte, Port, PortCounts, Waiting};
+use self::port::{Beyond, NOTHING, PerByte, Port, PortCounts};
 pub use self::queue::{Backpressure, Credit, DropTail, Lossless, QueueKind, QueueRules, QueueSpec, Trimming};
 use self::routes::Routes;
+use self::service::Kind;
 use self::ways::Ways;
 use crate::networks::{NetworkContext, NetworkKind};
 
@@ -319,10 +323,11 @@ impl Packet {
         let nodes = topology.node_count();
         let balancing = Balancing::new(choice, nodes, &routes, key(seed, 1));
         let records = self.congestion.plugin().needs_telemetry();
-        let least_delay = ports.iter().map(|port| port.delay).min().unwrap_or(0);
+        let least_delay = ports.iter().map(|port| port.kind.delay).min().unwrap_or(0);
         let rules = Rules {
             queue: rules,
             complete_at_sender: self.completion == Completion::Sender,
+            keeps_count: rules.holds() || self.buffer_sharing.is_some(),
             records,
             settles_late: records || least_delay == 0,
             trimmed_bytes: control,
@@ -349,7 +354,7 @@ impl Packet {
         let (network_rtt, links) = ways.longest_round_trip(&engine.routes, &engine.ports, full, control);
         let buffer_bytes = self.size_queues(&mut engine, &topology, network_rtt.as_secs_f64())?;
         // refuses parameters of the transport now, not with the first message
-        let rates = engine.nics.iter().map(|nic| engine.ports[nic.port as usize].rate.bytes_per_s());
+        let rates = engine.nics.iter().map(|nic| engine.ports[nic.port as usize].kind.rate.bytes_per_s());
         if let Some(rate) = rates.reduce(f64::max) {
             // a machine without any way there and back has none; whoever sends is told
             let rtt = if network_rtt == Duration::ZERO { Duration::from_ns(1000) } else { network_rtt };
@@ -378,9 +383,10 @@ impl Packet {
         }
         let Engine { rules, ports, .. } = engine;
         let mut largest = 0;
-        for port in ports {
+        for port in ports.iter_mut() {
+            let kind = &mut port.kind;
             // the packets that fill the longest way
-            let packets = (rtt_s * port.rate.bytes_per_s() / full as f64).ceil().clamp(1.0, 1e9) as u64;
+            let packets = (rtt_s * kind.rate.bytes_per_s() / full as f64).ceil().clamp(1.0, 1e9) as u64;
             let usual = (packets * full * rules.queue.buffer_factor).min(MOST_BUFFER);
             let buffer = self.buffer.map_or(usual, |buffer| buffer.count());
             let share = |given: Option<Bytes>, fifths: u64| {
@@ -392,17 +398,17 @@ impl Packet {
                 return Err(BuildError::new("max", reason).within("ecn"));
             }
             let marks = self.ecn.enabled && (rules.marks_last_hop || !port.last_hop);
-            (port.mark_from, port.mark_all) = if marks { (min, max) } else { (u64::MAX, u64::MAX) };
+            (kind.mark_from, kind.mark_all) = if marks { (min, max) } else { (u64::MAX, u64::MAX) };
             if let Backpressure::Credit { bytes } = rules.queue.backpressure {
-                let of_delays = (2e-12 * port.delay as f64 * port.rate.bytes_per_s()).ceil() as u64;
+                let of_delays = (2e-12 * kind.delay as f64 * kind.rate.bytes_per_s()).ceil() as u64;
                 port.room_bytes =
                     bytes.unwrap_or(of_delays.min(MOST_BUFFER) + 16 * u64::from(rules.full_bytes));
                 port.lanes.iter_mut().for_each(|lane| lane.credit_bytes = port.room_bytes);
             }
             let lossless = rules.queue.holds();
-            port.capacity = if lossless { u64::MAX } else { buffer };
+            kind.capacity = if lossless { u64::MAX } else { buffer };
             let control = rules.queue.control_bytes.unwrap_or(2 * buffer);
-            port.control_capacity = if lossless { u64::MAX } else { control };
+            kind.control_capacity = if lossless { u64::MAX } else { control };
             if port.nic == NOTHING {
                 largest = largest.max(buffer);
             }
@@ -469,31 +475,26 @@ fn ports(topology: &Topology, routes: &Routes, seed: u64, classes: u8) -> Vec<Po
         // both directions share what one capacity gives
         let share = if link.half_duplex { 0.5 } else { 1.0 };
         Port {
-            busy_until: 0,
-            rate: PerByte::new(link.bandwidth.bytes_per_s() * share),
-            delay: link.latency.as_ps(),
+            kind: Kind {
+                rate: PerByte::new(link.bandwidth.bytes_per_s() * share),
+                delay: link.latency.as_ps(),
+                capacity: 0,
+                control_capacity: 0,
+                mark_from: u64::MAX,
+                mark_all: u64::MAX,
+            },
             to: wire.to,
-            current: NOTHING,
-            in_service_bytes: 0,
-            in_service_class: 0,
             nic: if is_host(wire.from) { 0 } else { NOTHING },
-            high: Waiting::EMPTY,
             lanes: PerClass::new(classes, Lane::new),
-            capacity: 0,
             pool: NOTHING,
             room_bytes: u64::MAX,
-            control_capacity: 0,
             control_in_a_row: 0,
-            mark_from: u64::MAX,
-            mark_all: u64::MAX,
             draws: Draws::new(key(seed, number)),
             faults: NOTHING,
             counts: PortCounts::default(),
             link: wire.link,
             leaving_from: NOTHING,
             leaving_bytes: 0,
-            free_is_noted: false,
-            chained: false,
             beyond: Beyond::Node,
             last_hop: is_host(wire.to),
             own_turn: false,

@@ -16,6 +16,7 @@ impl PacketNetwork {
         let (mut drops, mut trims, mut marks, mut pauses, mut vanished, mut most) = (0, 0, 0, 0, 0, 0);
         for port in parts.ports() {
             let bytes = port.carried_bytes(now.as_ps());
+            let port = port.port;
             link_bytes[port.link.index()] += bytes;
             link_busy_s[port.link.index()] += bytes / links[port.link.index()].bandwidth.bytes_per_s();
             let counts = &port.counts;
@@ -28,11 +29,12 @@ impl PacketNetwork {
                 most = counts.most_bytes.max(most);
             }
         }
-        let waited = parts.ports().filter(|port| port.is_queue() && port.counts.most_bytes > 0);
+        let waited =
+            parts.ports().map(|port| port.port).filter(|port| port.is_queue() && port.counts.most_bytes > 0);
         let mut queues: Vec<QueueRecord> = waited
             .map(|port| QueueRecord {
                 link: port.link,
-                capacity_bytes: port.capacity,
+                capacity_bytes: port.kind.capacity,
                 most_bytes: port.counts.most_bytes,
                 drops: port.counts.drops,
                 trims: port.counts.trims,
@@ -94,7 +96,7 @@ impl PacketNetwork {
                 in_flight
             ));
         }
-        for port in self.parts.ports() {
+        for port in self.parts.ports().map(|port| port.port) {
             let most = port.counts.most_bytes;
             // a host serves what it sends itself over a full queue, too; what it says is let in whatever waits, and counts
             // where it is not control
@@ -103,10 +105,10 @@ impl PacketNetwork {
                 _ if engine.rules.queue.control_first => u64::from(engine.rules.full_bytes),
                 _ => u64::MAX,
             };
-            if port.is_queue() && most > port.capacity.saturating_add(own) {
+            if port.is_queue() && most > port.kind.capacity.saturating_add(own) {
                 let name = self.topology.link_name(port.link);
                 violations
-                    .push(format!("the queue of {name} held {most} bytes of at most {}", port.capacity));
+                    .push(format!("the queue of {name} held {most} bytes of at most {}", port.kind.capacity));
             }
             let held: u64 = port.lanes.iter().map(|lane| lane.held_bytes).sum();
             if held > 0 && in_flight == 0 {

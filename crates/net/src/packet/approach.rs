@@ -11,7 +11,6 @@ use super::balancing::{Balancing, Features};
 use super::engine::{Engine, Event, Flying, arriving};
 use super::host::Connection;
 use super::landing::Landings;
-use super::port::Port;
 use super::routes::{Next, Routes};
 
 /// Machines whose ports and connections are at most so many bytes are not worth it.
@@ -29,14 +28,14 @@ impl Engine {
     /// Whether ports and connections are more than the nearer caches of a core hold.
     #[inline]
     fn is_large(&self) -> bool {
-        size_of_val(&*self.ports) + self.connections.len() * size_of::<Connection>() > NEAR_BYTES
+        self.ports.service_bytes() + self.connections.len() * size_of::<Connection>() > NEAR_BYTES
     }
 
     fn approach_slots(&mut self) {
         let mut near = std::mem::take(&mut self.near);
         // what waits at the ports that were asked for when the slot before began
         for &port in &near {
-            self.approach_line(&self.ports[port as usize]);
+            self.approach_line(port);
         }
         near.clear();
         let [next, then] = self.events.following();
@@ -69,7 +68,7 @@ impl Engine {
             });
         }
         for &port in &near {
-            self.ports[port as usize].prefetch();
+            self.ports.prefetch(port);
         }
         self.near = near;
         if let Some(slot) = then {
@@ -83,14 +82,17 @@ impl Engine {
 
     /// What waits first at a port; a host's own port asks the next of its senders.
     #[inline]
-    fn approach_line(&self, port: &Port) {
-        let line = if port.high.is_empty() { &port.lanes.get(0).line } else { &port.high };
+    fn approach_line(&self, port: u32) {
+        let service = self.ports.service(port);
+        let line = if service.high.is_empty() { &service.line } else { &service.high };
         if let Some(packet) = self.packets.get(line.head as usize) {
             prefetch(packet);
         }
-        let next = self.nics.get(port.nic as usize).and_then(|nic| nic.ready.get(0).front());
-        if let Some(&connection) = next {
-            approach_connection(&self.connections, connection, true);
+        if service.is_of_host() {
+            let nic = &self.nics[self.ends[port as usize].nic as usize];
+            if let Some(&connection) = nic.ready.get(0).front() {
+                approach_connection(&self.connections, connection, true);
+            }
         }
     }
 }

@@ -36,7 +36,7 @@ impl Engine {
             Backpressure::Pause { above_bytes, .. } if lane.held_bytes > above_bytes && !lane.pausing => {
                 lane.pausing = true;
                 port.counts.pauses += 1;
-                let at = self.now + port.delay;
+                let at = self.now + port.kind.delay;
                 self.note(at, Event::Pause(self.lane(from, class)));
             }
             Backpressure::Credit { .. } if lane.held_bytes > room => port.counts.overruns += 1,
@@ -54,7 +54,7 @@ impl Engine {
         match self.rules.queue.backpressure {
             Backpressure::Pause { below_bytes, .. } if lane.held_bytes < below_bytes && lane.pausing => {
                 lane.pausing = false;
-                let at = self.now + port.delay;
+                let at = self.now + port.kind.delay;
                 self.note(at, Event::Resume(self.lane(from, class)));
             }
             _ => self.tell_room(from, class, bytes),
@@ -66,7 +66,7 @@ impl Engine {
         if let Backpressure::Credit { .. } = self.rules.queue.backpressure {
             let lane = self.lane(from, class);
             self.returning[lane as usize].push_back(bytes);
-            let at = self.now + self.ports[from as usize].delay;
+            let at = self.now + self.ports[from as usize].kind.delay;
             self.note(at, Event::Credit(lane));
         }
     }

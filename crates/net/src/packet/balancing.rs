@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use stratasim_core::random::{Draws, key, mix};
 use stratasim_core::{BuildError, Duration, registry};
 
-use super::port::Port;
+use super::ports::Ports;
 use super::routes::Routes;
 
 /// A choice of ways as the user chose it.
@@ -248,7 +248,7 @@ impl Balancing {
         (node, set): (u32, u32),
         packet: Features,
         (range, members): (std::ops::Range<usize>, &[u32]),
-        ports: &[Port],
+        ports: &Ports,
         now: u64,
     ) -> u32 {
         if let Some(port) = self.by_packet(node, packet, members) {
@@ -271,13 +271,13 @@ impl Balancing {
             },
             Choice::AtRandom => members[self.draws[set as usize].below(members.len() as u32) as usize],
             Choice::ShortestQueue { step_bytes } => {
-                self.shortest(set, members, |port| ports[port as usize].data_bytes(now) / step_bytes)
+                self.shortest(set, members, |port| ports.data_bytes(port, now) / step_bytes)
             }
             Choice::AfterPause { gap_ps } => {
                 let name = (node, packet.connection, packet.control);
                 let port = match self.last.get(&name) {
                     Some(&(port, at)) if now - at < gap_ps && members.contains(&port) => port,
-                    _ => self.shortest(set, members, |port| ports[port as usize].data_bytes(now)),
+                    _ => self.shortest(set, members, |port| ports.data_bytes(port, now)),
                 };
                 self.last.insert(name, (port, now));
                 if self.last.len() > self.sweep_at {

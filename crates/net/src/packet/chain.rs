@@ -17,12 +17,14 @@ impl Engine {
         let tells_others = self.rules.queue.holds()
             || self.balancing.looks_at_queues()
             || self.ports.iter().any(|port| port.beyond == Beyond::Header);
-        for port in &mut self.ports {
-            port.chained = !tells_others
+        for number in 0..self.ports.len() as u32 {
+            let port = &self.ports[number as usize];
+            let chained = !tells_others
                 && port.beyond == Beyond::Node
                 && port.nic == NOTHING
                 && port.pool == NOTHING
-                && port.delay > 0;
+                && port.kind.delay > 0;
+            self.ports.service_mut(number).set_chained(chained);
         }
     }
 
@@ -30,28 +32,31 @@ impl Engine {
     #[inline]
     pub(super) fn go_on(&mut self, number: u32, until: u64) {
         // mostly there is nothing to note
-        if self.ports[number as usize].goes_on_before(until) {
+        if self.ports.service(number).goes_on_before(until) {
             self.catch_up(number, until);
         }
     }
 
     /// Notes the services that began before `until`, of which there is at least one.
     #[inline(never)]
-    fn catch_up(&mut self, number: u32, until: u64) {
+    pub(super) fn catch_up(&mut self, number: u32, until: u64) {
         loop {
-            let start = self.ports[number as usize].busy_until;
+            let start = self.ports.service(number).busy_until;
             self.totals.events += 1;
             self.finish(number);
-            let port = &mut self.ports[number as usize];
-            let line = if port.control_goes(self.rules.queue.control_in_a_row) {
-                Some(&mut port.high)
+            let is_control = self.ports.control_goes(number, self.rules.queue.control_in_a_row);
+            let mut at_work = self.ports.at_work(number);
+            let line = if is_control {
+                &mut at_work.service.high
             } else {
-                port.lanes.iter_mut().map(|lane| &mut lane.line).find(|line| !line.is_empty())
+                let Some(class) = at_work.first_class() else { return };
+                at_work.line_mut(class)
             };
-            let Some(line) = line else { return };
             let packet = Self::take(&self.packets, line);
-            self.begin(number, packet, start);
-            if !self.ports[number as usize].goes_on_before(until) {
+            // no host's port is chained
+            let begun = at_work.begin(packet, &mut self.packets[packet as usize], start, |_| false);
+            self.follow(number, packet, begun);
+            if !self.ports.service(number).goes_on_before(until) {
                 return;
             }
         }
@@ -77,6 +82,7 @@ mod tests {
 
     use crate::networks::NetworkContext;
     use crate::packet::Packet;
+    use crate::packet::service::Service;
 
     /// All that can be seen of a run of 300 messages, with an event at the end of every service or without.
     fn seen(options: &str, chained: bool) -> String {
@@ -92,9 +98,11 @@ mod tests {
         let spec: Packet = serde_json::from_str(&options.replace("NAME", &name)).expect("options");
         let mut network = spec.assemble(context).expect("a network");
         let ports = &mut network.parts.any_mut().ports;
-        assert!(ports.iter().any(|port| port.chained), "{options}: there is something to compare");
+        let all = 0..ports.len() as u32;
+        let mut services = all.clone().map(|port| ports.service(port));
+        assert!(services.any(Service::is_chained), "{options}: there is something to compare");
         if !chained {
-            ports.iter_mut().for_each(|port| port.chained = false);
+            all.for_each(|port| ports.service_mut(port).set_chained(false));
         }
         let mut draws = Draws::new(7);
         let (mut done, mut log, mut now) = (Vec::new(), Vec::new(), Time::ZERO);

@@ -100,7 +100,7 @@ impl Plan {
         for (port, wire) in engine.ports.iter().zip(routes.wires()) {
             let time = port.time_of(rules.full_bytes).max(1);
             // of one connection, all packets but one are full
-            let packets = (port.delay + time) / time + 2;
+            let packets = (port.kind.delay + time) / time + 2;
             let (count, sum) = &mut links[wire.to as usize];
             (*count, *sum) = (*count + 1, *sum + packets);
         }
@@ -213,7 +213,7 @@ impl Engine {
     /// A packet goes onto a link that leads into another part.
     #[inline(never)]
     pub(super) fn depart(&mut self, port: u32, packet: u32) {
-        let (end, delay) = (self.ports[port as usize].busy_until, self.ports[port as usize].delay);
+        let (end, delay) = (self.ports.service(port).busy_until, self.ports.kind(port).delay);
         if let Some(cut) = &mut self.cut {
             cut.departures.push(Departure { port, packet, end, at: end + delay });
         }
@@ -227,10 +227,10 @@ impl Engine {
                 return true;
             }
             // what it leaves behind is the same whenever that is noted: see `engine`
-            if self.ports[port as usize].current == packet {
+            if self.ports.service(port).current == packet {
                 self.finish(port);
             }
-            let outbox = &mut cut.outbox[usize::from(cut.plan.owner[self.ports[port as usize].to as usize])];
+            let outbox = &mut cut.outbox[usize::from(cut.plan.owner[self.ends[port as usize].node as usize])];
             outbox.packets.push((at, self.packets[packet as usize], self.headers[packet as usize]));
             if self.rules.records {
                 outbox.telemetry.push(self.telemetry[packet as usize]);
@@ -264,7 +264,7 @@ impl Engine {
     pub(super) fn suspect_arrivals(&mut self) {
         let Some(cut) = &mut self.cut else { return };
         for (at, flying, _) in cut.inbox.iter().flat_map(|inbox| &inbox.packets) {
-            if ends_here(&self.routes, flying, self.ports[flying.port as usize].to) {
+            if ends_here(&self.routes, flying, self.ends[flying.port as usize].node) {
                 cut.candidates.push(Reverse(*at));
             }
         }
@@ -275,7 +275,7 @@ impl Engine {
     pub(super) fn expect(&mut self, packet: u32, at: u64) {
         let Some(cut) = &mut self.cut else { return };
         let (flying, header) = (&self.packets[packet as usize], &self.headers[packet as usize]);
-        if !ends_here(&self.routes, flying, self.ports[flying.port as usize].to) {
+        if !ends_here(&self.routes, flying, self.ends[flying.port as usize].node) {
             return;
         }
         let number = flying.connection as usize;

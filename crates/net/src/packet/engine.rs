@@ -20,6 +20,7 @@ use super::host::{Connection, Nic};
 use super::landing::Landings;
 use super::pool::Pool;
 use super::port::{NOTHING, Port, Waiting};
+use super::ports::Ports;
 use super::queue::QueueRules;
 use super::routes::Routes;
 use super::wheel::Wheel;
@@ -63,12 +64,12 @@ impl Flying {
     pub(super) const BACK: u8 = 32;
 }
 
-/// Where a link ends.
+/// The ends of a link.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct End {
     pub(super) node: u32,
-    /// Something may go wrong on it.
-    pub(super) has_faults: bool,
+    /// The network interface of the host where it begins; [`NOTHING`].
+    pub(super) nic: u32,
 }
 
 /// What happens next; a kind and a number in one word.
@@ -154,6 +155,8 @@ pub(super) struct Rules {
     pub(super) queue: QueueRules,
     /// A message is complete when its sender knows; otherwise when its receiver has it.
     pub(super) complete_at_sender: bool,
+    /// Somebody keeps count of the room that packets take in switches: ports share buffers, or tell each other to wait.
+    pub(super) keeps_count: bool,
     /// Switches record telemetry.
     pub(super) records: bool,
     /// What a packet leaves behind may be noted as late as when it arrives: telemetry, or where links have no delay.
@@ -209,8 +212,8 @@ pub(super) struct Engine {
     /// When the last event was.
     pub(super) last: u64,
     pub(super) events: Wheel,
-    pub(super) ports: Vec<Port>,
-    /// By port; what an arrival needs to know.
+    pub(super) ports: Ports,
+    /// By port.
     pub(super) ends: Vec<End>,
     pub(super) routes: Routes,
     pub(super) balancing: Balancing,
@@ -269,7 +272,8 @@ impl Engine {
             }
         }
         // a hop of a large packet, the delay of its link included
-        let reach = ports.iter().map(|port| port.time_of(9000).saturating_add(port.delay)).max().unwrap_or(0);
+        let reach =
+            ports.iter().map(|port| port.time_of(9000).saturating_add(port.kind.delay)).max().unwrap_or(0);
         Self {
             now: 0,
             last: 0,
@@ -278,11 +282,8 @@ impl Engine {
             landings,
             faults: Vec::new(),
             fault_counts: FaultCounts::default(),
-            ends: ports
-                .iter()
-                .map(|port| End { node: port.to, has_faults: port.faults != NOTHING })
-                .collect(),
-            ports,
+            ends: ports.iter().map(|port| End { node: port.to, nic: port.nic }).collect(),
+            ports: Ports::new(ports, rules.classes),
             routes,
             balancing,
             rules,

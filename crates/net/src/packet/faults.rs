@@ -266,7 +266,7 @@ impl Engine {
             return true;
         }
         let end = self.now + rest_ps;
-        let begin = end - port.delay - port.time_of(flying.bytes);
+        let begin = end - port.kind.delay - port.time_of(flying.bytes);
         if faults.outages.touch(begin, end) {
             self.fault_counts.on_down_links += 1;
             self.vanish(from, packet);

@@ -254,7 +254,7 @@ impl Engine {
             Readiness::Ready => {
                 connection.queued = true;
                 let port = connection.port;
-                let nic = self.ports[port as usize].nic;
+                let nic = self.ends[port as usize].nic;
                 self.nics[nic as usize].ready.get_mut(connection.class).push_back(number);
                 self.call(port);
             }

@@ -1,6 +1,4 @@
-//! Classes of packets at a port: what waits, what is held for the other end, and who may go.
-
-use super::port::Waiting;
+//! Classes of packets at a port: what is held for the other end, and who may go.
 
 /// One of a thing for each class. The first lies in place, so that with one class there is nothing else to look at.
 #[derive(Debug, Clone)]
@@ -13,12 +11,6 @@ impl<T> PerClass<T> {
     /// For so many classes, at least one.
     pub(super) fn new(classes: u8, make: impl Fn() -> T) -> Self {
         Self { first: make(), rest: (1..classes).map(|_| make()).collect() }
-    }
-
-    /// Number of classes.
-    #[inline]
-    pub(super) const fn count(&self) -> u8 {
-        self.rest.len() as u8 + 1
     }
 
     #[inline]
@@ -51,8 +43,6 @@ impl<T> PerClass<T> {
 /// A class at a port.
 #[derive(Debug, Clone)]
 pub(super) struct Lane {
-    /// Packets that wait.
-    pub(super) line: Waiting,
     /// Bytes that came by this link and have not left the switch behind it (lossless networks).
     pub(super) held_bytes: u64,
     /// Bytes for which the other end has said that it has room; `u64::MAX` where nobody asks, nothing while it is paused.
@@ -63,7 +53,7 @@ pub(super) struct Lane {
 
 impl Lane {
     pub(super) const fn new() -> Self {
-        Self { line: Waiting::EMPTY, held_bytes: 0, credit_bytes: u64::MAX, pausing: false }
+        Self { held_bytes: 0, credit_bytes: u64::MAX, pausing: false }
     }
 
     /// Whether a packet of so many bytes may go.

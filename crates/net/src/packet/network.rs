@@ -124,7 +124,7 @@ impl PacketNetwork {
             return Err(BuildError::new("", "no way leads there and back"));
         };
         let base_rtt = Duration::from_ps(there + back);
-        let rate = engine.ports[ends.port as usize].rate.bytes_per_s();
+        let rate = engine.ports[ends.port as usize].kind.rate.bytes_per_s();
         if given != [None; 2] {
             self.patience.stretch(engine, base_rtt.as_ps(), hops);
         }
@@ -432,7 +432,7 @@ impl model::Network for PacketNetwork {
     fn egress_bytes_per_s(&self, node: NodeId) -> f64 {
         let engine = self.parts.any();
         let ports = engine.routes.ports_of(node.0);
-        ports.map(|port| engine.ports[port as usize].rate.bytes_per_s()).sum()
+        ports.map(|port| engine.ports[port as usize].kind.rate.bytes_per_s()).sum()
     }
 
     fn failure(&mut self) -> Option<(Token, String)> {

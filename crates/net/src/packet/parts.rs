@@ -17,7 +17,8 @@ use super::engine::{Engine, Totals};
 use super::given::Way;
 use super::host::{Connection, Ends};
 use super::pool::Pool;
-use super::port::{Beyond, Port};
+use super::port::Beyond;
+use super::ports::PortView;
 
 /// Events of a window from which on other threads are woken for it.
 const WORTH_WAKING: u64 = 400;
@@ -53,6 +54,7 @@ impl Parts {
             pace: (0, 0),
         };
         if plan.parts == 1 {
+            engine.ports.open()?;
             engine.chain();
             parts.engines.push(engine);
             return Ok(parts);
@@ -70,6 +72,7 @@ impl Parts {
                 port.beyond = Beyond::Host;
             }
         }
+        engine.ports.open()?;
         engine.chain();
         for part in 0..plan.parts {
             let mut engine = engine.clone();
@@ -90,13 +93,10 @@ impl Parts {
     }
 
     /// Ports, as their own parts have them.
-    pub(super) fn ports(&self) -> impl Iterator<Item = &Port> {
-        let engine = self.any();
-        engine.ports.iter().zip(engine.routes.wires()).enumerate().map(|(number, (port, wire))| {
-            match self.plan.owner.get(wire.from as usize) {
-                Some(&part) => &self.engines[usize::from(part)].ports[number],
-                None => port,
-            }
+    pub(super) fn ports(&self) -> impl Iterator<Item = PortView<'_>> {
+        self.any().routes.wires().iter().enumerate().map(|(number, wire)| {
+            let part = self.plan.owner.get(wire.from as usize).map_or(0, |&part| usize::from(part));
+            self.engines[part].ports.view(number)
         })
     }
 

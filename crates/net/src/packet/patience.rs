@@ -24,7 +24,7 @@ use std::cmp::Reverse;
 
 use super::engine::Engine;
 use super::parts::Parts;
-use super::port::Port;
+use super::ports::PortView;
 
 /// Fewest packets of data that are sent in vain; small networks have few under way, and chance its say.
 const FEWEST: u64 = 1_000_000;
@@ -61,9 +61,9 @@ pub(super) struct PortSeen {
 }
 
 impl PortSeen {
-    pub(super) const fn of(port: &Port) -> Self {
-        let counts = &port.counts;
-        Self { bytes: counts.bytes, trims: counts.trims, drops: counts.drops }
+    pub(super) fn of(port: PortView<'_>) -> Self {
+        let counts = &port.port.counts;
+        Self { bytes: port.service.sent_bytes, trims: counts.trims, drops: counts.drops }
     }
 }
 
@@ -86,7 +86,7 @@ impl Since {
         Self {
             at: parts.now(),
             data_packets: parts.senders().packets,
-            lost: parts.ports().map(|port| port.counts.vanished).sum(),
+            lost: parts.ports().map(|port| port.port.counts.vanished).sum(),
             corrupted: faults.discarded,
             on_down_links: faults.on_down_links,
             ports: parts.ports().map(PortSeen::of).collect(),
@@ -182,7 +182,8 @@ impl Patience {
             }
             self.still = 0;
             parts.note_all();
-            let on_a_wire = |port: &Port| now < port.busy_until.saturating_add(port.delay);
+            let on_a_wire =
+                |port: PortView<'_>| now < port.service.busy_until.saturating_add(port.port.kind.delay);
             let stands = parts.totals().hops == totals.hops && !parts.ports().any(on_a_wire);
             return (stands && self.clocks_ran_out(parts, Verdict::Still)).then_some(Verdict::Still);
         }
@@ -201,10 +202,11 @@ impl Patience {
 
     fn is_in_vain(&self, parts: &Parts, now: u64) -> bool {
         let sent = parts.senders().packets - self.since.data_packets;
-        let has_turned_over = |(port, seen): (&Port, &PortSeen)| {
-            let in_service = if now < port.busy_until { u64::from(parts.any().rules.full_bytes) } else { 0 };
+        let has_turned_over = |(port, seen): (PortView<'_>, &PortSeen)| {
+            let in_service =
+                if now < port.service.busy_until { u64::from(parts.any().rules.full_bytes) } else { 0 };
             let waits = port.waiting_bytes() + in_service;
-            port.counts.bytes - seen.bytes >= TIMES_WAITING * waits
+            port.service.sent_bytes - seen.bytes >= TIMES_WAITING * waits
         };
         sent >= self.fewest.max(TIMES_UNDER_WAY * parts.in_flight())
             && parts.ports().zip(&self.since.ports).all(has_turned_over)
@@ -238,14 +240,15 @@ fn reached(parts: &Parts, complete: u64) -> Reached {
 }
 
 /// The port at which most waits of others than its own host, of those the busiest since then, and what it did meanwhile; none where nothing waits.
-pub(super) fn fullest<'a>(parts: &'a Parts, since: &Since) -> Option<(&'a Port, PortSeen)> {
-    let queues = parts.ports().zip(&since.ports).filter(|(port, _)| port.is_queue());
+pub(super) fn fullest<'a>(parts: &'a Parts, since: &Since) -> Option<(PortView<'a>, PortSeen)> {
+    let queues = parts.ports().zip(&since.ports).filter(|(port, _)| port.port.is_queue());
     let did = queues.map(|(port, seen)| {
         let PortSeen { bytes, trims, drops } = PortSeen::of(port);
         let did =
             PortSeen { bytes: bytes - seen.bytes, trims: trims - seen.trims, drops: drops - seen.drops };
         (port, did)
     });
-    let order = |(port, did): &(&Port, PortSeen)| (port.waiting_bytes(), did.bytes, Reverse(port.link));
+    let order =
+        |(port, did): &(PortView<'_>, PortSeen)| (port.waiting_bytes(), did.bytes, Reverse(port.port.link));
     did.filter(|(port, _)| port.waiting_bytes() > 0).max_by_key(order)
 }

@@ -91,7 +91,7 @@ impl Engine {
             }
             let (mut pool, ports) = (Pool::new(sharing), self.routes.ports_of(node));
             for port in ports.clone() {
-                pool.total_bytes += self.ports[port as usize].capacity;
+                pool.total_bytes += self.ports[port as usize].kind.capacity;
             }
             let full = u64::from(self.rules.full_bytes);
             if !ports.is_empty() && !pool.admits(0, full) {
@@ -99,7 +99,7 @@ impl Engine {
             }
             for port in ports {
                 self.ports[port as usize].pool = self.pools.len() as u32;
-                self.ports[port as usize].capacity = pool.total_bytes;
+                self.ports[port as usize].kind.capacity = pool.total_bytes;
             }
             self.pools.push(pool);
         }

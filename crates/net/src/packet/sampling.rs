@@ -185,11 +185,11 @@ impl Sampling {
         for (port, (carried, waited)) in parts.ports().zip(&mut self.seen) {
             let gone = port.carried_bytes(at) as u64;
             // its last byte had left by then
-            let end = port.busy_until.min(at);
+            let end = port.service.busy_until.min(at);
             if gone > *carried && end > self.last {
                 if interests.link_uses {
                     observer.on_event(&Event::LinkUse {
-                        link: port.link,
+                        link: port.port.link,
                         start: Time::from_ps(self.last),
                         end: Time::from_ps(end),
                         bytes: gone - *carried,
@@ -197,13 +197,13 @@ impl Sampling {
                 }
                 *carried = gone;
             }
-            let depth = if port.is_queue() { port.data_bytes(at) } else { 0 };
+            let depth = if port.port.is_queue() { port.data_bytes(at) } else { 0 };
             if depth != *waited {
                 if interests.queues {
                     // a queue that is empty now has been so since its last byte left
                     let since = if depth == 0 { end.max(self.last) } else { at };
                     let at = Time::from_ps(since);
-                    observer.on_event(&Event::QueueDepth { link: port.link, at, bytes: depth });
+                    observer.on_event(&Event::QueueDepth { link: port.port.link, at, bytes: depth });
                 }
                 *waited = depth;
             }

@@ -75,9 +75,8 @@ fn circle(parts: &Parts, topology: &Topology) -> Option<String> {
     let waits_for = |(port, class): (u32, u8)| -> Option<(u32, u8)> {
         let node = engine.ports[port as usize].to;
         let holds = |next: u32| {
-            let line = &engine.ports[next as usize];
-            let control = if class == 0 { line.high.head } else { NOTHING };
-            let mut at = [control, line.lanes.get(class).line.head];
+            let control = if class == 0 { engine.ports.service(next).high.head } else { NOTHING };
+            let mut at = [control, engine.ports.line(next, class).head];
             at.iter_mut().any(|at| {
                 while *at != NOTHING {
                     let packet = &engine.packets[*at as usize];
@@ -129,22 +128,22 @@ fn collapse(verdict: Verdict, parts: &Parts, topology: &Topology, since: &Since,
     );
     let (mut trims, mut drops, mut lost) = (0, 0, 0);
     for (port, seen) in parts.ports().zip(&since.ports) {
-        trims += port.counts.trims - seen.trims;
-        drops += port.counts.drops - seen.drops;
-        lost += port.counts.vanished;
+        trims += port.port.counts.trims - seen.trims;
+        drops += port.port.counts.drops - seen.drops;
+        lost += port.port.counts.vanished;
     }
     let faults = parts.any().fault_counts;
     let dead = faults.on_down_links - since.on_down_links;
     let faulty = lost - since.lost + faults.discarded - since.corrupted;
     let elapsed_s = (parts.now() - since.at) as f64 * 1e-12;
     if let Some((port, did)) = fullest(parts, since) {
-        let share = 100.0 * did.bytes as f64 / port.rate.bytes_per_s() / elapsed_s;
-        let data: u64 = port.lanes.iter().map(|lane| lane.line.bytes).sum();
+        let share = 100.0 * did.bytes as f64 / port.port.kind.rate.bytes_per_s() / elapsed_s;
+        let data = port.waiting_data_bytes();
         text += &format!(
             "\n  the fullest queue: {}, {share:.0} % of the time busy, where {} of headers and other control wait and {} of data, \
              {} packets were trimmed and {} dropped",
-            topology.link_name(port.link),
-            Bytes(port.high.bytes),
+            topology.link_name(port.port.link),
+            Bytes(port.service.high.bytes),
             Bytes(data),
             did.trims,
             did.drops

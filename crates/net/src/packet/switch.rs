@@ -3,10 +3,12 @@
 use stratasim_core::Time;
 use stratasim_transport::HopRecord;
 
+use super::at_work::AtWork;
 use super::balancing::Features;
 use super::engine::{Engine, Event, Flying};
-use super::port::{Beyond, MARKED, NOTHING};
+use super::port::{Beyond, NOTHING};
 use super::routes::Next;
+use super::service::{Kind, MARKED, Service};
 
 impl Engine {
     /// A packet is at the node behind its port.
@@ -16,10 +18,13 @@ impl Engine {
         if signs & Flying::LEADS != 0 {
             self.go_on(from, self.now);
         }
-        if self.rules.settles_late && self.ports[from as usize].current == packet {
+        if self.rules.settles_late && self.ports.service(from).current == packet {
             self.finish(from);
         }
-        if !self.faults.is_empty() && self.ends[from as usize].has_faults && !self.survives(from, packet, 0) {
+        if !self.faults.is_empty()
+            && self.ports[from as usize].faults != NOTHING
+            && !self.survives(from, packet, 0)
+        {
             return;
         }
         // it is on its way where a way was foreseen
@@ -49,17 +54,17 @@ impl Engine {
         let port = &self.ports[from as usize];
         let node = port.to;
         let rest_ps = port.time_of(bytes) - port.time_of(self.rules.header_bytes.min(bytes));
-        let (rate, has_faults) = (port.rate, port.faults != NOTHING);
+        let (rate, has_faults) = (port.kind.rate, port.faults != NOTHING);
         if has_faults && !self.survives(from, packet, rest_ps) {
             return;
         }
         let next = self.choose(node, packet);
-        let out = &self.ports[next as usize];
+        let out = self.ports.service(next);
         if self.now >= out.busy_until
             && out.high.is_empty()
-            && !out.is_waited_for()
-            && out.lanes.get(class).lets(bytes)
-            && !out.rate.is_faster_than(rate)
+            && self.ports.view(next as usize).waiting_data_bytes() == 0
+            && self.lets(next, class, bytes)
+            && !self.ports.kind(next).rate.is_faster_than(rate)
             && (control || self.has_room(next, class, bytes))
         {
             if self.rules.queue.holds() && !self.hold(from, packet) {
@@ -114,67 +119,109 @@ impl Engine {
     pub(super) fn enqueue<const OWN: bool>(&mut self, number: u32, packet: u32) {
         let now = self.now;
         let Flying { bytes, control, class, .. } = self.packets[packet as usize];
-        self.go_on(number, now);
-        let port = &mut self.ports[number as usize];
-        if now >= port.busy_until
-            && !port.free_is_noted
-            && port.lets_pass(control, class, bytes)
-            && (port.pool == NOTHING || control)
-        {
-            return self.serve(number, packet);
+        // asked before the port is looked at: mostly nobody keeps count
+        let keeps_count = self.rules.keeps_count;
+        let passes = !keeps_count || self.lets_pass(number, control, class, bytes);
+        let mut at_work = self.ports.at_work(number);
+        if at_work.service.goes_on_before(now) {
+            self.catch_up(number, now);
+            at_work = self.ports.at_work(number);
         }
+        if now >= at_work.service.busy_until && !at_work.service.is_noted() && passes {
+            if keeps_count || self.rules.settles_late {
+                return self.serve(number, packet);
+            }
+            let begun = at_work.begin(packet, &mut self.packets[packet as usize], now, |is_of_host| {
+                is_of_host && self.nics[self.ends[number as usize].nic as usize].is_waiting()
+            });
+            return self.follow(number, packet, begun);
+        }
+        let held = at_work.lane_bytes(class, now) + u64::from(bytes);
         if control {
-            if !OWN && port.high.bytes + u64::from(bytes) > port.control_capacity {
+            let high = &mut at_work.service.high;
+            if !OWN && high.bytes + u64::from(bytes) > at_work.kind.control_capacity {
                 return self.lose(number, packet);
             }
-            Self::append(&mut self.packets, &mut port.high, packet);
-        } else if OWN || self.has_room(number, class, bytes) {
-            let port = &mut self.ports[number as usize];
-            Self::append(&mut self.packets, &mut port.lanes.get_mut(class).line, packet);
-            port.counts.most_bytes = port.counts.most_bytes.max(port.lane_bytes(class, now));
+            Self::append(&mut self.packets, high, packet);
+        } else if OWN
+            || held <= at_work.kind.capacity && (!keeps_count || self.has_room(number, class, bytes))
+        {
+            let mut at_work = self.ports.at_work(number);
+            Self::append(&mut self.packets, at_work.line_mut(class), packet);
+            if let Some(held) = at_work.more(held) {
+                self.ports.note_most(number, held);
+            }
             self.take_room(number, bytes);
         } else {
             self.overflow(number, packet);
         }
-        let port = &mut self.ports[number as usize];
-        let waits = !port.high.is_empty() || port.is_waited_for();
-        if waits && !port.free_is_noted && port.lanes.get(class).lets(bytes) {
-            port.free_is_noted = true;
-            if port.chained {
-                self.packets[port.current as usize].signs |= Flying::LEADS;
+        let at_work = self.ports.at_work(number);
+        if !at_work.service.is_noted() && at_work.is_waited_for() && self.lets(number, class, bytes) {
+            let service = self.ports.service_mut(number);
+            service.set_noted(true);
+            if service.is_chained() {
+                self.packets[service.current as usize].signs |= Flying::LEADS;
                 return;
             }
-            let at = port.busy_until.max(now);
+            let at = service.busy_until.max(now);
             self.note(at, Event::Free(number));
         }
     }
 
+    /// Whether the other end of a port's link lets a packet come.
+    #[inline]
+    fn lets(&self, number: u32, class: u8, bytes: u32) -> bool {
+        !self.rules.queue.holds() || self.ports[number as usize].lanes.get(class).lets(bytes)
+    }
+
+    /// Whether a packet that comes to the free link may go before anything else is looked at.
+    #[inline(never)]
+    fn lets_pass(&self, number: u32, control: bool, class: u8, bytes: u32) -> bool {
+        if !control && self.shares_buffer(number) {
+            return false;
+        }
+        let lane = self.ports[number as usize].lanes.get(class);
+        // without credits and pauses, nobody waits where the link is free
+        lane.credit_bytes == u64::MAX
+            || lane.lets(bytes)
+                && if control {
+                    self.ports.service(number).high.is_empty()
+                } else {
+                    self.ports.line(number, class).is_empty()
+                }
+    }
+
+    /// Whether a port shares its buffer with others.
+    #[inline]
+    fn shares_buffer(&self, number: u32) -> bool {
+        self.rules.keeps_count && self.ports[number as usize].pool != NOTHING
+    }
+
     /// Whether a queue has room for so many bytes of data more.
     #[inline]
-    fn has_room(&self, number: u32, class: u8, bytes: u32) -> bool {
-        let port = &self.ports[number as usize];
-        let (held, bytes) = (port.lane_bytes(class, self.now), u64::from(bytes));
-        if port.pool == NOTHING {
-            return held + bytes <= port.capacity;
+    fn has_room(&mut self, number: u32, class: u8, bytes: u32) -> bool {
+        let at_work = self.ports.at_work(number);
+        let (held, bytes) = (at_work.lane_bytes(class, self.now), u64::from(bytes));
+        let capacity = at_work.kind.capacity;
+        if !self.shares_buffer(number) {
+            return held + bytes <= capacity;
         }
-        self.pools[port.pool as usize].admits(held, bytes)
+        self.pools[self.ports[number as usize].pool as usize].admits(held, bytes)
     }
 
     /// Data takes room of a buffer that ports share.
     #[inline]
     fn take_room(&mut self, number: u32, bytes: u32) {
-        let port = &self.ports[number as usize];
-        if port.pool != NOTHING {
-            self.pools[port.pool as usize].used_bytes += u64::from(bytes);
+        if self.shares_buffer(number) {
+            self.pools[self.ports[number as usize].pool as usize].used_bytes += u64::from(bytes);
         }
     }
 
     /// Data leaves a buffer that ports share.
     #[inline]
     fn free_room(&mut self, number: u32, bytes: u32) {
-        let port = &self.ports[number as usize];
-        if port.pool != NOTHING {
-            self.pools[port.pool as usize].used_bytes -= u64::from(bytes);
+        if self.shares_buffer(number) {
+            self.pools[self.ports[number as usize].pool as usize].used_bytes -= u64::from(bytes);
         }
     }
 
@@ -183,20 +230,17 @@ impl Engine {
     fn overflow(&mut self, number: u32, packet: u32) {
         let rules = self.rules.queue;
         let class = self.packets[packet as usize].class;
-        let port = &mut self.ports[number as usize];
-        let line = port.lanes.get(class).line;
+        let line = *self.ports.line(number, class);
         let newest = line.tail;
-        if rules.spares_newcomers && !line.is_empty() && port.draws.bits() & 1 == 1 {
+        if rules.spares_newcomers && !line.is_empty() && self.ports[number as usize].draws.bits() & 1 == 1 {
             // the newest gives its place: the two are exchanged where they lie, and the line stays as it is
             let [old, new] = [newest, packet].map(|packet| self.packets[packet as usize].bytes);
             self.free_room(number, old);
-            let line = &mut self.ports[number as usize].lanes.get_mut(class).line;
-            line.bytes -= u64::from(old);
+            self.ports.at_work(number).line_mut(class).bytes -= u64::from(old);
             let fits = self.has_room(number, class, new);
             let stays = if fits { new } else { old };
             self.take_room(number, stays);
-            let line = &mut self.ports[number as usize].lanes.get_mut(class).line;
-            line.bytes += u64::from(stays);
+            self.ports.at_work(number).line_mut(class).bytes += u64::from(stays);
             if fits {
                 self.packets.swap(newest as usize, packet as usize);
                 self.headers.swap(newest as usize, packet as usize);
@@ -207,17 +251,18 @@ impl Engine {
             }
         }
         let cut = self.rules.trimmed_bytes;
-        let port = &mut self.ports[number as usize];
-        if !rules.trims || port.high.bytes + u64::from(cut) > port.control_capacity {
+        let AtWork { service, kind, .. } = self.ports.at_work(number);
+        if !rules.trims || service.high.bytes + u64::from(cut) > kind.control_capacity {
             return self.lose(number, packet);
         }
+        let port = &mut self.ports[number as usize];
         port.counts.trims += 1;
         let flying = &mut self.packets[packet as usize];
         flying.mark.trimmed = true;
         flying.mark.last_hop = port.last_hop;
         flying.bytes = cut;
         flying.control = true;
-        Self::append(&mut self.packets, &mut port.high, packet);
+        Self::append(&mut self.packets, &mut self.ports.service_mut(number).high, packet);
     }
 
     /// A packet is dropped.
@@ -231,12 +276,12 @@ impl Engine {
     /// The link of a port is free, and something may wait.
     #[inline]
     pub(super) fn on_free(&mut self, number: u32) {
-        let port = &mut self.ports[number as usize];
-        if self.now < port.busy_until {
+        let service = self.ports.service_mut(number);
+        if self.now < service.busy_until {
             // a packet whose header had come began in this very instant
             return;
         }
-        port.free_is_noted = false;
+        service.set_noted(false);
         self.settle(number);
         self.kick(number);
     }
@@ -244,16 +289,18 @@ impl Engine {
     /// Starts what goes next, where the link is free.
     #[inline]
     pub(super) fn kick(&mut self, number: u32) {
-        let port = &mut self.ports[number as usize];
-        if self.now < port.busy_until || port.free_is_noted {
+        let service = self.ports.service(number);
+        if self.now < service.busy_until || service.is_noted() {
             return;
         }
-        let most = self.rules.queue.control_in_a_row;
-        if port.control_goes(most) && port.lanes.get(0).lets(self.packets[port.high.head as usize].bytes) {
-            let packet = Self::take(&self.packets, &mut port.high);
+        let head = service.high.head;
+        if self.ports.control_goes(number, self.rules.queue.control_in_a_row)
+            && self.lets(number, 0, self.packets[head as usize].bytes)
+        {
+            let packet = Self::take(&self.packets, &mut self.ports.service_mut(number).high);
             return self.serve(number, packet);
         }
-        for class in 0..port.lanes.count() {
+        for class in 0..self.rules.classes {
             if let Some(packet) = self.next_of_class(number, class) {
                 return self.serve(number, packet);
             }
@@ -263,18 +310,19 @@ impl Engine {
     /// The next packet of a class, where it may go.
     #[inline]
     fn next_of_class(&mut self, number: u32, class: u8) -> Option<u32> {
-        let port = &mut self.ports[number as usize];
-        let (own, lane) = (port.nic, port.lanes.get(class));
-        let own_may = own != NOTHING && lane.lets(self.rules.full_bytes);
-        let line = lane.line;
+        let own_may =
+            self.ports.service(number).is_of_host() && self.lets(number, class, self.rules.full_bytes);
+        let own = self.ends[number as usize].nic;
+        let line = *self.ports.line(number, class);
         if line.is_empty() {
             return if own_may { self.next_of_nic(own, class) } else { None };
         }
-        if !lane.lets(self.packets[line.head as usize].bytes) {
+        if !self.lets(number, class, self.packets[line.head as usize].bytes) {
             return None;
         }
         // a host that forwards and sends does both in turn
         if own_may {
+            let port = &mut self.ports[number as usize];
             port.own_turn = !port.own_turn;
             if port.own_turn
                 && let Some(packet) = self.next_of_nic(own, class)
@@ -282,7 +330,7 @@ impl Engine {
                 return Some(packet);
             }
         }
-        let packet = Self::take(&self.packets, &mut self.ports[number as usize].lanes.get_mut(class).line);
+        let packet = Self::take(&self.packets, self.ports.at_work(number).line_mut(class));
         let bytes = self.packets[packet as usize].bytes;
         debug_assert!(self.ports[number as usize].lanes.get(class).lets(bytes), "it went without leave");
         Some(packet)
@@ -291,93 +339,99 @@ impl Engine {
     /// A packet goes onto the link.
     #[inline]
     fn serve(&mut self, number: u32, packet: u32) {
-        self.settle(number);
-        self.begin(number, packet, self.now);
+        // what went before has left nothing else behind: nobody waited when its service ended
+        if self.rules.settles_late || self.rules.keeps_count {
+            self.settle(number);
+        }
+        let leaves_room = self.rules.keeps_count && self.take_leave(number, packet);
+        let mut at_work = self.ports.at_work(number);
+        let begun = at_work.begin(packet, &mut self.packets[packet as usize], self.now, |is_of_host| {
+            // what is held for an input is let go when it has left, to the instant, and so is shared room
+            leaves_room || is_of_host && self.nics[self.ends[number as usize].nic as usize].is_waiting()
+        });
+        self.follow(number, packet, begun);
     }
 
-    /// The service of a packet begins at `start`, when that of the one before it is over and noted.
+    /// A service has begun, of a packet that will be at the other end at `arrives`. `is_all`: nothing else is to be noted.
     #[inline]
-    pub(super) fn begin(&mut self, number: u32, packet: u32, start: u64) {
+    pub(super) fn follow(&mut self, number: u32, packet: u32, (arrives, is_all): (u64, bool)) {
+        self.totals.hops += 1;
+        if is_all || self.note_begun(number, packet, arrives) {
+            self.note(arrives, Event::Arrival(packet));
+        }
+    }
+
+    /// Notes what else comes of a service that has begun; whether its packet is seen when it has arrived, and not before.
+    #[inline(never)]
+    fn note_begun(&mut self, number: u32, packet: u32, arrives: u64) -> bool {
+        let at_work = self.ports.at_work(number);
+        let Service { busy_until: end, .. } = *at_work.service;
+        let (waits, chained) = (at_work.service.is_noted(), at_work.service.is_chained());
+        let beyond = at_work.service.beyond();
+        if let Some(held) = at_work.more_in_service() {
+            self.ports.note_most(number, held);
+        }
+        if waits && !chained {
+            self.note(end, Event::Free(number));
+        }
+        match beyond {
+            Beyond::Node => {}
+            Beyond::Header => self.show_header(number, packet),
+            Beyond::Part => self.depart(number, packet),
+            Beyond::Host => self.expect(packet, arrives),
+        }
+        matches!(beyond, Beyond::Node | Beyond::Host)
+    }
+
+    /// A packet goes onto the link, by leave of the other end where that is needed: whether it takes room in this switch until it has left.
+    #[inline(never)]
+    fn take_leave(&mut self, number: u32, packet: u32) -> bool {
         let port = &mut self.ports[number as usize];
         let flying = &mut self.packets[packet as usize];
-        let end = start + port.time_of(flying.bytes);
-        port.busy_until = end;
-        port.current = packet;
-        port.in_service_bytes = if flying.control { 0 } else { flying.bytes };
-        port.in_service_class = flying.class;
-        port.counts.bytes += u64::from(flying.bytes);
         let lane = port.lanes.get_mut(flying.class);
-        port.counts.most_bytes =
-            port.counts.most_bytes.max(lane.line.bytes + u64::from(port.in_service_bytes));
         if lane.credit_bytes != u64::MAX {
             lane.credit_bytes -= u64::from(flying.bytes);
         }
-        flying.port = number;
         if flying.came_by != NOTHING {
             port.leaving_from = std::mem::replace(&mut flying.came_by, NOTHING);
             port.leaving_bytes = flying.bytes;
         }
-        self.totals.hops += 1;
-        let at = end + port.delay;
-        let (chained, beyond) = (port.chained, port.beyond);
-        let waits = !port.high.is_empty()
-            || port.is_waited_for()
-            // what is held for an input is let go when it has left, to the instant, and so is shared room
-            || port.leaves_room()
-            || port.nic != NOTHING && self.nics[port.nic as usize].is_waiting();
-        port.free_is_noted = waits;
-        if chained {
-            flying.signs = flying.signs & !Flying::LEADS | if waits { Flying::LEADS } else { 0 };
-        } else if waits {
-            self.note(end, Event::Free(number));
-        }
-        match beyond {
-            // where chained ports lead, too
-            Beyond::Node => {}
-            Beyond::Header => return self.show_header(number, packet),
-            Beyond::Part => return self.depart(number, packet),
-            Beyond::Host => self.expect(packet, at),
-        }
-        self.note(at, Event::Arrival(packet));
+        port.leaves_room()
     }
 
     /// The other end looks at a packet as soon as its header has come, and so before it has left.
     #[inline(never)]
     fn show_header(&mut self, number: u32, packet: u32) {
         self.mark(number, packet);
-        let port = &mut self.ports[number as usize];
-        port.current = MARKED;
+        let AtWork { service, kind, .. } = self.ports.at_work(number);
+        service.current = MARKED;
         let header = self.rules.header_bytes.min(self.packets[packet as usize].bytes);
-        let at = self.now + port.time_of(header) + port.delay;
+        let at = self.now + kind.time_of(header) + kind.delay;
         self.note(at, Event::Head(packet));
     }
 
-    /// The service of the last packet is over, if there was one.
+    /// Another service begins: that of the last packet is over, if there was one.
     #[inline]
     fn settle(&mut self, number: u32) {
-        let port = &mut self.ports[number as usize];
-        if port.current == NOTHING {
-            return;
-        }
-        if self.now < port.busy_until + port.delay || self.rules.settles_late {
+        let AtWork { service, kind, .. } = self.ports.at_work(number);
+        // one that has arrived has left nothing behind: nobody waited when its service ended
+        if service.current != NOTHING
+            && (self.now < service.busy_until + kind.delay || self.rules.settles_late)
+        {
             self.finish(number);
-        } else {
-            // it has arrived, and left nothing behind: nobody waited when its service ended
-            port.current = NOTHING;
         }
     }
 
     /// The packet in service has left.
     #[inline]
     pub(super) fn finish(&mut self, number: u32) {
-        let port = &mut self.ports[number as usize];
-        let packet = std::mem::replace(&mut port.current, NOTHING);
-        let leaves_room = port.leaves_room();
+        let service = self.ports.service_mut(number);
+        let packet = std::mem::replace(&mut service.current, NOTHING);
         // control neither counts in queues nor is marked
-        if packet != MARKED && port.in_service_bytes != 0 {
+        if packet != MARKED && service.data_bytes() != 0 {
             self.mark(number, packet);
         }
-        if leaves_room {
+        if self.rules.keeps_count && self.ports[number as usize].leaves_room() {
             self.leave_room(number);
         }
     }
@@ -385,8 +439,10 @@ impl Engine {
     /// The room that a packet took in its switch is free again.
     #[inline(never)]
     fn leave_room(&mut self, number: u32) {
+        let service = self.ports.service(number);
+        let (data_bytes, class) = (service.data_bytes(), service.class());
         let port = &mut self.ports[number as usize];
-        let (data_bytes, bytes, class) = (port.in_service_bytes, port.leaving_bytes, port.in_service_class);
+        let bytes = port.leaving_bytes;
         let input = std::mem::replace(&mut port.leaving_from, NOTHING);
         self.free_room(number, data_bytes);
         if input != NOTHING {
@@ -401,28 +457,31 @@ impl Engine {
         reason = "it is called in the loop, and elsewhere where speed does not matter"
     )]
     fn mark(&mut self, number: u32, packet: u32) {
-        let port = &mut self.ports[number as usize];
-        let flying = &mut self.packets[packet as usize];
-        if port.in_service_bytes != 0 {
-            let queue = port.lanes.get(port.in_service_class).line.bytes;
-            if self.rules.records && port.is_queue() {
+        let at_work = self.ports.at_work(number);
+        if at_work.service.data_bytes() == 0 {
+            return;
+        }
+        let queue = at_work.line(at_work.service.class()).bytes;
+        let Kind { mark_from: from, mark_all: all, rate, .. } = *at_work.kind;
+        if self.rules.records {
+            let (at, sent_bytes) = (Time::from_ps(at_work.service.busy_until), at_work.service.sent_bytes);
+            if self.ports[number as usize].is_queue() {
                 self.telemetry[packet as usize].push(HopRecord {
                     queue_bytes: queue.min(u64::from(u32::MAX)) as u32,
-                    bytes_per_s: port.rate.bytes_per_s(),
-                    at: Time::from_ps(port.busy_until),
-                    sent_bytes: port.counts.bytes,
+                    bytes_per_s: rate.bytes_per_s(),
+                    at,
+                    sent_bytes,
                 });
             }
-            if queue > port.mark_from {
-                let (from, all) = (port.mark_from, port.mark_all);
-                // as likely as the share of the way from the first threshold to the second
-                let marked = queue > all
-                    || u128::from(port.draws.bits()) * u128::from(all - from)
-                        < u128::from(queue - from) << 64;
-                if marked {
-                    flying.mark.ecn = true;
-                    port.counts.marks += 1;
-                }
+        }
+        if queue > from {
+            let port = &mut self.ports[number as usize];
+            // as likely as the share of the way from the first threshold to the second
+            let marked = queue > all
+                || u128::from(port.draws.bits()) * u128::from(all - from) < u128::from(queue - from) << 64;
+            if marked {
+                self.packets[packet as usize].mark.ecn = true;
+                port.counts.marks += 1;
             }
         }
     }
@@ -430,15 +489,16 @@ impl Engine {
     /// A port has something to send: at once, or when its link is free.
     #[inline]
     pub(super) fn call(&mut self, number: u32) {
-        let port = &mut self.ports[number as usize];
-        if port.free_is_noted || !port.lanes.any(|lane| lane.credit_bytes > 0) {
+        let stopped = || !self.ports[number as usize].lanes.any(|lane| lane.credit_bytes > 0);
+        if self.ports.service(number).is_noted() || self.rules.queue.holds() && stopped() {
             return;
         }
-        if self.now >= port.busy_until {
+        let service = self.ports.service_mut(number);
+        if self.now >= service.busy_until {
             return self.kick(number);
         }
-        port.free_is_noted = true;
-        let at = port.busy_until;
+        service.set_noted(true);
+        let at = service.busy_until;
         self.note(at, Event::Free(number));
     }
 

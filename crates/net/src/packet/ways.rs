@@ -75,14 +75,14 @@ impl Alone {
 
     /// When all of it has arrived behind `port`.
     fn end(&self, stream: Stream, port: &Port) -> u64 {
-        port.delay + (stream.last + port.time_of(self.last)).max(self.full_end(stream, port))
+        port.kind.delay + (stream.last + port.time_of(self.last)).max(self.full_end(stream, port))
     }
 }
 
 impl Ways {
     /// For these ports; packets begin with `header_bytes`.
     pub(super) fn new(ports: &[Port], routes: &Routes, header_bytes: u32) -> Self {
-        let same = |a: &Port, b: &Port| a.rate == b.rate && a.delay == b.delay;
+        let same = |a: &Port, b: &Port| a.kind.rate == b.kind.rate && a.kind.delay == b.kind.delay;
         let same = ports.windows(2).all(|pair| same(&pair[0], &pair[1]));
         // hosts on the way store what switches may not
         let stores_alike = ports.iter().all(|port| port.beyond != Beyond::Header)
@@ -191,8 +191,8 @@ impl Ways {
 
     /// From the start of a packet on one link to its start on the next.
     fn step(&self, from: &Port, to: &Port, bytes: u32) -> u64 {
-        let cuts = from.beyond == Beyond::Header && !to.rate.is_faster_than(from.rate);
-        from.delay + from.time_of(if cuts { self.header_bytes.min(bytes) } else { bytes })
+        let cuts = from.beyond == Beyond::Header && !to.kind.rate.is_faster_than(from.kind.rate);
+        from.kind.delay + from.time_of(if cuts { self.header_bytes.min(bytes) } else { bytes })
     }
 
     /// The round trip on the longest way, for a full packet and its acknowledgement, and the most links of such a way.
