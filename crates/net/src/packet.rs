@@ -21,6 +21,7 @@ mod balancing;
 mod chain;
 mod classes;
 mod cut;
+mod deadlock;
 mod detours;
 mod engine;
 mod faults;

@@ -17,11 +17,15 @@
 //! Where nothing is sent at all because everything waits for everything, no number of packets is ever reached. Then it is over when
 //! time-outs alone have happened, [`STILL`] times, with nothing on a wire, and 5. holds.
 //!
+//! Where links stop each other in a circle, what waits there is never carried, so that 3. never holds, while others go on to
+//! repeat what they have sent. There, the circle is proof enough (see `deadlock`), together with 5.
+//!
 //! It is looked at a number of packets apart, at instants that are multiples of a step: so the verdict and its instant are the same
 //! on any number of threads, and a packet costs nothing.
 
 use std::cmp::Reverse;
 
+use super::deadlock;
 use super::engine::Engine;
 use super::parts::Parts;
 use super::ports::PortView;
@@ -102,6 +106,8 @@ pub(super) enum Verdict {
     InVain,
     /// No packet can be sent.
     Still,
+    /// Packets are sent, and nothing new arrives, because links stop each other for good.
+    Stuck,
 }
 
 /// What is known of how far the network has got.
@@ -115,8 +121,8 @@ pub(super) struct Patience {
     hops: u64,
     still: u32,
     since: Since,
-    /// When clocks have run out that ran when all else spoke for a verdict: for each of the two.
-    horizons: [Option<u64>; 2],
+    /// When clocks have run out that ran when all else spoke for a verdict: for each of them.
+    horizons: [Option<u64>; 3],
     /// Fewest packets of data in vain, with the chance that they have.
     fewest: u64,
     /// Times at which links are down that are repaired; picoseconds.
@@ -135,7 +141,7 @@ impl Patience {
             looked: 0,
             hops: 0,
             still: 0,
-            horizons: [None; 2],
+            horizons: [None; 3],
             since: Since { ports: vec![PortSeen::default(); engine.ports.len()], ..Since::default() },
             // what no run gets through is never in vain
             fewest: FEWEST.max(chances(engine, links)),
@@ -194,7 +200,15 @@ impl Patience {
         if reached != self.since.reached || waited {
             self.since = Since::now(parts, reached);
             self.horizons[Verdict::InVain as usize] = None;
+            self.horizons[Verdict::Stuck as usize] = None;
             return None;
+        }
+        let engine = parts.any();
+        if engine.rules.queue.holds()
+            && deadlock::circle(engine).is_some()
+            && self.clocks_ran_out(parts, Verdict::Stuck)
+        {
+            return Some(Verdict::Stuck);
         }
         (self.is_in_vain(parts, now) && self.clocks_ran_out(parts, Verdict::InVain))
             .then_some(Verdict::InVain)

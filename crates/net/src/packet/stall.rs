@@ -3,10 +3,10 @@
 use stratasim_core::{Bytes, NodeId, Time, Token};
 use stratasim_topo::Topology;
 
+use super::deadlock::{self, Lane};
 use super::network::PacketNetwork;
 use super::parts::Parts;
 use super::patience::{Since, Verdict, fullest};
-use super::port::NOTHING;
 
 /// Messages that are named.
 const NAMED: usize = 5;
@@ -60,52 +60,18 @@ fn open_messages(parts: &Parts) -> usize {
     connections.map(|connection| connection.open_messages().count()).sum()
 }
 
-/// The ports that are stopped in a circle, where there is one.
+/// The links that stop each other in a circle, where there is one.
 fn circle(parts: &Parts, topology: &Topology) -> Option<String> {
     // links that stop each other run in one part
     let engine = parts.any();
-    let full = engine.rules.full_bytes;
-    let is_stopped = |port: u32, class: u8| !engine.ports[port as usize].lanes.get(class).lets(full);
-    let classes = engine.rules.classes;
-    let lanes = (0..engine.ports.len() as u32).flat_map(|port| (0..classes).map(move |class| (port, class)));
-    let stopped: Vec<(u32, u8)> = lanes.filter(|&(port, class)| is_stopped(port, class)).collect();
-    let name = |(port, _): (u32, u8)| topology.link_name(engine.ports[port as usize].link);
-    // a stopped port goes on when something that came by its link has left the node behind it, by a port that is stopped;
-    // packets keep their class
-    let waits_for = |(port, class): (u32, u8)| -> Option<(u32, u8)> {
-        let node = engine.ports[port as usize].to;
-        let holds = |next: u32| {
-            let control = if class == 0 { engine.ports.service(next).high.head } else { NOTHING };
-            let mut at = [control, engine.ports.line(next, class).head];
-            at.iter_mut().any(|at| {
-                while *at != NOTHING {
-                    let packet = &engine.packets[*at as usize];
-                    if packet.came_by == port {
-                        return true;
-                    }
-                    *at = packet.next;
-                }
-                false
-            })
-        };
-        let next = engine.routes.ports_of(node).find(|&next| is_stopped(next, class) && holds(next));
-        next.map(|next| (next, class))
-    };
-    for &start in &stopped {
-        let mut way = vec![start];
-        while let Some(next) = waits_for(way[way.len() - 1]) {
-            if let Some(begin) = way.iter().position(|&lane| lane == next) {
-                let names: Vec<String> = way[begin..].iter().map(|&lane| name(lane)).collect();
-                return Some(format!(
-                    "deadlock: {} links stop each other in a circle, each waits until the next goes on: {}",
-                    names.len(),
-                    names.join(" -> ")
-                ));
-            }
-            way.push(next);
-        }
-    }
-    None
+    let circle = deadlock::circle(engine)?;
+    let name = |&(port, _): &Lane| topology.link_name(engine.ports[port as usize].link);
+    let names: Vec<String> = circle.iter().map(name).collect();
+    Some(format!(
+        "deadlock: {} links stop each other in a circle, each waits until the next goes on: {}",
+        names.len(),
+        names.join(" -> ")
+    ))
 }
 
 /// Nothing gets any further although packets or time-outs go on: since when, what is left, what fills the network, and what
@@ -136,6 +102,11 @@ fn collapse(verdict: Verdict, parts: &Parts, topology: &Topology, since: &Since,
     let dead = faults.on_down_links - since.on_down_links;
     let faulty = lost - since.lost + faults.discarded - since.corrupted;
     let elapsed_s = (parts.now() - since.at) as f64 * 1e-12;
+    if verdict == Verdict::Stuck
+        && let Some(why) = circle(parts, topology)
+    {
+        return text + "\n  " + &why;
+    }
     if let Some((port, did)) = fullest(parts, since) {
         let share = 100.0 * did.bytes as f64 / port.port.kind.rate.bytes_per_s() / elapsed_s;
         let data = port.waiting_data_bytes();
