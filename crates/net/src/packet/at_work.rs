@@ -55,8 +55,7 @@ impl AtWork<'_> {
     /// Bytes of data of a class in it at `now`.
     #[inline]
     pub(super) fn lane_bytes(&self, class: u8, now: u64) -> u64 {
-        let in_service = if self.service.class() == class { self.service.busy_with(now) } else { 0 };
-        self.line(class).bytes + in_service
+        self.line(class).bytes + self.service.busy_with_class(class, now)
     }
 
     /// The same for the class of the packet whose service has just begun, where that may be more than it ever held.

@@ -111,6 +111,11 @@ impl Ports {
         }
     }
 
+    /// Bytes of data of a class in a port at `now`.
+    pub(super) fn lane_bytes(&self, number: u32, class: u8, now: u64) -> u64 {
+        self.line(number, class).bytes + self.service(number).busy_with_class(class, now)
+    }
+
     /// Whether control goes next, before data that waits, too; `most` go one after the other. Ask when something begins.
     #[inline]
     pub(super) fn control_goes(&mut self, number: u32, most: u32) -> bool {

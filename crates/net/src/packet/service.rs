@@ -133,6 +133,12 @@ impl Service {
         if now < self.busy_until { self.data_bytes() as u64 } else { 0 }
     }
 
+    /// The same, where it is of `class`.
+    #[inline]
+    pub(super) const fn busy_with_class(&self, class: u8, now: u64) -> u64 {
+        if self.class() == class { self.busy_with(now) } else { 0 }
+    }
+
     /// Whether something waits that goes onto the link before `until`, and needs no event for it.
     #[inline]
     pub(super) const fn goes_on_before(&self, until: u64) -> bool {
@@ -187,6 +193,7 @@ mod tests {
                 service.begin(7, 10, (9, Service::MOST - 1), 7);
                 assert_eq!((service.data_bytes(), service.class()), (Service::MOST - 1, 7));
                 assert_eq!((service.busy_with(9), service.busy_with(10)), (u64::from(Service::MOST) - 1, 0));
+                assert_eq!([6, 7].map(|class| service.busy_with_class(class, 9)), [0, service.busy_with(9)]);
             }
         }
     }

@@ -81,8 +81,15 @@ fn collapse(verdict: Verdict, parts: &Parts, topology: &Topology, since: &Since,
     let open = format!("{open} message{} not arrived", if open == 1 { " has" } else { "s have" });
     let named = named(parts, topology, payload);
     if verdict == Verdict::Still {
+        let holds = parts.any().rules.queue.holds();
         let why = circle(parts, topology).unwrap_or_else(|| {
-            "packets wait at ports that were asked to stop, or have no room before them".into()
+            if holds {
+                "packets wait at ports that were asked to stop, or have no room before them".into()
+            } else {
+                "senders wait for credit or acknowledgements that were lost on their way, and neither end says again what the \
+                 other lacks: another `recovery` may (see `stratasim list recoveries`)"
+                    .into()
+            }
         });
         return format!("no packet moves any more, time-outs alone go on, and {open}{named}\n  {why}");
     }

@@ -199,12 +199,10 @@ impl Engine {
 
     /// Whether a queue has room for so many bytes of data more.
     #[inline]
-    fn has_room(&mut self, number: u32, class: u8, bytes: u32) -> bool {
-        let at_work = self.ports.at_work(number);
-        let (held, bytes) = (at_work.lane_bytes(class, self.now), u64::from(bytes));
-        let capacity = at_work.kind.capacity;
+    fn has_room(&self, number: u32, class: u8, bytes: u32) -> bool {
+        let (held, bytes) = (self.ports.lane_bytes(number, class, self.now), u64::from(bytes));
         if !self.shares_buffer(number) {
-            return held + bytes <= capacity;
+            return held + bytes <= self.ports.kind(number).capacity;
         }
         self.pools[self.ports[number as usize].pool as usize].admits(held, bytes)
     }
