@@ -14,6 +14,8 @@ pub mod rccc;
 pub mod swift;
 pub mod timely;
 
+use std::fmt::Display;
+
 use stratasim_core::{BuildError, Duration, Time, registry};
 
 use crate::credit::CreditRules;
@@ -248,13 +250,39 @@ impl Default for CongestionSpec {
     }
 }
 
-/// Refuses a number outside of a range; `field` as in files.
+/// Refuses a value outside of a range; `field` as in files.
 ///
 /// # Errors
 /// What was found and what is possible.
-pub(crate) fn check_range(field: &str, value: f64, least: f64, most: f64) -> Result<(), BuildError> {
-    if value.is_finite() && (least..=most).contains(&value) {
+pub(crate) fn check_range<T: PartialOrd + Display>(
+    field: &str,
+    value: T,
+    least: T,
+    most: T,
+) -> Result<(), BuildError> {
+    if (&least..=&most).contains(&&value) {
         return Ok(());
     }
     Err(BuildError::new(field, format!("{value}; {least} to {most} are possible")))
+}
+
+/// The value that is `given`, or else the one that follows from the network, of which `origin` says how.
+///
+/// # Errors
+/// One outside of a range; who gave none is asked to.
+pub(crate) fn given_or<T: PartialOrd + Display + Copy>(
+    field: &str,
+    given: Option<T>,
+    (derived, origin): (T, &str),
+    (least, most): (T, T),
+) -> Result<T, BuildError> {
+    if let Some(given) = given {
+        return check_range(field, given, least, most).map(|()| given);
+    }
+    if (least..=most).contains(&derived) {
+        return Ok(derived);
+    }
+    let reason =
+        format!("absent, and {derived} {origin}; {least} to {most} are possible, so give one of these");
+    Err(BuildError::new(field, reason))
 }

@@ -78,6 +78,18 @@ fn what_makes_no_transport_is_refused_with_the_reason() {
         (r#"{"congestion": {"kind": "timely", "low": "1 s"}}"#, "congestion.low: 1 s, above `high`, 500 us"),
         (r#"{"congestion": {"kind": "rccc", "sender": {"gamma": 9}}}"#, "congestion.sender.gamma: 9"),
         (
+            r#"{"congestion": {"kind": "dcqcn", "timer": "7 ps"}}"#,
+            "congestion.timer: 7 ps; 1 ns to 1000 s are possible",
+        ),
+        (
+            r#"{"congestion": {"kind": "timely", "step": "0 bps"}}"#,
+            "congestion.step: 0 bps; 1 B/s to 8000 Tbps are possible",
+        ),
+        (
+            r#"{"congestion": {"kind": "nscc", "target-delay": "0 s"}}"#,
+            "congestion.target-delay: 0 ps; 1 ps to 1000 s are possible",
+        ),
+        (
             r#"{"recovery": {"kind": "go-back-n", "timeout": "0 s"}}"#,
             "recovery.timeout: 0 s; a time-out must be positive",
         ),
@@ -108,4 +120,27 @@ fn a_way_that_cannot_be_is_refused() {
     assert!(refuse(Path { rate: Bandwidth(0.0), ..path() }).contains("a link of 0 B/s"));
     let longer = Path { base_rtt: Duration::from_ns(20_000), ..path() };
     assert!(refuse(longer).contains("a round trip of 20 us on a network of 14 us"));
+}
+
+/// What nobody gave is not said to be what somebody gave.
+#[test]
+fn what_does_not_follow_from_a_way_is_asked_for() {
+    let far = Path { network_rtt: Duration::from_ps(20_000_000_000_000), ..path() };
+    for (text, expected) in [
+        (
+            r#"{"congestion": {"kind": "ndp"}}"#,
+            "initial-packets: absent, and 60096154 packets fill the longest way; 1 to 1000000 are possible",
+        ),
+        (
+            r#"{"congestion": {"kind": "nscc", "target-factor": 100}, "packets": {"payload-bytes": 9000}}"#,
+            "target-delay: absent, and 2000 s is the round trip",
+        ),
+    ] {
+        let spec: TransportSpec = serde_json::from_str(text).unwrap();
+        let message = Profile::new(&spec, far).unwrap_err().to_string();
+        assert!(message.contains(expected), "{text}: {message}");
+    }
+    let given: TransportSpec =
+        serde_json::from_str(r#"{"congestion": {"kind": "ndp", "initial-packets": 1000}}"#).unwrap();
+    Profile::new(&given, far).unwrap();
 }

@@ -138,10 +138,11 @@ impl CongestionControl for State {
 impl CongestionKind for Dcqcn {
     fn build(&self, path: &Path, _: &PacketSizes) -> Result<Control, BuildError> {
         check_range("gain", self.gain, 0.0, 1.0)?;
-        check_range("timer", self.timer.as_ps() as f64, 1e3, 1e15)?;
-        check_range("bytes", self.bytes.count() as f64, 1.0, 1e15)?;
-        check_range("additive", self.additive.bytes_per_s(), 1.0, 1e15)?;
-        check_range("hyper", self.hyper.bytes_per_s(), 1.0, 1e15)?;
+        check_range("timer", self.timer, Duration::from_ns(1), Duration::from_ps(1_000_000_000_000_000))?;
+        check_range("bytes", self.bytes, Bytes(1), Bytes(1_000_000_000_000_000))?;
+        let rates = (Bandwidth(1.0), Bandwidth(1e15));
+        check_range("additive", self.additive, rates.0, rates.1)?;
+        check_range("hyper", self.hyper, rates.0, rates.1)?;
         let line = path.rate.bytes_per_s();
         Ok(Control::Dcqcn(State {
             spec: Arc::new(self.clone()),

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::{BuildError, Bytes, Duration};
 
-use super::{Acked, CongestionControl, CongestionKind, Control, LossCause, Lost, check_range};
+use super::{Acked, CongestionControl, CongestionKind, Control, LossCause, Lost, check_range, given_or};
 use crate::packet::Telemetry;
 use crate::profile::{PacketSizes, Path};
 use crate::recovery::{RecoverySpec, go_back_n::GoBackN};
@@ -148,12 +148,14 @@ impl CongestionKind for Hpcc {
             );
             return Err(BuildError::new("kind", reason));
         }
-        let base = self.base_rtt.unwrap_or(path.network_rtt);
-        check_range("base-rtt", base.as_ps() as f64, 1.0, 1e15)?;
+        let limits = (Duration::from_ps(1), Duration::from_ps(1_000_000_000_000_000));
+        let derived = (path.network_rtt, "is the round trip of the longest way");
+        let base = given_or("base-rtt", self.base_rtt, derived, limits)?;
         let packet = sizes.packet_bytes() as f64;
         let window = path.bytes_in(base).max(packet);
-        let additive = self.additive.map_or(window * (1.0 - self.eta) / 100.0, |bytes| bytes.count() as f64);
-        check_range("additive", additive, 0.0, 1e12)?;
+        let given = self.additive.map(|bytes| bytes.count() as f64);
+        let derived = (window * (1.0 - self.eta) / 100.0, "bytes follow from the window");
+        let additive = given_or("additive", given, derived, (0.0, 1e12))?;
         let parameters = Parameters {
             eta: self.eta,
             max_stage: self.max_stage,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use stratasim_core::BuildError;
 
 use super::fixed_window::State;
-use super::{CongestionKind, Control, check_range};
+use super::{CongestionKind, Control, check_range, given_or};
 use crate::credit::CreditRules;
 use crate::entropy::{EntropySpec, permutation::Permutation};
 use crate::profile::{PacketSizes, Path};
@@ -40,8 +40,9 @@ impl CongestionKind for Ndp {
     fn credit(&self, path: &Path, sizes: &PacketSizes) -> Result<CreditRules, BuildError> {
         check_range("pull-rate", self.pull_rate, 1e-6, 1.0)?;
         let filled = (path.bytes_in(path.network_rtt) / sizes.wire_bytes() as f64).ceil();
-        let initial = self.initial_packets.map_or(filled, f64::from);
-        check_range("initial-packets", initial, 1.0, 1e6)?;
+        let origin = "packets fill the longest way";
+        let given = self.initial_packets.map(f64::from);
+        let initial = given_or("initial-packets", given, (filled, origin), (1.0, 1e6))?;
         let interval_ps = sizes.wire_bytes() as f64 * path.ps_per_byte() / self.pull_rate;
         Ok(CreditRules::Packets { initial: initial as u32, interval_ps: interval_ps as u64 })
     }

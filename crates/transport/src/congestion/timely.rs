@@ -124,7 +124,7 @@ impl CongestionKind for Timely {
     fn build(&self, path: &Path, _: &PacketSizes) -> Result<Control, BuildError> {
         check_range("beta", self.beta, 0.0, 1.0)?;
         check_range("weight", self.weight, 0.0, 1.0)?;
-        check_range("step", self.step.bytes_per_s(), 1.0, 1e15)?;
+        check_range("step", self.step, Bandwidth(1.0), Bandwidth(1e15))?;
         if self.low > self.high {
             return Err(BuildError::new("low", format!("{}, above `high`, {}", self.low, self.high)));
         }
