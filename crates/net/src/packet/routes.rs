@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use stratasim_core::{BuildError, LinkId, NodeId};
 use stratasim_topo::{NodeKind, Topology};
 
-use self::table::{MOST_ENTRIES, Table};
+use self::table::{Filling, MOST_ENTRIES, Table};
 
 /// Nothing: no port leads there, no host is there.
 pub(super) const NONE: u32 = u32::MAX;
@@ -113,7 +113,7 @@ impl Routes {
             host_of,
             gates_of: vec![(0, 0); hosts.len()],
             hosts,
-            next: Table::new(0, 0),
+            next: Filling::new(0, 0).done(),
             ports: Vec::new(),
             sets: Vec::new(),
             farthest: Vec::new(),
@@ -164,7 +164,7 @@ impl Routes {
     /// Works the table out, column by column, by a search from each target against the links.
     fn fill(&mut self, targets: &[u32], into: &Into) {
         let nodes = self.host_of.len();
-        let mut table = Table::new(nodes, targets.len());
+        let mut table = Filling::new(nodes, targets.len());
         let mut known: FxHashMap<Vec<u32>, u32> = FxHashMap::default();
         let mut distance = vec![NONE; nodes];
         let mut queue = VecDeque::new();
@@ -214,7 +214,7 @@ impl Routes {
                 table.set(node, column, next);
             }
         }
-        self.next = table.shortened();
+        self.next = table.done();
     }
 
     /// All ports.

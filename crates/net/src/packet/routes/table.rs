@@ -23,32 +23,31 @@ enum Entries {
 const SEVERAL: u32 = 1 << 31;
 const SEVERAL_SHORT: u16 = 1 << 15;
 
-impl Table {
+/// A table while it is filled, in whole words.
+#[derive(Debug)]
+pub(super) struct Filling {
+    columns: usize,
+    entries: Vec<u32>,
+}
+
+impl Filling {
     /// No way anywhere.
     pub(super) fn new(nodes: usize, columns: usize) -> Self {
-        Self { columns, entries: Entries::Long(vec![u32::MAX; nodes * columns]) }
-    }
-
-    /// Groups of hosts.
-    pub(super) const fn columns(&self) -> usize {
-        self.columns
+        Self { columns, entries: vec![u32::MAX; nodes * columns] }
     }
 
     /// Says where packets go next.
     pub(super) fn set(&mut self, node: usize, column: usize, next: Next) {
-        let Entries::Long(entries) = &mut self.entries else {
-            unreachable!("it is filled before it is shortened")
-        };
-        entries[node * self.columns + column] = match next {
+        self.entries[node * self.columns + column] = match next {
             Next::Nowhere => u32::MAX,
             Next::Port(port) => port,
             Next::Set(set) => SEVERAL | set,
         };
     }
 
-    /// The same table, which does not change any more.
-    pub(super) fn shortened(self) -> Self {
-        let Entries::Long(entries) = &self.entries else { return self };
+    /// The table, which does not change any more.
+    pub(super) fn done(self) -> Table {
+        let Self { columns, entries } = self;
         let short = |&entry: &u32| {
             let several = entry & SEVERAL != 0;
             match entry {
@@ -59,13 +58,18 @@ impl Table {
                     .map(|number| if several { number | SEVERAL_SHORT } else { number }),
             }
         };
-        if !entries.iter().all(|entry| short(entry).is_some()) {
-            return self;
-        }
-        Self {
-            entries: Entries::Short(entries.iter().map(|entry| short(entry).unwrap_or(u16::MAX)).collect()),
-            ..self
-        }
+        let entries = match entries.iter().map(short).collect() {
+            Some(short) => Entries::Short(short),
+            None => Entries::Long(entries),
+        };
+        Table { columns, entries }
+    }
+}
+
+impl Table {
+    /// Groups of hosts.
+    pub(super) const fn columns(&self) -> usize {
+        self.columns
     }
 
     /// Where packets go next.
@@ -102,11 +106,11 @@ mod tests {
                 Next::Set(0),
                 Next::Port(1),
             ];
-            let mut table = Table::new(2, 3);
+            let mut filling = Filling::new(2, 3);
             for (at, &next) in entries.iter().enumerate() {
-                table.set(at / 3, at % 3, next);
+                filling.set(at / 3, at % 3, next);
             }
-            let table = table.shortened();
+            let table = filling.done();
             assert_eq!(matches!(table.entries, Entries::Short(_)), is_short, "{most}");
             for (at, &next) in (0..).zip(&entries) {
                 assert_eq!(table.get(at / 3, at % 3), next);
