@@ -4,11 +4,12 @@
 //!  Packet (spec) ─→ Routes (next hops) ─→ Engine ──────────── PacketNetwork (Model, Network)
 //!                   Ways   (round trips)   ├─ switch: ports, queues, marks, pauses
 //!                                          ├─ host: connections, NICs, pacers
+//!                                          ├─ ports, service, at_work: what a hop looks at, and the rest
 //!                                          ├─ backpressure, pool: pauses, credits, shared buffers
 //!                                          ├─ landing, given: NICs and ways of connections
 //!                                          ├─ faults, detours: what goes wrong on links, ways around it
 //!                                          ├─ parts, cut: several threads
-//!                                          ├─ patience, stall: runs that get nowhere, and why
+//!                                          ├─ patience, stall, deadlock: runs that get nowhere, and why
 //!                                          └─ balancing: which of several ways
 //! ```
 //! Senders, receivers and what they say to each other come from `stratasim-transport`.
@@ -78,7 +79,7 @@ pub use self::pool::BufferSharing;
 use self::port::{Beyond, NOTHING, PerByte, Port, PortCounts};
 pub use self::queue::{Backpressure, Credit, DropTail, Lossless, QueueKind, QueueRules, QueueSpec, Trimming};
 use self::routes::Routes;
-use self::service::Kind;
+use self::service::LinkKind;
 use self::ways::Ways;
 use crate::networks::{NetworkContext, NetworkKind};
 
@@ -414,7 +415,7 @@ impl Packet {
                 largest = largest.max(buffer);
             }
         }
-        if let Backpressure::Credit { .. } = rules.queue.backpressure {
+        if rules.queue.holds() {
             engine.returning = vec![VecDeque::new(); engine.ports.len() * usize::from(rules.classes)];
         }
         if let Some(sharing) = self.buffer_sharing {
@@ -476,7 +477,7 @@ fn ports(topology: &Topology, routes: &Routes, seed: u64, classes: u8) -> Vec<Po
         // both directions share what one capacity gives
         let share = if link.half_duplex { 0.5 } else { 1.0 };
         Port {
-            kind: Kind {
+            kind: LinkKind {
                 rate: PerByte::new(link.bandwidth.bytes_per_s() * share),
                 delay: link.latency.as_ps(),
                 capacity: 0,

@@ -133,21 +133,27 @@ fn a_circle_of_pauses_is_named_although_time_outs_go_on() {
 fn a_circle_is_named_although_packets_go_round_it() {
     let torus = r#"{"kind": "torus", "dimensions": [4, 4], "bandwidth": "100 Gbps", "latency": "500 ns"}"#;
     let machine = topology(torus);
-    let of = |bytes: u64| {
+    let of = |options: &str, bytes: u64| {
         let pairs = (0..16).flat_map(|from| (0..16).map(move |to| (from, to)));
         let messages: Vec<_> =
             pairs.filter(|(from, to)| from != to).map(|(from, to)| (from, to, bytes, 0)).collect();
-        let options = r#""congestion": {"kind": "fixed-window"}, "queue": {"kind": "credit"}"#;
-        ended(&machine, options, &messages, 1000 * S)
+        let options = format!(r#""congestion": {{"kind": "fixed-window"}}, {options}"#);
+        ended(&machine, &options, &messages, 10_000 * S)
     };
-    let small = of(50_000);
+    let small = of(r#""queue": {"kind": "credit"}"#, 50_000);
     assert_eq!((small.delivered, small.failed), (240, 0), "{small:?}");
-    let large = of(500_000);
-    assert!(large.failed > 100 && large.delivered + large.failed == 240, "{large:?}");
-    assert_says(
-        &large.reason,
-        &["nothing has got any further since", "links stop each other in a circle", "host-"],
-    );
+    for options in [
+        r#""queue": {"kind": "credit"}"#,
+        r#""queue": {"kind": "lossless"}"#,
+        r#""queue": {"kind": "credit"}, "classes": [{"up-to": "64 KiB"}, {}]"#,
+        r#""queue": {"kind": "lossless"}, "classes": [{"up-to": "64 KiB"}, {}]"#,
+        r#""queue": {"kind": "credit"}, "switching": "cut-through""#,
+        r#""queue": {"kind": "credit"}, "loss": {"probability": 0.001}"#,
+    ] {
+        let large = of(options, 500_000);
+        assert!(large.failed > 100 && large.delivered + large.failed == 240, "{options}: {large:?}");
+        assert_says(&large.reason, &["links stop each other in a circle", "host-"]);
+    }
 }
 
 /// A sender that never slows down; what is lost it sends again after at most 64 times its time-out.

@@ -250,6 +250,9 @@ impl Default for CongestionSpec {
     }
 }
 
+/// No time of a rule is longer.
+pub(crate) const MOST_TIME: Duration = Duration::from_ps(1_000_000_000_000_000);
+
 /// Refuses a value outside of a range; `field` as in files.
 ///
 /// # Errors

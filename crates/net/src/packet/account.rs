@@ -16,7 +16,7 @@ impl PacketNetwork {
         let (mut drops, mut trims, mut marks, mut pauses, mut vanished, mut most) = (0, 0, 0, 0, 0, 0);
         for port in parts.ports() {
             let bytes = port.carried_bytes(now.as_ps());
-            let port = port.port;
+            let port = port.rest;
             link_bytes[port.link.index()] += bytes;
             link_busy_s[port.link.index()] += bytes / links[port.link.index()].bandwidth.bytes_per_s();
             let counts = &port.counts;
@@ -30,7 +30,7 @@ impl PacketNetwork {
             }
         }
         let waited =
-            parts.ports().map(|port| port.port).filter(|port| port.is_queue() && port.counts.most_bytes > 0);
+            parts.ports().map(|port| port.rest).filter(|port| port.is_queue() && port.counts.most_bytes > 0);
         let mut queues: Vec<QueueRecord> = waited
             .map(|port| QueueRecord {
                 link: port.link,
@@ -96,7 +96,7 @@ impl PacketNetwork {
                 in_flight
             ));
         }
-        for port in self.parts.ports().map(|port| port.port) {
+        for port in self.parts.ports().map(|port| port.rest) {
             let most = port.counts.most_bytes;
             // a host serves what it sends itself over a full queue, too; what it says is let in whatever waits, and counts
             // where it is not control

@@ -68,7 +68,7 @@ impl Engine {
             });
         }
         for &port in &near {
-            self.ports.prefetch(port);
+            self.ports.prefetch(port, self.rules.keeps_count);
         }
         self.near = near;
         if let Some(slot) = then {

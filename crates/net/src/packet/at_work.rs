@@ -2,14 +2,15 @@
 
 use super::engine::Flying;
 use super::port::Waiting;
-use super::service::{Kind, Service};
+use super::ports::further_place;
+use super::service::{LinkKind, Service};
 
 /// What hops look at of a port.
 #[derive(Debug)]
 pub(super) struct AtWork<'a> {
     pub(super) number: u32,
     pub(super) service: &'a mut Service,
-    pub(super) kind: &'a Kind,
+    pub(super) kind: &'a LinkKind,
     /// Packets with payload of all classes but the first, of all ports, and how many classes that are.
     pub(super) further: &'a mut [Waiting],
     pub(super) further_classes: usize,
@@ -21,7 +22,7 @@ impl AtWork<'_> {
     pub(super) fn line(&self, class: u8) -> &Waiting {
         match class {
             0 => &self.service.line,
-            _ => &self.further[self.number as usize * self.further_classes + usize::from(class) - 1],
+            _ => &self.further[further_place(self.number, class, self.further_classes)],
         }
     }
 
@@ -29,7 +30,7 @@ impl AtWork<'_> {
     pub(super) fn line_mut(&mut self, class: u8) -> &mut Waiting {
         match class {
             0 => &mut self.service.line,
-            _ => &mut self.further[self.number as usize * self.further_classes + usize::from(class) - 1],
+            _ => &mut self.further[further_place(self.number, class, self.further_classes)],
         }
     }
 

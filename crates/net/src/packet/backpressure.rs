@@ -1,17 +1,18 @@
 //! How a switch keeps the other end of a link from sending what it has no room for.
 
+use super::deadlock::LaneId;
 use super::engine::{Engine, Event};
 use super::port::NOTHING;
 use super::queue::Backpressure;
 
 impl Engine {
     /// The name of a class at a port in events.
-    fn lane(&self, port: u32, class: u8) -> u32 {
+    pub(super) fn lane(&self, (port, class): LaneId) -> u32 {
         port * u32::from(self.rules.classes) + u32::from(class)
     }
 
     /// The port and the class that a name means.
-    fn named(&self, lane: u32) -> (u32, u8) {
+    fn named(&self, lane: u32) -> LaneId {
         let classes = u32::from(self.rules.classes);
         (lane / classes, (lane % classes) as u8)
     }
@@ -37,7 +38,7 @@ impl Engine {
                 lane.pausing = true;
                 port.counts.pauses += 1;
                 let at = self.now + port.kind.delay;
-                self.note(at, Event::Pause(self.lane(from, class)));
+                self.note(at, Event::Pause(self.lane((from, class))));
             }
             Backpressure::Credit { .. } if lane.held_bytes > room => port.counts.overruns += 1,
             _ => {}
@@ -55,7 +56,9 @@ impl Engine {
             Backpressure::Pause { below_bytes, .. } if lane.held_bytes < below_bytes && lane.pausing => {
                 lane.pausing = false;
                 let at = self.now + port.kind.delay;
-                self.note(at, Event::Resume(self.lane(from, class)));
+                let lane = self.lane((from, class));
+                self.returning[lane as usize].push_back(0);
+                self.note(at, Event::Resume(lane));
             }
             _ => self.tell_room(from, class, bytes),
         }
@@ -64,7 +67,7 @@ impl Engine {
     /// Where links have credits: the sender at `from` hears that there is room for so many bytes more.
     pub(super) fn tell_room(&mut self, from: u32, class: u8, bytes: u32) {
         if let Backpressure::Credit { .. } = self.rules.queue.backpressure {
-            let lane = self.lane(from, class);
+            let lane = self.lane((from, class));
             self.returning[lane as usize].push_back(bytes);
             let at = self.now + self.ports[from as usize].kind.delay;
             self.note(at, Event::Credit(lane));
@@ -80,6 +83,7 @@ impl Engine {
     /// A class at a port may go on.
     pub(super) fn on_resume(&mut self, lane: u32) {
         let (port, class) = self.named(lane);
+        self.returning[lane as usize].pop_front();
         self.ports[port as usize].lanes.get_mut(class).credit_bytes = u64::MAX;
         self.call(port);
     }

@@ -64,9 +64,10 @@ impl Flying {
     pub(super) const BACK: u8 = 32;
 }
 
-/// The ends of a link.
+/// What lies at the ends of a port's link.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct End {
+    /// The node behind it.
     pub(super) node: u32,
     /// The network interface of the host where it begins; [`NOTHING`].
     pub(super) nic: u32,
@@ -213,7 +214,7 @@ pub(super) struct Engine {
     pub(super) last: u64,
     pub(super) events: Wheel,
     pub(super) ports: Ports,
-    /// By port.
+    /// By port; arrivals look at nothing else of most ports.
     pub(super) ends: Vec<End>,
     pub(super) routes: Routes,
     pub(super) balancing: Balancing,
@@ -227,7 +228,7 @@ pub(super) struct Engine {
     pub(super) class_limits: Vec<u64>,
     /// Buffers that ports share.
     pub(super) pools: Vec<Pool>,
-    /// By lane: bytes of room, word of which is on its way.
+    /// By lane: bytes of room, word of which is on its way; of a request to go on, none.
     pub(super) returning: Vec<VecDeque<u32>>,
     pub(super) packets: Vec<Flying>,
     pub(super) headers: Vec<Header>,

@@ -17,15 +17,15 @@
 //! Where nothing is sent at all because everything waits for everything, no number of packets is ever reached. Then it is over when
 //! time-outs alone have happened, [`STILL`] times, with nothing on a wire, and 5. holds.
 //!
-//! Where links stop each other in a circle, what waits there is never carried, so that 3. never holds, while others go on to
-//! repeat what they have sent. There, the circle is proof enough (see `deadlock`), together with 5.
+//! Where links stop each other in a circle, what waits there is never carried, while others repeat what they have sent for ever.
+//! What is stuck for good (see `deadlock`) does not count in 1. and 3., and where anything is, [`FEWEST`] does not either.
 //!
 //! It is looked at a number of packets apart, at instants that are multiples of a step: so the verdict and its instant are the same
 //! on any number of threads, and a packet costs nothing.
 
 use std::cmp::Reverse;
 
-use super::deadlock;
+use super::deadlock::Stuck;
 use super::engine::Engine;
 use super::parts::Parts;
 use super::ports::PortView;
@@ -66,7 +66,7 @@ pub(super) struct PortSeen {
 
 impl PortSeen {
     pub(super) fn of(port: PortView<'_>) -> Self {
-        let counts = &port.port.counts;
+        let counts = &port.rest.counts;
         Self { bytes: port.service.sent_bytes, trims: counts.trims, drops: counts.drops }
     }
 }
@@ -90,7 +90,7 @@ impl Since {
         Self {
             at: parts.now(),
             data_packets: parts.senders().packets,
-            lost: parts.ports().map(|port| port.port.counts.vanished).sum(),
+            lost: parts.ports().map(|port| port.rest.counts.vanished).sum(),
             corrupted: faults.discarded,
             on_down_links: faults.on_down_links,
             ports: parts.ports().map(PortSeen::of).collect(),
@@ -106,8 +106,6 @@ pub(super) enum Verdict {
     InVain,
     /// No packet can be sent.
     Still,
-    /// Packets are sent, and nothing new arrives, because links stop each other for good.
-    Stuck,
 }
 
 /// What is known of how far the network has got.
@@ -121,10 +119,10 @@ pub(super) struct Patience {
     hops: u64,
     still: u32,
     since: Since,
-    /// When clocks have run out that ran when all else spoke for a verdict: for each of them.
-    horizons: [Option<u64>; 3],
-    /// Fewest packets of data in vain, with the chance that they have.
-    fewest: u64,
+    /// When clocks have run out that ran when all else spoke for a verdict: for each of the two.
+    horizons: [Option<u64>; 2],
+    /// Packets of data of which, by all probability, one gets through.
+    chances: u64,
     /// Times at which links are down that are repaired; picoseconds.
     repaired: Vec<(u64, u64)>,
     round_trip: u64,
@@ -141,10 +139,10 @@ impl Patience {
             looked: 0,
             hops: 0,
             still: 0,
-            horizons: [None; 3],
+            horizons: [None; 2],
             since: Since { ports: vec![PortSeen::default(); engine.ports.len()], ..Since::default() },
             // what no run gets through is never in vain
-            fewest: FEWEST.max(chances(engine, links)),
+            chances: chances(engine, links),
             repaired: engine.repairs(),
             round_trip,
         }
@@ -153,7 +151,7 @@ impl Patience {
     /// Some way is taken that may be longer than all that were thought of.
     pub(super) fn stretch(&mut self, engine: &Engine, round_trip: u64, links: u32) {
         self.round_trip = self.round_trip.max(round_trip);
-        self.fewest = self.fewest.max(chances(engine, links));
+        self.chances = self.chances.max(chances(engine, links));
     }
 
     /// The instant of the next step.
@@ -189,7 +187,7 @@ impl Patience {
             self.still = 0;
             parts.note_all();
             let on_a_wire =
-                |port: PortView<'_>| now < port.service.busy_until.saturating_add(port.port.kind.delay);
+                |port: PortView<'_>| now < port.service.busy_until.saturating_add(port.rest.kind.delay);
             let stands = parts.totals().hops == totals.hops && !parts.ports().any(on_a_wire);
             return (stands && self.clocks_ran_out(parts, Verdict::Still)).then_some(Verdict::Still);
         }
@@ -200,15 +198,7 @@ impl Patience {
         if reached != self.since.reached || waited {
             self.since = Since::now(parts, reached);
             self.horizons[Verdict::InVain as usize] = None;
-            self.horizons[Verdict::Stuck as usize] = None;
             return None;
-        }
-        let engine = parts.any();
-        if engine.rules.queue.holds()
-            && deadlock::circle(engine).is_some()
-            && self.clocks_ran_out(parts, Verdict::Stuck)
-        {
-            return Some(Verdict::Stuck);
         }
         (self.is_in_vain(parts, now) && self.clocks_ran_out(parts, Verdict::InVain))
             .then_some(Verdict::InVain)
@@ -216,14 +206,19 @@ impl Patience {
 
     fn is_in_vain(&self, parts: &Parts, now: u64) -> bool {
         let sent = parts.senders().packets - self.since.data_packets;
-        let has_turned_over = |(port, seen): (PortView<'_>, &PortSeen)| {
+        // links that stop each other run in one part
+        let engine = parts.any();
+        let stuck = Stuck::of(engine);
+        let stuck_bytes = |port| stuck.as_ref().map_or(0, |stuck| stuck.bytes_at(engine, port));
+        let has_turned_over = |(number, (port, seen)): (usize, (PortView<'_>, &PortSeen))| {
             let in_service =
-                if now < port.service.busy_until { u64::from(parts.any().rules.full_bytes) } else { 0 };
-            let waits = port.waiting_bytes() + in_service;
+                if now < port.service.busy_until { u64::from(engine.rules.full_bytes) } else { 0 };
+            let waits = port.waiting_bytes() - stuck_bytes(number) + in_service;
             port.service.sent_bytes - seen.bytes >= TIMES_WAITING * waits
         };
-        sent >= self.fewest.max(TIMES_UNDER_WAY * parts.in_flight())
-            && parts.ports().zip(&self.since.ports).all(has_turned_over)
+        let (fewest, stuck_packets) = stuck.as_ref().map_or((FEWEST, 0), |stuck| (0, stuck.packets));
+        sent >= fewest.max(self.chances).max(TIMES_UNDER_WAY * (parts.in_flight() - stuck_packets))
+            && parts.ports().zip(&self.since.ports).enumerate().all(has_turned_over)
     }
 
     /// Whether clocks have run out that ran when this was asked for the first time of a verdict.
@@ -255,7 +250,7 @@ fn reached(parts: &Parts, complete: u64) -> Reached {
 
 /// The port at which most waits of others than its own host, of those the busiest since then, and what it did meanwhile; none where nothing waits.
 pub(super) fn fullest<'a>(parts: &'a Parts, since: &Since) -> Option<(PortView<'a>, PortSeen)> {
-    let queues = parts.ports().zip(&since.ports).filter(|(port, _)| port.port.is_queue());
+    let queues = parts.ports().zip(&since.ports).filter(|(port, _)| port.rest.is_queue());
     let did = queues.map(|(port, seen)| {
         let PortSeen { bytes, trims, drops } = PortSeen::of(port);
         let did =
@@ -263,6 +258,6 @@ pub(super) fn fullest<'a>(parts: &'a Parts, since: &Since) -> Option<(PortView<'
         (port, did)
     });
     let order =
-        |(port, did): &(PortView<'_>, PortSeen)| (port.waiting_bytes(), did.bytes, Reverse(port.port.link));
+        |(port, did): &(PortView<'_>, PortSeen)| (port.waiting_bytes(), did.bytes, Reverse(port.rest.link));
     did.filter(|(port, _)| port.waiting_bytes() > 0).max_by_key(order)
 }

@@ -4,7 +4,7 @@ use stratasim_core::LinkId;
 use stratasim_core::random::Draws;
 
 use super::lane::{Lane, PerClass};
-use super::service::Kind;
+use super::service::LinkKind;
 
 /// No packet, port or interface.
 pub(super) const NOTHING: u32 = u32::MAX;
@@ -30,7 +30,7 @@ impl Waiting {
 /// payload) goes before data, and data by class.
 #[derive(Debug, Clone)]
 pub(super) struct Port {
-    pub(super) kind: Kind,
+    pub(super) kind: LinkKind,
     /// The port by which the packet in service came to this switch (lossless networks).
     pub(super) leaving_from: u32,
     /// Its bytes, where it came from another switch.

@@ -8,14 +8,14 @@ use stratasim_core::memory::prefetch;
 
 use super::at_work::AtWork;
 use super::port::{NOTHING, Port, Waiting};
-use super::service::{Kind, Service};
+use super::service::{LinkKind, Service};
 
 /// All ports, by number. As a slice they are what is seldom looked at, and what is said of them before anything happens.
 #[derive(Debug, Clone)]
 pub(super) struct Ports {
     services: Vec<Service>,
     rest: Vec<Port>,
-    kinds: Vec<Kind>,
+    kinds: Vec<LinkKind>,
     /// Packets with payload of all classes but the first, by port and class.
     further: Vec<Waiting>,
     /// Classes but the first.
@@ -25,7 +25,7 @@ pub(super) struct Ports {
 /// A port with all that is known of it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PortView<'a> {
-    pub(super) port: &'a Port,
+    pub(super) rest: &'a Port,
     pub(super) service: &'a Service,
     /// Packets with payload, by class, but the first.
     further: &'a [Waiting],
@@ -49,7 +49,8 @@ impl Ports {
     /// # Errors
     /// Links of more kinds than there are numbers.
     pub(super) fn open(&mut self) -> Result<(), BuildError> {
-        let mut known: FxHashMap<Kind, u32> = FxHashMap::default();
+        debug_assert!(self.services.is_empty(), "they are opened once");
+        let mut known: FxHashMap<LinkKind, u32> = FxHashMap::default();
         for port in &self.rest {
             let next = self.kinds.len() as u32;
             let number = *known.entry(port.kind).or_insert_with(|| {
@@ -86,7 +87,7 @@ impl Ports {
 
     /// What a port has in common with others.
     #[inline]
-    pub(super) fn kind(&self, number: u32) -> &Kind {
+    pub(super) fn kind(&self, number: u32) -> &LinkKind {
         &self.kinds[self.service(number).kind()]
     }
 
@@ -96,10 +97,15 @@ impl Ports {
         size_of_val(&*self.services)
     }
 
-    /// Asks for what a hop needs of a port.
+    /// Asks for what a hop needs of a port; where somebody `keeps_count` of room, of the rest of it, too.
     #[inline]
-    pub(super) fn prefetch(&self, number: u32) {
+    pub(super) fn prefetch(&self, number: u32, keeps_count: bool) {
         prefetch(self.service(number));
+        if keeps_count {
+            let port = &self.rest[number as usize];
+            prefetch(&port.lanes);
+            prefetch(&port.leaving_from);
+        }
     }
 
     /// Packets with payload of a class that wait.
@@ -107,7 +113,7 @@ impl Ports {
     pub(super) fn line(&self, number: u32, class: u8) -> &Waiting {
         match class {
             0 => &self.service(number).line,
-            _ => &self.further[number as usize * self.further_classes + usize::from(class) - 1],
+            _ => &self.further[further_place(number, class, self.further_classes)],
         }
     }
 
@@ -147,8 +153,14 @@ impl Ports {
     #[inline]
     pub(super) fn view(&self, number: usize) -> PortView<'_> {
         let further = &self.further[number * self.further_classes..][..self.further_classes];
-        PortView { port: &self.rest[number], service: &self.services[number], further }
+        PortView { rest: &self.rest[number], service: &self.services[number], further }
     }
+}
+
+/// Where the line of a class, not the first, stands among those of all ports.
+#[inline]
+pub(super) const fn further_place(port: u32, class: u8, further_classes: usize) -> usize {
+    port as usize * further_classes + class as usize - 1
 }
 
 impl Deref for Ports {
@@ -171,7 +183,7 @@ impl PortView<'_> {
     /// Bytes that its link has carried by `now`; of what is on it, the part that has left.
     pub(super) fn carried_bytes(&self, now: u64) -> f64 {
         let under_way_s = self.service.busy_until.saturating_sub(now) as f64 * 1e-12;
-        (self.service.sent_bytes as f64 - under_way_s * self.port.kind.rate.bytes_per_s()).max(0.0)
+        (self.service.sent_bytes as f64 - under_way_s * self.rest.kind.rate.bytes_per_s()).max(0.0)
     }
 
     /// Bytes of data that wait.

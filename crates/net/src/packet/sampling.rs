@@ -189,7 +189,7 @@ impl Sampling {
             if gone > *carried && end > self.last {
                 if interests.link_uses {
                     observer.on_event(&Event::LinkUse {
-                        link: port.port.link,
+                        link: port.rest.link,
                         start: Time::from_ps(self.last),
                         end: Time::from_ps(end),
                         bytes: gone - *carried,
@@ -197,13 +197,13 @@ impl Sampling {
                 }
                 *carried = gone;
             }
-            let depth = if port.port.is_queue() { port.data_bytes(at) } else { 0 };
+            let depth = if port.rest.is_queue() { port.data_bytes(at) } else { 0 };
             if depth != *waited {
                 if interests.queues {
                     // a queue that is empty now has been so since its last byte left
                     let since = if depth == 0 { end.max(self.last) } else { at };
                     let at = Time::from_ps(since);
-                    observer.on_event(&Event::QueueDepth { link: port.port.link, at, bytes: depth });
+                    observer.on_event(&Event::QueueDepth { link: port.rest.link, at, bytes: depth });
                 }
                 *waited = depth;
             }

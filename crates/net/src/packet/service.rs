@@ -19,7 +19,8 @@ pub(super) struct Service {
     pub(super) high: Waiting,
     /// Packets with payload, of the first class.
     pub(super) line: Waiting,
-    /// The packet in service, or the last one that was; [`NOTHING`], [`MARKED`].
+    /// The packet in service, or the last one that was; [`NOTHING`], [`MARKED`]. Where it has arrived, its number may be that of
+    /// another packet by now.
     pub(super) current: u32,
     /// Bytes of the packet in service where it is data, and its class above them.
     in_service: u32,
@@ -150,7 +151,7 @@ impl Service {
 /// What many ports have in common, so that it is near. Nothing of it changes while the network is at work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(align(64))]
-pub(super) struct Kind {
+pub(super) struct LinkKind {
     /// Time per byte.
     pub(super) rate: PerByte,
     /// Propagation delay, picoseconds.
@@ -164,7 +165,7 @@ pub(super) struct Kind {
     pub(super) control_capacity: u64,
 }
 
-impl Kind {
+impl LinkKind {
     /// Time of `bytes` on the link, picoseconds.
     #[inline]
     pub(super) fn time_of(&self, bytes: u32) -> u64 {

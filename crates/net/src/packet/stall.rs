@@ -3,7 +3,7 @@
 use stratasim_core::{Bytes, NodeId, Time, Token};
 use stratasim_topo::Topology;
 
-use super::deadlock::{self, Lane};
+use super::deadlock::{LaneId, Stuck};
 use super::network::PacketNetwork;
 use super::parts::Parts;
 use super::patience::{Since, Verdict, fullest};
@@ -64,8 +64,8 @@ fn open_messages(parts: &Parts) -> usize {
 fn circle(parts: &Parts, topology: &Topology) -> Option<String> {
     // links that stop each other run in one part
     let engine = parts.any();
-    let circle = deadlock::circle(engine)?;
-    let name = |&(port, _): &Lane| topology.link_name(engine.ports[port as usize].link);
+    let circle = Stuck::of(engine)?.circle(engine)?;
+    let name = |&(port, _): &LaneId| topology.link_name(engine.ports[port as usize].link);
     let names: Vec<String> = circle.iter().map(name).collect();
     Some(format!(
         "deadlock: {} links stop each other in a circle, each waits until the next goes on: {}",
@@ -81,9 +81,8 @@ fn collapse(verdict: Verdict, parts: &Parts, topology: &Topology, since: &Since,
     let open = format!("{open} message{} not arrived", if open == 1 { " has" } else { "s have" });
     let named = named(parts, topology, payload);
     if verdict == Verdict::Still {
-        let holds = parts.any().rules.queue.holds();
         let why = circle(parts, topology).unwrap_or_else(|| {
-            if holds {
+            if parts.ports().any(|port| port.waiting_bytes() > 0) {
                 "packets wait at ports that were asked to stop, or have no room before them".into()
             } else {
                 "senders wait for credit or acknowledgements that were lost on their way, and neither end says again what the \
@@ -99,28 +98,26 @@ fn collapse(verdict: Verdict, parts: &Parts, topology: &Topology, since: &Since,
         rounded(since.at),
         rounded(parts.now()),
     );
+    if let Some(why) = circle(parts, topology) {
+        return text + "\n  " + &why;
+    }
     let (mut trims, mut drops, mut lost) = (0, 0, 0);
     for (port, seen) in parts.ports().zip(&since.ports) {
-        trims += port.port.counts.trims - seen.trims;
-        drops += port.port.counts.drops - seen.drops;
-        lost += port.port.counts.vanished;
+        trims += port.rest.counts.trims - seen.trims;
+        drops += port.rest.counts.drops - seen.drops;
+        lost += port.rest.counts.vanished;
     }
     let faults = parts.any().fault_counts;
     let dead = faults.on_down_links - since.on_down_links;
     let faulty = lost - since.lost + faults.discarded - since.corrupted;
     let elapsed_s = (parts.now() - since.at) as f64 * 1e-12;
-    if verdict == Verdict::Stuck
-        && let Some(why) = circle(parts, topology)
-    {
-        return text + "\n  " + &why;
-    }
     if let Some((port, did)) = fullest(parts, since) {
-        let share = 100.0 * did.bytes as f64 / port.port.kind.rate.bytes_per_s() / elapsed_s;
+        let share = 100.0 * did.bytes as f64 / port.rest.kind.rate.bytes_per_s() / elapsed_s;
         let data = port.waiting_data_bytes();
         text += &format!(
             "\n  the fullest queue: {}, {share:.0} % of the time busy, where {} of headers and other control wait and {} of data, \
              {} packets were trimmed and {} dropped",
-            topology.link_name(port.port.link),
+            topology.link_name(port.rest.link),
             Bytes(port.service.high.bytes),
             Bytes(data),
             did.trims,

@@ -8,7 +8,7 @@ use super::balancing::Features;
 use super::engine::{Engine, Event, Flying};
 use super::port::{Beyond, NOTHING};
 use super::routes::Next;
-use super::service::{Kind, MARKED, Service};
+use super::service::{LinkKind, MARKED, Service};
 
 impl Engine {
     /// A packet is at the node behind its port.
@@ -144,7 +144,7 @@ impl Engine {
             }
             Self::append(&mut self.packets, high, packet);
         } else if OWN
-            || held <= at_work.kind.capacity && (!keeps_count || self.has_room(number, class, bytes))
+            || if keeps_count { self.has_room(number, class, bytes) } else { held <= at_work.kind.capacity }
         {
             let mut at_work = self.ports.at_work(number);
             Self::append(&mut self.packets, at_work.line_mut(class), packet);
@@ -160,6 +160,7 @@ impl Engine {
             let service = self.ports.service_mut(number);
             service.set_noted(true);
             if service.is_chained() {
+                debug_assert!(now < service.busy_until, "something is on its way that leads others");
                 self.packets[service.current as usize].signs |= Flying::LEADS;
                 return;
             }
@@ -460,7 +461,7 @@ impl Engine {
             return;
         }
         let queue = at_work.line(at_work.service.class()).bytes;
-        let Kind { mark_from: from, mark_all: all, rate, .. } = *at_work.kind;
+        let LinkKind { mark_from: from, mark_all: all, rate, .. } = *at_work.kind;
         if self.rules.records {
             let (at, sent_bytes) = (Time::from_ps(at_work.service.busy_until), at_work.service.sent_bytes);
             if self.ports[number as usize].is_queue() {

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::{Bandwidth, BuildError, Bytes, Duration, Time};
 
-use super::{CongestionControl, CongestionKind, Control, check_range};
+use super::{CongestionControl, CongestionKind, Control, MOST_TIME, check_range};
 use crate::profile::{PacketSizes, Path};
 use crate::recovery::{RecoverySpec, go_back_n::GoBackN};
 
@@ -138,7 +138,7 @@ impl CongestionControl for State {
 impl CongestionKind for Dcqcn {
     fn build(&self, path: &Path, _: &PacketSizes) -> Result<Control, BuildError> {
         check_range("gain", self.gain, 0.0, 1.0)?;
-        check_range("timer", self.timer, Duration::from_ns(1), Duration::from_ps(1_000_000_000_000_000))?;
+        check_range("timer", self.timer, Duration::from_ns(1), MOST_TIME)?;
         check_range("bytes", self.bytes, Bytes(1), Bytes(1_000_000_000_000_000))?;
         let rates = (Bandwidth(1.0), Bandwidth(1e15));
         check_range("additive", self.additive, rates.0, rates.1)?;

@@ -6,7 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::{BuildError, Bytes, Duration};
 
-use super::{Acked, CongestionControl, CongestionKind, Control, LossCause, Lost, check_range, given_or};
+use super::{
+    Acked, CongestionControl, CongestionKind, Control, LossCause, Lost, MOST_TIME, check_range, given_or,
+};
 use crate::packet::Telemetry;
 use crate::profile::{PacketSizes, Path};
 use crate::recovery::{RecoverySpec, go_back_n::GoBackN};
@@ -148,14 +150,16 @@ impl CongestionKind for Hpcc {
             );
             return Err(BuildError::new("kind", reason));
         }
-        let limits = (Duration::from_ps(1), Duration::from_ps(1_000_000_000_000_000));
+        let limits = (Duration::from_ps(1), MOST_TIME);
         let derived = (path.network_rtt, "is the round trip of the longest way");
         let base = given_or("base-rtt", self.base_rtt, derived, limits)?;
         let packet = sizes.packet_bytes() as f64;
         let window = path.bytes_in(base).max(packet);
+        let most = Bytes(1_000_000_000_000);
+        self.additive.map_or(Ok(()), |bytes| check_range("additive", bytes, Bytes(0), most))?;
         let given = self.additive.map(|bytes| bytes.count() as f64);
         let derived = (window * (1.0 - self.eta) / 100.0, "bytes follow from the window");
-        let additive = given_or("additive", given, derived, (0.0, 1e12))?;
+        let additive = given_or("additive", given, derived, (0.0, most.count() as f64))?;
         let parameters = Parameters {
             eta: self.eta,
             max_stage: self.max_stage,

@@ -6,7 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::{BuildError, Bytes, Duration, Time};
 
-use super::{Acked, CongestionControl, CongestionKind, Control, LossCause, Lost, check_range, given_or};
+use super::{
+    Acked, CongestionControl, CongestionKind, Control, LossCause, Lost, MOST_TIME, check_range, given_or,
+};
 use crate::entropy::{EntropySpec, mixed::Mixed};
 use crate::profile::{PacketSizes, Path};
 use crate::recovery::{RecoverySpec, trimming::Trimming};
@@ -275,9 +277,10 @@ impl Nscc {
         check_range("max-window-factor", self.max_window_factor, 0.01, 100.0)?;
         let network_rtt = path.network_rtt.as_ps() as f64;
         let derived = Duration::from_ps((network_rtt * self.target_factor) as u64);
-        let limits = (Duration::from_ps(1), Duration::from_ps(1_000_000_000_000_000));
+        let limits = (Duration::from_ps(1), MOST_TIME);
         let origin = "is the round trip of the longest way times `target-factor`";
         given_or("target-delay", self.target_delay, (derived, origin), limits)?;
+        // what follows has fractions of picoseconds
         let target = self.target_delay.map_or(network_rtt * self.target_factor, |delay| delay.as_ps() as f64);
         // the published constants hold for 100 Gb/s and 12 us; they scale with the network
         let scale = path.bytes_in(path.network_rtt) / 150_000.0;
