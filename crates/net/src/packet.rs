@@ -386,6 +386,8 @@ impl Packet {
         let Engine { rules, ports, .. } = engine;
         let mut largest = 0;
         for port in ports.iter_mut() {
+            // those of hosts that forward, too
+            let is_queue = port.is_queue();
             let kind = &mut port.kind;
             // the packets that fill the longest way
             let packets = (rtt_s * kind.rate.bytes_per_s() / full as f64).ceil().clamp(1.0, 1e9) as u64;
@@ -411,7 +413,7 @@ impl Packet {
             kind.capacity = if lossless { u64::MAX } else { buffer };
             let control = rules.queue.control_bytes.unwrap_or(2 * buffer);
             kind.control_capacity = if lossless { u64::MAX } else { control };
-            if port.nic == NOTHING {
+            if is_queue {
                 largest = largest.max(buffer);
             }
         }

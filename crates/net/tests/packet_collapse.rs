@@ -156,6 +156,26 @@ fn a_circle_is_named_although_packets_go_round_it() {
     }
 }
 
+/// Links that are longer than any queue takes to drain, and hosts that forward: what is merely under way is not sent again.
+#[test]
+fn nothing_is_repeated_because_links_are_long() {
+    for machine in [
+        r#"{"kind": "mesh", "dimensions": [4, 2], "bandwidth": "100 Gbps", "latency": "20 us"}"#,
+        r#"{"kind": "fully-connected", "nodes": 3, "bandwidth": "100 Gbps", "latency": "1 ms"}"#,
+    ] {
+        let machine = topology(machine);
+        for options in [r#""congestion": {"kind": "nscc"}"#, r#""congestion": {"kind": "ndp"}"#] {
+            let of = ended(&machine, options, &[(0, 1, 400_000, 0), (2, 0, 400_000, 0)], S);
+            // packets of 4096 B of payload, each once
+            assert_eq!(
+                (of.delivered, of.data_packets),
+                (2, 2 * 400_000_u64.div_ceil(4096)),
+                "{options}: {of:?}"
+            );
+        }
+    }
+}
+
 /// A sender that never slows down; what is lost it sends again after at most 64 times its time-out.
 const STUBBORN: &str = r#""congestion": {"kind": "constant-rate"}, "recovery": {"kind": "go-back-n", "timeout": "20 us"},
                           "queue": {"kind": "drop-tail"}"#;

@@ -22,7 +22,7 @@ use crate::receiver::{Acknowledge, GapReport, ReceiverRules};
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Trimming {
     /// Time after which a packet of which nothing was heard is sent again; 15 us and six times what the
-    /// longest queue takes to drain when absent.
+    /// longest queue takes to drain, or the longest round trip where that is more, when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Duration>,
     /// There is no time-out: what loses its header is lost, as in htsim's NDP.
@@ -140,7 +140,9 @@ impl RecoveryKind for Trimming {
         if let Some(timeout) = self.timeout {
             check_timeout("timeout", timeout)?;
         }
-        let derived = || Duration::from_ns(15_000) + path.time_of(path.buffer_bytes) * 6;
+        // packets that are merely under way on long links are not sent again
+        let derived =
+            || Duration::from_ns(15_000) + (path.time_of(path.buffer_bytes) * 6).max(path.network_rtt);
         let timeout = if self.without_timeout { Duration::MAX } else { self.timeout.unwrap_or_else(derived) };
         let acknowledge = match self.acknowledge_every {
             None => Acknowledge::EveryPacket,
