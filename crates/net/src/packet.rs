@@ -4,7 +4,7 @@
 //!  Packet (spec) ─→ Routes (next hops) ─→ Engine ──────────── PacketNetwork (Model, Network)
 //!                   Ways   (round trips)   ├─ switch: ports, queues, marks, pauses
 //!                                          ├─ host: connections, NICs, pacers
-//!                                          ├─ ports, service, at_work: what a hop looks at, and the rest
+//!                                          ├─ ports, service, link_kind, at_work: what a hop looks at, and the rest
 //!                                          ├─ backpressure, pool: pauses, credits, shared buffers
 //!                                          ├─ landing, given: NICs and ways of connections
 //!                                          ├─ faults, detours: what goes wrong on links, ways around it
@@ -31,6 +31,7 @@ mod host;
 mod interfaces;
 mod landing;
 mod lane;
+mod link_kind;
 mod network;
 mod parts;
 mod path;
@@ -44,6 +45,8 @@ mod sampling;
 mod service;
 mod stall;
 mod switch;
+#[cfg(test)]
+mod testing;
 mod ways;
 mod wheel;
 
@@ -72,14 +75,14 @@ pub use self::faults::{Corruption, Duplication, Faults, Links, Loss, Outage, Reo
 use self::given::Guide;
 use self::landing::Landings;
 use self::lane::{Lane, PerClass};
+use self::link_kind::{LinkKind, PerByte};
 use self::network::{PacketNetwork, Transports};
 use self::parts::Parts;
 use self::patience::Patience;
 pub use self::pool::BufferSharing;
-use self::port::{Beyond, NOTHING, PerByte, Port, PortCounts};
+use self::port::{Beyond, NOTHING, Port, PortCounts};
 pub use self::queue::{Backpressure, Credit, DropTail, Lossless, QueueKind, QueueRules, QueueSpec, Trimming};
 use self::routes::Routes;
-use self::service::LinkKind;
 use self::ways::Ways;
 use crate::networks::{NetworkContext, NetworkKind};
 

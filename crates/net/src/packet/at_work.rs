@@ -1,9 +1,10 @@
 //! A port at work: what a hop does to it.
 
 use super::engine::Flying;
+use super::link_kind::LinkKind;
 use super::port::Waiting;
 use super::ports::further_place;
-use super::service::{LinkKind, Service};
+use super::service::Service;
 
 /// What hops look at of a port.
 #[derive(Debug)]

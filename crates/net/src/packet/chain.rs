@@ -72,31 +72,21 @@ impl Engine {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use stratasim_core::model::{Cx, Network as _, NetworkRequest, Transfer};
     use stratasim_core::observe::Blind;
-    use stratasim_core::random::{Draws, Streams};
+    use stratasim_core::random::Draws;
     use stratasim_core::{Duration, LinkId, Model as _, Time, Token};
-    use stratasim_topo::{BuildContext, RoutingSpec, TopologySpec};
 
-    use crate::networks::NetworkContext;
-    use crate::packet::Packet;
     use crate::packet::service::Service;
+    use crate::packet::testing::{machine, network};
 
     /// All that can be seen of a run of 300 messages, with an event at the end of every service or without.
     fn seen(options: &str, chained: bool) -> String {
-        let machine = r#"{"kind": "fat-tree", "k": 4, "bandwidth": "100 Gbps", "latency": "1 us"}"#;
-        let spec: TopologySpec = serde_json::from_str(machine).expect("a topology");
-        let topology = Arc::new(spec.plugin().build(&BuildContext::default()).expect("a machine"));
-        let routing = RoutingSpec::default().plugin().build(&topology).expect("a routing");
-        let hosts = topology.compute_nodes().to_vec();
+        let fat_tree = r#"{"kind": "fat-tree", "k": 4, "bandwidth": "100 Gbps", "latency": "1 us"}"#;
+        let topology = machine(fat_tree);
+        let hosts = topology.compute_nodes();
         let name = topology.link_name(LinkId(40));
-        let streams = Streams::new(1);
-        let context =
-            NetworkContext { topology, routing, streams, timing_precision: Duration::ZERO, nics: 1 };
-        let spec: Packet = serde_json::from_str(&options.replace("NAME", &name)).expect("options");
-        let mut network = spec.assemble(context).expect("a network");
+        let mut network = network(&topology, &options.replace("NAME", &name), 1).expect("a network");
         let ports = &mut network.parts.any_mut().ports;
         let all = 0..ports.len() as u32;
         let mut services = all.clone().map(|port| ports.service(port));

@@ -140,33 +140,23 @@ fn packets<'a>(engine: &'a Engine, line: &Waiting) -> impl Iterator<Item = u32> 
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use stratasim_core::model::{Cx, NetworkRequest, Transfer};
     use stratasim_core::observe::Blind;
-    use stratasim_core::random::{Draws, Streams};
+    use stratasim_core::random::Draws;
     use stratasim_core::{Duration, Model as _, Time, Token};
-    use stratasim_topo::{BuildContext, RoutingSpec, TopologySpec};
 
     use super::*;
-    use crate::networks::NetworkContext;
-    use crate::packet::Packet;
+    use crate::packet::testing::{machine, network};
 
     /// Runs drawn messages and looks every now and then: what is stuck stays where it is, and nothing is where all arrive. Whether
     /// anything got stuck.
     fn gets_stuck(options: &str, seed: u64, most_bytes: u32) -> bool {
-        let machine =
+        let torus =
             r#"{"kind": "torus", "dimensions": [4, 4], "bandwidth": "100 Gbps", "latency": "500 ns"}"#;
-        let spec: TopologySpec = serde_json::from_str(machine).expect("a topology");
-        let topology = Arc::new(spec.plugin().build(&BuildContext::default()).expect("a machine"));
-        let routing = RoutingSpec::default().plugin().build(&topology).expect("a routing");
-        let hosts = topology.compute_nodes().to_vec();
-        let streams = Streams::new(seed);
-        let context =
-            NetworkContext { topology, routing, streams, timing_precision: Duration::ZERO, nics: 1 };
+        let topology = machine(torus);
+        let hosts = topology.compute_nodes();
         let options = options.replacen('{', r#"{"congestion": {"kind": "fixed-window", "factor": 4}, "#, 1);
-        let spec: Packet = serde_json::from_str(&options).expect("options");
-        let mut network = spec.assemble(context).expect("a network");
+        let mut network = network(&topology, &options, seed).expect("a network");
         let mut draws = Draws::new(seed);
         for token in 0..150 {
             let [from, to] = [(); 2].map(|()| hosts[draws.below(hosts.len() as u32) as usize]);

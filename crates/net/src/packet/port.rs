@@ -1,10 +1,10 @@
-//! Output ports: a link and what waits for it.
+//! Output ports: what is said of them and what is seldom looked at.
 
 use stratasim_core::LinkId;
 use stratasim_core::random::Draws;
 
 use super::lane::{Lane, PerClass};
-use super::service::LinkKind;
+use super::link_kind::LinkKind;
 
 /// No packet, port or interface.
 pub(super) const NOTHING: u32 = u32::MAX;
@@ -115,32 +115,5 @@ impl Port {
     #[inline]
     pub(super) fn time_of(&self, bytes: u32) -> u64 {
         self.kind.time_of(bytes)
-    }
-}
-
-/// Picoseconds per byte, in units of 2^-24.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct PerByte(u64);
-
-impl PerByte {
-    /// Of a link with this many bytes per second, at least one.
-    pub(super) fn new(bytes_per_s: f64) -> Self {
-        Self((1e12 / bytes_per_s.max(1.0) * (1_u64 << 24) as f64).round().min(u64::MAX as f64) as u64)
-    }
-
-    /// Time of `bytes`, picoseconds, rounded.
-    #[inline]
-    pub(super) fn of(self, bytes: u32) -> u64 {
-        ((u128::from(bytes) * u128::from(self.0) + (1 << 23)) >> 24) as u64
-    }
-
-    /// Whether its bytes take less time than those of `other`.
-    pub(super) const fn is_faster_than(self, other: Self) -> bool {
-        self.0 < other.0
-    }
-
-    /// Bytes per second.
-    pub(super) fn bytes_per_s(self) -> f64 {
-        1e12 * (1_u64 << 24) as f64 / self.0.max(1) as f64
     }
 }

@@ -7,8 +7,9 @@ use stratasim_core::BuildError;
 use stratasim_core::memory::prefetch;
 
 use super::at_work::AtWork;
+use super::link_kind::LinkKind;
 use super::port::{NOTHING, Port, Waiting};
-use super::service::{LinkKind, Service};
+use super::service::Service;
 
 /// All ports, by number. As a slice they are what is seldom looked at, and what is said of them before anything happens.
 #[derive(Debug, Clone)]

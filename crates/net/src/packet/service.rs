@@ -1,6 +1,6 @@
 //! What a port does at the moment, and what waits there first.
 
-use super::port::{Beyond, NOTHING, PerByte, Waiting};
+use super::port::{Beyond, NOTHING, Waiting};
 
 /// A packet in service whose marks are made, and which may be anywhere by now.
 pub(super) const MARKED: u32 = NOTHING - 1;
@@ -145,31 +145,6 @@ impl Service {
     pub(super) const fn goes_on_before(&self, until: u64) -> bool {
         const BOTH: u32 = Service::CHAINED | Service::NOTED;
         self.kind & BOTH == BOTH && self.busy_until < until
-    }
-}
-
-/// What many ports have in common, so that it is near. Nothing of it changes while the network is at work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[repr(align(64))]
-pub(super) struct LinkKind {
-    /// Time per byte.
-    pub(super) rate: PerByte,
-    /// Propagation delay, picoseconds.
-    pub(super) delay: u64,
-    /// Most bytes of data of a class, that in service included.
-    pub(super) capacity: u64,
-    /// Where marking begins, and where every packet is marked.
-    pub(super) mark_from: u64,
-    pub(super) mark_all: u64,
-    /// Most bytes of control that wait.
-    pub(super) control_capacity: u64,
-}
-
-impl LinkKind {
-    /// Time of `bytes` on the link, picoseconds.
-    #[inline]
-    pub(super) fn time_of(&self, bytes: u32) -> u64 {
-        self.rate.of(bytes)
     }
 }
 

@@ -6,9 +6,10 @@ use stratasim_transport::HopRecord;
 use super::at_work::AtWork;
 use super::balancing::Features;
 use super::engine::{Engine, Event, Flying};
+use super::link_kind::LinkKind;
 use super::port::{Beyond, NOTHING};
 use super::routes::Next;
-use super::service::{LinkKind, MARKED, Service};
+use super::service::{MARKED, Service};
 
 impl Engine {
     /// A packet is at the node behind its port.

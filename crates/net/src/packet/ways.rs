@@ -221,14 +221,12 @@ impl Ways {
 mod tests {
     use std::sync::Arc;
 
-    use stratasim_core::random::Streams;
     use stratasim_core::{Bandwidth, BuildError, Duration};
     use stratasim_topo::graph::LinkType;
-    use stratasim_topo::{NodeKind, RoutingSpec, TopologyBuilder};
+    use stratasim_topo::{NodeKind, TopologyBuilder};
 
-    use crate::networks::NetworkContext;
-    use crate::packet::Packet;
     use crate::packet::network::PacketNetwork;
+    use crate::packet::testing::network;
 
     /// Hosts in a row, joined by cables of 1 GB/s and 1 us.
     fn row(hosts: u32, spec: &str) -> Result<PacketNetwork, BuildError> {
@@ -240,12 +238,7 @@ mod tests {
             builder.duplex(pair[0], pair[1], LinkType::new(Bandwidth(1e9), Duration::from_ns(1000)));
         }
         let topology = Arc::new(builder.build().expect("a machine"));
-        let routing = RoutingSpec::default().plugin().build(&topology).expect("a routing");
-        let streams = Streams::new(1);
-        let context =
-            NetworkContext { topology, routing, streams, timing_precision: Duration::ZERO, nics: 1 };
-        let spec: Packet = serde_json::from_str(spec).expect("options");
-        spec.assemble(context)
+        network(&topology, spec, 1)
     }
 
     #[test]

@@ -156,10 +156,11 @@ impl CongestionKind for Hpcc {
         let packet = sizes.packet_bytes() as f64;
         let window = path.bytes_in(base).max(packet);
         let most = Bytes(1_000_000_000_000);
-        self.additive.map_or(Ok(()), |bytes| check_range("additive", bytes, Bytes(0), most))?;
-        let given = self.additive.map(|bytes| bytes.count() as f64);
         let derived = (window * (1.0 - self.eta) / 100.0, "bytes follow from the window");
-        let additive = given_or("additive", given, derived, (0.0, most.count() as f64))?;
+        let additive = match self.additive {
+            Some(bytes) => check_range("additive", bytes, Bytes(0), most).map(|()| bytes.count() as f64)?,
+            None => given_or("additive", None, derived, (0.0, most.count() as f64))?,
+        };
         let parameters = Parameters {
             eta: self.eta,
             max_stage: self.max_stage,
