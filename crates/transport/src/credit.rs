@@ -3,13 +3,15 @@
 mod grants;
 pub(crate) mod slowdown;
 
+use std::sync::Arc;
+
 use stratasim_core::Duration;
 
 pub(crate) use self::grants::{Grants, Released};
 use crate::packet::{Flags, Header, Kind};
 
 /// How a receiver gives credit.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub enum CreditRules {
     /// Not at all; senders go by their windows.
     #[default]
@@ -22,7 +24,7 @@ pub enum CreditRules {
         interval_ps: u64,
     },
     /// Bytes, in quanta, up to what senders ask for (EQDS, RCCC).
-    Quanta(QuantaRules),
+    Quanta(Arc<QuantaRules>),
 }
 
 /// Rules of credit in quanta.
@@ -70,7 +72,7 @@ pub struct SlowdownRules {
 }
 
 /// The sender's half.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) enum Credit {
     /// Nothing is asked for.
     Unlimited,
@@ -86,7 +88,7 @@ pub(crate) enum Credit {
     /// Bytes that may be sent.
     Quanta {
         /// The rules.
-        rules: QuantaRules,
+        rules: Arc<QuantaRules>,
         /// Bytes left; may go below zero by less than a packet.
         bytes: i64,
         /// Nothing was heard from the receiver yet: the credit is a guess.
@@ -101,13 +103,13 @@ pub(crate) enum Credit {
 impl Credit {
     /// The credit of a sender that has not sent.
     pub(crate) fn new(rules: &CreditRules) -> Self {
-        match *rules {
+        match rules {
             CreditRules::None => Self::Unlimited,
             CreditRules::Packets { initial, .. } => {
-                Self::Packets { allowed: u64::from(initial), used: 0, pulled: 0 }
+                Self::Packets { allowed: u64::from(*initial), used: 0, pulled: 0 }
             }
             CreditRules::Quanta(rules) => Self::Quanta {
-                rules,
+                rules: Arc::clone(rules),
                 bytes: rules.most_bytes as i64,
                 speculative: true,
                 pulled: 0,
@@ -117,19 +119,19 @@ impl Credit {
     }
 
     /// Whether it is that of an end that knows no more than htsim's.
-    pub(crate) const fn is_blind(&self) -> bool {
-        matches!(self, Self::Quanta { rules: QuantaRules { blind: Some(_), .. }, .. })
+    pub(crate) fn is_blind(&self) -> bool {
+        matches!(self, Self::Quanta { rules, .. } if rules.blind.is_some())
     }
 
     /// Whether credit for what is lost is asked for with the rest. Otherwise the receiver gives it because a header has come.
-    pub(crate) const fn asks_for_repeats(&self) -> bool {
-        !matches!(self, Self::Quanta { rules: QuantaRules { repeat_quanta: 1.., .. }, .. })
+    pub(crate) fn asks_for_repeats(&self) -> bool {
+        !matches!(self, Self::Quanta { rules, .. } if rules.repeat_quanta > 0)
     }
 
     /// What was asked for last, in quanta, where a request repeats that.
-    const fn asked(&self) -> Option<u32> {
+    fn asked(&self) -> Option<u32> {
         match self {
-            Self::Quanta { rules: QuantaRules { blind: Some(_), .. }, target, .. } => Some(*target),
+            Self::Quanta { target, .. } if self.is_blind() => Some(*target),
             _ => None,
         }
     }

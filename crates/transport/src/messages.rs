@@ -14,8 +14,10 @@ struct Message {
     last_bytes: u16,
 }
 
-/// The packets that an application has posted, and how large each is.
+/// The packets that an application has posted, and how large each is. Its fields stand in this order: the last is seldom
+/// needed.
 #[derive(Debug, Clone)]
+#[repr(C)]
 pub struct Messages {
     sizes: PacketSizes,
     /// The newest message: the only one for most connections.
@@ -102,7 +104,8 @@ impl Messages {
     /// Forgets messages of which every packet is below `cumulative`.
     #[inline]
     pub(crate) fn forget(&mut self, cumulative: u64) {
-        while self.older.front().is_some_and(|message| message.end <= cumulative) {
+        // older ones end where the newest begins; the list is not looked at where there is only one
+        while self.newest.first > 0 && self.older.front().is_some_and(|it| it.end <= cumulative) {
             self.older.pop_front();
         }
     }

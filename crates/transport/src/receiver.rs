@@ -79,17 +79,11 @@ pub struct Receiver {
     end: u64,
     /// The sender has asked for credit.
     requested: bool,
+    /// A mark was seen since the last congestion notification.
+    was_marked: bool,
+    /// The next congestion notification may be sent from then on.
+    may_notify_at: Time,
     grants: Grants,
-    notification: Notification,
-}
-
-/// State of congestion notifications.
-#[derive(Debug, Clone, Copy, Default)]
-struct Notification {
-    /// The next may be sent from then on.
-    allowed_at: Time,
-    /// A mark was seen since the last.
-    pending: bool,
 }
 
 impl Receiver {
@@ -107,8 +101,9 @@ impl Receiver {
             gap_reported: false,
             end: 0,
             requested: false,
+            was_marked: false,
+            may_notify_at: Time::ZERO,
             grants: Grants::new(&profile.credit),
-            notification: Notification::default(),
         }
     }
 
@@ -296,11 +291,11 @@ impl Receiver {
     /// Tells the sender of a mark, at most once per interval (DCQCN, section 3.1: the notification point).
     fn on_mark(&mut self, now: Time, header: &Header, emit: &mut impl FnMut(Header)) {
         let Some(interval) = self.profile.receiver.notification_interval else { return };
-        if now < self.notification.allowed_at {
-            self.notification.pending = true;
+        self.was_marked = now < self.may_notify_at;
+        if self.was_marked {
             return;
         }
-        self.notification = Notification { allowed_at: now + interval, pending: false };
+        self.may_notify_at = now + interval;
         emit(Header { kind: Kind::CongestionNotification, entropy: header.entropy, ..Header::default() });
     }
 
@@ -311,14 +306,14 @@ impl Receiver {
     }
 
     /// Whether its host's pacer will give it turns although its sender is done.
-    pub const fn outlives_its_sender(&self) -> bool {
+    pub fn outlives_its_sender(&self) -> bool {
         self.grants.outlives_its_sender()
     }
 
     /// When [`Receiver::on_timer`] is wanted; [`Time::MAX`] for never.
     #[inline]
     pub const fn deadline(&self) -> Time {
-        if self.notification.pending { self.notification.allowed_at } else { Time::MAX }
+        if self.was_marked { self.may_notify_at } else { Time::MAX }
     }
 
     /// The deadline has come; nothing happens when it is later by now.

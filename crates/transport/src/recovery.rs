@@ -199,11 +199,12 @@ macro_rules! recoveries {
     };
 }
 
+// states that are larger than most lie elsewhere
 recoveries! {
     "go-back-n" => GoBackN(go_back_n::GoBackN, go_back_n::State),
-    "irn" => Irn(irn::Irn, irn::State),
-    "sack" => Sack(sack::Sack, sack::State),
-    "rltp" => Rltp(rltp::Rltp, rltp::State),
+    "irn" => Irn(irn::Irn, Box<irn::State>),
+    "sack" => Sack(sack::Sack, Box<sack::State>),
+    "rltp" => Rltp(rltp::Rltp, Box<rltp::State>),
     "trimming" => Trimming(trimming::Trimming, trimming::State),
     "none" => None(none::NoRecovery, none::State),
 }

@@ -40,31 +40,34 @@ impl Engine {
         near.clear();
         let [next, then] = self.events.following();
         if let Some(slot) = next {
-            self.events.walk(slot, |_, word| match Event::of(word) {
-                Event::Arrival(packet) => {
-                    let flying = &mut self.packets[packet as usize];
-                    let Flying { port: from, to, connection, signs, .. } = *flying;
-                    let node = self.ends[from as usize].node;
-                    if signs & Flying::LEADS != 0 {
-                        near.push(from);
+            self.events.walk(slot, |_, word| {
+                // nearly all of them are arrivals
+                if word >= Event::MOST {
+                    match Event::of(word) {
+                        Event::Free(number) => near.push(number),
+                        Event::Poll(number) | Event::Timer(number) => {
+                            approach_connection(&self.connections, number, true);
+                        }
+                        _ => {}
                     }
-                    if self.routes.node_of(to) == node {
-                        prefetch_all(&self.headers[packet as usize]);
-                        approach_connection(&self.connections, connection, signs & Flying::BACK != 0);
-                    } else if signs & (Flying::HEADED | Flying::FORESEEN) == 0
-                        && let Some(port) =
-                            foresee((&self.routes, &self.landings), &self.balancing, node, flying)
-                    {
-                        flying.next = port;
-                        flying.signs |= Flying::FORESEEN;
-                        near.push(port);
-                    }
+                    return;
                 }
-                Event::Free(number) => near.push(number),
-                Event::Poll(number) | Event::Timer(number) => {
-                    approach_connection(&self.connections, number, true);
+                let flying = &mut self.packets[word as usize];
+                let Flying { port: from, to, connection, signs, .. } = *flying;
+                let node = self.ends[from as usize].node;
+                if signs & Flying::LEADS != 0 {
+                    near.push(from);
                 }
-                _ => {}
+                if self.routes.node_of(to) == node {
+                    prefetch_all(&self.headers[word as usize]);
+                    approach_connection(&self.connections, connection, signs & Flying::BACK != 0);
+                } else if signs & (Flying::HEADED | Flying::FORESEEN) == 0
+                    && let Some(port) = foresee((&self.routes, &self.landings), &self.balancing, node, flying)
+                {
+                    flying.next = port;
+                    flying.signs |= Flying::FORESEEN;
+                    near.push(port);
+                }
             });
         }
         for &port in &near {
@@ -101,8 +104,9 @@ impl Engine {
 #[inline]
 fn approach_connection(connections: &[Option<Box<Connection>>], number: u32, sends: bool) {
     if let Some(connection) = &connections[number as usize] {
-        let Connection { sender, receiver, message, .. } = &**connection;
-        prefetch_all(message);
+        let Connection { sender, receiver, message, from, .. } = &**connection;
+        prefetch(message);
+        prefetch(from);
         if sends {
             prefetch_all(sender);
         } else {

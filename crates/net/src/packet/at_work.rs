@@ -1,44 +1,85 @@
 //! A port at work: what a hop does to it.
 
+use stratasim_core::Time;
+use stratasim_transport::{HopRecord, Telemetry};
+
 use super::engine::Flying;
 use super::link_kind::LinkKind;
-use super::port::Waiting;
-use super::ports::further_place;
-use super::service::Service;
+use super::port::{NOTHING, Port, Waiting};
+use super::service::{MARKED, Service};
 
-/// What hops look at of a port.
+/// A port with all that is known of it; what is not in `service` and `kind` lies elsewhere, and is mostly not looked at.
 #[derive(Debug)]
 pub(super) struct AtWork<'a> {
     pub(super) number: u32,
     pub(super) service: &'a mut Service,
     pub(super) kind: &'a LinkKind,
-    /// Packets with payload of all classes but the first, of all ports, and how many classes that are.
-    pub(super) further: &'a mut [Waiting],
-    pub(super) further_classes: usize,
+    pub(super) beside: &'a mut Beside,
+}
+
+/// What is seldom looked at of all ports.
+#[derive(Debug, Clone)]
+pub(super) struct Beside {
+    /// By port.
+    pub(super) ports: Vec<Port>,
+    /// Packets with payload of all classes but the first, by port and class.
+    lines: Vec<Waiting>,
+    /// Classes but the first.
+    classes: usize,
+}
+
+impl Beside {
+    /// For so many classes, at least one.
+    pub(super) fn new(ports: Vec<Port>, classes: u8) -> Self {
+        let classes = usize::from(classes) - 1;
+        Self { lines: vec![Waiting::EMPTY; ports.len() * classes], classes, ports }
+    }
+
+    /// The lines of a port.
+    #[inline]
+    pub(super) fn lines(&self, number: u32) -> &[Waiting] {
+        &self.lines[number as usize * self.classes..][..self.classes]
+    }
+
+    /// Where the line of a class, not the first, stands.
+    #[inline]
+    const fn place(&self, number: u32, class: u8) -> usize {
+        number as usize * self.classes + class as usize - 1
+    }
+
+    /// Packets of a class that wait at a port, whose service knows those of the first.
+    #[inline]
+    pub(super) fn line<'a>(&'a self, service: &'a Service, number: u32, class: u8) -> &'a Waiting {
+        if class == 0 { &service.line } else { &self.lines[self.place(number, class)] }
+    }
 }
 
 impl AtWork<'_> {
+    /// What is seldom looked at.
+    #[inline]
+    pub(super) fn port(&mut self) -> &mut Port {
+        &mut self.beside.ports[self.number as usize]
+    }
+
     /// Packets with payload of a class that wait.
     #[inline]
     pub(super) fn line(&self, class: u8) -> &Waiting {
-        match class {
-            0 => &self.service.line,
-            _ => &self.further[further_place(self.number, class, self.further_classes)],
-        }
+        self.beside.line(self.service, self.number, class)
     }
 
     #[inline]
     pub(super) fn line_mut(&mut self, class: u8) -> &mut Waiting {
-        match class {
-            0 => &mut self.service.line,
-            _ => &mut self.further[further_place(self.number, class, self.further_classes)],
+        if class == 0 {
+            return &mut self.service.line;
         }
+        let place = self.beside.place(self.number, class);
+        &mut self.beside.lines[place]
     }
 
     /// The first class of which data waits.
     #[inline]
     pub(super) fn first_class(&self) -> Option<u8> {
-        (0..=self.further_classes as u8).find(|&class| !self.line(class).is_empty())
+        (0..=self.beside.classes as u8).find(|&class| !self.line(class).is_empty())
     }
 
     /// Whether anything waits.
@@ -49,9 +90,30 @@ impl AtWork<'_> {
 
     /// Whether data waits.
     #[inline]
-    pub(super) fn has_data(&self) -> bool {
+    fn has_data(&self) -> bool {
         // asked with every hop, and mostly there is one class
-        !self.service.line.is_empty() || self.further_classes != 0 && self.first_class().is_some()
+        !self.service.line.is_empty() || self.beside.classes != 0 && self.first_class().is_some()
+    }
+
+    /// Whether control goes next, before data that waits, too; `most` go one after the other. Ask when something begins.
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "it is called in the loop, and else where speed does not matter")]
+    pub(super) fn control_goes(&mut self, most: u32) -> bool {
+        !self.service.high.is_empty()
+            && (most == u32::MAX
+                || self.service.is_of_host()
+                || !self.has_data()
+                || self.port().control_has_turn(most))
+    }
+
+    /// The buffer that it shares with others, where somebody `keeps_count`.
+    #[inline]
+    pub(super) fn pool(&mut self, keeps_count: bool) -> Option<usize> {
+        if !keeps_count {
+            return None;
+        }
+        let pool = self.port().pool;
+        (pool != NOTHING).then_some(pool as usize)
     }
 
     /// Bytes of data of a class in it at `now`.
@@ -60,16 +122,20 @@ impl AtWork<'_> {
         self.line(class).bytes + self.service.busy_with_class(class, now)
     }
 
-    /// The same for the class of the packet whose service has just begun, where that may be more than it ever held.
+    /// So many bytes of data of a class are in it, which may be more than ever.
     #[inline]
-    pub(super) fn more_in_service(&self) -> Option<u64> {
-        self.more(self.line(self.service.class()).bytes + u64::from(self.service.data_bytes()))
+    pub(super) fn note_held(&mut self, bytes: u64) {
+        if bytes > u64::from(self.service.most_bytes) {
+            self.note_most(bytes);
+        }
     }
 
-    /// So many bytes of data of a class, where they may be more than it ever held: tell [`note_most`](super::ports::Ports::note_most).
-    #[inline]
-    pub(super) fn more(&self, bytes: u64) -> Option<u64> {
-        (bytes > u64::from(self.service.most_bytes)).then_some(bytes)
+    /// It holds more bytes of data of a class than before, as far as its service could tell.
+    #[inline(never)]
+    fn note_most(&mut self, bytes: u64) {
+        self.service.most_bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        let counts = &mut self.port().counts;
+        counts.most_bytes = counts.most_bytes.max(bytes);
     }
 
     /// The service of `packet` begins at `start`. Something waits for its end where it waits here, or where `others` do: they
@@ -85,7 +151,8 @@ impl AtWork<'_> {
     ) -> (u64, bool) {
         let Flying { bytes, class, control, .. } = *flying;
         let end = start + self.kind.time_of(bytes);
-        self.service.begin(packet, end, (bytes, if control { 0 } else { bytes }), class);
+        let data_bytes = if control { 0 } else { bytes };
+        self.service.begin(packet, end, (bytes, data_bytes), class);
         let waits = self.is_waited_for() || others(self.service.is_of_host());
         self.service.set_noted(waits);
         flying.port = self.number;
@@ -93,6 +160,55 @@ impl AtWork<'_> {
         if chained {
             flying.signs = flying.signs & !Flying::LEADS | if waits { Flying::LEADS } else { 0 };
         }
-        (end + self.kind.delay, chained && self.more_in_service().is_none())
+        self.note_held(self.line(class).bytes + u64::from(data_bytes));
+        (end + self.kind.delay, chained)
+    }
+
+    /// The packet in service has left; what it leaves behind is noted in it.
+    #[inline]
+    pub(super) fn finish(&mut self, packets: &mut [Flying], telemetry: &mut [Telemetry]) {
+        let packet = std::mem::replace(&mut self.service.current, NOTHING);
+        if packet != MARKED {
+            self.mark(packet, packets, telemetry);
+        }
+    }
+
+    /// What a packet in service leaves behind is noted in it: control neither counts in queues nor is marked.
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "it is called in the loop, and else where speed does not matter")]
+    pub(super) fn mark(&mut self, packet: u32, packets: &mut [Flying], telemetry: &mut [Telemetry]) {
+        if self.service.data_bytes() == 0 {
+            return;
+        }
+        let queue_bytes = self.line(self.service.class()).bytes;
+        if let Some(telemetry) = telemetry.get_mut(packet as usize)
+            && self.port().is_queue()
+        {
+            telemetry.push(self.record(queue_bytes));
+        }
+        if queue_bytes > self.kind.mark_from && self.is_marked(queue_bytes) {
+            packets[packet as usize].mark.ecn = true;
+        }
+    }
+
+    /// What telemetry says of the packet that leaves.
+    fn record(&self, queue_bytes: u64) -> HopRecord {
+        HopRecord {
+            queue_bytes: queue_bytes.min(u64::from(u32::MAX)) as u32,
+            bytes_per_s: self.kind.rate.bytes_per_s(),
+            at: Time::from_ps(self.service.busy_until),
+            sent_bytes: self.service.sent_bytes,
+        }
+    }
+
+    /// Whether a packet is marked that leaves so much behind: as likely as the share of the way from the first threshold to the
+    /// second.
+    fn is_marked(&mut self, queue_bytes: u64) -> bool {
+        let LinkKind { mark_from: from, mark_all: all, .. } = *self.kind;
+        let port = self.port();
+        let marked = queue_bytes > all
+            || u128::from(port.draws.bits()) * u128::from(all - from) < u128::from(queue_bytes - from) << 64;
+        port.counts.marks += u64::from(marked);
+        marked
     }
 }

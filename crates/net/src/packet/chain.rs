@@ -41,12 +41,12 @@ impl Engine {
     #[inline(never)]
     pub(super) fn catch_up(&mut self, number: u32, until: u64) {
         loop {
-            let start = self.ports.service(number).busy_until;
-            self.totals.events += 1;
-            self.finish(number);
-            let is_control = self.ports.control_goes(number, self.rules.queue.control_in_a_row);
             let mut at_work = self.ports.at_work(number);
-            let line = if is_control {
+            let start = at_work.service.busy_until;
+            self.totals.events += 1;
+            // nobody keeps count of the room that it took
+            at_work.finish(&mut self.packets, &mut self.telemetry);
+            let line = if at_work.control_goes(self.rules.queue.control_in_a_row) {
                 &mut at_work.service.high
             } else {
                 let Some(class) = at_work.first_class() else { return };
@@ -55,8 +55,9 @@ impl Engine {
             let packet = Self::take(&self.packets, line);
             // no host's port is chained
             let begun = at_work.begin(packet, &mut self.packets[packet as usize], start, |_| false);
+            let goes_on = at_work.service.goes_on_before(until);
             self.follow(number, packet, begun);
-            if !self.ports.service(number).goes_on_before(until) {
+            if !goes_on {
                 return;
             }
         }

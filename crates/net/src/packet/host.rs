@@ -47,14 +47,18 @@ pub(super) struct Message {
 }
 
 /// Both ends of a connection, and the messages that it carries.
+///
+/// Its fields stand in this order, so that what no packet looks at lies at the end.
 #[derive(Debug, Clone)]
+#[repr(C, align(64))]
 pub(super) struct Connection {
-    pub(super) sender: Sender,
     pub(super) receiver: Receiver,
     /// The first that is not complete, or the last one.
     pub(super) message: Message,
-    /// Those behind it, where connections are kept.
-    pub(super) later: VecDeque<Message>,
+    /// When it is to be asked for a packet, and when events of its two ends are noted for; `u64::MAX` for none.
+    poll_noted: u64,
+    timer_noted: u64,
+    receiver_noted: u64,
     /// Hosts.
     pub(super) from: u32,
     pub(super) to: u32,
@@ -65,16 +69,15 @@ pub(super) struct Connection {
     class: u8,
     /// It stands in the list of its interface.
     queued: bool,
-    /// What the sender had counted when the last message was complete.
-    pub(super) counted: SenderStatistics,
     /// `message` was reported, as complete or as failed.
     pub(super) reported: bool,
     /// The sender is done with all its messages, and its receiver listens for a while yet.
     closed: bool,
-    /// When it is to be asked for a packet, and when events of its two ends are noted for; `u64::MAX` for none.
-    poll_noted: u64,
-    timer_noted: u64,
-    receiver_noted: u64,
+    pub(super) sender: Sender,
+    /// Messages behind the first, where connections are kept.
+    pub(super) later: VecDeque<Message>,
+    /// What the sender had counted when the last message was complete.
+    pub(super) counted: SenderStatistics,
 }
 
 /// Where a connection leads and what it carries.
@@ -184,10 +187,11 @@ impl Engine {
         let end = sender.post(Time::from_ps(self.now), ends.bytes).end;
         let class = self.class_of(ends.bytes);
         Connection {
-            sender,
             receiver: Receiver::new(profile, number),
             message: ends.message(end, self.now),
-            later: VecDeque::new(),
+            poll_noted: u64::MAX,
+            timer_noted: u64::MAX,
+            receiver_noted: u64::MAX,
             from: ends.from,
             to: ends.to,
             port: ends.port,
@@ -195,12 +199,11 @@ impl Engine {
             sizes: *profile.sizes(),
             class,
             queued: false,
-            counted: SenderStatistics::default(),
             reported: false,
             closed: false,
-            poll_noted: u64::MAX,
-            timer_noted: u64::MAX,
-            receiver_noted: u64::MAX,
+            sender,
+            later: VecDeque::new(),
+            counted: SenderStatistics::default(),
         }
     }
 

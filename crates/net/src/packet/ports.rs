@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use stratasim_core::BuildError;
 use stratasim_core::memory::prefetch;
 
-use super::at_work::AtWork;
+use super::at_work::{AtWork, Beside};
 use super::link_kind::LinkKind;
 use super::port::{NOTHING, Port, Waiting};
 use super::service::Service;
@@ -15,12 +15,8 @@ use super::service::Service;
 #[derive(Debug, Clone)]
 pub(super) struct Ports {
     services: Vec<Service>,
-    rest: Vec<Port>,
     kinds: Vec<LinkKind>,
-    /// Packets with payload of all classes but the first, by port and class.
-    further: Vec<Waiting>,
-    /// Classes but the first.
-    further_classes: usize,
+    beside: Beside,
 }
 
 /// A port with all that is known of it.
@@ -34,15 +30,8 @@ pub(super) struct PortView<'a> {
 
 impl Ports {
     /// For so many classes, at least one. They do nothing before [`Self::open`].
-    pub(super) fn new(rest: Vec<Port>, classes: u8) -> Self {
-        let further_classes = usize::from(classes) - 1;
-        Self {
-            services: Vec::new(),
-            kinds: Vec::new(),
-            further: vec![Waiting::EMPTY; rest.len() * further_classes],
-            further_classes,
-            rest,
-        }
+    pub(super) fn new(ports: Vec<Port>, classes: u8) -> Self {
+        Self { services: Vec::new(), kinds: Vec::new(), beside: Beside::new(ports, classes) }
     }
 
     /// All has been said of them.
@@ -52,7 +41,7 @@ impl Ports {
     pub(super) fn open(&mut self) -> Result<(), BuildError> {
         debug_assert!(self.services.is_empty(), "they are opened once");
         let mut known: FxHashMap<LinkKind, u32> = FxHashMap::default();
-        for port in &self.rest {
+        for port in &self.beside.ports {
             let next = self.kinds.len() as u32;
             let number = *known.entry(port.kind).or_insert_with(|| {
                 self.kinds.push(port.kind);
@@ -83,7 +72,7 @@ impl Ports {
     pub(super) fn at_work(&mut self, number: u32) -> AtWork<'_> {
         let service = &mut self.services[number as usize];
         let kind = &self.kinds[service.kind()];
-        AtWork { number, service, kind, further: &mut self.further, further_classes: self.further_classes }
+        AtWork { number, service, kind, beside: &mut self.beside }
     }
 
     /// What a port has in common with others.
@@ -103,7 +92,7 @@ impl Ports {
     pub(super) fn prefetch(&self, number: u32, keeps_count: bool) {
         prefetch(self.service(number));
         if keeps_count {
-            let port = &self.rest[number as usize];
+            let port = &self[number as usize];
             prefetch(&port.lanes);
             prefetch(&port.leaving_from);
         }
@@ -112,36 +101,12 @@ impl Ports {
     /// Packets with payload of a class that wait.
     #[inline]
     pub(super) fn line(&self, number: u32, class: u8) -> &Waiting {
-        match class {
-            0 => &self.service(number).line,
-            _ => &self.further[further_place(number, class, self.further_classes)],
-        }
+        self.beside.line(self.service(number), number, class)
     }
 
     /// Bytes of data of a class in a port at `now`.
     pub(super) fn lane_bytes(&self, number: u32, class: u8, now: u64) -> u64 {
         self.line(number, class).bytes + self.service(number).busy_with_class(class, now)
-    }
-
-    /// Whether control goes next, before data that waits, too; `most` go one after the other. Ask when something begins.
-    #[inline]
-    pub(super) fn control_goes(&mut self, number: u32, most: u32) -> bool {
-        let at_work = self.at_work(number);
-        if at_work.service.high.is_empty() {
-            return false;
-        }
-        most == u32::MAX
-            || at_work.service.is_of_host()
-            || !at_work.has_data()
-            || self[number as usize].control_has_turn(most)
-    }
-
-    /// A port holds more bytes of data of a class than before, as far as [`AtWork::more`] could tell.
-    #[inline(never)]
-    pub(super) fn note_most(&mut self, number: u32, bytes: u64) {
-        self.service_mut(number).most_bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-        let counts = &mut self[number as usize].counts;
-        counts.most_bytes = counts.most_bytes.max(bytes);
     }
 
     /// Bytes of data in a port at `now`.
@@ -153,15 +118,9 @@ impl Ports {
     /// All that is known of a port.
     #[inline]
     pub(super) fn view(&self, number: usize) -> PortView<'_> {
-        let further = &self.further[number * self.further_classes..][..self.further_classes];
-        PortView { rest: &self.rest[number], service: &self.services[number], further }
+        let further = self.beside.lines(number as u32);
+        PortView { rest: &self[number], service: &self.services[number], further }
     }
-}
-
-/// Where the line of a class, not the first, stands among those of all ports.
-#[inline]
-pub(super) const fn further_place(port: u32, class: u8, further_classes: usize) -> usize {
-    port as usize * further_classes + class as usize - 1
 }
 
 impl Deref for Ports {
@@ -169,14 +128,14 @@ impl Deref for Ports {
 
     #[inline]
     fn deref(&self) -> &[Port] {
-        &self.rest
+        &self.beside.ports
     }
 }
 
 impl DerefMut for Ports {
     #[inline]
     fn deref_mut(&mut self) -> &mut [Port] {
-        &mut self.rest
+        &mut self.beside.ports
     }
 }
 

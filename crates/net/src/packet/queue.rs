@@ -140,8 +140,8 @@ impl QueueKind for DropTail {
 /// (priority flow control, IEEE 802.1Qbb), class by class.
 ///
 /// Requests travel for the delay of the link and take no room on it. What a link carries until its end has
-/// stopped is held, too, in the headroom. Where ways form a circle, everybody may wait for everybody: that is noticed
-/// and said.
+/// stopped is held, too, in the headroom. Where ways form a circle, as those of hosts that forward do, everybody may wait for
+/// everybody: that is noticed and said. On a mesh, `balancing = { kind = "routing" }` takes ways without circles.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Lossless {
@@ -193,7 +193,9 @@ impl QueueKind for Lossless {
 ///
 /// A switch has room for each link and class; when a packet has left it, word of the room goes back, which takes the delay
 /// of the link and no room on it. Hosts take everything at once. What vanishes on a link costs no credit for good, as both
-/// ends count all that was ever sent. Where ways form a circle, everybody may wait for everybody: that is noticed and said.
+/// ends count all that was ever sent. Where ways form a circle, as those of hosts that forward do, everybody may wait for
+/// everybody: that is noticed and said. On a mesh, `balancing = { kind = "routing" }` takes ways without circles.
+///
 /// Source: InfiniBand Architecture Specification, volume 1, section 7.9.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]

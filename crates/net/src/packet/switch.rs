@@ -1,15 +1,11 @@
 //! Packets at ports: where they wait, when they leave, what they leave behind.
 
-use stratasim_core::Time;
-use stratasim_transport::HopRecord;
-
 use super::at_work::AtWork;
 use super::balancing::Features;
 use super::engine::{Engine, Event, Flying};
-use super::link_kind::LinkKind;
 use super::port::{Beyond, NOTHING};
 use super::routes::Next;
-use super::service::{MARKED, Service};
+use super::service::MARKED;
 
 impl Engine {
     /// A packet is at the node behind its port.
@@ -144,28 +140,35 @@ impl Engine {
                 return self.lose(number, packet);
             }
             Self::append(&mut self.packets, high, packet);
-        } else if OWN
-            || if keeps_count { self.has_room(number, class, bytes) } else { held <= at_work.kind.capacity }
-        {
-            let mut at_work = self.ports.at_work(number);
-            Self::append(&mut self.packets, at_work.line_mut(class), packet);
-            if let Some(held) = at_work.more(held) {
-                self.ports.note_most(number, held);
-            }
-            self.take_room(number, bytes);
         } else {
-            self.overflow(number, packet);
+            let pool = at_work.pool(keeps_count);
+            let fits = OWN
+                || pool.map_or(held <= at_work.kind.capacity, |pool| {
+                    self.pools[pool].admits(held - u64::from(bytes), u64::from(bytes))
+                });
+            if fits {
+                Self::append(&mut self.packets, at_work.line_mut(class), packet);
+                at_work.note_held(held);
+                if let Some(pool) = pool {
+                    self.pools[pool].used_bytes += u64::from(bytes);
+                }
+            } else {
+                self.overflow(number, packet);
+                at_work = self.ports.at_work(number);
+            }
         }
-        let at_work = self.ports.at_work(number);
-        if !at_work.service.is_noted() && at_work.is_waited_for() && self.lets(number, class, bytes) {
-            let service = self.ports.service_mut(number);
-            service.set_noted(true);
-            if service.is_chained() {
-                debug_assert!(now < service.busy_until, "something is on its way that leads others");
-                self.packets[service.current as usize].signs |= Flying::LEADS;
+        let holds = self.rules.queue.holds();
+        if !at_work.service.is_noted()
+            && at_work.is_waited_for()
+            && (!holds || at_work.port().lanes.get(class).lets(bytes))
+        {
+            at_work.service.set_noted(true);
+            if at_work.service.is_chained() {
+                debug_assert!(now < at_work.service.busy_until, "something is on its way that leads others");
+                self.packets[at_work.service.current as usize].signs |= Flying::LEADS;
                 return;
             }
-            let at = service.busy_until.max(now);
+            let at = at_work.service.busy_until.max(now);
             self.note(at, Event::Free(number));
         }
     }
@@ -289,16 +292,17 @@ impl Engine {
     /// Starts what goes next, where the link is free.
     #[inline]
     pub(super) fn kick(&mut self, number: u32) {
-        let service = self.ports.service(number);
-        if self.now < service.busy_until || service.is_noted() {
+        let mut at_work = self.ports.at_work(number);
+        if self.now < at_work.service.busy_until || at_work.service.is_noted() {
             return;
         }
-        let head = service.high.head;
-        if self.ports.control_goes(number, self.rules.queue.control_in_a_row)
-            && self.lets(number, 0, self.packets[head as usize].bytes)
-        {
-            let packet = Self::take(&self.packets, &mut self.ports.service_mut(number).high);
-            return self.serve(number, packet);
+        let holds = self.rules.queue.holds();
+        if at_work.control_goes(self.rules.queue.control_in_a_row) {
+            let bytes = self.packets[at_work.service.high.head as usize].bytes;
+            if !holds || at_work.port().lanes.get(0).lets(bytes) {
+                let packet = Self::take(&self.packets, &mut at_work.service.high);
+                return self.serve(number, packet);
+            }
         }
         for class in 0..self.rules.classes {
             if let Some(packet) = self.next_of_class(number, class) {
@@ -361,18 +365,14 @@ impl Engine {
         }
     }
 
-    /// Notes what else comes of a service that has begun; whether its packet is seen when it has arrived, and not before.
+    /// Notes what else comes of a service that has begun at a port that is not chained; whether its packet is seen when it has
+    /// arrived, and not before.
     #[inline(never)]
     fn note_begun(&mut self, number: u32, packet: u32, arrives: u64) -> bool {
-        let at_work = self.ports.at_work(number);
-        let Service { busy_until: end, .. } = *at_work.service;
-        let (waits, chained) = (at_work.service.is_noted(), at_work.service.is_chained());
-        let beyond = at_work.service.beyond();
-        if let Some(held) = at_work.more_in_service() {
-            self.ports.note_most(number, held);
-        }
-        if waits && !chained {
-            self.note(end, Event::Free(number));
+        let service = self.ports.service(number);
+        let beyond = service.beyond();
+        if service.is_noted() {
+            self.note(service.busy_until, Event::Free(number));
         }
         match beyond {
             Beyond::Node => {}
@@ -402,8 +402,9 @@ impl Engine {
     /// The other end looks at a packet as soon as its header has come, and so before it has left.
     #[inline(never)]
     fn show_header(&mut self, number: u32, packet: u32) {
-        self.mark(number, packet);
-        let AtWork { service, kind, .. } = self.ports.at_work(number);
+        let mut at_work = self.ports.at_work(number);
+        at_work.mark(packet, &mut self.packets, &mut self.telemetry);
+        let AtWork { service, kind, .. } = at_work;
         service.current = MARKED;
         let header = self.rules.header_bytes.min(self.packets[packet as usize].bytes);
         let at = self.now + kind.time_of(header) + kind.delay;
@@ -425,12 +426,7 @@ impl Engine {
     /// The packet in service has left.
     #[inline]
     pub(super) fn finish(&mut self, number: u32) {
-        let service = self.ports.service_mut(number);
-        let packet = std::mem::replace(&mut service.current, NOTHING);
-        // control neither counts in queues nor is marked
-        if packet != MARKED && service.data_bytes() != 0 {
-            self.mark(number, packet);
-        }
+        self.ports.at_work(number).finish(&mut self.packets, &mut self.telemetry);
         if self.rules.keeps_count && self.ports[number as usize].leaves_room() {
             self.leave_room(number);
         }
@@ -447,42 +443,6 @@ impl Engine {
         self.free_room(number, data_bytes);
         if input != NOTHING {
             self.let_go(input, class, bytes);
-        }
-    }
-
-    /// What a packet leaves behind is noted in it.
-    #[inline(always)]
-    #[allow(
-        clippy::inline_always,
-        reason = "it is called in the loop, and elsewhere where speed does not matter"
-    )]
-    fn mark(&mut self, number: u32, packet: u32) {
-        let at_work = self.ports.at_work(number);
-        if at_work.service.data_bytes() == 0 {
-            return;
-        }
-        let queue = at_work.line(at_work.service.class()).bytes;
-        let LinkKind { mark_from: from, mark_all: all, rate, .. } = *at_work.kind;
-        if self.rules.records {
-            let (at, sent_bytes) = (Time::from_ps(at_work.service.busy_until), at_work.service.sent_bytes);
-            if self.ports[number as usize].is_queue() {
-                self.telemetry[packet as usize].push(HopRecord {
-                    queue_bytes: queue.min(u64::from(u32::MAX)) as u32,
-                    bytes_per_s: rate.bytes_per_s(),
-                    at,
-                    sent_bytes,
-                });
-            }
-        }
-        if queue > from {
-            let port = &mut self.ports[number as usize];
-            // as likely as the share of the way from the first threshold to the second
-            let marked = queue > all
-                || u128::from(port.draws.bits()) * u128::from(all - from) < u128::from(queue - from) << 64;
-            if marked {
-                self.packets[packet as usize].mark.ecn = true;
-                port.counts.marks += 1;
-            }
         }
     }
 

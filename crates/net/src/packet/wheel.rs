@@ -45,6 +45,35 @@ impl Block {
     const MOST: usize = 7;
 }
 
+/// The first block of a slot, and how many events are in it; all others are full. Where there is none, it is as good as full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Tip(u32);
+
+impl Tip {
+    const BITS: u32 = 3;
+    const NOTHING: Self = Self(NOTHING);
+
+    /// Of a block without events.
+    const fn new(block: u32) -> Self {
+        Self(block << Self::BITS)
+    }
+
+    /// The block; of [`Self::NOTHING`], none that there is.
+    const fn block(self) -> usize {
+        (self.0 >> Self::BITS) as usize
+    }
+
+    /// Events in it.
+    const fn count(self) -> usize {
+        (self.0 % (1 << Self::BITS)) as usize
+    }
+
+    /// The same with an event more; there is room for it.
+    const fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
+
 /// Events by date, those of one date by a rank that they have when their slot comes, and those of one rank in the order in
 /// which they came.
 ///
@@ -57,16 +86,13 @@ pub(super) struct Wheel {
     least_shift: u32,
     /// Slots and events since the length of slots was last thought over.
     watched: (u32, u32),
-    heads: Box<[u32; SLOTS]>,
-    /// Events in the first block of each slot, which lies elsewhere and is not looked at; all others are full. Where there is
-    /// none, it is as good as full.
-    counts: Box<[u8; SLOTS]>,
+    /// Where each slot goes on.
+    tips: Box<[Tip; SLOTS]>,
     /// Bit `s % 64` of word `s / 64`: slot `s` holds something; and bit `w`: word `w` is not zero.
     occupied: [u64; SLOTS / 64],
     words: u64,
     blocks: Vec<Block>,
     free: u32,
-    near: usize,
     /// What is in the fourth long slot behind that of the present slot, or later.
     far: Far,
     /// What has just become near; empty between calls, but for its memory.
@@ -76,8 +102,9 @@ pub(super) struct Wheel {
     head: usize,
     /// Those of the slot that was loaded last; of no meaning between calls, but for its memory.
     loaded: Vec<Present>,
-    /// The slot of the event that left last, counted from the beginning of time.
+    /// The slot of the event that left last, counted from the beginning of time, and when it begins.
     slot: u64,
+    begins: u64,
 }
 
 /// The first long slot that is far when `slot` is the present one.
@@ -97,57 +124,66 @@ impl Wheel {
             shift,
             least_shift: shift,
             watched: (0, 0),
-            heads: Box::new([NOTHING; SLOTS]),
-            counts: Box::new([Block::MOST as u8; SLOTS]),
+            tips: Box::new([Tip::NOTHING; SLOTS]),
             occupied: [0; SLOTS / 64],
             words: 0,
             blocks: Vec::new(),
             free: NOTHING,
-            near: 0,
             far: Far::new(first_far(0), shift + LONG),
             nearer: Vec::new(),
             present: Vec::new(),
             head: 0,
             loaded: Vec::new(),
             slot: 0,
+            begins: 0,
         }
     }
 
-    /// Adds an event; never before the one that left last. Its rank is asked for where its slot is the present one.
-    #[inline]
+    /// Adds an event; never before the one that left last. Its rank matters where its slot is the present one.
+    #[inline(always)]
+    #[allow(
+        clippy::inline_always,
+        reason = "it is called in the loop, and elsewhere where speed does not matter"
+    )]
     pub(super) fn push(&mut self, date: u64, item: u32, rank: impl FnOnce() -> u32) {
         let slot = date >> self.shift;
-        let ahead = slot.wrapping_sub(self.slot);
         debug_assert!(slot >= self.slot, "dates never go back");
-        if ahead == 0 && self.head < self.present.len() {
-            return self.insert(date, rank(), item);
+        let place = slot as usize & (SLOTS - 1);
+        let tip = self.tips[place];
+        if slot == self.slot || slot >> LONG >= self.far.first() || tip.count() == Block::MOST {
+            return self.push_rarely(date, item, rank());
         }
-        if self.far.has(date) {
-            return self.push_far(date, item);
-        }
-        self.push_near(date, item);
+        self.add(place, tip, date, item);
     }
 
-    #[cold]
+    /// Adds an event to the present slot, to what is far, or where a block is full.
     #[inline(never)]
-    fn push_far(&mut self, date: u64, item: u32) {
-        self.far.push(date, item);
+    fn push_rarely(&mut self, date: u64, item: u32, rank: u32) {
+        if date >> self.shift == self.slot && self.head < self.present.len() {
+            self.insert(date, rank, item);
+        } else if self.far.has(date) {
+            self.far.push(date, item);
+        } else {
+            self.push_near(date, item);
+        }
     }
 
     /// Adds an event that is not far.
-    #[inline(always)]
-    #[allow(clippy::inline_always, reason = "it is called in the loop, and once where speed does not matter")]
     fn push_near(&mut self, date: u64, item: u32) {
-        let slot = date >> self.shift;
-        let place = slot as usize & (SLOTS - 1);
-        if usize::from(self.counts[place]) == Block::MOST {
-            self.begin_block(place);
+        let place = (date >> self.shift) as usize & (SLOTS - 1);
+        let mut tip = self.tips[place];
+        if tip.count() == Block::MOST {
+            tip = self.begin_block(place);
         }
+        self.add(place, tip, date, item);
+    }
+
+    /// Adds an event to a block that has room for it.
+    #[inline]
+    fn add(&mut self, place: usize, tip: Tip, date: u64, item: u32) {
         let offset = (date & self.within()) as u32;
-        let count = &mut self.counts[place];
-        self.blocks[self.heads[place] as usize].events[usize::from(*count)] = (offset, item);
-        *count += 1;
-        self.near += 1;
+        self.blocks[tip.block()].events[tip.count()] = (offset, item);
+        self.tips[place] = tip.next();
     }
 
     /// The bits of a date that say where in its slot it is.
@@ -159,26 +195,27 @@ impl Wheel {
     /// The date of an event of the present slot.
     #[inline]
     const fn date_of(&self, event: Present) -> u64 {
-        self.slot << self.shift | event.offset()
+        self.begins | event.offset()
     }
 
     /// An empty block in front of those of a slot.
     #[inline]
-    fn begin_block(&mut self, place: usize) {
-        let next = self.heads[place];
-        if next == NOTHING {
+    fn begin_block(&mut self, place: usize) -> Tip {
+        let tip = self.tips[place];
+        let next = if tip == Tip::NOTHING {
             self.occupied[place / 64] |= 1 << (place % 64);
             self.words |= 1 << (place / 64);
-        }
-        let block = self.free;
-        self.counts[place] = 0;
-        if block == NOTHING {
-            self.heads[place] = self.blocks.len() as u32;
-            self.blocks.push(Block { next, events: [(0, 0); Block::MOST] });
+            NOTHING
         } else {
-            self.heads[place] = block;
-            self.free = std::mem::replace(&mut self.blocks[block as usize].next, next);
+            tip.block() as u32
+        };
+        let block = self.free;
+        if block == NOTHING {
+            self.blocks.push(Block { next, events: [(0, 0); Block::MOST] });
+            return Tip::new(self.blocks.len() as u32 - 1);
         }
+        self.free = std::mem::replace(&mut self.blocks[block as usize].next, next);
+        Tip::new(block)
     }
 
     /// Adds an event to the present slot, behind all that are not later.
@@ -195,7 +232,7 @@ impl Wheel {
     /// Goes on to a slot, before which nothing is left: what is no longer far comes in, before anything else of its date can.
     #[inline]
     fn go_to(&mut self, slot: u64) {
-        self.slot = slot;
+        (self.slot, self.begins) = (slot, slot << self.shift);
         let first = first_far(slot);
         if first > self.far.first() {
             self.fetch(first);
@@ -227,7 +264,7 @@ impl Wheel {
     /// The first slot that holds something near, counted from the beginning of time.
     #[inline]
     fn next_slot(&self) -> Option<u64> {
-        if self.near == 0 { None } else { Some(self.slot_from(self.slot)) }
+        if self.words == 0 { None } else { Some(self.slot_from(self.slot)) }
     }
 
     /// The first slot at or behind `slot` that holds something near, or one of the round before; something is there.
@@ -265,11 +302,11 @@ impl Wheel {
     #[inline]
     pub(super) fn walk(&self, slot: u64, mut see: impl FnMut(u32, u32)) {
         let place = slot as usize & (SLOTS - 1);
-        let (mut at, mut count) = (self.heads[place], usize::from(self.counts[place]));
-        while at != NOTHING {
-            let block = &self.blocks[at as usize];
+        let tip = self.tips[place];
+        let (mut at, mut count) = (tip.block(), tip.count());
+        while let Some(block) = self.blocks.get(at) {
             block.events.iter().take(count).for_each(|&(offset, item)| see(offset, item));
-            (at, count) = (block.next, Block::MOST);
+            (at, count) = (block.next as usize, Block::MOST);
         }
     }
 
@@ -285,25 +322,31 @@ impl Wheel {
     /// Takes out the earliest event, if it is not after `until`. `rank` is that of an event whose slot comes.
     #[inline]
     pub(super) fn pop_until(&mut self, until: u64, rank: impl Fn(u32) -> u32) -> Option<(u64, u32)> {
-        if self.head == self.present.len() {
-            if self.watched.0 >= WATCHED {
-                self.think_over();
-            }
-            let far = || self.far.earliest().map(|date| date >> self.shift);
-            let slot = self.next_slot().or_else(far)?;
-            // the whole slot lies before the limit, or its earliest event is looked for
-            if slot >= until >> self.shift && self.find()?.0 > until {
-                return None;
-            }
-            self.load(slot, rank);
-        }
-        let event = self.present[self.head];
+        let event = match self.present.get(self.head) {
+            Some(&event) => event,
+            None => self.first_of_next(until, rank)?,
+        };
         let date = self.date_of(event);
         if date > until {
             return None;
         }
         self.head += 1;
         Some((date, event.item))
+    }
+
+    /// Goes on to the next slot that holds something, and its first event; stays where that is after `until` for sure.
+    fn first_of_next(&mut self, until: u64, rank: impl Fn(u32) -> u32) -> Option<Present> {
+        if self.watched.0 >= WATCHED {
+            self.think_over();
+        }
+        let far = || self.far.earliest().map(|date| date >> self.shift);
+        let slot = self.next_slot().or_else(far)?;
+        // the whole slot lies before the limit, or its earliest event is looked for
+        if slot >= until >> self.shift && self.find()?.0 > until {
+            return None;
+        }
+        self.load(slot, rank);
+        self.present.first().copied()
     }
 
     /// Whether the event that left last is the first one of its slot.
@@ -336,28 +379,26 @@ impl Wheel {
     fn take(&mut self, slot: u64, rank: impl Fn(u32) -> u32) {
         self.loaded.clear();
         let place = slot as usize & (SLOTS - 1);
-        let first = std::mem::replace(&mut self.heads[place], NOTHING);
-        if first == NOTHING {
+        let first = std::mem::replace(&mut self.tips[place], Tip::NOTHING);
+        if first == Tip::NOTHING {
             return;
         }
         self.occupied[place / 64] &= !(1 << (place % 64));
         if self.occupied[place / 64] == 0 {
             self.words &= !(1 << (place / 64));
         }
-        let mut count = usize::from(std::mem::replace(&mut self.counts[place], Block::MOST as u8));
-        let mut at = first;
+        let (mut at, mut count) = (first.block(), first.count());
         loop {
-            let block = &mut self.blocks[at as usize];
+            let block = &mut self.blocks[at];
             let events = block.events[..count.min(Block::MOST)].iter().rev();
             self.loaded.extend(events.map(|&(offset, item)| Present::new(offset, rank(item), item)));
             if block.next == NOTHING {
                 block.next = self.free;
-                self.free = first;
+                self.free = first.block() as u32;
                 break;
             }
-            (at, count) = (block.next, Block::MOST);
+            (at, count) = (block.next as usize, Block::MOST);
         }
-        self.near -= self.loaded.len();
         self.watched.1 += self.loaded.len() as u32;
     }
 
@@ -381,7 +422,7 @@ impl Wheel {
     /// Changes the length of slots; the present one is over.
     fn set_shift(&mut self, shift: u32) {
         debug_assert!(self.head == self.present.len(), "its events have left");
-        let mut events = Vec::with_capacity(self.near);
+        let mut events = Vec::new();
         while let Some(slot) = self.next_slot() {
             self.take(slot, |_| 0);
             events.extend(
@@ -389,7 +430,8 @@ impl Wheel {
             );
         }
         // events of one date are in the order in which they came
-        self.slot = self.slot << self.shift >> shift;
+        self.slot = self.begins >> shift;
+        self.begins = self.slot << shift;
         self.shift = shift;
         let far = std::mem::replace(&mut self.far, Far::new(first_far(self.slot), shift + LONG));
         events.extend(far.into_events());

@@ -1,5 +1,7 @@
 //! EQDS: credit in bytes from the receiver, up to what the sender asks for.
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::{BuildError, Bytes};
@@ -65,7 +67,7 @@ impl CongestionKind for Eqds {
         };
         let filled = (path.bytes_in(path.network_rtt) * 1.5) as u64;
         let most_bytes = self.max_window.map_or(filled, |bytes| bytes.count()).max(sizes.wire_bytes());
-        Ok(CreditRules::Quanta(QuantaRules {
+        Ok(CreditRules::Quanta(Arc::new(QuantaRules {
             quantum_bytes: self.quantum_bytes,
             per_turn: self.quanta_per_pull,
             ps_per_byte,
@@ -75,7 +77,7 @@ impl CongestionKind for Eqds {
             most_bytes: most_bytes.min(1 << 40),
             slowdown: None,
             blind: self.htsim_leftovers.then_some(Blind { asks_without_sign: true }),
-        }))
+        })))
     }
 
     fn recovery(&self) -> RecoverySpec {

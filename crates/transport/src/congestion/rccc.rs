@@ -1,5 +1,7 @@
 //! Receiver-credit congestion control of Ultra Ethernet (RCCC).
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::{BuildError, Bytes, Duration};
@@ -76,7 +78,7 @@ impl CongestionKind for Rccc {
             ps_per_byte = (ps_per_byte * f64::from(QUANTUM)).floor() / f64::from(QUANTUM);
         }
         let most = (path.bytes_in(path.network_rtt) * self.max_window_factor) as u64;
-        Ok(CreditRules::Quanta(QuantaRules {
+        Ok(CreditRules::Quanta(Arc::new(QuantaRules {
             quantum_bytes: QUANTUM,
             per_turn: (self.packets_per_pull * sizes.payload_bytes).div_ceil(QUANTUM),
             ps_per_byte,
@@ -86,7 +88,7 @@ impl CongestionKind for Rccc {
             most_bytes: most.max(sizes.wire_bytes()).min(1 << 40),
             slowdown: (self.oversubscription > 1.0).then_some(slowdown),
             blind: self.htsim_leftovers.then_some(Blind { asks_without_sign: false }),
-        }))
+        })))
     }
 
     fn recovery(&self) -> RecoverySpec {

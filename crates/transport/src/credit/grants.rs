@@ -1,5 +1,7 @@
 //! The receiver's half of credit: what its sender asks for, what it got, and when it has a turn.
 
+use std::sync::Arc;
+
 use stratasim_core::Time;
 
 use super::{CreditRules, QuantaRules};
@@ -35,7 +37,7 @@ impl Released {
 }
 
 /// The receiver's half.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) enum Grants {
     None,
     Packets {
@@ -44,7 +46,7 @@ pub(crate) enum Grants {
         given: u32,
     },
     Quanta {
-        rules: QuantaRules,
+        rules: Arc<QuantaRules>,
         /// What the sender asks for, and what it got, quanta in all; it may get more than it asked for.
         target: u32,
         given: u32,
@@ -57,11 +59,12 @@ pub(crate) enum Grants {
 }
 
 impl Grants {
-    pub(crate) const fn new(rules: &CreditRules) -> Self {
-        match *rules {
+    pub(crate) fn new(rules: &CreditRules) -> Self {
+        match rules {
             CreditRules::None => Self::None,
-            CreditRules::Packets { interval_ps, .. } => Self::Packets { interval_ps, waiting: 0, given: 0 },
+            &CreditRules::Packets { interval_ps, .. } => Self::Packets { interval_ps, waiting: 0, given: 0 },
             CreditRules::Quanta(rules) => {
+                let rules = Arc::clone(rules);
                 Self::Quanta { rules, target: 0, given: 0, listed: Listed::No, places: 0, repeats: 0 }
             }
         }
@@ -82,7 +85,7 @@ impl Grants {
     }
 
     /// Whether it will have turns although its sender is done.
-    pub(crate) const fn outlives_its_sender(&self) -> bool {
+    pub(crate) fn outlives_its_sender(&self) -> bool {
         match self {
             Self::Quanta { rules, listed, places, repeats, .. } => {
                 let waits = *repeats > 0 || matches!(listed, Listed::Active | Listed::Done);

@@ -53,6 +53,12 @@ impl State {
         })
     }
 
+    /// How many paths there are.
+    #[inline]
+    pub(crate) fn paths(&self) -> usize {
+        self.penalties.len()
+    }
+
     fn forgive(&mut self, path: u16) {
         let penalty = &mut self.penalties[path as usize];
         *penalty -= 1;

@@ -29,7 +29,6 @@ impl Default for Mixed {
 pub struct State {
     good: VecDeque<u16>,
     rest: bitmap::State,
-    paths: usize,
 }
 
 impl SenderEntropy for State {
@@ -46,7 +45,7 @@ impl SenderEntropy for State {
         match feedback {
             PathFeedback::Good => {
                 // more news than paths is old news
-                if self.good.len() == self.paths {
+                if self.good.len() == self.rest.paths() {
                     self.good.pop_front();
                 }
                 self.good.push_back(entropy);
@@ -63,6 +62,6 @@ impl SenderEntropy for State {
 impl EntropyKind for Mixed {
     fn build(&self) -> Result<Entropy, BuildError> {
         let rest = bitmap::State::new(&Bitmap { paths: self.paths, ..Bitmap::default() })?;
-        Ok(Entropy::Mixed(State { good: VecDeque::new(), rest, paths: self.paths as usize }))
+        Ok(Entropy::Mixed(State { good: VecDeque::new(), rest }))
     }
 }

@@ -192,6 +192,6 @@ impl RecoveryKind for Irn {
             progress_at: Time::ZERO,
             timed_out: false,
         };
-        Ok((Recovery::Irn(state), rules))
+        Ok((Recovery::Irn(Box::new(state)), rules))
     }
 }

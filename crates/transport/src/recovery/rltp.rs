@@ -213,6 +213,6 @@ impl RecoveryKind for Rltp {
             active_at: Time::ZERO,
             window_end: 0,
         };
-        Ok((Recovery::Rltp(state), rules))
+        Ok((Recovery::Rltp(Box::new(state)), rules))
     }
 }

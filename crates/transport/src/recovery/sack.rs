@@ -136,6 +136,6 @@ impl RecoveryKind for Sack {
             progress_at: Time::ZERO,
             timeouts: 0,
         };
-        Ok((Recovery::Sack(state), rules))
+        Ok((Recovery::Sack(Box::new(state)), rules))
     }
 }

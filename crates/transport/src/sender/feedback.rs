@@ -113,11 +113,11 @@ impl Sender {
 
     /// Where credit is short and the receiver may not know, a request goes out, once per round trip.
     fn request_credit(&mut self, now: Time, timed_out: bool) {
-        let Credit::Quanta { rules, bytes, pulled, target, .. } = self.credit else { return };
+        let Credit::Quanta { rules, bytes, pulled, target, .. } = &self.credit else { return };
         // credit for what was trimmed may come by itself, and what it lacks is asked for when it has come
         let waits = self.backlog_bytes(self.credit.asks_for_repeats()) > 0;
-        let unasked = rules.blind.is_none() && pulled >= target && waits;
-        if bytes <= 0 && (unasked || timed_out) && !self.has_asked(now) {
+        let unasked = rules.blind.is_none() && *pulled >= *target && waits;
+        if *bytes <= 0 && (unasked || timed_out) && !self.has_asked(now) {
             self.request = Some(Kind::RequestToSend);
         }
     }
