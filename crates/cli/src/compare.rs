@@ -74,18 +74,22 @@ impl Compare {
             }
         }
         let title = cases[0].1.name.clone();
-        let mut results = Vec::new();
+        let (mut results, mut failures) = (Vec::new(), Vec::new());
         for (name, mut prepared) in cases {
             #[allow(clippy::disallowed_methods, reason = "the wall time of the result")]
             let started = Instant::now();
             let mut progress = Progress::new(terminal, self.quiet);
             let result = prepared.run(&mut progress, started);
             progress.clear();
-            let result = result?;
+            match result {
+                Ok(result) if result.stopped => break,
+                Ok(result) => results.push((name, result)),
+                // those that ran are shown all the same
+                Err(error) => failures.push((name, Error::from(error))),
+            }
             if crate::interrupt::wanted() {
                 break;
             }
-            results.push((name, result));
         }
         if !results.is_empty() {
             terminal.print(&side_by_side(&title, &results, &terminal.style))?;
@@ -95,8 +99,13 @@ impl Compare {
             let text = serde_json::to_string_pretty(&list).unwrap_or_default();
             output.text(&text)?;
         }
+        for (name, error) in &failures {
+            terminal.say(&format!("  `{name}` failed:"));
+            terminal.fail(error);
+        }
+        let failed = failures.iter().map(|(_, error)| error.exit_code());
         let codes = results.iter().map(|(_, result)| crate::run::exit_code(result, terminal, true));
-        let worst = codes.max().unwrap_or(0);
+        let worst = codes.chain(failed).max().unwrap_or(0);
         Ok(if crate::interrupt::wanted() { INTERRUPTED } else { worst })
     }
 
@@ -121,6 +130,9 @@ impl Compare {
         document.take("sweep");
         for set in variant.map(|text| assignments(named(text).1)).unwrap_or_default() {
             match set.split_once('=') {
+                // an option that this network has not, and another that is compared has
+                _ if network
+                    .is_some_and(|kind| network_option(set).is_some() && !self.concerns(kind, set)) => {}
                 // another network drops the options of the file's
                 Some((key, kind)) if key.trim() == "network.kind" => {
                     choose_network(&mut document, kind.trim().trim_matches('"'))?;

@@ -8,6 +8,8 @@ use stratasim_experiment::{ConfigError, Error};
 use stratasim_report::Picture;
 use stratasim_report::picture::Scheme;
 
+use crate::terminal::Terminal;
+
 /// Pixels of a PNG per pixel of the drawing.
 const SHARPNESS: f64 = 2.0;
 /// Bytes that are written at once.
@@ -56,6 +58,62 @@ impl Output {
     }
 }
 
+/// Files that could not be written: what else there is to write and to say comes all the same, and then why not.
+#[derive(Default)]
+pub(crate) struct Unwritten(Vec<(PathBuf, Error)>);
+
+impl Unwritten {
+    /// Notes what became of the file at `path`.
+    pub(crate) fn note(&mut self, path: &Path, written: Result<(), Error>) {
+        if let Err(error) = written {
+            self.0.push((path.to_owned(), error));
+        }
+    }
+
+    /// Whether the file at `path` is one of them.
+    pub(crate) fn has(&self, path: &Path) -> bool {
+        self.0.iter().any(|(unwritten, _)| unwritten == path)
+    }
+
+    /// Says why; the exit code of a command that ends with `code` otherwise.
+    pub(crate) fn tell(&self, terminal: &Terminal, code: u8) -> u8 {
+        for (_, error) in &self.0 {
+            terminal.fail(error);
+        }
+        self.0.iter().map(|(_, error)| error.exit_code()).fold(code, u8::max)
+    }
+}
+
+/// Refuses two files that are one, and a file in the place of the `input`.
+///
+/// # Errors
+/// The names of both.
+pub(crate) fn check_apart(input: &Path, outputs: &[(&str, Option<&PathBuf>)]) -> Result<(), ConfigError> {
+    let mut taken = vec![("the input", place(input))];
+    for &(name, path) in outputs {
+        let Some(path) = path.filter(|path| *path != Path::new("-")) else { continue };
+        let here = place(path);
+        // devices take whatever comes
+        if path.exists() && !path.is_file() {
+            continue;
+        }
+        if let Some((other, _)) = taken.iter().find(|(_, there)| *there == here) {
+            let message =
+                format!("{name}: {} is {other}, too; each file needs a name of its own", path.display());
+            return Err(ConfigError::new(message, None));
+        }
+        taken.push((name, here));
+    }
+    Ok(())
+}
+
+/// Where a file is or will be, whatever the way to it is called.
+fn place(path: &Path) -> PathBuf {
+    let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+    let here = || Some(folder.canonicalize().ok()?.join(path.file_name()?));
+    path.canonicalize().ok().or_else(here).unwrap_or_else(|| path.to_owned())
+}
+
 /// Gives a file its name when all of it is there.
 pub(crate) fn complete(file: BufWriter<AtomicFile>) -> io::Result<()> {
     file.into_inner().map_err(IntoInnerError::into_error)?.commit()
@@ -93,6 +151,20 @@ mod tests {
     fn pictures_are_svg_or_png() {
         assert!(picture_path("out.svg").is_ok() && picture_path("a/b.png").is_ok());
         assert!(picture_path("out.jpg").is_err() && picture_path("svg").is_err());
+    }
+
+    #[test]
+    fn files_are_apart_whatever_the_way_to_them_is_called() {
+        let path = |text: &str| PathBuf::from(text);
+        let (csv, json) = (path("Cargo.csv"), path("./src/../Cargo.csv"));
+        let twice = check_apart(Path::new("-"), &[("--csv", Some(&csv)), ("--json", Some(&json))]);
+        let text = twice.expect_err("they are one file").to_string();
+        assert!(text.contains("--json") && text.contains("--csv"), "{text}");
+        let input = path("src/../Cargo.toml");
+        assert!(check_apart(Path::new("Cargo.toml"), &[("--json", Some(&input))]).is_err());
+        let device = path("/dev/null");
+        let all = [("--csv", Some(&device)), ("--json", Some(&device)), ("--trace", None)];
+        assert!(check_apart(Path::new("Cargo.toml"), &all).is_ok());
     }
 
     #[test]

@@ -20,7 +20,7 @@ use stratasim_report::{Columns, Filter, PerfettoTrace, RankSet, TimeWindow, Unit
 use self::cdf::Cdf;
 use crate::INTERRUPTED;
 use crate::input::Input;
-use crate::output::{Output, complete, picture_path};
+use crate::output::{Output, Unwritten, check_apart, complete, picture_path};
 use crate::progress::Progress;
 use crate::terminal::Terminal;
 
@@ -85,6 +85,15 @@ struct Outputs {
 impl Run {
     pub(crate) fn run(&self, terminal: &Terminal, started: Instant) -> Result<u8, Error> {
         let (document, base) = self.input.experiment(self.network.as_deref())?;
+        let files = [
+            ("--json", self.json.as_ref()),
+            ("--trace", self.trace.as_ref()),
+            ("--csv", self.csv.as_ref()),
+            ("--picture", self.picture.as_ref()),
+            ("--flows", self.flows.as_ref()),
+            ("--cdf", self.cdf.out.as_ref()),
+        ];
+        check_apart(&self.input.file, &files)?;
         if Traffic::is_in(&document) {
             return self.traffic(&document, &base, terminal, started);
         }
@@ -102,10 +111,18 @@ impl Run {
         let mut prepared = Prepared::new(&document, &base)?;
         self.check(&prepared)?;
         let queues = self.cdf.queues(&prepared)?;
-        let result = self.watched(&mut prepared, outputs, &queues, terminal, started)?;
+        let mut unwritten = Unwritten::default();
+        let result = self.watched(&mut prepared, (outputs, &mut unwritten), &queues, terminal, started);
+        let result = match result {
+            Ok(result) => result,
+            Err(error) => {
+                unwritten.tell(terminal, 0);
+                return Err(error);
+            }
+        };
         self.say(terminal, || result.to_json(), || summary(&result, &terminal.style))?;
-        self.tell(terminal, "tasks", self.cdf.tells(&result));
-        Ok(self.exit_code(&result, terminal))
+        self.tell(terminal, "tasks", self.cdf.tells(&result), &unwritten);
+        Ok(unwritten.tell(terminal, self.exit_code(&result, terminal)))
     }
 
     /// Refuses what this run cannot tell.
@@ -175,7 +192,7 @@ impl Run {
         if let Some(json) = json {
             json.text(&result.to_json())?;
         }
-        self.tell(terminal, "", false);
+        self.tell(terminal, "", false, &Unwritten::default());
         Ok(0)
     }
 
@@ -192,11 +209,11 @@ impl Run {
         tasks.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
     }
 
-    /// Runs, and writes the files. What was observed before a run stalls is written, too.
+    /// Runs, and writes the files that can be written. What was observed before a run stalls is written, too.
     fn watched(
         &self,
         prepared: &mut Prepared,
-        outputs: Outputs,
+        (outputs, unwritten): (Outputs, &mut Unwritten),
         queues: &[LinkId],
         terminal: &Terminal,
         started: Instant,
@@ -243,14 +260,18 @@ impl Run {
             if trace.slices() == 0 {
                 empty.push("trace");
             }
-            trace.finish().and_then(complete).map_err(|error| Error::file(&path, &error))?;
+            let written = trace.finish().and_then(complete).map_err(|error| Error::file(&path, &error));
+            unwritten.note(&path, written);
         }
-        if let Some(csv) = outputs.csv {
-            csv.write(|file| columns.tasks.write_csv(file, &labels))?;
-        }
-        if let Some(picture) = outputs.picture {
-            picture.draw(&timeline(prepared, &columns, &labels, result.as_ref().ok()).draw())?;
-        }
+        let mut keep = |output: Option<Output>, write: &mut dyn FnMut(Output) -> Result<(), Error>| {
+            if let Some(output) = output {
+                unwritten.note(&output.path.clone(), write(output));
+            }
+        };
+        keep(outputs.csv, &mut |csv| csv.write(|file| columns.tasks.write_csv(file, &labels)));
+        keep(outputs.picture, &mut |picture| {
+            picture.draw(&timeline(prepared, &columns, &labels, result.as_ref().ok()).draw())
+        });
         if columns.tasks.is_empty() {
             empty.extend(self.csv.as_ref().map(|_| "CSV"));
             empty.extend(self.picture.as_ref().map(|_| "picture"));
@@ -263,18 +284,14 @@ impl Run {
         if !empty.is_empty() {
             terminal.note(&self.nothing(&empty, program.ranks(), result.makespan_s));
         }
-        if let Some(flows) = outputs.flows {
+        keep(outputs.flows, &mut |flows| {
             if prepared.report.flows.is_empty() {
                 terminal.note(&format!("  no line in {}: {NO_MESSAGE}", flows.path.display()));
             }
-            flows.write(|file| write_flows(&prepared.report.flows, file, &labels))?;
-        }
-        if let Some(cdf) = outputs.cdf {
-            self.cdf.write(cdf, &result, terminal)?;
-        }
-        if let Some(json) = outputs.json {
-            json.write(|file| result.write_json(file))?;
-        }
+            flows.write(|file| write_flows(&prepared.report.flows, file, &labels))
+        });
+        keep(outputs.cdf, &mut |cdf| self.cdf.write(cdf, &result, terminal));
+        keep(outputs.json, &mut |json| json.write(|file| result.write_json(file)));
         Ok(result)
     }
 
@@ -295,7 +312,7 @@ impl Run {
     }
 
     /// Says what was written where; what the lines of `--csv` are, and whether there was a distribution to draw.
-    fn tell(&self, terminal: &Terminal, lines: &str, cdf_is_there: bool) {
+    fn tell(&self, terminal: &Terminal, lines: &str, cdf_is_there: bool, unwritten: &Unwritten) {
         if self.quiet {
             return;
         }
@@ -309,7 +326,8 @@ impl Run {
             ("result", &self.json),
         ];
         for (what, path) in files {
-            if let Some(path) = path.as_deref().filter(|path| *path != Path::new("-")) {
+            let is_there = |path: &&Path| *path != Path::new("-") && !unwritten.has(path);
+            if let Some(path) = path.as_deref().filter(is_there) {
                 terminal.note(&format!("  wrote {} ({what})", path.display()));
             }
         }

@@ -46,6 +46,10 @@ fn shard(text: &str) -> Result<(usize, usize), String> {
     }
 }
 
+/// Before the first point is there, nobody knows how long the rest takes.
+const UNTIL_THE_FIRST: &str = "  {bar:32} {human_pos} of {human_len} points, {elapsed} so far";
+const WITH_REST: &str = "  {bar:32} {human_pos} of {human_len} points, {elapsed} so far, {eta} left";
+
 /// Shows progress, and passes Ctrl-C on.
 struct Bar {
     bar: Option<ProgressBar>,
@@ -54,6 +58,9 @@ struct Bar {
 impl Watch for Bar {
     fn done(&self, _: &Point, outcome: &Outcome) {
         if let Some(bar) = &self.bar {
+            if bar.position() == 0 {
+                bar.set_style(progress::style(WITH_REST));
+            }
             bar.inc(1);
             if matches!(outcome, Outcome::Kept) {
                 // what was there says nothing about how long the rest takes
@@ -73,11 +80,10 @@ impl Sweep {
         let mut sweep = Points::new(document, &base)?;
         sweep.keep_only(&self.only)?;
         interrupt::listen();
-        let template = "  {bar:32} {human_pos} of {human_len} points, {elapsed} so far, {eta} left";
         let shown = terminal.watched && !self.quiet;
         let (part, parts) = self.shard.unwrap_or((1, 1));
         let mine = (sweep.points().len() + parts - part) / parts;
-        let watch = Bar { bar: shown.then(|| progress::bar(mine as u64, template)) };
+        let watch = Bar { bar: shown.then(|| progress::bar(mine as u64, UNTIL_THE_FIRST)) };
         if let Some(bar) = &watch.bar {
             bar.enable_steady_tick(Duration::from_millis(500));
         }

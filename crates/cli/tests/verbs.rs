@@ -378,6 +378,68 @@ fn levels_of_detail_agree_where_nothing_is_shared() {
     refused("flow,packet", "network.congestoin.kind=ndp", &["unknown key `congestoin`"]);
     refused("flow,packet", "network.kind=message", &["`--networks`", "another one"]);
     refused("flow,packt", "seed=1", &["unknown network `packt`", "did you mean `packet`"]);
+
+    // a change of an option counts for the networks that have it
+    let variant = "ndp: network.congestion.kind=ndp";
+    let arguments =
+        ["compare", "pair.toml", "--networks", "flow,packet", "--with", variant, "--json", "all.json"];
+    assert_eq!(scratch.stratasim(&arguments).code, 0);
+    let results = json(&scratch.read("all.json"));
+    let kinds = |at: usize| results[at]["spec"]["network"]["congestion"]["kind"].as_str();
+    assert_eq!([0, 1, 2, 3].map(kinds), [None, None, Some("nscc"), Some("ndp")]);
+}
+
+#[test]
+fn a_variant_that_fails_leaves_the_others_as_they_are() {
+    let scratch = scratch();
+    let dead = r#"dead: network.faults.down=[{link="host-0->host-1",from="0 us"}]"#;
+    let faster = "faster: topology.bandwidth=\"20 GB/s\"";
+    let arguments = [
+        "compare",
+        "small.toml",
+        "--networks",
+        "packet",
+        "--with",
+        dead,
+        "--with",
+        faster,
+        "--json",
+        "all.json",
+    ];
+    let ended = scratch.stratasim(&arguments);
+    assert_eq!(ended.code, 3);
+    assert!(ended.errors.contains("`packet, dead` failed"), "{}", ended.errors);
+    assert!(ended.output.contains("packet, faster"), "{}", ended.output);
+    assert_eq!(json(&scratch.read("all.json")).as_array().unwrap().len(), 2);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_that_cannot_be_written_takes_nothing_else_away() {
+    let scratch = scratch();
+    let full = "/dev/full: No space left on device";
+    for broken in ["--csv", "--json"] {
+        let other = if broken == "--csv" { "--json" } else { "--csv" };
+        let ended = scratch.stratasim(&["run", "small.toml", broken, "/dev/full", other, "there.txt"]);
+        assert_eq!(ended.code, 2);
+        assert!(ended.errors.contains(full) && ended.errors.contains("wrote there.txt"), "{}", ended.errors);
+        assert!(ended.output.contains("step time"), "{}", ended.output);
+        assert!(!ended.errors.contains("wrote /dev/full"), "{}", ended.errors);
+        assert!(!scratch.read("there.txt").is_empty());
+    }
+}
+
+#[test]
+fn files_are_neither_the_experiment_nor_each_other() {
+    let scratch = scratch();
+    let before = scratch.read("small.toml");
+    scratch
+        .stratasim(&["run", "small.toml", "--json", "small.toml"])
+        .failed(2, &["--json: small.toml is the input"]);
+    assert_eq!(scratch.read("small.toml"), before);
+    let twice = scratch.stratasim(&["run", "small.toml", "--json", "a.txt", "--csv", "./a.txt"]);
+    twice.failed(2, &["--csv: ./a.txt is --json, too"]);
+    assert!(twice.output.is_empty());
 }
 
 #[test]

@@ -26,7 +26,7 @@ pub trait Model: Send {
     fn next_event(&mut self) -> Option<Time>;
 
     /// Runs own events in time order, through `until` at the latest, and stops after the first
-    /// instant that completes something. Returns the instant reached.
+    /// instant that completes something, or earlier where the observer wants to stop. Returns the instant reached.
     fn advance(&mut self, until: Time, cx: &mut Cx<'_, Self::Done>) -> Time;
 }
 
@@ -289,6 +289,17 @@ pub struct NetworkReport {
     pub flows: Vec<FlowRecord>,
     /// Queues where anything ever waited, by link.
     pub queues: Vec<QueueRecord>,
+    /// What links must carry at least, where that is not what they carried; empty where it is, or nobody knows.
+    pub needed: Vec<Needed>,
+}
+
+/// What must cross a group of links.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Needed {
+    /// Links of which any will do.
+    pub links: Box<[LinkId]>,
+    /// Seconds that they need together at their full rates.
+    pub busy_s: f64,
 }
 
 /// What a compute model is asked to do.

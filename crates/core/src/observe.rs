@@ -101,6 +101,11 @@ pub enum Event {
         /// Tasks of the whole run.
         tasks: u64,
     },
+    /// The clock of a network reached `at` while nothing ended; for progress only.
+    Clock {
+        /// Simulated time.
+        at: Time,
+    },
 }
 
 /// Which events an observer wants. What nobody wants is never made.
@@ -140,7 +145,8 @@ pub trait Observer: Send {
     }
     /// Called for each event, in a fixed order.
     fn on_event(&mut self, event: &Event);
-    /// Whether the run should stop early (Ctrl-C); asked every few thousand events.
+    /// Whether the run should stop early (Ctrl-C); asked every few thousand events, and by networks in which nothing ends for
+    /// long.
     fn wants_stop(&self) -> bool {
         false
     }
@@ -194,7 +200,7 @@ impl Observer for Fan<'_> {
                 Event::Message(_) => interests.messages,
                 Event::LinkUse { .. } => interests.link_uses,
                 Event::QueueDepth { .. } | Event::Window { .. } => interests.queues,
-                Event::Progress { .. } => true,
+                Event::Progress { .. } | Event::Clock { .. } => true,
             };
             if wanted {
                 observer.on_event(event);

@@ -121,6 +121,8 @@ pub struct Engine<'a> {
     network_done: Vec<NetworkDone>,
     compute_done: Vec<Token>,
     left: u64,
+    /// The network came back with nothing before its time: the observer may want to stop.
+    paused: bool,
     /// Most bytes per second that can leave the node of each rank.
     egress_bytes_per_s: Vec<f64>,
     summary: Summary,
@@ -184,6 +186,7 @@ impl<'a> Engine<'a> {
             network_done: Vec::new(),
             compute_done: Vec::new(),
             left: total * u64::from(program.iterations()),
+            paused: false,
             summary: Summary {
                 iterations: vec![(Time::MAX, Time::ZERO); program.iterations() as usize],
                 ..Summary::default()
@@ -220,7 +223,7 @@ impl<'a> Engine<'a> {
         self.start_ready();
         while self.step()? {
             self.summary.instants += 1;
-            if self.summary.instants.is_multiple_of(PROGRESS_EVERY) {
+            if self.paused || self.summary.instants.is_multiple_of(PROGRESS_EVERY) {
                 let tasks = self.summary.tasks + self.left;
                 self.observer.on_event(&Event::Progress { at: self.now, done: self.summary.tasks, tasks });
                 if self.observer.wants_stop() {
@@ -228,6 +231,10 @@ impl<'a> Engine<'a> {
                     break;
                 }
             }
+        }
+        if self.summary.stopped {
+            // what the network did until now belongs to the account
+            self.summary.makespan = self.now;
         }
         let end = self.summary.makespan;
         self.network.look_back(end, self.observer);
@@ -255,6 +262,7 @@ impl<'a> Engine<'a> {
             let until = if precision > Duration::ZERO { others.min(network) } else { others };
             let cx = &mut Cx { done: &mut self.network_done, observer: &mut *self.observer };
             reached = self.network.advance(until, cx);
+            self.paused = self.network_done.is_empty() && reached < until;
         }
         if reached == Time::MAX {
             // what is left would end after the end of time

@@ -105,6 +105,8 @@ pub struct ScheduleEngine<'a, N: Network + ?Sized> {
     ready: Vec<(u32, u32)>,
     done: Vec<NetworkDone>,
     left: u64,
+    /// The network came back with nothing before its time: the observer may want to stop.
+    paused: bool,
     summary: ScheduleSummary,
 }
 
@@ -150,6 +152,7 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
             ready: Vec::new(),
             done: Vec::new(),
             left: u64::from(schedule.len()),
+            paused: false,
             summary: ScheduleSummary {
                 part_ends: vec![Time::ZERO; options.parts.len()],
                 ..ScheduleSummary::default()
@@ -183,7 +186,7 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
         }
         while self.step()? {
             self.summary.run.instants += 1;
-            if self.summary.run.instants.is_multiple_of(PROGRESS_EVERY) {
+            if self.paused || self.summary.run.instants.is_multiple_of(PROGRESS_EVERY) {
                 let done = self.summary.run.tasks;
                 self.observer.on_event(&Event::Progress { at: self.now, done, tasks: done + self.left });
                 if self.observer.wants_stop() {
@@ -191,6 +194,10 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
                     break;
                 }
             }
+        }
+        if self.summary.run.stopped {
+            // what the network did until now belongs to the account
+            self.summary.run.makespan = self.now;
         }
         self.network.look_back(self.summary.run.makespan, self.observer);
         if !self.summary.run.stopped && (self.left > 0 || self.unmatched() > 0) {
@@ -215,6 +222,7 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
         if network <= own {
             let cx = &mut Cx { done: &mut self.done, observer: &mut *self.observer };
             self.now = self.network.advance(own, cx);
+            self.paused = self.done.is_empty() && self.now < own;
         }
         if self.now == Time::MAX {
             return Ok(false);

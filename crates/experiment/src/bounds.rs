@@ -6,7 +6,7 @@ use stratasim_core::model::{Compute as _, Execute, NetworkReport};
 use stratasim_core::{LinkId, NodeId, Precision, Rank, Token};
 use stratasim_engine::Place;
 use stratasim_report::result::{Bound, BoundKind};
-use stratasim_topo::{NodeKind, Sharing};
+use stratasim_topo::{NodeKind, Sharing, Topology};
 use stratasim_workload::program::{Compute, Edge, Link, MemoryPlace, Op, Scope, Stream, VertexId};
 
 use crate::build::Prepared;
@@ -107,7 +107,8 @@ fn memory_of(prepared: &Prepared, place: Place, memory: MemoryPlace) -> Option<N
     memory.node(place.home_memory, |other| prepared.places[other.index()].node)
 }
 
-/// The bytes of the busiest link, and of the busiest link of a memory, at full rate.
+/// The bytes of the busiest link, and of the busiest link of a memory, at full rate: those that it carried, or those that it had
+/// to where the network tells.
 fn link_bounds(prepared: &Prepared, report: &NetworkReport) -> Vec<Bound> {
     let topology = &prepared.topology;
     let is_memory = |link: LinkId| {
@@ -121,16 +122,43 @@ fn link_bounds(prepared: &Prepared, report: &NetworkReport) -> Vec<Bound> {
     for (memory, name, kind) in
         [(false, "bytes over a link", BoundKind::Link), (true, "bytes of a memory", BoundKind::Memory)]
     {
-        let busy = report.link_busy_s.iter().enumerate().map(|(index, &busy)| {
-            let link = LinkId::from_index(index);
-            if busy > 0.0 && is_memory(link) == memory && counts(link) { busy } else { 0.0 }
-        });
-        if let Some((index, seconds)) = largest(busy) {
-            let place = topology.link_name(LinkId::from_index(index));
-            bounds.push(Bound { name: name.to_owned(), kind, seconds, place });
-        }
+        let fits = |link: LinkId| is_memory(link) == memory && counts(link);
+        let (name, place, seconds) = if report.needed.is_empty() {
+            let busy =
+                report.link_busy_s.iter().enumerate().map(|(index, &busy)| {
+                    if busy > 0.0 && fits(LinkId::from_index(index)) { busy } else { 0.0 }
+                });
+            let Some((index, seconds)) = largest(busy) else { continue };
+            (name, topology.link_name(LinkId::from_index(index)), seconds)
+        } else {
+            // what was sent again need not have been
+            let needed = report.needed.iter();
+            let busy = needed.map(|it| if it.links.iter().all(|&link| fits(link)) { it.busy_s } else { 0.0 });
+            let Some((index, seconds)) = largest(busy) else { continue };
+            match &*report.needed[index].links {
+                [link] => (name, topology.link_name(*link), seconds),
+                links => ("bytes over links side by side", group_name(topology, links), seconds),
+            }
+        };
+        bounds.push(Bound { name: name.to_owned(), kind, seconds, place });
     }
     bounds
+}
+
+/// A group of links that have one end in common, such as `4 links out of leaf-0`.
+fn group_name(topology: &Topology, links: &[LinkId]) -> String {
+    let ends: Vec<_> = links.iter().filter_map(|&link| topology.link(link).ends).collect();
+    let same = |end: usize| {
+        let [first, rest @ ..] = ends.as_slice() else { return None };
+        rest.iter().all(|ends| ends[end] == first[end]).then(|| topology.node_name(first[end]))
+    };
+    let count = links.len();
+    match (same(0), same(1)) {
+        (Some(from), Some(to)) => format!("{count} links from {from} to {to}"),
+        (Some(from), None) => format!("{count} links out of {from}"),
+        (None, Some(to)) => format!("{count} links into {to}"),
+        (None, None) => format!("{count} links"),
+    }
 }
 
 /// The longest chain of dependent tasks, each alone on an idle machine. Tasks of one stream follow

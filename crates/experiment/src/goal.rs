@@ -183,7 +183,7 @@ impl GoalRun<'_> {
             result.notes.push(size_note(summary.size_mismatches));
         }
         if run.stopped {
-            result.notes.push("Stopped before the end: the figures cover what ran until then.".to_owned());
+            result.stop();
         }
         Ok(result)
     }
@@ -238,7 +238,7 @@ impl GoalRun<'_> {
             );
         }
         if outcome.stopped {
-            result.notes.push("Stopped before the end: the figures cover what ran until then.".to_owned());
+            result.stop();
         }
         Ok(result)
     }

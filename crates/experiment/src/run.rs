@@ -132,6 +132,7 @@ impl Prepared {
             seed: self.spec.seed,
             digest: format!("{:016x}{:016x}", summary.digest[0], summary.digest[1]),
             makespan_s: summary.makespan.as_secs_f64(),
+            stopped: false,
             iterations: summary
                 .iterations
                 .iter()
@@ -170,7 +171,7 @@ impl Prepared {
             events: summary.tasks,
         };
         if summary.stopped {
-            result.notes.push("Stopped before the end: the figures cover what ran until then.".to_owned());
+            result.stop();
         }
         result.bind();
         // dates are whole picoseconds: each message and task may be a fraction of one short

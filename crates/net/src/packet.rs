@@ -19,6 +19,7 @@ mod approach;
 mod at_work;
 mod backpressure;
 mod balancing;
+mod breath;
 mod chain;
 mod classes;
 mod cut;
@@ -32,6 +33,7 @@ mod interfaces;
 mod landing;
 mod lane;
 mod link_kind;
+mod needed;
 mod network;
 mod parts;
 mod path;
@@ -357,7 +359,7 @@ impl Packet {
         engine.faults = link_faults;
         engine.note_outages(faults.detection_ps());
         let (network_rtt, links) = ways.longest_round_trip(&engine.routes, &engine.ports, full, control);
-        let buffer_bytes = self.size_queues(&mut engine, &topology, network_rtt.as_secs_f64())?;
+        let (buffer_bytes, drain_s) = self.size_queues(&mut engine, &topology, network_rtt.as_secs_f64())?;
         // refuses parameters of the transport now, not with the first message
         let rates = engine.nics.iter().map(|nic| engine.ports[nic.port as usize].kind.rate.bytes_per_s());
         if let Some(rate) = rates.reduce(f64::max) {
@@ -367,19 +369,27 @@ impl Packet {
                 base_rtt: rtt,
                 network_rtt: rtt,
                 rate: stratasim_core::Bandwidth(rate),
+                receiver_rate: stratasim_core::Bandwidth(rate),
+                slowest_rate: stratasim_core::Bandwidth(rate),
                 hops: links.max(1),
                 buffer_bytes,
             };
             Profile::new(&transport, path)?;
         }
-        let transports = Transports { spec: transport, network_rtt, buffer_bytes, seed: key(seed, 2) };
+        let transports =
+            Transports { spec: transport, network_rtt, buffer_bytes, drain_s, seed: key(seed, 2) };
         let patience = Patience::new(&engine, network_rtt.as_ps(), links);
         let parts = Parts::new(engine, self.threads)?;
         Ok(PacketNetwork::new(topology, parts, ways, guide, transports, patience, context.nics))
     }
 
-    /// Gives every port its buffer and thresholds; the largest buffer.
-    fn size_queues(&self, engine: &mut Engine, topology: &Topology, rtt_s: f64) -> Result<u64, BuildError> {
+    /// Gives every port its buffer and thresholds; the bytes of the largest queue, and the seconds in which the slowest drains.
+    fn size_queues(
+        &self,
+        engine: &mut Engine,
+        topology: &Topology,
+        rtt_s: f64,
+    ) -> Result<(u64, f64), BuildError> {
         let full = self.packets.wire_bytes();
         if let Some(buffer) = self.buffer.filter(|buffer| !(full..=MOST_BUFFER).contains(&buffer.count())) {
             let reason =
@@ -387,7 +397,7 @@ impl Packet {
             return Err(BuildError::new("buffer", reason));
         }
         let Engine { rules, ports, .. } = engine;
-        let mut largest = 0;
+        let (mut largest, mut drain_s) = (0, 0.0_f64);
         for port in ports.iter_mut() {
             // those of hosts that forward, too
             let is_queue = port.is_queue();
@@ -418,6 +428,7 @@ impl Packet {
             kind.control_capacity = if lossless { u64::MAX } else { control };
             if is_queue {
                 largest = largest.max(buffer);
+                drain_s = drain_s.max(buffer as f64 / kind.rate.bytes_per_s());
             }
         }
         if rules.queue.holds() {
@@ -428,7 +439,7 @@ impl Packet {
                 .share_buffers(sharing)
                 .map_err(|small| small.error(sharing, topology).within("buffer-sharing"))?;
         }
-        Ok(largest)
+        Ok((largest, drain_s))
     }
 
     /// Refuses faults and shared buffers that links without drops cannot have.

@@ -31,8 +31,11 @@ pub struct RunResult {
     pub seed: u64,
     /// Digest of what ended when, in hexadecimal: equal runs have equal digests.
     pub digest: String,
-    /// End of the last task, in seconds of simulated time.
+    /// End of the last task, in seconds of simulated time; of a run that was stopped, how far it got.
     pub makespan_s: f64,
+    /// Somebody stopped it before its end: the figures cover what ran until then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stopped: bool,
     /// When each iteration ran. Iterations may overlap.
     pub iterations: Vec<Iteration>,
     /// Batches that the whole machine processes per second, where the workload has batches.
@@ -323,6 +326,12 @@ impl Check {
 }
 
 impl RunResult {
+    /// Notes that somebody stopped the run before its end.
+    pub fn stop(&mut self) {
+        self.stopped = true;
+        self.notes.push("Stopped before the end: the figures cover what ran until then.".to_owned());
+    }
+
     /// Sets [`Self::binding`] from the bounds and the makespan. Ties go to the first.
     pub fn bind(&mut self) {
         let tightest = self
@@ -395,6 +404,7 @@ pub(crate) mod tests {
             idle_s: 8.0 - 6.1 * scale - 1.5,
         };
         let mut result = RunResult {
+            stopped: false,
             stratasim: "0.1.0".into(),
             title: Title {
                 experiment: "hcsim/coherent-1024".into(),

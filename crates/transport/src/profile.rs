@@ -117,9 +117,13 @@ pub struct Path {
     pub network_rtt: Duration,
     /// Rate of the sender's link.
     pub rate: Bandwidth,
+    /// Rate of the receiver's link: its credit comes at this pace.
+    pub receiver_rate: Bandwidth,
+    /// Rate of the slowest link from one to the other: the longest queue may be before it.
+    pub slowest_rate: Bandwidth,
     /// Links from host to host.
     pub hops: u32,
-    /// Bytes that the longest queue of a switch port holds; minimum time-outs use it.
+    /// Bytes that the longest queue before the slowest link holds; minimum time-outs use it.
     pub buffer_bytes: u64,
 }
 
@@ -137,6 +141,16 @@ impl Path {
     /// Time of `bytes` on the sender's link.
     pub fn time_of(&self, bytes: u64) -> Duration {
         Duration::from_ps((bytes as f64 * self.ps_per_byte()).round() as u64)
+    }
+
+    /// Picoseconds per byte of the receiver's link.
+    pub fn receiver_ps_per_byte(&self) -> f64 {
+        1e12 / self.receiver_rate.bytes_per_s()
+    }
+
+    /// Time of `bytes` on the slowest link.
+    pub fn slowest_time_of(&self, bytes: u64) -> Duration {
+        Duration::from_ps((bytes as f64 * 1e12 / self.slowest_rate.bytes_per_s()).round() as u64)
     }
 
     /// Time of a full packet on the first of equal links, its delay included: of a round trip, a link takes a packet, an

@@ -75,8 +75,10 @@ pub struct Receiver {
     unacknowledged_bytes: u32,
     acknowledge_when_closed: bool,
     gap_reported: bool,
-    /// Past the last packet of the last message that is known, or 0.
+    /// Past the last packet that is known of, or 0.
     end: u64,
+    /// It is the last of its message.
+    ends_message: bool,
     /// The sender has asked for credit.
     requested: bool,
     /// A mark was seen since the last congestion notification.
@@ -100,6 +102,7 @@ impl Receiver {
             acknowledge_when_closed: false,
             gap_reported: false,
             end: 0,
+            ends_message: false,
             requested: false,
             was_marked: false,
             may_notify_at: Time::ZERO,
@@ -147,8 +150,9 @@ impl Receiver {
         pacer: &mut Pacer,
         emit: &mut impl FnMut(Header),
     ) -> Arrival {
-        if header.flags.has(Flags::LAST) {
-            self.end = self.end.max(header.sequence.saturating_add(1));
+        if header.kind == Kind::Data && header.sequence >= self.end {
+            self.end = header.sequence.saturating_add(1);
+            self.ends_message = header.flags.has(Flags::LAST);
         }
         pacer.watch(now, self.id, mark, &self.profile.credit);
         let mut arrival = Arrival { fresh: false, delivered_to: self.expected };
@@ -156,7 +160,7 @@ impl Receiver {
         match header.kind {
             Kind::Data if !mark.trimmed => {
                 arrival = self.take(header);
-                complete = self.expected >= self.end && self.end > 0;
+                complete = self.is_complete();
             }
             Kind::RequestToSend => self.requested = true,
             _ => {}
@@ -181,6 +185,12 @@ impl Receiver {
             self.on_mark(now, header, emit);
         }
         arrival
+    }
+
+    /// Whether all has arrived that is known of, and no more of its message is to come.
+    #[inline]
+    const fn is_complete(&self) -> bool {
+        self.ends_message && self.expected >= self.end
     }
 
     /// Keeps a packet or not.
@@ -325,7 +335,7 @@ impl Receiver {
 
     /// The pacer has given this receiver its turn: the credit goes to `emit`.
     pub fn on_turn(&mut self, now: Time, pacer: &mut Pacer, emit: &mut impl FnMut(Header)) {
-        let complete = self.end > 0 && self.expected >= self.end && !self.requested;
+        let complete = self.is_complete() && !self.requested;
         self.requested = false;
         if self.grants.on_turn(now, self.id, complete, pacer) {
             emit(Header { kind: Kind::Pull, pull: self.grants.given(), ..Header::default() });

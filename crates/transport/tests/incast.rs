@@ -198,6 +198,8 @@ fn simulate(protocol: &str, limit: u64, flows: &[(u64, u64, u64)], seed: u64) ->
             base_rtt: rtt(hops),
             network_rtt: rtt(4),
             rate: RATE,
+            receiver_rate: RATE,
+            slowest_rate: RATE,
             hops: hops as u32,
             buffer_bytes: limit,
         };

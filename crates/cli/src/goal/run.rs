@@ -14,7 +14,7 @@ use stratasim_report::perfetto::PerfettoOptions;
 use stratasim_report::{Columns, Filter, PerfettoTrace, summary};
 
 use super::file::read;
-use crate::output::{Output, complete};
+use crate::output::{Output, Unwritten, check_apart, complete};
 use crate::progress::Progress;
 use crate::run::exit_code;
 use crate::terminal::Terminal;
@@ -108,6 +108,9 @@ impl Run {
             return Err(ConfigError::new(message, None).into());
         }
         let to_stdout = self.json.as_deref() == Some(Path::new("-"));
+        let files =
+            [("--json", self.json.as_ref()), ("--trace", self.trace.as_ref()), ("--csv", self.csv.as_ref())];
+        check_apart(&self.file, &files)?;
         let json = Output::begin_if(self.json.as_ref().filter(|_| !to_stdout))?;
         let (trace, csv) = (Output::begin_if(self.trace.as_ref())?, Output::begin_if(self.csv.as_ref())?);
         let schedule = read(&self.file, terminal, self.quiet)?.schedule;
@@ -148,22 +151,30 @@ impl Run {
         drop(watchers);
         progress.clear();
         // what was observed before a run stalls is written, too
+        let mut unwritten = Unwritten::default();
         if let (Some(trace), Some(path)) = (trace, trace_path) {
-            trace.finish().and_then(complete).map_err(|error| Error::file(&path, &error))?;
+            let written = trace.finish().and_then(complete).map_err(|error| Error::file(&path, &error));
+            unwritten.note(&path, written);
         }
         if let Some(csv) = csv {
-            csv.write(|file| columns.tasks.write_csv(file, &labels))?;
+            unwritten.note(&csv.path.clone(), csv.write(|file| columns.tasks.write_csv(file, &labels)));
         }
-        let result = result?;
+        let result = match result {
+            Ok(result) => result,
+            Err(error) => {
+                unwritten.tell(terminal, 0);
+                return Err(error);
+            }
+        };
         if let Some(json) = json {
-            json.write(|file| result.write_json(file))?;
+            unwritten.note(&json.path.clone(), json.write(|file| result.write_json(file)));
         }
         if to_stdout {
             terminal.print(&result.to_json())?;
         } else if !self.quiet {
             terminal.print(&summary(&result, &terminal.style))?;
         }
-        Ok(exit_code(&result, terminal, self.quiet || to_stdout))
+        Ok(unwritten.tell(terminal, exit_code(&result, terminal, self.quiet || to_stdout)))
     }
 
     fn noise_spec(&self) -> Option<NoiseSpec> {

@@ -9,7 +9,7 @@ use stratasim_experiment::{ConfigError, Document, Error, Traffic};
 use stratasim_report::summary;
 
 use super::Run;
-use crate::output::Output;
+use crate::output::{Output, Unwritten};
 use crate::terminal::Terminal;
 
 impl Run {
@@ -38,14 +38,15 @@ impl Run {
         let sink = probes.as_mut().map(|probes| probes as &mut dyn ProbeSink);
         let result = traffic.run(&crate::interrupt::wanted, sink, started)?;
         self.say(terminal, || result.to_json(), || summary(&result, &terminal.style))?;
+        let mut unwritten = Unwritten::default();
         if let Some(probes) = probes {
-            probes.end()?;
+            unwritten.note(&probes.out.path.clone(), probes.end());
         }
         if let Some(json) = json {
-            json.write(|file| result.write_json(file))?;
+            unwritten.note(&json.path.clone(), json.write(|file| result.write_json(file)));
         }
-        self.tell(terminal, "probes", false);
-        Ok(self.exit_code(&result, terminal))
+        self.tell(terminal, "probes", false, &unwritten);
+        Ok(unwritten.tell(terminal, self.exit_code(&result, terminal)))
     }
 }
 

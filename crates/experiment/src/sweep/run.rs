@@ -104,10 +104,8 @@ impl Sweep {
         }
         let mut prepared = Prepared::new(&document, &self.base)?;
         let result = prepared.run(&mut Stop(stop), started)?;
-        if stop() {
-            return Err(Error::Stopped);
-        }
-        Ok(result)
+        // one that was over before it heard of that is kept
+        if result.stopped { Err(Error::Stopped) } else { Ok(result) }
     }
 
     /// Runs the points that have no result in `out`, and gathers all results that are there.

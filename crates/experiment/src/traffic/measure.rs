@@ -172,7 +172,7 @@ impl<K: InParts> Run<'_, '_, K> {
             offered: offered.iter().sum::<u64>() as f64 / scale / slices.len().max(1) as f64,
             waits: slices.iter().map(|slice| slice.waited as f64 / senders).collect(),
             window: spec.window as f64,
-            classes: if classes.len() > 1 { classes } else { Vec::new() },
+            classes,
         }
     }
 

@@ -53,7 +53,7 @@ pub(super) struct Evidence {
     pub(super) waits: Vec<f64>,
     /// Cycles of a batch.
     pub(super) window: f64,
-    /// Classes of load, where there are several.
+    /// Classes of load.
     pub(super) classes: Vec<ClassEvidence>,
 }
 
@@ -90,8 +90,9 @@ impl Evidence {
     /// It is, when over the sample it accepted less than was offered, by more than 1 % and by more than the 95 %
     /// confidence interval of the difference; or when the packets at the heads of the source queues waited longer
     /// and longer: the line through the waits at the ends of the batches (least squares) rises by more than one
-    /// cycle in 100 and by more than three times its standard error; or when of one class of several more than 5 %
-    /// did not arrive, and more packets than four times the square root of those offered.
+    /// cycle in 100 and by more than three times its standard error; or when of one class more than 5 %
+    /// did not arrive, and more packets than four times the square root of those offered; of a single class, too, as intervals
+    /// of few batches are wide.
     pub(super) fn saturation(&self) -> Option<String> {
         let (missing, half) = mean_and_half_width(&self.missing);
         if missing > TOLERANCE * self.offered && half.is_some_and(|half| missing > half) {
@@ -109,7 +110,12 @@ impl Evidence {
             ));
         }
         let (class, loss) = self.classes.iter().find_map(|class| Some((class, class.loss()?)))?;
-        Some(format!("{:.1} % of what class {} offered was not accepted", 100.0 * loss, class.name))
+        let whose = if self.classes.len() > 1 {
+            format!("class {} offered", class.name)
+        } else {
+            "was offered".to_owned()
+        };
+        Some(format!("{:.1} % of what {whose} was not accepted", 100.0 * loss))
     }
 
     /// By how many cycles the heads of source queues waited longer at the end of the sample, where that is more than
@@ -206,8 +212,15 @@ mod tests {
     fn a_class_that_does_not_get_through_is_saturation() {
         let of = |offered: f64, accepted: f64| {
             let name = "hot".to_owned();
-            let classes = vec![ClassEvidence { name, offered, accepted, length: 1.0 }];
-            Evidence { classes, ..evidence(0.0, 0.0, 5.0) }.saturation()
+            let hot = ClassEvidence { name, offered, accepted, length: 1.0 };
+            let rest = ClassEvidence { name: "rest".to_owned(), offered: 1e6, accepted: 1e6, length: 1.0 };
+            let several =
+                Evidence { classes: vec![hot.clone(), rest], ..evidence(0.0, 0.0, 5.0) }.saturation();
+            // of two batches, that of which everything gets through, an interval says nothing
+            let alone = Evidence { classes: vec![hot], missing: vec![0.0, 0.5], ..evidence(0.0, 0.0, 5.0) }
+                .saturation();
+            assert_eq!(several.is_some(), alone.is_some());
+            several
         };
         assert_eq!(of(10_000.0, 7200.0).unwrap(), "28.0 % of what class hot offered was not accepted");
         assert_eq!(of(10_000.0, 9600.0), None, "4 % is tolerated");

@@ -208,7 +208,9 @@ impl NetworkKind for Flit {
 /// place to its next use; at least the usual eight, at most what routers can have.
 fn credit_loop(wiring: &Wiring) -> u16 {
     let usual = RouterSpec::default();
-    let own = u64::from(usual.traversal_delay) + u64::from(usual.credit_delay) + 2;
+    // the flits of a packet stay as far behind those of the one before as its head was held up
+    let held_up = u64::from(usual.routing_delay) + u64::from(usual.vc_allocation_delay);
+    let own = u64::from(usual.traversal_delay) + u64::from(usual.credit_delay) + 2 + held_up;
     let channels = wiring.fabric.channels().iter();
     let all = channels.chain(wiring.fabric.terminals().iter().map(|terminal| &terminal.injection));
     let longest = all.map(|channel| {

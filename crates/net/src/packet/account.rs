@@ -71,6 +71,7 @@ impl PacketNetwork {
             ],
             queues,
             flows: Vec::new(),
+            needed: Vec::new(),
         }
     }
 

@@ -10,6 +10,7 @@ use stratasim_core::{Bandwidth, BuildError, Cx, Duration, Model, NodeId, Time, T
 use stratasim_topo::Topology;
 use stratasim_transport::{Path, Profile, TransportSpec};
 
+use super::breath::Breath;
 use super::engine::{Engine, Event};
 use super::given::{Guide, Way};
 use super::host::{Ends, Message};
@@ -28,6 +29,8 @@ pub(super) struct Transports {
     pub(super) network_rtt: Duration,
     /// Bytes that the largest buffer of a switch holds.
     pub(super) buffer_bytes: u64,
+    /// Seconds in which the slowest of these queues drains.
+    pub(super) drain_s: f64,
     /// Names the draws of connections.
     pub(super) seed: u64,
 }
@@ -45,7 +48,7 @@ pub(super) struct PacketNetwork {
     pub(super) turns: Turns,
     profiles: Vec<Arc<Profile>>,
     /// Which profile ways of these values have: round trip, links, rate.
-    by_values: FxHashMap<(u64, u32, u64), u32>,
+    by_values: FxHashMap<(u64, u32, [u64; 3]), u32>,
     /// The profile of a port and a host, and of the ways there and back where they are given.
     by_pair: FxHashMap<(u32, u32, [Option<Way>; 2]), u32>,
     /// Connections that are kept.
@@ -56,6 +59,7 @@ pub(super) struct PacketNetwork {
     pub(super) flows: Vec<FlowRecord>,
     sampling: Sampling,
     pub(super) patience: Patience,
+    breath: Breath,
     /// Messages on connections that are not complete.
     pub(super) open: u64,
     pub(super) messages: u64,
@@ -87,6 +91,7 @@ impl PacketNetwork {
             flows: Vec::new(),
             sampling: Sampling::new(),
             patience,
+            breath: Breath::new(),
             open: 0,
             messages: 0,
         }
@@ -124,7 +129,13 @@ impl PacketNetwork {
             return Err(BuildError::new("", "no way leads there and back"));
         };
         let base_rtt = Duration::from_ps(there + back);
-        let rate = engine.ports[ends.port as usize].kind.rate.bytes_per_s();
+        let rate_of = |port: u32| engine.ports[port as usize].kind.rate.bytes_per_s();
+        // the receiver's link is as fast both ways, where it says nothing else
+        let (rate, receiver_rate) = (rate_of(ends.port), rate_of(ends.back));
+        let slowest_rate = self.slowest_rate(given[0], ends, full).unwrap_or(rate).min(rate);
+        // the largest queue may be before a faster link
+        let Transports { buffer_bytes: largest, drain_s, .. } = self.transports;
+        let buffer_bytes = largest.min((drain_s * slowest_rate).round() as u64);
         if given != [None; 2] {
             self.patience.stretch(engine, base_rtt.as_ps(), hops);
         }
@@ -132,10 +143,12 @@ impl PacketNetwork {
             base_rtt,
             network_rtt: self.transports.network_rtt.max(base_rtt),
             rate: Bandwidth(rate),
+            receiver_rate: Bandwidth(receiver_rate),
+            slowest_rate: Bandwidth(slowest_rate),
             hops,
-            buffer_bytes: self.transports.buffer_bytes,
+            buffer_bytes,
         };
-        let values = (base_rtt.as_ps(), hops, rate.to_bits());
+        let values = (base_rtt.as_ps(), hops, [rate, receiver_rate, slowest_rate].map(f64::to_bits));
         let number = match self.by_values.get(&values) {
             Some(&known) => known,
             None => {
@@ -156,6 +169,21 @@ impl PacketNetwork {
             Some(way) => Some(self.ways.along(ports, landings.ways.ports(way), Alone::packet(bytes))),
             None => self.ways.time(routes, ports, port, host, bytes),
         }
+    }
+
+    /// Bytes per second of the slowest link on the fastest way of full packets; none where they take no time.
+    fn slowest_rate(&self, given: Option<Way>, ends: &Ends, full: u32) -> Option<f64> {
+        let Engine { routes, ports, landings, .. } = self.parts.any();
+        let time = |packets| {
+            let message = Alone { packets, ..Alone::packet(full) };
+            match given {
+                Some(way) => Some(self.ways.along(ports, landings.ways.ports(way), message).0),
+                None => Some(self.ways.alone(routes, ports, ends.port, ends.to, message)?.0),
+            }
+        };
+        // where they go one after the other, the second comes so much later
+        let apart = time(2)?.saturating_sub(time(1)?);
+        (apart > 0).then(|| f64::from(full) * 1e12 / apart as f64)
     }
 
     /// The way of a flow from one host to another, where it is given.
@@ -325,6 +353,7 @@ impl Model for PacketNetwork {
         self.now = now;
         if self.open == 0 {
             self.patience.go_on(now.as_ps());
+            self.breath.go_on(now.as_ps());
             self.sampling.wake(now.as_ps(), &mut self.parts);
         }
         self.parts.reach(now.as_ps());
@@ -364,7 +393,7 @@ impl Model for PacketNetwork {
                 to = to.min(self.sampling.next());
             }
             if self.open > 0 {
-                to = to.min(self.patience.next());
+                to = to.min(self.patience.next()).min(self.breath.next());
                 match self.parts.next() {
                     None => {
                         self.stand_still();
@@ -381,6 +410,13 @@ impl Model for PacketNetwork {
                         if !complete && to == self.patience.next() {
                             self.look();
                         }
+                        if !complete && to == self.breath.next() {
+                            let events = self.parts.totals().events;
+                            if self.breath.take(to, events, cx.observer) && !self.outcomes.have_failures() {
+                                self.now = Time::from_ps(self.parts.now());
+                                return self.now;
+                            }
+                        }
                         continue;
                     }
                     Some(_) if watched && to == self.sampling.next() => {
@@ -391,6 +427,10 @@ impl Model for PacketNetwork {
                     Some(_) if to == self.patience.next() => {
                         self.parts.reach(to);
                         self.look();
+                        continue;
+                    }
+                    Some(at) if to == self.breath.next() => {
+                        self.breath.go_on(at);
                         continue;
                     }
                     Some(_) => {}
@@ -449,6 +489,7 @@ impl model::Network for PacketNetwork {
         self.parts.note_all();
         let mut report = self.account(now);
         report.flows = std::mem::take(&mut self.flows);
+        report.needed = self.parts.any().needed(&report.flows, &self.transports.spec.packets);
         for flow in &mut report.flows {
             flow.least = self.least_duration(flow.src, flow.dst, flow.bytes);
         }

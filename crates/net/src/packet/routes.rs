@@ -324,10 +324,12 @@ impl Routes {
 
     /// Whether a shortest way from `port` to `host` ends at its NIC `nic`.
     pub(super) fn lands(&self, mut port: u32, host: u32, nic: u32) -> bool {
+        let gate = self.gates[(self.gates_of[host as usize].0 + nic) as usize];
         loop {
             let node = self.wires[port as usize].to;
             if node == self.node_of(host) {
-                return true;
+                // by another NIC on the way to this one
+                return self.wires[port as usize].from == gate.switch;
             }
             port = match self.toward_nic(node, host, nic) {
                 Next::Port(port) => port,

@@ -61,9 +61,9 @@ impl CongestionKind for Eqds {
         check_range("credit-rate", self.credit_rate, 1e-6, 1.0)?;
         let pull = u64::from(self.quantum_bytes * self.quanta_per_pull);
         let ps_per_byte = if self.htsim_pace {
-            0.99 * (sizes.wire_bytes() + 38) as f64 * path.ps_per_byte() / pull as f64
+            0.99 * (sizes.wire_bytes() + 38) as f64 * path.receiver_ps_per_byte() / pull as f64
         } else {
-            path.ps_per_byte() / self.credit_rate
+            path.receiver_ps_per_byte() / self.credit_rate
         };
         let filled = (path.bytes_in(path.network_rtt) * 1.5) as u64;
         let most_bytes = self.max_window.map_or(filled, |bytes| bytes.count()).max(sizes.wire_bytes());

@@ -43,7 +43,7 @@ impl CongestionKind for Ndp {
         let origin = "packets fill the longest way";
         let given = self.initial_packets.map(f64::from);
         let initial = given_or("initial-packets", given, (filled, origin), (1.0, 1e6))?;
-        let interval_ps = sizes.wire_bytes() as f64 * path.ps_per_byte() / self.pull_rate;
+        let interval_ps = sizes.wire_bytes() as f64 * path.receiver_ps_per_byte() / self.pull_rate;
         Ok(CreditRules::Packets { initial: initial as u32, interval_ps: interval_ps as u64 })
     }
 

@@ -56,6 +56,8 @@ struct Parameters {
     packet_bytes: f64,
     rate_bytes_per_ps: f64,
     network_rtt: f64,
+    /// Round trip of a full packet on the own way, empty.
+    least_rtt: f64,
     target: f64,
     /// Bytes per picosecond of room below the target.
     alpha: f64,
@@ -68,6 +70,16 @@ struct Parameters {
     adjust_bytes: f64,
     /// The receiver gives credit besides.
     has_credit: bool,
+}
+
+impl Parameters {
+    /// The largest window where a round trip takes so many picoseconds: at least as many packets as are under way then, on
+    /// short ways, too.
+    fn max_window(&self, rtt: f64) -> f64 {
+        let filled = rtt * self.rate_bytes_per_ps;
+        let whole = (filled / self.packet_bytes).ceil().max(1.0) * self.packet_bytes;
+        (self.max_window_factor * filled).max(whole)
+    }
 }
 
 /// Queueing delays below this are none, picoseconds.
@@ -114,10 +126,11 @@ impl Dynamics {
 
     /// A round trip, of which the shortest so far is the base; picoseconds.
     fn sample(&mut self, p: &Parameters, rtt: Duration) -> f64 {
-        let rtt = rtt.as_ps() as f64;
+        // short packets and headers are faster than the full ones that the window is for
+        let rtt = (rtt.as_ps() as f64).max(p.least_rtt);
         if rtt < self.base_rtt {
             self.base_rtt = rtt;
-            self.max_window = p.max_window_factor * rtt * p.rate_bytes_per_ps;
+            self.max_window = p.max_window(rtt);
         }
         rtt
     }
@@ -290,6 +303,7 @@ impl Nscc {
             packet_bytes: sizes.packet_bytes() as f64,
             rate_bytes_per_ps: path.rate.bytes_per_s() * 1e-12,
             network_rtt,
+            least_rtt: path.base_rtt.as_ps() as f64,
             target,
             alpha: 4.0 * payload * scale * stretch / target,
             fair_increase: 5.0 * payload * scale,
@@ -315,8 +329,7 @@ impl Nscc {
         let parameters = Arc::new(self.parameters(path, sizes, has_credit)?);
         let base = if self.own_base_rtt { path.base_rtt } else { path.network_rtt };
         let base_rtt = base.as_ps() as f64;
-        let max_window =
-            (self.max_window_factor * base_rtt * parameters.rate_bytes_per_ps).max(parameters.packet_bytes);
+        let max_window = parameters.max_window(base_rtt);
         let now = Dynamics {
             window: max_window,
             max_window,

@@ -72,7 +72,7 @@ impl CongestionKind for Rccc {
             least_rate: (0.9 / self.oversubscription).max(0.01),
             interval: Duration::from_ps(path.network_rtt.as_ps() / 2 * 3),
         };
-        let mut ps_per_byte = path.ps_per_byte() / self.credit_rate;
+        let mut ps_per_byte = path.receiver_ps_per_byte() / self.credit_rate;
         if self.htsim_leftovers {
             // htsim counts time in whole picoseconds per quantum
             ps_per_byte = (ps_per_byte * f64::from(QUANTUM)).floor() / f64::from(QUANTUM);

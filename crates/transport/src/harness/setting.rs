@@ -65,6 +65,8 @@ impl Setting {
             base_rtt: rtt,
             network_rtt: rtt,
             rate: self.rate,
+            receiver_rate: self.bottleneck,
+            slowest_rate: self.bottleneck,
             hops: self.hops + u32::from(self.has_queue()),
             buffer_bytes: if self.has_queue() { self.buffer_bytes.min(1 << 40) } else { 0 },
         }

@@ -22,13 +22,14 @@ use crate::receiver::{Acknowledge, GapReport, ReceiverRules};
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Trimming {
     /// Time after which a packet of which nothing was heard is sent again; 15 us and six times what the
-    /// longest queue takes to drain, or the longest round trip where that is more, when absent.
+    /// longest queue takes to drain into the slowest link, or the longest round trip and what one acknowledgement waits for
+    /// where that is more, when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Duration>,
     /// There is no time-out: what loses its header is lost, as in htsim's NDP.
     pub without_timeout: bool,
-    /// Bytes after which the receiver acknowledges; every packet when absent, and on ways that hold fewer bytes in a
-    /// round trip, where the sender would stand still for want of acknowledgements.
+    /// Bytes after which the receiver acknowledges; every packet when absent, and on ways that hold less than twice as many
+    /// bytes in a round trip, where the sender would stand still for want of acknowledgements.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub acknowledge_every: Option<Bytes>,
     /// Finds losses by the number of packets that arrived out of order, for fabrics that drop instead of
@@ -140,17 +141,26 @@ impl RecoveryKind for Trimming {
         if let Some(timeout) = self.timeout {
             check_timeout("timeout", timeout)?;
         }
-        // packets that are merely under way on long links are not sent again
-        let derived =
-            || Duration::from_ns(15_000) + (path.time_of(path.buffer_bytes) * 6).max(path.network_rtt);
-        let timeout = if self.without_timeout { Duration::MAX } else { self.timeout.unwrap_or_else(derived) };
         let acknowledge = match self.acknowledge_every {
             None => Acknowledge::EveryPacket,
-            Some(bytes) if path.bytes_in(path.base_rtt) < bytes.count() as f64 => Acknowledge::EveryPacket,
+            // windows of one and a half round trips hold what is not acknowledged yet, too
+            Some(bytes) if path.bytes_in(path.base_rtt) < 2.0 * bytes.count() as f64 => {
+                Acknowledge::EveryPacket
+            }
             Some(bytes) => Acknowledge::EveryBytes(u32::try_from(bytes.count()).map_err(|_| {
                 BuildError::new("acknowledge-every", format!("{bytes}; less than 4 GiB is possible"))
             })?),
         };
+        let silent_bytes = match acknowledge {
+            Acknowledge::EveryPacket => 0,
+            Acknowledge::EveryBytes(bytes) => u64::from(bytes),
+        };
+        // packets that are merely under way on long links, or not worth an acknowledgement yet, are not sent again
+        let derived = || {
+            let round_trip = path.network_rtt + path.slowest_time_of(silent_bytes);
+            Duration::from_ns(15_000) + (path.slowest_time_of(path.buffer_bytes) * 6).max(round_trip)
+        };
+        let timeout = if self.without_timeout { Duration::MAX } else { self.timeout.unwrap_or_else(derived) };
         let rules = ReceiverRules {
             keeps_out_of_order: true,
             gaps: GapReport::Never,

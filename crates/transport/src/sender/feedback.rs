@@ -71,6 +71,10 @@ impl Sender {
                 telemetry,
             });
         }
+        if header.kind == Kind::Nack {
+            // the packet that asked may be the one that did not arrive
+            self.asked = false;
+        }
         self.messages.forget(self.recovery.account().cumulative);
         // a report of a trimmed packet has it sent again, and nothing else
         self.hand_over(now, header.kind == Kind::Nack);

@@ -36,7 +36,8 @@ impl Rings {
     /// Puts a flit behind those of channel `number`, one at least; heads stay in `queued`, by packet.
     #[inline(always)]
     pub(super) fn put(&mut self, number: usize, vc: &Vc, len: u8, flit: Flit, queued: &mut [Flit]) {
-        let place = (vc.head + len - 1) as usize & ((1 << self.bits) - 1);
+        // rings have a power of two of places, 256 at most: what is carried over does not matter
+        let place = vc.head.wrapping_add(len - 1) as usize & ((1 << self.bits) - 1);
         let place = (number << self.bits) + place;
         self.flits[place] = flit.short();
         if flit.is_head() {
@@ -64,7 +65,7 @@ impl Rings {
     #[inline(always)]
     pub(super) fn take(&self, number: usize, vc: &mut Vc, queued: &[Flit]) -> Flit {
         let place = (number << self.bits) + vc.head as usize;
-        vc.head = (vc.head + 1) & ((1_u32 << self.bits) - 1) as u8;
+        vc.head = vc.head.wrapping_add(1) & ((1_u32 << self.bits) - 1) as u8;
         let next = self.flits[place];
         if is_head(next) { queued[body(next, 0).packet()] } else { body(next, self.entered[place]) }
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use stratasim_core::model::{self, NetworkDone, NetworkReport, NetworkRequest, Transfer};
+use stratasim_core::observe::Event;
 use stratasim_core::{BuildError, Cx, Duration, Model, NodeId, Time, Token};
 use stratasim_topo::Topology;
 
@@ -173,9 +174,16 @@ impl<K: Kernel + Send> Model for FlitNetwork<K> {
                 self.kernel.run(chunk, &mut self.programs);
                 if self.programs.arrived.is_empty() {
                     self.look_for_stall();
-                    if !self.outcomes.have_failures() {
+                    if self.outcomes.have_failures() {
                         continue;
                     }
+                    let at = self.now.max(self.prepared.clock.start(self.kernel.now()));
+                    cx.observer.on_event(&Event::Clock { at });
+                    if !cx.observer.wants_stop() {
+                        continue;
+                    }
+                    self.now = at;
+                    return at;
                 }
                 self.now = self.now.max(self.prepared.clock.start(self.kernel.now()));
                 for slot in std::mem::take(&mut self.programs.arrived) {

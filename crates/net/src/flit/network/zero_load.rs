@@ -22,48 +22,62 @@ pub fn router_cycles(router: &RouterSpec) -> u64 {
     }
 }
 
-/// Latencies of heads by the fastest path from a source, kept for sources that are asked for.
+/// The same of a flit that comes so late behind the head of its packet that it finds a channel: it takes part in the
+/// allocation of the switch only.
+fn follower_cycles(router: &RouterSpec) -> u64 {
+    let switch = RouterSpec { routing_delay: 0, vc_allocation_delay: 0, ..router.clone() };
+    router_cycles(&switch).min(router_cycles(router))
+}
+
+/// Latencies by the fastest path from a source, kept for sources that are asked for.
 pub struct ZeroLoad {
     fabric: Arc<Fabric>,
-    router_cycles: u64,
-    /// From each source: cycles until a head is at each terminal.
-    from: BTreeMap<u32, Vec<u64>>,
+    /// Cycles in a router: of heads, and of flits that come late.
+    router_cycles: [u64; 2],
+    /// From each source: cycles until a flit of either sort is at each terminal.
+    from: BTreeMap<u32, [Vec<u64>; 2]>,
 }
 
 impl ZeroLoad {
     /// Of `fabric` with such routers.
     pub fn new(fabric: Arc<Fabric>, router: &RouterSpec) -> Self {
-        Self { fabric, router_cycles: router_cycles(router), from: BTreeMap::new() }
+        let router_cycles = [router_cycles(router), follower_cycles(router)];
+        Self { fabric, router_cycles, from: BTreeMap::new() }
     }
 
     /// Cycles from the departure of a packet's head at terminal `from` to the arrival of the last of `flits`
     /// flits at terminal `to`, one after the other in an empty network; `None` when there is no path.
     ///
     /// With H routers on the path it is `sum over channels (latency + 1) + H (P - 1) + (flits - 1)`, the
-    /// channels into and out of the network among them; where a terminal's channel takes a flit in several
-    /// cycles only, the last term is that much longer. Nothing gets through faster.
+    /// channels into and out of the network among them; where the channel into a terminal takes a flit in several
+    /// cycles only, the last term is that much longer. Where the channel out of one does, flits come so far apart that the last
+    /// does not wait behind the head, and is not held up as that is: P are then the cycles of switch allocation and traversal.
+    /// The later of the two counts; nothing gets through faster.
     pub fn cycles(&mut self, from: u32, to: u32, flits: u64) -> Option<u64> {
         if !self.from.contains_key(&from) {
             let terminals = self.fabric.terminals().len();
-            if (self.from.len() + 1) * terminals > MOST_KEPT {
+            if 2 * (self.from.len() + 1) * terminals > MOST_KEPT {
                 self.from.clear();
             }
-            self.from.insert(from, self.search(from));
+            self.from.insert(from, self.router_cycles.map(|cycles| self.search(from, cycles)));
         }
-        let head = self.from[&from][to as usize];
+        let [head, follower] = self.from[&from].each_ref().map(|cycles| cycles[to as usize]);
         if head == u64::MAX {
             return None;
         }
         let enters = self.fabric.terminal(from).injection.spacing;
         let joined = self.fabric.terminal(to);
         let leaves = self.fabric.channel(joined.router, joined.output).spacing;
-        let spacing = u128::from(enters.max(leaves));
-        let rest = u128::from(flits.saturating_sub(1)) * spacing / u128::from(FULL_WIDTH);
-        Some(head.saturating_add(u64::try_from(rest).unwrap_or(u64::MAX)))
+        let rest = |spacing: u32| {
+            let cycles = u128::from(flits.saturating_sub(1)) * u128::from(spacing) / u128::from(FULL_WIDTH);
+            u64::try_from(cycles).unwrap_or(u64::MAX)
+        };
+        let behind_head = head.saturating_add(rest(leaves.into()));
+        Some(behind_head.max(follower.saturating_add(rest(enters.into()))))
     }
 
-    /// Dijkstra over routers, from one terminal to all.
-    fn search(&self, from: u32) -> Vec<u64> {
+    /// Dijkstra over routers, in which a flit spends so many cycles, from one terminal to all.
+    fn search(&self, from: u32, router_cycles: u64) -> Vec<u64> {
         let fabric = &self.fabric;
         let mut at = vec![u64::MAX; fabric.router_count()];
         let mut arrival = vec![u64::MAX; fabric.terminals().len()];
@@ -79,7 +93,7 @@ impl ZeroLoad {
             }
             for output in 0..fabric.output_count(router) {
                 let channel = fabric.channel(router, output);
-                let reached = cycles + self.router_cycles + u64::from(channel.latency) + 1;
+                let reached = cycles + router_cycles + u64::from(channel.latency) + 1;
                 match channel.end {
                     End::Nothing => {}
                     End::Terminal(terminal) => {
