@@ -257,6 +257,7 @@ impl<'a> Engine<'a> {
             return Ok(false);
         }
         let mut reached = others;
+        self.paused = false;
         if network <= others || network.is_within(precision, others) {
             // with a timing precision, everything due soon after the earliest date is due with it
             let until = if precision > Duration::ZERO { others.min(network) } else { others };

@@ -219,6 +219,7 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
             return Ok(false);
         }
         self.now = own;
+        self.paused = false;
         if network <= own {
             let cx = &mut Cx { done: &mut self.done, observer: &mut *self.observer };
             self.now = self.network.advance(own, cx);

@@ -47,10 +47,10 @@ pub(super) struct PacketNetwork {
     guide: Guide,
     pub(super) turns: Turns,
     profiles: Vec<Arc<Profile>>,
-    /// Which profile ways of these values have: round trip, links, rate.
+    /// Which profile ways of these values have: round trip, links, rates.
     by_values: FxHashMap<(u64, u32, [u64; 3]), u32>,
-    /// The profile of a port and a host, and of the ways there and back where they are given.
-    by_pair: FxHashMap<(u32, u32, [Option<Way>; 2]), u32>,
+    /// The profile of the ports at both ends and the host, and of the ways there and back where they are given.
+    by_pair: FxHashMap<([u32; 3], [Option<Way>; 2]), u32>,
     /// Connections that are kept.
     kept: FxHashMap<Pair, u32>,
     pub(super) now: Time,
@@ -117,7 +117,7 @@ impl PacketNetwork {
     /// The profile of connections that leave by `port` and come back by `back`.
     fn profile(&mut self, ends: &Ends) -> Result<Arc<Profile>, BuildError> {
         let given = [ends.landing.way_there, ends.landing.way_back];
-        if let Some(&known) = self.by_pair.get(&(ends.port, ends.to, given)) {
+        if let Some(&known) = self.by_pair.get(&([ends.port, ends.back, ends.to], given)) {
             return Ok(self.profiles[known as usize].clone());
         }
         let sizes = &self.transports.spec.packets;
@@ -158,7 +158,7 @@ impl PacketNetwork {
                 number
             }
         };
-        self.by_pair.insert((ends.port, ends.to, given), number);
+        self.by_pair.insert(([ends.port, ends.back, ends.to], given), number);
         Ok(self.profiles[number as usize].clone())
     }
 
