@@ -221,11 +221,11 @@ impl<'a> Engine<'a> {
             }
         }
         self.start_ready();
+        self.tell_progress();
         while self.step()? {
             self.summary.instants += 1;
             if self.paused || self.summary.instants.is_multiple_of(PROGRESS_EVERY) {
-                let tasks = self.summary.tasks + self.left;
-                self.observer.on_event(&Event::Progress { at: self.now, done: self.summary.tasks, tasks });
+                self.tell_progress();
                 if self.observer.wants_stop() {
                     self.summary.stopped = true;
                     break;
@@ -243,6 +243,11 @@ impl<'a> Engine<'a> {
         }
         self.summary.ranks = self.clocks.iter().map(|clock| clock.close(end.max(self.now))).collect();
         Ok(self.summary)
+    }
+
+    fn tell_progress(&mut self) {
+        let done = self.summary.tasks;
+        self.observer.on_event(&Event::Progress { at: self.now, done, tasks: done + self.left });
     }
 
     /// Advances to the next instant and handles what ends there; false when nothing will happen.

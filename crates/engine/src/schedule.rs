@@ -184,11 +184,11 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
             }
             self.begin_ready();
         }
+        self.tell_progress();
         while self.step()? {
             self.summary.run.instants += 1;
             if self.paused || self.summary.run.instants.is_multiple_of(PROGRESS_EVERY) {
-                let done = self.summary.run.tasks;
-                self.observer.on_event(&Event::Progress { at: self.now, done, tasks: done + self.left });
+                self.tell_progress();
                 if self.observer.wants_stop() {
                     self.summary.run.stopped = true;
                     break;
@@ -209,6 +209,11 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
         summary.run.iterations = vec![(Time::ZERO, end)];
         summary.run.ranks = clocks.iter().map(|clock| clock.close(end.max(now))).collect();
         Ok(summary)
+    }
+
+    fn tell_progress(&mut self) {
+        let done = self.summary.run.tasks;
+        self.observer.on_event(&Event::Progress { at: self.now, done, tasks: done + self.left });
     }
 
     /// Advances to the next instant and handles what ends there; false when nothing will happen.
