@@ -11,7 +11,7 @@ use packet_support::{count, run};
 fn takes(machine: &str, options: &str, messages: &[(usize, usize, u64)]) -> (f64, u64) {
     let machine = topology(machine);
     let mut network = network(&format!(r#"{{"kind": "packet", {options}}}"#), machine.clone());
-    let (ends, report) = run(&mut *network, &machine.compute_nodes(), messages);
+    let (ends, report) = run(&mut *network, machine.compute_nodes(), messages);
     assert_eq!(report.violations, Vec::<String>::new());
     let last = ends.into_iter().max().expect("messages");
     (last.as_secs_f64() * 1e6, count(&report, "network.timeouts"))

@@ -72,8 +72,8 @@ impl ZeroLoad {
             let cycles = u128::from(flits.saturating_sub(1)) * u128::from(spacing) / u128::from(FULL_WIDTH);
             u64::try_from(cycles).unwrap_or(u64::MAX)
         };
-        let behind_head = head.saturating_add(rest(leaves.into()));
-        Some(behind_head.max(follower.saturating_add(rest(enters.into()))))
+        let behind_head = head.saturating_add(rest(leaves));
+        Some(behind_head.max(follower.saturating_add(rest(enters))))
     }
 
     /// Dijkstra over routers, in which a flit spends so many cycles, from one terminal to all.
