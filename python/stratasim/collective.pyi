@@ -59,7 +59,7 @@ def direct(*, window: int | None = None) -> Spec:
 def dissemination() -> Spec:
     """Barrier in `ceil(log2 n)` rounds: in round `k` member `i` tells member `i + 2^k` that it and everybody it heard of have come, and hears the same from `i - 2^k` (Hensgen, Finkel and Manber, "Two algorithms for barrier synchronization", 1988). Messages are empty."""
 
-def double_binary_tree(*, chunk: str | None = "524.288 kB") -> Spec:
+def double_binary_tree(*, chunk: str | None = "512 KiB") -> Spec:
     """All-reduce, broadcast and reduce over two complementary binary trees, pipelined in chunks."""
 
 def hierarchical(

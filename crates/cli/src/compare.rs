@@ -9,7 +9,7 @@ use std::time::Instant;
 use clap::Args;
 use stratasim_experiment::{ConfigError, Document, Error, Prepared};
 use stratasim_report::result::{JobResult, RankResult, RunResult};
-use stratasim_report::style::{Tone, pad_right, shorten};
+use stratasim_report::style::{Tone, hanging, pad_right, shorten};
 use stratasim_report::{Style, Unit};
 
 use crate::INTERRUPTED;
@@ -190,6 +190,7 @@ pub(crate) fn side_by_side(title: &str, results: &[(String, RunResult)], style: 
     let mut text = format!("{}\n", style.paint(Tone::Strong, title));
     let letters: Vec<String> = (0..results.len()).map(letter).collect();
     for ((name, _), letter) in results.iter().zip(&letters) {
+        let name = hanging(name, style.width, 4 + letter.len());
         text += &format!("  {}  {name}\n", style.paint(Tone::Strong, letter));
     }
     let rows = rows(results);
@@ -288,17 +289,20 @@ fn program_rows(results: &[(String, RunResult)]) -> Vec<(Cow<'static, str>, Vec<
 
 /// What the packet level counts, where anything happened.
 fn count_rows(results: &[(String, RunResult)]) -> Vec<(Cow<'static, str>, Vec<String>)> {
-    let counts = [
-        ("sent again", "network.retransmissions"),
-        ("dropped", "network.drops"),
-        ("trimmed", "network.trims"),
-        ("marked", "network.marks"),
-        ("lost on links", "network.lost_on_links"),
+    type Count = fn(&RunResult) -> Option<u64>;
+    let counts: [(&'static str, Count); 6] = [
+        ("sent again", |result| result.counter("network.retransmissions")),
+        ("dropped", |result| result.counter("network.drops")),
+        ("trimmed", |result| result.counter("network.trims")),
+        ("packets marked", |result| result.counter("network.marks")),
+        ("ACKs with mark", |result| Some(result.flows.as_ref()?.marks)),
+        ("lost on links", |result| result.counter("network.lost_on_links")),
     ];
-    let of = |key: &str, (_, result): &(String, RunResult)| result.counters.get(key).copied();
-    let row = |(label, key): (&'static str, &str)| {
-        let happened = results.iter().any(|result| of(key, result).is_some_and(|count| count > 0));
-        let cell = |result| of(key, result).map_or_else(dash, |count| Unit::Count.format(count as f64));
+    let row = |(label, of): (&'static str, Count)| {
+        let happened = results.iter().any(|(_, result)| of(result).is_some_and(|count| count > 0));
+        let cell = |(_, result): &(String, RunResult)| {
+            of(result).map_or_else(dash, |count| Unit::Count.format(count as f64))
+        };
         happened.then(|| (Cow::Borrowed(label), results.iter().map(cell).collect()))
     };
     counts.into_iter().filter_map(row).collect()

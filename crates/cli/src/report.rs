@@ -19,7 +19,7 @@ const FULLEST_LINKS: usize = 16;
 
 #[derive(Args)]
 pub(crate) struct Report {
-    /// Results that `stratasim run --json` wrote; several are put side by side
+    /// Results that `stratasim run --json` or `compare --json` wrote; several are put side by side
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Write a page with tables and pictures of one result, an HTML file that needs nothing else
@@ -30,14 +30,15 @@ pub(crate) struct Report {
 impl Report {
     pub(crate) fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
         if self.html.is_some() && self.files.len() > 1 {
-            let message = format!("--html makes a page of one result, found {}", self.files.len());
-            return Err(ConfigError::new(message, None).into());
+            return Err(one_page(self.files.len()));
         }
         let page_file = Output::begin_if(self.html.as_ref())?;
         let mut results = Vec::new();
         for path in &self.files {
-            let stem = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
-            results.push((stem, read(path)?));
+            results.extend(read(path)?);
+        }
+        if self.html.is_some() && results.len() > 1 {
+            return Err(one_page(results.len()));
         }
         match (results.as_slice(), page_file) {
             ([(_, result)], Some(output)) => {
@@ -52,19 +53,52 @@ impl Report {
                 let title = if same && !name.is_empty() { name } else { "Results" };
                 terminal.print(&side_by_side(title, &results, &terminal.style))?;
             }
-            ([], ..) => unreachable!("clap asks for a file"),
+            ([], ..) => unreachable!("clap asks for a file, and every file has a result"),
         }
         Ok(if results.iter().all(|(_, result)| result.checks_hold()) { 0 } else { 3 })
     }
 }
 
-/// Reads a result.
-fn read(path: &Path) -> Result<RunResult, Error> {
+fn one_page(found: usize) -> Error {
+    ConfigError::new(format!("--html makes a page of one result, found {found}"), None).into()
+}
+
+/// Reads the results of a file, with names: one of a run, or the list of a comparison.
+fn read(path: &Path) -> Result<Vec<(String, RunResult)>, Error> {
     let text = std::fs::read_to_string(path).map_err(|error| Error::file(path, &error))?;
-    RunResult::from_json(&text).map_err(|error| Error::File {
+    let stem = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+    let no_result = |what: &str| Error::File {
         path: path.display().to_string(),
-        reason: format!("this is no result that `stratasim run --json` wrote: {error}"),
-    })
+        reason: format!("this is no result that `stratasim run --json` wrote: {what}"),
+    };
+    if text.trim_start().starts_with('[') {
+        let list: Vec<RunResult> =
+            serde_json::from_str(&text).map_err(|error| no_result(&format!("a list, in which {error}")))?;
+        if list.is_empty() {
+            return Err(no_result("a list with nothing in it"));
+        }
+        let name = |(at, result): (usize, RunResult)| {
+            (format!("{stem} {}: {}", at + 1, result.title.network), result)
+        };
+        return Ok(list.into_iter().enumerate().map(name).collect());
+    }
+    match RunResult::from_json(&text) {
+        Ok(result) => Ok(vec![(stem, result)]),
+        Err(_) if is_list_of_points(&text) => {
+            let points = path.with_file_name("points").join("*.json");
+            let points = points.display();
+            Err(no_result(&format!(
+                "it lists the points of a sweep or of traffic; give results of points, {points}"
+            )))
+        }
+        Err(error) => Err(no_result(&error.to_string())),
+    }
+}
+
+/// Whether this is the `results.json` of a sweep or of `stratasim traffic`.
+fn is_list_of_points(text: &str) -> bool {
+    let value: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
+    value["points"].is_array() && value["title"].is_string()
 }
 
 fn page(result: &RunResult) -> Page {

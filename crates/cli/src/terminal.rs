@@ -6,6 +6,7 @@ use clap::ValueEnum;
 use stratasim_experiment::Error;
 use stratasim_report::Style;
 use stratasim_report::style::Tone;
+use terminal_size::{Height, Width, terminal_size_of};
 
 /// When to use colours.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -23,7 +24,7 @@ pub(crate) enum Colour {
 pub(crate) struct Terminal {
     /// How tables look.
     pub(crate) style: Style,
-    /// The same for standard error.
+    /// The same for standard error; as wide as errors are at most where nothing says how wide it is.
     errors: Style,
     /// Whether somebody watches standard error.
     pub(crate) watched: bool,
@@ -42,14 +43,16 @@ impl Terminal {
             style
         };
         let (to_terminal, watched) = (io::stdout().is_terminal(), io::stderr().is_terminal());
-        let mut out = style(to_terminal);
-        if to_terminal
-            && variable("COLUMNS").is_none()
-            && let Some((width, _)) = terminal_size::terminal_size()
-        {
-            out.width = usize::clamp(width.0.into(), 60, 120);
+        let (mut out, mut errors) = (style(to_terminal), style(watched));
+        if variable("COLUMNS").is_none_or(|columns| columns.is_empty()) {
+            // the stream's own terminal, not that of another
+            let width = |size: Option<(Width, Height)>, most: usize| {
+                size.map(|(width, _)| usize::clamp(width.0.into(), Style::NARROWEST, most))
+            };
+            out.width = width(terminal_size_of(io::stdout()), 120).unwrap_or(out.width);
+            errors.width = width(terminal_size_of(io::stderr()), Error::WIDTH).unwrap_or(Error::WIDTH);
         }
-        Self { style: out, errors: style(watched), watched }
+        Self { style: out, errors, watched }
     }
 
     /// Writes to standard output. A reader that has gone (`| head`) is no error.
@@ -75,6 +78,6 @@ impl Terminal {
 
     /// Says what went wrong.
     pub(crate) fn fail(&self, error: &Error) {
-        self.say(error.render(self.errors.colour).trim_end());
+        self.say(error.render(self.errors.colour, self.errors.width).trim_end());
     }
 }

@@ -79,7 +79,7 @@ impl Source {
         let sections: Sections = document.read()?;
         let seed = sections.seed.unwrap_or(1);
         let context = build_context(&base, seed);
-        let topology = sections.topology.plugin().build(&context);
+        let topology = stratasim_topo::build(&sections.topology, &context);
         let topology = Arc::new(topology.map_err(|error| document.locate(&error, "topology"))?);
         let routing = sections.routing.plugin().build(&topology);
         let routing = routing.map_err(|error| document.locate(&error, "routing"))?;

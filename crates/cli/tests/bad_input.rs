@@ -90,7 +90,7 @@ fn a_wrong_unit_is_named_with_a_right_one() {
 fn values_out_of_range_are_named() {
     for (right, wrong, words) in [
         ("\"10 GB/s\"", "\"-10 GB/s\"", ["topology.bandwidth", "-10 GB/s", "bad.toml:4"]),
-        ("\"10 GB/s\"", "\"0 GB/s\"", ["topology", "bandwidth 0 bps", "bad.toml:1"]),
+        ("\"10 GB/s\"", "\"0 GB/s\"", ["topology.bandwidth", "bandwidth 0 bps", "bad.toml:4"]),
         ("\"10 GB/s\"", "\"nan GB/s\"", ["topology.bandwidth", "nan", "bad.toml:4"]),
         ("\"1 us\"", "\"-1 us\"", ["topology.latency", "-1 us", "bad.toml:5"]),
         ("nodes = 4", "nodes = 1", ["topology.nodes", "two", "bad.toml:3"]),
@@ -127,6 +127,52 @@ fn files_that_cannot_be_read_are_named() {
     refused(&scratch.stratasim(&["report", "no-such.json"]), &["no-such.json", "no such file"]);
     refused(&scratch.stratasim(&["topology", "show", "no.xml"]), &["no.xml", "no such file"]);
     refused(&scratch.stratasim(&["conformance", "flow", "no-such"]), &["no-such", "no such file"]);
+}
+
+#[test]
+fn what_has_no_place_in_a_file_still_names_the_file() {
+    let scratch = Scratch::new();
+    scratch.write("no-work.toml", TOPOLOGY);
+    refused(&scratch.stratasim(&["run", "no-work.toml"]), &["no-work.toml", "what should run?"]);
+    scratch.write("mg.json", r#"{"mode": 1, "goal_files": ["a.goal"], "pattern": "packed"}"#);
+    let ended = scratch.stratasim(&["goal", "merge", "--config", "mg.json", "-o", "z.goal"]);
+    refused(&ended, &["mg.json: mode: one of multi-job, multi-tenant is expected, found integer `1`"]);
+}
+
+#[test]
+fn rates_and_windows_of_nothing_are_refused_at_their_keys() {
+    let ended = run(&format!("{TOPOLOGY}{WORKLOAD}"), &["--set", "topology.bandwidth=\"0 Gbps\""]);
+    refused(&ended, &["topology.bandwidth: link 0 has bandwidth 0 bps", "--set topology.bandwidth"]);
+    let network =
+        "[network]\nkind = \"packet\"\ncongestion = { kind = \"fixed-window\", window = \"0 B\" }\n";
+    let ended = run(&format!("{TOPOLOGY}{WORKLOAD}{network}"), &[]);
+    refused(&ended, &["network.congestion.window: 0 B; more is needed", "bad.toml:12"]);
+}
+
+#[test]
+fn an_error_fits_on_a_narrow_terminal() {
+    let scratch = Scratch::new();
+    let long = "# a comment that no narrow terminal has room for, not even half of it, or so they say\n";
+    scratch.write("bad.toml", &format!("{TOPOLOGY}nodess = 5 {long}{WORKLOAD}"));
+    for (columns, file) in
+        [(40, "bad.toml"), (60, "bad.toml"), (60, "no/such/file/anywhere/on/this/machine/at/all.toml")]
+    {
+        let mut command = scratch.command(&["run", file]);
+        let errors = command.env("COLUMNS", columns.to_string()).output().unwrap().stderr;
+        let errors = String::from_utf8(errors).unwrap();
+        let wide = errors.lines().find(|line| line.chars().count() > columns);
+        assert!(wide.is_none() && errors.contains('×'), "{columns}\n{errors}");
+    }
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_is_named_with_the_reason() {
+    let scratch = Scratch::new();
+    let sweep = "\n[sweep.product]\n\"topology.nodes\" = [4, 5]\n";
+    scratch.write("sweep.toml", &format!("{TOPOLOGY}{WORKLOAD}{sweep}"));
+    scratch.write("file", "");
+    let ended = scratch.stratasim(&["sweep", "sweep.toml", "--out", "file"]);
+    refused(&ended, &["file/points: this folder cannot be made in `file`: Not a directory"]);
 }
 
 #[test]
@@ -413,6 +459,16 @@ fn results_that_are_none_are_refused() {
     refused(&scratch.stratasim(&["report", "result.json"]), &["result.json", "no result"]);
     scratch.write("result.json", &"[".repeat(200_000));
     refused(&scratch.stratasim(&["report", "result.json"]), &["result.json", "no result"]);
+    scratch.write("result.json", "[]");
+    refused(&scratch.stratasim(&["report", "result.json"]), &["result.json", "nothing in it"]);
+    let sweep = "\n[sweep.product]\n\"topology.nodes\" = [4, 5]\n";
+    scratch.write("sweep.toml", &format!("{TOPOLOGY}{WORKLOAD}{sweep}"));
+    scratch.stratasim(&["sweep", "sweep.toml", "--out", "sw"]);
+    let ended = scratch.stratasim(&["report", "sw/results.json"]);
+    refused(&ended, &["sw/results.json", "the points of a sweep", "sw/points/*.json"]);
+    let points = std::fs::read_dir(scratch.path().join("sw/points")).unwrap();
+    let point = points.map(|entry| entry.unwrap().path()).find(|path| path.extension().is_some());
+    assert_eq!(scratch.stratasim(&["report", point.unwrap().to_str().unwrap()]).code, 0);
 }
 
 /// The folder of a reference case of one message over one link, the text of which is changed.

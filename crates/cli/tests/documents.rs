@@ -196,9 +196,58 @@ fn every_key_of_a_result_is_explained() {
     keys.extend(of_jobs.as_object().unwrap().keys().cloned());
     keys.extend(of_jobs["jobs"][0].as_object().unwrap().keys().cloned());
     assert!(keys.contains("finish_ns") && keys.contains("slowdown"), "{keys:?}");
+    let text = stratasim(&["run", "examples/12-incast/experiment.toml", "--json", "-"]);
+    let of_packets: serde_json::Value = serde_json::from_str(&text).unwrap();
+    for key in [&result, &of_jobs, &of_packets].iter().flat_map(|it| it.as_object().unwrap().keys()) {
+        assert!(page.contains(&format!("\n| `{key}` |")), "result.md has no row for `{key}`");
+    }
     for key in keys {
         assert!(page.contains(&format!("`{key}`")), "result.md does not explain `{key}`");
     }
+    // what is in an object or in the entries of a list stands in its row
+    for (list, parts) in [("flows", vec!["", "/duration_s", "/slowest/0"]), ("queues", vec!["/0"])] {
+        let row = page.lines().find(|line| line.starts_with(&format!("| `{list}` |")));
+        let row = row.unwrap_or_else(|| panic!("result.md has no row for `{list}`"));
+        for key in
+            parts.iter().flat_map(|part| of_packets[list].pointer(part).unwrap().as_object().unwrap().keys())
+        {
+            assert!(row.contains(&format!("`{key}`")), "`{key}` is not in: {row}");
+        }
+    }
+}
+
+#[test]
+fn the_readme_counts_what_there_is() {
+    let readme = text(&root().join("README.md"));
+    for (noun, words) in [("topologies", "kinds of topologies"), ("collectives", "collective algorithms")] {
+        let noun = NOUNS.iter().find(|it| it.name == noun).unwrap();
+        let words = format!(" {} {words},", noun.entries.len());
+        assert!(readme.contains(&words), "README.md does not say{words}");
+    }
+}
+
+#[test]
+fn errors_that_pages_show_are_those_of_the_command() {
+    let page = text(&root().join("docs/src/reference/errors.md"));
+    let (_, blocks) = split(&page);
+    let blocks: Vec<&(String, String)> = blocks.iter().collect();
+    let mut shown = 0;
+    for pair in blocks.windows(2) {
+        let [(shell, commands), (language, printed)] = pair else { continue };
+        if shell != "sh" || language != "text" {
+            continue;
+        }
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = assert_cmd::cargo::cargo_bin!("stratasim").parent().unwrap();
+        let path = std::env::var("PATH").unwrap_or_default();
+        let mut bash = Command::new("bash");
+        bash.args(["-c", &format!("{{ {commands}\n}} 2>&1")]).current_dir(scratch.path());
+        bash.env("PATH", format!("{}:{path}", folder.display())).env_remove("COLUMNS");
+        let output = bash.env("LC_ALL", "C.UTF-8").output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), *printed, "{commands}");
+        shown += 1;
+    }
+    assert_eq!(shown, 2);
 }
 
 #[test]
@@ -209,7 +258,7 @@ fn toml_in_the_documents_can_be_read() {
             if language == "toml" {
                 read += 1;
                 if let Err(error) = Document::parse(&page.display().to_string(), &block) {
-                    panic!("{block}\n{}", error.render(false));
+                    panic!("{block}\n{}", error.render(false, stratasim_experiment::Error::WIDTH));
                 }
             }
         }

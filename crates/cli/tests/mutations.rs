@@ -429,7 +429,7 @@ fn damaged_files_give_a_result_or_one_error_and_never_a_panic() {
                 Ok(Ok(())) => ran += 1,
                 Ok(Err(error)) => {
                     refused += 1;
-                    let message = error.render(false);
+                    let message = error.render(false, Error::WIDTH);
                     assert_eq!(message.matches('×').count(), 1, "{label}: {message}");
                     assert!(message.trim().len() > 12, "{label} says too little: {message}");
                 }

@@ -177,6 +177,9 @@ fn colours_are_for_terminals_that_want_them() {
     assert!(!error.contains('\x1b'), "{error}");
 }
 
+/// Senders that one receiver cannot keep up with.
+const INCAST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/12-incast/experiment.toml");
+
 #[test]
 fn no_table_is_wider_than_the_terminal() {
     let scratch = scratch();
@@ -195,8 +198,12 @@ fn no_table_is_wider_than_the_terminal() {
         &["explain", "lv08"],
         &["explain", "full"],
         &["explain", "experiment"],
+        &["run", INCAST],
+        &["compare", INCAST, "--networks", "flow,packet"],
+        &["card", "bench", "sw-ai", "--sizes", "1MB:64GB"],
+        &["card", "show", "sw-ai", "--set", "about=''"],
     ] {
-        for columns in ["60", "80"] {
+        for columns in ["40", "60", "80"] {
             let ended = scratch.command(arguments).env("COLUMNS", columns).output().unwrap();
             let output = String::from_utf8(ended.stdout).unwrap();
             assert!(!output.is_empty(), "{arguments:?}");
@@ -225,7 +232,31 @@ fn results_are_put_side_by_side() {
     assert!(ended.output.contains("  B  twice\n"), "{}", ended.output);
     let results = json(&scratch.read("all.json"));
     assert_eq!(results.as_array().map(Vec::len), Some(2));
+    // the list is read as what it is
+    let again = scratch.stratasim(&["report", "all.json"]);
+    let times = |text: &str| text.lines().find(|line| line.contains("step time")).map(str::to_owned);
+    assert!(again.output.contains("  B  all 2: flow"), "{}{}", again.output, again.errors);
+    assert_eq!(times(&again.output), times(&ended.output));
+    scratch.stratasim(&["report", "all.json", "--html", "page.html"]).failed(2, &["one result, found 2"]);
     assert!(results[1]["makespan_s"].as_f64() > results[0]["makespan_s"].as_f64());
+}
+
+#[test]
+fn marks_are_called_the_same_whoever_counts_them() {
+    let scratch = Scratch::new();
+    let run = scratch.stratasim(&["run", INCAST, "--json", "out.json"]);
+    let result = json(&scratch.read("out.json"));
+    let compare = scratch.stratasim(&["compare", INCAST]).output;
+    for (count, of_run, of_compare) in [
+        (&result["counters"]["network.marks"], "marked by switches", "packets marked"),
+        (&result["flows"]["marks"], "acknowledgements with marks", "ACKs with mark"),
+    ] {
+        let count = stratasim_report::Unit::Count.format(count.as_f64().unwrap());
+        let words = run.output.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(&format!("{count} {of_run}")), "{}", run.output);
+        let line = compare.lines().find(|line| line.contains(of_compare));
+        assert!(line.is_some_and(|line| line.ends_with(&format!(" {count}"))), "{compare}");
+    }
 }
 
 /// Loads and latencies of open-loop traffic, which has no steps; its batch has no load.

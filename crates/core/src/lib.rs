@@ -25,6 +25,7 @@ pub mod registry;
 pub mod slots;
 pub mod time;
 pub mod water_level;
+pub mod words;
 
 pub use error::BuildError;
 pub use ids::{LinkId, NodeId, Rank};

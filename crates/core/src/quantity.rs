@@ -56,17 +56,20 @@ fn scan(text: &str, units: &[&[Unit]], fail: impl Fn(String) -> UnitError) -> Re
     if scaled.is_finite() { Ok(scaled) } else { Err(fail("; it is too large".to_owned())) }
 }
 
-/// Prints `value` in the largest of `units` (descending) that reads back as the same number.
-fn print(value: f64, units: &[Unit]) -> String {
-    let base = units.last().expect("a quantity has a unit");
-    let (name, scale) =
-        units.iter().find(|(_, scale)| value >= *scale && (value / scale) * scale == value).unwrap_or(base);
-    format!("{} {name}", value / scale)
+/// Prints `value` so that it reads back as the same number: in the largest fitting unit of each of `lists`
+/// (descending), the shortest of these texts, the first of several. `64 MiB` and `64 MB` print as such.
+fn print(value: f64, lists: &[&[Unit]]) -> String {
+    let exact = |&&(_, scale): &&Unit| value >= scale && (value / scale) * scale == value;
+    let text = |units: &&[Unit]| {
+        let (name, scale) = units.iter().find(exact).or(units.last()).expect("a quantity has a unit");
+        format!("{} {name}", value / scale)
+    };
+    lists.iter().map(text).min_by_key(String::len).expect("a quantity has units")
 }
 
 macro_rules! quantity {
     ($(#[$doc:meta])* $name:ident($inner:ty), $what:literal, $example:literal, $accessor:ident,
-     print: $print:expr, also: $also:expr) => {
+     print: $($print:expr),+; also: $also:expr) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default)]
         pub struct $name(pub $inner);
@@ -83,7 +86,7 @@ macro_rules! quantity {
             type Err = UnitError;
             fn from_str(text: &str) -> Result<Self, UnitError> {
                 let fail = |hint| UnitError { found: text.to_owned(), what: $what, example: $example, hint };
-                let value = scan(text, &[$print, $also], fail)?;
+                let value = scan(text, &[$($print),+, $also], fail)?;
                 #[allow(clippy::cast_possible_truncation, reason = "a count is rounded to the nearest whole")]
                 Ok(Self(value.round_into()))
             }
@@ -91,7 +94,7 @@ macro_rules! quantity {
 
         impl std::fmt::Display for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.pad(&print(self.0 as f64, $print))
+                f.pad(&print(self.0 as f64, &[$($print),+]))
             }
         }
 
@@ -186,16 +189,16 @@ const BYTE_RATES: &[Unit] = &[
     ("kbit/s", 0.125e3),
     ("bit/s", 0.125),
 ];
-const BYTE_PRINT: &[Unit] = &[("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0)];
-const BYTE_ALSO: &[Unit] = &[
-    ("PB", 1e15),
-    ("KB", 1e3),
+const BYTE_PRINT: &[Unit] = &[("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0)];
+const BYTE_BINARY: &[Unit] = &[
     ("PiB", (1_u64 << 50) as f64),
     ("TiB", (1_u64 << 40) as f64),
     ("GiB", (1_u64 << 30) as f64),
     ("MiB", (1_u64 << 20) as f64),
     ("KiB", 1024.0),
+    ("B", 1.0),
 ];
+const BYTE_ALSO: &[Unit] = &[("KB", 1e3)];
 const RATE_PRINT: &[Unit] = &[
     ("EFLOP/s", 1e18),
     ("PFLOP/s", 1e15),
@@ -231,31 +234,31 @@ const FLOP_ALSO: &[Unit] =
 
 quantity! {
     /// Bytes per second. Bit rates and byte rates are both read; `Gbps` is 10^9 bits per second.
-    Bandwidth(f64), "a bandwidth", "400 Gbps", bytes_per_s, print: BIT_RATES, also: BYTE_RATES
+    Bandwidth(f64), "a bandwidth", "400 Gbps", bytes_per_s, print: BIT_RATES; also: BYTE_RATES
 }
 quantity! {
     /// A number of bytes.
-    Bytes(u64), "an amount of data", "64 MiB", count, print: BYTE_PRINT, also: BYTE_ALSO
+    Bytes(u64), "an amount of data", "64 MiB", count, print: BYTE_PRINT, BYTE_BINARY; also: BYTE_ALSO
 }
 quantity! {
     /// Floating-point operations per second (operations per second for int8).
-    ComputeRate(f64), "a compute rate", "51.2 TFLOP/s", flop_per_s, print: RATE_PRINT, also: RATE_ALSO
+    ComputeRate(f64), "a compute rate", "51.2 TFLOP/s", flop_per_s, print: RATE_PRINT; also: RATE_ALSO
 }
 quantity! {
     /// A number of floating-point operations.
-    Flops(f64), "an amount of computation", "195 GFLOP", count, print: FLOP_PRINT, also: FLOP_ALSO
+    Flops(f64), "an amount of computation", "195 GFLOP", count, print: FLOP_PRINT; also: FLOP_ALSO
 }
 
 quantity! {
     /// Picoseconds per byte: the inverse of a bandwidth, as LogGP has it.
     TimePerByte(f64), "a time per byte", "0.04 ns/B", ps_per_byte,
-    print: &[("us/B", 1e6), ("ns/B", 1e3), ("ps/B", 1.0)], also: &[("s/B", 1e12), ("ms/B", 1e9)]
+    print: &[("us/B", 1e6), ("ns/B", 1e3), ("ps/B", 1.0)]; also: &[("s/B", 1e12), ("ms/B", 1e9)]
 }
 
 quantity! {
     /// Cycles per second.
     Frequency(f64), "a frequency", "1.25 GHz", hz,
-    print: &[("GHz", 1e9), ("MHz", 1e6), ("kHz", 1e3), ("Hz", 1.0)], also: &[("THz", 1e12)]
+    print: &[("GHz", 1e9), ("MHz", 1e6), ("kHz", 1e3), ("Hz", 1.0)]; also: &[("THz", 1e12)]
 }
 
 impl std::str::FromStr for Duration {
@@ -311,6 +314,17 @@ mod tests {
         assert!(message("-1 Gbps").ends_with("it must not be negative"));
         assert!(message("fast").contains("is not a bandwidth"));
         assert!("1e300 d".parse::<Duration>().is_err());
+    }
+
+    #[test]
+    fn bytes_print_in_the_shorter_of_their_decimal_and_binary_forms() {
+        for text in
+            ["64 MiB", "16 MB", "2 GB", "15 KiB", "31.25 MB", "1.5 KiB", "512 B", "1 PB", "0 B", "1001 B"]
+        {
+            assert_eq!(text.parse::<Bytes>().unwrap().to_string(), text);
+        }
+        assert_eq!("4194304 B".parse::<Bytes>().unwrap().to_string(), "4 MiB");
+        assert_eq!("15625 KiB".parse::<Bytes>().unwrap().to_string(), "16 MB");
     }
 
     proptest! {

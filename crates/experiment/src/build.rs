@@ -82,7 +82,7 @@ pub fn load(path: &Path, sets: &[String]) -> Result<(Document, PathBuf), Error> 
 /// # Errors
 /// Parameters that make no topology, with their place in `document`.
 pub fn build_topology(spec: &Spec, document: &Document, base: &Path) -> Result<Arc<Topology>, ConfigError> {
-    let topology = spec.topology.plugin().build(&build_context(base, spec.seed));
+    let topology = stratasim_topo::build(&spec.topology, &build_context(base, spec.seed));
     topology.map(Arc::new).map_err(|error| document.locate(&error, "topology"))
 }
 

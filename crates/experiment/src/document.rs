@@ -229,7 +229,7 @@ impl Document {
 
     /// An error about the document as a whole.
     pub fn error(&self, message: impl Into<String>) -> ConfigError {
-        ConfigError::new(message, self.root.place.clone())
+        self.fault::<&str>(&[], message.into(), self.root.place.clone())
     }
 
     /// Takes the top-level section `key` out.
@@ -246,7 +246,7 @@ impl Document {
     pub fn read<'de, T: Deserialize<'de>>(&'de self) -> Result<T, ConfigError> {
         T::deserialize(NodeReader::new(&self.root)).map_err(|error: ReadError| {
             let place = error.place.or_else(|| self.root.place.clone());
-            ConfigError::at(&error.path, error.message, place)
+            self.fault(&error.path, error.message, place)
         })
     }
 
@@ -279,7 +279,16 @@ impl Document {
             place = found.or(place);
             at = node;
         }
-        ConfigError::at(&path, error.reason, place)
+        self.fault(&path, error.reason, place)
+    }
+
+    /// An error at a key path. What has no place in the text says at least which file it is about.
+    fn fault<S: AsRef<str>>(&self, path: &[S], message: String, place: Option<Place>) -> ConfigError {
+        let error = ConfigError::at(path, message, place);
+        if error.position().is_some() || self.name().is_empty() {
+            return error;
+        }
+        ConfigError::new(format!("{}: {error}", self.name()), None)
     }
 
     /// The tree as JSON.

@@ -1,6 +1,7 @@
 //! Errors that a user can cause, with the place in the text.
 
 use std::ops::Range;
+use std::path::Path;
 
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
 use stratasim_engine::RunError;
@@ -38,12 +39,18 @@ impl ConfigError {
         Some((&place.source.name, line, column))
     }
 
-    /// The message with an excerpt of the text, for people. `color` only on a terminal that wants it.
-    pub fn render(&self, color: bool) -> String {
+    /// The message with an excerpt of the text, for people. `color` only on a terminal that wants it; `width` in columns,
+    /// [`Error::WIDTH`] at most.
+    pub fn render(&self, color: bool, width: usize) -> String {
         let theme = if color { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
         let mut text = String::new();
-        let handler = GraphicalReportHandler::new_themed(theme).with_width(110).with_links(false);
-        if handler.render_report(&mut text, &Excerpt::of(self)).is_err() {
+        let handler =
+            GraphicalReportHandler::new_themed(theme).with_width(width.min(Error::WIDTH)).with_links(false);
+        // keys, options and paths stay whole
+        let handler = handler
+            .with_word_separator(textwrap::WordSeparator::AsciiSpace)
+            .with_word_splitter(textwrap::WordSplitter::NoHyphenation);
+        if handler.render_report(&mut text, &Excerpt::of(self, width)).is_err() {
             text = self.message.clone();
         }
         text.trim_start_matches('\n').to_owned()
@@ -60,11 +67,15 @@ struct Excerpt {
 }
 
 impl Excerpt {
-    fn of(error: &ConfigError) -> Self {
+    fn of(error: &ConfigError, width: usize) -> Self {
         let Some(place) = error.place.as_ref() else {
             return Self { message: error.message.clone(), source_code: None, label: None };
         };
-        let (text, span) = shortened(&place.source.text, place.span.clone());
+        let (text, span) = shortened(
+            &place.source.text,
+            place.span.clone(),
+            (width / 2).saturating_sub(MARGIN).clamp(1, SHOWN),
+        );
         Self {
             message: error.message.clone(),
             label: Some(LabeledSpan::new(None, span.start, span.len())),
@@ -73,12 +84,14 @@ impl Excerpt {
     }
 }
 
-/// Characters of a line that an excerpt shows, on either side of the place.
+/// Characters of a line that an excerpt shows at most, on either side of the place.
 const SHOWN: usize = 60;
+/// Half of the columns that an excerpt needs beside them, for the number of the line and what was cut.
+const MARGIN: usize = 6;
 
 /// The text with its lines cut to what a terminal shows (programs write a whole file on one line),
-/// and the first line of `span` in it.
-fn shortened(text: &str, span: Range<usize>) -> (String, Range<usize>) {
+/// and the first line of `span` in it: `shown` characters on either side.
+fn shortened(text: &str, span: Range<usize>, shown: usize) -> (String, Range<usize>) {
     let boundary = |mut at: usize| {
         at = at.min(text.len());
         while !text.is_char_boundary(at) {
@@ -95,8 +108,8 @@ fn shortened(text: &str, span: Range<usize>) -> (String, Range<usize>) {
         let inside =
             (at..at + line.len()).contains(&start) || (start == text.len() && at + line.len() == start);
         // of the line with the place, what is around it; of any other, its beginning
-        let from = if inside { boundary(start.saturating_sub(SHOWN)).max(at) } else { at };
-        let until = boundary(if inside { start + SHOWN } else { at + 2 * SHOWN }).min(at + line.len());
+        let from = if inside { boundary(start.saturating_sub(shown)).max(at) } else { at };
+        let until = boundary(if inside { start + shown } else { at + 2 * shown }).min(at + line.len());
         if from > at {
             out.push('…');
         }
@@ -159,16 +172,39 @@ impl Error {
         }
     }
 
-    /// The message for people, with an excerpt where there is one.
-    pub fn render(&self, color: bool) -> String {
+    /// Columns of a message where nobody says how many there are.
+    pub const WIDTH: usize = 110;
+
+    /// The message for people, with an excerpt where there is one, on a terminal of `width` columns.
+    pub fn render(&self, color: bool, width: usize) -> String {
         match self {
-            Self::Config(error) => error.render(color),
-            other => format!("  × {other}"),
+            Self::Config(error) => error.render(color, width),
+            other => {
+                let message = other.to_string();
+                // what has lines of its own keeps them
+                if width >= Self::WIDTH || message.contains('\n') {
+                    format!("  × {message}")
+                } else {
+                    ConfigError::new(message, None).render(color, width)
+                }
+            }
         }
     }
 
+    /// A folder that could not be made.
+    pub fn folder(path: impl AsRef<Path>, error: &std::io::Error) -> Self {
+        let path = path.as_ref();
+        // where the first part that is missing would have been
+        let above = path.ancestors().skip(1);
+        let mut above = above.map(|path| if path.as_os_str().is_empty() { Path::new(".") } else { path });
+        let there = above.find(|path| path.exists());
+        let there = there.map_or_else(String::new, |there| format!(" in `{}`", there.display()));
+        let reason = format!("this folder cannot be made{there}: {error}");
+        Self::File { path: path.display().to_string(), reason }
+    }
+
     /// A file that could not be read or written.
-    pub fn file(path: impl AsRef<std::path::Path>, error: &std::io::Error) -> Self {
+    pub fn file(path: impl AsRef<Path>, error: &std::io::Error) -> Self {
         let reason = match error.kind() {
             std::io::ErrorKind::NotFound => "no such file".to_owned(),
             std::io::ErrorKind::IsADirectory => "this is a folder; name a file".to_owned(),
@@ -185,17 +221,17 @@ mod tests {
 
     #[test]
     fn long_lines_are_cut_around_the_place() {
-        assert_eq!(shortened("a = 1\nb = x\n", 10..11), ("a = 1\nb = x\n".to_owned(), 10..11));
+        assert_eq!(shortened("a = 1\nb = x\n", 10..11, 60), ("a = 1\nb = x\n".to_owned(), 10..11));
         let long = format!("{}\n{}HERE{}\nend", "x".repeat(500), "y".repeat(500), "z".repeat(500));
-        let (text, span) = shortened(&long, 1001..1005);
+        let (text, span) = shortened(&long, 1001..1005, 60);
         assert_eq!(&text[span.clone()], "HERE");
         assert!(text.lines().all(|line| line.chars().count() <= 122), "{text}");
         assert_eq!(text.lines().count(), 3);
         assert!(text.ends_with("z…\nend"), "{text}");
         // a place may be at the end, inside a letter, or over several lines
-        assert_eq!(shortened("ab", 2..2), ("ab".to_owned(), 2..2));
-        assert_eq!(shortened("", 0..0), (String::new(), 0..0));
-        assert_eq!(shortened("ä\nb", 1..4).1, 0..2);
-        assert_eq!(shortened("[t]\na = 1\n", 0..10).1, 0..3);
+        assert_eq!(shortened("ab", 2..2, 60), ("ab".to_owned(), 2..2));
+        assert_eq!(shortened("", 0..0, 60), (String::new(), 0..0));
+        assert_eq!(shortened("ä\nb", 1..4, 60).1, 0..2);
+        assert_eq!(shortened("[t]\na = 1\n", 0..10, 60).1, 0..3);
     }
 }

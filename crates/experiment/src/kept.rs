@@ -24,7 +24,7 @@ pub(crate) fn folder(out: &Path) -> PathBuf {
 /// It cannot be made.
 pub(crate) fn prepare(out: &Path) -> Result<(), Error> {
     let folder = folder(out);
-    std::fs::create_dir_all(&folder).map_err(|error| Error::file(&folder, &error))
+    std::fs::create_dir_all(&folder).map_err(|error| Error::folder(&folder, &error))
 }
 
 /// Where the result with a digest is, or will be, in the folder `out`.

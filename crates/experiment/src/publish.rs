@@ -24,7 +24,7 @@ pub(crate) fn publish(
     table: &Table,
     json: String,
 ) -> Result<Vec<PathBuf>, Error> {
-    std::fs::create_dir_all(out).map_err(|error| Error::file(out, &error))?;
+    std::fs::create_dir_all(out).map_err(|error| Error::folder(out, &error))?;
     let markdown = page.markdown();
     let mut csv = Vec::new();
     table.write_csv(&mut csv).map_err(|error| Error::file(out, &error))?;

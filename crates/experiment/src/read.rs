@@ -140,7 +140,7 @@ impl<'de> de::Deserializer<'de> for NodeReader<'de> {
     fn deserialize_enum<V: Visitor<'de>>(
         self,
         _: &'static str,
-        _: &'static [&'static str],
+        words: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, ReadError> {
         let place = self.node.place.clone();
@@ -150,7 +150,10 @@ impl<'de> de::Deserializer<'de> for NodeReader<'de> {
                 let reader = TableReader { rest: table.iter(), value: None };
                 visitor.visit_enum(de::value::MapAccessDeserializer::new(reader))
             }
-            _ => Err(de::Error::invalid_type(self.found(), &"one of a few words")),
+            _ => {
+                let expected = format!("one of {}", words.join(", "));
+                Err(de::Error::invalid_type(self.found(), &expected.as_str()))
+            }
         };
         read.map_err(|mut error: ReadError| {
             error.place = error.place.or(place);

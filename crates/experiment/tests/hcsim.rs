@@ -36,7 +36,7 @@ fn run(file: &str, changes: &[&str], only: &[&str]) -> Points {
     let out = tempfile::tempdir().unwrap();
     let finished = sweep.run(out.path(), &RunOptions::default(), &()).unwrap();
     if let Some(failure) = finished.failures.first() {
-        panic!("{}: {}", failure.settings, failure.error.render(false));
+        panic!("{}: {}", failure.settings, failure.error.render(false, stratasim_experiment::Error::WIDTH));
     }
     Points { sweep, rows: finished.rows }
 }

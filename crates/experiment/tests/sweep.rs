@@ -61,7 +61,11 @@ fn read(section: &str) -> Result<Sweep, stratasim_experiment::ConfigError> {
 fn run(sweep: &Sweep, out: &Path, options: &RunOptions) -> Finished {
     let finished = sweep.run(out, options, &()).unwrap();
     for failure in &finished.failures {
-        eprintln!("{}: {}", failure.settings, failure.error.render(false));
+        eprintln!(
+            "{}: {}",
+            failure.settings,
+            failure.error.render(false, stratasim_experiment::Error::WIDTH)
+        );
     }
     finished
 }
@@ -240,7 +244,7 @@ fn a_point_that_fails_is_reported_and_loses_no_other() {
     let failure = &finished.failures[0];
     assert_eq!((failure.index, failure.settings.as_str()), (1, "nodes 0"));
     assert_eq!(failure.error.exit_code(), 2);
-    let message = failure.error.render(false);
+    let message = failure.error.render(false, stratasim_experiment::Error::WIDTH);
     assert!(message.contains("topology.nodes") && message.contains("sweep.toml"), "{message}");
     let page = sweep.page(&finished.rows).markdown().text;
     assert!(page.contains("1 of 3 points have no result."), "{page}");

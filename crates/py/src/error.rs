@@ -23,7 +23,7 @@ create_exception!(
 
 /// An exception for `error`, with the message that the command prints.
 pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
-    let text = error.render(false).trim().to_owned();
+    let text = error.render(false, Error::WIDTH).trim().to_owned();
     let (raised, name, value) = match error {
         Error::Config(misfit) => {
             let position = misfit.position().into_pyobject(py).map(Bound::into_any);

@@ -98,7 +98,9 @@ impl SweepPlan {
         let finished = beside(py, &counting.stop, ask, || self.sweep.run(&out, &options, &counting))?;
         let finished = finished.map_err(|error| raise(py, &error))?;
         let failures = finished.failures.into_iter();
-        Ok(failures.map(|failure| (failure.index, failure.error.render(false).trim().to_owned())).collect())
+        Ok(failures
+            .map(|failure| (failure.index, failure.error.render(false, Error::WIDTH).trim().to_owned()))
+            .collect())
     }
 
     /// The points that have a result in `out`, by digest.

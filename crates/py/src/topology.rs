@@ -181,7 +181,8 @@ impl Topology {
         let document = Document::from_json("", &format!("{{\"topology\": {spec}}}"))?;
         let spec: TopologySpec = read_section(&document)?;
         let context = build_context(&base, seed);
-        let graph = spec.plugin().build(&context).map_err(|error| document.locate(&error, "topology"))?;
+        let graph =
+            stratasim_topo::build(&spec, &context).map_err(|error| document.locate(&error, "topology"))?;
         Ok(Self { graph: Arc::new(graph), spec, seed, base })
     }
 

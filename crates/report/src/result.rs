@@ -348,6 +348,11 @@ impl RunResult {
         self.checks.iter().all(|check| check.ok)
     }
 
+    /// A counter, where the run has it.
+    pub fn counter(&self, name: &str) -> Option<u64> {
+        self.counters.get(name).copied()
+    }
+
     /// The makespan divided by the number of iterations, in seconds.
     pub fn step_s(&self) -> f64 {
         self.makespan_s / self.iterations.len().max(1) as f64

@@ -1,5 +1,8 @@
 //! What a terminal can show: Unicode or ASCII, colour or none, and how many columns.
 
+/// Columns below which bars would all look the same.
+const LEAST_BAR: usize = 3;
+
 /// How text for a terminal is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
@@ -18,12 +21,15 @@ impl Style {
     /// Unicode without colour, 80 columns wide: for files and golden tests.
     pub const UNICODE: Self = Self { unicode: true, colour: false, width: 80 };
 
+    /// Columns of the narrowest terminal that tables fit on.
+    pub const NARROWEST: usize = 40;
+
     /// What the environment asks for.
     ///
     /// `variable` looks up an environment variable; `is_terminal` says whether the text goes to a
     /// terminal. Unicode needs a UTF-8 locale (`LC_ALL`, else `LC_CTYPE`, else `LANG`); colour needs
     /// a terminal that is not `dumb` and no `NO_COLOR` (<https://no-color.org>). The width is that of
-    /// `COLUMNS`, from 60 to 200, and 80 otherwise.
+    /// `COLUMNS`, from [`NARROWEST`](Self::NARROWEST) to 200, and 80 otherwise.
     pub fn from_environment(is_terminal: bool, variable: impl Fn(&str) -> Option<String>) -> Self {
         let set = |name: &str| variable(name).filter(|value| !value.is_empty());
         let locale = set("LC_ALL").or_else(|| set("LC_CTYPE")).or_else(|| set("LANG")).unwrap_or_default();
@@ -34,7 +40,7 @@ impl Style {
         Self {
             unicode: locale.contains("utf-8") || locale.contains("utf8"),
             colour,
-            width: usize::clamp(width, 60, 200),
+            width: usize::clamp(width, Self::NARROWEST, 200),
         }
     }
 
@@ -52,9 +58,13 @@ impl Style {
         if self.unicode { unicode } else { ascii }
     }
 
-    /// A horizontal bar of at most `width` columns for a share between 0 and 1, padded with blanks.
+    /// A horizontal bar of at most `width` columns for a share between 0 and 1, padded with blanks. Nothing where there is
+    /// no room for a difference to be seen.
     pub fn bar(&self, share: f64, width: usize) -> String {
         const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+        if width < LEAST_BAR {
+            return " ".repeat(width);
+        }
         let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
         let mut bar = String::new();
         if self.unicode {
@@ -184,6 +194,31 @@ pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> String {
     out
 }
 
+/// `text` in lines of at most `width` columns, all of which stand `margin` columns to the right; the first of these margins
+/// is left to the caller.
+pub fn hanging(text: &str, width: usize, margin: usize) -> String {
+    wrap(text, width.saturating_sub(margin), 0).replace('\n', &format!("\n{:margin$}", ""))
+}
+
+/// `text` in pieces of at most `width` columns, for words that no line has room for.
+pub(crate) fn pieces(text: &str, width: usize) -> Vec<String> {
+    if display_width(text) <= width {
+        return vec![text.to_owned()];
+    }
+    let mut pieces = vec![String::new()];
+    let mut used = 0;
+    for c in text.chars() {
+        let columns = display_width(c.encode_utf8(&mut [0; 4]));
+        if used > 0 && used + columns > width {
+            pieces.push(String::new());
+            used = 0;
+        }
+        used += columns;
+        pieces.last_mut().expect("there is a piece").push(c);
+    }
+    pieces
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -216,7 +251,7 @@ mod tests {
             Style::from_environment(true, environment(&[("LC_ALL", ""), ("LANG", "de_DE.utf8")])).unicode
         );
         assert!(!Style::from_environment(true, environment(&[])).unicode);
-        assert_eq!(Style::from_environment(true, environment(&[("COLUMNS", "7")])).width, 60);
+        assert_eq!(Style::from_environment(true, environment(&[("COLUMNS", "7")])).width, 40);
     }
 
     #[test]
@@ -229,6 +264,12 @@ mod tests {
         assert_eq!(Style::UNICODE.bar(0.5, 3), "█▌ ");
         assert_eq!(Style::UNICODE.bar(1e-9, 3), "▏  ");
         assert_eq!(Style::PLAIN.bar(0.5, 4), "##  ");
+        // 90 % and 10 % look different, or like nothing
+        for (width, style) in (0..12).flat_map(|width| [(width, Style::UNICODE), (width, Style::PLAIN)]) {
+            let [much, little] = [0.9, 0.1].map(|share| style.bar(share, width));
+            assert!(much != little || much.trim().is_empty(), "{width}: {much}");
+            assert_eq!(display_width(&much), width);
+        }
     }
 
     #[test]
@@ -237,5 +278,7 @@ mod tests {
         assert_eq!(shorten("short", 11, "..."), "short");
         assert_eq!(display_width("\x1b[1m机架\x1b[0m"), 4);
         assert_eq!(wrap("one two three", 8, 2), "one two\n  three");
+        assert_eq!(hanging("one two three", 10, 3), "one two\n   three");
+        assert_eq!(pieces("spine-0->leaf-0", 7), ["spine-0", "->leaf-", "0"]);
     }
 }

@@ -5,7 +5,7 @@ mod jobs;
 use std::fmt::Write as _;
 
 use crate::result::{MemoryUse, RankResult, RunResult};
-use crate::style::{Style, Tone, display_width, pad_left, pad_right, shorten, wrap};
+use crate::style::{Style, Tone, display_width, pad_left, pad_right, pieces, shorten, wrap};
 use crate::traffic::traffic_summary;
 use crate::units::Unit;
 
@@ -15,6 +15,8 @@ const TOP_LINKS: usize = 5;
 const TOP_VIOLATIONS: usize = 5;
 /// Columns of the labels on the left, with their margin.
 const LABEL: usize = 16;
+/// Narrower terminals have no room for what follows from other columns, or matters less.
+const ROOMY: usize = 60;
 
 /// The table of a run: what ran, where the time went, how far from the best bound, what it cost.
 pub fn summary(result: &RunResult, style: &Style) -> String {
@@ -59,11 +61,20 @@ impl Text<'_> {
     /// A label and what there is to say, wrapped.
     fn fact(&mut self, label: &str, words: &str, tone: Option<Tone>) {
         let body = wrap(words, self.style.width.saturating_sub(LABEL), 0);
-        for (at, part) in body.lines().enumerate() {
+        let room = self.style.width.saturating_sub(LABEL);
+        let body = body.lines().flat_map(|line| pieces(line, room));
+        for (at, part) in body.enumerate() {
             let label = pad_right(if at == 0 { label } else { "" }, LABEL - 2);
-            let part = tone.map_or_else(|| part.to_owned(), |tone| self.style.paint(tone, part));
+            let part = tone.map_or_else(|| part.clone(), |tone| self.style.paint(tone, &part));
             let label = self.style.paint(Tone::Muted, &label);
             self.line(&format!("  {label}{part}"));
+        }
+    }
+
+    /// A sentence, wrapped.
+    fn words(&mut self, words: &str) {
+        for part in wrap(words, self.style.width - 4, 0).lines() {
+            self.line(&format!("  {part}"));
         }
     }
 
@@ -74,6 +85,11 @@ impl Text<'_> {
         let rule = self.style.paint(Tone::Muted, &rule);
         self.line(&format!("  {rule}"));
     }
+}
+
+/// What is said of the time of a run.
+const fn step_label(result: &RunResult) -> &'static str {
+    if result.stopped { "stopped at" } else { "step time" }
 }
 
 fn title(text: &mut Text<'_>, result: &RunResult) {
@@ -95,28 +111,32 @@ fn title(text: &mut Text<'_>, result: &RunResult) {
     }
     let step = Unit::Seconds.format(result.step_s());
     let mut line =
-        format!("  {}{}", pad_right("step time", LABEL - 2), text.style.paint(Tone::Strong, &step));
-    let room = |line: &str, more: &str| display_width(line) + display_width(more) <= text.style.width;
+        format!("  {}{}", pad_right(step_label(result), LABEL - 2), text.style.paint(Tone::Strong, &step));
+    let width = text.style.width;
+    let room = |line: &str, more: &str| display_width(line) + display_width(more) <= width;
     if result.iterations.len() > 1 {
         let mean = format!(
             "(mean of {} iterations in {})",
             Unit::Count.format(result.iterations.len() as f64),
             Unit::Seconds.format(result.makespan_s)
         );
-        let between = if room(&line, &format!("  {mean}")) {
-            "  ".to_owned()
+        if room(&line, &format!("  {mean}")) {
+            line += &format!("  {mean}");
         } else {
-            format!("\n{}", " ".repeat(LABEL))
-        };
-        line += &(between + &mean);
+            text.line(&line);
+            text.fact("", &mean, None);
+            line.clear();
+        }
     }
     let rate = result.batches_per_s.map(|rate| text.style.paint(Tone::Strong, &Unit::Count.format(rate)));
     let beside = rate.as_ref().map_or_else(String::new, |rate| format!("{}batches/s  {rate}", " ".repeat(6)));
-    if room(line.lines().last().unwrap_or_default(), &beside) {
+    // many iterations are told before it, and leave no room
+    if !line.is_empty() && room(&line, &beside) {
         text.line(&(line + &beside));
     } else {
-        // many iterations are told before it, and leave no room
-        text.line(&line);
+        if !line.is_empty() {
+            text.line(&line);
+        }
         text.fact("batches/s", &rate.unwrap_or_default(), None);
     }
     text.gap();
@@ -135,8 +155,8 @@ fn times(text: &mut Text<'_>, result: &RunResult) {
         ("idle", Tone::Muted, |rank| rank.idle_s),
     ];
     let style = *text.style;
-    // a narrow terminal has room for numbers only
-    let bar_width = style.width.saturating_sub(LABEL + 10 + 9 + 2 + 2 * 11 + 2);
+    let has_spread = style.width >= ROOMY;
+    let bar_width = style.width.saturating_sub(LABEL + 10 + 9 + 2 + if has_spread { 2 * 11 } else { 0 } + 2);
     let count = result.ranks.len();
     // where there are several jobs, a rank of the whole is a node
     let rank = if result.jobs.is_empty() { "rank" } else { "node" };
@@ -146,8 +166,8 @@ fn times(text: &mut Text<'_>, result: &RunResult) {
         pad_left(if count == 1 { "time" } else { "mean" }, 10),
         pad_left("share", 9),
         " ".repeat(2 + bar_width),
-        pad_left(if count == 1 { "" } else { "least" }, 11),
-        pad_left(if count == 1 { "" } else { "most" }, 11),
+        pad_left(if count == 1 || !has_spread { "" } else { "least" }, 11),
+        pad_left(if count == 1 || !has_spread { "" } else { "most" }, 11),
     ];
     text.heading(&columns.concat());
     // mean, least and most of each part, in one prefix
@@ -162,7 +182,11 @@ fn times(text: &mut Text<'_>, result: &RunResult) {
     let texts = Unit::Seconds.format_all(&numbers);
     for ((label, tone, _), (number, text_of)) in parts.iter().zip(numbers.chunks(3).zip(texts.chunks(3))) {
         let share = if result.makespan_s > 0.0 { number[0] / result.makespan_s } else { 0.0 };
-        let spread = if count == 1 { String::new() } else { format!("{:>11}{:>11}", text_of[1], text_of[2]) };
+        let spread = if count == 1 || !has_spread {
+            String::new()
+        } else {
+            format!("{:>11}{:>11}", text_of[1], text_of[2])
+        };
         let line = format!(
             "  {}{:>10}{:>9}  {}{spread}",
             pad_right(label, LABEL - 2),
@@ -172,7 +196,7 @@ fn times(text: &mut Text<'_>, result: &RunResult) {
         );
         text.line(&line);
     }
-    if let Some((number, finish_s)) = result.slowest_rank().filter(|_| count > 1) {
+    if let Some((number, finish_s)) = result.slowest_rank().filter(|_| count > 1 && !result.stopped) {
         text.gap();
         let words = format!("{rank} {number}, done at {}", Unit::Seconds.format(finish_s));
         text.fact("slowest", &words, None);
@@ -188,23 +212,30 @@ fn links(text: &mut Text<'_>, result: &RunResult) {
     fullest.truncate(TOP_LINKS);
     let style = *text.style;
     let bar_width = if style.width < 72 { 0 } else { 12 };
-    let name_width = style.width - 4 - 9 - 2 - bar_width - 2 * 11;
+    // less and less beside the names, so that these can be told apart
+    let has_time = style.width >= ROOMY;
+    let has_bytes = style.width >= ROOMY - 11;
+    let name_width =
+        style.width - 4 - 9 - 2 - bar_width - 11 * (usize::from(has_time) + usize::from(has_bytes));
     text.gap();
     // a result lists the busiest of very many links
-    let used = result.counters.get("network.links_used").copied().unwrap_or(links.len() as u64);
-    let heading =
-        format!("{} link{} used, the fullest", Unit::Count.format(used as f64), plural(used as usize));
+    let used = result.counter("network.links_used").unwrap_or(links.len() as u64);
+    let number = format!("{} link{}", Unit::Count.format(used as f64), plural(used as usize));
+    let heading = format!("{number} used, the fullest");
+    let heading = if display_width(&heading) < name_width { heading } else { number };
     let columns = [
         pad_right(&heading, name_width),
         pad_left("full", 9),
         " ".repeat(2 + bar_width),
-        pad_left("bytes", 11),
-        pad_left("busy", 11),
+        pad_left(if has_bytes { "bytes" } else { "" }, 11),
+        pad_left(if has_time { "busy" } else { "" }, 11),
     ];
     text.heading(&columns.concat());
     let bytes = Unit::Bytes.format_all(&fullest.iter().map(|link| link.bytes).collect::<Vec<_>>());
     let busy = Unit::Seconds.format_all(&fullest.iter().map(|link| link.busy_s).collect::<Vec<_>>());
     for (link, (bytes, busy)) in fullest.iter().zip(bytes.iter().zip(&busy)) {
+        let bytes = if has_bytes { bytes } else { "" };
+        let busy = if has_time { busy } else { "" };
         let line = format!(
             "  {}{:>9}  {}{bytes:>11}{busy:>11}",
             pad_right(&shorten(&link.name, name_width - 1, style.choose("…", "..")), name_width),
@@ -235,6 +266,7 @@ fn flows(text: &mut Text<'_>, result: &RunResult) {
     let again = [
         (flows.retransmissions, "sent again"),
         (flows.trims, "reported as trimmed"),
+        (result.counter("network.marks").unwrap_or(0), "marked by switches"),
         (flows.marks, "acknowledgements with marks"),
         (flows.timeouts, "time-outs"),
     ];
@@ -390,7 +422,11 @@ hcsim/coherent-1024
         result.title.workload = "word ".repeat(60);
         result.links.as_mut().unwrap()[0].name = "very-long-name-of-a-link-".repeat(8);
         result.notes.push("note ".repeat(50));
-        for style in [Style::PLAIN, Style::UNICODE, Style { width: 60, ..Style::UNICODE }] {
+        result.bounds[1].place = "very-long-name-of-a-link-".repeat(8);
+        result.bind();
+        let widths = [40, 41, 50, 59, 60, 63, 70];
+        let narrow = widths.map(|width| Style { width, ..Style::UNICODE });
+        for style in [Style::PLAIN, Style::UNICODE].into_iter().chain(narrow) {
             let text = summary(&result, &style);
             let widest = text.lines().map(display_width).max().unwrap();
             assert!(widest <= style.width, "{widest} columns of {}\n{text}", style.width);

@@ -3,6 +3,9 @@
 //! Numbers stay numbers until they are drawn: they are written with their unit where people read
 //! them and as bare numbers, in the base unit that the heading names, in CSV.
 
+mod fit;
+
+use self::fit::Fit;
 use crate::style::{Style, Tone, display_width, pad_left, pad_right, shorten, wrap};
 use crate::units::Unit;
 
@@ -115,37 +118,51 @@ impl Table {
 
     /// For a terminal: headings over a rule, columns two blanks apart, every line ended.
     ///
-    /// Where the table is too wide for the style, the widest columns of words give way: sentences take
-    /// several lines, single words are shortened.
+    /// Where the table is too wide for the style, the widest columns of words and headings give way: sentences take
+    /// several lines, single words are shortened. Columns that still have no room stand below the others, beside the
+    /// first column once more.
     pub fn to_text(&self, style: &Style) -> String {
         let missing = style.choose("–", "-");
         let cells = self.texts(missing);
         let numeric: Vec<bool> = (0..self.headings.len()).map(|column| self.numeric(column)).collect();
-        let mut widths: Vec<usize> = (0..self.headings.len())
+        let fits: Vec<Fit> = (0..self.headings.len())
             .map(|column| {
-                let cells = cells.iter().map(|row| display_width(&row[column]));
-                cells.max().unwrap_or(0).max(display_width(&self.headings[column]))
+                let cells = cells.iter().map(|row| display_width(&row[column])).max().unwrap_or(0);
+                Fit::new(&self.headings[column], cells, numeric[column])
             })
             .collect();
-        narrow(&mut widths, &numeric, style.width);
+        let part = |columns: &Vec<usize>| self.part(columns, &fits, &cells, &numeric, style);
+        fit::parts(&fits, style.width).iter().map(part).collect::<Vec<_>>().join("\n")
+    }
 
+    /// Some of the columns for a terminal.
+    fn part(
+        &self,
+        columns: &[usize],
+        fits: &[Fit],
+        cells: &[Vec<String>],
+        numeric: &[bool],
+        style: &Style,
+    ) -> String {
+        let widths = fit::widths(columns.iter().map(|&column| fits[column]), style.width);
         let mark = style.choose("…", "..");
         let line = |texts: &[String], tone: Option<Tone>| {
-            let parts: Vec<Vec<String>> = texts
+            let parts: Vec<Vec<String>> = columns
                 .iter()
                 .zip(&widths)
-                .map(|(text, &width)| {
-                    wrap(text, width, 0).lines().map(|part| shorten(part, width, mark)).collect()
+                .map(|(&column, &width)| {
+                    wrap(&texts[column], width, 0).lines().map(|part| shorten(part, width, mark)).collect()
                 })
                 .collect();
             let mut out = String::new();
             for at in 0..parts.iter().map(Vec::len).max().unwrap_or(0) {
                 let start = out.len();
                 for (column, part) in parts.iter().enumerate() {
+                    let numeric = numeric[columns[column]];
                     let text = part.get(at).map_or("", String::as_str);
                     let painted = tone.map_or_else(|| text.to_owned(), |tone| style.paint(tone, text));
                     out.push_str(if column == 0 { "" } else { "  " });
-                    out.push_str(&if numeric[column] {
+                    out.push_str(&if numeric {
                         pad_left(&painted, widths[column])
                     } else {
                         pad_right(&painted, widths[column])
@@ -156,10 +173,13 @@ impl Table {
             }
             out
         };
-        let rule: Vec<String> = widths.iter().map(|&width| style.choose("─", "-").repeat(width)).collect();
+        let mut rule = vec![String::new(); self.headings.len()];
+        for (&column, &width) in columns.iter().zip(&widths) {
+            rule[column] = style.choose("─", "-").repeat(width);
+        }
         let mut out = line(&self.headings, Some(Tone::Muted));
         out.push_str(&line(&rule, Some(Tone::Muted)));
-        for row in &cells {
+        for row in cells {
             out.push_str(&line(row, None));
         }
         out
@@ -232,18 +252,6 @@ impl Table {
     }
 }
 
-/// Takes columns from the widest columns of words until the table fits into `room`.
-fn narrow(widths: &mut [usize], numeric: &[bool], room: usize) {
-    const LEAST: usize = 8;
-    let gaps = 2 * widths.len().saturating_sub(1);
-    while widths.iter().sum::<usize>() + gaps > room {
-        let widest =
-            (0..widths.len()).filter(|&at| !numeric[at] && widths[at] > LEAST).max_by_key(|&at| widths[at]);
-        let Some(widest) = widest else { return };
-        widths[widest] -= 1;
-    }
-}
-
 /// What another source says about a number of ours.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
@@ -309,6 +317,25 @@ ethernet         1,024          –  –
         let text = table.to_text(&Style::PLAIN);
         assert!(text.lines().all(|line| line.len() <= 80), "{text}");
         assert!(text.contains("xx..xx") && text.ends_with("  1 B\n"));
+    }
+
+    #[test]
+    fn columns_without_room_stand_below_the_others() {
+        let style = Style { width: 34, ..Style::PLAIN };
+        assert_eq!(
+            sample().to_text(&style),
+            "\
+machine   accelerators  step time
+--------  ------------  ---------
+fabric              64    7.982 s
+ethernet         1,024          -
+
+machine   note
+--------  ----
+fabric    a|b
+ethernet  -
+"
+        );
     }
 
     #[test]

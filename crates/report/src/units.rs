@@ -1,5 +1,7 @@
 //! Numbers with units as people read them: `7.982 s`, `12.3 GB`, `400 Gbit/s`, `1,024`.
 
+use stratasim_core::words::thousands;
+
 /// What a number measures. The number itself is always in the base unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -69,7 +71,7 @@ impl Unit {
             Self::Share => percent(100.0 * value, ""),
             Self::Difference => percent(100.0 * value, "+"),
             Self::Factor => format!("{}x", digits(value, 3)),
-            Self::PerSecond if value.abs() < 1e4 => format!("{}/s", digits(value, 4)),
+            Self::PerSecond if value.abs() < 1e4 => format!("{}/s", thousands(&digits(value, 4))),
             Self::PerSecond => {
                 let (number, prefix) = engineering(value, 4, 0);
                 format!("{number} {prefix}/s")
@@ -191,23 +193,6 @@ fn percent(value: f64, sign: &str) -> String {
     }
 }
 
-/// Commas between groups of three digits of the whole part.
-fn thousands(text: &str) -> String {
-    let (sign, rest) = text.strip_prefix('-').map_or(("", text), |rest| ("-", rest));
-    let (whole, fraction) = rest.split_once('.').map_or((rest, None), |(w, f)| (w, Some(f)));
-    let mut grouped = String::with_capacity(text.len() + whole.len() / 3);
-    for (at, digit) in whole.chars().enumerate() {
-        if at > 0 && (whole.len() - at) % 3 == 0 {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    match fraction {
-        Some(fraction) => format!("{sign}{grouped}.{fraction}"),
-        None => format!("{sign}{grouped}"),
-    }
-}
-
 /// `value` as one of a series of tick labels: `step` apart, scaled by `scale`, no more digits than
 /// the step needs.
 pub(crate) fn tick(value: f64, step: f64, scale: f64) -> String {
@@ -271,6 +256,7 @@ mod tests {
         assert_eq!(Unit::FlopPerSecond.format(51.2e12), "51.20 TFLOP/s");
         assert_eq!(Unit::PerSecond.format(6.72e6), "6.720 M/s");
         assert_eq!(Unit::PerSecond.format(128.3), "128.3/s");
+        assert_eq!(Unit::PerSecond.format(5339.0), "5,339/s");
     }
 
     #[test]

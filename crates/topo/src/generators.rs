@@ -32,10 +32,12 @@ pub use hcsim::{CxlLink, NicLink, OtherLink, PcieLink, TorLink, UpiLink, XpuLink
 
 use std::path::PathBuf;
 
+use serde_json::Value;
 use stratasim_core::random::Streams;
-use stratasim_core::{BuildError, registry};
+use stratasim_core::{Bandwidth, BuildError, registry};
 
 use crate::Topology;
+use crate::graph::LINK_RATE;
 
 /// What a generator may use besides its own spec.
 #[derive(Debug, Clone)]
@@ -92,6 +94,35 @@ pub fn check_size(field: &str, what: &str, count: Option<u64>) -> Result<u64, Bu
 /// Default of counts that are rarely more than one.
 fn one() -> u32 {
     1
+}
+
+/// Builds the topology of `spec`. Where a link gets no rate, the error names the key that gave it none.
+///
+/// # Errors
+/// As [`Generator::build`].
+pub fn build(spec: &TopologySpec, context: &BuildContext) -> Result<Topology, BuildError> {
+    spec.plugin().build(context).map_err(|mut error| {
+        if error.field == LINK_RATE {
+            // most generators know their links by other keys, or by several
+            error.field =
+                serde_json::to_value(spec).ok().and_then(|spec| zero_rate(&spec)).unwrap_or_default();
+        }
+        error
+    })
+}
+
+/// Dotted path of the first bandwidth of zero in a spec.
+fn zero_rate(spec: &Value) -> Option<String> {
+    let below = |key: &str, value: &Value| {
+        let path = zero_rate(value)?;
+        Some(if path.is_empty() { key.to_owned() } else { format!("{key}.{path}") })
+    };
+    match spec {
+        Value::String(text) => (text.parse() == Ok(Bandwidth(0.0))).then(String::new),
+        Value::Array(list) => list.iter().enumerate().find_map(|(at, value)| below(&at.to_string(), value)),
+        Value::Object(table) => table.iter().find_map(|(key, value)| below(key, value)),
+        _ => None,
+    }
 }
 
 registry! {

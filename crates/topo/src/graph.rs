@@ -7,6 +7,7 @@
 mod builder;
 mod naming;
 
+pub(crate) use builder::LINK_RATE;
 pub use builder::{LinkType, TopologyBuilder};
 pub use naming::LinkClass;
 

@@ -8,7 +8,7 @@ pub mod io;
 pub mod routing;
 pub mod structure;
 
-pub use generators::{BuildContext, Generator, TopologySpec};
+pub use generators::{BuildContext, Generator, TopologySpec, build};
 pub use graph::{ComputeType, KernelCosts, Link, MemoryType, NodeKind, Sharing, Topology, TopologyBuilder};
 pub use routing::{Chosen, RouteError, Routing, RoutingAlgorithm, RoutingSpec};
 pub use structure::Structure;

@@ -116,6 +116,27 @@ fn impossible_graphs_are_refused_where_they_are_wrong() {
 }
 
 #[test]
+fn a_rate_of_zero_is_refused_at_its_key() {
+    for (spec, field) in [
+        (r#"{"kind": "ring", "nodes": 4, "bandwidth": "0 Gbps", "latency": "1 us"}"#, "bandwidth"),
+        (
+            r#"{"kind": "scaled", "of": {"kind": "ring", "nodes": 4, "bandwidth": "0 B/s", "latency": "1 us"}}"#,
+            "of.bandwidth",
+        ),
+        (
+            r#"{"kind": "leaf-spine", "leaves": 2, "spines": 2, "hosts-per-leaf": 2, "bandwidth": "1 GB/s",
+                "uplink-bandwidth": "0 GB/s", "latency": "1 us"}"#,
+            "uplink-bandwidth",
+        ),
+    ] {
+        let spec: stratasim_topo::TopologySpec = serde_json::from_str(spec).unwrap();
+        let error = stratasim_topo::build(&spec, &stratasim_topo::BuildContext::default()).unwrap_err();
+        assert_eq!(error.field, field, "{error}");
+        assert!(error.reason.ends_with("has bandwidth 0 bps, a link needs more than zero"), "{error}");
+    }
+}
+
+#[test]
 fn impossible_routes_are_refused_where_they_are_wrong() {
     for (route, expected) in [
         (r#""from": "gpu-0", "to": "gpu-7""#, "routes.0.to: there is no node called `gpu-7`"),

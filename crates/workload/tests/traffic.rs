@@ -51,6 +51,19 @@ fn no_pattern_sends_to_its_sender_or_beyond_the_machine() {
 }
 
 #[test]
+fn the_note_about_messages_has_numbers_of_four_digits() {
+    let arrivals = r#", "arrivals": {"kind": "poisson", "rate": "1 Gbps"}"#;
+    let program =
+        Machine::new(8).build(&traffic(8, 12_345, r#"{"kind": "uniform-random"}"#, arrivals)).unwrap();
+    let [note] = &program.summary().notes[..] else { panic!("{:?}", program.summary().notes) };
+    let (messages, sent) = note.split_once(", the last one sent at ").unwrap();
+    // 12,345 kB
+    assert_eq!(messages, "12,345 messages, 12.35 MB");
+    let digits = sent.chars().filter(char::is_ascii_digit).count();
+    assert!(digits <= 4, "{note}");
+}
+
+#[test]
 fn uniform_random_pairs_are_all_as_likely() {
     let ranks = 8;
     let mut count = BTreeMap::new();

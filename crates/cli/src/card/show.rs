@@ -1,7 +1,7 @@
 //! `stratasim card show`: what a card consists of.
 
 use clap::Args;
-use stratasim_core::{Bandwidth, Duration};
+use stratasim_core::{Bandwidth, Bytes, Duration};
 use stratasim_device::card::{Card, HostCopy, closed_form, tiles};
 use stratasim_experiment::Error;
 use stratasim_experiment::card::inconsistencies::all;
@@ -116,13 +116,14 @@ fn table(card: &Card) -> Table {
     );
     let global = format!("{} x ({} - {})", card.core_groups, memory.per_group, memory.local);
     row("Global memory", bytes(memory.global.count()), global);
+    let pads = u64::from(card.compute.elements).saturating_mul(card.compute.ldm.count());
     let tile = format!(
-        "{} elements of {}; tiles of {} bytes",
+        "{} elements of {}, {} in all; tiles of {}",
         card.compute.elements,
         card.compute.ldm,
-        tiles::tile_bytes(card)
+        Bytes(pads),
+        Bytes(tiles::tile_bytes(card))
     );
-    let pads = u64::from(card.compute.elements).saturating_mul(card.compute.ldm.count());
     row("scratch-pads", bytes(pads), tile);
     if let Some(rate) = card.compute.rate {
         row("arithmetic", (rate.flop_per_s(), Unit::FlopPerSecond).into(), "of each group".to_owned());

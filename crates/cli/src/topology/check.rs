@@ -3,8 +3,8 @@
 use clap::Args;
 use stratasim_core::{LinkId, NodeId};
 use stratasim_experiment::Error;
-use stratasim_report::Unit;
-use stratasim_report::style::Tone;
+use stratasim_report::style::{Tone, display_width, hanging};
+use stratasim_report::{Style, Unit};
 use stratasim_topo::Topology;
 use stratasim_topo::io::simgrid::LOOPBACK;
 
@@ -39,19 +39,24 @@ impl Check {
             let checked = Unit::Count.format(finding.checked as f64);
             if finding.problems.is_empty() {
                 let mark = style.paint(Tone::Good, style.choose("✓", "ok:"));
-                text += &format!("{mark} {} ({checked} checked)\n", finding.name);
+                text += &line(&mark, &format!("{} ({checked} checked)", finding.name), style);
                 continue;
             }
             let mark = style.paint(Tone::Bad, style.choose("✗", "not:"));
             let number = Unit::Count.format(finding.problems.len() as f64);
-            text += &format!("{mark} {} ({number} of {checked} do not)\n", finding.name);
+            text += &line(&mark, &format!("{} ({number} of {checked} do not)", finding.name), style);
             for problem in finding.problems.iter().take(SHOWN) {
-                text += &format!("    {problem}\n");
+                text += &line("   ", problem, style);
             }
         }
         terminal.print(&text)?;
         Ok(if findings.iter().all(|finding| finding.problems.is_empty()) { 0 } else { 2 })
     }
+}
+
+/// A mark and what there is to say, in the width there is.
+fn line(mark: &str, words: &str, style: &Style) -> String {
+    format!("{mark} {}\n", hanging(words, style.width, display_width(mark) + 1))
 }
 
 /// Whether all compute nodes are in one piece. Nobody can say where links lie that stand in routes

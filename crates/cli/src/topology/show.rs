@@ -6,7 +6,7 @@ use clap::Args;
 use stratasim_core::{LinkId, NodeId};
 use stratasim_experiment::Error;
 use stratasim_report::Unit;
-use stratasim_report::style::Tone;
+use stratasim_report::style::{Tone, hanging};
 use stratasim_report::table::{Cell, Table};
 use stratasim_topo::graph::NO_GROUP;
 use stratasim_topo::{NodeKind, Sharing, Structure, Topology};
@@ -33,7 +33,7 @@ impl Show {
         text += &cut_short(&nodes(&machine.topology), terminal);
         text += &cut_short(&cables(&machine.topology), terminal);
         text += &routes(&mut machine, terminal);
-        text += &bisection(&machine.topology);
+        text += &format!("\n{}\n", hanging(&bisection(&machine.topology), terminal.style.width, 0));
         terminal.print(&text)?;
         Ok(0)
     }
@@ -85,6 +85,7 @@ fn overview(machine: &Machine, terminal: &Terminal) -> String {
     facts.push(("routing", format!("{}{rule}", machine.routing_kind)));
     let mut text = format!("{}\n", terminal.style.paint(Tone::Strong, machine.kind));
     for (label, words) in facts {
+        let words = hanging(&words, terminal.style.width, 16);
         text += &format!("  {}{words}\n", terminal.style.paint(Tone::Muted, &format!("{label:<14}")));
     }
     text
@@ -221,10 +222,10 @@ fn routes(machine: &mut Machine, terminal: &Terminal) -> String {
 
 fn bisection(topology: &Topology) -> String {
     if topology.link_count() > MOST_LINKS {
-        return "\nbisection: not worked out for a machine of this size\n".to_owned();
+        return "bisection: not worked out for a machine of this size".to_owned();
     }
     if has_links_without_place(topology) {
-        return "\nbisection: unknown, because there are links in routes only\n".to_owned();
+        return "bisection: unknown, because there are links in routes only".to_owned();
     }
     let capacities = measure::halves(topology).into_iter().map(|(low, high)| {
         let flow = flow::between(topology, &low, &high);
@@ -235,7 +236,7 @@ fn bisection(topology: &Topology) -> String {
         return String::new();
     };
     format!(
-        "\nbisection: at most {} each way, {} of injection\n",
+        "bisection: at most {} each way, {} of injection",
         Unit::BytesPerSecond.format(flow),
         Unit::Share.format(share)
     )

@@ -70,7 +70,8 @@ impl Ended {
         assert!(!errors.contains("panicked") && !errors.contains("bug in stratasim"), "{errors}");
         // an error is read by people: it fits on a screen
         assert!(errors.len() < 3000, "{} characters:\n{errors:.3000}", errors.len());
-        let flat = errors.split_whitespace().collect::<Vec<_>>().join(" ");
+        // as one line, without the margin of the lines after the first
+        let flat = errors.split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ");
         for word in words {
             assert!(flat.contains(word) || errors.contains(word), "`{word}` is not in:\n{errors}");
         }

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stratasim_core::BuildError;
+use stratasim_core::{BuildError, Bytes};
 
 use super::algorithm::{AlgorithmSpec, Operation};
 use super::description::Card;
@@ -63,9 +63,11 @@ pub fn schedule(
     for (field, name, needed, there) in needs {
         if needed > there.count() {
             let reason = format!(
-                "{} by {} of {bytes} bytes needs {needed} bytes of {name} memory, the card has {there}",
+                "{} by {} of {} needs {} of {name} memory, the card has {there}",
                 operation.name(),
-                algorithm.kind()
+                algorithm.kind(),
+                Bytes(bytes),
+                Bytes(needed)
             );
             return Err(BuildError::new(field, reason));
         }

@@ -175,8 +175,11 @@ impl Bench {
         let size = if csv { "size" } else { "vector" }.to_owned();
         let mut table = Table::new([size].into_iter().chain(columns).chain(["best".to_owned()]));
         for row in &self.rows {
-            let size =
-                if csv { Cell::Number(row.bytes as f64, Unit::Bytes) } else { binary(row.bytes).into() };
+            let size = if csv {
+                Cell::Number(row.bytes as f64, Unit::Bytes)
+            } else {
+                Bytes(row.bytes).to_string().into()
+            };
             let mut cells = vec![size];
             for it in &row.times {
                 let seconds = it.seconds.as_ref().ok().copied();
@@ -242,16 +245,6 @@ impl Bench {
             "fidelity": self.fidelity.name(),
             "rows": rows,
         })
-    }
-}
-
-/// Bytes with a binary prefix where that is a whole number, as sizes of memory are.
-fn binary(bytes: u64) -> String {
-    const PREFIXES: [(&str, u32); 4] = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)];
-    let whole = |&&(_, bits): &&(&str, u32)| bytes > 0 && bytes.trailing_zeros() >= bits;
-    match PREFIXES.iter().find(whole) {
-        Some((prefix, bits)) => format!("{} {prefix}", bytes >> bits),
-        None => Bytes(bytes).to_string(),
     }
 }
 

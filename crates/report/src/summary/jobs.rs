@@ -29,13 +29,13 @@ pub(super) fn jobs(text: &mut Text<'_>, result: &RunResult) {
     let shown = shown(&result.jobs);
     let mut columns = columns(&shown);
     let room = text.style.width - 4;
-    for drop in ["start", "finish", "nodes", "alone"] {
+    for drop in ["start", "finish", "nodes", "alone", "ranks"] {
         if columns.iter().map(|column| column.width).sum::<usize>() + LEAST_NAME > room {
             columns.retain(|column| column.heading != drop);
         }
     }
     let taken: usize = columns.iter().map(|column| column.width).sum();
-    let name_width = room.saturating_sub(taken).clamp(LEAST_NAME, MOST_NAME);
+    let name_width = room.saturating_sub(taken).clamp(LEAST_NAME / 2, MOST_NAME);
     text.gap();
     let number = result.jobs.len();
     let heading = match number > shown.len() {
@@ -57,7 +57,7 @@ pub(super) fn jobs(text: &mut Text<'_>, result: &RunResult) {
     }
     if number > shown.len() {
         let left = Unit::Count.format((number - shown.len()) as f64);
-        text.line(&format!("  and {left} more, which were slowed down less"));
+        text.words(&format!("and {left} more, which were slowed down less"));
     }
     text.gap();
 }
@@ -196,7 +196,7 @@ mod tests {
     fn no_line_about_jobs_is_too_wide() {
         let jobs =
             || vec![job(&"long name ".repeat(30), 123.0, 4567.89, Some(1e-9)), job("", 0.0, 0.0, None)];
-        for width in [60, 80, 84, 120, 200] {
+        for width in [40, 48, 60, 80, 84, 120, 200] {
             for style in [Style { width, ..Style::PLAIN }, Style { width, ..Style::UNICODE }] {
                 let found = about_jobs(jobs(), &style);
                 let widest = found.lines().map(display_width).max().unwrap();

@@ -171,7 +171,7 @@ fn below(random: &mut Stream, bound: u64) -> u64 {
 
 /// The topology inside, with errors that say so.
 pub(super) fn inner(of: &TopologySpec, context: &super::BuildContext) -> Result<Topology, BuildError> {
-    of.plugin().build(context).map_err(|e| e.within("of"))
+    super::build(of, context).map_err(|e| e.within("of"))
 }
 
 #[cfg(test)]

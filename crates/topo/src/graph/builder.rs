@@ -12,6 +12,9 @@ use super::{ComputeType, Link, MemoryType, NO_GROUP, NodeKind, Port, Sharing, To
 use crate::io::profile::Profiles;
 use crate::structure::Structure;
 
+/// Field of the error about a link without a rate: the key of most generators.
+pub(crate) const LINK_RATE: &str = "bandwidth";
+
 /// Builds a [`Topology`]. Nodes and links are numbered in the order in which they are added.
 #[derive(Debug, Default)]
 pub struct TopologyBuilder {
@@ -274,7 +277,7 @@ impl TopologyBuilder {
             if !(rate > 0.0 && rate.is_finite()) {
                 let name = self.link_names.given(LinkId::from_index(index));
                 return Err(BuildError::new(
-                    "",
+                    LINK_RATE,
                     format!(
                         "link {} has bandwidth {}, a link needs more than zero",
                         name.map_or_else(|| index.to_string(), str::to_owned),

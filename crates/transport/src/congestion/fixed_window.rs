@@ -12,7 +12,7 @@ use crate::recovery::{RecoverySpec, go_back_n::GoBackN};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct FixedWindow {
-    /// The window; `factor` times rate x round trip when absent.
+    /// The window, above 0 B, and at least one packet; `factor` times rate x round trip when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<Bytes>,
     /// Windows in units of rate x round trip of the longest way, 0.001 to 1,000.
@@ -50,6 +50,9 @@ impl CongestionKind for FixedWindow {
         check_range("factor", self.factor, 0.001, 1000.0)?;
         let packet = sizes.packet_bytes();
         let window = match self.window {
+            Some(Bytes(0)) => {
+                return Err(BuildError::new("window", "0 B; more is needed for anything to be sent"));
+            }
             Some(bytes) => bytes.count(),
             // whole packets, so that the window fills the way
             None => ((path.bytes_in(path.network_rtt) * self.factor) as u64).div_ceil(packet) * packet,

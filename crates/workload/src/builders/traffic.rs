@@ -6,6 +6,7 @@ pub mod sizes;
 use rand::RngExt as _;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stratasim_core::words::{rounded, thousands};
 use stratasim_core::{Bandwidth, BuildError, Bytes, Duration, Rank};
 
 use self::arrivals::ArrivalSpec;
@@ -92,9 +93,10 @@ impl WorkloadGenerator for TrafficWorkload {
         if last == Duration::MAX {
             return Err(BuildError::new("arrivals", "the last message arrives after more than 213 days"));
         }
-        let mut note = format!("{} messages, {}", self.flows, Bytes(total));
+        let flows = thousands(&self.flows.to_string());
+        let mut note = format!("{flows} messages, {}", Bytes(rounded(total)));
         if last > Duration::ZERO {
-            note += &format!(", the last one sent at {last}");
+            note += &format!(", the last one sent at {}", Duration::from_ps(rounded(last.as_ps())));
         }
         builder.summary().notes.push(note);
         builder.build()

@@ -61,7 +61,8 @@ pub(super) fn options(name: &str, table: &Map<String, Value>, style: &Style) -> 
     let help = schema["description"].as_str().unwrap_or_default();
     let help: Vec<&str> = help.split("```").step_by(2).map(str::trim_end).collect();
     let help = markdown::to_text(&help.join("\n"), style.width);
-    let mut text = format!("{}\n\n{help}", style.paint(Tone::Strong, &heading));
+    let heading = markdown::to_text(&heading, style.width);
+    let mut text = format!("{}\n\n{help}", style.paint(Tone::Strong, heading.trim_end()));
     // said by options of the command
     let said = ["ranks", "bytes", "root", "tag"];
     let parameters = parameters::of(&schema).into_iter();

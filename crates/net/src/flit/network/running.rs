@@ -174,16 +174,15 @@ impl<K: Kernel + Send> Model for FlitNetwork<K> {
                 self.kernel.run(chunk, &mut self.programs);
                 if self.programs.arrived.is_empty() {
                     self.look_for_stall();
-                    if self.outcomes.have_failures() {
-                        continue;
+                    if !self.outcomes.have_failures() {
+                        let at = self.now.max(self.prepared.clock.start(self.kernel.now()));
+                        cx.observer.on_event(&Event::Clock { at });
+                        if !cx.observer.wants_stop() {
+                            continue;
+                        }
+                        self.now = at;
+                        return at;
                     }
-                    let at = self.now.max(self.prepared.clock.start(self.kernel.now()));
-                    cx.observer.on_event(&Event::Clock { at });
-                    if !cx.observer.wants_stop() {
-                        continue;
-                    }
-                    self.now = at;
-                    return at;
                 }
                 self.now = self.now.max(self.prepared.clock.start(self.kernel.now()));
                 for slot in std::mem::take(&mut self.programs.arrived) {

@@ -1,0 +1,76 @@
+//! Which columns of a table stand side by side, and how wide they are.
+
+use crate::style::display_width;
+
+/// Columns of a terminal between two columns of a table.
+const GAP: usize = 2;
+/// A column of words is not made narrower than this.
+const LEAST_WORDS: usize = 8;
+
+/// How wide a column of a table would be, and how narrow it can be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Fit {
+    wanted: usize,
+    least: usize,
+}
+
+impl Fit {
+    /// Of a column with this heading and cells of at most `cells` columns. Numbers stay whole, but their heading may take
+    /// several lines.
+    pub(super) fn new(heading: &str, cells: usize, numeric: bool) -> Self {
+        let wanted = cells.max(display_width(heading));
+        let word = heading.split_whitespace().map(display_width).max().unwrap_or(0);
+        let least = if numeric { cells.max(word) } else { wanted.min(LEAST_WORDS) };
+        Self { wanted, least }
+    }
+}
+
+/// Columns with what is between them.
+fn total(widths: impl Iterator<Item = usize>) -> usize {
+    widths.map(|width| GAP + width).sum::<usize>().saturating_sub(GAP)
+}
+
+/// The columns that stand side by side, part by part: all in one where there is room. Every part begins with the first.
+pub(super) fn parts(fits: &[Fit], room: usize) -> Vec<Vec<usize>> {
+    let mut parts = vec![Vec::new()];
+    for column in 0..fits.len() {
+        let part = parts.last_mut().expect("there is a part");
+        let with = total(part.iter().chain([&column]).map(|&column| fits[column].least));
+        if part.len() > 1 && with > room {
+            parts.push(vec![0, column]);
+        } else {
+            part.push(column);
+        }
+    }
+    parts
+}
+
+/// The width of each of some columns: the widest give way until all fit into `room`.
+pub(super) fn widths(fits: impl Iterator<Item = Fit>, room: usize) -> Vec<usize> {
+    let fits: Vec<Fit> = fits.collect();
+    let mut widths: Vec<usize> = fits.iter().map(|fit| fit.wanted).collect();
+    while total(widths.iter().copied()) > room {
+        let widest = (0..widths.len()).filter(|&at| widths[at] > fits[at].least).max_by_key(|&at| widths[at]);
+        let Some(widest) = widest else { break };
+        widths[widest] -= 1;
+    }
+    widths
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_without_room_stand_below_beside_the_first() {
+        let name = Fit::new("vector", 6, false);
+        let number = Fit::new("ring bandwidth", 10, true);
+        assert_eq!(number, Fit { wanted: 14, least: 10 });
+        assert_eq!(parts(&[name, number, number, number], 42), [vec![0, 1, 2, 3]]);
+        assert_eq!(parts(&[name, number, number, number], 41), [vec![0, 1, 2], vec![0, 3]]);
+        assert_eq!(parts(&[name, number, number], 5), [vec![0, 1], vec![0, 2]]);
+        assert_eq!(parts(&[], 5), [Vec::<usize>::new()]);
+        assert_eq!(widths([name, number, number].into_iter(), 31), [6, 11, 10]);
+        assert_eq!(widths([name, number].into_iter(), 80), [6, 14]);
+    }
+}
