@@ -181,13 +181,15 @@ pub(crate) fn entry(parameter: &Parameter, style: &Style) -> String {
 }
 
 fn explain_compute(entry: &catalogue::Entry, style: &Style) -> String {
-    let mut text = format!(
-        "{}: a compute type (topology.compute = \"{}\")\n\n",
+    let heading = format!(
+        "{}: a compute type (topology.compute = \"{}\")",
         style.paint(Tone::Strong, &entry.name),
         entry.name
     );
+    let mut text = markdown::to_text(&heading, style.width) + "\n";
     if !entry.also.is_empty() {
-        text += &format!("also called {}\n\n", entry.also.join(", "));
+        text += &markdown::to_text(&format!("also called {}", entry.also.join(", ")), style.width);
+        text.push('\n');
     }
     if let Some(compute) = catalogue::named(&entry.name) {
         let mut table = Table::new(["property", "value"]);
