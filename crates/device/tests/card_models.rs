@@ -265,7 +265,7 @@ fn what_does_not_fit_is_said() {
         time_s(&card, &AlgorithmSpec::named(name).unwrap(), operation, bytes, Fidelity::F1)
     };
     let message = time("ring", Operation::AllGather, 1 << 31).unwrap_err().to_string();
-    assert!(message.contains("needs 2147483648 bytes of Local memory"), "{message}");
+    assert!(message.contains("needs 2 GiB of Local memory, the card has 1 GiB"), "{message}");
     let full = nominal(4).with_local(Bytes(1 << 40)).unwrap();
     let error = time_s(&full, &AlgorithmSpec::named("csc").unwrap(), Operation::AllGather, 8, Fidelity::F0)
         .unwrap_err();
