@@ -71,7 +71,7 @@ impl Sender {
                 telemetry,
             });
         }
-        if header.kind == Kind::Nack {
+        if header.kind == Kind::Nack && header.flags.has(Flags::TRIMMED) {
             // the packet that asked may be the one that did not arrive
             self.asked = false;
         }
