@@ -71,7 +71,7 @@ impl Sender {
                 telemetry,
             });
         }
-        if header.kind == Kind::Nack && header.flags.has(Flags::TRIMMED) {
+        if header.kind == Kind::Nack && header.flags.has(Flags::TRIMMED) && self.recovery.asks_when_full() {
             // the packet that asked may be the one that did not arrive
             self.asked = false;
         }
