@@ -14,7 +14,7 @@ use stratasim_report::{Style, Unit};
 
 use crate::INTERRUPTED;
 use crate::input::{Input, choose_network, network_has};
-use crate::output::Output;
+use crate::output::{Output, Unwritten};
 use crate::progress::Progress;
 use crate::terminal::Terminal;
 
@@ -94,18 +94,18 @@ impl Compare {
         if !results.is_empty() {
             terminal.print(&side_by_side(&title, &results, &terminal.style))?;
         }
-        if let Some(output) = output {
+        let mut unwritten = Unwritten::default();
+        unwritten.keep(output, |output| {
             let list: Vec<&RunResult> = results.iter().map(|(_, result)| result).collect();
-            let text = serde_json::to_string_pretty(&list).unwrap_or_default();
-            output.text(&text)?;
-        }
+            output.text(&serde_json::to_string_pretty(&list).unwrap_or_default())
+        });
         for (name, error) in &failures {
             terminal.say(&format!("  `{name}` failed:"));
             terminal.fail(error);
         }
         let failed = failures.iter().map(|(_, error)| error.exit_code());
         let codes = results.iter().map(|(_, result)| crate::run::exit_code(result, terminal, true));
-        let worst = codes.chain(failed).max().unwrap_or(0);
+        let worst = unwritten.tell(terminal, codes.chain(failed).max().unwrap_or(0));
         Ok(if crate::interrupt::wanted() { INTERRUPTED } else { worst })
     }
 

@@ -70,6 +70,21 @@ impl Unwritten {
         }
     }
 
+    /// Writes a file where there is one to write.
+    pub(crate) fn keep(&mut self, output: Option<Output>, write: impl FnOnce(Output) -> Result<(), Error>) {
+        if let Some(output) = output {
+            let path = output.path.clone();
+            self.note(&path, write(output));
+        }
+    }
+
+    /// What came of the command; where it is an error, says of these files first.
+    pub(crate) fn unless_failed<T>(&self, result: Result<T, Error>, terminal: &Terminal) -> Result<T, Error> {
+        result.inspect_err(|_| {
+            self.tell(terminal, 0);
+        })
+    }
+
     /// Whether the file at `path` is one of them.
     pub(crate) fn has(&self, path: &Path) -> bool {
         self.0.iter().any(|(unwritten, _)| unwritten == path)

@@ -113,13 +113,7 @@ impl Run {
         let queues = self.cdf.queues(&prepared)?;
         let mut unwritten = Unwritten::default();
         let result = self.watched(&mut prepared, (outputs, &mut unwritten), &queues, terminal, started);
-        let result = match result {
-            Ok(result) => result,
-            Err(error) => {
-                unwritten.tell(terminal, 0);
-                return Err(error);
-            }
-        };
+        let result = unwritten.unless_failed(result, terminal)?;
         self.say(terminal, || result.to_json(), || summary(&result, &terminal.style))?;
         self.tell(terminal, "tasks", self.cdf.tells(&result), &unwritten);
         Ok(unwritten.tell(terminal, self.exit_code(&result, terminal)))
@@ -263,13 +257,8 @@ impl Run {
             let written = trace.finish().and_then(complete).map_err(|error| Error::file(&path, &error));
             unwritten.note(&path, written);
         }
-        let mut keep = |output: Option<Output>, write: &mut dyn FnMut(Output) -> Result<(), Error>| {
-            if let Some(output) = output {
-                unwritten.note(&output.path.clone(), write(output));
-            }
-        };
-        keep(outputs.csv, &mut |csv| csv.write(|file| columns.tasks.write_csv(file, &labels)));
-        keep(outputs.picture, &mut |picture| {
+        unwritten.keep(outputs.csv, |csv| csv.write(|file| columns.tasks.write_csv(file, &labels)));
+        unwritten.keep(outputs.picture, |picture| {
             picture.draw(&timeline(prepared, &columns, &labels, result.as_ref().ok()).draw())
         });
         if columns.tasks.is_empty() {
@@ -284,14 +273,14 @@ impl Run {
         if !empty.is_empty() {
             terminal.note(&self.nothing(&empty, program.ranks(), result.makespan_s));
         }
-        keep(outputs.flows, &mut |flows| {
+        unwritten.keep(outputs.flows, |flows| {
             if prepared.report.flows.is_empty() {
                 terminal.note(&format!("  no line in {}: {NO_MESSAGE}", flows.path.display()));
             }
             flows.write(|file| write_flows(&prepared.report.flows, file, &labels))
         });
-        keep(outputs.cdf, &mut |cdf| self.cdf.write(cdf, &result, terminal));
-        keep(outputs.json, &mut |json| json.write(|file| result.write_json(file)));
+        unwritten.keep(outputs.cdf, |cdf| self.cdf.write(cdf, &result, terminal));
+        unwritten.keep(outputs.json, |json| json.write(|file| result.write_json(file)));
         Ok(result)
     }
 

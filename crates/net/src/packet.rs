@@ -365,16 +365,8 @@ impl Packet {
         if let Some(rate) = rates.reduce(f64::max) {
             // a machine without any way there and back has none; whoever sends is told
             let rtt = if network_rtt == Duration::ZERO { Duration::from_ns(1000) } else { network_rtt };
-            let path = Path {
-                base_rtt: rtt,
-                network_rtt: rtt,
-                rate: stratasim_core::Bandwidth(rate),
-                receiver_rate: stratasim_core::Bandwidth(rate),
-                slowest_rate: stratasim_core::Bandwidth(rate),
-                hops: links.max(1),
-                buffer_bytes,
-            };
-            Profile::new(&transport, path)?;
+            let rate = stratasim_core::Bandwidth(rate);
+            Profile::new(&transport, Path::of_equal_links(rtt, rate, links.max(1), buffer_bytes))?;
         }
         let transports =
             Transports { spec: transport, network_rtt, buffer_bytes, drain_s, seed: key(seed, 2) };

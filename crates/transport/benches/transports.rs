@@ -59,15 +59,7 @@ fn transfer(profile: &Arc<Profile>) -> u64 {
 fn transports(criterion: &mut Criterion) {
     let rtt = Duration::from_ns(14_000);
     let rate = Bandwidth(12.5e9);
-    let path = Path {
-        base_rtt: rtt,
-        network_rtt: rtt,
-        rate,
-        receiver_rate: rate,
-        slowest_rate: rate,
-        hops: 6,
-        buffer_bytes: 178_450,
-    };
+    let path = Path::of_equal_links(rtt, rate, 6, 178_450);
     let mut group = criterion.benchmark_group("a data packet");
     group.throughput(Throughput::Elements(PACKETS * CONNECTIONS as u64));
     for name in ["uec_nscc", "uec_rccc", "ndp", "roce_pfc", "swift", "atlahs_mprdma"] {

@@ -37,8 +37,7 @@
 //!
 //! let spec: TransportSpec = serde_json::from_str(r#"{"congestion": {"kind": "swift"}}"#).unwrap();
 //! let rtt = Duration::from_ns(10_000);
-//! let path = Path { base_rtt: rtt, network_rtt: rtt, rate: Bandwidth(12.5e9), receiver_rate: Bandwidth(12.5e9),
-//!     slowest_rate: Bandwidth(12.5e9), hops: 2, buffer_bytes: 0 };
+//! let path = Path::of_equal_links(rtt, Bandwidth(12.5e9), 2, 0);
 //! let profile = Profile::new(&spec, path).unwrap();
 //! let (mut sender, mut receiver) = (Sender::new(&profile, 1), Receiver::new(&profile, 0));
 //!

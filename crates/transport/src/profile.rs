@@ -128,6 +128,20 @@ pub struct Path {
 }
 
 impl Path {
+    /// A way of equal links on which a full packet and its acknowledgement take `rtt`, the longest of its network; its
+    /// longest queue holds `buffer_bytes`.
+    pub const fn of_equal_links(rtt: Duration, rate: Bandwidth, hops: u32, buffer_bytes: u64) -> Self {
+        Self {
+            base_rtt: rtt,
+            network_rtt: rtt,
+            rate,
+            receiver_rate: rate,
+            slowest_rate: rate,
+            hops,
+            buffer_bytes,
+        }
+    }
+
     /// Bytes that fill the way of `rtt`.
     pub fn bytes_in(&self, rtt: Duration) -> f64 {
         self.rate.bytes_per_s() * rtt.as_secs_f64()

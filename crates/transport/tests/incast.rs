@@ -194,15 +194,7 @@ fn simulate(protocol: &str, limit: u64, flows: &[(u64, u64, u64)], seed: u64) ->
     let rtt = |hops: u64| Duration::from_ps(link * hops);
     let mut kinds = BTreeMap::new();
     for hops in [2, 4] {
-        let path = Path {
-            base_rtt: rtt(hops),
-            network_rtt: rtt(4),
-            rate: RATE,
-            receiver_rate: RATE,
-            slowest_rate: RATE,
-            hops: hops as u32,
-            buffer_bytes: limit,
-        };
+        let path = Path { network_rtt: rtt(4), ..Path::of_equal_links(rtt(hops), RATE, hops as u32, limit) };
         kinds.insert(hops, Profile::new(&spec, path).unwrap());
     }
     let hops: Vec<u64> =

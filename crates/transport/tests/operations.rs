@@ -17,19 +17,7 @@ fn profile(congestion: &str, recovery: &str) -> Arc<Profile> {
     let spec = TransportSpec { packets, ..serde_json::from_str(&text).unwrap() };
     let rtt = Duration::from_ns(10_000);
     let rate = Bandwidth(1.25e9);
-    Profile::new(
-        &spec,
-        Path {
-            base_rtt: rtt,
-            network_rtt: rtt,
-            rate,
-            receiver_rate: rate,
-            slowest_rate: rate,
-            hops: 2,
-            buffer_bytes: 50_000,
-        },
-    )
-    .unwrap()
+    Profile::new(&spec, Path::of_equal_links(rtt, rate, 2, 50_000)).unwrap()
 }
 
 /// A connection whose wire is two heaps of packets.

@@ -14,15 +14,7 @@ const RATE: Bandwidth = Bandwidth(25e9);
 /// Two links of 500 ns at 200 Gb/s.
 fn atlahs(protocol: &str) -> Arc<Profile> {
     let rtt = Duration::from_ps(2 * (4160 + 64) * 40 + 4 * 500_000);
-    let path = Path {
-        base_rtt: rtt,
-        network_rtt: rtt,
-        rate: RATE,
-        receiver_rate: RATE,
-        slowest_rate: RATE,
-        hops: 2,
-        buffer_bytes: 216_500,
-    };
+    let path = Path::of_equal_links(rtt, RATE, 2, 216_500);
     Profile::new(&presets::htsim(protocol, RATE).unwrap(), path).unwrap()
 }
 
@@ -30,15 +22,7 @@ fn atlahs(protocol: &str) -> Arc<Profile> {
 fn ultra_ethernet(protocol: &str) -> Arc<Profile> {
     let rate = Bandwidth(12.5e9);
     let rtt = Duration::from_ps(14_022_720);
-    let path = Path {
-        base_rtt: rtt,
-        network_rtt: rtt,
-        rate,
-        receiver_rate: rate,
-        slowest_rate: rate,
-        hops: 6,
-        buffer_bytes: 178_450,
-    };
+    let path = Path::of_equal_links(rtt, rate, 6, 178_450);
     Profile::new(&presets::htsim(protocol, rate).unwrap(), path).unwrap()
 }
 
@@ -397,15 +381,7 @@ fn eqds_asks_for_credit_for_what_vanished() {
 fn a_steep_gradient_leaves_timely_at_least_what_one_decrease_leaves() {
     let spec: TransportSpec = serde_json::from_str(r#"{"congestion": {"kind": "timely"}}"#).unwrap();
     let rtt = Duration::from_ns(20_000);
-    let path = Path {
-        base_rtt: rtt,
-        network_rtt: rtt,
-        rate: RATE,
-        receiver_rate: RATE,
-        slowest_rate: RATE,
-        hops: 2,
-        buffer_bytes: 1 << 20,
-    };
+    let path = Path::of_equal_links(rtt, RATE, 2, 1 << 20);
     let sizes = spec.packets;
     let mut control: Control = spec.congestion.plugin().build(&path, &sizes).unwrap();
     let line = control.gap(16_000).as_ps();

@@ -7,15 +7,7 @@ use stratasim_transport::{CongestionSpec, EntropySpec, Path, Profile, RecoverySp
 
 fn path() -> Path {
     let rtt = Duration::from_ns(14_000);
-    Path {
-        base_rtt: rtt,
-        network_rtt: rtt,
-        rate: Bandwidth(12.5e9),
-        receiver_rate: Bandwidth(12.5e9),
-        slowest_rate: Bandwidth(12.5e9),
-        hops: 6,
-        buffer_bytes: 178_450,
-    }
+    Path::of_equal_links(rtt, Bandwidth(12.5e9), 6, 178_450)
 }
 
 fn build(text: &str) -> Result<(), String> {

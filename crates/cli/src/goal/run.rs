@@ -156,19 +156,9 @@ impl Run {
             let written = trace.finish().and_then(complete).map_err(|error| Error::file(&path, &error));
             unwritten.note(&path, written);
         }
-        if let Some(csv) = csv {
-            unwritten.note(&csv.path.clone(), csv.write(|file| columns.tasks.write_csv(file, &labels)));
-        }
-        let result = match result {
-            Ok(result) => result,
-            Err(error) => {
-                unwritten.tell(terminal, 0);
-                return Err(error);
-            }
-        };
-        if let Some(json) = json {
-            unwritten.note(&json.path.clone(), json.write(|file| result.write_json(file)));
-        }
+        unwritten.keep(csv, |csv| csv.write(|file| columns.tasks.write_csv(file, &labels)));
+        let result = unwritten.unless_failed(result, terminal)?;
+        unwritten.keep(json, |json| json.write(|file| result.write_json(file)));
         if to_stdout {
             terminal.print(&result.to_json())?;
         } else if !self.quiet {

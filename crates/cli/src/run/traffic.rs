@@ -42,9 +42,7 @@ impl Run {
         if let Some(probes) = probes {
             unwritten.note(&probes.out.path.clone(), probes.end());
         }
-        if let Some(json) = json {
-            unwritten.note(&json.path.clone(), json.write(|file| result.write_json(file)));
-        }
+        unwritten.keep(json, |json| json.write(|file| result.write_json(file)));
         self.tell(terminal, "probes", false, &unwritten);
         Ok(unwritten.tell(terminal, self.exit_code(&result, terminal)))
     }

@@ -106,6 +106,12 @@ impl AtWork<'_> {
                 || self.port().control_has_turn(most))
     }
 
+    /// Whether what is behind it lets it send so much of a class, where its network `holds` packets.
+    #[inline]
+    pub(super) fn lets(&mut self, holds: bool, class: u8, bytes: u32) -> bool {
+        !holds || self.port().lanes.get(class).lets(bytes)
+    }
+
     /// The buffer that it shares with others, where somebody `keeps_count`.
     #[inline]
     pub(super) fn pool(&mut self, keeps_count: bool) -> Option<usize> {

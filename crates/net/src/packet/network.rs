@@ -171,8 +171,12 @@ impl PacketNetwork {
         }
     }
 
-    /// Bytes per second of the slowest link on the fastest way of full packets; none where they take no time.
+    /// Bytes per second of the slowest link on the fastest way of full packets; none where they take no time, or where all
+    /// links are alike.
     fn slowest_rate(&self, given: Option<Way>, ends: &Ends, full: u32) -> Option<f64> {
+        if self.ways.have_equal_links() {
+            return None;
+        }
         let Engine { routes, ports, landings, .. } = self.parts.any();
         let time = |packets| {
             let message = Alone { packets, ..Alone::packet(full) };

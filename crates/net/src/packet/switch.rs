@@ -158,10 +158,7 @@ impl Engine {
             }
         }
         let holds = self.rules.queue.holds();
-        if !at_work.service.is_noted()
-            && at_work.is_waited_for()
-            && (!holds || at_work.port().lanes.get(class).lets(bytes))
-        {
+        if !at_work.service.is_noted() && at_work.is_waited_for() && at_work.lets(holds, class, bytes) {
             at_work.service.set_noted(true);
             if at_work.service.is_chained() {
                 debug_assert!(now < at_work.service.busy_until, "something is on its way that leads others");
@@ -299,7 +296,7 @@ impl Engine {
         let holds = self.rules.queue.holds();
         if at_work.control_goes(self.rules.queue.control_in_a_row) {
             let bytes = self.packets[at_work.service.high.head as usize].bytes;
-            if !holds || at_work.port().lanes.get(0).lets(bytes) {
+            if at_work.lets(holds, 0, bytes) {
                 let packet = Self::take(&self.packets, &mut at_work.service.high);
                 return self.serve(number, packet);
             }

@@ -90,6 +90,11 @@ impl Ways {
         Self { uniform: same && stores_alike, header_bytes }
     }
 
+    /// Whether all links are alike.
+    pub(super) const fn have_equal_links(&self) -> bool {
+        self.uniform
+    }
+
     /// The least time from the start of a packet of `bytes` at `port` until it is at `host`, and the number of links;
     /// none where the port does not lead there.
     pub(super) fn time(

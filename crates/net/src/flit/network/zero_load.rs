@@ -29,13 +29,20 @@ fn follower_cycles(router: &RouterSpec) -> u64 {
     router_cycles(&switch).min(router_cycles(router))
 }
 
+/// Cycles until a flit from one terminal is at each.
+struct Arrivals {
+    heads: Vec<u64>,
+    /// Flits that come late, where the channel out of the terminal makes them so.
+    late: Option<Vec<u64>>,
+}
+
 /// Latencies by the fastest path from a source, kept for sources that are asked for.
 pub struct ZeroLoad {
     fabric: Arc<Fabric>,
     /// Cycles in a router: of heads, and of flits that come late.
     router_cycles: [u64; 2],
-    /// From each source: cycles until a flit of either sort is at each terminal.
-    from: BTreeMap<u32, [Vec<u64>; 2]>,
+    /// From each source.
+    from: BTreeMap<u32, Arrivals>,
 }
 
 impl ZeroLoad {
@@ -54,18 +61,22 @@ impl ZeroLoad {
     /// does not wait behind the head, and is not held up as that is: P are then the cycles of switch allocation and traversal.
     /// The later of the two counts; nothing gets through faster.
     pub fn cycles(&mut self, from: u32, to: u32, flits: u64) -> Option<u64> {
+        let enters = self.fabric.terminal(from).injection.spacing;
         if !self.from.contains_key(&from) {
             let terminals = self.fabric.terminals().len();
             if 2 * (self.from.len() + 1) * terminals > MOST_KEPT {
                 self.from.clear();
             }
-            self.from.insert(from, self.router_cycles.map(|cycles| self.search(from, cycles)));
+            let [heads, late] = self.router_cycles;
+            let heads = self.search(from, heads);
+            let late = (enters > FULL_WIDTH).then(|| self.search(from, late));
+            self.from.insert(from, Arrivals { heads, late });
         }
-        let [head, follower] = self.from[&from].each_ref().map(|cycles| cycles[to as usize]);
+        let known = &self.from[&from];
+        let head = known.heads[to as usize];
         if head == u64::MAX {
             return None;
         }
-        let enters = self.fabric.terminal(from).injection.spacing;
         let joined = self.fabric.terminal(to);
         let leaves = self.fabric.channel(joined.router, joined.output).spacing;
         let rest = |spacing: u32| {
@@ -73,7 +84,8 @@ impl ZeroLoad {
             u64::try_from(cycles).unwrap_or(u64::MAX)
         };
         let behind_head = head.saturating_add(rest(leaves));
-        Some(behind_head.max(follower.saturating_add(rest(enters))))
+        let late = known.late.as_ref().map_or(0, |late| late[to as usize].saturating_add(rest(enters)));
+        Some(behind_head.max(late))
     }
 
     /// Dijkstra over routers, in which a flit spends so many cycles, from one terminal to all.
