@@ -1,5 +1,7 @@
 //! Progress on a terminal, with rate and remaining time; and the way to stop a run.
 
+mod traffic;
+
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -8,6 +10,8 @@ use stratasim_report::Unit;
 
 use crate::interrupt;
 use crate::terminal::Terminal;
+
+pub(crate) use traffic::TrafficProgress;
 
 /// Runs that end sooner show nothing.
 const PATIENCE: Duration = Duration::from_millis(400);

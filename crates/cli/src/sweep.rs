@@ -7,6 +7,7 @@ use clap::Args;
 use indicatif::ProgressBar;
 use stratasim_experiment::sweep::{Finished, Outcome, Point, RunOptions, Watch};
 use stratasim_experiment::{Error, Sweep as Points};
+use stratasim_report::counted;
 
 use crate::INTERRUPTED;
 use crate::input::Input;
@@ -124,7 +125,7 @@ impl Sweep {
         }
         if !self.quiet {
             let kept = finished.rows.len() - finished.ran.min(finished.rows.len());
-            let mut words = format!("  {} points ran, {kept} were there", finished.ran);
+            let mut words = format!("  {} ran, {kept} were there", counted(finished.ran as u64, "point"));
             if !finished.failures.is_empty() {
                 words += &format!(", {} failed", finished.failures.len());
             }

@@ -499,3 +499,28 @@ fn a_folder_without_cases_is_an_error() {
     refused(&scratch.stratasim(&["conformance", "flow", "."]), &["no flow case here"]);
     assert!(Path::new(scratch.path()).exists());
 }
+
+#[test]
+fn what_takes_longer_than_there_is_time_is_said_so() {
+    let schedules = [
+        "num_ranks 1\nrank 0 {\ncalc 18446744073709551615\n}\n",
+        "num_ranks 2\nrank 0 {\nsend 9223372036854775807b to 1\n}\nrank 1 {\nrecv 9223372036854775807b from 0\n}\n",
+    ];
+    for text in schedules {
+        let scratch = Scratch::new();
+        scratch.write("long.goal", text);
+        let ended = scratch.stratasim(&["goal", "run", "long.goal"]);
+        assert!(
+            ended.code != 0 && ended.errors.contains("more than 213 days of"),
+            "{}",
+            ended.errors
+        );
+    }
+}
+
+#[test]
+fn an_option_of_the_usual_network_needs_no_section() {
+    let text = format!("{TOPOLOGY}{WORKLOAD}");
+    let ended = run(&text, &["--set", "network.rule=lv08"]);
+    assert!(ended.code == 0 && ended.output.contains("flow, lv08"), "{}", ended.errors);
+}

@@ -597,7 +597,7 @@ fn a_sweep_resumes_and_one_part_after_another_makes_the_whole() {
     };
     assert!(run(&["--shard", "1/2"]).errors.contains("2 points ran"));
     let whole = run(&[]);
-    assert!(whole.errors.contains("1 points ran, 2 were there"), "{}", whole.errors);
+    assert!(whole.errors.contains("1 point ran, 2 were there"), "{}", whole.errors);
     assert!(whole.output.contains("4 MB"), "{}", whole.output);
     assert!(run(&[]).errors.contains("0 points ran, 3 were there"));
     assert!(

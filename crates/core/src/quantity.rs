@@ -45,7 +45,10 @@ fn scan(text: &str, units: &[&[Unit]], fail: impl Fn(String) -> UnitError) -> Re
     let Some(&(_, scale)) = all().find(|(name, _)| *name == unit) else {
         let hint = match all().find(|(name, _)| name.eq_ignore_ascii_case(unit)) {
             Some((name, _)) => format!("; the unit `{unit}` is unknown, did you mean `{name}`?"),
-            None => format!("; the unit `{unit}` is unknown here"),
+            None => {
+                let known: Vec<&str> = all().map(|(name, _)| *name).collect();
+                format!("; the unit `{unit}` is unknown here (known: {})", known.join(", "))
+            }
         };
         return Err(fail(hint));
     };
@@ -88,7 +91,7 @@ macro_rules! quantity {
                 let fail = |hint| UnitError { found: text.to_owned(), what: $what, example: $example, hint };
                 let value = scan(text, &[$($print),+, $also], fail)?;
                 #[allow(clippy::cast_possible_truncation, reason = "a count is rounded to the nearest whole")]
-                Ok(Self(value.round_into()))
+                value.round_into().map(Self).ok_or_else(|| fail("; it is less than one".to_owned()))
             }
         }
 
@@ -142,18 +145,18 @@ macro_rules! text_form {
     };
 }
 
-/// Rounds counts, leaves rates as they are.
+/// Rounds counts, leaves rates as they are; none for a part of one.
 trait RoundInto<T> {
-    fn round_into(self) -> T;
+    fn round_into(self) -> Option<T>;
 }
 impl RoundInto<Self> for f64 {
-    fn round_into(self) -> Self {
-        self
+    fn round_into(self) -> Option<Self> {
+        Some(self)
     }
 }
 impl RoundInto<u64> for f64 {
-    fn round_into(self) -> u64 {
-        self.round() as u64
+    fn round_into(self) -> Option<u64> {
+        (self == 0.0 || self >= 1.0).then(|| self.round() as u64)
     }
 }
 
@@ -314,6 +317,11 @@ mod tests {
         assert!(message("-1 Gbps").ends_with("it must not be negative"));
         assert!(message("fast").contains("is not a bandwidth"));
         assert!("1e300 d".parse::<Duration>().is_err());
+        assert!(message("4 days").contains("the unit `days` is unknown here (known: "));
+        // a part of a byte is none
+        let bytes = |text: &str| text.parse::<Bytes>().map_err(|error| error.to_string());
+        assert_eq!((bytes("0 B"), bytes("1.6 B")), (Ok(Bytes(0)), Ok(Bytes(2))));
+        assert!(bytes("0.5 B").is_err_and(|error| error.ends_with("it is less than one")));
     }
 
     #[test]

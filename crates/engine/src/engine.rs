@@ -259,7 +259,9 @@ impl<'a> Engine<'a> {
         let network = self.network.next_event().unwrap_or(Time::MAX);
         let others = timer.min(compute);
         if network == Time::MAX && others == Time::MAX {
-            return Ok(false);
+            let is_left =
+                !self.timers.is_empty() || !self.waits.is_empty() || self.compute.next_event().is_some();
+            return if is_left { Err(RunError::TooLong { at: self.now }) } else { Ok(false) };
         }
         let mut reached = others;
         self.paused = false;
@@ -271,8 +273,7 @@ impl<'a> Engine<'a> {
             self.paused = self.network_done.is_empty() && reached < until;
         }
         if reached == Time::MAX {
-            // what is left would end after the end of time
-            return Ok(false);
+            return Err(RunError::TooLong { at: self.now });
         }
         self.now = reached;
         if compute <= reached || compute.is_within(precision, reached) {

@@ -16,6 +16,14 @@ pub enum RunError {
         /// The first of them, each with what it waits for.
         waiting: Vec<String>,
     },
+    /// What is left ends after the last instant that a time can say.
+    #[error(
+        "stopped at {at}: what comes next ends after more than 213 days of simulated time, the most there is"
+    )]
+    TooLong {
+        /// How far it got.
+        at: Time,
+    },
     /// It cannot begin.
     #[error("{reason}")]
     Refused {

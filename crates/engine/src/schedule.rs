@@ -218,21 +218,23 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
 
     /// Advances to the next instant and handles what ends there; false when nothing will happen.
     fn step(&mut self) -> Result<bool, RunError> {
-        let own = self.ends.earliest().map_or(Time::MAX, Time::from_ps);
+        let end = self.ends.earliest();
+        let own = end.map_or(Time::MAX, Time::from_ps);
         let network = self.network.next_event().unwrap_or(Time::MAX);
         if own == Time::MAX && network == Time::MAX {
-            return Ok(false);
+            return if end.is_some() { Err(RunError::TooLong { at: self.now }) } else { Ok(false) };
         }
-        self.now = own;
+        let mut reached = own;
         self.paused = false;
         if network <= own {
             let cx = &mut Cx { done: &mut self.done, observer: &mut *self.observer };
-            self.now = self.network.advance(own, cx);
-            self.paused = self.done.is_empty() && self.now < own;
+            reached = self.network.advance(own, cx);
+            self.paused = self.done.is_empty() && reached < own;
         }
-        if self.now == Time::MAX {
-            return Ok(false);
+        if reached == Time::MAX {
+            return Err(RunError::TooLong { at: self.now });
         }
+        self.now = reached;
         while let Some((_, (rank, operation))) = self.ends.pop_until(self.now.as_ps()) {
             self.stream_done(rank, operation);
         }

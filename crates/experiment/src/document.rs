@@ -11,6 +11,8 @@ use indexmap::IndexMap;
 use serde::Deserialize;
 use stratasim_core::BuildError;
 
+use stratasim_net::NetworkSpec;
+
 use crate::error::ConfigError;
 use crate::read::{NodeReader, ReadError};
 
@@ -153,6 +155,11 @@ impl Document {
     }
 
     fn set_node(&mut self, path: &str, node: Node, whole: &Place) -> Result<(), ConfigError> {
+        if path.starts_with("network.") && path != "network.kind" && self.get("network").is_none() {
+            // an option of the network that it has without a section
+            let kind = NetworkSpec::default().kind();
+            self.set(&format!("network.kind=\"{kind}\""))?;
+        }
         let mut at = &mut self.root;
         let mut keys = path.split('.').peekable();
         while let Some(key) = keys.next() {

@@ -10,7 +10,7 @@ use stratasim_core::{Bandwidth, LinkId, NodeId, Rank, Time};
 use stratasim_engine::{Engine, RankAccount, RunError, Summary};
 use stratasim_report::flows::{FlowsResult, QueueResult};
 use stratasim_report::result::{Check, Iteration, LinkResult, MemoryUse, RankResult, RunResult, Title};
-use stratasim_report::{Labels, RunResult as Result_, Unit};
+use stratasim_report::{Labels, RunResult as Result_, Unit, counted};
 use stratasim_topo::Topology;
 use stratasim_workload::goal::{ANY, Operation, OperationKind, Schedule};
 use stratasim_workload::program::Program;
@@ -104,6 +104,9 @@ impl Prepared {
             let mut result = self.result(&summary.run, started);
             result.finish_ns = Some(finish_ns(&summary.run));
             result.jobs = jobs;
+            result.notes.extend(
+                work.schedule.changed().map(|changed| format!("Numbers of the schedule: {changed}.")),
+            );
             if summary.size_mismatches > 0 {
                 result.notes.push(size_note(summary.size_mismatches));
             }
@@ -207,10 +210,10 @@ impl Prepared {
 
     fn title(&self) -> Title {
         let topology = &self.topology;
-        let compute: BTreeMap<&str, usize> = self
-            .places
+        let compute: BTreeMap<&str, usize> = topology
+            .compute_nodes()
             .iter()
-            .filter_map(|place| topology.compute_type(place.node))
+            .filter_map(|&node| topology.compute_type(node))
             .fold(BTreeMap::new(), |mut count, compute| {
                 *count.entry(compute.name.as_str()).or_default() += 1;
                 count
@@ -226,9 +229,9 @@ impl Prepared {
                 count(topology.link_count() as u64)
             ),
             workload: self.work_title(),
-            network: match serde_json::to_value(&self.spec.network).unwrap_or_default().get("rule") {
-                Some(serde_json::Value::String(rule)) => format!("{}, {rule}", self.spec.network.kind()),
-                _ => self.spec.network.kind().to_owned(),
+            network: match self.spec.network.plugin().in_short() {
+                Some(words) => format!("{}, {words}", self.spec.network.kind()),
+                None => self.spec.network.kind().to_owned(),
             },
         }
     }
@@ -247,21 +250,19 @@ impl Prepared {
         match self.schedule.as_deref() {
             Some(ScheduleWork { schedule, jobs }) if jobs.is_empty() => schedule_title(kind, schedule),
             Some(ScheduleWork { schedule, jobs }) => format!(
-                "{} jobs on {} nodes, {} operations",
-                jobs.len(),
-                count(schedule.ranks().into()),
-                count(schedule.len().into())
+                "{} on {}, {}",
+                counted(jobs.len() as u64, "job"),
+                counted(schedule.ranks().into(), "node"),
+                counted(schedule.len().into(), "operation")
             ),
             None => format!(
-                "{kind}: {} ranks, {} tasks, {}",
-                count(self.program.ranks().into()),
-                count(
-                    self.program.vertices().iter().map(|v| u64::from(self.program.scope_len(v.scope))).sum()
+                "{kind}: {}, {}, {}",
+                counted(self.program.ranks().into(), "rank"),
+                counted(
+                    self.program.vertices().iter().map(|v| u64::from(self.program.scope_len(v.scope))).sum(),
+                    "task"
                 ),
-                match self.program.iterations() {
-                    1 => "1 iteration".to_owned(),
-                    n => format!("{n} iterations"),
-                }
+                counted(self.program.iterations().into(), "iteration")
             ),
         }
     }
@@ -303,8 +304,8 @@ impl Prepared {
 
 /// A schedule in a few words.
 pub(crate) fn schedule_title(kind: &str, schedule: &Schedule) -> String {
-    let (ranks, operations) = (count(schedule.ranks().into()), count(schedule.len().into()));
-    format!("{kind}: {ranks} ranks, {operations} operations")
+    let ranks = counted(schedule.ranks().into(), "rank");
+    format!("{kind}: {ranks}, {}", counted(schedule.len().into(), "operation"))
 }
 
 /// The account of a rank in seconds.

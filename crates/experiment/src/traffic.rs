@@ -27,6 +27,7 @@ mod sources;
 pub mod spec;
 mod stall;
 mod verdict;
+mod watch;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -56,6 +57,7 @@ pub use curve::{Curve, CurvePoint, Point, Progress, Subject};
 pub use kept::Kept;
 pub use loads::Loads;
 pub use spec::{KernelChoice, TrafficSpec};
+pub use watch::{Phase, Stage, Watch};
 
 use joined::Joined;
 use measure::Run;
@@ -68,6 +70,7 @@ use crate::error::{ConfigError, Error};
 use crate::layout::layout;
 use crate::placement::PlacementSpec;
 use crate::run::{count, peak_rss_bytes};
+use crate::spec::Execution;
 use crate::spec::Spec;
 
 /// Flits through routers in a cycle, for each thread of a run: with fewer, threads wait for each other longer
@@ -132,10 +135,21 @@ impl Traffic {
                 spec.routing.kind() == RoutingSpec::default().kind(),
                 "the flit level has its own, `network.routing`",
             ),
+            ("execution", spec.execution == Execution::default(), "it has no tasks"),
         ] {
             if !is_default {
                 let reason = format!("open-loop traffic does not look at `[{section}]`: {instead}");
                 return Err(document.locate(&BuildError::new("", reason), section));
+            }
+        }
+        let usual = stratasim_net::flit::network::Flit::default();
+        for (field, is_usual) in [
+            ("packet-flits", flit.packet_flits == usual.packet_flits),
+            ("header-flits", flit.header_flits == usual.header_flits),
+        ] {
+            if !is_usual {
+                let reason = "it is about messages of programs; `traffic.flits` are the flits of a packet, its head among them";
+                return Err(document.locate(&BuildError::new(field, reason), "network"));
             }
         }
         traffic.measure.check().map_err(|error| document.locate(&error.within("measure"), "traffic"))?;
@@ -194,14 +208,15 @@ impl Traffic {
     /// `sink` one by one.
     ///
     /// # Errors
-    /// A network that stands still; [`Error::Stopped`] when `stop` says so.
+    /// A network that stands still; [`Error::Stopped`] when `watch` says so and there is nothing to tell yet. A run that is
+    /// stopped later has [`RunResult::stopped`].
     pub fn run(
         &self,
-        stop: &(dyn Fn() -> bool + Sync),
+        watch: &dyn Watch,
         sink: Option<&mut dyn ProbeSink>,
         started: Instant,
     ) -> Result<RunResult, Error> {
-        self.run_on_threads(1, stop, sink, started)
+        self.run_on_threads(1, watch, sink, started)
     }
 
     /// As [`Traffic::run`], with the network cut into parts that run on a thread each, at most `threads`. The
@@ -212,19 +227,19 @@ impl Traffic {
     pub fn run_on_threads(
         &self,
         threads: usize,
-        stop: &(dyn Fn() -> bool + Sync),
+        watch: &dyn Watch,
         sink: Option<&mut dyn ProbeSink>,
         started: Instant,
     ) -> Result<RunResult, Error> {
         let parts = if threads == 1 || sink.is_some() { 1 } else { threads.min(self.most_threads()) };
-        self.run_cut(parts, stop, sink, started)
+        self.run_cut(parts, watch, sink, started)
     }
 
     /// Runs with the network cut into at most `parts` parts.
     fn run_cut(
         &self,
         parts: usize,
-        stop: &(dyn Fn() -> bool + Sync),
+        watch: &dyn Watch,
         sink: Option<&mut dyn ProbeSink>,
         started: Instant,
     ) -> Result<RunResult, Error> {
@@ -234,10 +249,10 @@ impl Traffic {
         if choose(self.traffic.kernel, &self.network, &self.plan).map_err(broken)? {
             let kernel = Fast::with_parts(fabric, router, routing, seed, parts).map_err(broken)?;
             let ranges = kernel.terminals_of_parts();
-            self.run_on(kernel, ranges, stop, sink, started)
+            self.run_on(kernel, ranges, watch, sink, started)
         } else {
             let kernel = Full::new(fabric, router, routing, seed).map_err(broken)?;
-            self.run_on(kernel, std::iter::once(0..self.plan.terminals).collect(), stop, sink, started)
+            self.run_on(kernel, std::iter::once(0..self.plan.terminals).collect(), watch, sink, started)
         }
     }
 
@@ -282,7 +297,7 @@ impl Traffic {
         &self,
         mut kernel: K,
         ranges: Vec<Range<u32>>,
-        stop: &(dyn Fn() -> bool + Sync),
+        watch: &dyn Watch,
         sink: Option<&mut dyn ProbeSink>,
         started: Instant,
     ) -> Result<RunResult, Error> {
@@ -296,7 +311,9 @@ impl Traffic {
         let mut run = Run {
             kernel: &mut kernel,
             traffic: &mut traffic,
-            stop,
+            watch,
+            stage: Stage { phase: Phase::WarmUp, cycle: 0, cycles: 0, least: None, most: None },
+            since: 0,
             patience: 10_000 + 4 * u64::from(longest),
             explain: &explain,
         };
@@ -316,11 +333,21 @@ impl Traffic {
             ("traffic.flits".to_owned(), flits),
             ("traffic.packets".to_owned(), account.totals.packets),
         ]);
-        let check = Check::of(
-            "every flit that entered the network came out, and every credit",
-            flits,
-            course.violations,
-        );
+        let mut notes: Vec<String> = self.unchecked().into_iter().collect();
+        let mut checks = Vec::new();
+        match course.stopped {
+            Some(open) => notes.push(format!(
+                "Stopped before the end: {} cycles of the sample had been simulated, and {} of its packets were under way, \
+                 which do not count.",
+                count(statistics.sample_cycles),
+                count(open)
+            )),
+            None => checks.push(Check::of(
+                "every flit that entered the network came out, and every credit",
+                flits,
+                course.violations,
+            )),
+        }
         Ok(RunResult {
             stratasim: env!("CARGO_PKG_VERSION").to_owned(),
             title: self.title(),
@@ -328,8 +355,9 @@ impl Traffic {
             seed: self.spec.seed,
             digest,
             makespan_s: cycles as f64 * self.network.clock.period_s(),
-            checks: vec![check],
-            notes: self.unchecked().into_iter().collect(),
+            stopped: course.stopped.is_some(),
+            checks,
+            notes,
             counters,
             traffic: Some(statistics),
             wall_s: started.elapsed().as_secs_f64(),

@@ -3,7 +3,9 @@
 use std::time::Instant;
 
 use stratasim_core::observe::{Event, Interests, Observer};
-use stratasim_experiment::{Document, Prepared};
+use stratasim_experiment::traffic::{Phase, Stage, Watch};
+use stratasim_experiment::{Document, Error, Prepared, Traffic};
+use stratasim_report::traffic::TrafficResult;
 
 /// Wants to stop from the third look at the clock on.
 #[derive(Default)]
@@ -22,6 +24,66 @@ impl Observer for Impatient {
     fn wants_stop(&self) -> bool {
         self.0 >= 3
     }
+}
+
+/// Open-loop traffic that is stopped in its so many-th look.
+struct After(u32, std::sync::atomic::AtomicU32, std::sync::Mutex<Vec<Stage>>);
+
+impl Watch for After {
+    fn at(&self, stage: &Stage) {
+        self.2.lock().unwrap().push(*stage);
+    }
+
+    fn wants_stop(&self) -> bool {
+        self.1.fetch_add(1, std::sync::atomic::Ordering::Relaxed) >= self.0
+    }
+}
+
+#[test]
+fn open_loop_traffic_tells_what_it_measured_before_it_was_stopped() {
+    // a look after 16,384 cycles of 64 terminals, and one at the end of each window
+    let text = r#"
+        topology = { kind = "mesh", dimensions = [8, 8], bandwidth = "16 GB/s", latency = "1 ns" }
+        network = { kind = "flit", flit-bytes = "16 B" }
+        traffic = { load = 0.2, measure = { warm-up = 40000, window = 20000, windows = 4, most-windows = 4 } }
+        "#;
+    let document = Document::parse("stop.toml", text).unwrap();
+    let traffic = Traffic::new(&document, std::path::Path::new("")).unwrap();
+    let run = |looks: u32| {
+        let watch = After(looks, 0.into(), Vec::new().into());
+        #[allow(clippy::disallowed_methods, reason = "the wall time is part of a result")]
+        let result = traffic.run(&watch, None, Instant::now());
+        (result, watch.2.into_inner().unwrap())
+    };
+    let (whole, stages) = run(u32::MAX);
+    let whole = whole.unwrap();
+    assert!(!whole.stopped && whole.checks.len() == 1);
+    assert!(stages.windows(2).all(|pair| pair[0].cycle < pair[1].cycle));
+    let phases: Vec<Phase> = stages.iter().map(|stage| stage.phase).collect();
+    for phase in [Phase::WarmUp, Phase::Sample, Phase::Drain] {
+        assert!(phases.contains(&phase), "{phase:?}");
+    }
+    let mut told = 0;
+    for looks in 0..stages.len() as u32 {
+        let (result, seen) = run(looks);
+        assert_eq!(seen, stages[..looks as usize], "the same run so far");
+        let cycle = seen.last().map_or(0, |stage| stage.cycle);
+        match result {
+            Err(error) => assert!(cycle < 80_000 && matches!(error, Error::Stopped), "{error}: {cycle}"),
+            Ok(result) => {
+                told += 1;
+                assert!(result.stopped && result.checks.is_empty() && cycle >= 80_000);
+                assert!(result.notes.iter().any(|note| note.starts_with("Stopped before the end")));
+                let found = result.traffic.unwrap();
+                let expected = whole.traffic.as_ref().unwrap();
+                assert_eq!(found.sample_cycles, (cycle - 40_000).min(80_000));
+                assert!((found.accepted_flits_per_cycle - 0.2).abs() < 0.01, "{found:?}");
+                let latency = |it: &TrafficResult| it.packet_latency_cycles.mean.unwrap();
+                assert!((latency(&found) / latency(expected) - 1.0).abs() < 0.02);
+            }
+        }
+    }
+    assert!(told > 2, "{told}");
 }
 
 /// One message for hours of simulation.

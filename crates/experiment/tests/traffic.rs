@@ -34,6 +34,19 @@ fn run(text: &str) -> RunResult {
 }
 
 #[test]
+fn what_open_loop_traffic_does_not_look_at_is_refused() {
+    let text = experiment(MESH, "load = 0.1");
+    assert!(prepare(&text).is_ok());
+    let error = |text: String| prepare(&text).err().expect("it is refused");
+    let tasks = error(text.clone() + "\n[execution]\nroofline = true\n");
+    assert!(tasks.contains("execution") && tasks.contains("it has no tasks"), "{tasks}");
+    for key in ["packet-flits = 4", "header-flits = 1"] {
+        let flits = error(text.replace("[traffic]", &format!("{key}\n[traffic]")));
+        assert!(flits.contains(&key[..12]) && flits.contains("traffic.flits"), "{flits}");
+    }
+}
+
+#[test]
 fn zero_load_latency_is_the_closed_form() {
     // routers on the way, that of the destination among them: mean over all pairs of different terminals
     let mesh = 1.0 + 2.0 * (16.0 - 1.0) / (3.0 * 4.0) * 16.0 / 15.0;

@@ -67,6 +67,15 @@ impl Default for FlowShortcuts {
 }
 
 impl NetworkKind for Flow {
+    fn in_short(&self) -> Option<String> {
+        let rule = match self.rule {
+            Rule::MaxMin => "max-min",
+            Rule::Cm02 => "cm02",
+            Rule::Lv08 => "lv08",
+        };
+        Some(rule.to_owned())
+    }
+
     fn build(&self, context: NetworkContext) -> Result<Box<dyn Network>, BuildError> {
         let numbers = self.options.resolve(self.rule).map_err(|error| error.within("options"))?;
         Ok(Box::new(network::FlowNetwork::new(

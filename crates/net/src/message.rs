@@ -81,6 +81,18 @@ impl Default for Message {
 }
 
 impl NetworkKind for Message {
+    fn in_short(&self) -> Option<String> {
+        let Self { latency, overhead, gap, gap_per_byte, .. } = self;
+        let host = format!("o={overhead} g={gap}");
+        Some(match self.from_routes {
+            true if *overhead == Duration::ZERO && *gap == Duration::ZERO => {
+                "L and G of the routes".to_owned()
+            }
+            true => format!("{host}, L and G of the routes"),
+            false => format!("L={latency} {host} G={gap_per_byte}"),
+        })
+    }
+
     fn build(&self, context: NetworkContext) -> Result<Box<dyn model::Network>, BuildError> {
         let pairs = Pairs::new(self, &context.topology, context.routing)?;
         let nics = self.nics.unwrap_or(context.nics).max(1);

@@ -40,6 +40,11 @@ pub trait NetworkKind {
     fn own_routing(&self) -> Option<&'static str> {
         None
     }
+
+    /// What a reader of a result must know beside its kind, in a few words.
+    fn in_short(&self) -> Option<String> {
+        None
+    }
 }
 
 registry! {

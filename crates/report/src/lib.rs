@@ -42,4 +42,4 @@ pub use result::RunResult;
 pub use style::Style;
 pub use summary::summary;
 pub use table::Table;
-pub use units::Unit;
+pub use units::{Unit, counted};

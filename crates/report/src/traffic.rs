@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::style::Style;
+use crate::style::{Style, hanging};
 use crate::table::{Cell, Table};
 use crate::units::Unit;
 
@@ -314,23 +314,25 @@ pub fn traffic_summary(result: &TrafficResult, style: &Style) -> String {
             Unit::Count.format(batch.first_done_cycles as f64)
         );
     } else {
-        out += &format!("  {}\n", result.verdict);
-        out += &format!(
-            "  load in flits per cycle and terminal: asked {}, offered {}, injected {}, accepted {}{}\n",
+        let mut line = |text: String| out += &format!("  {}\n", hanging(&text, style.width, 2));
+        line(result.verdict.clone());
+        line(format!(
+            "load in flits per cycle and terminal: asked {}, offered {}, injected {}, accepted {}{}",
             short(result.load_flits_per_cycle),
             short(result.offered_flits_per_cycle),
             short(result.injected_flits_per_cycle),
             short(result.accepted_flits_per_cycle),
             result.accepted_half_width.map(|half| format!(" ± {}", short(half))).unwrap_or_default()
-        );
-        out += &format!(
-            "  {} cycles warm-up{}, {} measured in {} batches, {} to drain\n\n",
+        ));
+        line(format!(
+            "{} cycles warm-up{}, {} measured in {} batches, {} to drain",
             Unit::Count.format(result.warm_up_cycles as f64),
             if result.settled { "" } else { " (not settled by then)" },
             Unit::Count.format(result.sample_cycles as f64),
             result.batches,
             Unit::Count.format(result.drain_cycles as f64)
-        );
+        ));
+        out.push('\n');
     }
     let style = &Style { width: style.width - 2, ..*style };
     let mut table =

@@ -225,6 +225,11 @@ pub(crate) fn axis_prefix(unit: Unit, most: f64) -> (&'static str, f64) {
         .unwrap_or(PREFIXES[lowest - 1])
 }
 
+/// A number of things: `1 rank`, `2,048 ranks`.
+pub fn counted(number: u64, one: &str) -> String {
+    format!("{} {one}{}", Unit::Count.format(number as f64), if number == 1 { "" } else { "s" })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

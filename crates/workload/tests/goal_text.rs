@@ -59,6 +59,27 @@ fn goal_files(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
+fn numbers_that_mean_others_are_told_of() {
+    let changed = |statements: &str| {
+        let schedule = read_text(&format!("num_ranks 2\nrank 0 {{\n{statements}\n}}\nrank 1 {{\n}}\n"));
+        schedule.changed().map(str::to_owned)
+    };
+    assert_eq!(changed("calc 18446744073709551615 cpu 255\nsend 1b to 1 tag 4294967295"), None);
+    assert_eq!(
+        changed("calc 5 cpu 256").as_deref(),
+        Some("line 3, column 12: a cpu of 256 is taken modulo 256: 0, as other tools take it")
+    );
+    let several =
+        changed("calc 18446744073709551616\nsend 1b to 1 tag 4294967297\nrecv 1b from 4294967297").unwrap();
+    assert!(
+        several.starts_with(
+            "line 3, column 6: a duration in ns of `18446744073709551616` is taken modulo 2^64: 0"
+        )
+    );
+    assert!(several.ends_with("(2 more such numbers)"), "{several}");
+}
+
+#[test]
 fn the_reference_schedules_are_read_as_the_other_tools_counted_them() {
     let Some(folder) = reference() else { return };
     let cases: serde_json::Value =

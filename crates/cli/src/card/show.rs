@@ -6,7 +6,7 @@ use stratasim_device::card::{Card, HostCopy, closed_form, tiles};
 use stratasim_experiment::Error;
 use stratasim_experiment::card::inconsistencies::all;
 use stratasim_experiment::card::{PROFILES, load, to_toml};
-use stratasim_report::style::Tone;
+use stratasim_report::style::{Tone, hanging};
 use stratasim_report::table::{Cell, Table};
 use stratasim_report::{Style, Unit};
 
@@ -59,7 +59,9 @@ impl Show {
 pub fn text(card: &Card, style: &Style) -> String {
     let mut text = format!("{}: {} core groups\n", card.name, card.core_groups);
     for line in card.about.lines() {
-        text += &format!("  {}\n", style.paint(Tone::Muted, line));
+        for line in hanging(line, style.width, 2).lines() {
+            text += &format!("  {}\n", style.paint(Tone::Muted, line.trim_start()));
+        }
     }
     text + &format!("\n{}", table(card).to_text(style))
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use indicatif::ProgressBar;
 use stratasim_experiment::files::AtomicFile;
 use stratasim_experiment::{ConfigError, Error};
-use stratasim_report::Unit;
+use stratasim_report::{Unit, counted};
 use stratasim_workload::goal::file::{Form, read_from, write_to};
 use stratasim_workload::goal::{FormatError, Place, ReadError, Schedule, WriteError};
 
@@ -49,7 +49,12 @@ pub(crate) fn read(path: &Path, terminal: &Terminal, quiet: bool) -> Result<Load
     let bytes = source.finish();
     match read {
         _ if interrupt::wanted() => Err(Error::Stopped),
-        Ok((schedule, form)) => Ok(Loaded { schedule, form, bytes }),
+        Ok((schedule, form)) => {
+            if let Some(changed) = schedule.changed().filter(|_| !quiet) {
+                terminal.note(&format!("  {}: {changed}", path.display()));
+            }
+            Ok(Loaded { schedule, form, bytes })
+        }
         Err(ReadError::Io(error)) => Err(fail(error)),
         Err(ReadError::Format(error)) => Err(located(path, &error)),
     }
@@ -137,10 +142,11 @@ impl Output {
         let (path, form, silent) = (self.path.clone(), self.form, quiet || self.is_standard_output());
         let bytes = self.write(schedule, terminal, quiet)?;
         if !silent {
-            let [ranks, operations, edges] = [schedule.ranks(), schedule.len(), schedule.edge_count()]
-                .map(|number| Unit::Count.format(number.into()));
+            let ranks = counted(schedule.ranks().into(), "rank");
+            let operations = counted(schedule.len().into(), "operation");
+            let edges = Unit::Count.format(schedule.edge_count().into());
             terminal.note(&format!(
-                "  wrote {} ({}, {}): {ranks} ranks, {operations} operations, {edges} dependencies",
+                "  wrote {} ({}, {}): {ranks}, {operations}, {edges} dependencies",
                 path.display(),
                 form.name(),
                 Unit::Bytes.format(bytes as f64),

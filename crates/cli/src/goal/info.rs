@@ -7,7 +7,7 @@ use serde::Serialize;
 use stratasim_experiment::Error;
 use stratasim_report::style::Tone;
 use stratasim_report::table::{Cell, Table};
-use stratasim_report::{Style, Unit};
+use stratasim_report::{Style, Unit, counted};
 use stratasim_workload::goal::summary::{SizeClass, Summary};
 
 use super::convert::per_operation;
@@ -76,11 +76,6 @@ impl Info {
 
 fn count(number: impl Into<u64>) -> String {
     Unit::Count.format(number.into() as f64)
-}
-
-/// `1 send`, `2 sends`.
-fn counted(number: u64, one: &str) -> String {
-    format!("{} {one}{}", count(number), if number == 1 { "" } else { "s" })
 }
 
 fn bytes(number: u64) -> String {

@@ -10,6 +10,7 @@ use stratasim_report::summary;
 
 use super::Run;
 use crate::output::{Output, Unwritten};
+use crate::progress::TrafficProgress;
 use crate::terminal::Terminal;
 
 impl Run {
@@ -34,9 +35,14 @@ impl Run {
             return Err(ConfigError::new(message, None).into());
         }
         let mut probes = Output::begin_if(self.csv.as_ref())?.map(Probes::begin);
-        crate::interrupt::listen();
+        let progress = TrafficProgress::new(terminal, self.quiet);
         let sink = probes.as_mut().map(|probes| probes as &mut dyn ProbeSink);
-        let result = traffic.run(&crate::interrupt::wanted, sink, started)?;
+        let result = traffic.run(&progress, sink, started);
+        progress.clear();
+        if matches!(result, Err(Error::Stopped)) {
+            terminal.note(&progress.nothing());
+        }
+        let result = result?;
         self.say(terminal, || result.to_json(), || summary(&result, &terminal.style))?;
         let mut unwritten = Unwritten::default();
         if let Some(probes) = probes {

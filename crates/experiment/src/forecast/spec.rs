@@ -81,7 +81,8 @@ pub struct ForecastSpec {
 pub struct ModelSpec {
     /// Its name in the table.
     pub name: String,
-    /// Model from which sizes come that are not given: `gpt-neox-20b`, `llama2-70b`, ...
+    /// Model from which sizes come that are not given: `gpt-neox-20b`, `llama2-70b`, ... With another hidden size or
+    /// activation than its own, heads and feed-forward size follow from those.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<Model>,
     /// Number of decoders.

@@ -129,6 +129,10 @@ impl Sweep {
         };
         let x_title = plot.x_title.clone().unwrap_or_else(|| self.columns[x].heading.clone());
         let (y_title, y_unit) = y_axis(plot, metric);
+        let points = || curves.iter().flat_map(|curve| curve.points.iter().chain(&curve.reference));
+        let told = |title: String, unshown: bool| if unshown { title + " (0 has no place)" } else { title };
+        let x_title = told(x_title, plot.log_x && points().any(|(x, _)| *x <= 0.0));
+        let y_title = told(y_title, plot.log_y && points().any(|(_, y)| *y <= 0.0));
         let mut chart =
             LineChart::new(title, axis(x_title, unit, plot.log_x), axis(y_title, y_unit, plot.log_y));
         if !sources.is_empty() {

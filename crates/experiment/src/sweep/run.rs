@@ -94,7 +94,8 @@ impl Sweep {
         let started = Instant::now();
         let (document, _) = self.settle(point.index)?;
         if Traffic::is_in(&document) {
-            return Traffic::new(&document, &self.base)?.run(stop, None, started);
+            let result = Traffic::new(&document, &self.base)?.run(&stop, None, started)?;
+            return if result.stopped { Err(Error::Stopped) } else { Ok(result) };
         }
         if Forecast::is_in(&document) {
             let made = Forecast::new(&document, &self.base)?.make();

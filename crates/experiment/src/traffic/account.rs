@@ -79,15 +79,22 @@ pub(super) struct Batch {
     pub(super) offered: u64,
 }
 
+impl Batch {
+    /// The same with what another one has.
+    pub(super) fn join(&mut self, other: &Self) {
+        self.arrived += other.arrived;
+        self.latency += other.latency;
+        self.offered += other.offered;
+    }
+}
+
 /// The batches of `own`, with what `other` has of each.
 pub(super) fn join_batches(own: &mut Vec<Batch>, other: &[Batch]) {
     if own.len() < other.len() {
         own.resize(other.len(), Batch::default());
     }
     for (own, more) in own.iter_mut().zip(other) {
-        own.arrived += more.arrived;
-        own.latency += more.latency;
-        own.offered += more.offered;
+        own.join(more);
     }
 }
 

@@ -87,7 +87,9 @@ impl Point for Traffic {
         stop: &(dyn Fn() -> bool + Sync),
         started: Instant,
     ) -> Result<RunResult, Error> {
-        self.run_on_threads(threads, stop, None, started)
+        // a point of a curve is whole, or is run again
+        let result = self.run_on_threads(threads, &stop, None, started)?;
+        if result.stopped { Err(Error::Stopped) } else { Ok(result) }
     }
 
     fn digest(&self) -> String {
@@ -312,7 +314,8 @@ impl Curve {
                     self.saturation = Some((low, high));
                     return Ok(());
                 }
-                Some(high) => low + (high - low) / 2.0,
+                // of few digits, as it is a name, too
+                Some(high) => ((low + high) / 2.0 * 1e9).round() / 1e9,
                 // nothing is saturated yet: towards the most that a terminal can inject
                 None if low >= 1.0 => return Ok(()),
                 None => (2.0 * low).clamp(0.1, 1.0),

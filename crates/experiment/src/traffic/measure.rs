@@ -2,11 +2,12 @@
 
 use std::ops::Range;
 
-use super::account::Totals;
+use super::account::{Batch, Totals};
 use super::parts::{InParts, Parts};
 use super::plan::Purpose;
 use super::spec::MeasureSpec;
 use super::verdict::{ClassEvidence, Evidence, has_settled, mean_and_half_width};
+use super::watch::{Phase, Stage, Watch};
 use crate::error::Error;
 
 /// A window of time, in integers.
@@ -20,6 +21,22 @@ pub(super) struct Slice {
     pub(super) latency: u64,
     /// Sum over terminals.
     pub(super) waited: u64,
+}
+
+impl Slice {
+    /// The same with what came right after it.
+    fn go_on(&mut self, next: &Self) {
+        let Self { end, cycles, injected, accepted, packets, latency, waited } = *next;
+        *self = Self {
+            end,
+            cycles: self.cycles + cycles,
+            injected: self.injected + injected,
+            accepted: self.accepted + accepted,
+            packets: self.packets + packets,
+            latency: self.latency + latency,
+            waited,
+        };
+    }
 }
 
 /// How a run went.
@@ -39,13 +56,42 @@ pub(super) struct Course {
     pub(super) channels: [Vec<u64>; 2],
     /// Invariants that did not hold.
     pub(super) violations: Vec<String>,
+    /// Packets of the sample that had not arrived when somebody stopped the run.
+    pub(super) stopped: Option<u64>,
 }
+
+impl Course {
+    /// Slices of the sample.
+    pub(super) fn sample(&self) -> &[Slice] {
+        &self.slices[self.warm_up..]
+    }
+
+    /// As many batches as the sample has slices, of all that there are: what came into being in the last moments of a run
+    /// that was stopped is in the last one.
+    pub(super) fn whole(&self, mut batches: Vec<Batch>) -> Vec<Batch> {
+        let count = self.sample().len();
+        for late in batches.split_off(count.min(batches.len())) {
+            if let Some(last) = batches.last_mut() {
+                last.join(&late);
+            }
+        }
+        batches
+    }
+}
+
+/// Terminals times cycles between two looks at the clock: a fraction of a second.
+const STRIDE: u64 = 1 << 20;
+/// Windows of the sample without which there is nothing to tell: there is no confidence interval.
+const LEAST_WINDOWS: usize = 2;
 
 /// One run: the kernel, the traffic on it, and when to stop.
 pub(super) struct Run<'a, 'b, K> {
     pub(super) kernel: &'a mut K,
     pub(super) traffic: &'a mut Parts<'b>,
-    pub(super) stop: &'a (dyn Fn() -> bool + Sync),
+    pub(super) watch: &'a dyn Watch,
+    /// What is going on, and since when.
+    pub(super) stage: Stage,
+    pub(super) since: u64,
     /// Cycles without any movement, with flits in the network, after which it is stuck: more than any channel
     /// or stage can hold a flit.
     pub(super) patience: u64,
@@ -61,15 +107,39 @@ impl<K: InParts> Run<'_, '_, K> {
         self.traffic.count_from(self.kernel.now());
         course.totals[0] = self.traffic.totals();
         course.channels[0] = self.kernel.channel_flits();
-        self.sample(spec, &mut course)?;
+        let sampled = self.sample(spec, &mut course);
         self.traffic.count_until(self.kernel.now());
+        self.unless_stopped(sampled, &mut course)?;
         course.totals[1] = self.traffic.totals();
         course.channels[1] = self.kernel.channel_flits();
         let evidence = self.evidence(spec, &course);
         (course.saturation, course.growth) = (evidence.saturation(), evidence.growth());
-        self.drain(spec, &mut course)?;
-        self.empty(&mut course)?;
+        if course.stopped.is_none() {
+            let drained = self.drain(spec, &mut course);
+            self.unless_stopped(drained, &mut course)?;
+        }
+        if course.stopped.is_none() {
+            let emptied = self.empty(&mut course);
+            self.unless_stopped(emptied, &mut course)?;
+        }
         Ok(course)
+    }
+
+    /// Somebody may have stopped the run: with what there is, where that is something.
+    fn unless_stopped(&self, result: Result<(), Error>, course: &mut Course) -> Result<(), Error> {
+        match result {
+            Err(Error::Stopped) if course.sample().len() >= LEAST_WINDOWS => {
+                course.stopped = Some(u64::try_from(self.traffic.open()).unwrap_or(0));
+                Ok(())
+            }
+            result => result,
+        }
+    }
+
+    /// Another phase begins, which takes so many cycles.
+    fn begin(&mut self, phase: Phase, least: Option<u64>, most: Option<u64>) {
+        self.since = self.kernel.now();
+        self.stage = Stage { phase, cycle: self.since, cycles: 0, least, most };
     }
 
     /// Until every terminal has done its batch; all of it is the sample.
@@ -78,6 +148,7 @@ impl<K: InParts> Run<'_, '_, K> {
         self.traffic.count_from(0);
         course.totals[0] = self.traffic.totals();
         course.channels[0] = self.kernel.channel_flits();
+        self.begin(Phase::Batch, None, None);
         while self.traffic.batch_done().is_none() {
             self.window(spec.window, &mut course)?;
             let idle = self.kernel.in_flight() == 0 && self.traffic.is_exhausted();
@@ -99,6 +170,8 @@ impl<K: InParts> Run<'_, '_, K> {
             None => spec.most_warm_up_windows.into(),
         };
         course.settled = spec.warm_up.is_some();
+        let most_cycles = most.saturating_mul(spec.window);
+        self.begin(Phase::WarmUp, spec.warm_up.map(|_| most_cycles), Some(most_cycles));
         let mut means = Vec::new();
         for _ in 0..most {
             self.window(spec.window, course)?;
@@ -115,6 +188,8 @@ impl<K: InParts> Run<'_, '_, K> {
     }
 
     fn sample(&mut self, spec: &MeasureSpec, course: &mut Course) -> Result<(), Error> {
+        let cycles = |windows: u32| Some(u64::from(windows).saturating_mul(spec.window));
+        self.begin(Phase::Sample, cycles(spec.windows), cycles(spec.most_windows));
         for number in 1..=spec.most_windows {
             self.window(spec.window, course)?;
             if number < spec.windows {
@@ -137,14 +212,15 @@ impl<K: InParts> Run<'_, '_, K> {
     /// What the sample says about saturation. Packets that came into being and wait outside the network are
     /// counted with what was offered.
     fn evidence(&self, spec: &MeasureSpec, course: &Course) -> Evidence {
-        let (batches, sample) = (self.traffic.batches(), self.traffic.sample());
-        let slices = &course.slices[course.warm_up..];
+        let (batches, sample) = (course.whole(self.traffic.batches()), self.traffic.sample());
+        let slices = course.sample();
         let mut offered: Vec<u64> =
             (0..slices.len()).map(|at| batches.get(at).map_or(0, |it| it.offered)).collect();
         let mut offered_of = self.traffic.offered_of();
         self.traffic.ahead(sample.end, |class, flits, created| {
             if created >= sample.start {
-                offered[((created - sample.start) / spec.window) as usize] += u64::from(flits);
+                let at = ((created - sample.start) / spec.window) as usize;
+                offered[at.min(slices.len() - 1)] += u64::from(flits);
                 offered_of[class as usize] += u64::from(flits);
             }
         });
@@ -161,15 +237,15 @@ impl<K: InParts> Run<'_, '_, K> {
                 length: class.mean_flits(),
             })
             .collect();
-        let scale = f64::from(self.traffic.plan().terminals) * spec.window as f64;
-        let missing = slices
-            .iter()
-            .zip(&offered)
-            .map(|(slice, &offered)| (offered as f64 - slice.accepted as f64) / scale);
+        let terminals = f64::from(self.traffic.plan().terminals);
+        let missing = slices.iter().zip(&offered).map(|(slice, &offered)| {
+            (offered as f64 - slice.accepted as f64) / (terminals * slice.cycles as f64)
+        });
+        let scale = terminals * slices.iter().map(|slice| slice.cycles).sum::<u64>().max(1) as f64;
         let senders = self.traffic.senders().max(1) as f64;
         Evidence {
             missing: missing.collect(),
-            offered: offered.iter().sum::<u64>() as f64 / scale / slices.len().max(1) as f64,
+            offered: offered.iter().sum::<u64>() as f64 / scale,
             waits: slices.iter().map(|slice| slice.waited as f64 / senders).collect(),
             window: spec.window as f64,
             classes,
@@ -185,6 +261,7 @@ impl<K: InParts> Run<'_, '_, K> {
         let Range { start: from, end: until } = self.traffic.sample();
         let most = spec.drain.unwrap_or(10 * (until - from));
         let step = (spec.window / 16).max(16);
+        self.begin(Phase::Drain, None, Some(most));
         while self.traffic.open() > 0 || !self.traffic.has_given_all_before(until) {
             if self.kernel.now() - start >= most {
                 let reason = format!("packets of the sample had not arrived {most} cycles after it");
@@ -221,29 +298,46 @@ impl<K: InParts> Run<'_, '_, K> {
         Ok(())
     }
 
-    /// A window of time, and what happened in it.
+    /// A window of time, and what happened in it; one that is cut short by a stop belongs to the one before.
     fn window(&mut self, cycles: u64, course: &mut Course) -> Result<(), Error> {
-        let before = self.traffic.sums();
-        self.run(cycles)?;
+        let (before, start) = (self.traffic.sums(), self.kernel.now());
+        let ran = self.run(cycles);
         let after = self.traffic.sums();
         let end = self.kernel.now();
-        course.slices.push(Slice {
+        let slice = Slice {
             end,
-            cycles,
+            cycles: end - start,
             injected: after[0] - before[0],
             accepted: after[1] - before[1],
             packets: after[2] - before[2],
             latency: after[3] - before[3],
             waited: self.traffic.waited(end),
-        });
+        };
+        match course.slices.last_mut() {
+            _ if ran.is_ok() => course.slices.push(slice),
+            Some(last) => last.go_on(&slice),
+            None => {}
+        }
+        ran
+    }
+
+    /// So many cycles, with a look at the clock now and then.
+    fn run(&mut self, cycles: u64) -> Result<(), Error> {
+        let until = self.kernel.now() + cycles;
+        let stride = (STRIDE / u64::from(self.traffic.plan().terminals.max(1))).max(16);
+        while self.kernel.now() < until {
+            if self.watch.wants_stop() {
+                return Err(Error::Stopped);
+            }
+            self.go(until.min(self.kernel.now() + stride))?;
+            let cycle = self.kernel.now();
+            self.stage = Stage { cycle, cycles: cycle - self.since, ..self.stage };
+            self.watch.at(&self.stage);
+        }
         Ok(())
     }
 
-    fn run(&mut self, cycles: u64) -> Result<(), Error> {
-        if (self.stop)() {
-            return Err(Error::Stopped);
-        }
-        let until = self.kernel.now() + cycles;
+    fn go(&mut self, until: u64) -> Result<(), Error> {
         self.kernel.advance(until, self.traffic);
         if self.kernel.in_flight() > 0 && self.kernel.now() - self.kernel.last_progress() > self.patience {
             return Err(Error::Broken((self.explain)(self.kernel)));

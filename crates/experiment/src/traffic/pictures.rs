@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use stratasim_report::picture::{Axis, LineChart, Picture, Series, channel_map, latency_over_time};
-use stratasim_report::{Page, Unit};
+use stratasim_report::{Page, Unit, counted};
 
 use super::curve::{Curve, CurvePoint};
 use crate::error::Error;
@@ -92,7 +92,8 @@ impl Curve {
         page.table(
             self.table(),
             format!(
-                "Latencies of packets in cycles, loads in flits per cycle and terminal, the fullest channel; means over {seeds} seed(s)."
+                "Latencies of packets in cycles, loads in flits per cycle and terminal, the fullest channel; means over {}.",
+                counted(seeds as u64, "seed")
             ),
         );
         let spec = self.points.first().and_then(|point| point.results.first()).map(|result| &result.spec);

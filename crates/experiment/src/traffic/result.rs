@@ -30,7 +30,7 @@ pub(super) fn result(
 ) -> TrafficResult {
     let plan = traffic.plan();
     let terminals = f64::from(plan.terminals);
-    let sample = &course.slices[course.warm_up..];
+    let sample = course.sample();
     let cycles: u64 = sample.iter().map(|slice| slice.cycles).sum();
     let scale = terminals * cycles.max(1) as f64;
     let per_cycle = |flits: u64| flits as f64 / scale;
@@ -47,8 +47,8 @@ pub(super) fn result(
     }
     let accepted: Vec<f64> = sample.iter().map(|slice| load(slice.accepted, slice.cycles)).collect();
     let (accepted_mean, accepted_half) = mean_and_half_width(&accepted);
-    let means: Vec<f64> = account
-        .batches
+    let means: Vec<f64> = course
+        .whole(account.batches.clone())
         .iter()
         .filter(|batch| batch.arrived > 0)
         .map(|batch| batch.latency as f64 / batch.arrived as f64)

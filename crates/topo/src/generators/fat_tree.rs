@@ -104,7 +104,13 @@ impl FatTree {
 
     fn by_ports(&self, k: u32) -> Result<Vec<Branching>, BuildError> {
         if k < 2 || k % 2 == 1 {
-            return Err(BuildError::new("k", format!("switches need an even number of ports, got {k}")));
+            return Err(BuildError::new(
+                "k",
+                format!(
+                    "switches need an even number of ports, got {k}{}",
+                    if k == 0 { "; at least 2" } else { "" }
+                ),
+            ));
         }
         let levels = self.levels.unwrap_or(3) as usize;
         if !(1..=tree::MOST_LEVELS).contains(&levels) {

@@ -36,6 +36,9 @@ pub struct SingleSwitch {
 
 impl Generator for SingleSwitch {
     fn build(&self, _: &BuildContext) -> Result<Topology, BuildError> {
+        if self.nodes == 0 {
+            return Err(BuildError::new("nodes", "a switch needs at least one node, found 0"));
+        }
         let link = LinkType::new(self.bandwidth, self.latency);
         let levels = [Level { children: self.nodes, parents: 1, parallel: 1, link }];
         tree::build("nodes", &levels, &self.compute, self.duplex)

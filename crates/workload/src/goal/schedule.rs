@@ -176,6 +176,7 @@ pub struct Schedule {
     pub(super) first_edge: Vec<u32>,
     pub(super) edges: Vec<Edge>,
     pub(super) labels: Labels,
+    pub(super) changed: Option<String>,
 }
 
 /// Labels that are not `l1`, `l2`, ... in the order of a rank's operations.
@@ -187,6 +188,11 @@ pub(super) struct Labels {
 }
 
 impl Schedule {
+    /// Numbers of the text that it came from which are larger than GOAL has room for, and mean others, in a sentence.
+    pub fn changed(&self) -> Option<&str> {
+        self.changed.as_deref()
+    }
+
     /// Number of ranks.
     #[inline]
     pub fn ranks(&self) -> u32 {

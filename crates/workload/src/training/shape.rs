@@ -166,20 +166,28 @@ impl ShapeChoice {
         };
         let layers = self.layers.or(model.map(|model| model.layers)).ok_or_else(|| missing("layers"))?;
         let hidden = given(self.hidden, |model| model.hidden).ok_or_else(|| missing("hidden"))?;
-        let heads = match (self.heads, self.hidden, model) {
+        // what says the same as the model changes nothing
+        let other = |size: Option<u32>, of_model: fn(&Shape) -> u64| {
+            size.filter(|&size| model.is_none_or(|model| of_model(&model) != u64::from(size)))
+        };
+        let other_hidden = other(self.hidden, |model| model.hidden);
+        let other_heads = other(self.heads, |model| model.heads).is_some();
+        let other_activation =
+            self.activation.filter(|&own| model.is_none_or(|model| model.activation != own));
+        let heads = match (self.heads, other_hidden, model) {
             (Some(heads), ..) => u64::from(heads),
             (None, None, Some(model)) => model.heads,
             // another hidden size than the model's keeps 128 units per head
             _ if hidden.is_multiple_of(128) => hidden / 128,
             _ => return Err(missing("heads")),
         };
-        let kv_heads = match (self.kv_heads, self.heads, self.hidden, model) {
+        let kv_heads = match (self.kv_heads, other_heads, other_hidden, model) {
             (Some(heads), ..) => u64::from(heads),
-            (None, None, None, Some(model)) => model.kv_heads,
+            (None, false, None, Some(model)) => model.kv_heads,
             _ => heads,
         };
         let activation = self.activation.or(model.map(|model| model.activation)).unwrap_or_default();
-        let feed_forward = match (self.feed_forward, self.hidden, self.activation, model) {
+        let feed_forward = match (self.feed_forward, other_hidden, other_activation, model) {
             (Some(size), ..) => u64::from(size),
             (None, None, None, Some(model)) => model.feed_forward,
             _ if activation == Activation::Gelu => 4 * hidden,
@@ -272,6 +280,32 @@ mod tests {
             };
             assert_eq!(choice.resolve(), Ok(named));
             assert_eq!(ShapeChoice { model: Some(model), ..ShapeChoice::default() }.resolve(), Ok(named));
+        }
+    }
+
+    #[test]
+    fn what_a_model_says_changes_nothing_when_it_is_said_again() {
+        for model in [
+            Model::Llama2With7B,
+            Model::Llama2With13B,
+            Model::Llama2With70B,
+            Model::Gpt3With175B,
+            Model::GptNeoXWith20B,
+        ] {
+            let named = model.shape();
+            let alone = ShapeChoice { model: Some(model), ..ShapeChoice::default() };
+            for again in [
+                ShapeChoice { hidden: Some(named.hidden as u32), ..alone },
+                ShapeChoice { heads: Some(named.heads as u32), ..alone },
+                ShapeChoice { activation: Some(named.activation), ..alone },
+                ShapeChoice { layers: Some(named.layers), norm: Some(named.norm), ..alone },
+            ] {
+                assert_eq!(again.resolve(), Ok(named), "{again:?}");
+            }
+            // another hidden size: what follows from it
+            let half = ShapeChoice { hidden: Some(2048), ..alone }.resolve().unwrap();
+            assert_eq!((half.heads, half.kv_heads), (16, 16));
+            assert!(half.feed_forward < named.feed_forward);
         }
     }
 

@@ -38,7 +38,8 @@ use crate::program::{
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TransformerWorkload {
     /// Model from which sizes come that are not given: `llama2-7b`, `llama2-13b`, `llama2-70b`,
-    /// `gpt3-175b`, `gpt-neox-20b`.
+    /// `gpt3-175b`, `gpt-neox-20b`. With another hidden size or activation than its own, heads and feed-forward size follow
+    /// from those.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<Model>,
     /// Number of decoders.

@@ -179,10 +179,10 @@ impl<'a> Cursor<'a> {
         Place::Line { line, column }
     }
 
-    /// Remembers what other tools would object to.
+    /// Remembers what other tools would object to; numbers that do not mean what they say in any case.
     #[cold]
     pub(super) fn note(&mut self, rule: Rule, at: usize, text: impl FnOnce() -> String) {
-        if self.strict {
+        if self.strict || rule == Rule::Wraps {
             self.notes.push(Note { rule, at, text: text() });
         }
     }

@@ -140,7 +140,7 @@ impl<S: Sink> Parser<S> {
                 }
                 return Ok(false);
             }
-            if S::STRICT {
+            if !cursor.notes.is_empty() {
                 self.take_notes(cursor);
             }
             match step {

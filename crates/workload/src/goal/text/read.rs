@@ -12,7 +12,7 @@ use crate::goal::{FormatError, Operation, Place, ReadError, Schedule, ScheduleBu
 /// Reads GOAL text. Memory is that of the schedule and a window of the text, if blocks come in order.
 ///
 /// Everything that `txt2bin` accepts has the meaning that it has there: numbers wrap (sizes at 2^64,
-/// ranks and tags at 2^32, cpu and nic at 256), a label that is defined twice stays with its first
+/// ranks and tags at 2^32, cpu and nic at 256; [`Schedule::changed`] tells), a label that is defined twice stays with its first
 /// operation, and what follows the block of the last rank does not count. A rank without a block does
 /// nothing. More than 2^28 ranks are refused, and more than 2^24 if some have no block and the text has
 /// less than one byte per rank.
@@ -42,6 +42,9 @@ struct Build {
     early: Option<(u32, Early)>,
     /// Complete blocks that wait for ranks before them.
     waiting: BTreeMap<u32, Early>,
+    /// Numbers that mean others, and the first of them.
+    wrapped: u64,
+    first_wrapped: Option<(Place, String)>,
 }
 
 /// The block of a rank that came before its time.
@@ -81,7 +84,15 @@ impl Build {
             }
             append(&mut builder, &early)?;
         }
-        builder.build().map_err(|error| error.reason)
+        let mut schedule = builder.build().map_err(|error| error.reason)?;
+        schedule.changed = self.first_wrapped.map(|(place, text)| {
+            let more = match self.wrapped - 1 {
+                0 => String::new(),
+                more => format!(" ({more} more such numbers)"),
+            };
+            format!("{place}{text}, as other tools take it{more}")
+        });
+        Ok(schedule)
     }
 }
 
@@ -152,7 +163,12 @@ impl Sink for Build {
         self.append_waiting()
     }
 
-    fn complain(&mut self, _: Rule, _: Place, _: String) {}
+    fn complain(&mut self, rule: Rule, place: Place, text: String) {
+        if rule == Rule::Wraps {
+            self.wrapped += 1;
+            self.first_wrapped.get_or_insert((place, text));
+        }
+    }
 
     fn problem(&mut self, error: FormatError) -> Result<(), FormatError> {
         Err(error)
