@@ -251,6 +251,28 @@ fn errors_that_pages_show_are_those_of_the_command() {
 }
 
 #[test]
+fn the_page_about_jobs_shows_its_example_and_what_the_command_prints() {
+    let page = text(&root().join("docs/src/tutorial/goal.md"));
+    let (_, blocks) = split(&page);
+    let example = text(&root().join("examples/10-jobs/experiment.toml"));
+    let jobs = blocks.iter().find(|(language, block)| language == "toml" && block.contains("[[job]]"));
+    for line in jobs.expect("no block with jobs").1.lines() {
+        assert!(example.lines().any(|it| it == line), "the example has no line: {line}");
+    }
+    let mut shown = 0;
+    for pair in blocks.windows(2) {
+        let [(shell, command), (language, table)] = pair else { continue };
+        if shell == "sh" && language == "text" {
+            let arguments: Vec<&str> = command.split_whitespace().skip(1).collect();
+            let printed = stratasim(&arguments);
+            assert!(printed.contains(table.as_str()), "{command}{printed}");
+            shown += 1;
+        }
+    }
+    assert_eq!(shown, 1);
+}
+
+#[test]
 fn toml_in_the_documents_can_be_read() {
     let mut read = 0;
     for page in documents() {
@@ -268,7 +290,7 @@ fn toml_in_the_documents_can_be_read() {
 
 #[test]
 fn blocks_of_code_say_what_they_are() {
-    let known = ["sh", "sh,no-run", "python", "python,no-run", "text", "toml", "rust", "json", "xml"];
+    let known = ["sh", "sh,no-run", "python", "python,file", "text", "toml", "rust", "json", "xml"];
     for page in documents() {
         for (language, block) in split(&text(&page)).1 {
             assert!(known.contains(&language.as_str()), "{}: `{language}` before\n{block}", page.display());
