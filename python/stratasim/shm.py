@@ -9,7 +9,7 @@
         return float(gradient[0])
 
     if __name__ == "__main__":
-        print(shm.spawn(train, 4))  # [6.0, 6.0, 6.0, 6.0]
+        print(shm.spawn(train, 4, local_bytes=16 << 20))  # [6.0, 6.0, 6.0, 6.0]
 
 Every process is a rank of a `Group`, and all ranks call the same collectives in the same order. Any array
 will do; those of `Group.empty` lie in the memory that the processes share and save a copy. The algorithms
@@ -52,8 +52,9 @@ if TYPE_CHECKING:
 class Group:
     """A process's place in a group of processes: `rank` of `size`, found by `name`.
 
-    Returns when all ranks are there. `local_bytes` is the shared memory of each rank, for arrays of `empty`
-    and `staging_bytes` for what lies elsewhere; both are reserved at once. `timeout` is in seconds, for
+    Returns when all ranks are there. `local_bytes` is the shared memory of each rank, for arrays of
+    `empty`. In it lie also `staging_bytes`, through which goes what lies elsewhere, and 512 KiB of bounce
+    buffers. As much as for staging is shared on top; all is reserved at once. `timeout` is in seconds, for
     joining and for each wait within a collective. `calibration` is a file of `stratasim card bench --real
     --save` for the algorithm `auto`; the environment variable STRATASIM_SHM_CALIBRATION names one for all
     groups. Rank 0's holds for all.
@@ -118,7 +119,11 @@ class Group:
             self._core.mapped_at(np.frombuffer(self._memory, np.uint8).ctypes.data)
         if length == 0:
             return np.empty(lengths, kind)
-        block = self._core.allocate(length)
+        try:
+            block = self._core.allocate(length)
+        except MemoryError as error:
+            remedy = "give the group more `local_bytes`, in which `staging_bytes` lie, too"
+            raise MemoryError(f"{error}; {remedy}") from None
         # of its own, so that it goes when the last view of it goes
         root = np.frombuffer(self._memory, np.uint8, length, block.offset)
         weakref.finalize(root, block.free)

@@ -1,7 +1,7 @@
 """Every piece of Python and every command in the documents runs.
 
 Blocks marked `python`, `sh` and `console` are run in the order of the page, in one copy of the repository;
-those of Python share their names. Other marks, such as `sh,no-run` and `text`, are not run. Of a `console`
+those of Python share their names, but for `python,file`, which is run as a file of its own. Other marks, such as `sh,no-run` and `text`, are not run. Of a `console`
 block the lines after `$ ` are run; the others are what is printed.
 """
 
@@ -25,13 +25,17 @@ PAGES = [
 COPIED = ("examples", "experiments", "benches", "docs", "tests/data")
 
 DRIVER = """\
-import json, subprocess, sys, traceback
+import json, pathlib, subprocess, sys, traceback
 
 names = {"__name__": "__main__"}
 for line, language, text in json.load(open(sys.argv[1], encoding="utf-8")):
     try:
         if language == "python":
             exec(compile("\\n" * line + text, sys.argv[2], "exec"), names)
+        elif language == "python,file":
+            path = pathlib.Path(sys.argv[1]).with_name(f"line_{line}.py")
+            path.write_text(text, encoding="utf-8")
+            subprocess.run([sys.executable, path], check=True, timeout=120)
         else:
             subprocess.run(["bash", "-euo", "pipefail", "-c", text], check=True, timeout=120)
     except BaseException:
@@ -56,7 +60,7 @@ def blocks(page: Path) -> list[tuple[int, str, str]]:
         if mark == "console":
             text = [inner[2:] for inner in text if inner.startswith("$ ")]
             mark = "sh"
-        if mark in ("python", "sh"):
+        if mark in ("python", "python,file", "sh"):
             found.append((number, mark, "\n".join(text)))
     return found
 
@@ -65,10 +69,16 @@ def test_blocks_are_found_with_their_lines_and_marks(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(
         "# A page\n\n```python\nx = 1\n```\n- item\n  ```sh\n  echo 1\n    echo 2\n  ```\n"
-        "```sh,no-run\nexit 1\n```\n````text\n```python\nno\n```\n````\n```console\n$ echo 3\n3\n```\n",
+        "```sh,no-run\nexit 1\n```\n````text\n```python\nno\n```\n````\n```console\n$ echo 3\n3\n```\n"
+        "```python,file\ny = 2\n```\n",
         encoding="utf-8",
     )
-    assert blocks(page) == [(3, "python", "x = 1"), (7, "sh", "echo 1\n  echo 2"), (19, "sh", "echo 3")]
+    assert blocks(page) == [
+        (3, "python", "x = 1"),
+        (7, "sh", "echo 1\n  echo 2"),
+        (19, "sh", "echo 3"),
+        (23, "python,file", "y = 2"),
+    ]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
