@@ -570,3 +570,63 @@ fn an_interrupted_conversion_leaves_nothing_behind() {
     assert_eq!(ended.status.code(), Some(130), "{}", String::from_utf8_lossy(&ended.stderr));
     assert_eq!(scratch.names(), Vec::<String>::new());
 }
+
+#[test]
+fn bytes_and_times_of_a_run_are_bare_numbers_or_have_a_unit() {
+    let scratch = Scratch::new();
+    scratch.write("x.goal", EXAMPLE);
+    let run = |options: &[&str]| -> Value {
+        let ended = done(&scratch, &[&["run", "x.goal", "--json", "-"], options].concat());
+        serde_json::from_str(&ended.output).unwrap()
+    };
+    let bare = ["-L", "1000", "-o", "1500.5", "-g", "20", "-G", "0.08", "-O", "0.5", "-S", "64000"];
+    let units =
+        ["-L", "1us", "-o", "1.5005 us", "-g", "20 ns", "-G", "0.08 ns/B", "-O", "500 ps/B", "-S", "64kB"];
+    let (bare, units) = (run(&bare), run(&units));
+    assert_eq!(bare["spec"], units["spec"]);
+    assert_eq!(bare["finish_ns"], units["finish_ns"]);
+    let noise = run(&["--noise-every", "100000", "--noise-length", "5000"]);
+    assert_eq!(noise["spec"], run(&["--noise-every", "100 us", "--noise-length", "5 us"])["spec"]);
+    for (option, value, words) in [
+        ("-S", "64kb", "'64kb' for '--eager-limit <BYTES>': `64kb` is not an amount of data"),
+        ("-S", "1e3", "or a bare number of bytes"),
+        ("-L", "1 lightyear", "--latency <TIME>': `1 lightyear` is not a length of time"),
+        ("-G", "1 us", "or a bare number of nanoseconds per byte"),
+        ("--noise-every", "often", "or a bare number of nanoseconds"),
+    ] {
+        goal(&scratch, &["run", "x.goal", option, value]).failed(2, &[words]);
+    }
+}
+
+#[test]
+fn the_spec_of_a_run_names_its_file_and_its_options() {
+    let scratch = Scratch::new();
+    fs::create_dir(scratch.path().join("a")).unwrap();
+    scratch.write("a/x.goal", EXAMPLE);
+    let options = ["--noise-every", "1 ms", "--noise-length", "10 us", "-L", "7"];
+    let ended = done(&scratch, &[&["run", "a/x.goal", "--json", "-"], &options[..]].concat());
+    let result: Value = serde_json::from_str(&ended.output).unwrap();
+    let spec = &result["spec"]["goal"];
+    assert_eq!((&spec["file"], &spec["L"]), (&"a/x.goal".into(), &7.0.into()));
+    assert_eq!(spec["noise"], serde_json::json!({"every": "1 ms", "length": "10 us"}));
+    assert_eq!(result["title"]["experiment"], "x");
+}
+
+#[test]
+fn what_the_rules_or_the_schedule_refuse_is_bad_input() {
+    let scratch = Scratch::new();
+    scratch.write("x.goal", EXAMPLE);
+    scratch.write("far.goal", "num_ranks 2\nrank 0 {\na: calc 5\nb: send 5b to 7\n}\nrank 1 {\n}\n");
+    let gap = goal(&scratch, &["run", "x.goal", "--semantics", "loggopsim", "-G", "0.5"]);
+    gap.failed(2, &["-G: LogGOPSim counts G in whole nanoseconds per byte, not 0.5"]);
+    let words = ["far.goal: rank 0: `b` sends to rank 7, there are 2 ranks"];
+    for rules in ["native", "loggopsim", "atlahs-lgs"] {
+        goal(&scratch, &["run", "far.goal", "--semantics", rules]).failed(2, &words);
+    }
+    scratch.write(
+        "x.toml",
+        "topology = { kind = \"single-switch\", nodes = 2, bandwidth = \"1 GB/s\", latency = \"1 us\" }\n\
+         workload = { kind = \"goal\", file = \"far.goal\" }\n",
+    );
+    scratch.stratasim(&["run", "x.toml"]).failed(2, &[words[0], "x.toml:2:"]);
+}

@@ -72,18 +72,31 @@ pub struct Outcome {
     pub stopped: bool,
 }
 
+/// Refuses what the rules of a peer do not take, before anything runs.
+///
+/// # Errors
+/// With the field `G` a gap per byte that the peer does not take; without a field a schedule that sends to a rank
+/// that does not exist, or has more clocks than fit into memory.
+pub fn check(schedule: &Schedule, semantics: Semantics, parameters: &Parameters) -> Result<(), BuildError> {
+    match semantics {
+        Semantics::LogGopSim => loggopsim::check(parameters.gap_per_byte_ns)?,
+        Semantics::AtlahsLgs => atlahs::check(parameters.gap_per_byte_ns)?,
+    }
+    hosts::check(schedule)
+}
+
 /// Runs `schedule` by the rules of a peer.
 ///
 /// # Errors
-/// A schedule that sends to a rank that does not exist, or has more clocks than fit into memory; a gap
-/// per byte that the peer does not take; with ATLAHS, a receive that would take a message before it
-/// came, at which the peer gives up, too.
+/// What [`check`] refuses; with ATLAHS, a receive that would take a message before it came, at which the peer gives
+/// up, too.
 pub fn run(
     schedule: &Schedule,
     semantics: Semantics,
     parameters: Parameters,
     watch: &mut dyn Watch,
 ) -> Result<Outcome, BuildError> {
+    check(schedule, semantics, &parameters)?;
     match semantics {
         Semantics::LogGopSim => loggopsim::run(schedule, parameters, watch),
         Semantics::AtlahsLgs => atlahs::run(schedule, parameters, watch),

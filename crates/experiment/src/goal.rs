@@ -1,11 +1,12 @@
 //! A GOAL schedule without an experiment: between nodes that all see each other, by our rules or by those
 //! of other simulators.
 
+use std::path::Path;
 use std::time::Instant;
 
 use stratasim_core::observe::{Event, Observer};
 use stratasim_core::random::Streams;
-use stratasim_core::{Bytes, Duration, NodeId, Rank, Time, TimePerByte};
+use stratasim_core::{BuildError, Bytes, Duration, NodeId, Rank, Time, TimePerByte};
 use stratasim_engine::compat::{self, Parameters, Semantics, Watch};
 use stratasim_engine::schedule::noise::Noise;
 use stratasim_engine::{RunError, ScheduleEngine, ScheduleOptions};
@@ -15,6 +16,7 @@ use stratasim_report::result::{Iteration, RankResult, RunResult, Title};
 use stratasim_workload::goal::{OperationKind, Schedule};
 
 use crate::error::{ConfigError, Error};
+use crate::noise::NoiseSpec;
 use crate::run::{finish_ns, operation_name, peak_rss_bytes, schedule_title, size_note};
 use crate::schedules::refused;
 
@@ -114,14 +116,14 @@ impl LogGops {
 pub struct GoalRun<'a> {
     /// The schedule.
     pub schedule: &'a Schedule,
-    /// Its name, for titles.
-    pub name: &'a str,
+    /// The file that it came from, as it was given.
+    pub file: &'a Path,
     /// Whose rules.
     pub semantics: GoalSemantics,
     /// Times.
     pub parameters: LogGops,
     /// Noise; by our rules only.
-    pub noise: Option<Noise>,
+    pub noise: Option<NoiseSpec>,
     /// Seed of the noise.
     pub seed: u64,
 }
@@ -140,16 +142,11 @@ impl Labels for ScheduleLabels<'_> {
 }
 
 impl GoalRun<'_> {
-    /// Random streams of `seed`, for noise.
-    pub fn streams(seed: u64) -> Streams {
-        Streams::new(seed)
-    }
-
     /// Runs to the end. `started` is when the clock for `wall_s` began.
     ///
     /// # Errors
-    /// A schedule that cannot run to its end; parameters that the semantics do not take.
-    pub fn run(mut self, observer: &mut dyn Observer, started: Instant) -> Result<RunResult, Error> {
+    /// A schedule that cannot run to its end; parameters, noise or a schedule that the semantics do not take.
+    pub fn run(self, observer: &mut dyn Observer, started: Instant) -> Result<RunResult, Error> {
         let mut result = match self.semantics {
             GoalSemantics::Native => self.native(observer)?,
             GoalSemantics::Compatible(semantics) => self.compatible(semantics, observer)?,
@@ -159,15 +156,29 @@ impl GoalRun<'_> {
         Ok(result)
     }
 
-    fn native(&mut self, observer: &mut dyn Observer) -> Result<RunResult, Error> {
+    /// What is wrong with the schedule, with its file.
+    fn of_schedule(&self, error: BuildError) -> Error {
+        Error::File { path: self.file.display().to_string(), reason: error.reason }
+    }
+
+    /// The noise of a run by our rules.
+    fn noise(&self) -> Result<Option<Noise>, ConfigError> {
+        let Some(spec) = &self.noise else { return Ok(None) };
+        let noise = spec.build(self.schedule.ranks(), Streams::new(self.seed), Path::new(""));
+        noise.map(Some).map_err(|error| ConfigError::new(format!("noise: {}", error.reason), None))
+    }
+
+    fn native(&self, observer: &mut dyn Observer) -> Result<RunResult, Error> {
         let ranks = self.schedule.ranks();
         let spec = self.parameters.network();
+        let noise = self.noise()?;
         let network = MessageNetwork::between(&spec, ranks as usize, self.schedule.nics());
-        let mut network = network.map_err(refused)?;
+        // the parameters are times that the network takes: what is refused are ranks, streams, NICs and sends
+        let mut network = network.map_err(|error| self.of_schedule(error))?;
         let nodes: Vec<NodeId> = (0..ranks).map(NodeId).collect();
-        let options = ScheduleOptions { noise: self.noise.take(), ..ScheduleOptions::default() };
+        let options = ScheduleOptions { noise, ..ScheduleOptions::default() };
         let engine = ScheduleEngine::new(self.schedule, &nodes, &mut network, observer, options);
-        let summary = engine.map_err(refused)?.run()?;
+        let summary = engine.map_err(|error| self.of_schedule(error))?.run()?;
         let run = summary.run;
         let mut result = self.blank();
         result.finish_ns = Some(finish_ns(&run));
@@ -194,6 +205,10 @@ impl GoalRun<'_> {
             let message = "noise is for `--semantics native`; the peers' depends on the time of day";
             return Err(ConfigError::new(message, None).into());
         }
+        compat::check(self.schedule, semantics, &parameters).map_err(|error| match error.field.as_str() {
+            "" => self.of_schedule(error),
+            option => ConfigError::new(format!("-{option}: {}", error.reason), None).into(),
+        })?;
         let watch = &mut Watcher(observer);
         let outcome = compat::run(self.schedule, semantics, parameters, watch).map_err(refused)?;
         let makespan_ns = outcome.finish_ns.iter().copied().max().unwrap_or(0);
@@ -259,10 +274,19 @@ impl GoalRun<'_> {
             overhead_per_byte_ns,
             eager_limit_bytes,
         } = self.parameters;
+        let name = self.file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let mut spec = serde_json::json!({"goal": {
+            "file": self.file.to_string_lossy(), "semantics": self.semantics.name(),
+            "L": latency_ns, "o": overhead_ns, "g": gap_ns, "G": gap_per_byte_ns,
+            "O": overhead_per_byte_ns, "S": eager_limit_bytes,
+        }});
+        if let Some(noise) = &self.noise {
+            spec["goal"]["noise"] = serde_json::json!(noise);
+        }
         RunResult {
             stratasim: env!("CARGO_PKG_VERSION").to_owned(),
             title: Title {
-                experiment: self.name.to_owned(),
+                experiment: name,
                 topology: String::new(),
                 workload: schedule_title("goal", self.schedule),
                 network: format!(
@@ -270,11 +294,7 @@ impl GoalRun<'_> {
                     self.semantics.name()
                 ),
             },
-            spec: serde_json::json!({"goal": {
-                "file": self.name, "semantics": self.semantics.name(),
-                "L": latency_ns, "o": overhead_ns, "g": gap_ns, "G": gap_per_byte_ns,
-                "O": overhead_per_byte_ns, "S": eager_limit_bytes,
-            }}),
+            spec,
             seed: self.seed,
             ..RunResult::default()
         }

@@ -1,6 +1,6 @@
 //! Values of arguments: plain numbers as schedgen takes them, or with a unit.
 
-use stratasim_core::{Bandwidth, BuildError, Bytes, Duration};
+use stratasim_core::{Bandwidth, BuildError, Bytes, Duration, TimePerByte};
 use stratasim_experiment::{ConfigError, Error};
 
 /// `4096` or `4 MiB`.
@@ -22,6 +22,42 @@ pub(super) fn nanoseconds(text: &str) -> Result<u64, String> {
     } else {
         Err(format!("`{text}` is no whole number of nanoseconds, which are the smallest time in a schedule"))
     }
+}
+
+/// `2500`, `0.5` or `2.5 us`: nanoseconds, a fraction or not.
+pub(super) fn fractional_ns(text: &str) -> Result<f64, String> {
+    bare_ns(text).unwrap_or_else(|| {
+        let time: Result<Duration, _> = text.parse();
+        let time = time.map_err(|error| format!("{error}, or a bare number of nanoseconds"))?;
+        Ok(time.as_ps() as f64 / 1000.0)
+    })
+}
+
+/// `0.04` or `0.04 ns/B`: nanoseconds per byte.
+pub(super) fn ns_per_byte(text: &str) -> Result<f64, String> {
+    bare_ns(text).unwrap_or_else(|| {
+        let time: Result<TimePerByte, _> = text.parse();
+        let time = time.map_err(|error| format!("{error}, or a bare number of nanoseconds per byte"))?;
+        Ok(time.ps_per_byte() / 1000.0)
+    })
+}
+
+/// `500`, which are nanoseconds, or `5 us`, as a time of our own.
+pub(super) fn time(text: &str) -> Result<Duration, String> {
+    match bare_ns(text) {
+        Some(ns) => Ok(Duration::from_ps((ns? * 1000.0).round() as u64)),
+        None => text.parse().map_err(|error| format!("{error}, or a bare number of nanoseconds")),
+    }
+}
+
+/// A bare number of nanoseconds; none where there is something else.
+fn bare_ns(text: &str) -> Option<Result<f64, String>> {
+    let ns: f64 = text.trim().parse().ok()?;
+    Some(if (0.0..9e15).contains(&ns) {
+        Ok(ns)
+    } else {
+        Err("a number of nanoseconds from 0 to 9e15 is expected, or a time with its unit".to_owned())
+    })
 }
 
 /// Bytes per nanosecond: `300`, or `300 GB/s`.
@@ -70,6 +106,13 @@ mod tests {
         assert_eq!(bytes("4 MiB"), Ok(4 << 20));
         assert_eq!(nanoseconds("70"), Ok(70));
         assert_eq!(nanoseconds("1.5 us"), Ok(1500));
+        assert_eq!(fractional_ns("0.5"), Ok(0.5));
+        assert_eq!(fractional_ns("1us"), Ok(1000.0));
+        assert_eq!(fractional_ns("1500 ps"), Ok(1.5));
+        assert_eq!(ns_per_byte("6"), Ok(6.0));
+        assert_eq!(ns_per_byte("0.04 ns/B"), Ok(0.04));
+        assert_eq!(time("100"), Ok(Duration::from_ns(100)));
+        assert_eq!(time("2 us"), Ok(Duration::from_ns(2000)));
         assert_eq!(bytes_per_ns("300"), Ok(300.0));
         assert!((bytes_per_ns("300 GB/s").unwrap() - 300.0).abs() < 1e-9);
         assert!((bytes_per_ns("200 Gbps").unwrap() - 25.0).abs() < 1e-9);
@@ -83,6 +126,11 @@ mod tests {
             (bytes("99999999999999999999"), "2^64 - 1"),
             (nanoseconds("1 ps"), "whole number of nanoseconds"),
             (nanoseconds("later"), "or a bare number of nanoseconds"),
+            (fractional_ns("-5").map(|_| 0), "from 0 to 9e15"),
+            (fractional_ns("nan").map(|_| 0), "from 0 to 9e15"),
+            (fractional_ns("-1 us").map(|_| 0), "must not be negative"),
+            (ns_per_byte("1 ns").map(|_| 0), "a time per byte"),
+            (time("soon").map(|_| 0), "or a bare number of nanoseconds"),
             (bytes_per_ns("0").map(|_| 0), "more than 0"),
             (bytes_per_ns("fast").map(|_| 0), "or a bare number"),
         ] {

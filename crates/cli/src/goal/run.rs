@@ -13,13 +13,14 @@ use stratasim_experiment::{ConfigError, Error};
 use stratasim_report::perfetto::PerfettoOptions;
 use stratasim_report::{Columns, Filter, PerfettoTrace, summary};
 
+use super::arguments::{bytes, fractional_ns, ns_per_byte, time};
 use super::file::read;
 use crate::output::{Output, Unwritten, check_apart, complete};
 use crate::progress::Progress;
 use crate::run::exit_code;
 use crate::terminal::Terminal;
 
-/// Times are in nanoseconds, as LogGOPSim and ATLAHS take them.
+/// Times are bare numbers of nanoseconds, as LogGOPSim and ATLAHS take them, or have a unit.
 #[derive(Args)]
 pub(crate) struct Run {
     /// The schedule: GOAL text, binary GOAL or .strata
@@ -27,23 +28,23 @@ pub(crate) struct Run {
     /// Whose rules apply
     #[arg(long, value_enum, default_value_t, value_name = "RULES")]
     semantics: Rules,
-    /// Latency from NIC to NIC, in ns
-    #[arg(short = 'L', long = "latency", default_value_t = LogGops::default().latency_ns, value_parser = time, value_name = "NS", help_heading = "LogGOPS")]
+    /// Latency from NIC to NIC, in ns or with a unit: 2500 or "2.5 us"
+    #[arg(short = 'L', long = "latency", default_value_t = LogGops::default().latency_ns, value_parser = fractional_ns, allow_hyphen_values = true, value_name = "TIME", help_heading = "LogGOPS")]
     latency_ns: f64,
-    /// Overhead of a message on a processor at each end, in ns
-    #[arg(short = 'o', long = "overhead", default_value_t = LogGops::default().overhead_ns, value_parser = time, value_name = "NS", help_heading = "LogGOPS")]
+    /// Overhead of a message on a processor at each end, in ns or with a unit
+    #[arg(short = 'o', long = "overhead", default_value_t = LogGops::default().overhead_ns, value_parser = fractional_ns, allow_hyphen_values = true, value_name = "TIME", help_heading = "LogGOPS")]
     overhead_ns: f64,
-    /// Gap between two messages of a NIC, in ns
-    #[arg(short = 'g', long = "gap", default_value_t = LogGops::default().gap_ns, value_parser = time, value_name = "NS", help_heading = "LogGOPS")]
+    /// Gap between two messages of a NIC, in ns or with a unit
+    #[arg(short = 'g', long = "gap", default_value_t = LogGops::default().gap_ns, value_parser = fractional_ns, allow_hyphen_values = true, value_name = "TIME", help_heading = "LogGOPS")]
     gap_ns: f64,
-    /// Gap per byte, in ns; 0.04 for 200 Gbps
-    #[arg(short = 'G', long = "gap-per-byte", default_value_t = LogGops::default().gap_per_byte_ns, value_parser = time, value_name = "NS", help_heading = "LogGOPS")]
+    /// Gap per byte, in ns or with a unit: 0.04 or "0.04 ns/B" for 200 Gbps
+    #[arg(short = 'G', long = "gap-per-byte", default_value_t = LogGops::default().gap_per_byte_ns, value_parser = ns_per_byte, allow_hyphen_values = true, value_name = "TIME", help_heading = "LogGOPS")]
     gap_per_byte_ns: f64,
-    /// Overhead per byte, in ns
-    #[arg(short = 'O', long = "overhead-per-byte", default_value_t = LogGops::default().overhead_per_byte_ns, value_parser = time, value_name = "NS", help_heading = "LogGOPS")]
+    /// Overhead per byte, in ns or with a unit
+    #[arg(short = 'O', long = "overhead-per-byte", default_value_t = LogGops::default().overhead_per_byte_ns, value_parser = ns_per_byte, allow_hyphen_values = true, value_name = "TIME", help_heading = "LogGOPS")]
     overhead_per_byte_ns: f64,
-    /// Larger messages are sent by rendezvous
-    #[arg(short = 'S', long = "eager-limit", default_value_t = LogGops::default().eager_limit_bytes, value_name = "BYTES", help_heading = "LogGOPS")]
+    /// Larger messages are sent by rendezvous; in bytes or with a unit: 65535 or "64 kB"
+    #[arg(short = 'S', long = "eager-limit", default_value_t = LogGops::default().eager_limit_bytes, value_parser = bytes, allow_hyphen_values = true, value_name = "BYTES", help_heading = "LogGOPS")]
     eager_limit_bytes: u64,
     /// Detours that stop what streams do: lines of start and length in ns; the record repeats
     #[arg(long, value_name = "FILE", help_heading = "Noise", conflicts_with_all = ["noise_every", "noise_length"])]
@@ -52,10 +53,10 @@ pub(crate) struct Run {
     #[arg(long, requires = "noise_trace", help_heading = "Noise")]
     noise_together: bool,
     /// Mean time between two random detours, such as "1 ms"
-    #[arg(long, value_name = "TIME", requires = "noise_length", help_heading = "Noise")]
+    #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true, requires = "noise_length", help_heading = "Noise")]
     noise_every: Option<Duration>,
     /// Their mean length, such as "10 us"
-    #[arg(long, value_name = "TIME", requires = "noise_every", help_heading = "Noise")]
+    #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true, requires = "noise_every", help_heading = "Noise")]
     noise_length: Option<Duration>,
     /// Seed of the noise
     #[arg(long, default_value_t = 1, help_heading = "Noise")]
@@ -85,14 +86,6 @@ enum Rules {
     AtlahsLgs,
 }
 
-/// A time in nanoseconds, a fraction or not.
-fn time(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(ns) if (0.0..9e15).contains(&ns) => Ok(ns),
-        _ => Err("a number of nanoseconds from 0 on is expected".to_owned()),
-    }
-}
-
 impl Run {
     pub(crate) fn run(&self, terminal: &Terminal, started: Instant) -> Result<u8, Error> {
         let semantics = match self.semantics {
@@ -114,14 +107,9 @@ impl Run {
         let json = Output::begin_if(self.json.as_ref().filter(|_| !to_stdout))?;
         let (trace, csv) = (Output::begin_if(self.trace.as_ref())?, Output::begin_if(self.csv.as_ref())?);
         let schedule = read(&self.file, terminal, self.quiet)?.schedule;
-        let noise = self.noise_spec().map(|spec| {
-            let noise = spec.build(schedule.ranks(), GoalRun::streams(self.seed), Path::new(""));
-            noise.map_err(|error| Error::from(ConfigError::new(format!("noise: {}", error.reason), None)))
-        });
-        let name = self.file.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
         let run = GoalRun {
             schedule: &schedule,
-            name: &name,
+            file: &self.file,
             semantics,
             parameters: LogGops {
                 latency_ns: self.latency_ns,
@@ -131,7 +119,7 @@ impl Run {
                 overhead_per_byte_ns: self.overhead_per_byte_ns,
                 eager_limit_bytes: self.eager_limit_bytes,
             },
-            noise: noise.transpose()?,
+            noise: self.noise_spec(),
             seed: self.seed,
         };
         let labels = ScheduleLabels(&schedule);

@@ -41,21 +41,25 @@ fn key(source: u32, tag: u32) -> (u32, u32) {
     if tag == ANY { (source | TAG_IS_ANY, 0) } else { (source, tag) }
 }
 
+/// Refuses a gap per byte that is no time.
+pub(super) fn check(gap: f64) -> Result<(), BuildError> {
+    if (0.0..9e15).contains(&gap) {
+        return Ok(());
+    }
+    let reason = format!("a gap of zero or more nanoseconds per byte is expected, not {gap}");
+    Err(BuildError::new("G", reason))
+}
+
 /// Runs `schedule`.
 ///
 /// # Errors
-/// A gap per byte that is no time; a schedule that sends to a rank that does not exist, or whose
-/// receives match a message that has not been sent (where the peer gives up).
+/// A schedule that sends to a rank that does not exist, or whose receives match a message that has not been sent
+/// (where the peer gives up).
 pub(super) fn run(
     schedule: &Schedule,
     parameters: Parameters,
     watch: &mut dyn Watch,
 ) -> Result<Outcome, BuildError> {
-    let gap = parameters.gap_per_byte_ns;
-    if !(0.0..9e15).contains(&gap) {
-        let reason = format!("a gap of zero or more nanoseconds per byte is expected, not {gap}");
-        return Err(BuildError::new("G", reason));
-    }
     let mut simulation = Simulation {
         hosts: Hosts::new(schedule)?,
         queue: EventQueue::default(),

@@ -33,23 +33,31 @@ pub(super) struct Hosts<'a> {
     pub(super) enabled: Vec<(u32, u32)>,
 }
 
+/// Refuses schedules that have more clocks than fit into memory, or send to a rank that does not exist.
+pub(super) fn check(schedule: &Schedule) -> Result<(), BuildError> {
+    let (ranks, cpus, nics) = (schedule.ranks(), schedule.cpus(), schedule.nics());
+    let clocks = u64::from(cpus + 2 * nics) * u64::from(ranks);
+    if clocks > MOST_WORDS || ranks > RANK {
+        let reason = format!(
+            "{ranks} ranks with {cpus} streams and {nics} NICs each have more clocks than fit into 2 GiB"
+        );
+        return Err(BuildError::new("", reason));
+    }
+    schedule.check_sends()
+}
+
 impl<'a> Hosts<'a> {
     pub(super) fn new(schedule: &'a Schedule) -> Result<Self, BuildError> {
+        check(schedule)?;
         let (cpus, nics) = (schedule.cpus() as usize, schedule.nics() as usize);
         let ranks = schedule.ranks() as usize;
-        let words = (cpus + 2 * nics) as u64 * ranks as u64;
-        if words > MOST_WORDS || ranks > RANK as usize {
-            let reason = format!(
-                "{ranks} ranks with {cpus} streams and {nics} NICs each have more clocks than fit into 2 GiB"
-            );
-            return Err(BuildError::new("", reason));
-        }
+        let words = (cpus + 2 * nics) * ranks;
         let (missing, _) = count(schedule)?;
         Ok(Self {
             schedule,
             cpus,
             nics,
-            clocks: vec![0; words as usize],
+            clocks: vec![0; words],
             missing,
             queues: vec![[Fifo::default(); 2]; ranks],
             fifos: Fifos::default(),

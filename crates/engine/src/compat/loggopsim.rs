@@ -22,30 +22,32 @@ struct Simulation<'a> {
     gap_per_byte: u64,
 }
 
-/// Runs `schedule`.
+/// Refuses a gap per byte that is not a whole number of nanoseconds.
+pub(super) fn check(gap: f64) -> Result<(), BuildError> {
+    if gap.fract() == 0.0 && (0.0..9e15).contains(&gap) {
+        return Ok(());
+    }
+    let reason =
+        format!("LogGOPSim counts G in whole nanoseconds per byte, not {gap}; `atlahs-lgs` takes fractions");
+    Err(BuildError::new("G", reason))
+}
+
+/// Runs `schedule`, whose gap per byte has been checked.
 ///
 /// # Errors
-/// A gap per byte that is not a whole number of nanoseconds; a schedule that sends to a rank that does
-/// not exist.
+/// A schedule that sends to a rank that does not exist.
 pub(super) fn run(
     schedule: &Schedule,
     parameters: Parameters,
     watch: &mut dyn Watch,
 ) -> Result<Outcome, BuildError> {
-    let gap = parameters.gap_per_byte_ns;
-    if gap.fract() != 0.0 || !(0.0..9e15).contains(&gap) {
-        let reason = format!(
-            "LogGOPSim counts G in whole nanoseconds per byte, not {gap}; `atlahs-lgs` takes fractions"
-        );
-        return Err(BuildError::new("G", reason));
-    }
     let mut simulation = Simulation {
         hosts: Hosts::new(schedule)?,
         queue: EventQueue::default(),
         blocked: Blocked::new(schedule.ranks()),
         next_number: 0,
         parameters,
-        gap_per_byte: gap as u64,
+        gap_per_byte: parameters.gap_per_byte_ns as u64,
     };
     let stopped = simulation.run(watch);
     let hosts = &simulation.hosts;

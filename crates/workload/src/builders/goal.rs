@@ -87,7 +87,11 @@ impl GoalWorkload {
             if std::fs::metadata(&path).is_ok_and(|data| !data.is_file()) {
                 return Err(BuildError::new("file", format!("{} is not a file", path.display())));
             }
-            return file::read(&path).map_err(|error| BuildError::new("file", of_file(&error)));
+            let schedule = file::read(&path).map_err(|error| BuildError::new("file", of_file(&error)))?;
+            let sends = schedule.check_sends();
+            sends
+                .map_err(|error| BuildError::new("file", format!("{}: {}", path.display(), error.reason)))?;
+            return Ok(schedule);
         }
         if let Some(nccl) = &self.nccl {
             return nccl.schedule().map_err(|error| error.within("nccl"));

@@ -281,6 +281,27 @@ impl Schedule {
             .map_or_else(|| format!("l{}", operation - self.first[rank as usize] + 1), str::to_owned)
     }
 
+    /// Refuses sends to ranks that do not exist, with the first of them.
+    ///
+    /// # Errors
+    /// Rank, operation, where it sends to, and how many ranks there are.
+    pub fn check_sends(&self) -> Result<(), BuildError> {
+        let lost = |shape: &Shape| shape.operation.kind == OperationKind::Send && !shape.relative;
+        // a few shapes stand for all operations
+        if !self.shapes.iter().any(lost) {
+            return Ok(());
+        }
+        let ranks = self.ranks();
+        for rank in 0..ranks {
+            if let Some(operation) = self.of_rank(rank).find(|&operation| lost(self.shape(operation))) {
+                let (label, peer) = (self.label(rank, operation), self.shape(operation).operation.peer);
+                let reason = format!("rank {rank}: `{label}` sends to rank {peer}, there are {ranks} ranks");
+                return Err(BuildError::new("", reason));
+            }
+        }
+        Ok(())
+    }
+
     /// The number of streams that the ranks use: the largest `cpu` and one.
     pub fn cpus(&self) -> u32 {
         self.shapes.iter().map(|shape| u32::from(shape.operation.cpu)).max().unwrap_or(0) + 1
