@@ -32,7 +32,7 @@ def _function(module: str, noun: str, name: str, kind: str) -> Callable[..., Spe
             raise TypeError(f"{name}() takes keywords only")
         values = {key.replace("_", "-"): value for key, value in options.items() if value is not None}
         spec = Spec(noun, {"kind": kind, **values})
-        _core.check(noun, encode(spec))
+        _core.check(noun, encode(spec, noun))
         return spec
 
     # imports `inspect`, which takes longer than the rest of the package

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from . import _core
 from .result import Columns, Result, columns
 from .simulation import load
+from .spec import settings
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,7 +71,7 @@ def traffic(
     if semantics not in ("native", "booksim2"):
         raise _core.ConfigError(f"semantics: {semantics!r} is not known (known: 'native', 'booksim2')")
     options: dict[str, Any] = {
-        "loads": None if loads is None else [float(each) for each in loads],
+        "loads": _loads(loads),
         "saturation": saturation,
         "seeds": seeds,
         "out": None if out is None else os.fspath(out),
@@ -80,11 +81,24 @@ def traffic(
     }
     booksim2 = semantics == "booksim2"
     if booksim2 and not isinstance(experiment, Mapping) and Path(experiment).suffix not in (".toml", ".json"):
-        sets = [f"{option}={value}" for option, value in (set or {}).items()]
+        given = settings("set", set, "{'injection_rate': 0.1}")
+        sets = [f"{option}={value}" for option, value in given.items()]
         found = _core.booksim2_curve(os.fspath(experiment), sets, **options)
         return Curve(found, os.fspath(Path(experiment).parent))
-    loaded = load(experiment, set or {}, base)
+    loaded = load(experiment, set, base)
     return Curve(loaded.curve(booksim2=booksim2, **options), loaded.base)
+
+
+def _loads(loads: Sequence[float] | None) -> list[float] | None:
+    if loads is None:
+        return None
+    if not isinstance(loads, str):
+        try:
+            return [float(each) for each in loads]
+        except (TypeError, ValueError):
+            pass
+    text = f"loads: found {loads!r}, expected a list of flits per cycle and terminal, such as [0.1, 0.2]"
+    raise _core.ConfigError(text)
 
 
 class Curve:

@@ -49,7 +49,7 @@ class Topology:
             from .networkx import node_link
 
             spec = {"kind": "networkx-json", "data": node_link(spec, "topology")}
-        self._core = _core.Topology(encode(section(spec)), seed, os.fspath(base))
+        self._core = _core.Topology(encode(section(spec), "topology"), seed, os.fspath(base))
 
     @cached_property
     def spec(self) -> Spec:
@@ -102,7 +102,7 @@ class Topology:
 
         Raises ConfigError for unknown nodes, and when there is no way.
         """
-        links, latency_s = self._core.route(src, dst, encode(section(routing)), key)
+        links, latency_s = self._core.route(src, dst, encode(section(routing), "routing"), key)
         names = self.links["name"]
         return Route([names[link] for link in links], latency_s)
 
@@ -111,7 +111,7 @@ class Topology:
 
         `routing` gives the routes where the format holds routes.
         """
-        return self._core.export(format, encode(section(routing)))
+        return self._core.export(format, encode(section(routing), "routing"))
 
     def to_networkx(self) -> "networkx.Graph[Any]":
         """The topology as a graph of NetworkX; see `stratasim.networkx`."""

@@ -58,9 +58,19 @@ class Result:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> "Result":
-        """The result in a file that `write_json`, or the command with `--json`, wrote."""
+        """The result in a file that `write_json`, or the command with `--json`, wrote.
+
+        Raises ConfigError when the file holds none.
+        """
         path = Path(path)
-        return cls(path.read_text(encoding="utf-8"), base=os.fspath(path.parent))
+        try:
+            text = path.read_text(encoding="utf-8")
+            _core.check_result(text)
+        except UnicodeDecodeError:
+            raise _core.ConfigError(f"{path}: this is no result, but no UTF-8 text") from None
+        except ValueError as error:
+            raise _core.ConfigError(f"{path}: {error}") from None
+        return cls(text, base=os.fspath(path.parent))
 
     @cached_property
     def data(self) -> dict[str, Any]:

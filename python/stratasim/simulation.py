@@ -1,5 +1,6 @@
 """Running experiments."""
 
+import operator
 import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from . import _core
 from .machine import Topology, section
 from .result import Result
-from .spec import assignment, encode
+from .spec import assignment, encode, settings
 
 if TYPE_CHECKING:
     import networkx
@@ -81,7 +82,8 @@ def simulate(
     if placement is not None:
         document["placement"] = section(placement)
     if execution is not None:
-        document["execution"] = {key.replace("_", "-"): value for key, value in execution.items()}
+        given = settings("execution", execution, "{'memory': 'coherent'}")
+        document["execution"] = {key.replace("_", "-"): value for key, value in given.items()}
     experiment = _core.Experiment.from_json(encode(document), os.fspath(base))
     on = built if isinstance(built, Topology) else None
     return _run(experiment, on, record, ranks, window, trace, progress)
@@ -114,15 +116,16 @@ def run(
         As in `simulate`. Open-loop traffic has no tasks: nothing is recorded, and `progress` is called
         with zeros. Its numbers are in `Result.traffic`; `stratasim.traffic` runs many loads.
     """
-    loaded = load(experiment, set or {}, base)
+    loaded = load(experiment, set, base)
     return _run(loaded, None, record, ranks, window, trace, progress)
 
 
 def load(
-    experiment: "_Path | Mapping[str, Any]", set: Mapping[str, Any], base: "_Path" = ""
+    experiment: "_Path | Mapping[str, Any]", set: Mapping[str, Any] | None, base: "_Path" = ""
 ) -> _core.Experiment:
     """The experiment with values replaced."""
-    sets = [assignment(path, value) for path, value in set.items()]
+    given = settings("set", set, "{'topology.k': 8}")
+    sets = [assignment(path, value) for path, value in given.items()]
     if isinstance(experiment, Mapping):
         return _core.Experiment.from_json(encode(experiment), os.fspath(base), sets)
     return _core.Experiment.load(os.fspath(experiment), sets)
@@ -139,6 +142,9 @@ def _run(
 ) -> Result:
     if record not in ("tasks", "messages", None):
         raise _core.ConfigError(f"record: {record!r} is not known (known: 'tasks', 'messages', None)")
+    if not isinstance(window, str | None):
+        text = f"window: found {window!r}, expected text such as '1 s..2.5 s' or '..200 ms'"
+        raise _core.ConfigError(text)
     if experiment.is_traffic:
         if trace is not None:
             raise _core.ConfigError(
@@ -156,7 +162,7 @@ def _run(
             topology=None if topology is None else topology._core,
             tasks=record is not None,
             messages=record == "messages",
-            ranks=ranks if ranks is None or isinstance(ranks, str) else list(ranks),
+            ranks=_ranks(ranks),
             window=window,
             trace=None if trace is None else os.fspath(trace),
             progress=progress,
@@ -166,6 +172,19 @@ def _run(
             error.result = Result._of(left, experiment.base)
         raise
     return Result._of(finished, experiment.base)
+
+
+def _ranks(ranks: str | Iterable[int] | None) -> str | list[int] | None:
+    if ranks is None or isinstance(ranks, str):
+        return ranks
+    try:
+        numbers = [operator.index(rank) for rank in ranks]
+    except TypeError:
+        numbers = [-1]
+    if any(not 0 <= number < 2**32 for number in numbers):
+        text = f"ranks: found {ranks!r}, expected text such as '0-7,16' or a list of numbers from 0 on"
+        raise _core.ConfigError(text)
+    return numbers
 
 
 def _topology(

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from . import _core
@@ -36,24 +36,52 @@ class Spec(dict[str, Any]):
         return (Spec, (self.noun, dict(self)))
 
 
-def encode(value: object) -> str:
-    """`value` as JSON text; what JSON does not know is turned into what is meant."""
+def encode(value: object, at: str = "") -> str:
+    """`value` as JSON text; what JSON does not know is turned into what is meant. `at` is the path of `value`
+    in errors.
+    """
     try:
         return json.dumps(value, default=_plain, allow_nan=False, ensure_ascii=False)
     except RecursionError:
         raise _core.ConfigError("a value holds itself, or is nested too deep") from None
     except TypeError as error:
-        raise _core.ConfigError(str(error)) from None
+        raise _core.ConfigError(f"{_place(value, at)}{error}") from None
     except ValueError as error:
-        loop = "Circular" in str(error)
-        text = "a value holds itself" if loop else "nan and infinity are no values of an experiment"
-        raise _core.ConfigError(text) from None
+        if "Circular" in str(error):
+            raise _core.ConfigError("a value holds itself") from None
+        text = "nan and infinity are no values of an experiment; a finite number is expected"
+        raise _core.ConfigError(f"{_place(value, at)}{text}") from None
+
+
+def _place(value: object, at: str) -> str:
+    """Where in `value` the first part is that JSON does not take, for the beginning of a message."""
+    parts: Iterable[tuple[object, object]] = ()
+    if isinstance(value, Mapping):
+        parts = value.items()
+    elif isinstance(value, list | tuple):
+        parts = enumerate(value)
+    for key, part in parts:
+        try:
+            json.dumps(part, default=_plain, allow_nan=False)
+        except (TypeError, ValueError):
+            return _place(part, f"{at}.{key}" if at else str(key))
+    return f"{at}: " if at else ""
+
+
+def settings(name: str, value: object, example: str) -> Mapping[str, Any]:
+    """`value` of the argument `name`, which is a dict or None."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        kind = type(value).__name__
+        raise _core.ConfigError(f"{name}: found {value!r} of type {kind}, expected a dict such as {example}")
+    return value
 
 
 def assignment(path: str, value: object) -> str:
     """`path=value` as `--set` takes it: the value is TOML."""
     # what has passed through JSON is plain
-    return f"{path}={_toml(path, json.loads(encode(value)))}"
+    return f"{path}={_toml(path, json.loads(encode(value, path)))}"
 
 
 def _toml(path: str, value: Any) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from . import _core
 from .result import Columns, Result, columns
 from .simulation import load
-from .spec import encode
+from .spec import encode, settings
 
 if TYPE_CHECKING:
     _Values = Mapping[str, Sequence[Any]]
@@ -69,9 +69,11 @@ def sweep(
     if backend not in ("threads", "ray"):
         raise _core.ConfigError(f"backend: {backend!r} is not known (known: 'threads', 'ray')")
     section: dict[str, Any] = {"product": product, "zip": zip}
-    section["case"] = cases and [{"name": name, "set": settings} for name, settings in cases.items()]
-    replaced = [(key, encode(value)) for key, value in section.items() if value is not None]
-    loaded = load(experiment, set or {}, base)
+    if cases is not None:
+        named = settings("cases", cases, "{'ring': {'workload.algorithm': {'kind': 'ring'}}}")
+        section["case"] = [{"name": name, "set": values} for name, values in named.items()]
+    replaced = [(key, encode(value, f"sweep.{key}")) for key, value in section.items() if value is not None]
+    loaded = load(experiment, set, base)
     plan = loaded.sweep(replaced)
     if out is not None:
         failures = _fill(loaded, plan, Path(out), threads, force, backend, progress)

@@ -1,8 +1,9 @@
 """Every piece of Python and every command in the documents runs.
 
 Blocks marked `python`, `sh` and `console` are run in the order of the page, in one copy of the repository;
-those of Python share their names, but for `python,file`, which is run as a file of its own. Other marks, such as `sh,no-run` and `text`, are not run. Of a `console`
-block the lines after `$ ` are run; the others are what is printed.
+those of Python share their names, but for `python,file`, which is run as a file of its own. Other marks,
+such as `sh,no-run` and `text`, are not run. Of a `console` block the lines after `$ ` are run; the
+others are what is printed.
 """
 
 import json

@@ -148,3 +148,62 @@ def test_errors_are_plain_text_without_colours(tmp_path: Path) -> None:
         ss.run(path)
     assert "\x1b" not in str(raised.value)
     assert json.dumps(str(raised.value))
+
+
+@pytest.mark.parametrize(
+    ("keywords", "words"),
+    [
+        ({"ranks": "0-99"}, "ranks: rank 99 is not there; this run has 4 ranks, from 0 to 3"),
+        ({"ranks": [0, 4]}, "ranks: rank 4 is not there"),
+        ({"ranks": [-1]}, r"ranks: found \[-1\], expected text such as '0-7,16' or a list of numbers"),
+        ({"ranks": 3}, "ranks: found 3, expected text"),
+        ({"window": (0, 1)}, r"window: found \(0, 1\), expected text such as '1 s..2.5 s'"),
+        ({"execution": ["roofline"]}, "execution: found .* of type list, expected a dict"),
+        ({"seed": float("nan")}, "^seed: nan and infinity are no values of an experiment"),
+        ({"execution": {"noise": {"every": 1e999}}}, "^execution.noise.every: nan and infinity"),
+    ],
+)
+def test_an_argument_of_a_run_that_does_not_fit_is_named_with_what_is_expected(
+    keywords: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(ss.ConfigError, match=words):
+        ss.simulate(RING, ALL_REDUCE, **keywords)
+
+
+def test_arguments_that_do_not_fit_are_named_with_what_is_expected(tmp_path: Path) -> None:
+    path = tmp_path / "experiment.toml"
+    path.write_text(GOOD, encoding="utf-8")
+    wrong: Any = ["topology.nodes=8"]
+    expected = r"^set: found \['topology.nodes=8'\] of type list, expected a dict such as {'topology.k': 8}"
+    for call in (ss.run, ss.sweep, ss.traffic):
+        with pytest.raises(ss.ConfigError, match=expected):
+            call(path, set=wrong)
+    with pytest.raises(ss.ConfigError, match=r"^cases: found .* expected a dict"):
+        ss.sweep(path, cases=wrong)
+    for loads in (0.1, "0.1", [None]):
+        with pytest.raises(ss.ConfigError, match=r"^loads: found .*, expected a list .* \[0.1, 0.2\]"):
+            ss.traffic(path, loads)  # type: ignore[arg-type]
+    with pytest.raises(ss.ConfigError, match=r"^topology.nodes: nan and infinity"):
+        ss.run(path, set={"topology.nodes": float("nan")})
+    with pytest.raises(ss.ConfigError, match=r"^topology.bandwidth: nan and infinity"):
+        ss.topology.ring(nodes=4, bandwidth=float("nan"), latency="1 us")  # type: ignore[arg-type]
+    with pytest.raises(ss.ConfigError, match=r"^sweep.product.topology.nodes.1: nan and infinity"):
+        ss.sweep(path, {"topology.nodes": [4, float("nan")]})
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"{}", "missing field `stratasim`"),
+        (b"", "EOF while parsing"),
+        (b'{"title": ', "EOF while parsing"),
+        (b"[]", "line 1"),
+        (b"\xff\xfe", "no UTF-8 text"),
+    ],
+)
+def test_a_file_that_holds_no_result_is_named(content: bytes, words: str, tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    path.write_bytes(content)
+    with pytest.raises(ss.ConfigError, match=words) as raised:
+        ss.Result.read(path)
+    assert str(raised.value).startswith(f"{path}: this is no result")

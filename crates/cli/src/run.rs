@@ -121,13 +121,9 @@ impl Run {
 
     /// Refuses what this run cannot tell.
     fn check(&self, prepared: &Prepared) -> Result<(), ConfigError> {
-        if let Some(largest) = self.ranks.as_ref().and_then(RankSet::largest)
-            && largest.0 >= prepared.program.ranks()
-        {
-            let (ranks, last) = (prepared.program.ranks(), prepared.program.ranks() - 1);
-            let message =
-                format!("--ranks names rank {largest}: this run has {ranks} ranks, from 0 to {last}");
-            return Err(ConfigError::new(message, None));
+        if let Some(ranks) = &self.ranks {
+            let fits = ranks.check(prepared.program.ranks());
+            fits.map_err(|error| ConfigError::new(format!("--ranks: {}", error.reason), None))?;
         }
         let network = prepared.spec.network.plugin();
         let option = match () {

@@ -193,6 +193,8 @@ impl Experiment {
         let fail = |error| Error::file(trace.as_deref().unwrap_or(Path::new("")), &error);
         let file = trace.as_deref().map(AtomicFile::create).transpose().map_err(fail)?;
         let mut prepared = self.prepare(topology)?;
+        let fits = filter.ranks.check(prepared.program.ranks());
+        fits.map_err(|error| ConfigError::new(error.within("ranks").to_string(), None))?;
         let mut columns = (tasks || messages).then(|| {
             let columns = Columns::new(filter.clone());
             if messages { columns.with_messages() } else { columns }

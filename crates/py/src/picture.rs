@@ -140,6 +140,14 @@ pub(crate) fn link_bars(title: &str, result: &str, most: usize) -> PyResult<Pict
     Ok(Picture { drawing: fullest(title, &result.links.unwrap_or_default(), most).draw() })
 }
 
+/// Refuses a text that is no result of one run.
+#[pyfunction]
+pub(crate) fn check_result(py: Python<'_>, text: &str) -> PyResult<()> {
+    py.detach(|| RunResult::from_json(text)).map(drop).map_err(|error| {
+        PyValueError::new_err(format!("this is no result that `stratasim run --json` wrote: {error}"))
+    })
+}
+
 /// The table that the command prints for a result, given as JSON text.
 #[pyfunction]
 pub(crate) fn summary(result: &str, width: usize, unicode: bool, colour: bool) -> PyResult<String> {

@@ -49,6 +49,24 @@ impl RankSet {
         self.ranges.last().map(|&(_, last)| Rank(last)).filter(|rank| rank.0 < u32::MAX)
     }
 
+    /// Refuses ranks that a run of `count` ranks does not have; the set of all fits any.
+    ///
+    /// # Errors
+    /// The largest rank of the set, and which ranks there are.
+    pub fn check(&self, count: u32) -> Result<(), BuildError> {
+        match self.largest() {
+            Some(largest) if largest.0 >= count => {
+                let ranks = match count {
+                    0 => "no ranks".to_owned(),
+                    1 => "one rank, 0".to_owned(),
+                    _ => format!("{count} ranks, from 0 to {}", count - 1),
+                };
+                Err(BuildError::new("", format!("rank {largest} is not there; this run has {ranks}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The ranks of the set below `count`, in ascending order.
     pub fn below(&self, count: u32) -> impl Iterator<Item = Rank> {
         let ranges = self.ranges.iter().take_while(move |&&(first, _)| first < count);
@@ -217,6 +235,15 @@ pub struct Filter {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_set_with_ranks_that_are_not_there_is_refused() {
+        let refused = |text: &str, count| text.parse::<RankSet>().unwrap().check(count).unwrap_err().reason;
+        assert_eq!(refused("0-99", 4), "rank 99 is not there; this run has 4 ranks, from 0 to 3");
+        assert_eq!(refused("1", 1), "rank 1 is not there; this run has one rank, 0");
+        assert_eq!("0-3".parse::<RankSet>().unwrap().check(4), Ok(()));
+        assert_eq!(RankSet::all().check(0), Ok(()));
+    }
 
     #[test]
     fn ranks_are_read_merged_and_printed() {
