@@ -74,6 +74,7 @@ impl Compare {
             }
         }
         let title = cases[0].1.name.clone();
+        let names: Vec<String> = cases.iter().map(|(name, _)| name.clone()).collect();
         let (mut results, mut failures) = (Vec::new(), Vec::new());
         for (name, mut prepared) in cases {
             #[allow(clippy::disallowed_methods, reason = "the wall time of the result")]
@@ -106,7 +107,17 @@ impl Compare {
         let failed = failures.iter().map(|(_, error)| error.exit_code());
         let codes = results.iter().map(|(_, result)| crate::run::exit_code(result, terminal, true));
         let worst = unwritten.tell(terminal, codes.chain(failed).max().unwrap_or(0));
-        Ok(if crate::interrupt::wanted() { INTERRUPTED } else { worst })
+        if !crate::interrupt::wanted() {
+            return Ok(worst);
+        }
+        // they run in order
+        let finished = results.len() + failures.len();
+        let left = match &names[finished..] {
+            [] => String::new(),
+            left => format!("; not finished: {}", left.join(", ")),
+        };
+        terminal.say(&format!("  stopped: {finished} of {} ran{left}", names.len()));
+        Ok(INTERRUPTED)
     }
 
     fn case(&self, network: Option<&str>, variant: Option<&str>) -> Result<(Document, PathBuf), Error> {

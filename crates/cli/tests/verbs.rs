@@ -654,3 +654,27 @@ fn an_interrupted_run_says_what_it_has() {
     assert!(output.contains("Stopped before the end"), "{output}");
     assert!(json(&scratch.read("out.json"))["makespan_s"].as_f64() > Some(0.0));
 }
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_comparison_says_what_ran_and_what_did_not() {
+    let scratch = Scratch::new();
+    let text = EXPERIMENT.replace("bytes = \"1 MB\"", "bytes = \"1 MB\"\niterations = 1000000");
+    scratch.write("long.toml", &text.replace("nodes = 4", "nodes = 64"));
+    let run = |arguments: &[&str]| {
+        let mut command = scratch.command(&[&["compare", "long.toml"], arguments].concat());
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // long enough to be listening
+        std::thread::sleep(std::time::Duration::from_millis(1500));
+        let id = child.id().to_string();
+        assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+        let ended = child.wait_with_output().unwrap();
+        assert_eq!(ended.status.code(), Some(130));
+        [ended.stdout, ended.stderr].map(|text| String::from_utf8(text).unwrap())
+    };
+    let [output, errors] = run(&["--networks", "flow,message"]);
+    assert_eq!(
+        (output.as_str(), errors.trim()),
+        ("", "stopped: 0 of 2 ran; not finished: flow, message")
+    );
+}
