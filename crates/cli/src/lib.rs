@@ -26,7 +26,7 @@ mod traffic;
 use std::ffi::OsString;
 use std::time::Instant;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use stratasim_experiment::Error;
 
 pub use card::text as card_text;
@@ -75,11 +75,22 @@ enum Verb {
     Conformance(conformance::Conformance),
 }
 
+/// The command, of which every option takes `-5` as its value and says itself what is wrong with it. Otherwise clap takes it for
+/// an option that does not exist, and gives advice that makes a file of it.
+fn with_negative_numbers(command: clap::Command) -> clap::Command {
+    let told = |argument: clap::Arg| {
+        let takes_value = !argument.is_positional() && argument.get_action().takes_values();
+        argument.allow_negative_numbers(takes_value)
+    };
+    command.mut_args(told).mut_subcommands(with_negative_numbers)
+}
+
 /// Runs the command with its arguments, the first of which is its own name. Returns the exit code.
 pub fn main_with_args(args: impl IntoIterator<Item = OsString>) -> u8 {
     #[allow(clippy::disallowed_methods, reason = "the wall time of a run counts from here")]
     let started = Instant::now();
-    let command = match Command::try_parse_from(args) {
+    let parsed = with_negative_numbers(Command::command()).try_get_matches_from(args);
+    let command = match parsed.and_then(|mut matches| Command::from_arg_matches_mut(&mut matches)) {
         Ok(command) => command,
         Err(error) => {
             // help and version are no errors, and go to standard output; a closed pipe is nobody's fault

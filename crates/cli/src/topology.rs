@@ -99,7 +99,7 @@ impl Source {
         if let Some(format) = format {
             return self.wrapped(format);
         }
-        let (document, base) = self.input.load()?;
+        let (document, base) = self.input.load().map_err(|error| self.of_ending(end, error))?;
         if document.get("topology").is_some() {
             Ok((document, base))
         } else if document.get("kind").is_some_and(|kind| kind.is_string()) {
@@ -109,6 +109,24 @@ impl Source {
         } else {
             let reason = "no topology here: neither a section `topology` nor a `kind`";
             Err(document.error(reason).into())
+        }
+    }
+
+    /// What is said of a file that is no TOML, and whose name does not say that it should be.
+    fn of_ending(&self, end: &str, error: Error) -> Error {
+        match &error {
+            Error::Config(config) if config.position().is_some() && !matches!(end, "toml" | "json") => {
+                let found = match end {
+                    "" => "a name without an ending".to_owned(),
+                    end => format!("`.{end}` is not an ending that is known here"),
+                };
+                let reason = format!(
+                    "{found}, and the text is no TOML; read are .toml (an experiment, or its section `topology`), \
+                     .json (the same, or node-link JSON of NetworkX), .graphml (GraphML) and .xml (a SimGrid platform)"
+                );
+                Error::File { path: self.input.file.display().to_string(), reason }
+            }
+            _ => error,
         }
     }
 

@@ -21,7 +21,7 @@ pub(crate) struct Traffic {
     #[command(flatten)]
     input: Input,
     /// Loads in flits per cycle and terminal: 0.3, 0.05:0.45:0.05 (from, to, step), or several with commas
-    #[arg(long, value_name = "LOADS")]
+    #[arg(long, value_name = "LOADS", allow_hyphen_values = true)]
     load: Option<Loads>,
     /// Look for the load at which the network saturates, by bisection, to this precision [default: 0.01]
     #[arg(long, value_name = "PRECISION", num_args = 0..=1, default_missing_value = "0.01", value_parser = precision)]

@@ -213,7 +213,10 @@ fn typos_in_settings_and_options_are_named() {
     refused(&run(&text, &["--network", "flwo"]), &["unknown network `flwo`", "did you mean `flow`"]);
     refused(&run(&text, &["--ranks", "7-3"]), &["--ranks", "7 comes after 3"]);
     refused(&run(&text, &["--ranks", "two"]), &["--ranks", "`two`", "0-7,16"]);
-    refused(&run(&text, &["--ranks", "4", "--trace", "t"]), &["--ranks", "4 ranks", "0 to 3"]);
+    refused(
+        &run(&text, &["--ranks", "4", "--trace", "t"]),
+        &["--ranks: rank 4 is not there", "4 ranks", "0 to 3"],
+    );
     refused(&run(&text, &["--window", "2 s..1 s"]), &["--window", "ends before it begins"]);
     refused(&run(&text, &["--window", "2 s"]), &["--window", "1 s..2.5 s"]);
     let scratch = Scratch::new();
@@ -510,11 +513,7 @@ fn what_takes_longer_than_there_is_time_is_said_so() {
         let scratch = Scratch::new();
         scratch.write("long.goal", text);
         let ended = scratch.stratasim(&["goal", "run", "long.goal"]);
-        assert!(
-            ended.code != 0 && ended.errors.contains("more than 213 days of"),
-            "{}",
-            ended.errors
-        );
+        assert!(ended.code != 0 && ended.errors.contains("more than 213 days of"), "{}", ended.errors);
     }
 }
 
@@ -523,4 +522,50 @@ fn an_option_of_the_usual_network_needs_no_section() {
     let text = format!("{TOPOLOGY}{WORKLOAD}");
     let ended = run(&text, &["--set", "network.rule=lv08"]);
     assert!(ended.code == 0 && ended.output.contains("flow, lv08"), "{}", ended.errors);
+}
+
+#[test]
+fn negative_values_of_options_are_refused_by_the_options() {
+    let scratch = Scratch::new();
+    scratch.write("x.goal", "num_ranks 1\nrank 0 {\nl1: calc 5\n}\n");
+    scratch.write("good.toml", &format!("{TOPOLOGY}{WORKLOAD}"));
+    for (arguments, words) in [
+        (&["goal", "run", "x.goal", "-L", "-5"][..], ["--latency <TIME>", "from 0 to 9e15 is expected"]),
+        (&["goal", "run", "x.goal", "-L", "-5 us"], ["--latency <TIME>", "must not be negative"]),
+        (&["goal", "run", "x.goal", "-S", "-5"], ["--eager-limit <BYTES>", "bare number of bytes"]),
+        (&["goal", "run", "x.goal", "-S", "-5kB"], ["--eager-limit <BYTES>", "must not be negative"]),
+        (&["goal", "run", "x.goal", "--seed", "-1"], ["--seed", "'-1'"]),
+        (&["goal", "generate", "-p", "ring-allreduce", "-r", "-4", "-o", "-"], ["--ranks", "'-4'"]),
+        (&["goal", "generate", "-p", "incast", "-r", "4", "-b", "-4 B", "-o", "-"], ["--bytes", "negative"]),
+        (&["traffic", "good.toml", "--load", "-0.1"], ["--load", "0 to 1 flits per cycle"]),
+        (&["traffic", "good.toml", "--threads", "-1"], ["--threads", "-1 is not in 1..=4096"]),
+        (&["traffic", "good.toml", "--saturation", "-1"], ["--saturation", "0.000001 to 0.5"]),
+        (&["sweep", "good.toml", "--out", "o", "--threads", "-1"], ["--threads", "-1 is not in 1..=4096"]),
+        (&["run", "good.toml", "--ranks", "-1"], ["--ranks", "write it like"]),
+        (&["card", "alloc", "x", "--groups", "-1"], ["--groups", "-1 is not in"]),
+    ] {
+        let ended = scratch.stratasim(arguments);
+        refused(&ended, &words);
+        assert!(!ended.errors.contains("unexpected argument"), "{}", ended.errors);
+    }
+}
+
+#[test]
+fn a_topology_in_a_file_of_another_kind_is_refused_with_the_kinds_that_are_read() {
+    let scratch = Scratch::new();
+    scratch.write("own.gexf", "<?xml version=\"1.0\"?>\n<gexf/>\n");
+    scratch.write("own.gml", "graph [\n  node [ id 0 ]\n]\n");
+    scratch.write("edges", "host-0 host-1\nhost-1 host-2\n");
+    for (file, found) in
+        [("own.gexf", "`.gexf` is not"), ("own.gml", "`.gml` is not"), ("edges", "without an ending")]
+    {
+        let ended = scratch.stratasim(&["topology", "show", file]);
+        refused(&ended, &[file, found, ".toml", ".json", ".graphml (GraphML)", ".xml (a SimGrid platform)"]);
+    }
+    // the text of a file that should be TOML is shown
+    scratch.write("own.toml", "host-0 host-1\n");
+    refused(&scratch.stratasim(&["topology", "show", "own.toml"]), &["own.toml:1"]);
+    // any ending will do where the text is TOML
+    scratch.write("own.txt", TOPOLOGY);
+    assert_eq!(scratch.stratasim(&["topology", "show", "own.txt"]).code, 0);
 }

@@ -673,8 +673,5 @@ fn an_interrupted_comparison_says_what_ran_and_what_did_not() {
         [ended.stdout, ended.stderr].map(|text| String::from_utf8(text).unwrap())
     };
     let [output, errors] = run(&["--networks", "flow,message"]);
-    assert_eq!(
-        (output.as_str(), errors.trim()),
-        ("", "stopped: 0 of 2 ran; not finished: flow, message")
-    );
+    assert_eq!((output.as_str(), errors.trim()), ("", "stopped: 0 of 2 ran; not finished: flow, message"));
 }

@@ -29,13 +29,13 @@ pub(crate) struct Alloc {
     #[arg(long, value_name = "CARD", default_value = "sw-ai")]
     card: String,
     /// Memory that each core group keeps for itself; the rest of all groups is Global [default: the card's]
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", allow_hyphen_values = true)]
     local: Option<Bytes>,
     /// Core groups [default: the card's]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     groups: Option<u32>,
     /// Memory of each core group, Local and its part of Global together [default: the card's]
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", allow_hyphen_values = true)]
     memory: Option<Bytes>,
     /// Write the figures as JSON
     #[arg(long, value_name = "OUT")]

@@ -20,7 +20,7 @@ pub(crate) struct Bench {
     #[arg(long = "op", value_name = "OPERATION", default_value = "all-gather", value_parser = bench::operation)]
     operation: Operation,
     /// Lengths of the vector: 8MB, 16KiB:64MiB (doubled each time), 1MB:1GB:10 (times 10), or several with commas
-    #[arg(long, value_name = "SIZES", default_value = "16KiB:64MiB")]
+    #[arg(long, value_name = "SIZES", allow_hyphen_values = true, default_value = "16KiB:64MiB")]
     sizes: Sizes,
     /// Algorithms, with commas: ring, csc, csc-equation, direct
     #[arg(long, conflicts_with = "real", value_name = "NAMES", default_value = "ring,csc,direct", value_delimiter = ',', value_parser = bench::algorithm)]

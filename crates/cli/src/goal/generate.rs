@@ -43,7 +43,7 @@ pub(crate) struct Generate {
     #[arg(long, short, value_name = "N", required_unless_present = "list")]
     ranks: Option<u32>,
     /// Bytes of the pattern's basic step, such as 4096 or "4 MiB" [default: the pattern's own, mostly 1]
-    #[arg(long, short, value_name = "B", value_parser = bytes)]
+    #[arg(long, short, value_name = "B", value_parser = bytes, allow_hyphen_values = true)]
     bytes: Option<u64>,
     /// Algorithm of a collective, such as double-binary-tree; of nccl ring or tree
     #[arg(long, short, value_name = "KIND")]
@@ -64,25 +64,25 @@ pub(crate) struct Generate {
     #[arg(long, value_name = "N", default_value_t = 0)]
     tag: u32,
     /// Bytes of a segment of a pipeline
-    #[arg(long, value_name = "B", value_parser = bytes, alias = "segmentsize")]
+    #[arg(long, value_name = "B", value_parser = bytes, allow_hyphen_values = true, alias = "segmentsize")]
     segment: Option<u64>,
     /// How often, one after the other
     #[arg(long, value_name = "N", default_value_t = 1)]
     repetitions: u32,
     /// Computation between two repetitions, in ns or with a unit
-    #[arg(long, value_name = "TIME", default_value = "0", value_parser = nanoseconds)]
+    #[arg(long, value_name = "TIME", default_value = "0", value_parser = nanoseconds, allow_hyphen_values = true)]
     pause: u64,
     /// Computation of each rank beside the pattern, in ns or with a unit
-    #[arg(long, value_name = "TIME", default_value = "0", value_parser = nanoseconds)]
+    #[arg(long, value_name = "TIME", default_value = "0", value_parser = nanoseconds, allow_hyphen_values = true)]
     nb: u64,
     /// Pieces that this computation is cut into
-    #[arg(long, value_name = "TIME", default_value = "0", value_parser = nanoseconds, requires = "nb")]
+    #[arg(long, value_name = "TIME", default_value = "0", value_parser = nanoseconds, allow_hyphen_values = true, requires = "nb")]
     nb_poll: u64,
     /// Stream that this computation runs on
     #[arg(long, value_name = "N", default_value_t = 0, requires = "nb")]
     cpu: u16,
     /// A computation in place of each dependency of recursive-doubling-allreduce (its option gap-ns)
-    #[arg(long, value_name = "TIME", value_parser = nanoseconds)]
+    #[arg(long, value_name = "TIME", value_parser = nanoseconds, allow_hyphen_values = true)]
     rpl_dep_cmp: Option<u64>,
     /// Messages per round of n-way-dissemination (its option ways)
     #[arg(long, value_name = "N")]
