@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _core
+from .spec import recorded_ranks, recorded_window
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -112,7 +113,10 @@ class Result:
 
     @property
     def spec(self) -> dict[str, Any]:
-        """The experiment with every default: `stratasim.run(result.spec)` gives the same result."""
+        """The experiment with every default: `stratasim.run(result.spec)` gives the same result.
+
+        A result of `stratasim goal run` has no experiment: `goal` holds the options of that command.
+        """
         return dict(self.data["spec"])
 
     @property
@@ -309,15 +313,14 @@ class Result:
         `width` is in pixels. Raises ValueError when tasks were not recorded.
         """
         raw = self._recorded_tasks()
-        if not (ranks is None or isinstance(ranks, str)):
-            ranks = list(ranks)
+        shown, during = recorded_ranks(ranks), recorded_window(window)
         words = self.title
         heading = title if title is not None else words["experiment"] or "Time line"
         subtitle = f"{words['topology']} · {words['workload']}"
         names, nodes = self._vertex_names, self._rank_nodes
         # streams of a schedule are what the user wrote: a row each
         by_stream = self.finish_ns is not None and bool((raw["stream"] != 0).any())
-        return _core.timeline(heading, subtitle, raw, names, nodes, ranks, window, width, by_stream)
+        return _core.timeline(heading, subtitle, raw, names, nodes, shown, during, width, by_stream)
 
     def breakdown(self, *, title: str | None = None) -> _core.Picture:
         """Where the time of ranks went, as bars."""

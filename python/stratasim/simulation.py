@@ -1,6 +1,5 @@
 """Running experiments."""
 
-import operator
 import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from . import _core
 from .machine import Topology, section
 from .result import Result
-from .spec import assignment, encode, settings
+from .spec import assignment, encode, recorded_ranks, recorded_window, settings
 
 if TYPE_CHECKING:
     import networkx
@@ -142,9 +141,6 @@ def _run(
 ) -> Result:
     if record not in ("tasks", "messages", None):
         raise _core.ConfigError(f"record: {record!r} is not known (known: 'tasks', 'messages', None)")
-    if not isinstance(window, str | None):
-        text = f"window: found {window!r}, expected text such as '1 s..2.5 s' or '..200 ms'"
-        raise _core.ConfigError(text)
     if experiment.is_traffic:
         if trace is not None:
             raise _core.ConfigError(
@@ -162,8 +158,8 @@ def _run(
             topology=None if topology is None else topology._core,
             tasks=record is not None,
             messages=record == "messages",
-            ranks=_ranks(ranks),
-            window=window,
+            ranks=recorded_ranks(ranks),
+            window=recorded_window(window),
             trace=None if trace is None else os.fspath(trace),
             progress=progress,
         )
@@ -172,19 +168,6 @@ def _run(
             error.result = Result._of(left, experiment.base)
         raise
     return Result._of(finished, experiment.base)
-
-
-def _ranks(ranks: str | Iterable[int] | None) -> str | list[int] | None:
-    if ranks is None or isinstance(ranks, str):
-        return ranks
-    try:
-        numbers = [operator.index(rank) for rank in ranks]
-    except TypeError:
-        numbers = [-1]
-    if any(not 0 <= number < 2**32 for number in numbers):
-        text = f"ranks: found {ranks!r}, expected text such as '0-7,16' or a list of numbers from 0 on"
-        raise _core.ConfigError(text)
-    return numbers
 
 
 def _topology(

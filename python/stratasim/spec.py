@@ -1,6 +1,8 @@
 """Parts of an experiment as Python values."""
 
+import contextlib
 import json
+import operator
 import os
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -76,6 +78,28 @@ def settings(name: str, value: object, example: str) -> Mapping[str, Any]:
         kind = type(value).__name__
         raise _core.ConfigError(f"{name}: found {value!r} of type {kind}, expected a dict such as {example}")
     return value
+
+
+def recorded_ranks(ranks: object) -> str | list[int] | None:
+    """The argument `ranks`: text, or numbers as a list."""
+    if ranks is None or isinstance(ranks, str):
+        return ranks
+    numbers = [-1]
+    if isinstance(ranks, Iterable):
+        with contextlib.suppress(TypeError):
+            numbers = [operator.index(rank) for rank in ranks]
+    if any(not 0 <= number < 2**32 for number in numbers):
+        text = f"ranks: found {ranks!r}, expected text such as '0-7,16' or a list of numbers from 0 on"
+        raise _core.ConfigError(text)
+    return numbers
+
+
+def recorded_window(window: object) -> str | None:
+    """The argument `window`, which is text."""
+    if window is None or isinstance(window, str):
+        return window
+    text = f"window: found {window!r}, expected text such as '1 s..2.5 s' or '..200 ms'"
+    raise _core.ConfigError(text)
 
 
 def assignment(path: str, value: object) -> str:

@@ -170,6 +170,13 @@ def test_an_argument_of_a_run_that_does_not_fit_is_named_with_what_is_expected(
         ss.simulate(RING, ALL_REDUCE, **keywords)
 
 
+def test_a_time_line_of_ranks_that_are_not_there_is_refused(result: ss.Result) -> None:
+    with pytest.raises(ss.ConfigError, match="ranks: rank 99 is not there; this run has 8 ranks"):
+        result.timeline(ranks="0-99")
+    with pytest.raises(ss.ConfigError, match="window: found"):
+        result.timeline(window=(0, 1))  # type: ignore[arg-type]
+
+
 def test_arguments_that_do_not_fit_are_named_with_what_is_expected(tmp_path: Path) -> None:
     path = tmp_path / "experiment.toml"
     path.write_text(GOOD, encoding="utf-8")

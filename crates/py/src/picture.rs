@@ -9,7 +9,7 @@ use stratasim_report::picture::{Picture as Drawing, Scheme, Timeline, breakdown_
 use stratasim_report::{RunResult, Style};
 
 use crate::columns::{Names, read_tasks};
-use crate::error::in_file;
+use crate::error::{argument, in_file};
 use crate::filter::{RankArgument, filter};
 
 /// A finished picture.
@@ -114,6 +114,8 @@ pub(crate) fn timeline(
 ) -> PyResult<Picture> {
     let tasks = read_tasks(tasks)?;
     let filter = filter(py, ranks, window)?;
+    let fits = filter.ranks.check(rank_nodes.len() as u32);
+    fits.map_err(|error| argument(py, error, "ranks"))?;
     let labels = Names { vertices: vertex_names, nodes: rank_nodes, cpus: by_stream };
     let drawing = py.detach(|| {
         let mut timeline = Timeline::new(title, &tasks, &labels);
