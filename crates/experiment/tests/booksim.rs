@@ -127,6 +127,21 @@ fn a_virtual_channel_can_come_with_the_switch() {
 }
 
 #[test]
+fn arbiters_can_be_trees_of_arbiters() {
+    let with = |arbiter: &str| format!("sw_allocator = separable_input_first({arbiter});");
+    let matrix = packet_bins(&with("matrix"));
+    assert!(packet_bins(&with("tree(1,matrix)")) == matrix);
+    assert!(packet_bins(&with("tree( 5, matrix )")) == matrix, "groups of one are a matrix among them");
+    for wrong in ["tree", "tree(5)", "tree(five,matrix)", "tree(5,tree(5,matrix))", "tree(5,matrix"] {
+        let refused = message(&format!("{SMALL} {}", with(wrong)));
+        assert!(refused.contains("sw_allocator"), "{wrong}: {refused}");
+    }
+    // inputs have a VC each at the outputs of the VC allocator, in groups of one input each here
+    let vcs = |arbiter: &str| packet_bins(&format!("vc_allocator = separable_output_first({arbiter});"));
+    assert!(vcs("tree(5,round_robin)") != vcs("round_robin"));
+}
+
+#[test]
 fn priorities_decide_and_lose_nothing() {
     let classes = "classes = 2; class_priority = {1,7}; injection_rate = {0.05,0.04}; packet_size = {5,2};";
     let mut seen = vec![packet_bins(classes)];

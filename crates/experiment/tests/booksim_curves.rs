@@ -260,3 +260,25 @@ fn options_of_routers_and_traffic_have_the_simulators_names() {
         assert!(configuration.contains(line), "{line} is not in\n{configuration}");
     }
 }
+
+/// Routers of a torus of two dimensions have five ports, and so have the arbiters of a switch clients.
+#[test]
+fn trees_of_arbiters_have_the_simulators_names() {
+    let traffic = "flits = 1\nload = 0.05";
+    let with = |groups: u32| {
+        let arbiter = format!(
+            "switch-allocator = {{ kind = \"separable-output-first\", \
+             arbiter = {{ tree = {{ groups = {groups}, arbiters = \"matrix\" }} }} }}"
+        );
+        let text = experiment("torus", "1 ns", traffic);
+        translated(&text.replace("buffer-flits = 8", &format!("buffer-flits = 8, {arbiter}")))
+    };
+    let curve = Curve::run(&with(5).unwrap(), &[0.05], 1, Some(1), &()).unwrap();
+    let configuration = &statistics(&curve.points[0].results[0]).booksim2.as_ref().unwrap().configuration;
+    assert!(
+        configuration.contains("sw_allocator = separable_output_first(tree(5,matrix));"),
+        "{configuration}"
+    );
+    let error = with(4).err().unwrap().to_string();
+    assert!(error.contains("a number that divides the 5 clients"), "{error}");
+}

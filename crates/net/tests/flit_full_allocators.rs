@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 use stratasim_net::flit::allocator::{Allocator, Request, Requests};
-use stratasim_net::flit::router::{AllocatorKind, AllocatorSpec, Arbiter, Iterations};
+use stratasim_net::flit::router::{
+    AllocatorKind, AllocatorSpec, Arbiter, ArbiterTree, Iterations, PlainArbiter,
+};
 
 const ALL: [AllocatorKind; 9] = [
     AllocatorKind::Islip,
@@ -194,6 +196,78 @@ impl LiteralMatrix {
     }
 }
 
+/// A tree of round-robin arbiters: those of the groups choose among their clients, and one chooses among the groups.
+struct LiteralTree {
+    next: Vec<usize>,
+    among: usize,
+    group: usize,
+}
+
+impl LiteralTree {
+    fn new(groups: usize, size: usize) -> Self {
+        Self { next: vec![0; groups], among: 0, group: size / groups }
+    }
+
+    /// The first of `clients` from `start` on, going round, of those with the highest priority.
+    fn first(clients: &[(usize, i64)], start: usize, size: usize) -> Option<(usize, i64)> {
+        let most = clients.iter().map(|client| client.1).max()?;
+        (0..size)
+            .map(|step| (start + step) % size)
+            .find(|&place| clients.contains(&(place, most)))
+            .map(|place| (place, most))
+    }
+
+    fn winner(&self, clients: &[(usize, i64)]) -> Option<usize> {
+        let mut winners = Vec::new();
+        for (group, &next) in self.next.iter().enumerate() {
+            let inside = clients.iter().filter(|client| client.0 / self.group == group);
+            let inside: Vec<_> = inside.map(|client| (client.0 % self.group, client.1)).collect();
+            if let Some((place, priority)) = Self::first(&inside, next, self.group) {
+                winners.push((group, priority, group * self.group + place));
+            }
+        }
+        let groups: Vec<_> = winners.iter().map(|&(group, priority, _)| (group, priority)).collect();
+        let (group, _) = Self::first(&groups, self.among, self.next.len())?;
+        winners.iter().find(|winner| winner.0 == group).map(|winner| winner.2)
+    }
+
+    fn serve(&mut self, client: usize) {
+        let (group, place) = (client / self.group, client % self.group);
+        self.next[group] = (place + 1) % self.group;
+        self.among = (group + 1) % self.next.len();
+    }
+}
+
+/// An input-first allocator of such trees.
+struct LiteralTrees {
+    inputs: Vec<LiteralTree>,
+    outputs: Vec<LiteralTree>,
+}
+
+impl LiteralTrees {
+    fn cycle(&mut self, cycle: &Cycle) -> Vec<(u32, u32)> {
+        let mut asked = vec![Vec::new(); self.outputs.len()];
+        for (input, tree) in self.inputs.iter().enumerate() {
+            let mine = cycle.iter().filter(|request| request.0 as usize == input);
+            let clients: Vec<_> = mine.map(|request| (request.1 as usize, request.2)).collect();
+            if let Some(output) = tree.winner(&clients) {
+                let priority = clients.iter().find(|client| client.0 == output).map_or(0, |client| client.1);
+                asked[output].push((input, priority));
+            }
+        }
+        let mut granted = Vec::new();
+        for (output, clients) in asked.iter().enumerate() {
+            if let Some(input) = self.outputs[output].winner(clients) {
+                self.inputs[input].serve(output);
+                self.outputs[output].serve(input);
+                granted.push((input as u32, output as u32));
+            }
+        }
+        granted.sort_unstable();
+        granted
+    }
+}
+
 /// The wave over the dense matrix, diagonal by diagonal, for each priority.
 fn literal_wavefront(cycle: &Cycle, size: u32, first: u32) -> Vec<(u32, u32)> {
     let mut granted: Vec<(u32, u32)> = Vec::new();
@@ -250,6 +324,29 @@ proptest! {
             let expected = literal.cycle(cycle, 1);
             prop_assert_eq!(&output_first.cycle(cycle), &expected);
             prop_assert_eq!(&select.cycle(cycle), &expected);
+        }
+    }
+
+    #[test]
+    fn trees_choose_in_groups_and_among_groups(cycles in cycles(6, 4, 3)) {
+        let tree = ArbiterTree { groups: 2, arbiters: PlainArbiter::RoundRobin };
+        let mut bench = Bench::new(spec(AllocatorKind::SeparableInputFirst, Arbiter::Tree(tree), 1), 6, 4);
+        let mut literal = LiteralTrees {
+            inputs: (0..6).map(|_| LiteralTree::new(2, 4)).collect(),
+            outputs: (0..4).map(|_| LiteralTree::new(2, 6)).collect(),
+        };
+        for cycle in &cycles {
+            prop_assert_eq!(bench.cycle(cycle), literal.cycle(cycle));
+        }
+    }
+
+    #[test]
+    fn trees_of_matrices_in_one_group_are_matrices(cycles in cycles(5, 4, 2)) {
+        let bench = |arbiter| Bench::new(spec(AllocatorKind::SeparableOutputFirst, arbiter, 1), 5, 4);
+        let tree = ArbiterTree { groups: 1, arbiters: PlainArbiter::Matrix };
+        let (mut tree, mut plain) = (bench(Arbiter::Tree(tree)), bench(Arbiter::Matrix));
+        for cycle in &cycles {
+            prop_assert_eq!(tree.cycle(cycle), plain.cycle(cycle));
         }
     }
 

@@ -1,8 +1,8 @@
 //! From a configuration to how routers are built.
 
 use stratasim_net::flit::router::{
-    AllocatorKind, AllocatorSpec, Arbiter, Guess, Iterations, Precedence, RequestRules, RouterSpec,
-    Speculation, Stages,
+    AllocatorKind, AllocatorSpec, Arbiter, ArbiterTree, Guess, Iterations, PlainArbiter, Precedence,
+    RequestRules, RouterSpec, Speculation, Stages,
 };
 
 use super::buffers;
@@ -120,6 +120,21 @@ pub(super) const PRECEDENCES: &[(&str, Precedence)] = &[
 const ALLOCATORS: &str = "islip(i), select(i), pim(i), loa, wavefront, rr_wavefront, max_size, \
                           separable_input_first(arbiter), separable_output_first(arbiter)";
 
+fn plain_arbiter(word: &str) -> Option<PlainArbiter> {
+    match word {
+        "round_robin" => Some(PlainArbiter::RoundRobin),
+        "matrix" => Some(PlainArbiter::Matrix),
+        _ => None,
+    }
+}
+
+/// `tree(4,matrix)`.
+fn arbiter_tree(text: &str) -> Option<Arbiter> {
+    let (groups, arbiters) = text.strip_prefix("tree(")?.strip_suffix(')')?.split_once(',')?;
+    let arbiters = plain_arbiter(arbiters.trim())?;
+    Some(Arbiter::Tree(ArbiterTree { groups: groups.trim().parse().ok()?, arbiters }))
+}
+
 fn allocator(config: &Config, option: &str) -> Result<AllocatorSpec, TextError> {
     let refuse = |reason: String| config.refuse(option, reason);
     let text = config.word(option);
@@ -149,13 +164,14 @@ fn allocator(config: &Config, option: &str) -> Result<AllocatorSpec, TextError> 
             };
         }
         (AllocatorKind::SeparableInputFirst | AllocatorKind::SeparableOutputFirst, [arbiter]) => {
-            spec.arbiter = match *arbiter {
-                "round_robin" => Arbiter::RoundRobin,
-                "matrix" => Arbiter::Matrix,
-                other => {
-                    return Err(refuse(format!("found `{other}`; arbiters are round_robin and matrix")));
-                }
-            };
+            spec.arbiter = plain_arbiter(arbiter)
+                .map(Into::into)
+                .or_else(|| arbiter_tree(arbiter))
+                .ok_or_else(|| {
+                    refuse(format!(
+                        "found `{arbiter}`; arbiters are round_robin, matrix and tree(groups,arbiter)"
+                    ))
+                })?;
         }
         _ => return Err(refuse(format!("found `{text}`; `{name}` takes no such arguments"))),
     }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use stratasim_core::BuildError;
 use stratasim_net::flit::fabric::{End, FULL_WIDTH};
 use stratasim_net::flit::router::{
-    AllocatorKind, AllocatorSpec, Arbiter, Guess, RouterSpec, Speculation, Stages,
+    AllocatorKind, AllocatorSpec, Arbiter, Guess, PlainArbiter, RouterSpec, Speculation, Stages,
 };
 use stratasim_net::flit::routing::FlitRoutingSpec;
 use stratasim_topo::TopologySpec;
@@ -263,9 +263,14 @@ fn allocator(spec: &AllocatorSpec) -> String {
         1 => name.to_owned(),
         count => format!("{name}({count})"),
     };
+    let plain = |arbiter: PlainArbiter| match arbiter {
+        PlainArbiter::RoundRobin => "round_robin",
+        PlainArbiter::Matrix => "matrix",
+    };
     let arbiter = match spec.arbiter {
-        Arbiter::RoundRobin => "round_robin",
-        Arbiter::Matrix => "matrix",
+        Arbiter::RoundRobin => plain(PlainArbiter::RoundRobin).to_owned(),
+        Arbiter::Matrix => plain(PlainArbiter::Matrix).to_owned(),
+        Arbiter::Tree(tree) => format!("tree({},{})", tree.groups, plain(tree.arbiters)),
     };
     match spec.kind {
         AllocatorKind::Islip => iterated("islip"),

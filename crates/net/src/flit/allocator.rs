@@ -16,7 +16,7 @@ mod wavefront;
 
 pub use requests::{NONE, Request, Requests};
 
-use super::router::{AllocatorKind, AllocatorSpec, Arbiter};
+use super::router::{AllocatorKind, AllocatorSpec, Arbiter, PlainArbiter};
 use lonely::LonelyOutput;
 use maximum::MaximumSize;
 use pim::Pim;
@@ -64,8 +64,13 @@ impl Allocator {
 
     /// Bytes that [`Allocator::new`] would take, without taking them.
     pub fn bytes(spec: &AllocatorSpec, inputs: u64, outputs: u64) -> u64 {
-        match (spec.kind, spec.arbiter) {
-            (AllocatorKind::SeparableInputFirst | AllocatorKind::SeparableOutputFirst, Arbiter::Matrix) => {
+        let is_matrix = match spec.arbiter {
+            Arbiter::RoundRobin => false,
+            Arbiter::Matrix => true,
+            Arbiter::Tree(tree) => tree.arbiters == PlainArbiter::Matrix,
+        };
+        match spec.kind {
+            AllocatorKind::SeparableInputFirst | AllocatorKind::SeparableOutputFirst if is_matrix => {
                 inputs * outputs * 2 * size_of::<u64>() as u64
             }
             _ => (inputs + outputs) * size_of::<u32>() as u64,

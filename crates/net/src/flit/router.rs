@@ -138,8 +138,14 @@ impl AllocatorSpec {
         if self.arbiter != Arbiter::default()
             && !matches!(self.kind, SeparableInputFirst | SeparableOutputFirst)
         {
-            let reason = "`matrix`; a choice of arbiters is expected of `separable-input-first` and \
-                          `separable-output-first` only";
+            let found = match self.arbiter {
+                Arbiter::RoundRobin => "round-robin",
+                Arbiter::Matrix => "matrix",
+                Arbiter::Tree(_) => "tree",
+            };
+            let reason = format!(
+                "`{found}`; a choice of arbiters is expected of `separable-input-first` and `separable-output-first` only"
+            );
             return Err(BuildError::new("arbiter", reason));
         }
         if self.iterations.0 == 0 {
@@ -201,6 +207,53 @@ pub enum Arbiter {
     RoundRobin,
     /// The one that won longest ago.
     Matrix,
+    /// Arbiters of groups of equal size, and one among their winners.
+    Tree(ArbiterTree),
+}
+
+/// Groups that have an arbiter each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ArbiterTree {
+    /// Their number, which divides that of the clients.
+    pub groups: u32,
+    /// What all of them are, and the one among them.
+    #[serde(default)]
+    pub arbiters: PlainArbiter,
+}
+
+/// Arbiters that consist of no others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PlainArbiter {
+    /// As [`Arbiter::RoundRobin`].
+    #[default]
+    RoundRobin,
+    /// As [`Arbiter::Matrix`].
+    Matrix,
+}
+
+impl From<PlainArbiter> for Arbiter {
+    fn from(plain: PlainArbiter) -> Self {
+        match plain {
+            PlainArbiter::RoundRobin => Self::RoundRobin,
+            PlainArbiter::Matrix => Self::Matrix,
+        }
+    }
+}
+
+impl Arbiter {
+    /// What one arbiter takes over so many `clients`.
+    pub(super) fn check(self, clients: u32) -> Result<(), String> {
+        match self {
+            Self::Tree(ArbiterTree { groups, .. }) if groups == 0 || !clients.is_multiple_of(groups) => {
+                Err(format!(
+                    "a tree of {groups} groups; a number that divides the {clients} clients of an arbiter is expected"
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 impl RouterSpec {

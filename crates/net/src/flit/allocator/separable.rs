@@ -1,6 +1,6 @@
 //! Separable allocators: one row of arbiters proposes, the other one accepts. iSLIP is one of them.
 
-use super::arbiter::Arbiters;
+use super::arbiter::{Arbiters, Rank};
 use super::requests::{NONE, Request, Requests};
 use crate::flit::router::Arbiter;
 
@@ -61,13 +61,13 @@ impl Separable {
     }
 
     /// Place of a request in the eyes of its input's arbiter; the lowest wins.
-    fn rank_at_input(&self, request: &Request) -> (i64, u64) {
+    fn rank_at_input(&self, request: &Request) -> (i64, Rank) {
         let priority = if self.heeds_priority { -request.input_priority } else { 0 };
         (priority, self.inputs.rank(request.input, request.output))
     }
 
     /// Place of a request in the eyes of its output's arbiter; the lowest wins.
-    fn rank_at_output(&self, request: &Request) -> (i64, u64) {
+    fn rank_at_output(&self, request: &Request) -> (i64, Rank) {
         let priority = if self.heeds_priority { -request.output_priority } else { 0 };
         (priority, self.outputs.rank(request.output, request.input))
     }

@@ -149,7 +149,7 @@ impl Router {
     }
 }
 
-/// Refuses allocators that would take more memory than any machine should give them.
+/// Refuses trees of arbiters that do not fit, and allocators that would take more memory than any machine should give them.
 pub(super) fn check_allocators(fabric: &Fabric, spec: &RouterSpec) -> Result<(), BuildError> {
     const MOST: u64 = 8 << 30;
     let vcs = u64::from(spec.virtual_channels);
@@ -157,8 +157,21 @@ pub(super) fn check_allocators(fabric: &Fabric, spec: &RouterSpec) -> Result<(),
     for router in 0..fabric.router_count() as u32 {
         let (inputs, outputs) =
             (u64::from(fabric.input_count(router)), u64::from(fabric.output_count(router)));
-        of_vcs += Allocator::bytes(&spec.vc_allocator, inputs * vcs, outputs * vcs);
         let (wide, high) = (inputs * u64::from(spec.input_speedup), outputs * u64::from(spec.output_speedup));
+        let switch = [wide, high];
+        for (field, allocator, clients) in [
+            ("vc-allocator", Some(&spec.vc_allocator), [inputs * vcs, outputs * vcs]),
+            ("switch-allocator", Some(&spec.switch_allocator), switch),
+            ("requests.guess-allocator", spec.requests.guess_allocator.as_ref(), switch),
+        ] {
+            for (arbiter, clients) in allocator.iter().flat_map(|it| clients.map(|count| (it.arbiter, count)))
+            {
+                arbiter
+                    .check(clients as u32)
+                    .map_err(|reason| BuildError::new("arbiter", reason).within(field))?;
+            }
+        }
+        of_vcs += Allocator::bytes(&spec.vc_allocator, inputs * vcs, outputs * vcs);
         of_switches += Allocator::bytes(&spec.switch_allocator, wide, high);
     }
     for (field, bytes) in [("vc-allocator", of_vcs), ("switch-allocator", of_switches)] {
