@@ -63,6 +63,43 @@ fn every_congestion_control_gives_the_same_on_any_number_of_threads() {
     }
 }
 
+/// Receivers that have turns left when their senders are done listen for as long, whoever knows of it first.
+#[test]
+fn credit_gives_the_same_on_any_number_of_threads_whatever_is_sent_again() {
+    let machine = fat_tree(4);
+    for congestion in ["eqds", "rccc", "ndp"] {
+        for queue in ["trimming", "drop-tail"] {
+            same(
+                &machine,
+                &format!(
+                    r#""congestion": {{"kind": "{congestion}"}}, "recovery": {{"kind": "go-back-n"}},
+                       "queue": {{"kind": "{queue}"}}, "buffer": "20 kB""#
+                ),
+            );
+        }
+    }
+}
+
+/// A message may be complete when a packet of the next one goes onto its last wire.
+#[test]
+fn short_messages_of_kept_connections_give_the_same_on_any_number_of_threads() {
+    for machine in [fat_tree(4), topology(SLOW)] {
+        for recovery in ["irn", "rltp"] {
+            let options = format!(
+                r#""congestion": {{"kind": "mprdma"}}, "recovery": {{"kind": "{recovery}"}},
+                   "queue": {{"kind": "trimming"}}, "connections": "per-pair""#
+            );
+            let of = |threads| seen(&options, threads, &machine, 3000, 9000);
+            let one = of(1);
+            for threads in [2, 3] {
+                assert!(of(threads) == one, "{recovery} on {threads} threads");
+            }
+        }
+    }
+}
+
+const SLOW: &str = r#"{"kind": "fat-tree", "k": 4, "bandwidth": "25 Gbps", "latency": "5 us"}"#;
+
 #[test]
 fn every_recovery_and_balancing_gives_the_same_on_any_number_of_threads() {
     let machine = fat_tree(4);

@@ -167,7 +167,7 @@ impl AtWork<'_> {
             flying.signs = flying.signs & !Flying::LEADS | if waits { Flying::LEADS } else { 0 };
         }
         self.note_held(self.line(class).bytes + u64::from(data_bytes));
-        (end + self.kind.delay, chained)
+        (end + self.kind.delay, self.service.is_plain())
     }
 
     /// The packet in service has left; what it leaves behind is noted in it.

@@ -4,9 +4,11 @@
 //! worked out later, when somebody looks: when a packet comes to it, and when a packet behind which others waited arrives
 //! at the other end of the link. None of those can be there any sooner, as the next one was on the link after it.
 //!
-//! Ports of hosts ask their senders for packets, which depends on what these have heard by then; what holds back, shares
-//! buffers or looks at queues of others needs to know at once; and parts of a network are told in time of what comes to them.
-//! Those have events.
+//! Where a network runs in several parts, ports that lead to hosts or into other parts are looked at when a window ends, too:
+//! nothing that has begun in it arrives before the next one, in which it has to be known of (see `cut`).
+//!
+//! Ports of hosts ask their senders for packets, which depends on what these have heard by then; and what holds back, shares
+//! buffers or looks at queues of others needs to know at once. Those have events.
 
 use super::engine::Engine;
 use super::port::{Beyond, NOTHING};
@@ -19,11 +21,7 @@ impl Engine {
             || self.ports.iter().any(|port| port.beyond == Beyond::Header);
         for number in 0..self.ports.len() as u32 {
             let port = &self.ports[number as usize];
-            let chained = !tells_others
-                && port.beyond == Beyond::Node
-                && port.nic == NOTHING
-                && port.pool == NOTHING
-                && port.kind.delay > 0;
+            let chained = !tells_others && port.nic == NOTHING && port.pool == NOTHING && port.kind.delay > 0;
             self.ports.service_mut(number).set_chained(chained);
         }
     }

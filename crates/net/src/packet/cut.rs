@@ -5,6 +5,7 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use stratasim_core::NodeId;
+use stratasim_core::memory::{prefetch, prefetch_all};
 use stratasim_transport::{Header, Telemetry};
 
 use super::engine::{Engine, Event, Flying};
@@ -35,8 +36,24 @@ pub(super) struct Cut {
     pub(super) inbox: Vec<Outbox>,
     /// Instants at which messages may become complete.
     candidates: BinaryHeap<Reverse<u64>>,
-    /// By connection: packets on the wire to its receiver.
-    coming: Vec<u32>,
+    /// By connection.
+    coming: Vec<Coming>,
+    /// No departure ends sooner.
+    first_end: u64,
+    /// Chained ports at which packets wait that go to hosts or into other parts.
+    followed: Vec<u32>,
+    /// By port, in which round it was looked at last.
+    rounds: Vec<u32>,
+    round: u32,
+}
+
+/// What comes to the receiver of a connection.
+#[derive(Debug, Clone, Copy, Default)]
+struct Coming {
+    /// Packets on the wire to it.
+    count: u32,
+    /// At least so many more have to come or to go onto that wire before one may complete the message; 0 where that is not known.
+    spare: u32,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -178,6 +195,10 @@ impl Cut {
             inbox: boxes,
             candidates: BinaryHeap::new(),
             coming: Vec::new(),
+            first_end: u64::MAX,
+            followed: Vec::new(),
+            rounds: Vec::new(),
+            round: 0,
         }
     }
 
@@ -203,6 +224,16 @@ impl Cut {
         u64::MAX
     }
 
+    /// What comes to the receiver of a connection.
+    #[inline]
+    fn coming_to(&mut self, connection: u32) -> &mut Coming {
+        let number = connection as usize;
+        if self.coming.len() <= number {
+            self.coming.resize(number + 1, Coming::default());
+        }
+        &mut self.coming[number]
+    }
+
     /// A message may become complete, or fail, at `at`.
     pub(super) fn suspect(&mut self, at: u64) {
         self.candidates.push(Reverse(at));
@@ -216,14 +247,57 @@ impl Engine {
         let (end, delay) = (self.ports.service(port).busy_until, self.ports.kind(port).delay);
         if let Some(cut) = &mut self.cut {
             cut.departures.push(Departure { port, packet, end, at: end + delay });
+            cut.first_end = cut.first_end.min(end);
+        }
+    }
+
+    /// Packets wait at a chained port, of which others are to be told in time.
+    pub(super) fn follow_up(&mut self, port: u32) {
+        if let Some(cut) = &mut self.cut {
+            cut.followed.push(port);
+        }
+    }
+
+    /// Notes what has begun by `now` at chained ports that lead to hosts or into other parts: none of it arrives before the
+    /// next window.
+    fn go_on_with_followed(&mut self, now: u64) {
+        let Some(cut) = &mut self.cut else { return };
+        if cut.followed.is_empty() {
+            return;
+        }
+        let mut followed = std::mem::take(&mut cut.followed);
+        let mut rounds = std::mem::take(&mut cut.rounds);
+        rounds.resize(self.ports.len(), 0);
+        cut.round = cut.round.wrapping_add(1);
+        let round = cut.round;
+        followed.retain(|&port| {
+            // it may stand there twice
+            if std::mem::replace(&mut rounds[port as usize], round) == round {
+                return false;
+            }
+            self.go_on(port, now.saturating_add(1));
+            self.ports.service(port).is_noted()
+        });
+        if let Some(cut) = &mut self.cut {
+            (cut.followed, cut.rounds) = (followed, rounds);
         }
     }
 
     /// Packets that have left their ports by `now` go into the other parts.
     pub(super) fn hand_over(&mut self, now: u64) {
+        self.go_on_with_followed(now);
+        if self.cut.as_ref().is_none_or(|cut| cut.first_end > now) {
+            return;
+        }
         let Some(mut cut) = self.cut.take() else { return };
+        for departure in cut.departures.iter().filter(|departure| departure.end <= now) {
+            prefetch(&self.packets[departure.packet as usize]);
+            prefetch_all(&self.headers[departure.packet as usize]);
+        }
+        cut.first_end = u64::MAX;
         cut.departures.retain(|&Departure { port, packet, end, at }| {
             if end > now {
+                cut.first_end = cut.first_end.min(end);
                 return true;
             }
             // what it leaves behind is the same whenever that is noted: see `engine`
@@ -231,7 +305,10 @@ impl Engine {
                 self.finish(port);
             }
             let outbox = &mut cut.outbox[usize::from(cut.plan.owner[self.ends[port as usize].node as usize])];
-            outbox.packets.push((at, self.packets[packet as usize], self.headers[packet as usize]));
+            let mut flying = self.packets[packet as usize];
+            // what waits behind it is none of the other part's business
+            flying.signs &= !Flying::LEADS;
+            outbox.packets.push((at, flying, self.headers[packet as usize]));
             if self.rules.records {
                 outbox.telemetry.push(self.telemetry[packet as usize]);
             }
@@ -271,27 +348,38 @@ impl Engine {
     }
 
     /// A packet goes onto the link to a host, where it arrives at `at`: whether it may complete a message.
+    ///
+    /// Most may not, and that is known without a look at their connections: with each packet that goes onto the wire, or
+    /// comes from another one, the receiver is one packet nearer to its end at most.
     #[inline(never)]
     pub(super) fn expect(&mut self, packet: u32, at: u64) {
-        let Some(cut) = &mut self.cut else { return };
-        let (flying, header) = (&self.packets[packet as usize], &self.headers[packet as usize]);
-        if !ends_here(&self.routes, flying, self.ends[flying.port as usize].node) {
+        let flying = &self.packets[packet as usize];
+        let Flying { connection: number, to, .. } = *flying;
+        let is_forward = flying.signs & Flying::BACK == 0;
+        let at_sender = self.rules.complete_at_sender;
+        if is_forward == at_sender || !ends_here(&self.routes, flying, self.ends[flying.port as usize].node) {
             return;
         }
-        let number = flying.connection as usize;
-        let Some(connection) = &self.connections[number] else { return };
-        let may = if header.kind.is_forward() {
-            if cut.coming.len() <= number {
-                cut.coming.resize(number + 1, 0);
+        let Some(cut) = &mut self.cut else { return };
+        let Some(connection) = &self.connections[number as usize] else { return };
+        let may = if at_sender {
+            // what completes a message at its sender acknowledges all of it
+            self.headers[packet as usize].cumulative >= connection.message.end
+        } else {
+            let overtaking = cut.plan.overtaking[to as usize];
+            let coming = cut.coming_to(number);
+            coming.count += 1;
+            if coming.spare > 0 {
+                coming.spare -= 1;
+                return;
             }
-            cut.coming[number] += 1;
             let receiver = &connection.receiver;
             let here = receiver.delivered_to() + u64::from(receiver.out_of_order());
-            let soon = u64::from(cut.coming[number]) + u64::from(cut.plan.overtaking[flying.to as usize]);
-            !self.rules.complete_at_sender && !connection.reported && connection.message.end <= here + soon
-        } else {
-            // what completes a message at its sender acknowledges all of it
-            self.rules.complete_at_sender && header.cumulative >= connection.message.end
+            let soon = u64::from(coming.count) + u64::from(overtaking);
+            let left = connection.message.end.saturating_sub(here + soon);
+            coming.spare = u32::try_from(left).unwrap_or(u32::MAX).saturating_sub(1);
+            // where the message is complete, the next one is not known before the window is over
+            left == 0 && (self.rules.keeps_connections || !connection.reported)
         };
         if may {
             cut.candidates.push(Reverse(at));
@@ -304,7 +392,10 @@ impl Engine {
         let Some(cut) = &mut self.cut else { return };
         if let Some(coming) = cut.coming.get_mut(connection as usize) {
             // those that came from other parts were not counted
-            *coming = coming.saturating_sub(1);
+            match coming.count.checked_sub(1) {
+                Some(count) => coming.count = count,
+                None => coming.spare = coming.spare.saturating_sub(1),
+            }
         }
     }
 

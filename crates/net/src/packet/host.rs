@@ -73,6 +73,8 @@ pub(super) struct Connection {
     pub(super) reported: bool,
     /// The sender is done with all its messages, and its receiver listens for a while yet.
     closed: bool,
+    /// The receiver need not listen any more, and is kept for the turns that it has.
+    forgotten: bool,
     pub(super) sender: Sender,
     /// Messages behind the first, where connections are kept.
     pub(super) later: VecDeque<Message>,
@@ -201,6 +203,7 @@ impl Engine {
             queued: false,
             reported: false,
             closed: false,
+            forgotten: false,
             sender,
             later: VecDeque::new(),
             counted: SenderStatistics::default(),
@@ -239,7 +242,7 @@ impl Engine {
     pub(super) fn forget(&mut self, number: u32) {
         let place = &mut self.connections[number as usize];
         match place {
-            Some(connection) if connection.receiver.outlives_its_sender() => connection.closed = true,
+            Some(connection) if connection.receiver.outlives_its_sender() => connection.forgotten = true,
             _ => *place = None,
         }
     }
@@ -457,9 +460,9 @@ impl Engine {
         while let Some(number) = self.pacers[host].next(now) {
             if let Some(connection) = &mut self.connections[number as usize] {
                 connection.receiver.on_turn(now, &mut self.pacers[host], &mut |header| said.push(header));
-                let closed = connection.closed;
+                let forgotten = connection.forgotten;
                 self.answer(number, NOTHING, &mut said);
-                if closed {
+                if forgotten {
                     self.forget(number);
                 }
             }

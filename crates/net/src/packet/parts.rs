@@ -8,7 +8,6 @@
 
 use std::sync::Arc;
 
-use rayon::iter::{IntoParallelRefMutIterator as _, ParallelIterator as _};
 use stratasim_core::{BuildError, Time};
 use stratasim_transport::{Profile, Readiness, SenderStatistics};
 
@@ -30,7 +29,7 @@ pub(super) struct Parts {
     plan: Arc<Plan>,
     /// By connection: the parts of its sender and of its receiver; empty where there is one part.
     ends: Vec<(u8, u8)>,
-    /// Threads; none where there is one part.
+    /// Threads of all parts but the first, which runs in that of the caller; none where there is one part.
     pool: Option<rayon::ThreadPool>,
     /// Some link between parts ends at a host.
     crosses_to_hosts: bool,
@@ -59,7 +58,7 @@ impl Parts {
             parts.engines.push(engine);
             return Ok(parts);
         }
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(plan.parts)).build();
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(plan.parts) - 1).build();
         parts.pool = Some(pool.map_err(|error| {
             BuildError::new("threads", format!("{threads} threads cannot be started: {error}"))
         })?);
@@ -300,7 +299,13 @@ impl Parts {
         let expected = u128::from(past) * u128::from(length) / u128::from(took.max(1));
         match &self.pool {
             Some(pool) if expected >= u128::from(WORTH_WAKING) => {
-                pool.install(|| self.engines.par_iter_mut().for_each(run));
+                // this thread does its share: it would only wait, and be woken up
+                pool.in_place_scope(|scope| {
+                    let mut engines = self.engines.iter_mut();
+                    let own = engines.next();
+                    engines.for_each(|engine| scope.spawn(|_| run(engine)));
+                    own.into_iter().for_each(run);
+                });
             }
             _ => self.engines.iter_mut().for_each(run),
         }

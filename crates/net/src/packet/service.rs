@@ -96,6 +96,13 @@ impl Service {
         self.kind & Self::CHAINED != 0
     }
 
+    /// Whether the end of its services needs no event, and nothing else is to be done for what is at the other end.
+    #[inline]
+    pub(super) const fn is_plain(&self) -> bool {
+        const ALL: u32 = Service::CHAINED | 3 << Service::BEYOND;
+        self.kind & ALL == Self::CHAINED | (Beyond::Node as u32) << Self::BEYOND
+    }
+
     pub(super) const fn set_chained(&mut self, chained: bool) {
         self.kind = self.kind & !Self::CHAINED | if chained { Self::CHAINED } else { 0 };
     }
@@ -163,6 +170,7 @@ mod tests {
                     service.set_chained(chained);
                     assert_eq!((service.is_noted(), service.is_chained()), (noted, chained));
                     assert_eq!(service.goes_on_before(1), noted && chained);
+                    assert_eq!(service.is_plain(), chained && beyond == Beyond::Node);
                     let same = (service.kind(), service.beyond(), service.is_of_host());
                     assert_eq!(same, (Service::MOST as usize - 1, beyond, is_host));
                 }

@@ -163,6 +163,9 @@ impl Engine {
             if at_work.service.is_chained() {
                 debug_assert!(now < at_work.service.busy_until, "something is on its way that leads others");
                 self.packets[at_work.service.current as usize].signs |= Flying::LEADS;
+                if !at_work.service.is_plain() {
+                    self.follow_up(number);
+                }
                 return;
             }
             let at = at_work.service.busy_until.max(now);
@@ -362,13 +365,13 @@ impl Engine {
         }
     }
 
-    /// Notes what else comes of a service that has begun at a port that is not chained; whether its packet is seen when it has
+    /// Notes what else comes of a service that has begun; whether its packet is seen when it has
     /// arrived, and not before.
     #[inline(never)]
     fn note_begun(&mut self, number: u32, packet: u32, arrives: u64) -> bool {
         let service = self.ports.service(number);
         let beyond = service.beyond();
-        if service.is_noted() {
+        if service.is_noted() && !service.is_chained() {
             self.note(service.busy_until, Event::Free(number));
         }
         match beyond {
