@@ -36,6 +36,9 @@ pub trait SenderEntropy {
         let _ = (now, entropy, feedback);
     }
 
+    /// Asks for what of it lies elsewhere, without waiting: nothing depends on it but speed.
+    fn prefetch(&self) {}
+
     /// The number of all packets, where they have the same.
     fn only(&self) -> Option<u16> {
         None
@@ -80,6 +83,10 @@ macro_rules! entropies {
             #[inline]
             fn on_feedback(&mut self, now: Time, entropy: u16, feedback: PathFeedback) {
                 match self { $(Self::$variant(state) => state.on_feedback(now, entropy, feedback)),+ }
+            }
+            #[inline]
+            fn prefetch(&self) {
+                match self { $(Self::$variant(state) => state.prefetch()),+ }
             }
             fn only(&self) -> Option<u16> {
                 match self { $(Self::$variant(state) => state.only()),+ }

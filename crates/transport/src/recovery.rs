@@ -114,6 +114,9 @@ pub trait SenderRecovery {
     /// What has been sent, and what has become of it.
     fn account(&self) -> Account;
 
+    /// Asks for what of it lies elsewhere, without waiting: nothing depends on it but speed.
+    fn prefetch(&self) {}
+
     /// Whether it has given up.
     fn has_failed(&self) -> bool {
         false
@@ -185,6 +188,10 @@ macro_rules! recoveries {
             #[inline]
             fn account(&self) -> Account {
                 match self { $(Self::$variant(state) => state.account()),+ }
+            }
+            #[inline]
+            fn prefetch(&self) {
+                match self { $(Self::$variant(state) => state.prefetch()),+ }
             }
             fn has_failed(&self) -> bool {
                 match self { $(Self::$variant(state) => state.has_failed()),+ }

@@ -207,6 +207,13 @@ impl Sender {
         self.recovery.account().in_flight_bytes
     }
 
+    /// Asks for what of it lies elsewhere, without waiting: nothing depends on it but speed.
+    #[inline]
+    pub fn prefetch(&self) {
+        self.recovery.prefetch();
+        self.entropy.prefetch();
+    }
+
     /// Counts so far.
     #[inline]
     pub const fn statistics(&self) -> &SenderStatistics {

@@ -38,6 +38,11 @@ impl Engine {
             self.approach_line(port);
         }
         near.clear();
+        let mut senders = std::mem::take(&mut self.near_senders);
+        for &number in &senders {
+            approach_rest(&self.connections, number);
+        }
+        senders.clear();
         let [next, then] = self.events.following();
         if let Some(slot) = next {
             self.events.walk(slot, |_, word| {
@@ -47,6 +52,7 @@ impl Engine {
                         Event::Free(number) => near.push(number),
                         Event::Poll(number) | Event::Timer(number) => {
                             approach_connection(&self.connections, number, true);
+                            senders.push(number);
                         }
                         _ => {}
                     }
@@ -60,7 +66,11 @@ impl Engine {
                 }
                 if self.routes.node_of(to) == node {
                     prefetch_all(&self.headers[word as usize]);
-                    approach_connection(&self.connections, connection, signs & Flying::BACK != 0);
+                    let sends = signs & Flying::BACK != 0;
+                    approach_connection(&self.connections, connection, sends);
+                    if sends {
+                        senders.push(connection);
+                    }
                 } else if signs & (Flying::HEADED | Flying::FORESEEN) == 0
                     && let Some(port) = foresee((&self.routes, &self.landings), &self.balancing, node, flying)
                 {
@@ -74,6 +84,7 @@ impl Engine {
             self.ports.prefetch(port, self.rules.keeps_count);
         }
         self.near = near;
+        self.near_senders = senders;
         if let Some(slot) = then {
             self.events.walk(slot, |_, word| {
                 if let Some(packet) = arriving(&self.packets, word) {
@@ -93,10 +104,27 @@ impl Engine {
         }
         if service.is_of_host() {
             let nic = &self.nics[self.ends[port as usize].nic as usize];
+            // it was asked for when the one before it had its turn
             if let Some(&connection) = nic.ready.get(0).front() {
-                approach_connection(&self.connections, connection, true);
+                approach_rest(&self.connections, connection);
             }
         }
+    }
+
+    /// Asks for a sender whose turn comes next.
+    #[inline]
+    pub(super) fn approach_sender(&self, connection: u32) {
+        if self.is_large() {
+            approach_connection(&self.connections, connection, true);
+        }
+    }
+}
+
+/// What of a sender lies elsewhere, when the rest of it has been asked for.
+#[inline]
+fn approach_rest(connections: &[Option<Box<Connection>>], number: u32) {
+    if let Some(connection) = &connections[number as usize] {
+        connection.sender.prefetch();
     }
 }
 

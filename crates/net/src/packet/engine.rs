@@ -248,6 +248,8 @@ pub(super) struct Engine {
     pub(super) complete: Vec<u32>,
     /// Ports of the events of the next slot, as it was when they were asked for (see `approach`).
     pub(super) near: Vec<u32>,
+    /// Connections whose senders these events were about.
+    pub(super) near_senders: Vec<u32>,
     /// Counts of senders that are done.
     pub(super) senders: SenderStatistics,
     pub(super) totals: Totals,
@@ -272,9 +274,9 @@ impl Engine {
                 nics.push(Nic::new(number, rules.classes));
             }
         }
-        // a hop of a large packet, the delay of its link included
-        let reach =
-            ports.iter().map(|port| port.time_of(9000).saturating_add(port.kind.delay)).max().unwrap_or(0);
+        // a hop of the largest packet, the delay of its link included
+        let hop = |port: &Port| port.time_of(rules.full_bytes).saturating_add(port.kind.delay);
+        let reach = ports.iter().map(hop).max().unwrap_or(0);
         Self {
             now: 0,
             last: 0,
@@ -302,6 +304,7 @@ impl Engine {
             said: Vec::new(),
             complete: Vec::new(),
             near: Vec::new(),
+            near_senders: Vec::new(),
             senders: SenderStatistics::default(),
             totals: Totals::default(),
             cut: None,

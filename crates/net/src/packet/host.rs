@@ -307,6 +307,9 @@ impl Engine {
                         Readiness::Blocked => {}
                     }
                     self.note_timer(number);
+                    if let Some(&next) = self.nics[nic as usize].ready.get(class).front() {
+                        self.approach_sender(next);
+                    }
                     return Some(self.make(header, number, class, bytes, to));
                 }
                 Poll::Wait(at) => self.note_poll(number, at),

@@ -117,7 +117,8 @@ impl Wheel {
     /// A queue for events that are mostly less than `reach_ps` ahead.
     pub(super) fn new(reach_ps: u64) -> Self {
         // the reach takes up at most half of the slots
-        let shift = (reach_ps.saturating_mul(2) / SLOTS as u64).max(1).ilog2() + 1;
+        // so much is near, wherever in its long slot the present one is
+        let shift = (reach_ps.saturating_mul(4) / 3 / SLOTS as u64).max(1).ilog2() + 1;
         // what is left of a date within a slot fits in 32 bits
         let shift = shift.min(MOST_SHIFT);
         Self {

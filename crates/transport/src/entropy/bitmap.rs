@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stratasim_core::memory::prefetch;
 use stratasim_core::{BuildError, Time};
 
 use super::walk::Walk;
@@ -84,6 +85,11 @@ impl SenderEntropy for State {
             }
         }
         self.walk.entropy(path)
+    }
+
+    #[inline]
+    fn prefetch(&self) {
+        self.penalties.first().into_iter().for_each(prefetch);
     }
 
     #[inline]

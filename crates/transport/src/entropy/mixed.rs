@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stratasim_core::memory::prefetch;
 use stratasim_core::{BuildError, Time};
 
 use super::bitmap::{self, Bitmap};
@@ -38,6 +39,12 @@ impl SenderEntropy for State {
             Some(entropy) => entropy,
             None => self.rest.choose(now),
         }
+    }
+
+    #[inline]
+    fn prefetch(&self) {
+        self.good.front().into_iter().chain(self.good.back()).for_each(prefetch);
+        self.rest.prefetch();
     }
 
     #[inline]

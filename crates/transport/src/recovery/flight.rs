@@ -3,7 +3,9 @@
 
 use std::collections::VecDeque;
 
+use smallvec::{SmallVec, smallvec};
 use stratasim_core::Time;
+use stratasim_core::memory::{prefetch, prefetch_all};
 
 use super::{Account, Next};
 use crate::bits::BitRing;
@@ -52,8 +54,11 @@ pub(crate) struct Flight {
 struct Repairs {
     lost: BitRing,
     /// Low bits of the serial of each packet's last transmission; a ring, empty while each was sent once.
-    last_serials: Vec<u32>,
+    last_serials: SmallVec<[u32; HERE]>,
 }
+
+/// So many serials lie beside the rest: more only windows of more packets need.
+const HERE: usize = 16;
 
 impl Flight {
     #[inline]
@@ -86,6 +91,13 @@ impl Flight {
     #[inline]
     pub(crate) const fn highest_arrived(&self) -> u64 {
         self.highest_arrived
+    }
+
+    /// Asks for what of it lies elsewhere, without waiting.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        self.sent.front().into_iter().chain(self.sent.back()).for_each(prefetch);
+        self.repairs.as_deref().into_iter().for_each(prefetch_all);
     }
 
     /// The serial number of the next transmission.
@@ -152,8 +164,9 @@ impl Flight {
 
     fn repairs(&mut self) -> &mut Repairs {
         let base = self.base;
-        self.repairs
-            .get_or_insert_with(|| Box::new(Repairs { lost: BitRing::new(base), last_serials: Vec::new() }))
+        self.repairs.get_or_insert_with(|| {
+            Box::new(Repairs { lost: BitRing::new(base), last_serials: SmallVec::new() })
+        })
     }
 
     /// From now on packets are sent more than once; so far each was sent once, and in order.
@@ -169,8 +182,8 @@ impl Flight {
         let serials = &mut self.repairs().last_serials;
         let needed = sequence.max(base) - base + 1;
         if needed > serials.len() as u64 {
-            let len = (needed as usize).next_power_of_two().max(16);
-            let mut longer = vec![0; len];
+            let len = (needed as usize).next_power_of_two().max(HERE);
+            let mut longer: SmallVec<[u32; HERE]> = smallvec![0; len];
             if let Some(mask) = serials.len().checked_sub(1) {
                 for at in base..next.min(base + serials.len() as u64) {
                     longer[at as usize & (len - 1)] = serials[at as usize & mask];

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stratasim_core::memory::prefetch_all;
 use stratasim_core::{BuildError, Duration, Time};
 
 use super::flight::Flight;
@@ -156,6 +157,11 @@ impl SenderRecovery for State {
         // under way in the paper's sense: from the first missing packet on
         let few = self.flight.next() - self.flight.base() <= u64::from(self.few_packets);
         self.progress_at + if few { self.low_timeout } else { self.high_timeout }
+    }
+
+    #[inline]
+    fn prefetch(&self) {
+        prefetch_all(self);
     }
 
     #[inline]

@@ -52,6 +52,11 @@ impl SenderRecovery for State {
     }
 
     #[inline]
+    fn prefetch(&self) {
+        self.flight.prefetch();
+    }
+
+    #[inline]
     fn account(&self) -> Account {
         self.flight.account()
     }

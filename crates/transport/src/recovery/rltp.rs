@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stratasim_core::memory::prefetch_all;
 use stratasim_core::{BuildError, Duration, Time};
 
 use super::flight::Flight;
@@ -158,6 +159,11 @@ impl SenderRecovery for State {
             return Time::MAX;
         }
         self.active_at + backed_off(self.round_trip.timeout(self.min_timeout), self.probes)
+    }
+
+    #[inline]
+    fn prefetch(&self) {
+        prefetch_all(self);
     }
 
     #[inline]

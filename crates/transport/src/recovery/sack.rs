@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stratasim_core::memory::prefetch_all;
 use stratasim_core::{BuildError, Duration, Time};
 
 use super::flight::Flight;
@@ -108,6 +109,11 @@ impl SenderRecovery for State {
             return Time::MAX;
         }
         self.progress_at + backed_off(self.round_trip.timeout(self.min_timeout), self.timeouts)
+    }
+
+    #[inline]
+    fn prefetch(&self) {
+        prefetch_all(self);
     }
 
     #[inline]

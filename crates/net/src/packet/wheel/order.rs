@@ -4,11 +4,16 @@
 const SHARE_BITS: u32 = 5;
 const SHARES: usize = 1 << SHARE_BITS;
 
-/// So few events are put in order one by one,
-const FEW: usize = 8;
-/// more than so many by comparing any two,
+/// So many events are put in order by counting for each how many come before it; bits of a number below.
+const FEW: usize = 1 << FEW_BITS;
+const FEW_BITS: u32 = 6;
+/// That takes slots of at most 2 to this many picoseconds: their words have room for the number of an event beside its rank.
+const FEW_SHIFT: u32 = 32 - FEW_BITS;
+
+/// Of more events, so many within a share are put in order one by one,
 const MANY: usize = 24;
-/// and more than so many digit by digit: as where hosts that do the same at the same time all send at one instant.
+/// more than these by comparing any two, and more than so many digit by digit: as where hosts that do the same at the same
+/// time all send at one instant.
 const CROWD: usize = 256;
 
 /// An event of the present slot.
@@ -44,9 +49,16 @@ pub(super) fn insert(present: &mut Vec<Present>, head: usize, event: Present) {
 #[inline]
 pub(super) fn distribute(present: &mut Vec<Present>, loaded: &mut [Present], slot_shift: u32) {
     debug_assert!(present.is_empty());
-    if loaded.len() <= FEW {
-        present.extend(loaded.iter().rev());
-        return insert_all(present);
+    if loaded.len() <= FEW && slot_shift <= FEW_SHIFT {
+        return match loaded.len().div_ceil(8) {
+            0 => {}
+            1 => count::<8>(present, loaded),
+            2 => count::<16>(present, loaded),
+            3 => count::<24>(present, loaded),
+            4 => count::<32>(present, loaded),
+            5 | 6 => count::<48>(present, loaded),
+            _ => count::<64>(present, loaded),
+        };
     }
     // the key has the offset in its upper half
     let shift = 32 + slot_shift.saturating_sub(SHARE_BITS);
@@ -84,6 +96,29 @@ pub(super) fn distribute(present: &mut Vec<Present>, loaded: &mut [Present], slo
         } else {
             greatest = key;
         }
+    }
+}
+
+/// Puts at most `N` events, the newest first, in order into the empty `present`: the place of each is the number of those that
+/// come before it. No branch depends on their dates, which nobody can foresee, and any two are compared several at a time.
+#[inline]
+fn count<const N: usize>(present: &mut Vec<Present>, loaded: &[Present]) {
+    const { assert!(N <= FEW, "numbers have so many bits") };
+    // words without equals, of which the lowest come first: of equal events, the oldest. What is not there comes last
+    let mut words = [u64::MAX; N];
+    for ((number, word), event) in (0..).zip(&mut words).zip(loaded) {
+        *word = event.key << FEW_BITS | (FEW as u64 - 1 - number);
+    }
+    let mut places = [0_u64; N];
+
+    for other in words {
+        for (place, &word) in places.iter_mut().zip(&words) {
+            *place += u64::from(other < word);
+        }
+    }
+    present.resize(loaded.len(), Present::new(0, 0, 0));
+    for (event, &place) in loaded.iter().zip(&places) {
+        present[place as usize] = *event;
     }
 }
 
@@ -158,9 +193,9 @@ mod tests {
     #[test]
     fn events_are_in_order_however_many_there_are() {
         let mut draws = Draws::new(3);
-        for count in [0, 1, 7, 20, 200, 257, 3000] {
+        for count in [0, 1, 7, 8, 9, 17, 20, 32, 33, 200, 257, 3000] {
             // all at one instant, at few, and at many
-            for bits in [0, 1, 5, 31] {
+            for bits in [0, 1, 5, 27, 31] {
                 let event =
                     |item| Present::new(draws.bits() as u32 & ((1 << bits) - 1), draws.below(1 << 14), item);
                 let mut events: Vec<Present> = (0..count).map(event).collect();
@@ -168,7 +203,7 @@ mod tests {
                 expected.sort_by_key(|event| event.key);
                 let mut present = Vec::new();
                 events.reverse();
-                distribute(&mut present, &mut events, 31);
+                distribute(&mut present, &mut events, bits);
                 let words = |events: &[Present]| -> Vec<_> {
                     events.iter().map(|event| (event.key, event.item)).collect()
                 };
