@@ -49,10 +49,13 @@ pub(super) fn insert(present: &mut Vec<Present>, head: usize, event: Present) {
 #[inline]
 pub(super) fn distribute(present: &mut Vec<Present>, loaded: &mut [Present], slot_shift: u32) {
     debug_assert!(present.is_empty());
+    if loaded.len() <= 3 {
+        present.extend(loaded.iter().rev());
+        return insert_all(present);
+    }
     if loaded.len() <= FEW && slot_shift <= FEW_SHIFT {
         return match loaded.len().div_ceil(8) {
-            0 => {}
-            1 => count::<8>(present, loaded),
+            ..2 => count::<8>(present, loaded),
             2 => count::<16>(present, loaded),
             3 => count::<24>(present, loaded),
             4 => count::<32>(present, loaded),
