@@ -7,6 +7,7 @@
 //! delay. Results are the same to the bit for any number of parts: `engine` says in which order things happen.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use stratasim_core::{BuildError, Time};
 use stratasim_transport::{Profile, Readiness, SenderStatistics};
@@ -21,6 +22,9 @@ use super::ports::PortView;
 
 /// Events of a window from which on other threads are woken for it.
 const WORTH_WAKING: u64 = 400;
+
+/// A thread that is done asks so often whether the others are, before it sleeps.
+const PATIENCE: u32 = 200;
 
 /// The network, in one part or several.
 #[derive(Debug)]
@@ -300,11 +304,24 @@ impl Parts {
         match &self.pool {
             Some(pool) if expected >= u128::from(WORTH_WAKING) => {
                 // this thread does its share: it would only wait, and be woken up
+                let left = AtomicUsize::new(self.engines.len() - 1);
                 pool.in_place_scope(|scope| {
                     let mut engines = self.engines.iter_mut();
                     let own = engines.next();
-                    engines.for_each(|engine| scope.spawn(|_| run(engine)));
+                    for engine in engines {
+                        scope.spawn(|_| {
+                            run(engine);
+                            left.fetch_sub(1, Ordering::Release);
+                        });
+                    }
                     own.into_iter().for_each(run);
+                    // the others are done soon: sooner than one is put to sleep and woken up
+                    for _ in 0..PATIENCE {
+                        if left.load(Ordering::Acquire) == 0 {
+                            break;
+                        }
+                        std::thread::yield_now();
+                    }
                 });
             }
             _ => self.engines.iter_mut().for_each(run),
