@@ -13,6 +13,16 @@
 use super::engine::Engine;
 use super::port::{Beyond, NOTHING};
 
+/// Chained ports at which packets wait that go to hosts or into other parts.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Followed {
+    /// A port may stand here several times.
+    ports: Vec<u32>,
+    /// By port, in which round it was looked at last.
+    rounds: Vec<u32>,
+    round: u32,
+}
+
 impl Engine {
     /// Says which ports need no events. The network is whole, and nothing has happened.
     pub(super) fn chain(&mut self) {
@@ -58,6 +68,35 @@ impl Engine {
             if !goes_on {
                 return;
             }
+        }
+    }
+
+    /// Packets wait at a chained port, of which others are to be told in time.
+    pub(super) fn follow_up(&mut self, port: u32) {
+        if let Some(cut) = &mut self.cut {
+            cut.followed.ports.push(port);
+        }
+    }
+
+    /// Notes what has begun by `now` at chained ports that lead to hosts or into other parts.
+    pub(super) fn go_on_with_followed(&mut self, now: u64) {
+        let Some(cut) = &mut self.cut else { return };
+        if cut.followed.ports.is_empty() {
+            return;
+        }
+        let mut followed = std::mem::take(&mut cut.followed);
+        let Followed { ports, rounds, round } = &mut followed;
+        rounds.resize(self.ports.len(), 0);
+        *round = round.wrapping_add(1);
+        ports.retain(|&port| {
+            if std::mem::replace(&mut rounds[port as usize], *round) == *round {
+                return false;
+            }
+            self.go_on(port, now.saturating_add(1));
+            self.ports.service(port).is_noted()
+        });
+        if let Some(cut) = &mut self.cut {
+            cut.followed = followed;
         }
     }
 

@@ -8,6 +8,7 @@ use stratasim_core::NodeId;
 use stratasim_core::memory::{prefetch, prefetch_all};
 use stratasim_transport::{Header, Telemetry};
 
+use super::chain::Followed;
 use super::engine::{Engine, Event, Flying};
 use super::port::Beyond;
 use super::routes::Routes;
@@ -40,11 +41,7 @@ pub(super) struct Cut {
     coming: Vec<Coming>,
     /// No departure ends sooner.
     first_end: u64,
-    /// Chained ports at which packets wait that go to hosts or into other parts.
-    followed: Vec<u32>,
-    /// By port, in which round it was looked at last.
-    rounds: Vec<u32>,
-    round: u32,
+    pub(super) followed: Followed,
 }
 
 /// What comes to the receiver of a connection.
@@ -196,9 +193,7 @@ impl Cut {
             candidates: BinaryHeap::new(),
             coming: Vec::new(),
             first_end: u64::MAX,
-            followed: Vec::new(),
-            rounds: Vec::new(),
-            round: 0,
+            followed: Followed::default(),
         }
     }
 
@@ -248,38 +243,6 @@ impl Engine {
         if let Some(cut) = &mut self.cut {
             cut.departures.push(Departure { port, packet, end, at: end + delay });
             cut.first_end = cut.first_end.min(end);
-        }
-    }
-
-    /// Packets wait at a chained port, of which others are to be told in time.
-    pub(super) fn follow_up(&mut self, port: u32) {
-        if let Some(cut) = &mut self.cut {
-            cut.followed.push(port);
-        }
-    }
-
-    /// Notes what has begun by `now` at chained ports that lead to hosts or into other parts: none of it arrives before the
-    /// next window.
-    fn go_on_with_followed(&mut self, now: u64) {
-        let Some(cut) = &mut self.cut else { return };
-        if cut.followed.is_empty() {
-            return;
-        }
-        let mut followed = std::mem::take(&mut cut.followed);
-        let mut rounds = std::mem::take(&mut cut.rounds);
-        rounds.resize(self.ports.len(), 0);
-        cut.round = cut.round.wrapping_add(1);
-        let round = cut.round;
-        followed.retain(|&port| {
-            // it may stand there twice
-            if std::mem::replace(&mut rounds[port as usize], round) == round {
-                return false;
-            }
-            self.go_on(port, now.saturating_add(1));
-            self.ports.service(port).is_noted()
-        });
-        if let Some(cut) = &mut self.cut {
-            (cut.followed, cut.rounds) = (followed, rounds);
         }
     }
 
