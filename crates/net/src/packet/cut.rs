@@ -39,8 +39,11 @@ pub(super) struct Cut {
     candidates: BinaryHeap<Reverse<u64>>,
     /// By connection.
     coming: Vec<Coming>,
-    /// No departure ends sooner.
+    /// No departure ends sooner, and none arrives sooner.
     first_end: u64,
+    first_at: u64,
+    /// What had left by then was handed over.
+    pub(super) handed_over: u64,
     pub(super) followed: Followed,
 }
 
@@ -63,8 +66,10 @@ struct Departure {
 }
 
 /// What leaves one part for another.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct Outbox {
+    /// When the first of it arrives or is due; `u64::MAX` where it is empty.
+    first: u64,
     /// When each arrives.
     packets: Vec<(u64, Flying, Header)>,
     /// What switches have recorded in them, where they do.
@@ -74,21 +79,19 @@ pub(super) struct Outbox {
 }
 
 impl Outbox {
-    /// Takes everything out of another.
-    pub(super) fn append(&mut self, other: &mut Self) {
-        let Self { packets, telemetry, closes } = other;
-        if self.packets.is_empty() && self.closes.is_empty() {
-            std::mem::swap(self, other);
-        } else {
-            self.packets.append(packets);
-            self.telemetry.append(telemetry);
-            self.closes.append(closes);
-        }
+    const fn new() -> Self {
+        Self { first: u64::MAX, packets: Vec::new(), telemetry: Vec::new(), closes: Vec::new() }
     }
 
-    fn next(&self) -> Option<u64> {
-        let packets = self.packets.iter().map(|&(at, ..)| at);
-        packets.chain(self.closes.iter().map(|&(at, _)| at)).min()
+    /// Takes everything out of another.
+    pub(super) fn append(&mut self, other: &mut Self) {
+        if self.first == u64::MAX {
+            return std::mem::swap(self, other);
+        }
+        self.first = self.first.min(std::mem::replace(&mut other.first, u64::MAX));
+        self.packets.append(&mut other.packets);
+        self.telemetry.append(&mut other.telemetry);
+        self.closes.append(&mut other.closes);
     }
 }
 
@@ -183,7 +186,7 @@ fn cut(routes: &Routes, most: u8) -> Vec<u8> {
 
 impl Cut {
     pub(super) fn new(plan: Arc<Plan>, part: u8) -> Self {
-        let boxes = vec![Outbox::default(); usize::from(plan.parts)];
+        let boxes = vec![Outbox::new(); usize::from(plan.parts)];
         Self {
             plan,
             part,
@@ -193,14 +196,16 @@ impl Cut {
             candidates: BinaryHeap::new(),
             coming: Vec::new(),
             first_end: u64::MAX,
+            first_at: u64::MAX,
+            handed_over: 0,
             followed: Followed::default(),
         }
     }
 
     /// When the first of what is on its way between parts arrives.
     pub(super) fn next(&self) -> Option<u64> {
-        let departures = self.departures.iter().map(|departure| departure.at);
-        departures.chain(self.inbox.iter().chain(&self.outbox).filter_map(Outbox::next)).min()
+        let boxes = self.inbox.iter().chain(&self.outbox).map(|it| it.first);
+        Some(boxes.fold(self.first_at, u64::min)).filter(|&first| first < u64::MAX)
     }
 
     /// Packets that have left one part and are not yet in the other.
@@ -241,15 +246,19 @@ impl Engine {
     pub(super) fn depart(&mut self, port: u32, packet: u32) {
         let (end, delay) = (self.ports.service(port).busy_until, self.ports.kind(port).delay);
         if let Some(cut) = &mut self.cut {
-            cut.departures.push(Departure { port, packet, end, at: end + delay });
+            let at = end + delay;
+            cut.departures.push(Departure { port, packet, end, at });
             cut.first_end = cut.first_end.min(end);
+            cut.first_at = cut.first_at.min(at);
         }
     }
 
     /// Packets that have left their ports by `now` go into the other parts.
     pub(super) fn hand_over(&mut self, now: u64) {
         self.go_on_with_followed(now);
-        if self.cut.as_ref().is_none_or(|cut| cut.first_end > now) {
+        let Some(cut) = &mut self.cut else { return };
+        cut.handed_over = now;
+        if cut.first_end > now {
             return;
         }
         let Some(mut cut) = self.cut.take() else { return };
@@ -257,10 +266,11 @@ impl Engine {
             prefetch(&self.packets[departure.packet as usize]);
             prefetch_all(&self.headers[departure.packet as usize]);
         }
-        cut.first_end = u64::MAX;
+        (cut.first_end, cut.first_at) = (u64::MAX, u64::MAX);
         cut.departures.retain(|&Departure { port, packet, end, at }| {
             if end > now {
                 cut.first_end = cut.first_end.min(end);
+                cut.first_at = cut.first_at.min(at);
                 return true;
             }
             // what it leaves behind is the same whenever that is noted: see `engine`
@@ -271,6 +281,7 @@ impl Engine {
             let mut flying = self.packets[packet as usize];
             // what waits behind it is none of the other part's business
             flying.signs &= !Flying::LEADS;
+            outbox.first = outbox.first.min(at);
             outbox.packets.push((at, flying, self.headers[packet as usize]));
             if self.rules.records {
                 outbox.telemetry.push(self.telemetry[packet as usize]);
@@ -285,6 +296,7 @@ impl Engine {
     pub(super) fn take_in(&mut self) {
         let Some(mut cut) = self.cut.take() else { return };
         for inbox in &mut cut.inbox {
+            inbox.first = u64::MAX;
             let mut telemetry = inbox.telemetry.drain(..);
             for (at, flying, header) in inbox.packets.drain(..) {
                 let packet = self.place(flying, header);
@@ -368,7 +380,9 @@ impl Engine {
         if let Some(cut) = &mut self.cut {
             let owner = cut.plan.owner[self.routes.node_of(to) as usize];
             if owner != cut.part {
-                cut.outbox[usize::from(owner)].closes.push((at, number));
+                let outbox = &mut cut.outbox[usize::from(owner)];
+                outbox.first = outbox.first.min(at);
+                outbox.closes.push((at, number));
                 self.connections[number as usize] = None;
                 return;
             }
