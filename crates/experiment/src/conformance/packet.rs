@@ -27,7 +27,8 @@ pub struct Selection {
     /// Only those that the reference simulator did in a few seconds per run.
     pub quick: bool,
     /// Runs of ours per run of the reference, each with draws of its own: more than one leaves less of chance on our
-    /// side.
+    /// side. Four or more also say how much the reference's few runs vary by chance: three standard errors of that are no
+    /// difference.
     pub draws: u64,
 }
 
@@ -171,7 +172,7 @@ fn of_case(case: &File, draws: u64) -> CaseReport {
     }
     match measure {
         Measure::Finish(share) => finishes(&mut report, &runs, share),
-        _ => statistics(&mut report, case, &runs, measure),
+        _ => statistics(&mut report, case, &runs, measure, draws),
     }
     if measure == Measure::Schedule {
         packet_goal::compare(case, &mut report, &runs);
@@ -258,7 +259,30 @@ fn summary(mut times: Vec<f64>) -> Option<[f64; 3]> {
     Some([mean, times[low] + share * (above - times[low]), largest])
 }
 
-fn statistics(report: &mut CaseReport, case: &File, runs: &[(Vec<Flow>, Outcome)], measure: Measure) {
+/// Draws of a run that say how much its statistics vary.
+const FEW_DRAWS: u64 = 4;
+
+/// The standard error of the difference of two means over the same runs: of ours, which has so many `draws` of each, and of the
+/// reference's, which has one.
+fn error_of_mean(ours: &[[f64; 3]], draws: usize, which: usize) -> f64 {
+    let variance = |of_run: &[[f64; 3]]| {
+        let mean = of_run.iter().map(|one| one[which]).sum::<f64>() / of_run.len() as f64;
+        let squares: f64 = of_run.iter().map(|one| (one[which] - mean).powi(2)).sum();
+        squares / (of_run.len() as f64 - 1.0)
+    };
+    let runs = ours.chunks_exact(draws);
+    let count = runs.len() as f64;
+    let sum: f64 = runs.map(variance).sum();
+    (sum * (1.0 + 1.0 / draws as f64)).sqrt() / count
+}
+
+fn statistics(
+    report: &mut CaseReport,
+    case: &File,
+    runs: &[(Vec<Flow>, Outcome)],
+    measure: Measure,
+    draws: u64,
+) {
     let (mut here, mut there) = (Vec::new(), Vec::new());
     for (flows, outcome) in runs {
         // what the reference never finished cannot be compared, but must end here
@@ -278,10 +302,15 @@ fn statistics(report: &mut CaseReport, case: &File, runs: &[(Vec<Flow>, Outcome)
     }
     let over =
         |all: &[[f64; 3]], which: usize| all.iter().map(|one| one[which]).sum::<f64>() / all.len() as f64;
+    let chance = |which: usize| match draws {
+        FEW_DRAWS.. => 3.0 * error_of_mean(&here, draws as usize, which),
+        _ => 0.0,
+    };
     let mut look = |name: &str, which: usize, share: Option<f64>| {
         if let Some(share) = share.filter(|_| !here.is_empty()) {
             let expected = over(&there, which);
-            report.compare(&format!("{name}, us"), Some(over(&here, which)), expected, share * expected);
+            let tolerance = (share * expected).max(chance(which));
+            report.compare(&format!("{name}, us"), Some(over(&here, which)), expected, tolerance);
         }
     };
     match measure {
