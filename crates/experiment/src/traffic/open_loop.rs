@@ -17,6 +17,7 @@ impl Terminals for OpenLoop<'_> {
         self.sources.plan.queues.len() as u8
     }
 
+    #[inline]
     fn offer(&mut self, terminal: u32, queue: u8, now: u64) -> Option<Offer> {
         let (class, mut offer) = self.sources.offer(terminal, queue, now)?;
         self.account.given += u64::from(offer.flits);
@@ -31,6 +32,17 @@ impl Terminals for OpenLoop<'_> {
         Some(offer)
     }
 
+    #[inline]
+    fn announces(&self) -> bool {
+        self.sources.announces()
+    }
+
+    #[inline]
+    fn in_order(&self) -> bool {
+        // sums do not depend on it
+        self.account.sink.is_some()
+    }
+
     fn next_due(&mut self, _: u64) -> Option<u64> {
         self.sources.next_due()
     }
@@ -39,6 +51,7 @@ impl Terminals for OpenLoop<'_> {
         self.sources.due(now, out);
     }
 
+    #[inline]
     fn flit(&mut self, flit: FlitArrival) {
         self.account.totals.accepted[flit.terminal as usize] += 1;
         self.account.totals.accepted_of[flit.tag as usize] += 1;
@@ -47,10 +60,12 @@ impl Terminals for OpenLoop<'_> {
         }
     }
 
+    #[inline]
     fn entered(&mut self, _: u64, terminal: u32, _: bool) {
         self.account.totals.injected[terminal as usize] += 1;
     }
 
+    #[inline]
     fn packet(&mut self, arrival: &Arrival) {
         let plan = &self.sources.plan;
         let class = &plan.classes[arrival.tag as usize];

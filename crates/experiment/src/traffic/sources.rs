@@ -118,6 +118,12 @@ impl Sources {
         self.closed = true;
     }
 
+    /// Whether every packet is in the calendar when its time comes.
+    #[inline]
+    pub(super) fn announces(&self) -> bool {
+        self.alone
+    }
+
     pub(super) fn next_due(&self) -> Option<u64> {
         if self.closed { None } else { self.calendar.next() }
     }
@@ -177,9 +183,9 @@ impl Sources {
         place.number += 1;
         lane.process.next(&mut place.clock, &mut place.keys.gap(place.number));
         let next = place.clock.cycle;
-        // one that is late is asked for when this one has gone
-        if next > now && next != Clock::NEVER {
-            self.calendar.add(next, terminal);
+        // one that is late is announced in the next cycle
+        if next != Clock::NEVER {
+            self.calendar.add(next.max(now + 1), terminal);
         }
         let class = lane.class;
         // silent terminals have no date

@@ -7,7 +7,6 @@
 //! Routers, sources and cycles without work cost nothing.
 
 mod build;
-mod contest;
 mod crossing;
 mod edge;
 mod flit;

@@ -115,7 +115,7 @@ pub trait FlitRouting: Send + Sync {
     }
 
     /// The same decisions in a form that a kernel can take into its loop; a function that has it makes no
-    /// others.
+    /// others, and lets packets start as [`FlitRouting::start`] does by itself.
     fn packed(&self) -> Option<&packed::Packed> {
         None
     }

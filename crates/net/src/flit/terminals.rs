@@ -83,6 +83,17 @@ pub trait Terminals {
     /// flits of the packet before have entered the network.
     fn offer(&mut self, terminal: u32, queue: u8, now: u64) -> Option<Offer>;
 
+    /// Whether [`Terminals::due`] tells of every packet: also of one that comes into being while another one of its queue is
+    /// leaving. Then nobody has to be asked only because a packet has left.
+    fn announces(&self) -> bool {
+        false
+    }
+
+    /// Whether arrivals of a cycle are to be told in the order of their terminals.
+    fn in_order(&self) -> bool {
+        true
+    }
+
     /// The first cycle, from `now` on, in which a terminal gets something to send that [`Terminals::offer`]
     /// has not been able to give; `None` when nothing comes any more. Not asked of `polled` sources.
     fn next_due(&mut self, now: u64) -> Option<u64>;

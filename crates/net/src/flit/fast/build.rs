@@ -6,10 +6,11 @@ use stratasim_core::memory::filled_vec;
 
 use super::flit::Flit;
 use super::guide::channels;
-use super::link::{Far, Link};
+use super::link::Link;
+use super::list::List;
 use super::mask::Mask;
 use super::packets::Packets;
-use super::part::{Ahead, MOST_LOOKAHEAD, Part, Scratch, Work};
+use super::part::{Ahead, MOST_LOOKAHEAD, Part, Scratch};
 use super::rings::Rings;
 use super::router::Routers;
 use super::source::Source;
@@ -42,6 +43,20 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, 
             .filter(|&terminal| inside(fabric.terminal(terminal).router))
             .collect();
         let first_terminal = mine.first().copied().unwrap_or(0);
+        let link = |router: u32, port: u16, delay: u32| {
+            if inside(router) {
+                let first = number(router - routers.start, port) as usize;
+                Link::near(first / (BLOCK * N), first % (BLOCK * N), delay)
+            } else {
+                Link::remote(number(router, port), delay)
+            }
+        };
+        let terminal_link = |terminal: u32, delay: u32| {
+            let (block, first) =
+                Self::place_of_terminal(count.div_ceil(BLOCK), (terminal - first_terminal) as usize);
+            Link::near(block, first, delay)
+        };
+        let mut ejection = vec![Link::NOTHING; mine.len()];
         let (mut longest, mut lookahead) = (0_u64, MOST_LOOKAHEAD);
         let mut blocks = filled_vec(Routers::new(spec.virtual_channels, buffer), count.div_ceil(BLOCK));
         let mut spacing = vec![[(FULL_WIDTH, 0_u64); P]; count];
@@ -61,42 +76,31 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, 
                             / u64::from(FULL_WIDTH)
                     }
                 };
-                // a terminal's credit is sent off together with the flit
-                let there_and_back = matches!(channel.end, End::Terminal(_)).then_some(back);
-                longest = longest
-                    .max(u64::from(delay + there_and_back.unwrap_or(0)) + backlog)
-                    .max(u64::from(back));
+                longest = longest.max(u64::from(delay) + backlog).max(u64::from(back));
                 lookahead = lookahead.min(delay).min(back);
-                let link = match channel.end {
+                let to = match channel.end {
                     End::Nothing => Link::NOTHING,
-                    End::Router { router: to, port } if inside(to) => {
-                        Link::new(Far::Router, number(to - routers.start, port), delay, 0)
-                    }
-                    End::Router { router: to, port } => Link::new(Far::Remote, number(to, port), delay, 0),
+                    End::Router { router: to, port } => link(to, port, delay),
                     End::Terminal(terminal) => {
-                        Link::new(Far::Terminal, terminal - first_terminal, delay, back)
+                        ejection[(terminal - first_terminal) as usize] = link(router, output, back);
+                        terminal_link(terminal, delay)
                     }
                 };
-                blocks[local / BLOCK].join(local % BLOCK, output as usize, link);
+                blocks[local / BLOCK].join(local % BLOCK, output as usize, to);
             }
             for input in 0..fabric.input_count(router) {
-                let link = match fabric.feeder(router, input) {
+                let from = match fabric.feeder(router, input) {
                     Feeder::Nothing => Link::NOTHING,
                     Feeder::Router { router: from, port } => {
-                        let delay = fabric.channel(from, port).credit_latency + 1;
-                        if inside(from) {
-                            Link::new(Far::Router, number(from - routers.start, port), delay, 0)
-                        } else {
-                            Link::new(Far::Remote, number(from, port), delay, 0)
-                        }
+                        link(from, port, fabric.channel(from, port).credit_latency + 1)
                     }
                     Feeder::Terminal(terminal) => {
                         let delay = fabric.terminal(terminal).injection.credit_latency + 1;
                         lookahead = lookahead.min(delay);
-                        Link::new(Far::Terminal, terminal - first_terminal, delay, 0)
+                        terminal_link(terminal, delay)
                     }
                 };
-                blocks[local / BLOCK].feed(local % BLOCK, input as usize, link);
+                blocks[local / BLOCK].feed(local % BLOCK, input as usize, from);
             }
         }
         let injection: Vec<Link> = mine
@@ -107,7 +111,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, 
                 let channel = &terminal.injection;
                 longest = longest.max(u64::from(channel.latency.max(channel.credit_latency)) + 1);
                 lookahead = lookahead.min(channel.latency + 1);
-                Link::new(Far::Router, number(router - routers.start, input), channel.latency + 1, 0)
+                link(router, input, channel.latency + 1)
             })
             .collect();
         let narrow_by_source: Vec<u32> =
@@ -126,6 +130,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, 
             .collect();
         let divides = |&(first, last): &(u8, u8)| first == last || (last - first) % 2 == 1;
         let packs = routing.packed().is_some_and(|packed| !packed.halves() || ranges.iter().all(divides));
+        let blocks_and_terminals = blocks.len() + mine.len().div_ceil(BLOCK * P);
         let parts = part_of.iter().copied().max().map_or(1, |part| part as usize + 1);
         Self {
             first_router: routers.start,
@@ -146,12 +151,13 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, 
             ahead: Ahead::default(),
             rings: Rings::new(count * N, buffer),
             spacing: if narrow { spacing } else { Vec::new() },
-            wheel: Wheel::new(count, longest + u64::from(lookahead)),
-            work: vec![Work::default(); count.div_ceil(BLOCK)],
-            scratch: Scratch::new(mine.len()),
+            wheel: Wheel::new(blocks_and_terminals, BLOCK * P, longest + u64::from(lookahead)),
+            fresh: vec![List::default(); count.div_ceil(BLOCK)],
+            scratch: Scratch::new(mine.len().min(BLOCK * P)),
             packets: Packets::new(routing.memory_bits() > Flit::MEMORY_BITS),
             sources: vec![Source::new(buffer); mine.len()],
             injection,
+            ejection,
             narrow: if narrow_sources { narrow_by_source } else { Vec::new() },
             sending: vec![0; mine.len().div_ceil(64)],
             asked: Vec::new(),

@@ -4,6 +4,7 @@ use super::flit::Flit;
 use super::mask::Mask;
 use super::part::Part;
 use super::threads::Outbox;
+use super::wheel::BLOCK;
 
 impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, VS, N, M, W> {
     /// Flits that have gone through a switch leave the part.
@@ -44,12 +45,14 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, 
                 }
                 self.crossing[channel] = self.packets.insert(memory, flits, cold);
             }
-            self.wheel.flit(at, number - base, flit.with_packet(self.crossing[channel]));
+            let flit = flit.with_packet(self.crossing[channel]);
+            self.wheel.flit(at, channel / (BLOCK * N), channel % (BLOCK * N), flit);
             self.in_flight += 1;
         }
         drop(packets);
         for (at, number) in inbox.credits.drain(..) {
-            self.wheel.credit(at, number - base);
+            let channel = (number - base) as usize;
+            self.wheel.credit(at, channel / (BLOCK * N), channel % (BLOCK * N));
         }
     }
 }

@@ -8,24 +8,34 @@ use super::mask::Mask;
 use super::packets::{Cold, cycle_of};
 use super::part::{Part, Scratch};
 use super::source::NO_VC;
-use super::wheel::{BLOCK, Ejected};
+use super::stages::EARLIER;
+use super::wheel::BLOCK;
 use crate::flit::fabric::FULL_WIDTH;
 use crate::flit::keys::Keys;
 use crate::flit::routing::{FlitRouting, Head};
 use crate::flit::terminals::{Arrival, FlitArrival, Offer, Terminals};
 
 impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, VS, N, M, W> {
+    /// Terminals of a block.
+    const TERMINALS: usize = BLOCK * P;
+
+    /// The block of routers and terminals of a part in which a terminal is, and its place there.
+    pub(super) fn place_of_terminal(blocks: usize, terminal: usize) -> (usize, usize) {
+        (blocks + terminal / Self::TERMINALS, terminal % Self::TERMINALS * VS)
+    }
+
     /// Credits come back to terminals.
     pub(super) fn credit_sources(&mut self, slot: usize) {
-        let mut credits = std::mem::take(&mut self.wheel.terminal_credits[slot]);
-        for (terminal, vc) in credits.drain(..) {
-            let source = &mut self.sources[terminal as usize];
-            source.credits[vc as usize % VS] += 1;
-            if source.left > 0 {
-                self.sending[terminal as usize / 64] |= 1 << (terminal % 64);
+        for (index, block) in (self.blocks.len()..self.wheel.blocks()).enumerate() {
+            let (credits, range) = self.wheel.credits.take(slot + block);
+            for &number in &credits.numbers[range] {
+                let (terminal, vc) = (index * Self::TERMINALS + number as usize / VS, number as usize % VS);
+                let source = &mut self.sources[terminal];
+                source.credits[vc] += 1;
+                self.sending[terminal / 64] |= u64::from(source.left > 0) << (terminal % 64);
             }
+            self.wheel.credits.give_back(credits);
         }
-        self.wheel.terminal_credits[slot] = credits;
     }
 
     /// Asks for packets.
@@ -47,9 +57,9 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, 
         terminals.due(now, &mut due);
         for &terminal in &due {
             let local = (terminal - self.first_terminal) as usize;
-            if self.sources[local].left == 0
-                && let Some(offer) = terminals.offer(terminal, 0, now)
-            {
+            if self.sources[local].left != 0 {
+                self.sources[local].is_due = true;
+            } else if let Some(offer) = terminals.offer(terminal, 0, now) {
                 self.start(routing, local, &offer, terminals);
             }
         }
@@ -74,17 +84,21 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, 
         source.number = source.number.wrapping_add(1);
         let range = self.ranges[offer.range as usize];
         let mut head = Head { source: global, dest: offer.dest, range, memory: 0 };
-        let router = self.injection[terminal].number() as usize / N;
-        let mut around = Around::<T, VS> {
-            credits: self.blocks[router / BLOCK].outs_of(router % BLOCK),
-            places: u32::from(self.buffer) * u32::from(self.vcs),
-            vcs: self.vcs as usize,
-            seed: self.seed,
-            cold: &cold,
-            keys: Keys::at(None),
-            terminals,
-        };
-        source.range = routing.start(&mut head, &mut around);
+        let link = self.injection[terminal];
+        source.range = range;
+        if routing.packed().is_none() || cfg!(debug_assertions) {
+            let mut around = Around::<T, VS> {
+                credits: self.blocks[link.block()].outs_of(link.first() / N),
+                places: u32::from(self.buffer) * u32::from(self.vcs),
+                vcs: self.vcs as usize,
+                seed: self.seed,
+                cold: &cold,
+                keys: Keys::at(None),
+                terminals,
+            };
+            source.range = routing.start(&mut head, &mut around);
+            debug_assert!(routing.packed().is_none() || (source.range, head.memory) == (range, 0));
+        }
         source.packet = self.packets.insert(head.memory, offer.flits, cold);
         source.tag = offer.tag;
         source.front = Flit::head(source.packet, offer.dest, head.memory);
@@ -95,7 +109,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, 
 
     /// Sends a flit from every source that can.
     pub(super) fn inject<T: Terminals>(&mut self, terminals: &mut T) {
-        let now = self.now;
+        let (now, announces) = (self.now, terminals.announces());
         for word in 0..self.sending.len() {
             let mut busy = self.sending[word];
             while busy != 0 {
@@ -134,12 +148,14 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, 
                 let tail = source.left == 0;
                 if tail {
                     self.sending[word] &= !(1 << (terminal % 64));
-                    self.asked.push(self.first_terminal + terminal as u32);
+                    if std::mem::take(&mut source.is_due) || !announces {
+                        self.asked.push(self.first_terminal + terminal as u32);
+                    }
                 }
                 source.credits[vc] -= 1;
                 let link = self.injection[terminal];
                 let at = now + u64::from(link.delay);
-                self.wheel.flit(at, link.number() + vc as u32, flit.last(tail));
+                self.wheel.flit(at, link.block(), link.first() + vc, flit.last(tail));
                 self.in_flight += 1;
                 self.last_progress = now;
                 terminals.entered(source.tag, self.first_terminal + terminal as u32, tail);
@@ -149,32 +165,59 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, 
 
     /// Takes what arrives at terminals.
     pub(super) fn retire<T: Terminals>(&mut self, slot: usize, terminals: &mut T) {
-        let mut ejected = std::mem::take(&mut self.wheel.ejected[slot]);
-        if ejected.is_empty() {
-            self.wheel.ejected[slot] = ejected;
-            return;
+        for (index, block) in (self.blocks.len()..self.wheel.blocks()).enumerate() {
+            let (mut flits, range) = self.wheel.flits.take(slot + block);
+            if !range.is_empty() {
+                let (numbers, flits) = (&mut flits.numbers[range.clone()], &mut flits.what[range]);
+                self.retire_from(index * Self::TERMINALS, numbers, flits, terminals);
+            }
+            self.wheel.flits.give_back(flits);
         }
+    }
+
+    /// The same for terminals from `first` on.
+    fn retire_from<T: Terminals>(
+        &mut self,
+        first: usize,
+        numbers: &mut [u16],
+        flits: &mut [u64],
+        terminals: &mut T,
+    ) {
         let now = self.now;
-        self.in_flight -= ejected.len() as u64;
+        self.in_flight -= flits.len() as u64;
         self.last_progress = now;
-        self.in_order(&mut ejected);
-        for ejected in ejected.drain(..) {
-            let id = ejected.flit.packet();
+        if terminals.in_order() {
+            self.in_order(numbers, flits);
+        }
+        for (at, (&number, &flit)) in numbers.iter().zip(&*flits).enumerate() {
+            let flit = Flit(flit);
+            if self.is_large
+                && let Some(&later) = flits.get(at + EARLIER)
+                && let Some(cold) = self.packets.cold.get(Flit(later).packet())
+            {
+                prefetch(cold);
+            }
+            let local = first + number as usize / VS;
+            let link = self.ejection[local];
+            // the terminal takes it at once, and its credit goes back
+            let at = now + u64::from(link.delay);
+            self.wheel.credit(at, link.block(), link.first() + number as usize % VS);
+            let id = flit.packet();
             let cold = &self.packets.cold[id];
-            let terminal = self.first_terminal + ejected.terminal;
+            let terminal = self.first_terminal + local as u32;
             debug_assert_eq!(cold.dest(), terminal, "a packet arrived at another terminal");
             let entered = cycle_of(cold.entered, now);
             let (mut last_entered, mut head_arrived) = (entered, now);
-            let (mut flits, mut hops) = (1, ejected.flit.hops());
+            let (mut flits, mut hops) = (1, flit.hops());
             if let Some(long) = self.packets.long.get_mut(id) {
-                if ejected.flit.is_head() {
+                if flit.is_head() {
                     long.hops = hops;
                     long.head_arrived = now as u32;
                     long.last_entered = cold.entered;
                 } else {
                     // flits of a packet enter in order: the first moment after the last one with these low
                     // bits
-                    let ahead = ejected.flit.entered().wrapping_sub(long.last_entered as u16);
+                    let ahead = flit.entered().wrapping_sub(long.last_entered as u16);
                     long.last_entered = long.last_entered.wrapping_add(ahead.into());
                 }
                 (flits, hops) = (long.flits, long.hops);
@@ -189,7 +232,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, 
                 latency: now - last_entered,
                 measured,
             });
-            if ejected.flit.is_tail() {
+            if flit.is_tail() {
                 let arrival = Arrival {
                     source: cold.source,
                     dest: terminal,
@@ -206,28 +249,23 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, 
                 self.packets.remove(id as u32);
             }
         }
-        self.wheel.ejected[slot] = ejected;
     }
 
     /// Puts arrivals in the order of their terminals, which get one flit per cycle each.
-    fn in_order(&mut self, ejected: &mut [Ejected]) {
+    fn in_order(&mut self, numbers: &mut [u16], flits: &mut [u64]) {
         let Scratch { arrived, arrived_at, .. } = &mut self.scratch;
-        for &Ejected { terminal, flit } in &*ejected {
-            if self.is_large
-                && let Some(cold) = self.packets.cold.get(flit.packet())
-            {
-                prefetch(cold);
-            }
-            arrived[terminal as usize] = flit;
-            arrived_at[terminal as usize / 64] |= 1 << (terminal % 64);
+        for (&number, &flit) in numbers.iter().zip(&*flits) {
+            let place = number as usize / VS;
+            arrived[place] = (number, flit);
+            arrived_at[place / 64] |= 1 << (place % 64);
         }
-        let mut places = ejected.iter_mut();
-        for (word, set) in (0..).zip(arrived_at) {
+        let mut places = numbers.iter_mut().zip(flits);
+        for (word, set) in arrived_at.iter_mut().enumerate() {
             while *set != 0 {
-                let terminal = word * 64 + set.trailing_zeros();
+                let place = word * 64 + set.trailing_zeros() as usize;
                 *set &= *set - 1;
-                if let Some(place) = places.next() {
-                    *place = Ejected { terminal, flit: arrived[terminal as usize] };
+                if let Some((number, flit)) = places.next() {
+                    (*number, *flit) = arrived[place];
                 }
             }
         }

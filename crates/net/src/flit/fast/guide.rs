@@ -1,7 +1,6 @@
 //! Routing as the stages use it.
 
 use super::flit::Flit;
-use super::list::Ports;
 use super::mask::Mask;
 use super::packets::{Cold, Packets};
 use super::router::{Out, Routers};
@@ -142,13 +141,11 @@ impl<T: Terminals, R: FlitRouting + ?Sized> Guide<'_, T, R> {
         routers: &mut Routers<P, VS, N, M, W>,
         number: usize,
         flit: Flit,
-        asking: &mut Ports<P>,
     ) {
         debug_assert!(flit.is_head(), "only heads are routed");
         let (output, want, front) = ways.way(self, routers, number, flit);
         let port = number / N % BLOCK * P + output % P;
         routers.wait(number, front, port, want);
-        asking.insert_if(port, true);
     }
 
     /// A number below `bound` for a head at router `place`.

@@ -44,7 +44,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, 
             let routers = &self.blocks[index / BLOCK];
             for (channel, vc) in routers.vcs_of(index % BLOCK).iter().enumerate() {
                 let number = (index % BLOCK * N + channel) as u16;
-                if vc.len == 0 || self.work[index / BLOCK].fresh.items().contains(&number) {
+                if vc.len == 0 || self.fresh[index / BLOCK].items().contains(&number) {
                     continue;
                 }
                 out.push(Wait {

@@ -1,61 +1,55 @@
 //! Where ports lead.
 
-/// What a port is joined to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Far {
-    /// A router of this part: 0, so that the word of its link is the channel's number.
-    Router,
-    /// A terminal of this part.
-    Terminal,
-    /// A router of another part.
-    Remote,
-    Nothing,
-}
-
 /// The other end of a port, in eight bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Link {
-    /// What it is (2 bits), and the first channel or the terminal there (30 bits).
+    /// The block there; or, from `REMOTE` on, the number of its first channel in the fabric.
     place: u32,
+    /// Number of its first channel in the block.
+    first: u16,
     /// Cycles from the grant until the flit can be used, or the credit.
     pub(super) delay: u16,
-    /// Cycles from a flit's arrival at a terminal until its credit is back.
-    pub(super) back: u16,
 }
 
 impl Link {
-    /// Channels and terminals that it can name.
-    pub(super) const NUMBERS: usize = 1 << 30;
+    /// Channels that it can name.
+    pub(super) const NUMBERS: usize = 1 << 31;
+    const REMOTE: u32 = 1 << 31;
 
     /// A port that is joined to nothing.
-    pub(super) const NOTHING: Self = Self { place: (Far::Nothing as u32) << 30, delay: 0, back: 0 };
+    pub(super) const NOTHING: Self = Self { place: u32::MAX, first: 0, delay: 0 };
 
-    /// The other end: the number of the first channel of a port (of the part, or of the fabric when remote)
-    /// or of a terminal.
-    pub(super) fn new(far: Far, number: u32, delay: u32, back: u32) -> Self {
-        Self { place: (far as u32) << 30 | number, delay: delay as u16, back: back as u16 }
+    /// To the port whose first channel has number `first` in a block of this part.
+    pub(super) fn near(block: usize, first: usize, delay: u32) -> Self {
+        Self { place: block as u32, first: first as u16, delay: delay as u16 }
     }
 
-    /// What it is.
+    /// To the port of another part whose first channel has this number in the fabric.
+    pub(super) fn remote(number: u32, delay: u32) -> Self {
+        Self { place: Self::REMOTE | number, first: 0, delay: delay as u16 }
+    }
+
+    /// Whether it leads to another part.
     #[inline(always)]
-    pub(super) fn far(self) -> Far {
-        match self.place >> 30 {
-            0 => Far::Router,
-            1 => Far::Terminal,
-            2 => Far::Remote,
-            _ => Far::Nothing,
-        }
+    pub(super) fn is_remote(self) -> bool {
+        self.place >= Self::REMOTE
     }
 
-    /// The first channel there, where it is a router of this part.
+    /// The block there.
     #[inline(always)]
-    pub(super) fn router(self) -> Option<u32> {
-        (self.place < Self::NUMBERS as u32).then_some(self.place)
+    pub(super) fn block(self) -> usize {
+        self.place as usize
     }
 
-    /// The first channel there, or the terminal.
+    /// The first channel there, in its block.
+    #[inline(always)]
+    pub(super) fn first(self) -> usize {
+        self.first.into()
+    }
+
+    /// The first channel there, in the fabric.
     #[inline(always)]
     pub(super) fn number(self) -> u32 {
-        self.place & (Self::NUMBERS as u32 - 1)
+        self.place & !Self::REMOTE
     }
 }

@@ -2,7 +2,7 @@
 
 use super::wheel::BLOCK;
 
-/// Numbers of channels or ports of a block, with room for all channels, so that nothing has to grow.
+/// Numbers of channels of a block, with room for all of them, so that nothing has to grow.
 #[derive(Debug, Clone)]
 pub(super) struct List<const N: usize> {
     len: usize,
@@ -16,10 +16,6 @@ impl<const N: usize> Default for List<N> {
 }
 
 impl<const N: usize> List<N> {
-    pub(super) fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
     /// Appends a number; there is a place for it, since none stands twice.
     #[inline(always)]
     pub(super) fn push(&mut self, number: u16) {
@@ -35,36 +31,27 @@ impl<const N: usize> List<N> {
         self.len += usize::from(wanted);
     }
 
+    /// Writes a number at a place, which counts from [`List::set_len`] on.
+    #[inline(always)]
+    pub(super) fn set(&mut self, at: usize, number: u16) {
+        self.items.as_flattened_mut()[at % (BLOCK * N)] = number;
+    }
+
+    /// What was written at a place.
+    #[inline(always)]
+    pub(super) fn get(&self, at: usize) -> u16 {
+        self.items.as_flattened()[at % (BLOCK * N)]
+    }
+
+    /// The first `len` that were written are in the list.
+    #[inline(always)]
+    pub(super) fn set_len(&mut self, len: usize) {
+        self.len = len.min(BLOCK * N);
+    }
+
     #[inline(always)]
     pub(super) fn clear(&mut self) {
         self.len = 0;
-    }
-
-    /// Appends those of `other` that are `wanted`.
-    #[inline(always)]
-    pub(super) fn extend_from(&mut self, other: &Self, mut wanted: impl FnMut(u16) -> bool) {
-        // the length stays in a register
-        let (items, mut len) = (self.items.as_flattened_mut(), self.len);
-        for &number in other.items() {
-            items[len % (BLOCK * N)] = number;
-            len += usize::from(wanted(number));
-        }
-        self.len = len;
-    }
-
-    /// Moves those that are `wanted` there to an empty list.
-    #[inline(always)]
-    pub(super) fn give(&mut self, other: &mut Self, wanted: impl Fn(u16) -> bool) {
-        let (own, others) = (self.items.as_flattened_mut(), other.items.as_flattened_mut());
-        let mut given = 0;
-        for at in 0..self.len {
-            let number = own[at % (BLOCK * N)];
-            others[given % (BLOCK * N)] = number;
-            own[(at - given) % (BLOCK * N)] = number;
-            given += usize::from(wanted(number));
-        }
-        other.len = given;
-        self.len -= given;
     }
 
     /// All of them, in order.
@@ -101,21 +88,16 @@ impl<const P: usize> Ports<P> {
         self.0[port / 64 % P] |= u64::from(wanted) << (port % 64);
     }
 
-    /// Keeps those of which `keep` says so; asked in ascending order.
+    /// The word of the ports from `64 * index` on.
     #[inline(always)]
-    pub(super) fn retain(&mut self, mut keep: impl FnMut(usize) -> bool) {
-        for (index, word) in self.0.iter_mut().enumerate() {
-            let mut left = *word;
-            let mut kept = 0;
-            while left != 0 {
-                let bit = left.trailing_zeros();
-                left &= left - 1;
-                if keep(index * 64 + bit as usize) {
-                    kept |= 1 << bit;
-                }
-            }
-            *word = kept;
-        }
+    pub(super) fn word(&self, index: usize) -> u64 {
+        self.0[index % P]
+    }
+
+    /// The same, to change it.
+    #[inline(always)]
+    pub(super) fn word_mut(&mut self, index: usize) -> &mut u64 {
+        &mut self.0[index % P]
     }
 }
 
@@ -130,25 +112,8 @@ mod tests {
         all().for_each(|number| list.push_if(number, number % 3 == 0));
         assert!(list.items().iter().copied().eq(all().filter(|number| number % 3 == 0)));
         list.clear();
-        assert!(list.is_empty());
+        assert!(list.items().is_empty());
         all().for_each(|number| list.push(number));
         assert!(list.items().iter().copied().eq(all()));
-    }
-
-    #[test]
-    fn a_set_of_ports_keeps_what_is_wanted_in_order() {
-        let mut ports = Ports::<8>::default();
-        let all = || 0..8 * BLOCK;
-        all().for_each(|port| ports.insert_if(port, port % 3 == 0));
-        for kept in [3, 6] {
-            let mut seen = Vec::new();
-            ports.retain(|port| {
-                seen.push(port);
-                port % 6 == 0
-            });
-            assert!(seen.into_iter().eq(all().filter(|port| port % kept == 0)));
-        }
-        ports.retain(|_| false);
-        assert!(ports.is_empty());
     }
 }

@@ -33,15 +33,11 @@ pub(super) trait Mask:
     fn rest(self) -> Self;
     /// Its members behind `index`.
     fn behind(self, index: usize) -> Self;
-    /// The set of `width` members from `index` on.
-    fn run(index: usize, width: usize) -> Self;
     /// `width` bits from `index` on.
     fn part(self, index: usize, width: usize) -> u32;
 
     /// The set of all members behind `index`.
     fn all_behind(index: usize) -> Self;
-    /// The set of its first member, of those in `preferred` where there are any; nothing when it is empty.
-    fn first_of(self, preferred: Self) -> Self;
 
     /// Its first member behind `index`, going round; it has one.
     #[inline(always)]
@@ -86,16 +82,6 @@ macro_rules! mask {
             fn all_behind(index: usize) -> Self {
                 // two shifts, since one of the whole word is none
                 <$word>::MAX << index << 1
-            }
-            #[inline(always)]
-            fn first_of(self, preferred: Self) -> Self {
-                let some = self & preferred;
-                let some = if some == 0 { self } else { some };
-                some & some.wrapping_neg()
-            }
-            #[inline(always)]
-            fn run(index: usize, width: usize) -> Self {
-                ((1 << width) - 1) << index
             }
             #[inline(always)]
             fn part(self, index: usize, width: usize) -> u32 {

@@ -2,10 +2,9 @@
 
 use stratasim_core::memory::{LINE_BYTES, prefetch_part};
 
-use super::contest::Contest;
 use super::flit::Flit;
 use super::link::Link;
-use super::list::{List, Ports};
+use super::list::List;
 use super::mask::Mask;
 use super::order::Order;
 use super::packets::Packets;
@@ -49,13 +48,15 @@ pub(super) struct Part<const P: usize, const VS: usize, const N: usize, M, W> {
     pub(super) rings: Rings,
     /// By output, in 256ths of a cycle: spacing and the first free moment; empty when all have full width.
     pub(super) spacing: Vec<[(u32, u64); P]>,
-    pub(super) wheel: Wheel<N>,
-    /// What each block of routers has to do in its next cycle, whatever arrives.
-    pub(super) work: Vec<Work<P, N>>,
-    pub(super) scratch: Scratch<P, N, M, W>,
+    pub(super) wheel: Wheel,
+    /// Input channels whose packet in front is to be routed in the next cycle, by block.
+    pub(super) fresh: Vec<List<N>>,
+    pub(super) scratch: Scratch<N, M>,
     pub(super) packets: Packets,
     pub(super) sources: Vec<Source<VS>>,
     pub(super) injection: Vec<Link>,
+    /// Where credits of terminals go.
+    pub(super) ejection: Vec<Link>,
     /// Spacing of their channels in 256ths of a cycle; empty when all have full width.
     pub(super) narrow: Vec<u32>,
     /// Sources that try to send in this cycle.
@@ -104,51 +105,31 @@ impl Ahead {
     }
 }
 
-/// Lists of a block of routers, each entry once. Channels and ports have numbers in the block: router x N +
-/// channel, router x P + port.
-#[derive(Debug, Default, Clone)]
-pub(super) struct Work<const P: usize, const N: usize> {
-    /// Input channels whose packet in front is to be routed.
-    pub(super) fresh: List<N>,
-    /// Output ports whose channels are to be given to packets that wait.
-    pub(super) asking: Ports<P>,
-    /// Input channels with a flit, an output channel and a credit.
-    pub(super) ready: List<N>,
-}
-
-impl<const P: usize, const N: usize> Work<P, N> {
-    fn is_empty(&self) -> bool {
-        self.fresh.is_empty() && self.asking.is_empty() && self.ready.is_empty()
-    }
-}
-
 /// Lists within one cycle of a block.
 #[derive(Debug)]
-pub(super) struct Scratch<const P: usize, const N: usize, M, W> {
+pub(super) struct Scratch<const N: usize, M> {
     /// Input channels that got an output channel.
     pub(super) granted: List<N>,
-    pub(super) contest: Contest<P, N, W>,
     /// Input channels whose flit passes the switch.
     pub(super) won: List<N>,
     /// Input channels by router; empty between stages.
     pub(super) by_router: [M; BLOCK],
     /// Flits for other parts: when, input channel of the fabric, flit.
     pub(super) leaving: Vec<(u64, u32, Flit)>,
-    /// Flits at terminals of the part, put in order.
-    pub(super) arrived: Vec<Flit>,
+    /// Flits at terminals of a block, put in order.
+    pub(super) arrived: Vec<(u16, u64)>,
     pub(super) arrived_at: Vec<u64>,
 }
 
-impl<const P: usize, const N: usize, M: Mask, W: Mask> Scratch<P, N, M, W> {
-    /// For a part with `terminals` terminals.
+impl<const N: usize, M: Mask> Scratch<N, M> {
+    /// For blocks of so many terminals.
     pub(super) fn new(terminals: usize) -> Self {
         Self {
             granted: List::default(),
-            contest: Contest::new(),
             won: List::default(),
             by_router: [M::default(); BLOCK],
             leaving: Vec::new(),
-            arrived: vec![Flit::default(); terminals],
+            arrived: vec![(0, 0); terminals],
             arrived_at: vec![0; terminals.div_ceil(64)],
         }
     }
@@ -179,12 +160,18 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, 
         }
     }
 
+    /// Whether a block of routers has nothing to do in its next cycle but what arrives.
+    #[inline(always)]
+    fn is_idle(&self, block: usize) -> bool {
+        self.fresh[block].items().is_empty() && self.blocks[block].is_idle()
+    }
+
     /// The first cycle, from now on, in which something happens.
     pub(super) fn next_active<T: Terminals>(&self, terminals: &mut T) -> Option<u64> {
         if terminals.polled()
             || !self.asked.is_empty()
             || self.sending.iter().any(|&word| word != 0)
-            || self.work.iter().any(|work| !work.is_empty())
+            || (0..self.blocks.len()).any(|block| !self.is_idle(block))
         {
             return Some(self.now);
         }
@@ -221,13 +208,13 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, 
                 break;
             }
         }
-        for block in 0..self.work.len() {
+        for block in 0..self.blocks.len() {
             if self.is_large {
-                let slots = &slots[..count];
-                self.ahead = Ahead::new::<Routers<P, VS, N, M, W>>(self.wheel.flits(block, slots));
+                let flits = slots[..count].iter().map(|slot| self.wheel.flits.len(slot + block)).sum();
+                self.ahead = Ahead::new::<Routers<P, VS, N, M, W>>(flits);
             }
             for (now, &slot) in (first..).zip(&slots[..count]) {
-                if !self.work[block].is_empty() || !self.wheel.is_quiet(block, slot) {
+                if !self.is_idle(block) || !self.wheel.is_quiet(block, slot) {
                     self.cycle(routing, block, now, slot, terminals);
                 }
             }

@@ -33,11 +33,12 @@ impl Rings {
         }
     }
 
-    /// Puts a flit behind those of channel `number`, one at least; heads stay in `queued`, by packet.
+    /// Puts a flit behind those of channel `number`; heads stay in `queued`, by packet. Where there are none, it writes
+    /// to places that nobody uses.
     #[inline(always)]
     pub(super) fn put(&mut self, number: usize, vc: &Vc, len: u8, flit: Flit, queued: &mut [Flit]) {
         // rings have a power of two of places, 256 at most: what is carried over does not matter
-        let place = vc.head.wrapping_add(len - 1) as usize & ((1 << self.bits) - 1);
+        let place = vc.head.wrapping_add(len).wrapping_sub(1) as usize & ((1 << self.bits) - 1);
         let place = (number << self.bits) + place;
         self.flits[place] = flit.short();
         if flit.is_head() {
@@ -45,6 +46,21 @@ impl Rings {
         } else {
             self.entered[place] = flit.entered();
         }
+    }
+
+    /// Whether there are body flits.
+    #[inline(always)]
+    pub(super) fn is_wide(&self) -> bool {
+        !self.entered.is_empty()
+    }
+
+    /// As [`Rings::take`] where there may be none: then anything.
+    #[inline(always)]
+    pub(super) fn take_any(&self, number: usize, vc: &mut Vc, is_there: bool, queued: &[Flit]) -> Flit {
+        let place = (number << self.bits) + vc.head as usize;
+        vc.head = vc.head.wrapping_add(is_there.into()) & ((1_u32 << self.bits) - 1) as u8;
+        let next = self.flits[place];
+        if is_head(next) { queued[body(next, 0).packet()] } else { body(next, self.entered[place]) }
     }
 
     /// Asks for the first flit behind the one in front of channel `number`, where there is one.

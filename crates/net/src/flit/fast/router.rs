@@ -5,11 +5,12 @@
 //! has never occur in a set, so the order is that of the numbers without holes. In a block, channels have numbers
 //! `router * N + channel` and ports `router * P + port`: whatever belongs to one is found by one index.
 
-mod allocators;
+mod channels;
+mod switch;
 
-use super::contest::Behind;
 use super::flit::Flit;
 use super::link::Link;
+use super::list::Ports;
 use super::mask::Mask;
 use super::wheel::BLOCK;
 
@@ -38,12 +39,12 @@ pub(super) struct Vc {
 pub(super) struct Out {
     /// Places at the other end.
     pub(super) credits: u8,
-    /// The input channel whose packet has it, by number in the block. iSLIP of virtual channels: of a free one the
-    /// last winner.
-    pub(super) owner: u16,
+    /// The input channel of its router whose packet has it. iSLIP of virtual channels: of a free one the last winner.
+    owner: u8,
 }
 
-/// The routers of a block, each with `P` ports of `VS` virtual channels, `N = P * VS`.
+/// The routers of a block, each with `P` ports of `VS` virtual channels, `N = P * VS`. Words of type `M` have a bit
+/// for each channel of a router, those of type `W` one for each port.
 #[derive(Debug, Clone)]
 #[repr(C)]
 pub(super) struct Routers<const P: usize, const VS: usize, const N: usize, M, W> {
@@ -51,12 +52,25 @@ pub(super) struct Routers<const P: usize, const VS: usize, const N: usize, M, W>
     vcs: [[Vc; N]; BLOCK],
     /// Output channels.
     outs: [[Out; N]; BLOCK],
-    /// Input channels whose packet waits for an output channel, by port.
+    /// Input channels with a flit, an output channel and a credit, by output port.
+    ready: [[M; P]; BLOCK],
+    /// Output ports for which some are.
+    pub(super) asked: Ports<P>,
+    /// The same of those that have just got their output channel, and compete from the next cycle on.
+    soon: [[M; P]; BLOCK],
+    soon_asked: Ports<P>,
+    /// iSLIP of the switch, by output port: channels of the inputs behind the one that passed last.
+    inputs_behind: [[M; P]; BLOCK],
+    /// The same by input port: output ports behind the one to which a flit passed last,
+    outputs_behind: [[W; P]; BLOCK],
+    /// and virtual channels behind the one from which.
+    vcs_behind: [[u16; P]; BLOCK],
+    /// Input channels whose packet waits for an output channel, by output port.
     waiters: [[M; P]; BLOCK],
-    /// Output channels that no packet has.
-    free: [M; BLOCK],
-    /// iSLIP of the switch.
-    behind: Behind<P, W>,
+    /// Output ports whose channels are to be given to packets that wait.
+    pub(super) asking: Ports<P>,
+    /// Virtual channels of output ports that no packet has.
+    free: [[u16; P]; BLOCK],
     /// Flits sent, by output port.
     sent: [[u64; P]; BLOCK],
     /// Where the outputs lead.
@@ -74,17 +88,20 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Routers<
     pub(super) fn new(vcs: u8, buffer: u8) -> Self {
         const { assert!(P * VS == N && P.is_power_of_two() && VS.is_power_of_two() && N <= 128 && VS <= 16) };
         const { assert!(BLOCK * N <= 1 << 16, "a number is a word of two bytes") };
-        let mut free = M::default();
-        for port in 0..P {
-            free |= M::run(port * VS, vcs as usize);
-        }
         Self {
             vcs: [[Vc::default(); N]; BLOCK],
             // behind the last one comes the first
-            outs: [[Out { credits: buffer, owner: N as u16 - 1 }; N]; BLOCK],
+            outs: [[Out { credits: buffer, owner: N as u8 - 1 }; N]; BLOCK],
+            ready: [[M::default(); P]; BLOCK],
+            asked: Ports::default(),
+            soon: [[M::default(); P]; BLOCK],
+            soon_asked: Ports::default(),
+            inputs_behind: [[M::default(); P]; BLOCK],
+            outputs_behind: [[W::default(); P]; BLOCK],
+            vcs_behind: [[0; P]; BLOCK],
             waiters: [[M::default(); P]; BLOCK],
-            free: [free; BLOCK],
-            behind: Behind::new(),
+            asking: Ports::default(),
+            free: [[((1_u32 << vcs) - 1) as u16; P]; BLOCK],
             sent: [[0; P]; BLOCK],
             outputs: [[Link::NOTHING; P]; BLOCK],
             inputs: [[Link::NOTHING; P]; BLOCK],
@@ -152,12 +169,6 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Routers<
         self.inputs.as_flattened()[number / VS % Self::PORTS]
     }
 
-    /// Who comes next at the switches.
-    #[inline(always)]
-    pub(super) fn behind(&self) -> &Behind<P, W> {
-        &self.behind
-    }
-
     /// Input channels of its router that wait for a channel of a port.
     #[inline(always)]
     pub(super) fn waiters(&self, port: usize) -> M {
@@ -169,24 +180,39 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Routers<
         &mut self.waiters.as_flattened_mut()[port % Self::PORTS]
     }
 
-    /// A credit comes back to output channel `number`. Returns the input channel that has it and a flit, when
-    /// it waited for this credit.
     #[inline(always)]
-    pub(super) fn credit(&mut self, number: usize) -> Option<usize> {
-        let out = self.out_mut(number);
-        out.credits += 1;
-        if out.credits > 1 {
-            return None;
-        }
-        let owner = out.owner as usize;
-        let waits = !self.free[number / N % BLOCK].has(number % N) && self.vc(owner).len != 0;
-        waits.then_some(owner)
+    fn ready_mut(&mut self, port: usize) -> &mut M {
+        &mut self.ready.as_flattened_mut()[port % Self::PORTS]
     }
 
-    /// Whether an input channel, which has a flit and an output channel, has a credit: then it is ready.
+    /// Whether nobody asks for a channel or for a way through a switch.
+    pub(super) fn is_idle(&self) -> bool {
+        self.asked.is_empty() && self.asking.is_empty()
+    }
+
+    /// A credit comes back to output channel `number`: the input channel that has it is ready when it has a flit that
+    /// waited for this credit.
     #[inline(always)]
-    pub(super) fn is_ready(&self, number: usize) -> bool {
-        self.out(self.vc(number).out as usize).credits != 0
+    pub(super) fn credit(&mut self, number: usize) {
+        let out = self.out_mut(number);
+        out.credits += 1;
+        if out.credits == 1 {
+            let owner = usize::from(out.owner) % N;
+            let port = number / VS % Self::PORTS;
+            let is_free = self.free.as_flattened()[port] >> (number % VS) & 1 != 0;
+            let waits = !is_free && self.vc(number / N * N + owner).len != 0;
+            *self.ready_mut(port) |= M::bit_if(owner, waits);
+            self.asked.insert_if(port, waits);
+        }
+    }
+
+    /// Where it is `wanted`, an input channel with a flit and an output channel competes for the switch, if it has a credit.
+    #[inline(always)]
+    pub(super) fn compete_if(&mut self, number: usize, wanted: bool) {
+        let out = self.vc(number).out as usize;
+        let (port, ready) = (out / VS % Self::PORTS, self.out(out).credits != 0 && wanted);
+        *self.ready_mut(port) |= M::bit_if(number % N, ready);
+        self.asked.insert_if(port, ready);
     }
 
     /// The packet in front of an input channel wants to leave by `port`, on a channel of `want`.
@@ -197,24 +223,15 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Routers<
         vc.port = port as u16;
         vc.out = want;
         *self.waiters_mut(port) |= M::bit(number % N);
+        self.asking.insert_if(port, true);
     }
 
-    /// A flit of a channel passes the switch: pointers of the switch move on, a credit is used. Returns whether
-    /// one is left.
+    /// A packet has left its output channel: others that wait for one of the port may have it.
     #[inline(always)]
-    pub(super) fn pass(&mut self, number: usize, port: usize, out: usize) -> bool {
-        self.behind.pass(number / VS, number % VS, port);
-        self.sent.as_flattened_mut()[port % Self::PORTS] += 1;
-        let out = self.out_mut(out);
-        out.credits -= 1;
-        out.credits != 0
-    }
-
-    /// A packet has left its output channel. Returns whether others wait for one of the port.
-    #[inline(always)]
-    pub(super) fn free(&mut self, port: usize, out: usize) -> bool {
-        self.free[out / N % BLOCK] |= M::bit(out % N);
-        !self.waiters(port).is_empty()
+    pub(super) fn free(&mut self, port: usize, out: usize) {
+        self.free.as_flattened_mut()[port % Self::PORTS] |= 1 << (out % VS);
+        let waited = !self.waiters(port).is_empty();
+        self.asking.insert_if(port, waited);
     }
 
     /// Whether an output channel has more credits than places, or an input channel more flits.

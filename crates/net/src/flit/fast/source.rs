@@ -7,6 +7,8 @@ use super::flit::Flit;
 pub(super) struct Source<const VS: usize> {
     /// Places at the router, by virtual channel.
     pub(super) credits: [u8; VS],
+    /// Whether it is to be asked when its packet has left.
+    pub(super) is_due: bool,
     /// The packet that is leaving.
     pub(super) packet: u32,
     /// Its flits still to go; 0 when nothing is leaving.
@@ -35,6 +37,7 @@ impl<const VS: usize> Source<VS> {
     pub(super) fn new(buffer: u8) -> Self {
         Self {
             credits: [buffer; VS],
+            is_due: false,
             packet: 0,
             left: 0,
             front: Flit::default(),

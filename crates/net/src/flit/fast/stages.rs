@@ -5,17 +5,18 @@
 
 use stratasim_core::memory::prefetch;
 
+use super::flit::Flit;
 use super::guide::{Any, Guide, Ways};
 use super::mask::Mask;
 use super::part::{Part, Scratch};
 use super::switch::Switches;
-use super::wheel::{Arrivals, BLOCK};
+use super::wheel::BLOCK;
 use crate::flit::routing::FlitRouting;
 use crate::flit::routing::packed::Packed;
 use crate::flit::terminals::Terminals;
 
 /// So many flits before its own a packet is asked for.
-const EARLIER: usize = 8;
+pub(super) const EARLIER: usize = 8;
 
 impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, VS, N, M, W> {
     /// One cycle of the routers of a block.
@@ -27,29 +28,19 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, 
         slot: usize,
         terminals: &mut T,
     ) {
-        let arrivals = self.wheel.take(block, slot);
-        self.take_credits(block, &arrivals);
-        self.give_channels(block, now);
-        self.take_flits(routing, block, now, &arrivals, terminals);
-        self.wheel.give_back(arrivals);
-        self.traverse(block, now);
-        let routers = &self.blocks[block];
-        let ready = &mut self.work[block].ready;
-        ready.extend_from(&self.scratch.granted, |number| routers.is_ready(number.into()));
-        self.scratch.granted.clear();
-    }
-
-    /// Credits come back to output channels.
-    #[inline(always)]
-    fn take_credits(&mut self, block: usize, arrivals: &Arrivals) {
+        let (credits, range) = self.wheel.credits.take(slot + block);
         let routers = &mut self.blocks[block];
-        for &number in &arrivals.credits {
-            if let Some(owner) = routers.credit(number.into())
-                && routers.is_ready(owner)
-            {
-                self.work[block].ready.push(owner as u16);
-            }
+        for &number in &credits.numbers[range] {
+            routers.credit(number.into());
         }
+        self.wheel.credits.give_back(credits);
+        self.give_channels(block, now);
+        let (flits, range) = self.wheel.flits.take(slot + block);
+        let arrivals = (&flits.numbers[range.clone()], &flits.what[range]);
+        self.take_flits(routing, block, now, arrivals, terminals);
+        self.wheel.flits.give_back(flits);
+        self.traverse(block, now);
+        self.blocks[block].begin();
     }
 
     /// Flits come to input channels, and heads that have come to the front learn where they go: at once, or,
@@ -60,13 +51,13 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, 
         routing: &R,
         block: usize,
         now: u64,
-        arrivals: &Arrivals,
+        flits: (&[u16], &[u64]),
         terminals: &mut T,
     ) {
         match routing.packed().filter(|_| self.packs) {
-            Some(Packed::Grid(grid)) => self.take_flits_by(grid, routing, block, now, arrivals, terminals),
-            Some(Packed::Tree(tree)) => self.take_flits_by(tree, routing, block, now, arrivals, terminals),
-            None => self.take_flits_by(&Any, routing, block, now, arrivals, terminals),
+            Some(Packed::Grid(grid)) => self.take_flits_by(grid, routing, block, now, flits, terminals),
+            Some(Packed::Tree(tree)) => self.take_flits_by(tree, routing, block, now, flits, terminals),
+            None => self.take_flits_by(&Any, routing, block, now, flits, terminals),
         }
     }
 
@@ -78,13 +69,14 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, 
         routing: &R,
         block: usize,
         now: u64,
-        arrivals: &Arrivals,
+        flits: (&[u16], &[u64]),
         terminals: &mut T,
     ) {
+        let guesses_nothing = self.guesses_nothing();
         let (blocks, next) = self.blocks.split_at_mut(block + 1);
         let (routers, next) = (&mut blocks[block], next.first());
         let base = block * BLOCK * N;
-        let work = &mut self.work[block];
+        let fresh = &mut self.fresh[block];
         let mut guide = Guide {
             routing,
             ranges: &self.ranges,
@@ -97,12 +89,14 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, 
             seed: self.seed,
             terminals,
         };
-        for (at, &(number, flit)) in arrivals.flits.iter().enumerate() {
+        let is_plain = self.order.is_none();
+        for (at, (&number, &flit)) in flits.0.iter().zip(flits.1).enumerate() {
+            let flit = Flit(flit);
             if self.is_large {
                 self.ahead.go_on(next);
                 if Y::LOOKS
-                    && let Some((_, later)) = arrivals.flits.get(at + EARLIER)
-                    && let Some(cold) = guide.packets.cold.get(later.packet())
+                    && let Some(&later) = flits.1.get(at + EARLIER)
+                    && let Some(cold) = guide.packets.cold.get(Flit(later).packet())
                 {
                     prefetch(cold);
                 }
@@ -112,75 +106,72 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, 
             debug_assert!(vc.len < self.buffer);
             let len = vc.len;
             vc.len = len + 1;
-            if len != 0 {
-                self.rings.put(base + number, vc, len, flit, &mut guide.packets.queued);
-            } else if flit.is_head() {
-                match &mut self.order {
-                    None => guide.route(ways, routers, number, flit, &mut work.asking),
-                    Some(order) => {
-                        vc.front = flit;
-                        work.fresh.push(number as u16);
-                        order.arrived(base + number);
-                    }
+            if !flit.is_head() {
+                if guesses_nothing || len != 0 {
+                    self.rings.put(base + number, vc, len, flit, &mut guide.packets.queued);
                 }
+                vc.front = if len == 0 { flit } else { vc.front };
+                routers.compete_if(number, len == 0);
+                if let Some(order) = &mut self.order
+                    && len == 0
+                {
+                    order.resumed(now, base + number, N);
+                }
+            } else if len != 0 {
+                self.rings.put(base + number, vc, len, flit, &mut guide.packets.queued);
+            } else if is_plain {
+                guide.route(ways, routers, number, flit);
             } else {
                 vc.front = flit;
-                work.ready.push_if(number as u16, routers.is_ready(number));
+                fresh.push(number as u16);
                 if let Some(order) = &mut self.order {
-                    order.resumed(now, base + number, N);
+                    order.arrived(base + number);
                 }
             }
         }
         if let Some(order) = &mut self.order {
-            order.routed::<N, M>(now, work.fresh.items_mut(), base, &mut self.scratch.by_router);
+            order.routed::<N, M>(now, fresh.items_mut(), base, &mut self.scratch.by_router);
         }
-        for &number in work.fresh.items() {
+        for &number in fresh.items() {
             let flit = routers.vc(number.into()).front;
-            guide.route(ways, routers, number.into(), flit, &mut work.asking);
+            guide.route(ways, routers, number.into(), flit);
         }
-        work.fresh.clear();
+        fresh.clear();
+    }
+
+    /// Whether body flits are written and read whether or not there is one before or behind them, since nobody can predict
+    /// that. Where state comes from far away, a line less counts for more.
+    #[inline(always)]
+    fn guesses_nothing(&self) -> bool {
+        self.rings.is_wide() && !self.is_large
     }
 
     /// Packets that wait get output channels.
     #[inline(always)]
     fn give_channels(&mut self, block: usize, now: u64) {
         let routers = &mut self.blocks[block];
+        let Some(order) = &mut self.order else { return routers.give_channels(|_| {}) };
         let granted = &mut self.scratch.granted;
-        self.work[block].asking.retain(|port| {
-            let (waiters, first) = (routers.waiters(port), port / P * N);
-            if waiters.rest().is_empty() {
-                let number = first + waiters.first();
-                let given = routers.give_channel(port, number);
-                granted.push_if(number as u16, given);
-                return false;
-            }
-            let (mut given, again) = routers.give_channels(port);
-            while !given.is_empty() {
-                granted.push((first + given.first()) as u16);
-                given = given.rest();
-            }
-            again
-        });
-        if let Some(order) = &mut self.order {
-            order.channels_given::<N>(now, granted.items_mut(), block * BLOCK * N);
-        }
+        routers.give_channels(|number| granted.push(number as u16));
+        order.channels_given::<N>(now, granted.items_mut(), block * BLOCK * N);
+        granted.clear();
     }
 
     /// Flits go through the switches.
     #[inline(always)]
     fn traverse(&mut self, block: usize, now: u64) {
-        let work = &mut self.work[block];
-        if work.ready.is_empty() {
+        let guesses_nothing = self.guesses_nothing();
+        let Scratch { won, leaving, .. } = &mut self.scratch;
+        self.blocks[block].decide(won);
+        if won.items().is_empty() {
             return;
         }
         self.last_progress = self.last_progress.max(now);
-        let Scratch { contest, won, leaving, .. } = &mut self.scratch;
-        contest.decide(&self.blocks[block], &mut work.ready, won);
         let mut switches = Switches {
             routers: &mut self.blocks[block],
             first: block * BLOCK,
             now,
-            work,
+            fresh: &mut self.fresh[block],
             wheel: &mut self.wheel,
             rings: &self.rings,
             queued: &self.packets.queued,
@@ -197,8 +188,10 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, 
                 self.rings.approach(block * BLOCK * N + usize::from(number), vc, &self.packets.queued);
             }
         }
-        for &number in won.items() {
-            switches.pass(number.into());
+        if guesses_nothing {
+            won.items().iter().for_each(|&number| switches.pass::<true>(number.into()));
+        } else {
+            won.items().iter().for_each(|&number| switches.pass::<false>(number.into()));
         }
         won.clear();
         if !self.scratch.leaving.is_empty() {

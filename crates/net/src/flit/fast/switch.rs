@@ -1,14 +1,14 @@
 //! The switches of a block: flits go through them, and credits go back.
 
 use super::flit::Flit;
-use super::link::{Far, Link};
+use super::link::Link;
+use super::list::List;
 use super::mask::Mask;
 use super::order::Order;
-use super::part::Work;
 use super::rings::Rings;
 use super::router::Routers;
 use super::threads::Outbox;
-use super::wheel::{Ejected, Wheel};
+use super::wheel::Wheel;
 use crate::flit::fabric::FULL_WIDTH;
 
 /// The switches of a block, and what is at both ends.
@@ -17,8 +17,8 @@ pub(super) struct Switches<'a, const P: usize, const VS: usize, const N: usize, 
     /// The first of them in the part.
     pub(super) first: usize,
     pub(super) now: u64,
-    pub(super) work: &'a mut Work<P, N>,
-    pub(super) wheel: &'a mut Wheel<N>,
+    pub(super) fresh: &'a mut List<N>,
+    pub(super) wheel: &'a mut Wheel,
     pub(super) rings: &'a Rings,
     pub(super) queued: &'a [Flit],
     /// Whether there are channels narrower than a flit per cycle.
@@ -31,29 +31,31 @@ pub(super) struct Switches<'a, const P: usize, const VS: usize, const N: usize, 
 }
 
 impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Switches<'_, P, VS, N, M, W> {
-    /// A flit goes through the switch and onto its channel, and the place that it leaves becomes a credit.
+    /// A flit goes through the switch and onto its channel, and the place that it leaves becomes a credit. `WIDE` where there
+    /// are body flits.
     #[inline(always)]
-    pub(super) fn pass(&mut self, number: usize) {
+    pub(super) fn pass<const WIDE: bool>(&mut self, number: usize) {
         let (now, routers) = (self.now, &mut *self.routers);
         let vc = routers.vc_mut(number);
         let (flit, port, out) = (vc.front, vc.port as usize, vc.out as usize);
         let left = vc.len - 1;
         vc.len = left;
-        if left != 0 {
+        if WIDE {
+            vc.front = self.rings.take_any(self.first * N + number, vc, left != 0, self.queued);
+        } else if left != 0 {
             vc.front = self.rings.take(self.first * N + number, vc, self.queued);
         }
         let more = routers.pass(number, port, out);
         if flit.is_tail() {
-            let waited = routers.free(port, out);
-            self.work.asking.insert_if(port, waited);
+            routers.free(port, out);
             if left != 0 {
-                self.work.fresh.push(number as u16);
+                self.fresh.push(number as u16);
                 if let Some(order) = &mut self.order {
                     order.followed(self.first * N + number);
                 }
             }
-        } else if left != 0 && more {
-            self.work.ready.push(number as u16);
+        } else {
+            routers.go_on(number, port, left != 0 && more);
         }
 
         let (link, feeder) = (routers.output(port), routers.feeder(number));
@@ -65,38 +67,24 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Switches
             *free = start + u64::from(*spacing);
             at += start.div_ceil(u64::from(FULL_WIDTH)) - (now + 1);
         }
-        match link.router() {
-            Some(first) => self.wheel.flit(at, first + out_vc as u32, flit),
-            None => self.leave(link, at, out, flit),
+        if link.is_remote() {
+            self.leaving.push((at, link.number() + out_vc as u32, flit));
+        } else {
+            self.wheel.flit(at, link.block(), link.first() + out_vc, flit);
         }
         let at = now + u64::from(feeder.delay);
-        match feeder.router() {
-            Some(first) => self.wheel.credit(at, first + in_vc as u32),
-            None => self.credit_far(feeder, at, in_vc as u32),
-        }
-    }
-
-    /// A flit leaves the routers of the part.
-    #[inline(never)]
-    fn leave(&mut self, link: Link, at: u64, out: usize, flit: Flit) {
-        if link.far() == Far::Terminal {
-            self.wheel.eject(at, Ejected { terminal: link.number(), flit });
-            // the terminal takes it at once, and its credit comes back
-            self.wheel.credit(at + u64::from(link.back), (self.first * N + out) as u32);
+        if feeder.is_remote() {
+            self.credit_far(feeder, at, in_vc as u32);
         } else {
-            self.leaving.push((at, link.number() + (out % VS) as u32, flit));
+            self.wheel.credit(at, feeder.block(), feeder.first() + in_vc);
         }
     }
 
     /// A credit leaves the routers of the part.
     #[inline(never)]
     fn credit_far(&mut self, feeder: Link, at: u64, vc: u32) {
-        if feeder.far() == Far::Terminal {
-            self.wheel.terminal_credit(at, feeder.number(), vc as u8);
-        } else {
-            let number = feeder.number() + vc;
-            let part = self.part_of[number as usize / N] as usize;
-            self.outbox[part].credits.push((at, number));
-        }
+        let number = feeder.number() + vc;
+        let part = self.part_of[number as usize / N] as usize;
+        self.outbox[part].credits.push((at, number));
     }
 }

@@ -1,4 +1,6 @@
-//! What arrives in the cycles to come: flits and credits, by cycle and block of routers.
+//! What arrives in the cycles to come: flits and credits, by cycle and block.
+
+use std::ops::Range;
 
 use super::flit::Flit;
 
@@ -6,152 +8,213 @@ use super::flit::Flit;
 /// through, and the lists are long enough that loops over them cost nothing.
 pub(super) const BLOCK: usize = 64;
 
-/// A flit on its way to a terminal.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Ejected {
-    pub(super) terminal: u32,
-    pub(super) flit: Flit,
-}
-
-/// What arrives at the routers of a block in one cycle. Channels have numbers in the block: router x N +
-/// channel.
-#[derive(Debug, Default, Clone)]
-pub(super) struct Arrivals {
-    /// Input channels that get a flit.
-    pub(super) flits: Vec<(u32, Flit)>,
-    /// Output channels that get a credit.
-    pub(super) credits: Vec<u16>,
-}
-
-/// A calendar of as many cycles as anything can be on its way, for routers with `N` channels each way.
-#[derive(Debug, Default)]
-pub(super) struct Wheel<const N: usize> {
-    /// log2 of the cycles, and their number less one.
-    bits: u32,
+/// A calendar of as many cycles as anything can be on its way. Channels have numbers in their block: router x N + channel.
+/// Terminals are the ports of blocks of their own, so that whoever sends does not look what is at the other end.
+#[derive(Debug)]
+pub(super) struct Wheel {
+    /// The number of cycles less one.
     mask: usize,
-    /// By block and cycle. Most hold nothing, not even memory.
-    arrivals: Vec<Arrivals>,
-    /// Lists that have been gone through: the last ones, which are still in the caches, are filled next.
-    spare_flits: Vec<Vec<(u32, Flit)>>,
-    spare_credits: Vec<Vec<u16>>,
-    /// Credits for terminals: terminal and virtual channel, by cycle.
-    pub(super) terminal_credits: Vec<Vec<(u32, u8)>>,
-    /// Flits for terminals, by cycle.
-    pub(super) ejected: Vec<Vec<Ejected>>,
+    /// Blocks of routers, and those of terminals behind them.
+    blocks: usize,
+    /// Input channels that get a flit, by cycle and block.
+    pub(super) flits: Lists<u64>,
+    /// Output channels that get a credit, the same way.
+    pub(super) credits: Lists<()>,
 }
 
-impl<const N: usize> Wheel<N> {
-    /// Channels of a block.
-    const CHANNELS: u32 = (BLOCK * N) as u32;
-
-    /// A calendar for `routers` routers and at least `cycles` cycles ahead.
-    pub(super) fn new(routers: usize, cycles: u64) -> Self {
+impl Wheel {
+    /// A calendar for so many blocks of so many `ports` and at least `cycles` cycles ahead.
+    pub(super) fn new(blocks: usize, ports: usize, cycles: u64) -> Self {
         let slots = (cycles + 1).next_power_of_two() as usize;
-        Self {
-            bits: slots.trailing_zeros(),
-            mask: slots - 1,
-            spare_flits: Vec::new(),
-            spare_credits: Vec::new(),
-            arrivals: vec![Arrivals::default(); routers.div_ceil(BLOCK) * slots],
-            terminal_credits: vec![Vec::new(); slots],
-            ejected: vec![Vec::new(); slots],
-        }
+        let [lists, bits] = [slots * blocks, ports.next_power_of_two().trailing_zeros() as usize];
+        Self { mask: slots - 1, blocks, flits: Lists::new(lists, bits), credits: Lists::new(lists, bits) }
     }
 
-    /// The lists of cycle `at`.
+    /// The lists of cycle `at`: that of a block is so many further.
     #[inline(always)]
     pub(super) fn slot(&self, at: u64) -> usize {
-        at as usize & self.mask
+        (at as usize & self.mask) * self.blocks
     }
 
-    /// A flit for input channel `number` (of the part: router x N + channel) in cycle `at`.
+    /// A flit for input channel `number` of a block in cycle `at`.
     #[inline(always)]
-    pub(super) fn flit(&mut self, at: u64, number: u32, flit: Flit) {
-        let place = ((number / Self::CHANNELS) as usize) << self.bits | self.slot(at);
-        let list = &mut self.arrivals[place].flits;
-        if list.len() == list.capacity() {
-            grow(&mut self.spare_flits, list);
-        }
-        list.push((number % Self::CHANNELS, flit));
+    pub(super) fn flit(&mut self, at: u64, block: usize, number: usize, flit: Flit) {
+        let list = self.slot(at) + block;
+        self.flits.push(list, number as u16, flit.0);
     }
 
-    /// A credit for output channel `number` (of the part) in cycle `at`.
+    /// A credit for output channel `number` of a block in cycle `at`.
     #[inline(always)]
-    pub(super) fn credit(&mut self, at: u64, number: u32) {
-        let place = ((number / Self::CHANNELS) as usize) << self.bits | self.slot(at);
-        let list = &mut self.arrivals[place].credits;
-        if list.len() == list.capacity() {
-            grow(&mut self.spare_credits, list);
-        }
-        list.push((number % Self::CHANNELS) as u16);
-    }
-
-    /// A credit for virtual channel `vc` of `terminal` in cycle `at`.
-    #[inline(always)]
-    pub(super) fn terminal_credit(&mut self, at: u64, terminal: u32, vc: u8) {
-        let slot = self.slot(at);
-        self.terminal_credits[slot].push((terminal, vc));
-    }
-
-    /// A flit for a terminal in cycle `at`.
-    #[inline(always)]
-    pub(super) fn eject(&mut self, at: u64, flit: Ejected) {
-        let slot = self.slot(at);
-        self.ejected[slot].push(flit);
+    pub(super) fn credit(&mut self, at: u64, block: usize, number: usize) {
+        let list = self.slot(at) + block;
+        self.credits.push(list, number as u16, ());
     }
 
     /// Whether nothing arrives at a block in the cycle of `slot`.
     #[inline(always)]
     pub(super) fn is_quiet(&self, block: usize, slot: usize) -> bool {
-        let arrivals = &self.arrivals[block << self.bits | slot];
-        arrivals.flits.is_empty() && arrivals.credits.is_empty()
+        self.flits.is_empty(slot + block) && self.credits.is_empty(slot + block)
     }
 
-    /// Number of flits that arrive at a block in the cycles of `slots`.
-    pub(super) fn flits(&self, block: usize, slots: &[usize]) -> usize {
-        slots.iter().map(|slot| self.arrivals[block << self.bits | slot].flits.len()).sum()
-    }
-
-    /// Takes what arrives at a block in the cycle of `slot`; [`Wheel::give_back`] the lists for others.
+    /// Blocks of routers and of terminals.
     #[inline(always)]
-    pub(super) fn take(&mut self, block: usize, slot: usize) -> Arrivals {
-        std::mem::take(&mut self.arrivals[block << self.bits | slot])
-    }
-
-    /// The lists are used again.
-    #[inline(always)]
-    pub(super) fn give_back(&mut self, mut arrivals: Arrivals) {
-        arrivals.flits.clear();
-        arrivals.credits.clear();
-        if arrivals.flits.capacity() > 0 {
-            self.spare_flits.push(arrivals.flits);
-        }
-        if arrivals.credits.capacity() > 0 {
-            self.spare_credits.push(arrivals.credits);
-        }
+    pub(super) fn blocks(&self) -> usize {
+        self.blocks
     }
 
     /// The first cycle in `from ..` in which anything arrives; `None` when nothing is on its way.
     pub(super) fn next(&self, from: u64) -> Option<u64> {
-        let blocks = self.arrivals.len() >> self.bits;
-        (from..from + (1 << self.bits)).find(|&at| {
+        let slots = self.mask as u64 + 1;
+        (from..from + slots).find(|&at| {
             let slot = self.slot(at);
-            !self.terminal_credits[slot].is_empty()
-                || !self.ejected[slot].is_empty()
-                || (0..blocks).any(|block| !self.is_quiet(block, slot))
+            (0..self.blocks).any(|block| !self.is_quiet(block, slot))
         })
     }
 }
 
-/// Makes room in a full list: memory of one that is not used any more where it has none.
-#[cold]
-#[inline(never)]
-fn grow<T>(spare: &mut Vec<Vec<T>>, list: &mut Vec<T>) {
-    match spare.pop() {
-        Some(other) if list.capacity() == 0 => *list = other,
-        other => {
-            spare.extend(other);
-            list.reserve(list.len().max(16));
+/// Lists in pages: each port gets one item in a cycle at most, so that a page holds all of them, and most lists hold nothing,
+/// not even a page.
+#[derive(Debug)]
+pub(super) struct Lists<T> {
+    /// log2 of the places of a page.
+    bits: usize,
+    items: Items<T>,
+    /// Where the next item of each list goes; `NOTHING` of an empty one.
+    ends: Vec<u32>,
+    /// Beginnings of pages that have been gone through: the last one, which is still in the caches, is filled next.
+    spare: Vec<u32>,
+    /// Pages that have been in use.
+    pages: usize,
+}
+
+/// The places of all pages: numbers of channels, and what they get.
+#[derive(Debug, Default)]
+pub(super) struct Items<T> {
+    pub(super) numbers: Vec<u16>,
+    pub(super) what: Vec<T>,
+}
+
+/// The end of a list without a page.
+const NOTHING: u32 = u32::MAX;
+
+impl<T: Copy + Default> Lists<T> {
+    /// So many empty lists, with pages of 2^`bits` places.
+    fn new(lists: usize, bits: usize) -> Self {
+        Self { bits, items: Items::default(), ends: vec![NOTHING; lists], spare: Vec::new(), pages: 0 }
+    }
+
+    #[inline(always)]
+    fn push(&mut self, list: usize, number: u16, what: T) {
+        let end = &mut self.ends[list];
+        let at = *end as usize;
+        match (self.items.numbers.get_mut(at), self.items.what.get_mut(at)) {
+            (Some(to), Some(place)) => {
+                debug_assert!(at & ((1 << self.bits) - 1) != 0, "a port got two items in one cycle");
+                (*to, *place) = (number, what);
+                *end += 1;
+            }
+            _ => self.begin(list, number, what),
+        }
+    }
+
+    /// The first item of a list.
+    #[cold]
+    #[inline(never)]
+    fn begin(&mut self, list: usize, number: u16, what: T) {
+        assert!(self.ends[list] == NOTHING, "a port got two items in one cycle");
+        let start = self.spare.pop().map_or_else(|| self.new_page(), |start| start as usize);
+        (self.items.numbers[start], self.items.what[start]) = (number, what);
+        self.ends[list] = start as u32 + 1;
+    }
+
+    /// A page that has not been in use.
+    fn new_page(&mut self) -> usize {
+        let start = self.pages << self.bits;
+        self.pages += 1;
+        if start == self.items.numbers.len() {
+            // memory that is nothing but zero is there only from its first use on
+            let places = (self.pages + self.pages / 2 + 8) << self.bits;
+            let (mut numbers, mut what) = (vec![0; places], vec![T::default(); places]);
+            numbers[..start].copy_from_slice(&self.items.numbers);
+            what[..start].copy_from_slice(&self.items.what);
+            self.items = Items { numbers, what };
+        }
+        start
+    }
+
+    #[inline(always)]
+    fn is_empty(&self, list: usize) -> bool {
+        self.ends[list] == NOTHING
+    }
+
+    /// Where the items of a list are.
+    #[inline(always)]
+    fn range(&self, list: usize) -> Range<usize> {
+        match self.ends[list] {
+            NOTHING => 0..0,
+            end => (end as usize - 1) >> self.bits << self.bits..end as usize,
+        }
+    }
+
+    /// The number of items of a list.
+    #[inline(always)]
+    pub(super) fn len(&self, list: usize) -> usize {
+        self.range(list).len()
+    }
+
+    /// Empties a list: all items, and which of them it had. They are to be [given back](Lists::give_back) before another one
+    /// is pushed.
+    #[inline(always)]
+    pub(super) fn take(&mut self, list: usize) -> (Items<T>, Range<usize>) {
+        let range = self.range(list);
+        if !range.is_empty() {
+            self.spare.push(range.start as u32);
+            self.ends[list] = NOTHING;
+        }
+        (std::mem::take(&mut self.items), range)
+    }
+
+    #[inline(always)]
+    pub(super) fn give_back(&mut self, items: Items<T>) {
+        self.items = items;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_hold_what_was_pushed_whoever_had_their_pages() {
+        let mut lists = Lists::<u64>::new(3, 2);
+        for round in 0..5 {
+            for (list, item) in [(2, 1), (0, 2), (2, 3), (2, 4), (0, 5), (2, 6)] {
+                lists.push(list, item + 10 * round, u64::from(item));
+            }
+            assert!(lists.is_empty(1) && lists.len(0) == 2 && lists.len(2) == 4);
+            for (list, wanted) in [(1, &[][..]), (2, &[1, 3, 4, 6]), (0, &[2, 5])] {
+                let (items, range) = lists.take(list);
+                assert!(items.what[range.clone()].iter().copied().eq(wanted.iter().copied()));
+                let numbers = items.numbers[range].iter().map(|number| u64::from(number - 10 * round));
+                assert!(numbers.eq(wanted.iter().copied()));
+                lists.give_back(items);
+                assert!(lists.is_empty(list) && lists.len(list) == 0);
+            }
+        }
+        assert_eq!(lists.pages, 2, "pages are used again");
+    }
+
+    #[test]
+    fn what_is_there_stays_when_pages_are_added() {
+        let mut lists = Lists::<u64>::new(100, 1);
+        for list in 0..100 {
+            lists.push(list, list as u16, 7 * list as u64);
+        }
+        for list in 0..100 {
+            let (items, range) = lists.take(list);
+            assert_eq!((items.numbers[range.start], items.what[range.start]), (list as u16, 7 * list as u64));
+            assert_eq!(range.len(), 1);
+            lists.give_back(items);
         }
     }
 }

@@ -1,0 +1,181 @@
+//! The allocator of virtual channels of a block of routers: one iteration of iSLIP, on sets that are words.
+
+use super::{BLOCK, Mask, Routers};
+
+impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Routers<P, VS, N, M, W> {
+    /// Gives channels to packets that wait for them, at all ports where somebody asks. `granted` hears of the input
+    /// channels that get one.
+    #[inline(always)]
+    pub(in crate::flit::fast) fn give_channels(&mut self, mut granted: impl FnMut(usize)) {
+        for word in 0..P {
+            let (mut left, mut again) = (self.asking.word(word), 0);
+            while left != 0 {
+                let bit = left.trailing_zeros() as usize;
+                left &= left - 1;
+                let port = word * 64 + bit;
+                let waiters = self.waiters(port);
+                if waiters.rest().is_empty() {
+                    // every channel that the only one wants is granted to it
+                    let number = port / P * N + waiters.first() % N;
+                    let offered = self.free_of(port) & u32::from(self.vc(number).out);
+                    if offered != 0 {
+                        self.give(number, port, offered);
+                        granted(number);
+                    }
+                } else {
+                    let (mut given, more) = self.share_port(port);
+                    again |= u64::from(more) << bit;
+                    while !given.is_empty() {
+                        granted(port / P * N + given.first());
+                        given = given.rest();
+                    }
+                }
+            }
+            *self.asking.word_mut(word) = again;
+        }
+    }
+
+    /// Channels of a port that no packet has.
+    #[inline(always)]
+    fn free_of(&self, port: usize) -> u32 {
+        self.free.as_flattened()[port % Self::PORTS].into()
+    }
+
+    /// Channels that were given take part in the switch from now on.
+    #[inline(always)]
+    pub(in crate::flit::fast) fn begin(&mut self) {
+        for word in 0..P {
+            let asked = std::mem::take(self.soon_asked.word_mut(word));
+            if asked != 0 {
+                *self.asked.word_mut(word) |= asked;
+                let ports = word * 64..(word + 1) * 64;
+                let soon = &mut self.soon.as_flattened_mut()[ports.clone()];
+                for (ready, soon) in self.ready.as_flattened_mut()[ports].iter_mut().zip(soon) {
+                    *ready |= std::mem::take(soon);
+                }
+            }
+        }
+    }
+
+    /// Several packets wait for the channels of one port. Returns the input channels of the router that get one, and whether
+    /// more can be given before a channel comes back.
+    #[inline(never)]
+    fn share_port(&mut self, port: usize) -> (M, bool) {
+        let free = self.free_of(port);
+        if free == 0 {
+            return (M::default(), false);
+        }
+        let first = port / P * N;
+        let waiters = self.waiters(port);
+        if waiters.rest().rest().is_empty() {
+            return self.share_between(port, free, waiters.first(), waiters.rest().first());
+        }
+        let (mut asked, mut all, mut each) = (0, free, waiters);
+        while !each.is_empty() {
+            let wanted = u32::from(self.vc(first + each.first()).out) & free;
+            each = each.rest();
+            asked |= wanted;
+            all &= wanted;
+        }
+        let granted = if all == asked {
+            // all want the same
+            self.share_channels(port, asked, |_| waiters)
+        } else {
+            let mut requests = [M::default(); VS];
+            let mut each = waiters;
+            while !each.is_empty() {
+                let wanted = self.vc(first + each.first()).out;
+                for (vc, requests) in requests.iter_mut().enumerate() {
+                    *requests |= M::bit_if(each.first(), wanted >> vc & 1 != 0);
+                }
+                each = each.rest();
+            }
+            self.share_channels(port, asked, |vc| requests[vc])
+        };
+        let free = self.free_of(port);
+        let mut again = false;
+        let mut left = self.waiters(port);
+        while free != 0 && !left.is_empty() {
+            again |= u32::from(self.vc(first + left.first()).out) & free != 0;
+            left = left.rest();
+        }
+        (granted, again)
+    }
+
+    /// The same for two packets, which mostly are all: those of input channels `one` and `other` behind it.
+    #[inline(always)]
+    fn share_between(&mut self, port: usize, free: u32, one: usize, other: usize) -> (M, bool) {
+        let first = port / P * N;
+        let [wanted, others] = [one, other].map(|input| u32::from(self.vc(first + input).out) & free);
+        // behind a winner from the one on until before the other comes the other
+        let turn = (0..VS).fold(0, |turn, vc| {
+            let last = self.last_winner(port * VS + vc);
+            turn | u32::from(last.wrapping_sub(one) < other - one) << vc
+        });
+        let offered = [(one, wanted & !(others & turn)), (other, others & (turn | !wanted))];
+        let mut granted = M::default();
+        for (input, offered) in offered {
+            if offered != 0 {
+                self.give(first + input, port, offered);
+                granted |= M::bit(input);
+            }
+        }
+        let left = if granted.has(one) { others } else { wanted };
+        let all = granted.has(one) && granted.has(other);
+        (granted, !all && left & self.free_of(port) != 0)
+    }
+
+    /// The same where it is known which channels of a port are `asked` for, and who requests each.
+    #[inline(always)]
+    fn share_channels(&mut self, port: usize, mut asked: u32, requests: impl Fn(usize) -> M) -> M {
+        let (first, channels) = (port / P * N, port * VS);
+        let mut granted = M::default();
+        while asked != 0 {
+            // the first channel's winner, and what else it was offered
+            let vc = asked.trailing_zeros() as usize % VS;
+            let input = requests(vc).first_behind(self.last_winner(channels + vc));
+            let mut offered = 1_u32 << vc;
+            let mut others = asked & (asked - 1) & u32::from(self.vc(first + input).out);
+            while others != 0 {
+                let vc = others.trailing_zeros() as usize % VS;
+                others &= others - 1;
+                let winner = requests(vc).first_behind(self.last_winner(channels + vc));
+                offered |= u32::from(winner == input) << vc;
+            }
+            asked &= !offered;
+            // pointers of the channels that it declines stay
+            self.give(first + input, port, offered);
+            granted |= M::bit(input);
+        }
+        granted
+    }
+
+    /// The input channel of its router that won output channel `number` last.
+    #[inline(always)]
+    fn last_winner(&self, number: usize) -> usize {
+        usize::from(self.out(number).owner) % N
+    }
+
+    /// Of the `offered` channels of a port an input channel takes the first at or after its pointer.
+    #[inline(always)]
+    fn give(&mut self, number: usize, port: usize, offered: u32) {
+        let base = port % P * VS;
+        let vc = self.vc_mut(number);
+        // a pointer at another port leaves nothing, and then the first channel is taken
+        let ahead = u32::from(vc.accept).wrapping_sub(base as u32).min(u32::BITS - 1);
+        let after = offered >> ahead << ahead;
+        let chosen = (if after == 0 { offered } else { after }).trailing_zeros() as usize % VS;
+        let out = port * VS + chosen;
+        vc.accept = (base + chosen + 1) as u8;
+        vc.out = out as u16;
+        let owned = self.out_mut(out);
+        owned.owner = (number % N) as u8;
+        let ready = owned.credits != 0;
+        self.soon.as_flattened_mut()[port % Self::PORTS] |= M::bit_if(number % N, ready);
+        self.soon_asked.insert_if(port, ready);
+        self.free.as_flattened_mut()[port % Self::PORTS] &= !(1 << chosen);
+        *self.waiters_mut(port) &= !M::bit(number % N);
+    }
+}
+
+const _: () = assert!(BLOCK == 64, "a block has as many words of ports as a router has ports");

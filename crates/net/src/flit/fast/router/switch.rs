@@ -1,0 +1,169 @@
+//! The allocator of the switches of a block: one iteration of iSLIP, output port by output port.
+//!
+//! What is ready is known by output port. So the input that an output lets through is found in its word, and of that
+//! input the virtual channel that goes there: all of iSLIP where no input is let through by two outputs. Where one is, it
+//! takes the first of them behind the last one, and the others let nobody through.
+
+use super::{Mask, Routers};
+use crate::flit::fast::list::List;
+
+impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Routers<P, VS, N, M, W> {
+    /// Puts the input channels whose flit passes a switch now in an empty list, at most one for each input and output. They
+    /// are not ready any more.
+    #[inline(always)]
+    pub(in crate::flit::fast) fn decide(&mut self, won: &mut List<N>) {
+        let (mut count, mut places) = (0, [0_u16; 64]);
+        for word in 0..P {
+            let mut left = self.asked.word(word);
+            // inputs of the same routers, by the same numbers as outputs, and where their winner stands
+            let (mut seen, mut still) = (0_u64, 0_u64);
+            while left != 0 {
+                let bit = left.trailing_zeros() as usize;
+                left &= left - 1;
+                let port = word * 64 + bit;
+                let ready = self.ready.as_flattened()[port % Self::PORTS];
+                let behind = ready & self.inputs_behind.as_flattened()[port % Self::PORTS];
+                let first = if behind.is_empty() { ready } else { behind }.first();
+                let input = port / P * P + first / VS % P;
+                let channels = ready.part(first / VS % P * VS, VS);
+                let behind = channels & u32::from(self.vcs_behind.as_flattened()[input % Self::PORTS]);
+                let vc = if behind == 0 { channels } else { behind }.trailing_zeros() as usize % VS;
+                let number = input * VS + vc;
+                let mut at = count;
+                if seen >> (input % 64) & 1 != 0 {
+                    // of two outputs that would let it through an input takes the first one behind the last
+                    at = places[input % 64].into();
+                    let other = won.get(at);
+                    let taken = usize::from(self.vc(other.into()).port);
+                    if !self.prefers(input, port, taken) {
+                        still |= 1 << bit;
+                        continue;
+                    }
+                    *self.ready_mut(taken) |= M::bit(usize::from(other) % N);
+                    still |= 1 << (taken % 64);
+                } else {
+                    count += 1;
+                }
+                seen |= 1 << (input % 64);
+                places[input % 64] = at as u16;
+                won.set(at, number as u16);
+                let rest = ready & !M::bit(number % N);
+                *self.ready_mut(port) = rest;
+                still |= u64::from(!rest.is_empty()) << bit;
+            }
+            *self.asked.word_mut(word) = still;
+        }
+        won.set_len(count);
+    }
+
+    /// Whether an input takes an output port rather than another one.
+    #[inline(never)]
+    fn prefers(&self, input: usize, port: usize, other: usize) -> bool {
+        let both = W::bit(port % P) | W::bit(other % P);
+        let behind = both & self.outputs_behind.as_flattened()[input % Self::PORTS];
+        if behind.is_empty() { both } else { behind }.first() == port % P
+    }
+
+    /// A flit of an input channel goes to output channel `out` of `port`: pointers of the switch move on, a credit is used.
+    /// Returns whether one is left.
+    #[inline(always)]
+    pub(in crate::flit::fast) fn pass(&mut self, number: usize, port: usize, out: usize) -> bool {
+        let (input, port) = (number / VS % Self::PORTS, port % Self::PORTS);
+        self.inputs_behind.as_flattened_mut()[port] = M::all_behind((number | (VS - 1)) % N);
+        self.outputs_behind.as_flattened_mut()[input] = W::all_behind(port % P);
+        self.vcs_behind.as_flattened_mut()[input] = u16::MAX << (number % VS) << 1;
+        self.sent.as_flattened_mut()[port] += 1;
+        let out = self.out_mut(out);
+        out.credits -= 1;
+        out.credits != 0
+    }
+
+    /// The flit behind the one that passed competes in the next cycle.
+    #[inline(always)]
+    pub(in crate::flit::fast) fn go_on(&mut self, number: usize, port: usize, wanted: bool) {
+        *self.ready_mut(port) |= M::bit_if(number % N, wanted);
+        self.asked.insert_if(port, wanted);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stratasim_core::random::Draws;
+
+    use super::super::BLOCK;
+    use super::*;
+
+    /// The first of `wanted` behind `last`, going round.
+    fn round_robin(last: Option<usize>, count: usize, wanted: impl Fn(usize) -> bool) -> Option<usize> {
+        let start = last.map_or(0, |last| last + 1);
+        (0..count).map(|step| (start + step) % count).find(|&index| wanted(index))
+    }
+
+    /// Some cycles of ready channels drawn anew beside iSLIP as it is written down, router by router.
+    fn decides_like_islip<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask>() {
+        let mut draws = Draws::new(1);
+        let mut routers = Box::new(Routers::<P, VS, N, M, W>::new(VS as u8, 4));
+        let mut won = List::<N>::default();
+        let (mut inputs, mut outputs) = (vec![None; BLOCK * P], vec![None; BLOCK * P]);
+        let mut vcs = vec![None; BLOCK * P];
+        // few and many, one after the other
+        for share in [20, 2, 1, 20, 3, 40, 1, 1, 400, 2] {
+            let numbers: Vec<u16> = (0..(BLOCK * N) as u16).filter(|_| draws.below(share) == 0).collect();
+            for &number in &numbers {
+                let port = number / N as u16 * P as u16 + draws.below(P as u32) as u16;
+                routers.vc_mut(number.into()).port = port;
+                routers.go_on(number.into(), port.into(), true);
+            }
+            let asks = |input: usize, vc: usize, output: usize| {
+                let number = input * VS + vc;
+                numbers.contains(&(number as u16)) && usize::from(routers.vc(number).port) == output
+            };
+            let asks_at_all = |input, output| (0..VS).any(|vc| asks(input, vc, output));
+            let mut expected = Vec::new();
+            for router in (0..BLOCK).map(|router| router * P) {
+                let grant =
+                    |output| round_robin(inputs[output], P, |input| asks_at_all(router + input, output));
+                let grants: Vec<Option<usize>> = (router..router + P).map(grant).collect();
+                for input in router..router + P {
+                    let granted = |output: usize| grants[output] == Some(input % P);
+                    let Some(output) = round_robin(outputs[input], P, granted) else { continue };
+                    let wants = |vc| asks(input, vc, router + output);
+                    let vc = round_robin(vcs[input], VS, wants).expect("it asked");
+                    expected.push((input, vc, router + output));
+                }
+            }
+            routers.decide(&mut won);
+            let mut passing = won.items().to_vec();
+            passing.sort_unstable();
+            let number = |&(input, vc, _): &(usize, usize, usize)| (input * VS + vc) as u16;
+            assert!(passing.iter().copied().eq(expected.iter().map(number)), "{passing:?}, {expected:?}");
+            assert!(expected.len() >= numbers.len() / (P * VS), "somebody always passes");
+            // the others are still ready, and nobody else
+            for number in 0..(BLOCK * N) as u16 {
+                let port = usize::from(routers.vc(number.into()).port);
+                let waits = numbers.contains(&number) && !passing.contains(&number);
+                let ready = &mut routers.ready.as_flattened_mut()[port];
+                assert_eq!(ready.has(usize::from(number) % N), waits);
+                *ready &= !M::bit(usize::from(number) % N);
+            }
+            for word in 0..P {
+                *routers.asked.word_mut(word) = 0;
+            }
+            for (input, vc, output) in expected {
+                inputs[output] = Some(input % P);
+                outputs[input] = Some(output % P);
+                vcs[input] = Some(vc);
+                routers.pass(input * VS + vc, output, output * VS);
+                routers.credit(output * VS);
+            }
+        }
+    }
+
+    #[test]
+    fn whoever_passes_is_whom_islip_chooses() {
+        decides_like_islip::<4, 2, 8, u8, u8>();
+        decides_like_islip::<8, 4, 32, u32, u8>();
+        decides_like_islip::<4, 16, 64, u64, u16>();
+        decides_like_islip::<32, 2, 64, u64, u32>();
+    }
+}
