@@ -20,7 +20,8 @@ use crate::terminal::Terminal;
 pub(crate) struct Traffic {
     #[command(flatten)]
     input: Input,
-    /// Loads in flits per cycle and terminal: 0.3, 0.05:0.45:0.05 (from, to, step), or several with commas
+    /// Loads in flits per cycle and terminal: 0.3, 0.05:0.45:0.05 (from, to, step), or several with commas [default: the
+    /// file's `traffic.load`]
     #[arg(long, value_name = "LOADS", allow_hyphen_values = true)]
     load: Option<Loads>,
     /// Look for the load at which the network saturates, by bisection, to this precision [default: 0.01]
@@ -86,12 +87,14 @@ impl Traffic {
     pub(crate) fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
         if self.semantics == Semantics::Native {
             let (document, base) = self.document()?;
-            return self.curve(&Prepared::new(&document, &base)?, None, terminal);
+            let own = document.get("traffic.load").and_then(|load| load.as_f64());
+            return self.curve(&Prepared::new(&document, &base)?, own, terminal);
         }
         let ending = self.input.file.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
         if ["toml", "json"].contains(&ending) {
             let (document, base) = self.document()?;
-            return self.curve(&Experiment::from_document(&document, &base)?, None, terminal);
+            let own = document.get("traffic.load").and_then(|load| load.as_f64());
+            return self.curve(&Experiment::from_document(&document, &base)?, own, terminal);
         }
         let experiment = Experiment::from_file(&self.input.file, &self.input.sets)?;
         if !experiment.unwritten().is_empty() && !self.quiet {
@@ -130,7 +133,7 @@ impl Traffic {
         let own: Vec<f64> = own.into_iter().collect();
         let loads = asked.unwrap_or(if self.saturation.is_some() { &[] } else { &own });
         if loads.is_empty() && self.saturation.is_none() {
-            let message = "which loads? `--load 0.05:0.45:0.05` or `--saturation` is expected";
+            let message = "which loads? `--load 0.05:0.45:0.05`, `--saturation` or `traffic.load` in the file is expected";
             return Err(ConfigError::new(message, None).into());
         }
         interrupt::listen();

@@ -291,6 +291,13 @@ fn results_of_open_loop_traffic_are_put_side_by_side() {
             assert!((shown / number - 1.0).abs() < 1e-3, "{label}: {shown} for {number}");
         }
     }
+    // a curve of the file's own load
+    let ended = scratch.stratasim(&["traffic", "mesh.toml", "--quiet", "--out", "curve"]);
+    assert_eq!(ended.code, 0, "{}", ended.errors);
+    let curve = json(&scratch.read("curve/results.json"));
+    let loads: Vec<_> =
+        curve["points"].as_array().unwrap().iter().map(|point| &point["load_flits_per_cycle"]).collect();
+    assert_eq!(loads, [&serde_json::json!(0.1)]);
     let high = json(&scratch.read("high.json"));
     assert_eq!(row("p99")[1].replace(',', ""), high["traffic"]["packet_latency_cycles"]["p99"].to_string());
     let batch = json(&scratch.read("batch.json"));
