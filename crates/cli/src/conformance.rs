@@ -59,8 +59,9 @@ struct DrawnCases {
     #[command(flatten)]
     selected: SelectedCases,
     /// Runs of ours per run of the reference, where the order of arrivals is random: more leave less of chance on our side
-    #[arg(long, value_name = "N", default_value = "1")]
-    draws: NonZeroU32,
+    /// [default: 1, and 16 of cases that differ with one]
+    #[arg(long, value_name = "N")]
+    draws: Option<NonZeroU32>,
 }
 
 /// Hears of each case.
@@ -81,7 +82,7 @@ impl Conformance {
                 flit::run(paths, &flit::Selection { filter: filter.clone(), quick: *quick }, told)
             }
             Family::Packet(DrawnCases { selected: SelectedCases { filter, quick, .. }, draws }) => {
-                let (filter, draws) = (filter.clone(), u64::from(draws.get()));
+                let (filter, draws) = (filter.clone(), draws.map(|draws| u64::from(draws.get())));
                 packet::run(paths, &packet::Selection { filter, quick: *quick, draws }, told)
             }
         };
