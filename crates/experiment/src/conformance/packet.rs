@@ -20,7 +20,7 @@ use super::{CaseReport, CpuSeconds, bad, files, in_order, read, thread_cpu_s};
 use crate::error::Error;
 
 /// Which cases are run.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Selection {
     /// Only those whose name contains one of these; all when empty.
     pub filter: Vec<String>,
@@ -30,12 +30,6 @@ pub struct Selection {
     /// side. Four or more also say how much the reference's few runs vary by chance: three standard errors of that are no
     /// difference. `None`: one, and [`MANY_DRAWS`] of cases that differ with it.
     pub draws: Option<u64>,
-}
-
-impl Default for Selection {
-    fn default() -> Self {
-        Self { filter: Vec::new(), quick: false, draws: None }
-    }
 }
 
 /// Draws of a case that differs with one.

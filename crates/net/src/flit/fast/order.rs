@@ -11,115 +11,94 @@ use super::wheel::BLOCK;
 
 const _: () = assert!(BLOCK <= 64, "routers of a block are bits of a word");
 
-/// Stamps of input channels, by number and list; smaller ones come first among those of a router.
+/// Stamps of input channels by number; smaller ones come first among those of a router.
 #[derive(Debug)]
-pub(super) struct Order {
-    stamps: Vec<[i64; 3]>,
+pub(super) struct Order<M> {
+    /// In the list of packets that wait for an output channel: when they came, and their place among those that came then.
+    waiting: Vec<u64>,
+    /// In the list of those that compete for the switch. A head behind a tail is routed in the order of this list.
+    competing: Vec<i64>,
+    /// Input channels by router, of packets that came to the front behind another one and of those that found an empty
+    /// buffer; empty between stages.
+    followed: [M; BLOCK],
+    arrived: [M; BLOCK],
 }
 
-/// The list of packets to be routed,
-const ROUTING: usize = 0;
-/// of those that wait for an output channel,
-const ALLOCATION: usize = 1;
-/// of those that compete for the switch.
-const SWITCH: usize = 2;
+/// Bits of a place among the packets that a router routes in a cycle.
+const PLACE: u32 = 8;
 
-/// Behind every packet that follows another one in its buffer.
-const ARRIVALS: i64 = i64::MAX >> 1;
-
-impl Order {
+impl<M: Mask> Order<M> {
     /// For `channels` input channels.
     pub(super) fn new(channels: usize) -> Self {
-        Self { stamps: vec![[0; 3]; channels] }
-    }
-
-    /// A head arrived in an empty buffer.
-    pub(super) fn arrived(&mut self, number: usize) {
-        self.stamps[number][ROUTING] = ARRIVALS + number as i64;
+        Self {
+            waiting: vec![0; channels],
+            competing: vec![0; channels],
+            followed: [M::default(); BLOCK],
+            arrived: [M::default(); BLOCK],
+        }
     }
 
     /// A body flit arrived in an empty buffer: behind all that compete already.
     pub(super) fn resumed(&mut self, now: u64, number: usize, channels: usize) {
-        self.stamps[number][SWITCH] = ((now as i64) << 8) + (number % channels) as i64;
+        self.competing[number] = ((now as i64) << 32) + (number % channels) as i64;
     }
 
-    /// A tail left, and the head behind it is to be routed: in the order of the switch's list.
-    pub(super) fn followed(&mut self, number: usize) {
-        let stamps = &mut self.stamps[number];
-        stamps[ROUTING] = stamps[SWITCH];
-    }
-
-    /// Puts packets that are routed in this cycle in order, router by router, and in front of those that
-    /// wait. They are numbers of channels from `base` on; a router has `N` of them. `sets` are empty, before and
-    /// after.
-    pub(super) fn routed<const N: usize, M: Mask>(
+    /// Puts packets that are routed in this cycle in order, router by router, and in front of those that wait: the first
+    /// `followed` of them came to the front behind others, the rest arrived. They are numbers of channels from `base` on; a
+    /// router has `N` of them.
+    pub(super) fn routed<const N: usize>(
         &mut self,
         now: u64,
         fresh: &mut [u16],
+        followed: usize,
         base: usize,
-        sets: &mut [M; BLOCK],
     ) {
-        by_router::<N, M>(fresh, sets);
-        self.in_front::<N, ROUTING, ALLOCATION>(now, fresh, base);
+        let mut routers = 0_u64;
+        for (at, &number) in fresh.iter().enumerate() {
+            let router = number as usize / N % BLOCK;
+            routers |= 1 << router;
+            let set = if at < followed { &mut self.followed } else { &mut self.arrived };
+            set[router] |= M::bit(number as usize % N);
+        }
+        let mut end = 0;
+        while routers != 0 {
+            let router = routers.trailing_zeros() as usize % BLOCK;
+            routers &= routers - 1;
+            let start = end;
+            let mut set = std::mem::take(&mut self.followed[router]);
+            while !set.is_empty() {
+                // mostly one
+                let channel = (router * N + set.first()) as u16;
+                set = set.rest();
+                let stamp = self.competing[base + usize::from(channel)];
+                let mut to = end;
+                while to > start && self.competing[base + usize::from(fresh[to - 1])] > stamp {
+                    fresh[to] = fresh[to - 1];
+                    to -= 1;
+                }
+                fresh[to] = channel;
+                end += 1;
+            }
+            let mut set = std::mem::take(&mut self.arrived[router]);
+            while !set.is_empty() {
+                fresh[end] = (router * N + set.first()) as u16;
+                set = set.rest();
+                end += 1;
+            }
+            for (place, &channel) in (0..).zip(&fresh[start..end]) {
+                self.waiting[base + usize::from(channel)] = now << PLACE | place;
+            }
+        }
     }
 
-    /// Puts the packets that got an output channel in order, and in front of those that compete. They stand router by
-    /// router.
-    pub(super) fn channels_given<const N: usize>(&mut self, now: u64, granted: &mut [u16], base: usize) {
-        self.in_front::<N, ALLOCATION, SWITCH>(now, granted, base);
-    }
-
-    /// Sorts the channels of each router by their stamp in the list `FROM`, and gives them stamps in the list `TO`, in
-    /// front of all of earlier cycles. Those of a router are few, and mostly one.
+    /// A packet got an output channel: in front of all that compete, in the order in which it waited among those that got one
+    /// in this cycle.
     #[inline(always)]
-    fn in_front<const N: usize, const FROM: usize, const TO: usize>(
-        &mut self,
-        now: u64,
-        list: &mut [u16],
-        base: usize,
-    ) {
-        let stamps = &mut self.stamps[base..];
-        let first = -((now as i64) << 8);
-        // the place of the first channel of the router, and its number
-        let (mut start, mut router) = (0, usize::MAX);
-        for at in 0..list.len() {
-            let channel = list[at];
-            let own = usize::from(channel) / N;
-            if own != router {
-                (start, router) = (at, own);
-            }
-            // behind those of the router that come before it; their stamps move on
-            let stamp = stamps[usize::from(channel)][FROM];
-            let mut to = at;
-            while to > start && stamps[usize::from(list[to - 1])][FROM] > stamp {
-                list[to] = list[to - 1];
-                stamps[usize::from(list[to])][TO] += 1;
-                to -= 1;
-            }
-            list[to] = channel;
-            stamps[usize::from(channel)][TO] = first + (to - start) as i64;
-        }
-    }
-}
-
-/// Puts channels together by router.
-fn by_router<const N: usize, M: Mask>(list: &mut [u16], sets: &mut [M; BLOCK]) {
-    let mut routers = 0_u64;
-    for &number in &*list {
-        let router = number as usize / N % BLOCK;
-        routers |= 1 << router;
-        sets[router] |= M::bit(number as usize % N);
-    }
-    let mut places = list.iter_mut();
-    while routers != 0 {
-        let router = routers.trailing_zeros() as usize;
-        routers &= routers - 1;
-        let mut set = std::mem::take(&mut sets[router]);
-        while !set.is_empty() {
-            if let Some(place) = places.next() {
-                *place = (router * N + set.first()) as u16;
-            }
-            set = set.rest();
-        }
+    pub(super) fn given(&mut self, now: u64, number: usize) {
+        let came = self.waiting[number];
+        // those that came last first; who has waited for millions of cycles waits for good
+        let waited = (now - (came >> PLACE)).min(u64::from(u32::MAX >> (PLACE + 1)));
+        let place = waited << PLACE | came & ((1 << PLACE) - 1);
+        self.competing[number] = -((now as i64) << 32) + place as i64;
     }
 }

@@ -12,7 +12,7 @@ use super::rings::Rings;
 use super::router::Routers;
 use super::source::Source;
 use super::threads::Outbox;
-use super::wheel::{BLOCK, Wheel};
+use super::wheel::Wheel;
 use crate::flit::routing::FlitRouting;
 use crate::flit::terminals::Terminals;
 
@@ -51,7 +51,7 @@ pub(super) struct Part<const P: usize, const VS: usize, const N: usize, M, W> {
     pub(super) wheel: Wheel,
     /// Input channels whose packet in front is to be routed in the next cycle, by block.
     pub(super) fresh: Vec<List<N>>,
-    pub(super) scratch: Scratch<N, M>,
+    pub(super) scratch: Scratch<N>,
     pub(super) packets: Packets,
     pub(super) sources: Vec<Source<VS>>,
     pub(super) injection: Vec<Link>,
@@ -64,7 +64,7 @@ pub(super) struct Part<const P: usize, const VS: usize, const N: usize, M, W> {
     /// Sources that have just sent a tail and are asked in the next cycle.
     pub(super) asked: Vec<u32>,
     pub(super) due: Vec<u32>,
-    pub(super) order: Option<Order>,
+    pub(super) order: Option<Order<M>>,
     pub(super) in_flight: u64,
     pub(super) last_progress: u64,
     pub(super) outbox: Vec<Outbox>,
@@ -107,13 +107,9 @@ impl Ahead {
 
 /// Lists within one cycle of a block.
 #[derive(Debug)]
-pub(super) struct Scratch<const N: usize, M> {
-    /// Input channels that got an output channel.
-    pub(super) granted: List<N>,
+pub(super) struct Scratch<const N: usize> {
     /// Input channels whose flit passes the switch.
     pub(super) won: List<N>,
-    /// Input channels by router; empty between stages.
-    pub(super) by_router: [M; BLOCK],
     /// Flits for other parts: when, input channel of the fabric, flit.
     pub(super) leaving: Vec<(u64, u32, Flit)>,
     /// Flits at terminals of a block, put in order.
@@ -121,13 +117,11 @@ pub(super) struct Scratch<const N: usize, M> {
     pub(super) arrived_at: Vec<u64>,
 }
 
-impl<const N: usize, M: Mask> Scratch<N, M> {
+impl<const N: usize> Scratch<N> {
     /// For blocks of so many terminals.
     pub(super) fn new(terminals: usize) -> Self {
         Self {
-            granted: List::default(),
             won: List::default(),
-            by_router: [M::default(); BLOCK],
             leaving: Vec::new(),
             arrived: vec![(0, 0); terminals],
             arrived_at: vec![0; terminals.div_ceil(64)],

@@ -90,6 +90,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, 
             terminals,
         };
         let is_plain = self.order.is_none();
+        let followed = fresh.items().len();
         for (at, (&number, &flit)) in flits.0.iter().zip(flits.1).enumerate() {
             let flit = Flit(flit);
             if self.is_large {
@@ -124,13 +125,10 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, 
             } else {
                 vc.front = flit;
                 fresh.push(number as u16);
-                if let Some(order) = &mut self.order {
-                    order.arrived(base + number);
-                }
             }
         }
         if let Some(order) = &mut self.order {
-            order.routed::<N, M>(now, fresh.items_mut(), base, &mut self.scratch.by_router);
+            order.routed::<N>(now, fresh.items_mut(), followed, base);
         }
         for &number in fresh.items() {
             let flit = routers.vc(number.into()).front;
@@ -150,11 +148,10 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, 
     #[inline(always)]
     fn give_channels(&mut self, block: usize, now: u64) {
         let routers = &mut self.blocks[block];
-        let Some(order) = &mut self.order else { return routers.give_channels(|_| {}) };
-        let granted = &mut self.scratch.granted;
-        routers.give_channels(|number| granted.push(number as u16));
-        order.channels_given::<N>(now, granted.items_mut(), block * BLOCK * N);
-        granted.clear();
+        match &mut self.order {
+            None => routers.give_channels(|_| {}),
+            Some(order) => routers.give_channels(|number| order.given(now, block * BLOCK * N + number)),
+        }
     }
 
     /// Flits go through the switches.
@@ -177,7 +174,6 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, 
             queued: &self.packets.queued,
             narrow: !self.spacing.is_empty(),
             spacing: &mut self.spacing,
-            order: &mut self.order,
             part_of: &self.part_of,
             outbox: &mut self.outbox,
             leaving,

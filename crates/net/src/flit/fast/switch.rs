@@ -4,7 +4,6 @@ use super::flit::Flit;
 use super::link::Link;
 use super::list::List;
 use super::mask::Mask;
-use super::order::Order;
 use super::rings::Rings;
 use super::router::Routers;
 use super::threads::Outbox;
@@ -24,7 +23,6 @@ pub(super) struct Switches<'a, const P: usize, const VS: usize, const N: usize, 
     /// Whether there are channels narrower than a flit per cycle.
     pub(super) narrow: bool,
     pub(super) spacing: &'a mut [[(u32, u64); P]],
-    pub(super) order: &'a mut Option<Order>,
     pub(super) part_of: &'a [u8],
     pub(super) outbox: &'a mut [Outbox],
     pub(super) leaving: &'a mut Vec<(u64, u32, Flit)>,
@@ -50,9 +48,6 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Switches
             routers.free(port, out);
             if left != 0 {
                 self.fresh.push(number as u16);
-                if let Some(order) = &mut self.order {
-                    order.followed(self.first * N + number);
-                }
             }
         } else {
             routers.go_on(number, port, left != 0 && more);
