@@ -73,9 +73,13 @@ pub(super) struct Part<const P: usize, const VS: usize, const N: usize, M, W> {
     pub(super) crossing: Vec<u32>,
 }
 
-/// The next block of routers is asked for while one is at work, some lines with each flit.
+/// The next block of routers is asked for while one is at work, some lines with each flit: all of it, or, where it has few
+/// flits, what it has beside input channels. Those are then asked for one by one.
 #[derive(Debug, Default)]
 pub(super) struct Ahead {
+    /// Whether the input channels of the present block, and those of the next, are among the lines.
+    has_channels: bool,
+    next_has: bool,
     /// Where in the block the next lines are, and where it ends.
     at: usize,
     end: usize,
@@ -84,10 +88,20 @@ pub(super) struct Ahead {
 }
 
 impl Ahead {
-    /// For a block with so many flits, and a next one of type `T`.
-    fn new<T>(flits: usize) -> Self {
-        let lines = size_of::<T>().div_ceil(LINE_BYTES);
-        Self { at: 0, end: size_of::<T>(), step: lines.div_ceil(flits.max(1)).min(8) * LINE_BYTES }
+    /// For a block with so many flits, and the same for the next one, of so many bytes, all and without its input channels.
+    fn begin(&mut self, flits: usize, next_flits: usize, all: usize, dense: usize) {
+        self.has_channels = self.next_has;
+        // a flit comes through one channel and leaves by another, and lines are shared
+        self.next_has = 2 * next_flits * LINE_BYTES >= all - dense;
+        self.at = 0;
+        self.end = if self.next_has { all } else { dense };
+        self.step = self.end.div_ceil(LINE_BYTES).div_ceil(flits.max(1)).min(8) * LINE_BYTES;
+    }
+
+    /// Whether input channels have to be asked for.
+    #[inline(always)]
+    pub(super) fn leaves_channels(&self) -> bool {
+        !self.has_channels
     }
 
     /// Asks for some lines of `next`.
@@ -204,8 +218,13 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, 
         }
         for block in 0..self.blocks.len() {
             if self.is_large {
-                let flits = slots[..count].iter().map(|slot| self.wheel.flits.len(slot + block)).sum();
-                self.ahead = Ahead::new::<Routers<P, VS, N, M, W>>(flits);
+                let flits = |block: usize| -> usize {
+                    slots[..count].iter().map(|slot| self.wheel.flits.len(slot + block)).sum()
+                };
+                let (own, next) = (flits(block), flits((block + 1) % self.blocks.len()));
+                let (all, dense) =
+                    (size_of::<Routers<P, VS, N, M, W>>(), Routers::<P, VS, N, M, W>::DENSE_BYTES);
+                self.ahead.begin(own, next, all, dense);
             }
             for (now, &slot) in (first..).zip(&slots[..count]) {
                 if !self.is_idle(block) || !self.wheel.is_quiet(block, slot) {

@@ -48,8 +48,6 @@ pub(super) struct Out {
 #[derive(Debug, Clone)]
 #[repr(C)]
 pub(super) struct Routers<const P: usize, const VS: usize, const N: usize, M, W> {
-    /// Input channels.
-    vcs: [[Vc; N]; BLOCK],
     /// Output channels.
     outs: [[Out; N]; BLOCK],
     /// Input channels with a flit, an output channel and a credit, by output port.
@@ -77,9 +75,13 @@ pub(super) struct Routers<const P: usize, const VS: usize, const N: usize, M, W>
     outputs: [[Link; P]; BLOCK],
     /// What feeds the inputs.
     inputs: [[Link; P]; BLOCK],
+    /// Input channels.
+    vcs: [[Vc; N]; BLOCK],
 }
 
 impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Routers<P, VS, N, M, W> {
+    /// Bytes of everything but input channels, of which most are idle.
+    pub(super) const DENSE_BYTES: usize = std::mem::offset_of!(Self, vcs);
     /// Channels and ports of a block.
     const CHANNELS: usize = BLOCK * N;
     const PORTS: usize = BLOCK * P;

@@ -89,12 +89,15 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, 
             seed: self.seed,
             terminals,
         };
-        let is_plain = self.order.is_none();
+        let (is_plain, asks) = (self.order.is_none(), self.ahead.leaves_channels());
         let followed = fresh.items().len();
         for (at, (&number, &flit)) in flits.0.iter().zip(flits.1).enumerate() {
             let flit = Flit(flit);
             if self.is_large {
                 self.ahead.go_on(next);
+                if asks && let Some(&later) = flits.0.get(at + EARLIER) {
+                    prefetch(routers.vc(later.into()));
+                }
                 if Y::LOOKS
                     && let Some(&later) = flits.1.get(at + EARLIER)
                     && let Some(cold) = guide.packets.cold.get(Flit(later).packet())
@@ -157,7 +160,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, 
     /// Flits go through the switches.
     #[inline(always)]
     fn traverse(&mut self, block: usize, now: u64) {
-        let guesses_nothing = self.guesses_nothing();
+        let (guesses_nothing, asks) = (self.guesses_nothing(), self.ahead.leaves_channels());
         let Scratch { won, leaving, .. } = &mut self.scratch;
         self.blocks[block].decide(won);
         if won.items().is_empty() {
@@ -179,6 +182,9 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, 
             leaving,
         };
         if self.is_large {
+            for &number in won.items().iter().filter(|_| asks) {
+                prefetch(switches.routers.vc(number.into()));
+            }
             for &number in won.items() {
                 let vc = switches.routers.vc(number.into());
                 self.rings.approach(block * BLOCK * N + usize::from(number), vc, &self.packets.queued);
