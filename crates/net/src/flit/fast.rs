@@ -18,7 +18,7 @@ mod mask;
 mod order;
 mod packets;
 mod part;
-mod rings;
+mod pool;
 mod router;
 mod source;
 mod stages;
@@ -49,13 +49,13 @@ pub struct Fast {
 
 /// Ports and virtual channels, rounded up: one compiled kernel for each.
 enum Shape {
-    P8V4(Vec<Part<8, 4, 32, u32, u8>>),
-    P8V8(Vec<Part<8, 8, 64, u64, u8>>),
-    P16V4(Vec<Part<16, 4, 64, u64, u16>>),
-    P8V16(Vec<Part<8, 16, 128, u128, u16>>),
-    P16V8(Vec<Part<16, 8, 128, u128, u16>>),
-    P32V4(Vec<Part<32, 4, 128, u128, u32>>),
-    P64V2(Vec<Part<64, 2, 128, u128, u64>>),
+    P8V4(Vec<Part<8, 4, 32, u32>>),
+    P8V8(Vec<Part<8, 8, 64, u64>>),
+    P16V4(Vec<Part<16, 4, 64, u64>>),
+    P8V16(Vec<Part<8, 16, 128, u128>>),
+    P16V8(Vec<Part<16, 8, 128, u128>>),
+    P32V4(Vec<Part<32, 4, 128, u128>>),
+    P64V2(Vec<Part<64, 2, 128, u128>>),
 }
 
 macro_rules! each {

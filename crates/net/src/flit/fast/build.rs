@@ -6,12 +6,13 @@ use stratasim_core::memory::filled_vec;
 
 use super::flit::Flit;
 use super::guide::channels;
-use super::link::Link;
+use super::inspect::ADDS_UP_AFTER;
+use super::link::{Link, Links};
 use super::list::List;
 use super::mask::Mask;
 use super::packets::Packets;
 use super::part::{Ahead, MOST_LOOKAHEAD, Part, Scratch};
-use super::rings::Rings;
+use super::pool::Pool;
 use super::router::Routers;
 use super::source::Source;
 use super::threads::Outbox;
@@ -24,7 +25,7 @@ use crate::flit::routing::places::part;
 /// Bytes of routers that stay in the nearer caches of a core.
 const LARGE: usize = 1 << 20;
 
-impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, VS, N, M, W> {
+impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M> {
     /// The routers `routers` of the fabric, with their terminals, empty. `part_of` says to which part
     /// each router belongs.
     pub(super) fn new(
@@ -61,6 +62,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, 
         let mut blocks = filled_vec(Routers::new(spec.virtual_channels, buffer), count.div_ceil(BLOCK));
         let mut spacing = vec![[(FULL_WIDTH, 0_u64); P]; count];
         let mut narrow = false;
+        let (mut flit_links, mut credit_links) = (Links::default(), Links::default());
         for router in routers.clone() {
             let local = (router - routers.start) as usize;
             for output in 0..fabric.output_count(router) {
@@ -86,7 +88,8 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, 
                         terminal_link(terminal, delay)
                     }
                 };
-                blocks[local / BLOCK].join(local % BLOCK, output as usize, to);
+                let to = if channel.spacing == FULL_WIDTH { to } else { to.narrow() };
+                blocks[local / BLOCK].join(local % BLOCK, output as usize, flit_links.shorten(to, VS));
             }
             for input in 0..fabric.input_count(router) {
                 let from = match fabric.feeder(router, input) {
@@ -100,7 +103,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, 
                         terminal_link(terminal, delay)
                     }
                 };
-                blocks[local / BLOCK].feed(local % BLOCK, input as usize, from);
+                blocks[local / BLOCK].feed(local % BLOCK, input as usize, credit_links.shorten(from, VS));
             }
         }
         let injection: Vec<Link> = mine
@@ -147,10 +150,15 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, 
             knows_source: routing.knows_source(),
             blocks,
             router_count: count,
-            is_large: count.div_ceil(BLOCK) * size_of::<Routers<P, VS, N, M, W>>() > LARGE,
+            is_large: count.div_ceil(BLOCK) * size_of::<Routers<P, VS, N, M>>() > LARGE,
+            sent: Vec::new(),
+            adds_up_at: ADDS_UP_AFTER,
             ahead: Ahead::default(),
-            rings: Rings::new(count * N, buffer),
+            pool: Pool::new(),
+            is_wide: false,
             spacing: if narrow { spacing } else { Vec::new() },
+            flit_links,
+            credit_links,
             wheel: Wheel::new(blocks_and_terminals, BLOCK * P, longest + u64::from(lookahead)),
             fresh: vec![List::default(); count.div_ceil(BLOCK)],
             scratch: Scratch::new(mine.len().min(BLOCK * P)),

@@ -6,7 +6,7 @@ use super::part::Part;
 use super::threads::Outbox;
 use super::wheel::BLOCK;
 
-impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, VS, N, M, W> {
+impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M> {
     /// Flits that have gone through a switch leave the part.
     #[cold]
     #[inline(never)]
@@ -41,7 +41,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, 
             if flit.is_head() {
                 let (memory, flits, cold) = packets.next().expect("a packet comes with its head");
                 if flits > 1 {
-                    self.rings.widen();
+                    self.is_wide = true;
                 }
                 self.crossing[channel] = self.packets.insert(memory, flits, cold);
             }

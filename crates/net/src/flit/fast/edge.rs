@@ -9,13 +9,13 @@ use super::packets::{Cold, cycle_of};
 use super::part::{Part, Scratch};
 use super::source::NO_VC;
 use super::stages::EARLIER;
-use super::wheel::BLOCK;
+use super::wheel::{BLOCK, Coming};
 use crate::flit::fabric::FULL_WIDTH;
 use crate::flit::keys::Keys;
 use crate::flit::routing::{FlitRouting, Head};
 use crate::flit::terminals::{Arrival, FlitArrival, Offer, Terminals};
 
-impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, VS, N, M, W> {
+impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M> {
     /// Terminals of a block.
     const TERMINALS: usize = BLOCK * P;
 
@@ -25,10 +25,11 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, 
     }
 
     /// Credits come back to terminals.
+    #[inline(never)]
     pub(super) fn credit_sources(&mut self, slot: usize) {
         for (index, block) in (self.blocks.len()..self.wheel.blocks()).enumerate() {
             let (credits, range) = self.wheel.credits.take(slot + block);
-            for &number in &credits.numbers[range] {
+            for &number in &credits[range] {
                 let (terminal, vc) = (index * Self::TERMINALS + number as usize / VS, number as usize % VS);
                 let source = &mut self.sources[terminal];
                 source.credits[vc] += 1;
@@ -39,15 +40,16 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, 
     }
 
     /// Asks for packets.
+    #[inline(never)]
     pub(super) fn generate<T: Terminals, R: FlitRouting + ?Sized>(&mut self, routing: &R, terminals: &mut T) {
         let now = self.now;
         if terminals.polled() {
             self.asked.clear();
             for terminal in 0..self.sources.len() {
                 if self.sources[terminal].left == 0
-                    && let Some(offer) = terminals.offer(self.first_terminal + terminal as u32, 0, now)
+                    && let Some(offer) = &terminals.offer(self.first_terminal + terminal as u32, 0, now)
                 {
-                    self.start(routing, terminal, &offer, terminals);
+                    self.start(routing, terminal, offer, terminals);
                 }
             }
             return;
@@ -59,8 +61,8 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, 
             let local = (terminal - self.first_terminal) as usize;
             if self.sources[local].left != 0 {
                 self.sources[local].is_due = true;
-            } else if let Some(offer) = terminals.offer(terminal, 0, now) {
-                self.start(routing, local, &offer, terminals);
+            } else if let Some(offer) = &terminals.offer(terminal, 0, now) {
+                self.start(routing, local, offer, terminals);
             }
         }
         due.clear();
@@ -76,17 +78,18 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, 
         terminals: &mut T,
     ) {
         if offer.flits > 1 {
-            self.rings.widen();
+            self.is_wide = true;
         }
         let global = self.first_terminal + terminal as u32;
         let source = &mut self.sources[terminal];
-        let cold = Cold::new(global, source.number, offer);
-        source.number = source.number.wrapping_add(1);
+        let number = source.number;
+        source.number = number.wrapping_add(1);
         let range = self.ranges[offer.range as usize];
         let mut head = Head { source: global, dest: offer.dest, range, memory: 0 };
         let link = self.injection[terminal];
         source.range = range;
         if routing.packed().is_none() || cfg!(debug_assertions) {
+            let cold = Cold::new(global, number, offer);
             let mut around = Around::<T, VS> {
                 credits: self.blocks[link.block()].outs_of(link.first() / N),
                 places: u32::from(self.buffer) * u32::from(self.vcs),
@@ -99,6 +102,8 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, 
             source.range = routing.start(&mut head, &mut around);
             debug_assert!(routing.packed().is_none() || (source.range, head.memory) == (range, 0));
         }
+        // made here, so that it is written where it stays: a copy would have to wait for what was just written
+        let cold = Cold::new(global, number, offer);
         source.packet = self.packets.insert(head.memory, offer.flits, cold);
         source.tag = offer.tag;
         source.front = Flit::head(source.packet, offer.dest, head.memory);
@@ -108,6 +113,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, 
     }
 
     /// Sends a flit from every source that can.
+    #[inline(never)]
     pub(super) fn inject<T: Terminals>(&mut self, terminals: &mut T) {
         let (now, announces) = (self.now, terminals.announces());
         for word in 0..self.sending.len() {
@@ -164,36 +170,29 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, 
     }
 
     /// Takes what arrives at terminals.
+    #[inline(never)]
     pub(super) fn retire<T: Terminals>(&mut self, slot: usize, terminals: &mut T) {
         for (index, block) in (self.blocks.len()..self.wheel.blocks()).enumerate() {
             let (mut flits, range) = self.wheel.flits.take(slot + block);
             if !range.is_empty() {
-                let (numbers, flits) = (&mut flits.numbers[range.clone()], &mut flits.what[range]);
-                self.retire_from(index * Self::TERMINALS, numbers, flits, terminals);
+                self.retire_from(index * Self::TERMINALS, &mut flits[range], terminals);
             }
             self.wheel.flits.give_back(flits);
         }
     }
 
     /// The same for terminals from `first` on.
-    fn retire_from<T: Terminals>(
-        &mut self,
-        first: usize,
-        numbers: &mut [u16],
-        flits: &mut [u64],
-        terminals: &mut T,
-    ) {
+    fn retire_from<T: Terminals>(&mut self, first: usize, arrivals: &mut [Coming], terminals: &mut T) {
         let now = self.now;
-        self.in_flight -= flits.len() as u64;
+        self.in_flight -= arrivals.len() as u64;
         self.last_progress = now;
         if terminals.in_order() {
-            self.in_order(numbers, flits);
+            self.in_order(arrivals);
         }
-        for (at, (&number, &flit)) in numbers.iter().zip(&*flits).enumerate() {
-            let flit = Flit(flit);
+        for (at, &Coming { flit, number }) in arrivals.iter().enumerate() {
             if self.is_large
-                && let Some(&later) = flits.get(at + EARLIER)
-                && let Some(cold) = self.packets.cold.get(Flit(later).packet())
+                && let Some(&Coming { flit: later, .. }) = arrivals.get(at + EARLIER)
+                && let Some(cold) = self.packets.cold.get(later.packet())
             {
                 prefetch(cold);
             }
@@ -252,20 +251,20 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, 
     }
 
     /// Puts arrivals in the order of their terminals, which get one flit per cycle each.
-    fn in_order(&mut self, numbers: &mut [u16], flits: &mut [u64]) {
+    fn in_order(&mut self, arrivals: &mut [Coming]) {
         let Scratch { arrived, arrived_at, .. } = &mut self.scratch;
-        for (&number, &flit) in numbers.iter().zip(&*flits) {
-            let place = number as usize / VS;
-            arrived[place] = (number, flit);
+        for &coming in &*arrivals {
+            let place = coming.number as usize / VS;
+            arrived[place] = coming;
             arrived_at[place / 64] |= 1 << (place % 64);
         }
-        let mut places = numbers.iter_mut().zip(flits);
+        let mut places = arrivals.iter_mut();
         for (word, set) in arrived_at.iter_mut().enumerate() {
             while *set != 0 {
                 let place = word * 64 + set.trailing_zeros() as usize;
                 *set &= *set - 1;
-                if let Some((number, flit)) = places.next() {
-                    (*number, *flit) = arrived[place];
+                if let Some(coming) = places.next() {
+                    *coming = arrived[place];
                 }
             }
         }

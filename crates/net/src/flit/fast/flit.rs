@@ -95,22 +95,4 @@ impl Flit {
     pub(super) fn entered(self) -> u16 {
         (self.0 >> ENTERED) as u16
     }
-
-    /// What a ring keeps of it: all but what [`Flit::head`] and [`Flit::entered`] know.
-    #[inline(always)]
-    pub(super) fn short(self) -> u32 {
-        self.0 as u32
-    }
-}
-
-/// Whether the short form is that of a head.
-#[inline(always)]
-pub(super) fn is_head(short: u32) -> bool {
-    u64::from(short) & HEAD != 0
-}
-
-/// The body flit of a short form.
-#[inline(always)]
-pub(super) fn body(short: u32, entered: u16) -> Flit {
-    Flit(u64::from(short) & ((1 << ENTERED) - 1) | u64::from(entered) << ENTERED)
 }

@@ -60,18 +60,10 @@ pub(super) trait Ways {
     const LOOKS: bool;
 
     /// The way of a head in front of input channel `number`.
-    fn way<
-        T: Terminals,
-        R: FlitRouting + ?Sized,
-        const P: usize,
-        const VS: usize,
-        const N: usize,
-        M: Mask,
-        W: Mask,
-    >(
+    fn way<T: Terminals, R: FlitRouting + ?Sized, const P: usize, const VS: usize, const N: usize, M: Mask>(
         &self,
         guide: &mut Guide<'_, T, R>,
-        routers: &Routers<P, VS, N, M, W>,
+        routers: &Routers<P, VS, N, M>,
         number: usize,
         flit: Flit,
     ) -> Way;
@@ -88,11 +80,10 @@ impl<S: Steps> Ways for S {
         const VS: usize,
         const N: usize,
         M: Mask,
-        W: Mask,
     >(
         &self,
         guide: &mut Guide<'_, T, R>,
-        _: &Routers<P, VS, N, M, W>,
+        _: &Routers<P, VS, N, M>,
         number: usize,
         flit: Flit,
     ) -> Way {
@@ -120,11 +111,10 @@ impl Ways for Any {
         const VS: usize,
         const N: usize,
         M: Mask,
-        W: Mask,
     >(
         &self,
         guide: &mut Guide<'_, T, R>,
-        routers: &Routers<P, VS, N, M, W>,
+        routers: &Routers<P, VS, N, M>,
         number: usize,
         flit: Flit,
     ) -> Way {
@@ -135,10 +125,10 @@ impl Ways for Any {
 impl<T: Terminals, R: FlitRouting + ?Sized> Guide<'_, T, R> {
     /// A head is in front of input channel `number`.
     #[inline(always)]
-    pub(super) fn route<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask>(
+    pub(super) fn route<const P: usize, const VS: usize, const N: usize, M: Mask>(
         &mut self,
         ways: &impl Ways,
-        routers: &mut Routers<P, VS, N, M, W>,
+        routers: &mut Routers<P, VS, N, M>,
         number: usize,
         flit: Flit,
     ) {
@@ -171,9 +161,9 @@ impl<T: Terminals, R: FlitRouting + ?Sized> Guide<'_, T, R> {
     }
 
     /// Asks the routing function itself.
-    fn ask<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask>(
+    fn ask<const P: usize, const VS: usize, const N: usize, M: Mask>(
         &mut self,
-        routers: &Routers<P, VS, N, M, W>,
+        routers: &Routers<P, VS, N, M>,
         number: usize,
         flit: Flit,
     ) -> Way {

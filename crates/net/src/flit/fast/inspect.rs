@@ -9,7 +9,10 @@ use super::wheel::BLOCK;
 use crate::flit::fabric::Fabric;
 use crate::flit::kernel::Wait;
 
-impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, VS, N, M, W> {
+/// After so many cycles flits sent are added up: soon in tests, so that they notice.
+pub(super) const ADDS_UP_AFTER: u64 = if cfg!(debug_assertions) { 1 << 8 } else { 1 << 31 };
+
+impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M> {
     /// Its terminals, in the numbers of the fabric.
     pub(super) fn terminals(&self) -> Range<u32> {
         self.first_terminal..self.first_terminal + self.sources.len() as u32
@@ -32,29 +35,47 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, 
         for index in 0..self.router_count {
             let global = self.first_router + index as u32;
             let sent = self.blocks[index / BLOCK].sent_by(index % BLOCK);
+            let before = self.sent.get(index).copied().unwrap_or([0; P]);
             for output in 0..fabric.output_count(global) {
-                out[fabric.index(global, output)] = sent[output as usize];
+                let port = output as usize;
+                out[fabric.index(global, output)] = before[port] + u64::from(sent[port]);
             }
         }
+    }
+
+    /// Adds flits sent to those sent before, while they fit in a word.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn add_up(&mut self) {
+        self.sent.resize(self.router_count, [0; P]);
+        for (index, before) in self.sent.iter_mut().enumerate() {
+            let sent = self.blocks[index / BLOCK].sent_by_mut(index % BLOCK);
+            for (before, sent) in before.iter_mut().zip(sent) {
+                *before += u64::from(std::mem::take(sent));
+            }
+        }
+        self.adds_up_at = self.now + ADDS_UP_AFTER;
     }
 
     /// Appends the channels that wait.
     pub(super) fn waiting(&self, out: &mut Vec<Wait>) {
         for index in 0..self.router_count {
             let routers = &self.blocks[index / BLOCK];
-            for (channel, vc) in routers.vcs_of(index % BLOCK).iter().enumerate() {
+            for (channel, &len) in routers.lens_of(index % BLOCK).iter().enumerate() {
                 let number = (index % BLOCK * N + channel) as u16;
-                if vc.len == 0 || self.fresh[index / BLOCK].items().contains(&number) {
+                if len == 0 || self.fresh[index / BLOCK].items().contains(&number) {
                     continue;
                 }
+                let given = routers.out(number.into());
+                // a packet without an output channel waits at the port that it wants
+                let asked = (0..P).find(|port| routers.waiters(index % BLOCK * P + port).has(channel));
                 out.push(Wait {
                     router: self.first_router + index as u32,
                     input: (channel / VS) as u16,
                     vc: (channel % VS) as u8,
-                    output: vc.port % P as u16,
-                    output_vc: (!routers.waiters(vc.port.into()).has(channel))
-                        .then_some((vc.out % VS as u16) as u8),
-                    dest: self.packets.cold[vc.front.packet()].dest(),
+                    output: asked.unwrap_or(given / VS % P) as u16,
+                    output_vc: asked.is_none().then_some((given % VS) as u8),
+                    dest: self.packets.cold[routers.front(number.into()).packet()].dest(),
                 });
             }
         }

@@ -2,51 +2,46 @@
 
 use super::wheel::BLOCK;
 
-/// Numbers of channels of a block, with room for all of them, so that nothing has to grow.
+/// Numbers of channels of a block, two of each port at most, so that nothing has to grow.
 #[derive(Debug, Clone)]
-pub(super) struct List<const N: usize> {
+pub(super) struct List<const P: usize> {
     len: usize,
-    items: [[u16; N]; BLOCK],
+    items: [[u16; P]; 2 * BLOCK],
 }
 
-impl<const N: usize> Default for List<N> {
+impl<const P: usize> Default for List<P> {
     fn default() -> Self {
-        Self { len: 0, items: [[0; N]; BLOCK] }
+        Self { len: 0, items: [[0; P]; 2 * BLOCK] }
     }
 }
 
-impl<const N: usize> List<N> {
-    /// Appends a number; there is a place for it, since none stands twice.
+impl<const P: usize> List<P> {
+    const PLACES: usize = 2 * BLOCK * P;
+
+    /// Appends a number; there is a place for it, since no port stands there thrice.
     #[inline(always)]
     pub(super) fn push(&mut self, number: u16) {
-        self.push_if(number, true);
-    }
-
-    /// Appends a number where it is `wanted`. It is written in any case, and the next one goes to the same
-    /// place where it was not: nothing to predict.
-    #[inline(always)]
-    pub(super) fn push_if(&mut self, number: u16, wanted: bool) {
-        debug_assert!(self.len < BLOCK * N, "none stands twice");
-        self.items.as_flattened_mut()[self.len % (BLOCK * N)] = number;
-        self.len += usize::from(wanted);
+        debug_assert!(self.len < Self::PLACES, "no port stands there thrice");
+        self.items.as_flattened_mut()[self.len % (Self::PLACES)] = number;
+        self.len += 1;
     }
 
     /// Writes a number at a place, which counts from [`List::set_len`] on.
     #[inline(always)]
     pub(super) fn set(&mut self, at: usize, number: u16) {
-        self.items.as_flattened_mut()[at % (BLOCK * N)] = number;
+        self.items.as_flattened_mut()[at % (Self::PLACES)] = number;
     }
 
     /// What was written at a place.
     #[inline(always)]
     pub(super) fn get(&self, at: usize) -> u16 {
-        self.items.as_flattened()[at % (BLOCK * N)]
+        self.items.as_flattened()[at % (Self::PLACES)]
     }
 
     /// The first `len` that were written are in the list.
     #[inline(always)]
     pub(super) fn set_len(&mut self, len: usize) {
-        self.len = len.min(BLOCK * N);
+        self.len = len.min(Self::PLACES);
     }
 
     #[inline(always)]
@@ -106,10 +101,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_holds_what_was_wanted_in_order() {
+    fn a_list_holds_what_was_put_in_in_order() {
         let mut list = List::<2>::default();
         let all = || 0..2 * BLOCK as u16;
-        all().for_each(|number| list.push_if(number, number % 3 == 0));
+        all().filter(|number| number % 3 == 0).for_each(|number| list.push(number));
         assert!(list.items().iter().copied().eq(all().filter(|number| number % 3 == 0)));
         list.clear();
         assert!(list.items().is_empty());

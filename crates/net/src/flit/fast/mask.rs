@@ -33,6 +33,13 @@ pub(super) trait Mask:
     fn rest(self) -> Self;
     /// Its members behind `index`.
     fn behind(self, index: usize) -> Self;
+    /// Its first member that is also in `preferred`, or else its first one; it has one.
+    #[inline(always)]
+    fn first_of(self, preferred: Self) -> usize {
+        let both = self & preferred;
+        if both.is_empty() { self } else { both }.first()
+    }
+
     /// `width` bits from `index` on.
     fn part(self, index: usize, width: usize) -> u32;
 

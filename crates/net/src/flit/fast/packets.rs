@@ -81,8 +81,6 @@ pub(super) fn cycle_of(low: u32, now: u64) -> u64 {
 /// Columns over packets; places are used again, the last one first.
 #[derive(Debug)]
 pub(super) struct Packets {
-    /// Heads that wait in a ring behind another packet.
-    pub(super) queued: Vec<Flit>,
     /// Larger memory of routing functions; only of those that have one.
     pub(super) memory: Vec<u64>,
     remembers: bool,
@@ -95,14 +93,7 @@ pub(super) struct Packets {
 impl Packets {
     /// No packets; whether routing `remembers` anything in them.
     pub(super) fn new(remembers: bool) -> Self {
-        Self {
-            queued: Vec::new(),
-            memory: Vec::new(),
-            remembers,
-            cold: Vec::new(),
-            long: Vec::new(),
-            free: Vec::new(),
-        }
+        Self { memory: Vec::new(), remembers, cold: Vec::new(), long: Vec::new(), free: Vec::new() }
     }
 
     /// Puts a packet in; its number.
@@ -146,11 +137,8 @@ impl Packets {
             let more = (id / 4).max(1024);
             self.cold.reserve_exact(more);
             prefer_huge_pages(&self.cold);
-            self.queued.reserve_exact(more);
-            prefer_huge_pages(&self.queued);
         }
         self.cold.push(Cold::default());
-        self.queued.push(Flit::default());
         if self.remembers {
             self.memory.push(0);
         }

@@ -3,16 +3,16 @@
 use stratasim_core::memory::{LINE_BYTES, prefetch_part};
 
 use super::flit::Flit;
-use super::link::Link;
+use super::link::{Link, Links};
 use super::list::List;
 use super::mask::Mask;
 use super::order::Order;
 use super::packets::Packets;
-use super::rings::Rings;
+use super::pool::Pool;
 use super::router::Routers;
 use super::source::Source;
 use super::threads::Outbox;
-use super::wheel::Wheel;
+use super::wheel::{Coming, Slots, Wheel};
 use crate::flit::routing::FlitRouting;
 use crate::flit::terminals::Terminals;
 
@@ -20,7 +20,7 @@ use crate::flit::terminals::Terminals;
 pub(super) const MOST_LOOKAHEAD: u32 = 4;
 
 /// A part of the network. Input and output channels have numbers: router of the part x N + channel.
-pub(super) struct Part<const P: usize, const VS: usize, const N: usize, M, W> {
+pub(super) struct Part<const P: usize, const VS: usize, const N: usize, M> {
     /// First router and first terminal of the part, in the numbers of the fabric.
     pub(super) first_router: u32,
     pub(super) first_terminal: u32,
@@ -38,20 +38,28 @@ pub(super) struct Part<const P: usize, const VS: usize, const N: usize, M, W> {
     pub(super) remembers: bool,
     pub(super) knows_source: bool,
     /// Routers, filled up to whole blocks,
-    pub(super) blocks: Vec<Routers<P, VS, N, M, W>>,
+    pub(super) blocks: Vec<Routers<P, VS, N, M>>,
     /// and those that there are.
     pub(super) router_count: usize,
     /// Whether they are too many for the nearer caches.
     pub(super) is_large: bool,
+    /// Flits sent, by router and output, that routers have forgotten; and when they forget more.
+    pub(super) sent: Vec<[u64; P]>,
+    pub(super) adds_up_at: u64,
     /// How much of the next block has been asked for.
     pub(super) ahead: Ahead,
-    pub(super) rings: Rings,
+    pub(super) pool: Pool,
+    /// Whether there are packets of several flits.
+    pub(super) is_wide: bool,
     /// By output, in 256ths of a cycle: spacing and the first free moment; empty when all have full width.
     pub(super) spacing: Vec<[(u32, u64); P]>,
     pub(super) wheel: Wheel,
+    /// Links of outputs, and those by which credits of inputs go back.
+    pub(super) flit_links: Links,
+    pub(super) credit_links: Links,
     /// Input channels whose packet in front is to be routed in the next cycle, by block.
-    pub(super) fresh: Vec<List<N>>,
-    pub(super) scratch: Scratch<N>,
+    pub(super) fresh: Vec<List<P>>,
+    pub(super) scratch: Scratch<P>,
     pub(super) packets: Packets,
     pub(super) sources: Vec<Source<VS>>,
     pub(super) injection: Vec<Link>,
@@ -121,29 +129,29 @@ impl Ahead {
 
 /// Lists within one cycle of a block.
 #[derive(Debug)]
-pub(super) struct Scratch<const N: usize> {
+pub(super) struct Scratch<const P: usize> {
     /// Input channels whose flit passes the switch.
-    pub(super) won: List<N>,
+    pub(super) won: List<P>,
     /// Flits for other parts: when, input channel of the fabric, flit.
     pub(super) leaving: Vec<(u64, u32, Flit)>,
     /// Flits at terminals of a block, put in order.
-    pub(super) arrived: Vec<(u16, u64)>,
+    pub(super) arrived: Vec<Coming>,
     pub(super) arrived_at: Vec<u64>,
 }
 
-impl<const N: usize> Scratch<N> {
+impl<const P: usize> Scratch<P> {
     /// For blocks of so many terminals.
     pub(super) fn new(terminals: usize) -> Self {
         Self {
             won: List::default(),
             leaving: Vec::new(),
-            arrived: vec![(0, 0); terminals],
+            arrived: vec![Coming::default(); terminals],
             arrived_at: vec![0; terminals.div_ceil(64)],
         }
     }
 }
 
-impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, VS, N, M, W> {
+impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M> {
     /// Runs cycles until `until` is the next one, skipping those in which nothing happens.
     pub(super) fn run<T: Terminals, R: FlitRouting + ?Sized>(
         &mut self,
@@ -201,11 +209,16 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, 
         terminals: &mut T,
         may_stop: bool,
     ) {
+        if self.now >= self.adds_up_at {
+            self.add_up();
+        }
         let first = self.now;
         let mut slots = [0; MOST_LOOKAHEAD as usize];
+        let mut leaving = [[Slots::default(); 2]; MOST_LOOKAHEAD as usize];
         let mut count = 0;
-        for slot in &mut slots[..cycles as usize] {
+        for (slot, leaving) in slots.iter_mut().zip(&mut leaving).take(cycles as usize) {
             *slot = self.wheel.slot(self.now);
+            *leaving = [&self.flit_links, &self.credit_links].map(|links| self.wheel.slots(links, self.now));
             self.credit_sources(*slot);
             self.generate(routing, terminals);
             self.inject(terminals);
@@ -222,13 +235,12 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Part<P, 
                     slots[..count].iter().map(|slot| self.wheel.flits.len(slot + block)).sum()
                 };
                 let (own, next) = (flits(block), flits((block + 1) % self.blocks.len()));
-                let (all, dense) =
-                    (size_of::<Routers<P, VS, N, M, W>>(), Routers::<P, VS, N, M, W>::DENSE_BYTES);
+                let (all, dense) = (size_of::<Routers<P, VS, N, M>>(), Routers::<P, VS, N, M>::DENSE_BYTES);
                 self.ahead.begin(own, next, all, dense);
             }
-            for (now, &slot) in (first..).zip(&slots[..count]) {
+            for (now, (&slot, leaving)) in (first..).zip(slots.iter().zip(&leaving)).take(count) {
                 if !self.is_idle(block) || !self.wheel.is_quiet(block, slot) {
-                    self.cycle(routing, block, now, slot, terminals);
+                    self.cycle(routing, block, now, slot, leaving, terminals);
                 }
             }
         }

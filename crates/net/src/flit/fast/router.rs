@@ -9,29 +9,10 @@ mod channels;
 mod switch;
 
 use super::flit::Flit;
-use super::link::Link;
+use super::link::Short;
 use super::list::Ports;
 use super::mask::Mask;
 use super::wheel::BLOCK;
-
-/// An input virtual channel.
-#[derive(Debug, Clone, Copy, Default)]
-#[repr(C)]
-pub(super) struct Vc {
-    /// Its first flit, when there is one.
-    pub(super) front: Flit,
-    /// While the packet in front waits: the virtual channels that it may use, as a set. Then the output channel
-    /// that it has, by number in the block.
-    pub(super) out: u16,
-    /// The output port of the packet in front, by number in the block.
-    pub(super) port: u16,
-    /// Place of its second flit in its ring.
-    pub(super) head: u8,
-    /// Its flits.
-    pub(super) len: u8,
-    /// iSLIP of virtual channels: the output channel of its router after the last one accepted.
-    accept: u8,
-}
 
 /// An output virtual channel.
 #[derive(Debug, Clone, Copy, Default)]
@@ -47,41 +28,47 @@ pub(super) struct Out {
 /// for each channel of a router, those of type `W` one for each port.
 #[derive(Debug, Clone)]
 #[repr(C)]
-pub(super) struct Routers<const P: usize, const VS: usize, const N: usize, M, W> {
+pub(super) struct Routers<const P: usize, const VS: usize, const N: usize, M> {
     /// Output channels.
     outs: [[Out; N]; BLOCK],
     /// Input channels with a flit, an output channel and a credit, by output port.
     ready: [[M; P]; BLOCK],
     /// Output ports for which some are.
     pub(super) asked: Ports<P>,
-    /// The same of those that have just got their output channel, and compete from the next cycle on.
-    soon: [[M; P]; BLOCK],
-    soon_asked: Ports<P>,
     /// iSLIP of the switch, by output port: channels of the inputs behind the one that passed last.
     inputs_behind: [[M; P]; BLOCK],
-    /// The same by input port: output ports behind the one to which a flit passed last,
-    outputs_behind: [[W; P]; BLOCK],
-    /// and virtual channels behind the one from which.
-    vcs_behind: [[u16; P]; BLOCK],
+    /// The same by input port: the output port to which a flit passed last,
+    output_last: [[u8; P]; BLOCK],
+    /// and the virtual channel from which; lower bits count.
+    vc_last: [[u8; P]; BLOCK],
     /// Input channels whose packet waits for an output channel, by output port.
     waiters: [[M; P]; BLOCK],
     /// Output ports whose channels are to be given to packets that wait.
     pub(super) asking: Ports<P>,
     /// Virtual channels of output ports that no packet has.
     free: [[u16; P]; BLOCK],
-    /// Flits sent, by output port.
-    sent: [[u64; P]; BLOCK],
+    /// Flits sent, by output port, modulo 2^32.
+    sent: [[u32; P]; BLOCK],
     /// Where the outputs lead.
-    outputs: [[Link; P]; BLOCK],
+    outputs: [[Short; P]; BLOCK],
     /// What feeds the inputs.
-    inputs: [[Link; P]; BLOCK],
-    /// Input channels.
-    vcs: [[Vc; N]; BLOCK],
+    inputs: [[Short; P]; BLOCK],
+    /// Of input channels: how many flits they have,
+    len: [[u8; N]; BLOCK],
+    /// and, while the packet in front waits, the virtual channels that it may use, as a set; then the output channel that it
+    /// has, by number in the block.
+    out: [[u16; N]; BLOCK],
+    /// iSLIP of virtual channels, by input channel: the output channel of its router after the last one accepted.
+    accept: [[u8; N]; BLOCK],
+    /// Of input channels with flits: the first one,
+    front: [[Flit; N]; BLOCK],
+    /// and the place of the last one in the pool, where there are more.
+    last: [[u32; N]; BLOCK],
 }
 
-impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Routers<P, VS, N, M, W> {
-    /// Bytes of everything but input channels, of which most are idle.
-    pub(super) const DENSE_BYTES: usize = std::mem::offset_of!(Self, vcs);
+impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N, M> {
+    /// Bytes of everything but flits of input channels, most of which have none.
+    pub(super) const DENSE_BYTES: usize = std::mem::offset_of!(Self, front);
     /// Channels and ports of a block.
     const CHANNELS: usize = BLOCK * N;
     const PORTS: usize = BLOCK * P;
@@ -91,55 +78,86 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Routers<
         const { assert!(P * VS == N && P.is_power_of_two() && VS.is_power_of_two() && N <= 128 && VS <= 16) };
         const { assert!(BLOCK * N <= 1 << 16, "a number is a word of two bytes") };
         Self {
-            vcs: [[Vc::default(); N]; BLOCK],
             // behind the last one comes the first
             outs: [[Out { credits: buffer, owner: N as u8 - 1 }; N]; BLOCK],
             ready: [[M::default(); P]; BLOCK],
             asked: Ports::default(),
-            soon: [[M::default(); P]; BLOCK],
-            soon_asked: Ports::default(),
             inputs_behind: [[M::default(); P]; BLOCK],
-            outputs_behind: [[W::default(); P]; BLOCK],
-            vcs_behind: [[0; P]; BLOCK],
+            output_last: [[P as u8 - 1; P]; BLOCK],
+            vc_last: [[VS as u8 - 1; P]; BLOCK],
             waiters: [[M::default(); P]; BLOCK],
             asking: Ports::default(),
             free: [[((1_u32 << vcs) - 1) as u16; P]; BLOCK],
             sent: [[0; P]; BLOCK],
-            outputs: [[Link::NOTHING; P]; BLOCK],
-            inputs: [[Link::NOTHING; P]; BLOCK],
+            outputs: [[Short::NOTHING; P]; BLOCK],
+            inputs: [[Short::NOTHING; P]; BLOCK],
+            len: [[0; N]; BLOCK],
+            out: [[0; N]; BLOCK],
+            accept: [[0; N]; BLOCK],
+            front: [[Flit::default(); N]; BLOCK],
+            last: [[0; N]; BLOCK],
         }
     }
 
     /// Says where an output of a router leads.
-    pub(super) fn join(&mut self, router: usize, output: usize, link: Link) {
+    pub(super) fn join(&mut self, router: usize, output: usize, link: Short) {
         self.outputs[router][output] = link;
     }
 
     /// Says what feeds an input of a router.
-    pub(super) fn feed(&mut self, router: usize, input: usize, link: Link) {
+    pub(super) fn feed(&mut self, router: usize, input: usize, link: Short) {
         self.inputs[router][input] = link;
     }
 
-    /// Input channel `number`.
+    /// Another flit comes to input channel `number`. How many were there.
     #[inline(always)]
-    pub(super) fn vc(&self, number: usize) -> &Vc {
-        &self.vcs.as_flattened()[number % Self::CHANNELS]
+    pub(super) fn enter(&mut self, number: usize) -> u8 {
+        let len = &mut self.len.as_flattened_mut()[number % Self::CHANNELS];
+        let before = *len;
+        *len = before + 1;
+        before
+    }
+
+    /// A flit leaves it. How many are left.
+    #[inline(always)]
+    pub(super) fn leave(&mut self, number: usize) -> u8 {
+        let len = &mut self.len.as_flattened_mut()[number % Self::CHANNELS];
+        *len -= 1;
+        *len
+    }
+
+    /// Its first flit, when there is one.
+    #[inline(always)]
+    pub(super) fn front(&self, number: usize) -> &Flit {
+        &self.front.as_flattened()[number % Self::CHANNELS]
     }
 
     /// The same, to change it.
     #[inline(always)]
-    pub(super) fn vc_mut(&mut self, number: usize) -> &mut Vc {
-        &mut self.vcs.as_flattened_mut()[number % Self::CHANNELS]
+    pub(super) fn front_mut(&mut self, number: usize) -> &mut Flit {
+        &mut self.front.as_flattened_mut()[number % Self::CHANNELS]
+    }
+
+    /// The place of its last flit in the pool, when there are several.
+    #[inline(always)]
+    pub(super) fn last_mut(&mut self, number: usize) -> &mut u32 {
+        &mut self.last.as_flattened_mut()[number % Self::CHANNELS]
+    }
+
+    /// The virtual channels that its packet may use, as a set, or the output channel that it has.
+    #[inline(always)]
+    pub(super) fn out(&self, number: usize) -> usize {
+        self.out.as_flattened()[number % Self::CHANNELS].into()
     }
 
     /// Output channel `number`.
     #[inline(always)]
-    fn out(&self, number: usize) -> &Out {
+    fn channel(&self, number: usize) -> &Out {
         &self.outs.as_flattened()[number % Self::CHANNELS]
     }
 
     #[inline(always)]
-    fn out_mut(&mut self, number: usize) -> &mut Out {
+    fn channel_mut(&mut self, number: usize) -> &mut Out {
         &mut self.outs.as_flattened_mut()[number % Self::CHANNELS]
     }
 
@@ -149,25 +167,30 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Routers<
         &self.outs[router % BLOCK]
     }
 
-    /// The input channels of a router.
-    pub(super) fn vcs_of(&self, router: usize) -> &[Vc; N] {
-        &self.vcs[router % BLOCK]
+    /// The flits of the input channels of a router.
+    pub(super) fn lens_of(&self, router: usize) -> &[u8; N] {
+        &self.len[router % BLOCK]
     }
 
-    /// Flits sent, by output of a router.
-    pub(super) fn sent_by(&self, router: usize) -> &[u64; P] {
+    /// Flits sent, by output of a router, modulo 2^32.
+    pub(super) fn sent_by(&self, router: usize) -> &[u32; P] {
         &self.sent[router % BLOCK]
+    }
+
+    /// The same, to change it.
+    pub(super) fn sent_by_mut(&mut self, router: usize) -> &mut [u32; P] {
+        &mut self.sent[router % BLOCK]
     }
 
     /// Where an output port leads.
     #[inline(always)]
-    pub(super) fn output(&self, port: usize) -> Link {
+    pub(super) fn output(&self, port: usize) -> Short {
         self.outputs.as_flattened()[port % Self::PORTS]
     }
 
     /// What feeds the port of input channel `number`.
     #[inline(always)]
-    pub(super) fn feeder(&self, number: usize) -> Link {
+    pub(super) fn feeder(&self, number: usize) -> Short {
         self.inputs.as_flattened()[number / VS % Self::PORTS]
     }
 
@@ -196,34 +219,30 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Routers<
     /// waited for this credit.
     #[inline(always)]
     pub(super) fn credit(&mut self, number: usize) {
-        let out = self.out_mut(number);
+        let out = self.channel_mut(number);
         out.credits += 1;
         if out.credits == 1 {
             let owner = usize::from(out.owner) % N;
             let port = number / VS % Self::PORTS;
             let is_free = self.free.as_flattened()[port] >> (number % VS) & 1 != 0;
-            let waits = !is_free && self.vc(number / N * N + owner).len != 0;
+            let waits = !is_free && self.len.as_flattened()[(number / N * N + owner) % Self::CHANNELS] != 0;
             *self.ready_mut(port) |= M::bit_if(owner, waits);
             self.asked.insert_if(port, waits);
         }
     }
 
-    /// Where it is `wanted`, an input channel with a flit and an output channel competes for the switch, if it has a credit.
+    /// An input channel with a flit and an output channel competes for the switch, if it has a credit.
     #[inline(always)]
-    pub(super) fn compete_if(&mut self, number: usize, wanted: bool) {
-        let out = self.vc(number).out as usize;
-        let (port, ready) = (out / VS % Self::PORTS, self.out(out).credits != 0 && wanted);
-        *self.ready_mut(port) |= M::bit_if(number % N, ready);
-        self.asked.insert_if(port, ready);
+    pub(super) fn compete(&mut self, number: usize) {
+        let out = self.out(number);
+        self.go_on(number, out / VS, self.channel(out).credits != 0);
     }
 
     /// The packet in front of an input channel wants to leave by `port`, on a channel of `want`.
     #[inline(always)]
     pub(super) fn wait(&mut self, number: usize, front: Flit, port: usize, want: u16) {
-        let vc = self.vc_mut(number);
-        vc.front = front;
-        vc.port = port as u16;
-        vc.out = want;
+        *self.front_mut(number) = front;
+        self.out.as_flattened_mut()[number % Self::CHANNELS] = want;
         *self.waiters_mut(port) |= M::bit(number % N);
         self.asking.insert_if(port, true);
     }
@@ -239,6 +258,6 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Routers<
     /// Whether an output channel has more credits than places, or an input channel more flits.
     pub(super) fn overflows(&self, router: usize, places: u8) -> (bool, bool) {
         let credits = self.outs_of(router).iter().any(|out| out.credits > places);
-        (credits, self.vcs_of(router).iter().any(|vc| vc.len > places))
+        (credits, self.lens_of(router).iter().any(|&len| len > places))
     }
 }

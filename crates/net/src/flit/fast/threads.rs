@@ -67,14 +67,13 @@ impl Drop for Present<'_> {
 }
 
 /// Runs all parts until `until` is the next cycle, each with its own terminals.
-pub(super) fn run<const P: usize, const VS: usize, const N: usize, M, W, R, T>(
-    parts: &mut [Part<P, VS, N, M, W>],
+pub(super) fn run<const P: usize, const VS: usize, const N: usize, M, R, T>(
+    parts: &mut [Part<P, VS, N, M>],
     routing: &R,
     until: u64,
     terminals: &mut [T],
 ) where
     M: Mask,
-    W: Mask,
     R: FlitRouting + ?Sized,
     T: Terminals + Send,
 {

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::flit::Flit;
+use super::link::{Links, Short};
 
 /// Routers that are served together: their state stays in the nearest caches while their lists are gone
 /// through, and the lists are long enough that loops over them cost nothing.
@@ -16,38 +17,82 @@ pub(super) struct Wheel {
     mask: usize,
     /// Blocks of routers, and those of terminals behind them.
     blocks: usize,
-    /// Input channels that get a flit, by cycle and block.
-    pub(super) flits: Lists<u64>,
+    /// log2 of the lists of a cycle.
+    bits: u32,
+    /// Flits and the input channels that get them, by cycle and block.
+    pub(super) flits: Lists<Coming>,
     /// Output channels that get a credit, the same way.
-    pub(super) credits: Lists<()>,
+    pub(super) credits: Lists<u16>,
+}
+
+/// A flit that comes to an input channel, in twelve bytes.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C, packed(4))]
+pub(super) struct Coming {
+    pub(super) flit: Flit,
+    /// In four bytes, so that no bytes are copied that nobody has written: those would have to wait for the others.
+    pub(super) number: u32,
+}
+
+/// The lists of some cycle, by class of delay from the present one on.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Slots([usize; Short::CLASSES]);
+
+impl Slots {
+    /// Where there is no list.
+    const NOWHERE: usize = usize::MAX >> 1;
+
+    /// The lists to which links of a class lead.
+    #[inline(always)]
+    pub(super) fn of(&self, class: usize) -> usize {
+        self.0[class % Short::CLASSES]
+    }
 }
 
 impl Wheel {
     /// A calendar for so many blocks of so many `ports` and at least `cycles` cycles ahead.
     pub(super) fn new(blocks: usize, ports: usize, cycles: u64) -> Self {
         let slots = (cycles + 1).next_power_of_two() as usize;
-        let [lists, bits] = [slots * blocks, ports.next_power_of_two().trailing_zeros() as usize];
-        Self { mask: slots - 1, blocks, flits: Lists::new(lists, bits), credits: Lists::new(lists, bits) }
+        let bits = blocks.next_power_of_two().trailing_zeros();
+        let [lists, page] = [slots << bits, ports.next_power_of_two().trailing_zeros() as usize];
+        Self {
+            mask: slots - 1,
+            blocks,
+            bits,
+            flits: Lists::new(lists, page),
+            credits: Lists::new(lists, page),
+        }
     }
 
     /// The lists of cycle `at`: that of a block is so many further.
     #[inline(always)]
     pub(super) fn slot(&self, at: u64) -> usize {
-        (at as usize & self.mask) * self.blocks
+        (at as usize & self.mask) << self.bits
+    }
+
+    /// The lists to which `links` lead from cycle `now`.
+    pub(super) fn slots(&self, links: &Links, now: u64) -> Slots {
+        let mut slots = [Slots::NOWHERE; Short::CLASSES];
+        for (slot, &delay) in slots.iter_mut().zip(links.delays()) {
+            *slot = self.slot(now + u64::from(delay));
+        }
+        Slots(slots)
     }
 
     /// A flit for input channel `number` of a block in cycle `at`.
     #[inline(always)]
     pub(super) fn flit(&mut self, at: u64, block: usize, number: usize, flit: Flit) {
         let list = self.slot(at) + block;
-        self.flits.push(list, number as u16, flit.0);
+        let known = self.flits.push(list, Coming { flit, number: number as u32 });
+        debug_assert!(known, "a link leads to a block");
     }
 
     /// A credit for output channel `number` of a block in cycle `at`.
     #[inline(always)]
     pub(super) fn credit(&mut self, at: u64, block: usize, number: usize) {
         let list = self.slot(at) + block;
-        self.credits.push(list, number as u16, ());
+        let known = self.credits.push(list, number as u16);
+        debug_assert!(known, "a link leads to a block");
     }
 
     /// Whether nothing arrives at a block in the cycle of `slot`.
@@ -78,7 +123,8 @@ impl Wheel {
 pub(super) struct Lists<T> {
     /// log2 of the places of a page.
     bits: usize,
-    items: Items<T>,
+    /// The places of all pages.
+    items: Vec<T>,
     /// Where the next item of each list goes; `NOTHING` of an empty one.
     ends: Vec<u32>,
     /// Beginnings of pages that have been gone through: the last one, which is still in the caches, is filled next.
@@ -87,43 +133,38 @@ pub(super) struct Lists<T> {
     pages: usize,
 }
 
-/// The places of all pages: numbers of channels, and what they get.
-#[derive(Debug, Default)]
-pub(super) struct Items<T> {
-    pub(super) numbers: Vec<u16>,
-    pub(super) what: Vec<T>,
-}
-
 /// The end of a list without a page.
 const NOTHING: u32 = u32::MAX;
 
 impl<T: Copy + Default> Lists<T> {
     /// So many empty lists, with pages of 2^`bits` places.
     fn new(lists: usize, bits: usize) -> Self {
-        Self { bits, items: Items::default(), ends: vec![NOTHING; lists], spare: Vec::new(), pages: 0 }
+        Self { bits, items: Vec::new(), ends: vec![NOTHING; lists], spare: Vec::new(), pages: 0 }
     }
 
+    /// Appends to a list; false where there is none.
     #[inline(always)]
-    fn push(&mut self, list: usize, number: u16, what: T) {
-        let end = &mut self.ends[list];
+    #[must_use]
+    pub(super) fn push(&mut self, list: usize, item: T) -> bool {
+        let Some(end) = self.ends.get_mut(list) else { return false };
         let at = *end as usize;
-        match (self.items.numbers.get_mut(at), self.items.what.get_mut(at)) {
-            (Some(to), Some(place)) => {
-                debug_assert!(at & ((1 << self.bits) - 1) != 0, "a port got two items in one cycle");
-                (*to, *place) = (number, what);
-                *end += 1;
-            }
-            _ => self.begin(list, number, what),
+        if let Some(place) = self.items.get_mut(at) {
+            debug_assert!(at & ((1 << self.bits) - 1) != 0, "a port got two items in one cycle");
+            *place = item;
+            *end += 1;
+        } else {
+            self.begin(list, item);
         }
+        true
     }
 
     /// The first item of a list.
     #[cold]
     #[inline(never)]
-    fn begin(&mut self, list: usize, number: u16, what: T) {
+    fn begin(&mut self, list: usize, item: T) {
         assert!(self.ends[list] == NOTHING, "a port got two items in one cycle");
         let start = self.spare.pop().map_or_else(|| self.new_page(), |start| start as usize);
-        (self.items.numbers[start], self.items.what[start]) = (number, what);
+        self.items[start] = item;
         self.ends[list] = start as u32 + 1;
     }
 
@@ -131,13 +172,11 @@ impl<T: Copy + Default> Lists<T> {
     fn new_page(&mut self) -> usize {
         let start = self.pages << self.bits;
         self.pages += 1;
-        if start == self.items.numbers.len() {
+        if start == self.items.len() {
             // memory that is nothing but zero is there only from its first use on
-            let places = (self.pages + self.pages / 2 + 8) << self.bits;
-            let (mut numbers, mut what) = (vec![0; places], vec![T::default(); places]);
-            numbers[..start].copy_from_slice(&self.items.numbers);
-            what[..start].copy_from_slice(&self.items.what);
-            self.items = Items { numbers, what };
+            let mut items = vec![T::default(); (self.pages + self.pages / 2 + 8) << self.bits];
+            items[..start].copy_from_slice(&self.items);
+            self.items = items;
         }
         start
     }
@@ -165,7 +204,7 @@ impl<T: Copy + Default> Lists<T> {
     /// Empties a list: all items, and which of them it had. They are to be [given back](Lists::give_back) before another one
     /// is pushed.
     #[inline(always)]
-    pub(super) fn take(&mut self, list: usize) -> (Items<T>, Range<usize>) {
+    pub(super) fn take(&mut self, list: usize) -> (Vec<T>, Range<usize>) {
         let range = self.range(list);
         if !range.is_empty() {
             self.spare.push(range.start as u32);
@@ -175,7 +214,7 @@ impl<T: Copy + Default> Lists<T> {
     }
 
     #[inline(always)]
-    pub(super) fn give_back(&mut self, items: Items<T>) {
+    pub(super) fn give_back(&mut self, items: Vec<T>) {
         self.items = items;
     }
 }
@@ -189,14 +228,12 @@ mod tests {
         let mut lists = Lists::<u64>::new(3, 2);
         for round in 0..5 {
             for (list, item) in [(2, 1), (0, 2), (2, 3), (2, 4), (0, 5), (2, 6)] {
-                lists.push(list, item + 10 * round, u64::from(item));
+                assert!(lists.push(list, item + 10 * round));
             }
             assert!(lists.is_empty(1) && lists.len(0) == 2 && lists.len(2) == 4);
             for (list, wanted) in [(1, &[][..]), (2, &[1, 3, 4, 6]), (0, &[2, 5])] {
                 let (items, range) = lists.take(list);
-                assert!(items.what[range.clone()].iter().copied().eq(wanted.iter().copied()));
-                let numbers = items.numbers[range].iter().map(|number| u64::from(number - 10 * round));
-                assert!(numbers.eq(wanted.iter().copied()));
+                assert!(items[range].iter().map(|item| item - 10 * round).eq(wanted.iter().copied()));
                 lists.give_back(items);
                 assert!(lists.is_empty(list) && lists.len(list) == 0);
             }
@@ -207,13 +244,13 @@ mod tests {
     #[test]
     fn what_is_there_stays_when_pages_are_added() {
         let mut lists = Lists::<u64>::new(100, 1);
+        assert!(!lists.push(100, 0));
         for list in 0..100 {
-            lists.push(list, list as u16, 7 * list as u64);
+            assert!(lists.push(list, 7 * list as u64));
         }
         for list in 0..100 {
             let (items, range) = lists.take(list);
-            assert_eq!((items.numbers[range.start], items.what[range.start]), (list as u16, 7 * list as u64));
-            assert_eq!(range.len(), 1);
+            assert_eq!(items[range], [7 * list as u64]);
             lists.give_back(items);
         }
     }

@@ -2,13 +2,16 @@
 
 use super::{BLOCK, Mask, Routers};
 
-impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Routers<P, VS, N, M, W> {
-    /// Gives channels to packets that wait for them, at all ports where somebody asks. `granted` hears of the input
-    /// channels that get one.
+impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N, M> {
+    /// Gives channels to packets that wait for them, at all ports where somebody asks. Those that get one compete for the
+    /// switch from now on. `granted` hears of the input channels that get one.
     #[inline(always)]
     pub(in crate::flit::fast) fn give_channels(&mut self, mut granted: impl FnMut(usize)) {
         for word in 0..P {
             let (mut left, mut again) = (self.asking.word(word), 0);
+            if left == 0 {
+                continue;
+            }
             while left != 0 {
                 let bit = left.trailing_zeros() as usize;
                 left &= left - 1;
@@ -17,7 +20,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Routers<
                 if waiters.rest().is_empty() {
                     // every channel that the only one wants is granted to it
                     let number = port / P * N + waiters.first() % N;
-                    let offered = self.free_of(port) & u32::from(self.vc(number).out);
+                    let offered = self.free_of(port) & self.wanted(number);
                     if offered != 0 {
                         self.give(number, port, offered);
                         granted(number);
@@ -35,26 +38,16 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Routers<
         }
     }
 
+    /// Channels that the packet in front of an input channel may use.
+    #[inline(always)]
+    fn wanted(&self, number: usize) -> u32 {
+        self.out.as_flattened()[number % Self::CHANNELS].into()
+    }
+
     /// Channels of a port that no packet has.
     #[inline(always)]
     fn free_of(&self, port: usize) -> u32 {
         self.free.as_flattened()[port % Self::PORTS].into()
-    }
-
-    /// Channels that were given take part in the switch from now on.
-    #[inline(always)]
-    pub(in crate::flit::fast) fn begin(&mut self) {
-        for word in 0..P {
-            let asked = std::mem::take(self.soon_asked.word_mut(word));
-            if asked != 0 {
-                *self.asked.word_mut(word) |= asked;
-                let ports = word * 64..(word + 1) * 64;
-                let soon = &mut self.soon.as_flattened_mut()[ports.clone()];
-                for (ready, soon) in self.ready.as_flattened_mut()[ports].iter_mut().zip(soon) {
-                    *ready |= std::mem::take(soon);
-                }
-            }
-        }
     }
 
     /// Several packets wait for the channels of one port. Returns the input channels of the router that get one, and whether
@@ -72,7 +65,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Routers<
         }
         let (mut asked, mut all, mut each) = (0, free, waiters);
         while !each.is_empty() {
-            let wanted = u32::from(self.vc(first + each.first()).out) & free;
+            let wanted = self.wanted(first + each.first()) & free;
             each = each.rest();
             asked |= wanted;
             all &= wanted;
@@ -84,7 +77,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Routers<
             let mut requests = [M::default(); VS];
             let mut each = waiters;
             while !each.is_empty() {
-                let wanted = self.vc(first + each.first()).out;
+                let wanted = self.wanted(first + each.first());
                 for (vc, requests) in requests.iter_mut().enumerate() {
                     *requests |= M::bit_if(each.first(), wanted >> vc & 1 != 0);
                 }
@@ -96,7 +89,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Routers<
         let mut again = false;
         let mut left = self.waiters(port);
         while free != 0 && !left.is_empty() {
-            again |= u32::from(self.vc(first + left.first()).out) & free != 0;
+            again |= self.wanted(first + left.first()) & free != 0;
             left = left.rest();
         }
         (granted, again)
@@ -106,7 +99,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Routers<
     #[inline(always)]
     fn share_between(&mut self, port: usize, free: u32, one: usize, other: usize) -> (M, bool) {
         let first = port / P * N;
-        let [wanted, others] = [one, other].map(|input| u32::from(self.vc(first + input).out) & free);
+        let [wanted, others] = [one, other].map(|input| self.wanted(first + input) & free);
         // behind a winner from the one on until before the other comes the other
         let turn = (0..VS).fold(0, |turn, vc| {
             let last = self.last_winner(port * VS + vc);
@@ -135,7 +128,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Routers<
             let vc = asked.trailing_zeros() as usize % VS;
             let input = requests(vc).first_behind(self.last_winner(channels + vc));
             let mut offered = 1_u32 << vc;
-            let mut others = asked & (asked - 1) & u32::from(self.vc(first + input).out);
+            let mut others = asked & (asked - 1) & self.wanted(first + input);
             while others != 0 {
                 let vc = others.trailing_zeros() as usize % VS;
                 others &= others - 1;
@@ -153,26 +146,26 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask, W: Mask> Routers<
     /// The input channel of its router that won output channel `number` last.
     #[inline(always)]
     fn last_winner(&self, number: usize) -> usize {
-        usize::from(self.out(number).owner) % N
+        usize::from(self.channel(number).owner) % N
     }
 
     /// Of the `offered` channels of a port an input channel takes the first at or after its pointer.
     #[inline(always)]
     fn give(&mut self, number: usize, port: usize, offered: u32) {
         let base = port % P * VS;
-        let vc = self.vc_mut(number);
+        let accept = &mut self.accept.as_flattened_mut()[number % Self::CHANNELS];
         // a pointer at another port leaves nothing, and then the first channel is taken
-        let ahead = u32::from(vc.accept).wrapping_sub(base as u32).min(u32::BITS - 1);
+        let ahead = u32::from(*accept).wrapping_sub(base as u32).min(u32::BITS - 1);
         let after = offered >> ahead << ahead;
         let chosen = (if after == 0 { offered } else { after }).trailing_zeros() as usize % VS;
         let out = port * VS + chosen;
-        vc.accept = (base + chosen + 1) as u8;
-        vc.out = out as u16;
-        let owned = self.out_mut(out);
+        *accept = (base + chosen + 1) as u8;
+        self.out.as_flattened_mut()[number % Self::CHANNELS] = out as u16;
+        let owned = self.channel_mut(out);
         owned.owner = (number % N) as u8;
         let ready = owned.credits != 0;
-        self.soon.as_flattened_mut()[port % Self::PORTS] |= M::bit_if(number % N, ready);
-        self.soon_asked.insert_if(port, ready);
+        *self.ready_mut(port) |= M::bit_if(number % N, ready);
+        self.asked.insert_if(port, ready);
         self.free.as_flattened_mut()[port % Self::PORTS] &= !(1 << chosen);
         *self.waiters_mut(port) &= !M::bit(number % N);
     }

@@ -1,13 +1,21 @@
 //! Coordinates in one word: dimension order on a mesh or torus in a few instructions.
 
-use super::{ALL, LANE, MOST_LANES, Step, Steps, lanes};
+use super::{ALL, MOST_LANES, Step, Steps};
 use crate::flit::booksim::cube::Cube;
 use crate::flit::routing::grid::{GridMap, Join};
+
+/// Bits of a coordinate.
+const LANE: u32 = u32::BITS / MOST_LANES as u32;
+
+/// A word of coordinates, the first one in the lowest bits.
+fn lanes(coordinates: impl IntoIterator<Item = u32>) -> u32 {
+    (0..).zip(coordinates).fold(0, |word, (lane, at)| word | at << (lane * LANE))
+}
 
 /// A router: its coordinates, the lowest dimension in the lowest bits, and its ports up and down each.
 #[derive(Debug, Clone, Copy)]
 struct Corner {
-    place: u64,
+    place: u32,
     ports: [u8; 2 * MOST_LANES],
 }
 
@@ -15,8 +23,10 @@ struct Corner {
 #[derive(Debug, Clone)]
 pub struct Grid {
     corners: Vec<Corner>,
-    /// Coordinates of each terminal's router, and its port there.
-    targets: Vec<(u64, u8)>,
+    /// Coordinates of each terminal's router,
+    targets: Vec<u32>,
+    /// and its port there.
+    exits: Vec<u8>,
     /// Extents of rings; 0 for lines.
     rings: [u16; MOST_LANES],
     /// What is drawn where a packet goes down though both ways round a ring are as long.
@@ -26,13 +36,9 @@ pub struct Grid {
 impl Grid {
     /// The same grid in words; `None` where it does not fit.
     pub(in crate::flit::routing) fn new(map: &GridMap) -> Option<Self> {
-        let fits = |d: usize| {
-            matches!(map.dimensions[d].join, Join::Line | Join::Ring)
-                && map.copies(d) == 1
-                && map.dimensions[d].extent <= 1 << (LANE - 1)
-        };
+        let fits = |d: usize| matches!(map.dimensions[d].join, Join::Line | Join::Ring) && map.copies(d) == 1;
         let n = map.dimension_count();
-        // hops are counted in a byte
+        // hops are counted in a byte, and a coordinate is one
         let longest: usize = map.dimensions.iter().map(|dimension| usize::from(dimension.extent)).sum();
         if n == 0 || n > MOST_LANES || longest > 255 || !(0..n).all(fits) {
             return None;
@@ -49,14 +55,13 @@ impl Grid {
             }
             corners.push(Corner { place: place(router), ports });
         }
-        let exits =
-            map.destinations.all().map(|(router, port)| Some((place(router), u8::try_from(port).ok()?)));
-        let targets = exits.collect::<Option<_>>()?;
+        let targets = map.destinations.all().map(|(router, _)| place(router)).collect();
+        let exits = map.destinations.all().map(|(_, port)| u8::try_from(port).ok()).collect::<Option<_>>()?;
         let mut rings = [0; MOST_LANES];
         for (ring, dimension) in rings.iter_mut().zip(&map.dimensions) {
             *ring = if dimension.join == Join::Ring { dimension.extent } else { 0 };
         }
-        Some(Self { corners, targets, rings, down: 1 })
+        Some(Self { corners, targets, exits, rings, down: 1 })
     }
 
     /// A cube whose routers have one terminal each, at port `2 n`, and ports `2 d` up and `2 d + 1` down. Of rings as
@@ -67,13 +72,14 @@ impl Grid {
         if n > MOST_LANES || k as usize * n > 255 {
             return None;
         }
-        let place = |router| lanes((0..n as u32).map(|d| cube.coordinate(router, d).into()));
+        let place = |router| lanes((0..n as u32).map(|d| cube.coordinate(router, d)));
         let corner = |router| Corner { place: place(router), ports: std::array::from_fn(|port| port as u8) };
         let mut rings = [0; MOST_LANES];
         rings[..n].fill(if wrapped { k as u16 } else { 0 });
         Some(Self {
             corners: (0..cube.nodes()).map(corner).collect(),
-            targets: (0..cube.nodes()).map(|node| (place(node), cube.eject() as u8)).collect(),
+            targets: (0..cube.nodes()).map(place).collect(),
+            exits: vec![cube.eject() as u8; cube.nodes() as usize],
             rings,
             down: 0,
         })
@@ -92,13 +98,13 @@ impl Steps for Grid {
     #[inline(always)]
     fn step(&self, router: u32, dest: u32, memory: u8, draw: impl FnOnce(u32) -> u32) -> Step {
         let corner = &self.corners[router as usize];
-        let (target, exit) = self.targets[dest as usize];
+        let target = self.targets[dest as usize];
         let differing = corner.place ^ target;
         if differing == 0 {
-            return Step { output: exit, half: ALL, memory };
+            return Step { output: self.exits[dest as usize], half: ALL, memory };
         }
         let d = (differing.trailing_zeros() / LANE) as usize % MOST_LANES;
-        let lane = |word: u64| (word >> (d as u32 * LANE)) as u32 & ((1 << LANE) - 1);
+        let lane = |word: u32| (word >> (d as u32 * LANE)) & ((1 << LANE) - 1);
         let (at, to) = (lane(corner.place), lane(target));
         let extent = u32::from(self.rings[d]);
         if extent == 0 {
