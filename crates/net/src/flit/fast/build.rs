@@ -154,7 +154,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             sent: Vec::new(),
             adds_up_at: ADDS_UP_AFTER,
             ahead: Ahead::default(),
-            pool: Pool::new(),
+            pools: vec![Pool::new(); count.div_ceil(BLOCK)],
             is_wide: false,
             spacing: if narrow { spacing } else { Vec::new() },
             flit_links,

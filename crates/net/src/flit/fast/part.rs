@@ -48,7 +48,8 @@ pub(super) struct Part<const P: usize, const VS: usize, const N: usize, M> {
     pub(super) adds_up_at: u64,
     /// How much of the next block has been asked for.
     pub(super) ahead: Ahead,
-    pub(super) pool: Pool,
+    /// Flits behind the first one of their channel, by block.
+    pub(super) pools: Vec<Pool>,
     /// Whether there are packets of several flits.
     pub(super) is_wide: bool,
     /// By output, in 256ths of a cycle: spacing and the first free moment; empty when all have full width.
@@ -81,46 +82,53 @@ pub(super) struct Part<const P: usize, const VS: usize, const N: usize, M> {
     pub(super) crossing: Vec<u32>,
 }
 
-/// The next block of routers is asked for while one is at work, some lines with each flit: all of it, or, where it has few
-/// flits, what it has beside input channels. Those are then asked for one by one.
+/// The next block of routers is asked for while one is at work, some lines with each flit: all of it and its pool, or, where
+/// it has few flits, what it has beside flits of input channels. Those are then asked for one by one.
 #[derive(Debug, Default)]
 pub(super) struct Ahead {
-    /// Whether the input channels of the present block, and those of the next, are among the lines.
+    /// Whether the flits of input channels of the present block, and those of the next, are among the lines.
     has_channels: bool,
     next_has: bool,
-    /// Where in the block the next lines are, and where it ends.
+    /// Where the next lines are, first in the pool and then in the block, and where they end.
     at: usize,
+    in_pool: usize,
     end: usize,
     /// Bytes with each flit.
     step: usize,
 }
 
 impl Ahead {
-    /// For a block with so many flits, and the same for the next one, of so many bytes, all and without its input channels.
-    fn begin(&mut self, flits: usize, next_flits: usize, all: usize, dense: usize) {
+    /// For a block with so many flits, and the same for the next one, of so many bytes, all and without the flits of its
+    /// input channels, and with a pool of so many.
+    fn begin(&mut self, flits: usize, next_flits: usize, all: usize, dense: usize, pool: usize) {
         self.has_channels = self.next_has;
         // a flit comes through one channel and leaves by another, and lines are shared
         self.next_has = 2 * next_flits * LINE_BYTES >= all - dense;
         self.at = 0;
-        self.end = if self.next_has { all } else { dense };
+        self.in_pool = pool.next_multiple_of(LINE_BYTES);
+        self.end = self.in_pool + if self.next_has { all } else { dense };
         self.step = self.end.div_ceil(LINE_BYTES).div_ceil(flits.max(1)).min(8) * LINE_BYTES;
     }
 
-    /// Whether input channels have to be asked for.
+    /// Whether flits of input channels have to be asked for.
     #[inline(always)]
     pub(super) fn leaves_channels(&self) -> bool {
         !self.has_channels
     }
 
-    /// Asks for some lines of `next`.
+    /// Asks for some lines of the next block and its pool.
     #[inline(always)]
-    pub(super) fn go_on<T>(&mut self, next: Option<&T>) {
+    pub(super) fn go_on<T>(&mut self, next: Option<(&T, &Pool)>) {
         if self.at < self.end
-            && let Some(next) = next
+            && let Some((block, pool)) = next
         {
             let to = self.at + self.step;
             while self.at < to {
-                prefetch_part(next, self.at);
+                if self.at >= self.in_pool {
+                    prefetch_part(block, self.at - self.in_pool);
+                } else if let Some(first) = pool.memory().first() {
+                    prefetch_part(first, self.at);
+                }
                 self.at += LINE_BYTES;
             }
         }
@@ -234,9 +242,10 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
                 let flits = |block: usize| -> usize {
                     slots[..count].iter().map(|slot| self.wheel.flits.len(slot + block)).sum()
                 };
-                let (own, next) = (flits(block), flits((block + 1) % self.blocks.len()));
+                let next_block = (block + 1) % self.blocks.len();
+                let (own, next) = (flits(block), flits(next_block));
                 let (all, dense) = (size_of::<Routers<P, VS, N, M>>(), Routers::<P, VS, N, M>::DENSE_BYTES);
-                self.ahead.begin(own, next, all, dense);
+                self.ahead.begin(own, next, all, dense, size_of_val(self.pools[next_block].memory()));
             }
             for (now, (&slot, leaving)) in (first..).zip(slots.iter().zip(&leaving)).take(count) {
                 if !self.is_idle(block) || !self.wheel.is_quiet(block, slot) {

@@ -1,21 +1,20 @@
 //! The flits that wait behind the first one of their input channel.
 //!
-//! One pool for all channels of a part: it is as large as what waits, not as what could, and the place that was left last
-//! is taken next, so that it is in the nearest cache.
-
-use stratasim_core::memory::prefer_huge_pages;
+//! One pool for all channels of a block: it is as large as what waits, not as what could, so that it comes into the nearest
+//! caches with the block.
 
 use super::flit::Flit;
 
 /// A flit, and the place of the next one of its channel or of the free ones.
 #[derive(Debug, Clone, Copy, Default)]
-struct Place {
+#[repr(C, packed(4))]
+pub(super) struct Place {
     flit: Flit,
     next: u32,
 }
 
 /// The pool. The flits of a channel are a circle, of which the channel knows the last one.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Pool {
     places: Vec<Place>,
     /// A free place; [`Pool::FULL`] when there is none.
@@ -42,8 +41,8 @@ impl Pool {
         // of a circle of one the next one is itself
         self.places[place as usize] = Place { flit, next: place };
         if are {
-            let before = &mut self.places[last as usize].next;
-            let first = std::mem::replace(before, place);
+            let first = self.places[last as usize].next;
+            self.places[last as usize].next = place;
             self.places[place as usize].next = first;
         }
         place
@@ -60,13 +59,17 @@ impl Pool {
         flit
     }
 
+    /// Its memory.
+    pub(super) fn memory(&self) -> &[Place] {
+        &self.places
+    }
+
     /// More places.
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {
-        let (from, more) = (self.places.len(), (self.places.len() / 4).max(256));
+        let (from, more) = (self.places.len(), (self.places.len() / 4).max(32));
         self.places.reserve_exact(more);
-        prefer_huge_pages(&self.places);
         let place = |next| Place { flit: Flit::default(), next };
         self.places.extend((1..more).map(|next| place((from + next) as u32)));
         self.places.push(place(Self::FULL));

@@ -8,6 +8,7 @@ use stratasim_core::memory::prefetch;
 use super::guide::{Any, Guide, Ways};
 use super::mask::Mask;
 use super::part::{Part, Scratch};
+use super::pool::Pool;
 use super::switch::{Beyond, Switches};
 use super::wheel::{BLOCK, Coming, Slots};
 use crate::flit::routing::FlitRouting;
@@ -57,12 +58,18 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
     /// once. Heads that have come to the front are noted.
     #[inline(never)]
     fn take_flits(&mut self, block: usize, now: u64, flits: &[Coming]) {
-        let routers = &mut self.blocks[block];
+        let (routers, pool, next) = with_next(&mut self.blocks, &mut self.pools, block);
         let fresh = &mut self.fresh[block];
         let followed = fresh.items().len();
-        let asks = self.is_large && self.ahead.leaves_channels();
+        let asks = self.ahead.leaves_channels();
         for (at, &Coming { flit, number }) in flits.iter().enumerate() {
-            if asks && let Some(&Coming { number: later, .. }) = flits.get(at + EARLIER) {
+            if self.is_large {
+                self.ahead.go_on(next);
+            }
+            if self.is_large
+                && asks
+                && let Some(&Coming { number: later, .. }) = flits.get(at + EARLIER)
+            {
                 prefetch(routers.front(later as usize));
             }
             let number = number as usize;
@@ -70,7 +77,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             debug_assert!(len < self.buffer);
             if len != 0 {
                 let last = routers.last_mut(number);
-                *last = self.pool.put(*last, len != 1, flit);
+                *last = pool.put(*last, len != 1, flit);
                 continue;
             }
             *routers.front_mut(number) = flit;
@@ -99,8 +106,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         heads: &[Coming],
         terminals: &mut T,
     ) {
-        let (blocks, next) = self.blocks.split_at_mut(block + 1);
-        let (routers, next) = (&mut blocks[block], next.first());
+        let (routers, pool, next) = with_next(&mut self.blocks, &mut self.pools, block);
         let fresh = &mut self.fresh[block];
         let mut guide = Guide {
             routing,
@@ -143,7 +149,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
                 guide.route(ways, routers, number, flit);
             } else {
                 let last = routers.last_mut(number);
-                *last = self.pool.put(*last, len != 1, flit);
+                *last = pool.put(*last, len != 1, flit);
             }
         }
     }
@@ -184,11 +190,22 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             leaving,
         };
         let (fresh, [flit_slots, credit_slots]) = (&mut self.fresh[block], slots);
-        let (pool, wheel) = (&mut self.pool, &mut self.wheel);
+        let (pool, wheel) = (&mut self.pools[block], &mut self.wheel);
         Switches { routers, pool, fresh, wheel, flit_slots, credit_slots }.pass(won.items(), &mut beyond);
         won.clear();
         if !self.scratch.leaving.is_empty() {
             self.send_away();
         }
     }
+}
+
+/// A block and its pool, and those of the next one.
+fn with_next<'a, B>(
+    blocks: &'a mut [B],
+    pools: &'a mut [Pool],
+    block: usize,
+) -> (&'a mut B, &'a mut Pool, Option<(&'a B, &'a Pool)>) {
+    let (blocks, next) = blocks.split_at_mut(block + 1);
+    let (pools, next_pool) = pools.split_at_mut(block + 1);
+    (&mut blocks[block], &mut pools[block], next.first().zip(next_pool.first()))
 }
