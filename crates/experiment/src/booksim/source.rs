@@ -355,6 +355,11 @@ impl Terminals for Source {
         }
     }
 
+    fn in_order(&self) -> bool {
+        // sums do not depend on it
+        !self.plain
+    }
+
     fn next_due(&mut self, _: u64) -> Option<u64> {
         None
     }

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use stratasim_net::flit::terminals::Arrival;
+use stratasim_net::flit::terminals::{Arrival, Offer};
 
 use super::histogram::Histogram;
+use super::plan::{Plan, Purpose};
 
 /// Counts that go on from the beginning of the run.
 #[derive(Debug, Clone, Default)]
@@ -222,7 +223,22 @@ impl<'a> Account<'a> {
         }
     }
 
+    /// A packet has been given to the network; whether it is of the sample is entered in it.
+    #[inline]
+    pub(super) fn given(&mut self, plan: &Plan, offer: &mut Offer) {
+        self.given += u64::from(offer.flits);
+        if self.is_measured(offer.created) {
+            offer.measured = true;
+            // a reply was counted when its request arrived
+            if plan.classes[offer.tag as usize].purpose != Purpose::Reply {
+                self.open += 1;
+                self.offered(offer.tag as u8, offer.flits, offer.created);
+            }
+        }
+    }
+
     /// A packet of the sample has come into being.
+    #[inline]
     pub(super) fn offered(&mut self, class: u8, flits: u16, created: u64) {
         self.batch(created).offered += u64::from(flits);
         self.offered_of[class as usize] += u64::from(flits);

@@ -42,6 +42,7 @@ impl Calendar {
     }
 
     /// Notes `who` for `cycle`, or for the present one where that is over.
+    #[inline]
     pub(super) fn add(&mut self, cycle: u64, who: u32) {
         let cycle = cycle.max(self.now);
         if cycle - self.now >= WHEEL {

@@ -17,19 +17,18 @@ impl Terminals for OpenLoop<'_> {
         self.sources.plan.queues.len() as u8
     }
 
-    #[inline]
     fn offer(&mut self, terminal: u32, queue: u8, now: u64) -> Option<Offer> {
-        let (class, mut offer) = self.sources.offer(terminal, queue, now)?;
-        self.account.given += u64::from(offer.flits);
-        if self.account.is_measured(offer.created) {
-            offer.measured = true;
-            // a reply was counted when its request arrived
-            if self.sources.plan.classes[class as usize].purpose != Purpose::Reply {
-                self.account.open += 1;
-                self.account.offered(class, offer.flits, offer.created);
-            }
-        }
+        let mut offer = self.sources.offer(terminal, queue, now)?;
+        self.account.given(&self.sources.plan, &mut offer);
         Some(offer)
+    }
+
+    fn offers(&mut self, terminals: &[u32], now: u64, out: &mut Vec<(u32, Offer)>) {
+        let first = out.len();
+        self.sources.offers(terminals, now, out);
+        for (_, offer) in &mut out[first..] {
+            self.account.given(&self.sources.plan, offer);
+        }
     }
 
     #[inline]

@@ -38,6 +38,7 @@ pub(super) struct Class {
 
 impl Class {
     /// Destination and flits of a packet of `source`.
+    #[inline]
     fn draw(&self, source: u32, packet_key: u64) -> Option<(u32, u16)> {
         let mut draws = Draws::new(packet_key);
         let flits = self.lengths.draw(&mut draws);

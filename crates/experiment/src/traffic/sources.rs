@@ -156,9 +156,9 @@ impl Sources {
         }
     }
 
-    /// The next packet of an empty queue, if there is one now, with its class.
+    /// The next packet of an empty queue, if there is one now; its tag is its class.
     #[inline]
-    pub(super) fn offer(&mut self, terminal: u32, queue: u8, now: u64) -> Option<(u8, Offer)> {
+    pub(super) fn offer(&mut self, terminal: u32, queue: u8, now: u64) -> Option<Offer> {
         if self.closed {
             None
         } else if self.alone {
@@ -168,10 +168,23 @@ impl Sources {
         }
     }
 
+    /// The same of the only queues of some terminals.
+    pub(super) fn offers(&mut self, terminals: &[u32], now: u64, out: &mut Vec<(u32, Offer)>) {
+        if self.alone && !self.closed {
+            out.extend(
+                terminals.iter().filter_map(|&terminal| Some((terminal, self.offer_alone(terminal, now)?))),
+            );
+        } else {
+            out.extend(
+                terminals.iter().filter_map(|&terminal| Some((terminal, self.offer(terminal, 0, now)?))),
+            );
+        }
+    }
+
     /// The next packet of a terminal's only lane: what [`Sources::offer_any`] does, and the date of the packet
     /// behind it goes into the calendar at once.
-    #[inline]
-    fn offer_alone(&mut self, terminal: u32, now: u64) -> Option<(u8, Offer)> {
+    #[inline(always)]
+    fn offer_alone(&mut self, terminal: u32, now: u64) -> Option<Offer> {
         let at = self.at(terminal);
         let place = &mut self.places[at];
         let created = place.clock.cycle;
@@ -187,18 +200,17 @@ impl Sources {
         if next != Clock::NEVER {
             self.calendar.add(next.max(now + 1), terminal);
         }
-        let class = lane.class;
         // silent terminals have no date
         let (dest, flits) = packet?;
-        Some((class, self.packet(class, dest, flits, created)))
+        Some(self.packet(lane.class, dest, flits, created))
     }
 
-    fn offer_any(&mut self, terminal: u32, queue: u8, now: u64) -> Option<(u8, Offer)> {
+    fn offer_any(&mut self, terminal: u32, queue: u8, now: u64) -> Option<Offer> {
         if self.plan.reply_queue == Some(queue) {
             let at = self.at(terminal);
             let reply = *self.replies[at].front().filter(|reply| reply.created <= now)?;
             self.replies[at].pop_front();
-            return Some((reply.class, self.packet(reply.class, reply.dest, reply.flits, reply.created)));
+            return Some(self.packet(reply.class, reply.dest, reply.flits, reply.created));
         }
         if queue == 0
             && let Some(found) = self.batch_packet(terminal, now)
@@ -211,7 +223,7 @@ impl Sources {
                 return None;
             };
             if let Some((class, dest, flits)) = self.advance(terminal, lane) {
-                return Some((class, self.packet(class, dest, flits, cycle)));
+                return Some(self.packet(class, dest, flits, cycle));
             }
         }
     }
@@ -236,7 +248,7 @@ impl Sources {
     }
 
     /// The next packet of a batch.
-    fn batch_packet(&mut self, terminal: u32, now: u64) -> Option<(u8, Offer)> {
+    fn batch_packet(&mut self, terminal: u32, now: u64) -> Option<Offer> {
         let batch = self.plan.batch?;
         let at = self.at(terminal);
         let share = self.batch[at];
@@ -247,7 +259,7 @@ impl Sources {
         let share = &mut self.batch[at];
         share.sent += 1;
         share.under_way += 1;
-        Some((0, self.packet(0, dest, flits, now)))
+        Some(self.packet(0, dest, flits, now))
     }
 
     /// A request of `source` has arrived at `terminal`, which answers. Returns the flits of the reply.

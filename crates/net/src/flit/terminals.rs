@@ -83,13 +83,23 @@ pub trait Terminals {
     /// flits of the packet before have entered the network.
     fn offer(&mut self, terminal: u32, queue: u8, now: u64) -> Option<Offer>;
 
+    /// Appends the next packets at cycle `now` of the only queues of `terminals`, which are empty and stand in ascending order:
+    /// what [`Terminals::offer`] says of each, one after the other.
+    fn offers(&mut self, terminals: &[u32], now: u64, out: &mut Vec<(u32, Offer)>) {
+        for &terminal in terminals {
+            if let Some(offer) = self.offer(terminal, 0, now) {
+                out.push((terminal, offer));
+            }
+        }
+    }
+
     /// Whether [`Terminals::due`] tells of every packet: also of one that comes into being while another one of its queue is
     /// leaving. Then nobody has to be asked only because a packet has left.
     fn announces(&self) -> bool {
         false
     }
 
-    /// Whether arrivals of a cycle are to be told in the order of their terminals.
+    /// Whether arrivals of a cycle are to be told in the order of their terminals, and flits that enter, too.
     fn in_order(&self) -> bool {
         true
     }

@@ -170,6 +170,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             sending: vec![0; mine.len().div_ceil(64)],
             asked: Vec::new(),
             due: Vec::new(),
+            offers: Vec::new(),
             order: None,
             in_flight: 0,
             last_progress: 0,

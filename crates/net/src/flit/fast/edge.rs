@@ -43,11 +43,13 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
     #[inline(never)]
     pub(super) fn generate<T: Terminals, R: FlitRouting + ?Sized>(&mut self, routing: &R, terminals: &mut T) {
         let now = self.now;
+        let is_direct = !terminals.in_order() && self.narrow.is_empty() && routing.packed().is_some();
         if terminals.polled() {
             self.asked.clear();
             for terminal in 0..self.sources.len() {
                 if self.sources[terminal].left == 0
                     && let Some(offer) = &terminals.offer(self.first_terminal + terminal as u32, 0, now)
+                    && !(is_direct && self.send(terminal, offer, terminals))
                 {
                     self.start(routing, terminal, offer, terminals);
                 }
@@ -55,18 +57,81 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             return;
         }
         let mut due = std::mem::take(&mut self.due);
+        // those that could not be asked before first
         due.append(&mut self.asked);
+        self.ask(is_direct, routing, &due, terminals);
+        due.clear();
         terminals.due(now, &mut due);
-        for &terminal in &due {
-            let local = (terminal - self.first_terminal) as usize;
-            if self.sources[local].left != 0 {
-                self.sources[local].is_due = true;
-            } else if let Some(offer) = &terminals.offer(terminal, 0, now) {
-                self.start(routing, local, offer, terminals);
+        // others are asked after each packet anyway
+        let announces = terminals.announces();
+        due.retain(|&terminal| {
+            let source = &mut self.sources[(terminal - self.first_terminal) as usize];
+            if source.left != 0 {
+                source.is_due = true;
+            } else if source.sent_at == now && announces {
+                self.asked.push(terminal);
             }
-        }
+            source.left == 0 && source.sent_at != now
+        });
+        self.ask(is_direct, routing, &due, terminals);
         due.clear();
         self.due = due;
+    }
+
+    /// Asks for packets of the sources `due`, all of which have sent theirs.
+    fn ask<T: Terminals, R: FlitRouting + ?Sized>(
+        &mut self,
+        is_direct: bool,
+        routing: &R,
+        due: &[u32],
+        terminals: &mut T,
+    ) {
+        let mut offers = std::mem::take(&mut self.offers);
+        terminals.offers(due, self.now, &mut offers);
+        for (terminal, offer) in &offers {
+            let terminal = (terminal - self.first_terminal) as usize;
+            if !(is_direct && self.send(terminal, offer, terminals)) {
+                self.start(routing, terminal, offer, terminals);
+            }
+        }
+        offers.clear();
+        self.offers = offers;
+    }
+
+    /// Sends a packet of one flit at once, as [`Part::start`] and [`Part::inject`] do where words know the way and channels of
+    /// terminals are as wide as a flit; false where it is longer or has to wait.
+    #[inline(always)]
+    fn send<T: Terminals>(&mut self, terminal: usize, offer: &Offer, terminals: &mut T) -> bool {
+        if offer.flits != 1 {
+            return false;
+        }
+        let now = self.now;
+        let source = &mut self.sources[terminal];
+        source.range = self.ranges[offer.range as usize];
+        source.vc = NO_VC;
+        source.choose();
+        let vc = source.vc;
+        if vc == NO_VC {
+            return false;
+        }
+        let number = source.number;
+        source.number = number.wrapping_add(1);
+        source.last_vc = vc;
+        source.sent_at = now;
+        let vc = usize::from(vc) % VS;
+        source.credits[vc] -= 1;
+        let global = self.first_terminal + terminal as u32;
+        let id = self.packets.insert(0, 1, Cold::new(global, number, offer).entering(now));
+        let link = self.injection[terminal];
+        let flit = Flit::head(id, offer.dest, 0).last(true);
+        self.wheel.flit(now + u64::from(link.delay), link.block(), link.first() + vc, flit);
+        self.in_flight += 1;
+        self.last_progress = now;
+        if !terminals.announces() {
+            self.asked.push(global);
+        }
+        terminals.entered(offer.tag, global, true);
+        true
     }
 
     /// A packet comes to the front of its source.

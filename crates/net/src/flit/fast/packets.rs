@@ -32,6 +32,12 @@ impl Cold {
         Self { created: offer.created, tag: offer.tag, source, aim, number, entered: 0 }
     }
 
+    /// The same, entering in cycle `now`.
+    #[inline(always)]
+    pub(super) fn entering(self, now: u64) -> Self {
+        Self { entered: now as u32, ..self }
+    }
+
     pub(super) fn dest(&self) -> u32 {
         self.aim & (Flit::TERMINALS as u32 - 1)
     }

@@ -14,7 +14,7 @@ use super::source::Source;
 use super::threads::Outbox;
 use super::wheel::{Coming, Slots, Wheel};
 use crate::flit::routing::FlitRouting;
-use crate::flit::terminals::Terminals;
+use crate::flit::terminals::{Offer, Terminals};
 
 /// Cycles that a router runs ahead of others at most.
 pub(super) const MOST_LOOKAHEAD: u32 = 4;
@@ -73,6 +73,8 @@ pub(super) struct Part<const P: usize, const VS: usize, const N: usize, M> {
     /// Sources that have just sent a tail and are asked in the next cycle.
     pub(super) asked: Vec<u32>,
     pub(super) due: Vec<u32>,
+    /// Packets that have come into being in this cycle.
+    pub(super) offers: Vec<(u32, Offer)>,
     pub(super) order: Option<Order<M>>,
     pub(super) in_flight: u64,
     pub(super) last_progress: u64,

@@ -27,6 +27,8 @@ pub(super) struct Source<const VS: usize> {
     pub(super) tag: u64,
     /// First moment at which its channel is free, in 256ths of a cycle.
     pub(super) free_at: u64,
+    /// The cycle in which it last sent a packet as soon as it came into being; [`u64::MAX`] before.
+    pub(super) sent_at: u64,
 }
 
 /// No virtual channel.
@@ -47,6 +49,7 @@ impl<const VS: usize> Source<VS> {
             number: 0,
             tag: 0,
             free_at: 0,
+            sent_at: u64::MAX,
         }
     }
 
