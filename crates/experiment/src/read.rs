@@ -117,7 +117,18 @@ impl<'de> de::Deserializer<'de> for NodeReader<'de> {
             Value::Unsigned(value) => visitor.visit_u64(*value),
             Value::Float(value) => visitor.visit_f64(*value),
             Value::String(text) => visitor.visit_borrowed_str(text),
-            Value::Array(list) => visitor.visit_seq(ListReader { rest: list.iter().enumerate() }),
+            Value::Array(list) => {
+                let mut reader = ListReader { rest: list.iter().enumerate() };
+                let read = visitor.visit_seq(&mut reader);
+                match (read, reader.rest.len()) {
+                    (Ok(_), left) if left > 0 => {
+                        let expected = list.len() - left;
+                        let reason = format!("found a list of {}, expected one of {expected}", list.len());
+                        Err(de::Error::custom(reason))
+                    }
+                    (read, _) => read,
+                }
+            }
             Value::Table(table) => visitor.visit_map(TableReader { rest: table.iter(), value: None }),
         };
         read.map_err(|mut error: ReadError| {

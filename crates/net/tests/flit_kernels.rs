@@ -149,7 +149,7 @@ fn compare(machine: &str, network: &str, seed: u64, gap: u64, longest: u16) {
     assert!(expected.arrivals.len() > 20, "{machine}: hardly any traffic");
     // what is told in which order, and how often it asks, changes nothing
     let variant = |in_order, announces| Traffic { in_order, announces, ..traffic() };
-    let found = run(&mut fast, variant(seed % 2 == 0, seed % 3 == 0), 100);
+    let found = run(&mut fast, variant(seed.is_multiple_of(2), seed.is_multiple_of(3)), 100);
     for (one, other) in expected.arrivals.iter().zip(&found.arrivals) {
         assert_eq!(one, other, "{machine} {network}");
     }
@@ -162,7 +162,7 @@ fn compare(machine: &str, network: &str, seed: u64, gap: u64, longest: u16) {
         assert_eq!(run_parts(&mut cut, traffic, 100), expected, "{parts} parts: {machine} {network}");
     }
     let mut steps = Fast::new(full_fabric(machine, network), &router, routing, seed).expect("a kernel");
-    let found = run(&mut steps, variant(seed % 2 != 0, seed % 3 != 0), 7);
+    let found = run(&mut steps, variant(!seed.is_multiple_of(2), !seed.is_multiple_of(3)), 7);
     assert_eq!(found, expected, "steps of seven cycles: {machine} {network}");
 }
 
@@ -203,7 +203,7 @@ fn full_fabric(machine: &str, network: &str) -> Arc<stratasim_net::flit::fabric:
 
 const LINKS: &str = r#""bandwidth": "16 GB/s", "latency": "2 ns""#;
 
-const MACHINES: [&str; 10] = [
+const MACHINES: [&str; 11] = [
     r#"{"kind": "mesh", "dimensions": [4, 3], LINKS}"#,
     r#"{"kind": "torus", "dimensions": [4, 4], LINKS}"#,
     r#"{"kind": "torus", "dimensions": [5, 2, 3], LINKS}"#,
@@ -214,6 +214,7 @@ const MACHINES: [&str; 10] = [
     r#"{"kind": "mesh", "dimensions": [3, 2], "hosts-per-switch": 3, "host-bandwidth": "6 GB/s", "host-latency": "5 ns", LINKS}"#,
     r#"{"kind": "hypercube", "dimensions": 4, LINKS}"#,
     r#"{"kind": "k-ary-n-fly", "k": 3, "n": 2, LINKS}"#,
+    r#"{"kind": "degraded", "factor": 0.0625, "links": ["host-3->host-4"], "of": {"kind": "ring", "nodes": 8, LINKS}}"#,
 ];
 
 #[test]

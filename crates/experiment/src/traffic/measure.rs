@@ -151,7 +151,7 @@ impl<K: InParts> Run<'_, '_, K> {
         self.begin(Phase::Batch, None, None);
         while self.traffic.batch_done().is_none() {
             self.window(spec.window, &mut course)?;
-            let idle = self.kernel.in_flight() == 0 && self.traffic.is_exhausted();
+            let idle = self.kernel.is_settled() && self.traffic.is_exhausted();
             if idle && self.traffic.batch_done().is_none() {
                 return Err(Error::Broken(
                     "the batch does not come to its end: nothing is under way".to_owned(),

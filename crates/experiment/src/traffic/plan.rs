@@ -240,7 +240,9 @@ impl Plan {
             ));
         }
         if let Some(probes) = &spec.probes {
-            plan.probe(probes, streams).map_err(|error| error.within("probes"))?;
+            check_length(probes.flits, ground)
+                .and_then(|()| plan.probe(probes, streams))
+                .map_err(|error| error.within("probes"))?;
         }
         plan.answer(given, ground)
             .map_err(|(number, error)| BuildError::new(field(number, &error.field), error.reason))?;

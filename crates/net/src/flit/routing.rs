@@ -147,10 +147,9 @@ pub trait FlitRouting: Send + Sync {
         true
     }
 
-    /// Whether [`FlitRouting::joins`] says so of all pairs of `terminals` terminals.
+    /// Whether [`FlitRouting::joins`] says so of all pairs of `terminals` terminals, and of each with itself.
     fn joins_all(&self, terminals: u32) -> bool {
-        let others = |source: u32| (0..terminals).filter(move |&dest| dest != source);
-        (0..terminals).all(|source| others(source).all(|dest| self.joins(source, dest)))
+        (0..terminals).all(|source| (0..terminals).all(|dest| self.joins(source, dest)))
     }
 
     /// Whether [`Surroundings::used`] is asked.

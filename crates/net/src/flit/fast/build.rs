@@ -17,7 +17,7 @@ use super::router::Routers;
 use super::source::Source;
 use super::threads::Outbox;
 use super::wheel::{BLOCK, Wheel};
-use crate::flit::fabric::{End, FULL_WIDTH, Fabric, Feeder};
+use crate::flit::fabric::{Channel, End, FULL_WIDTH, Fabric, Feeder};
 use crate::flit::router::RouterSpec;
 use crate::flit::routing::FlitRouting;
 use crate::flit::routing::places::part;
@@ -57,6 +57,17 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
                 Self::place_of_terminal(count.div_ceil(BLOCK), (terminal - first_terminal) as usize);
             Link::near(block, first, delay)
         };
+        // a full set of flits may stand behind a narrow channel
+        let farthest = |channel: &Channel| {
+            let backlog = match channel.spacing {
+                FULL_WIDTH => 0,
+                spacing => {
+                    u64::from(spacing) * (u64::from(spec.virtual_channels) * u64::from(buffer) + 1)
+                        / u64::from(FULL_WIDTH)
+                }
+            };
+            u64::from(channel.latency + 2) + backlog
+        };
         let mut ejection = vec![Link::NOTHING; mine.len()];
         let (mut longest, mut lookahead) = (0_u64, MOST_LOOKAHEAD);
         let mut blocks = filled_vec(Routers::new(spec.virtual_channels, buffer), count.div_ceil(BLOCK));
@@ -70,15 +81,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
                 narrow |= channel.spacing != FULL_WIDTH;
                 spacing[local][output as usize].0 = channel.spacing;
                 let (delay, back) = (channel.latency + 2, channel.credit_latency + 1);
-                // a full set of flits may stand behind a narrow channel
-                let backlog = match channel.spacing {
-                    FULL_WIDTH => 0,
-                    spacing => {
-                        u64::from(spacing) * (u64::from(spec.virtual_channels) * u64::from(buffer) + 1)
-                            / u64::from(FULL_WIDTH)
-                    }
-                };
-                longest = longest.max(u64::from(delay) + backlog).max(u64::from(back));
+                longest = longest.max(farthest(channel)).max(u64::from(back));
                 lookahead = lookahead.min(delay).min(back);
                 let to = match channel.end {
                     End::Nothing => Link::NOTHING,
@@ -95,6 +98,8 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
                 let from = match fabric.feeder(router, input) {
                     Feeder::Nothing => Link::NOTHING,
                     Feeder::Router { router: from, port } => {
+                        // it may come from another part
+                        longest = longest.max(farthest(fabric.channel(from, port)));
                         link(from, port, fabric.channel(from, port).credit_latency + 1)
                     }
                     Feeder::Terminal(terminal) => {

@@ -205,7 +205,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
                     source.last_vc = vc as u8;
                     self.packets.cold[source.packet as usize].entered = now as u32;
                 } else {
-                    flit = Flit::body(source.packet, now as u16);
+                    flit = Flit::body(source.packet, now as u32);
                 }
                 if !self.narrow.is_empty() {
                     // a flit that waited goes when the channel is free, which may be between two cycles
@@ -277,15 +277,10 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
                 if flit.is_head() {
                     long.hops = hops;
                     long.head_arrived = now as u32;
-                    long.last_entered = cold.entered;
                 } else {
-                    // flits of a packet enter in order: the first moment after the last one with these low
-                    // bits
-                    let ahead = flit.entered().wrapping_sub(long.last_entered as u16);
-                    long.last_entered = long.last_entered.wrapping_add(ahead.into());
+                    last_entered = cycle_of(flit.entered(), now);
                 }
                 (flits, hops) = (long.flits, long.hops);
-                last_entered = cycle_of(long.last_entered, now);
                 head_arrived = cycle_of(long.head_arrived, now);
             }
             let measured = cold.is_measured();

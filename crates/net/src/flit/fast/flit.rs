@@ -13,7 +13,7 @@ const TAIL: u64 = 1 << 27;
 const MEMORY: u32 = 28;
 const HOPS: u32 = 36;
 const DEST: u32 = 44;
-/// Of the others: the cycle in which they had entered, modulo 2^16.
+/// Of the others: the cycle in which they had entered, modulo 2^32.
 const ENTERED: u32 = 28;
 
 impl Flit {
@@ -30,7 +30,7 @@ impl Flit {
     }
 
     /// Another flit of packet `id`, which enters in cycle `now`.
-    pub(super) fn body(id: u32, now: u16) -> Self {
+    pub(super) fn body(id: u32, now: u32) -> Self {
         Self(u64::from(id) | u64::from(now) << ENTERED)
     }
 
@@ -90,9 +90,9 @@ impl Flit {
         Self((self.0 & !(0xff << MEMORY)) + (u64::from(memory) << MEMORY | 1 << HOPS))
     }
 
-    /// When it had entered, modulo 2^16; not of heads.
+    /// When it had entered, modulo 2^32; not of heads.
     #[inline(always)]
-    pub(super) fn entered(self) -> u16 {
-        (self.0 >> ENTERED) as u16
+    pub(super) fn entered(self) -> u32 {
+        (self.0 >> ENTERED) as u32
     }
 }

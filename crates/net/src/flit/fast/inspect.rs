@@ -6,7 +6,7 @@ use super::mask::Mask;
 use super::order::Order;
 use super::part::Part;
 use super::wheel::BLOCK;
-use crate::flit::fabric::Fabric;
+use crate::flit::fabric::{FULL_WIDTH, Fabric};
 use crate::flit::kernel::Wait;
 
 /// After so many cycles flits sent are added up: soon in tests, so that they notice.
@@ -30,7 +30,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             && self.sources.iter().all(|source| source.left == 0)
     }
 
-    /// Appends flits sent by every output.
+    /// Appends flits sent by every output. Those that wait for a narrow channel have passed the switch and are not on it.
     pub(super) fn channel_flits(&self, fabric: &Fabric, out: &mut [u64]) {
         for index in 0..self.router_count {
             let global = self.first_router + index as u32;
@@ -38,7 +38,13 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             let before = self.sent.get(index).copied().unwrap_or([0; P]);
             for output in 0..fabric.output_count(global) {
                 let port = output as usize;
-                out[fabric.index(global, output)] = before[port] + u64::from(sent[port]);
+                let waiting = self.spacing.get(index).map_or(0, |spacing| {
+                    let (spacing, free) = spacing[port];
+                    // the last one begins a spacing before the channel is free, those before it so much earlier each
+                    let ahead = free.saturating_sub(u64::from(spacing) + self.now * u64::from(FULL_WIDTH));
+                    ahead.div_ceil(u64::from(spacing))
+                });
+                out[fabric.index(global, output)] = before[port] + u64::from(sent[port]) - waiting;
             }
         }
     }

@@ -66,14 +66,12 @@ pub(super) struct Long {
     /// Routers that its head went through.
     pub(super) hops: u16,
     pub(super) head_arrived: u32,
-    /// When the flit that arrived last had entered.
-    pub(super) last_entered: u32,
 }
 
 impl Long {
     /// A packet of so many flits, none of which has arrived.
     pub(super) fn new(flits: u16) -> Self {
-        Self { flits, hops: 0, head_arrived: 0, last_entered: 0 }
+        Self { flits, hops: 0, head_arrived: 0 }
     }
 }
 

@@ -58,8 +58,10 @@ impl<const VS: usize> Source<VS> {
     #[inline(always)]
     pub(super) fn choose(&mut self) {
         let (first, last) = self.range;
-        let count = last - first + 1;
-        let mut vc = if self.last_vc < first || self.last_vc >= last { first } else { self.last_vc + 1 };
+        // where the last one is not in the range, only the first channel is looked at, as the peer does
+        let follows = (first..=last).contains(&self.last_vc);
+        let count = if follows { last - first + 1 } else { 1 };
+        let mut vc = if !follows || self.last_vc == last { first } else { self.last_vc + 1 };
         for _ in 0..count {
             if self.credits[vc as usize % VS] != 0 {
                 self.vc = vc;

@@ -1,0 +1,148 @@
+//! The fast and the full kernel under open-loop traffic that asks for their rarer rules: they give the same numbers, on
+//! any number of threads.
+
+use std::path::Path;
+use std::time::Instant;
+
+use stratasim_experiment::traffic::statistics;
+use stratasim_experiment::{Document, Traffic};
+use stratasim_report::result::RunResult;
+use stratasim_report::traffic::{ChannelSummary, TrafficResult};
+
+fn prepare(text: &str) -> Result<Traffic, String> {
+    let document = Document::from_toml("test.toml", text).map_err(|error| error.to_string())?;
+    Traffic::new(&document, Path::new("")).map_err(|error| error.to_string())
+}
+
+fn run_with(text: &str, threads: usize) -> RunResult {
+    let traffic = prepare(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    #[allow(clippy::disallowed_methods, reason = "the wall time of the result")]
+    let result = traffic
+        .run_on_threads(threads, &|| false, None, Instant::now())
+        .unwrap_or_else(|error| panic!("{error}\n{text}"));
+    assert!(result.checks_hold(), "{:?}", result.checks);
+    result
+}
+
+/// The same by both kernels, which agree in all but counts of channels.
+fn by_both(text: &str) -> [RunResult; 2] {
+    let of =
+        |kernel: &str| run_with(&text.replace("[traffic]", &format!("[traffic]\nkernel = \"{kernel}\"")), 1);
+    let both = ["fast", "full"].map(of);
+    let [fast, full] = both
+        .each_ref()
+        .map(|result| TrafficResult { channels: ChannelSummary::default(), ..statistics(result).clone() });
+    assert_eq!(fast, full, "{text}");
+    both
+}
+
+#[test]
+fn packets_of_one_source_with_different_virtual_channels() {
+    let text = "[topology]\nkind = \"mesh\"\ndimensions = [6, 6]\nbandwidth = \"16 GB/s\"\nlatency = \"1 ns\"\n\
+        [network]\nkind = \"flit\"\nrouter = { virtual-channels = 4, buffer-flits = 4, ranges = [[0, 1], [2, 3]] }\n\
+        [traffic]\nmeasure = { warm-up = 500, window = 300, windows = 4, most-windows = 4 }\n\
+        [[traffic.class]]\nload = 0.3\n[[traffic.class]]\nload = 0.3\nrange = 1\n";
+    by_both(text);
+}
+
+#[test]
+fn flits_of_a_packet_that_enter_more_than_65_535_cycles_apart() {
+    // everybody sends 4,096 flits to one terminal: the last flits of a packet wait for those of 34 others
+    let text = "[topology]\nkind = \"mesh\"\ndimensions = [6, 6]\nbandwidth = \"16 GB/s\"\nlatency = \"1 ns\"\n\
+        [network]\nkind = \"flit\"\nrouter = { virtual-channels = 2, buffer-flits = 4 }\n\
+        [traffic]\nload = 0.9\nflits = 4096\npattern = { kind = \"incast\" }\ninjection = { kind = \"periodic\" }\n\
+        batch = { packets = 1 }\nmeasure = { window = 10000 }\n";
+    let [fast, _] = by_both(text);
+    let result = statistics(&fast);
+    assert!(result.packet_latency_cycles.max > Some(100_000), "{:?}", result.packet_latency_cycles);
+    assert!(result.flit_latency_cycles.mean.unwrap() < 2000.0, "{:?}", result.flit_latency_cycles);
+}
+
+#[test]
+fn a_batch_whose_flits_wait_for_credits_is_under_way() {
+    // from the far host to the near one flits arrive before their credits are back
+    let text = "[topology]\nkind = \"graph\"\n\
+        nodes = [{ name = \"s\", kind = \"switch\" }, { name = \"far\", compute = \"H100\" }, { name = \"near\", compute = \"H100\" }]\n\
+        links = [{ from = \"far\", to = \"s\", bandwidth = \"16 GB/s\", latency = \"61 ns\" }, \
+                 { from = \"near\", to = \"s\", bandwidth = \"16 GB/s\", latency = \"5 ns\" }]\n\
+        [network]\nkind = \"flit\"\nrouter = { virtual-channels = 2, buffer-flits = 1 }\n\
+        [traffic]\nload = 0.5\nflits = 16\npattern = { kind = \"list\", pairs = [[0, 1]] }\n\
+        batch = { packets = 1 }\nmeasure = { window = 10 }\n";
+    let [fast, _] = by_both(text);
+    assert_eq!(statistics(&fast).packet_latency_cycles.count, 1);
+}
+
+#[test]
+fn a_table_of_routes_needs_none_from_a_terminal_to_itself() {
+    let text = "[topology]\nkind = \"k-ary-n-fly\"\nk = 2\nn = 2\nbandwidth = \"16 GB/s\"\nlatency = \"1 ns\"\n\
+        [network]\nkind = \"flit\"\nrouting = { kind = \"table\" }\nrouter = { virtual-channels = 4, buffer-flits = 8 }\n\
+        [traffic]\nload = 0.2\nto-self = true\nmeasure = { warm-up = 100, window = 300 }\n";
+    let [fast, _] = by_both(text);
+    assert!((statistics(&fast).accepted_flits_per_cycle - 0.2).abs() < 0.03);
+}
+
+#[test]
+fn slow_links_between_parts_change_nothing_on_several_threads() {
+    // one way only, so that the part that receives has no such link of its own
+    let slow: Vec<String> = (192..256).map(|from| format!("\"host-{from}->host-{}\"", from + 64)).collect();
+    let text = format!(
+        "[topology]\nkind = \"degraded\"\nfactor = 0.0625\nlinks = [{}]\n\
+         of = {{ kind = \"torus\", dimensions = [8, 8, 8], bandwidth = \"32 GB/s\", latency = \"2 ns\" }}\n\
+         [network]\nkind = \"flit\"\n\
+         [traffic]\nload = 0.3\nflits = 4\nmeasure = {{ warm-up = 100, window = 50, windows = 4, most-windows = 4 }}\n",
+        slow.join(", ")
+    );
+    let one = run_with(&text, 1);
+    for threads in [2, 3] {
+        assert_eq!(statistics(&one), statistics(&run_with(&text, threads)), "{threads} threads");
+    }
+    by_both(&text);
+}
+
+#[test]
+fn flits_that_wait_for_a_narrow_channel_are_not_on_it() {
+    // buffers of 255 flits before a link that takes a flit in 16 cycles
+    let text = "[topology]\nkind = \"degraded\"\nfactor = 0.0625\nlinks = [\"host-1->host-2\"]\n\
+        of = { kind = \"mesh\", dimensions = [4], bandwidth = \"16 GB/s\", latency = \"1 ns\" }\n\
+        [network]\nkind = \"flit\"\nrouter = { virtual-channels = 4, buffer-flits = 255 }\n\
+        [traffic]\nload = 0.8\npattern = { kind = \"list\", pairs = [[0, 3], [1, 2]] }\n\
+        measure = { warm-up = 0, window = 200, windows = 2, most-windows = 2, drain = 0 }\n";
+    let both = by_both(text);
+    for result in &both {
+        let found =
+            statistics(result).channels.busiest.iter().find(|channel| channel.name == "host-1->host-2");
+        let flits = found.expect("it is among the busiest").flits;
+        assert!((20..=26).contains(&flits), "{flits} flits in 400 cycles");
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let text = |router: &str, traffic: &str| {
+        format!(
+            "[topology]\nkind = \"mesh\"\ndimensions = [4, 4]\nbandwidth = \"16 GB/s\"\nlatency = \"1 ns\"\n\
+             [network]\nkind = \"flit\"\nrouter = {{ {router} }}\n[traffic]\nload = 0.1\n{traffic}\n"
+        )
+    };
+    let cut_through = "virtual-channels = 2, buffer-flits = 4, virtual-cut-through = true";
+    for (router, traffic, place, words) in [
+        (
+            cut_through,
+            "probes = { flits = 5, interval = 1000 }",
+            "traffic.probes.flits",
+            "a packet of 5 flits",
+        ),
+        (
+            "",
+            "probes = { pairs = [[0, 1, 2]] }",
+            "traffic.probes.pairs.0",
+            "found a list of 3, expected one of 2",
+        ),
+        ("", "pattern = { kind = \"list\", pairs = [[0, 1, 2]] }", "traffic.pattern.pairs.0", "a list of 3"),
+        ("ranges = [[0, 1, 1]]", "", "network.router.ranges.0", "found a list of 3, expected one of 2"),
+    ] {
+        let error = prepare(&text(router, traffic)).err().unwrap_or_else(|| panic!("{traffic} was taken"));
+        assert!(error.contains(place) && error.contains(words), "{error}");
+    }
+    assert!(prepare(&text(cut_through, "probes = { flits = 4, interval = 1000 }")).is_ok());
+}
