@@ -146,3 +146,33 @@ fn what_does_not_fit_is_refused() {
     }
     assert!(prepare(&text(cut_through, "probes = { flits = 4, interval = 1000 }")).is_ok());
 }
+
+#[test]
+fn latencies_of_packets_in_the_network_and_of_flits_have_confidence_intervals() {
+    // as wide as what means of other seeds scatter, within the noise of either
+    let text = |seed: u32| {
+        format!(
+            "seed = {seed}\n[topology]\nkind = \"mesh\"\ndimensions = [8, 8]\nbandwidth = \"16 GB/s\"\nlatency = \"1 ns\"\n\
+             [network]\nkind = \"flit\"\nrouter = {{ virtual-channels = 4, buffer-flits = 8 }}\n[traffic]\nload = 0.3\n\
+             flits = 4\nmeasure = {{ warm-up = 1000, window = 500, windows = 20, most-windows = 20 }}\n"
+        )
+    };
+    let results: Vec<RunResult> = (1..=12).map(|seed| run_with(&text(seed), 1)).collect();
+    let of = [
+        |it: &TrafficResult| it.packet_latency_cycles,
+        |it: &TrafficResult| it.network_latency_cycles,
+        |it: &TrafficResult| it.flit_latency_cycles,
+    ];
+    for latency in of {
+        let found: Vec<_> = results.iter().map(|result| latency(statistics(result))).collect();
+        let count = found.len() as f64;
+        let mean = found.iter().map(|it| it.mean.unwrap()).sum::<f64>() / count;
+        let square = found.iter().map(|it| (it.mean.unwrap() - mean).powi(2)).sum::<f64>() / (count - 1.0);
+        let half = found.iter().map(|it| it.half_width.expect("an interval")).sum::<f64>() / count;
+        let scatter = 2.0 * square.sqrt();
+        assert!(half > 0.5 * scatter && half < 2.0 * scatter, "{half} for a scatter of {scatter}");
+        let inside =
+            found.iter().filter(|it| (it.mean.unwrap() - mean).abs() < it.half_width.unwrap()).count();
+        assert!(inside >= 9, "{inside} of 12 intervals hold the mean of all");
+    }
+}

@@ -76,6 +76,12 @@ pub(super) struct Batch {
     pub(super) arrived: u64,
     /// Sum of their latencies.
     pub(super) latency: u64,
+    /// Sum of their latencies in the network.
+    pub(super) network: u64,
+    /// Flits of the sample that arrived in the window.
+    pub(super) flits: u64,
+    /// Sum of their latencies.
+    pub(super) flit_latency: u64,
     /// Flits that came into being.
     pub(super) offered: u64,
 }
@@ -85,6 +91,9 @@ impl Batch {
     pub(super) fn join(&mut self, other: &Self) {
         self.arrived += other.arrived;
         self.latency += other.latency;
+        self.network += other.network;
+        self.flits += other.flits;
+        self.flit_latency += other.flit_latency;
         self.offered += other.offered;
     }
 }
@@ -137,9 +146,10 @@ pub(super) struct Account<'a> {
     pub(super) window: u64,
     pub(super) classes: Vec<ClassAccount>,
     pub(super) batches: Vec<Batch>,
-    /// The batch that was looked up last, and its first cycle from `from` on: nearly always the one that is
-    /// looked up next.
+    /// The batch that was looked up last for a packet, and its first cycle from `from` on: nearly always the one that is
+    /// looked up next. The same for flits that arrive.
     last: (usize, u64),
+    last_of_flits: (usize, u64),
     /// Flits of the sample that came into being, by class.
     pub(super) offered_of: Vec<u64>,
     /// Packets of the sample that have come into being less those that have arrived. A packet comes into being
@@ -209,18 +219,38 @@ impl<'a> Account<'a> {
         let offset = created - self.from;
         let (at, start) = self.last;
         if offset.wrapping_sub(start) >= self.window || at >= self.batches.len() {
-            self.look_up(offset);
+            self.last = self.look_up(offset);
         }
         &mut self.batches[self.last.0]
     }
 
+    /// A batch that was not the last one, and its first cycle.
     #[inline(never)]
-    fn look_up(&mut self, offset: u64) {
+    fn look_up(&mut self, offset: u64) -> (usize, u64) {
         let at = offset / self.window;
-        self.last = (at as usize, at * self.window);
-        if self.last.0 >= self.batches.len() {
-            self.batches.resize(self.last.0 + 1, Batch::default());
+        if at as usize >= self.batches.len() {
+            self.batches.resize(at as usize + 1, Batch::default());
         }
+        (at as usize, at * self.window)
+    }
+
+    /// A flit of the sample has arrived.
+    #[inline]
+    pub(super) fn flit(&mut self, class: usize, latency: u64) {
+        self.classes[class].flit_latency.add(latency);
+    }
+
+    /// The same, of load: it counts in the batch in which it arrives.
+    #[inline]
+    pub(super) fn flit_of_batch(&mut self, arrived: u64, latency: u64) {
+        let offset = arrived - self.from;
+        let (at, start) = self.last_of_flits;
+        if offset.wrapping_sub(start) >= self.window || at >= self.batches.len() {
+            self.last_of_flits = self.look_up(offset);
+        }
+        let batch = &mut self.batches[self.last_of_flits.0];
+        batch.flits += 1;
+        batch.flit_latency += latency;
     }
 
     /// A packet has been given to the network; whether it is of the sample is entered in it.
@@ -266,6 +296,7 @@ impl<'a> Account<'a> {
             let batch = self.batch(arrival.created);
             batch.arrived += 1;
             batch.latency += latency;
+            batch.network += arrival.arrived - arrival.entered;
         } else if listed {
             self.pairs.entry((arrival.source, arrival.dest)).or_default().add(latency);
         } else if let Some(sink) = &mut self.sink {

@@ -145,6 +145,8 @@ impl CurvePoint {
                 let own = self.statistics().next()?;
                 let half = match name {
                     "packet_latency_cycles" => own.packet_latency_cycles.half_width,
+                    "network_latency_cycles" => own.network_latency_cycles.half_width,
+                    "flit_latency_cycles" => own.flit_latency_cycles.half_width,
                     "accepted_flits_per_cycle" => own.accepted_half_width,
                     _ => None,
                 };

@@ -10,6 +10,8 @@ use super::sources::Sources;
 pub(super) struct OpenLoop<'a> {
     pub(super) sources: Sources,
     pub(super) account: Account<'a>,
+    /// The class of probes.
+    pub(super) probes: Option<u64>,
 }
 
 impl Terminals for OpenLoop<'_> {
@@ -55,7 +57,10 @@ impl Terminals for OpenLoop<'_> {
         self.account.totals.accepted[flit.terminal as usize] += 1;
         self.account.totals.accepted_of[flit.tag as usize] += 1;
         if flit.measured {
-            self.account.classes[flit.tag as usize].flit_latency.add(flit.latency);
+            self.account.flit(flit.tag as usize, flit.latency);
+            if self.probes != Some(flit.tag) {
+                self.account.flit_of_batch(flit.arrived, flit.latency);
+            }
         }
     }
 

@@ -9,7 +9,7 @@ use stratasim_net::flit::kernel::Kernel;
 
 use super::account::{Account, Batch, ProbeSink, Totals, join_batches};
 use super::open_loop::OpenLoop;
-use super::plan::Plan;
+use super::plan::{Plan, Purpose};
 use super::sources::Sources;
 
 /// A kernel that runs with the traffic of each of its parts.
@@ -45,9 +45,11 @@ impl<'a> Parts<'a> {
         mut sink: Option<&'a mut dyn ProbeSink>,
     ) -> Self {
         let (terminals, classes) = (plan.terminals as usize, plan.classes.len());
+        let probes = plan.classes.iter().position(|class| class.purpose == Purpose::Probe);
         let part = |range: Range<u32>| OpenLoop {
             sources: Sources::new(plan.clone(), range),
             account: Account::new(terminals, classes, window, sink.take()),
+            probes: probes.map(|class| class as u64),
         };
         Self { parts: ranges.into_iter().map(part).collect() }
     }

@@ -8,7 +8,7 @@ use stratasim_report::traffic::{
 };
 use stratasim_topo::Topology;
 
-use super::account::{Account, ClassAccount, Totals};
+use super::account::{Account, Batch, ClassAccount, Totals};
 use super::measure::Course;
 use super::parts::Parts;
 use super::plan::{Plan, Purpose};
@@ -47,13 +47,13 @@ pub(super) fn result(
     }
     let accepted: Vec<f64> = sample.iter().map(|slice| load(slice.accepted, slice.cycles)).collect();
     let (accepted_mean, accepted_half) = mean_and_half_width(&accepted);
-    let means: Vec<f64> = course
-        .whole(account.batches.clone())
-        .iter()
-        .filter(|batch| batch.arrived > 0)
-        .map(|batch| batch.latency as f64 / batch.arrived as f64)
-        .collect();
-    let (_, latency_half) = mean_and_half_width(&means);
+    let batches = course.whole(account.batches.clone());
+    // half of the confidence interval of a mean, by the means of batches that have any
+    let half = |of: fn(&Batch) -> (u64, u64)| {
+        let means = batches.iter().map(of).filter(|&(_, count)| count > 0);
+        let means: Vec<f64> = means.map(|(sum, count)| sum as f64 / count as f64).collect();
+        mean_and_half_width(&means).1
+    };
     let mut all = ClassAccount::default();
     for (class, rule) in account.classes.iter().zip(&plan.classes) {
         if rule.purpose != Purpose::Probe {
@@ -89,9 +89,11 @@ pub(super) fn result(
         sample_cycles: cycles,
         batches: sample.len() as u64,
         drain_cycles: course.drain_cycles,
-        packet_latency_cycles: all.packet_latency.distribution(latency_half),
-        network_latency_cycles: all.network_latency.distribution(None),
-        flit_latency_cycles: all.flit_latency.distribution(None),
+        packet_latency_cycles: all.packet_latency.distribution(half(|batch| (batch.latency, batch.arrived))),
+        network_latency_cycles: all
+            .network_latency
+            .distribution(half(|batch| (batch.network, batch.arrived))),
+        flit_latency_cycles: all.flit_latency.distribution(half(|batch| (batch.flit_latency, batch.flits))),
         hops: all.hops.distribution(None),
         fragmentation_cycles: all.fragmentation.distribution(None),
         classes: if plan.classes.len() > 1 {
