@@ -122,7 +122,8 @@ pub struct Packet {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueSpec>,
     /// Data that a port of a switch holds, the packet on the link included. Absent: the bytes that are in flight on
-    /// the longest way at the rate of the port, in whole packets; five times that where nothing is trimmed.
+    /// the longest way at the rate of the port, in whole packets; five times that where nothing is trimmed. Queues that drop
+    /// nothing (`lossless`, `credit`) have rooms of their own instead.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buffer: Option<Bytes>,
     /// How the ports of a switch share their buffers; each has its own when absent.
@@ -397,7 +398,9 @@ impl Packet {
             // the packets that fill the longest way
             let packets = (rtt_s * kind.rate.bytes_per_s() / full as f64).ceil().clamp(1.0, 1e9) as u64;
             let usual = (packets * full * rules.queue.buffer_factor).min(MOST_BUFFER);
-            let buffer = self.buffer.map_or(usual, |buffer| buffer.count());
+            // what drops nothing has rooms of its own
+            let limit = self.buffer.filter(|_| !rules.queue.holds());
+            let buffer = limit.map_or(usual, |buffer| buffer.count());
             let share = |given: Option<Bytes>, fifths: u64| {
                 given.map_or((packets * fifths).div_ceil(5) * full, |bytes| bytes.count())
             };

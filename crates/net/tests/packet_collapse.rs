@@ -5,7 +5,7 @@ mod packet_support;
 
 use std::sync::Arc;
 
-use flit_support::{network, topology};
+use flit_support::{network_of_nics, topology};
 use packet_support::{count, fat_tree};
 use stratasim_core::model::{Cx, NetworkDone, NetworkRequest, Transfer};
 use stratasim_core::observe::Blind;
@@ -25,7 +25,19 @@ struct Ended {
 
 /// Runs messages `(from, to, bytes, at)` until nothing is left or `until`.
 fn ended(machine: &Arc<Topology>, options: &str, messages: &[(usize, usize, u64, u64)], until: u64) -> Ended {
-    let mut network = network(&format!(r#"{{"kind": "packet", {options}}}"#), machine.clone());
+    ended_by(1, machine, options, messages, until)
+}
+
+/// The same with the draws of a seed.
+fn ended_by(
+    seed: u64,
+    machine: &Arc<Topology>,
+    options: &str,
+    messages: &[(usize, usize, u64, u64)],
+    until: u64,
+) -> Ended {
+    let spec = format!(r#"{{"kind": "packet", {options}}}"#);
+    let mut network = network_of_nics(&spec, machine.clone(), 1, seed);
     let (hosts, until) = (machine.compute_nodes(), Time::from_ps(until));
     let (mut done, mut at) = (Vec::new(), Time::ZERO);
     let mut token = 0;
@@ -153,6 +165,53 @@ fn a_circle_is_named_although_packets_go_round_it() {
         let large = of(options, 500_000);
         assert!(large.failed > 100 && large.delivered + large.failed == 240, "{options}: {large:?}");
         assert_says(&large.reason, &["links stop each other in a circle", "host-"]);
+    }
+}
+
+/// The same where data moves by credit that comes through the circle, so that senders repeat nothing but their requests.
+#[test]
+fn a_circle_is_named_although_only_requests_go_on() {
+    let machine = topology(r#"{"kind": "ring", "nodes": 6, "bandwidth": "100 Gbps", "latency": "500 ns"}"#);
+    let pairs = (0..6).flat_map(|from| (0..6).map(move |to| (from, to)));
+    let messages: Vec<_> =
+        pairs.filter(|(from, to)| from != to).map(|(from, to)| (from, to, 166_667, 0)).collect();
+    for congestion in ["eqds", "rccc"] {
+        let options = format!(
+            r#""congestion": {{"kind": "{congestion}"}}, "queue": {{"kind": "credit"}}, "packets": {{"payload-bytes": 256}}"#
+        );
+        let of = ended(&machine, &options, &messages, 10_000 * S);
+        assert!(of.failed > 0 && of.delivered + of.failed == 30, "{congestion}: {of:?}");
+        assert_says(&of.reason, &["links stop each other in a circle", "host-"]);
+    }
+}
+
+/// Credit for what was lost has to be asked for by those that go back, and by those whose question was lost.
+#[test]
+fn what_is_lost_gets_credit_whatever_the_recovery() {
+    let machine =
+        topology(r#"{"kind": "single-switch", "nodes": 4, "bandwidth": "10 Gbps", "latency": "500 ns"}"#);
+    // packets one by one, and many at a time
+    let single: Vec<_> =
+        (0..300).map(|at| (at as usize % 2, 1 - at as usize % 2, 500, at / 2 * 3_000_000_000)).collect();
+    let many = vec![(0, 1, 300_000, 0), (1, 2, 300_000, 0), (2, 3, 300_000, 0)];
+    let queues = [r#"{"kind": "trimming"}"#, r#"{"kind": "drop-tail"}"#];
+    for congestion in ["ndp", "eqds", "rccc"] {
+        for (recovery, queue) in ["go-back-n", "irn", "rltp", "sack", "trimming"]
+            .into_iter()
+            .flat_map(|recovery| queues.map(|queue| (recovery, queue)))
+        {
+            let timeout = if recovery == "go-back-n" { r#", "timeout": "1 ms""# } else { "" };
+            let options = format!(
+                r#""congestion": {{"kind": "{congestion}"}}, "recovery": {{"kind": "{recovery}"{timeout}}},
+                   "connections": "per-pair", "packets": {{"payload-bytes": 1024}}, "queue": {queue},
+                   "loss": {{"probability": 0.05}}"#
+            );
+            for (seed, messages) in (0..8).flat_map(|seed| [(seed, &single), (seed, &many)]) {
+                let of = ended_by(seed, &machine, &options, messages, 2 * S);
+                let all = messages.len();
+                assert_eq!((of.delivered, of.failed), (all, 0), "{options}, {seed}: {of:?}");
+            }
+        }
     }
 }
 

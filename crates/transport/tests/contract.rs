@@ -232,6 +232,21 @@ macro_rules! congestion_contract {
                 }
             }
 
+            /// The same with every other recovery that repeats what is lost.
+            #[test]
+            fn comes_through_impairments_with_any_recovery() {
+                for recovery in RECOVERIES {
+                    let profile = profile($spec, Some(recovery), &bottleneck(true, true));
+                    for seed in 0..80 {
+                        let setting = Setting { bottleneck: Bandwidth(0.625e9), buffer_bytes: 60_000, trims: seed % 2 == 0, ..impaired(seed, true) };
+                        let messages: &[u64] = if seed % 4 < 2 { &[60_000, 1, 40_000] } else { &[500, 700] };
+                        if let Err(violation) = run(&profile, &setting, messages) {
+                            panic!("{recovery}, seed {seed}: {violation:?}");
+                        }
+                    }
+                }
+            }
+
             /// After a burst of losses in the middle it comes back: what follows runs like before.
             #[test]
             fn recovers() {
@@ -256,6 +271,15 @@ macro_rules! congestion_contract {
         }
     };
 }
+
+/// A recovery of each kind that repeats what is lost.
+const RECOVERIES: [&str; 5] = [
+    r#"{"kind": "go-back-n", "timeout": "200 us"}"#,
+    r#"{"kind": "irn"}"#,
+    r#"{"kind": "sack"}"#,
+    r#"{"kind": "rltp", "max-probes": 64}"#,
+    r#"{"kind": "trimming", "timeout": "100 us"}"#,
+];
 
 /// What a control sees in the worst of times: every packet marked, a long queue, a full link.
 fn under_marks(spec: &str) {

@@ -207,12 +207,14 @@ pub(super) struct Features {
 }
 
 impl Balancing {
-    /// Whether all packets of a flow take one way where none pauses and `fixed` says that they all have the same entropy.
+    /// Whether all packets of a flow take one way where `fixed` says that they all have the same entropy.
     pub(super) fn keeps_flows(&self, fixed: bool) -> bool {
         match self.choice {
-            Choice::Flow | Choice::AfterPause { .. } => true,
+            Choice::Flow => true,
             Choice::FlowAndEntropy | Choice::BySource => fixed,
-            Choice::InTurn | Choice::AtRandom | Choice::ShortestQueue { .. } => false,
+            Choice::AfterPause { .. } | Choice::InTurn | Choice::AtRandom | Choice::ShortestQueue { .. } => {
+                false
+            }
         }
     }
 

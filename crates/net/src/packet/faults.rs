@@ -221,6 +221,11 @@ impl Engine {
         longest / least.powi(2 * links.min(1 << 20) as i32)
     }
 
+    /// Whether links fail, so that flows change their ways.
+    pub(super) fn has_outages(&self) -> bool {
+        self.faults.iter().any(|faults| !faults.outages.all().is_empty())
+    }
+
     /// When links are down that are repaired later, from and to; picoseconds.
     pub(super) fn repairs(&self) -> Vec<(u64, u64)> {
         let all = self.faults.iter().flat_map(|faults| faults.outages.all());

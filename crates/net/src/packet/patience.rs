@@ -5,8 +5,8 @@
 //! number of packets alone, of which a fast sender drops any number before a slow queue. So it is over only when *nothing new*
 //! has come to any receiver, and no receiver's word to any sender, while
 //!
-//! 1. senders have sent [`FEWEST`] packets of data, and [`TIMES_UNDER_WAY`] times as many as there are packets in the network:
-//!    what was under way has met its fate, again and again;
+//! 1. senders have sent [`FEWEST`] packets, data and requests, and [`TIMES_UNDER_WAY`] times as many as there are packets in the
+//!    network: what was under way has met its fate, again and again;
 //! 2. where links lose or change packets, [`TIMES_CHANCE`] times as many as it takes on average for one to get there and word of
 //!    it back: that none does has a probability of e^-64;
 //! 3. every port at which something waits has carried [`TIMES_WAITING`] times what waits there: no queue is merely slow;
@@ -30,11 +30,11 @@ use super::engine::Engine;
 use super::parts::Parts;
 use super::ports::PortView;
 
-/// Fewest packets of data that are sent in vain; small networks have few under way, and chance its say.
+/// Fewest packets that are sent in vain; small networks have few under way, and chance its say.
 const FEWEST: u64 = 1_000_000;
-/// Packets of data sent in vain, for each packet in the network.
+/// Packets sent in vain, for each packet in the network.
 const TIMES_UNDER_WAY: u64 = 16;
-/// Packets of data sent in vain, for those of which one gets through on average.
+/// Packets sent in vain, for those of which one gets through on average.
 const TIMES_CHANCE: f64 = 64.0;
 /// Bytes that a port has carried, for those that wait there.
 const TIMES_WAITING: u64 = 4;
@@ -76,6 +76,7 @@ impl PortSeen {
 pub(super) struct Since {
     pub(super) at: u64,
     pub(super) data_packets: u64,
+    pub(super) requests: u64,
     /// Lost on links: by chance, changed, because they were down.
     pub(super) lost: u64,
     pub(super) corrupted: u64,
@@ -86,10 +87,11 @@ pub(super) struct Since {
 
 impl Since {
     fn now(parts: &Parts, reached: Reached) -> Self {
-        let faults = parts.any().fault_counts;
+        let (faults, senders) = (parts.any().fault_counts, parts.senders());
         Self {
             at: parts.now(),
-            data_packets: parts.senders().packets,
+            data_packets: senders.packets,
+            requests: senders.requests,
             lost: parts.ports().map(|port| port.rest.counts.vanished).sum(),
             corrupted: faults.discarded,
             on_down_links: faults.on_down_links,
@@ -121,7 +123,9 @@ pub(super) struct Patience {
     since: Since,
     /// When clocks have run out that ran when all else spoke for a verdict: for each of the two.
     horizons: [Option<u64>; 2],
-    /// Packets of data of which, by all probability, one gets through.
+    /// Packets sent in vain before which it is not worked out again what is stuck: that takes a look at all that waits.
+    sent_before_stuck: u64,
+    /// Packets of which, by all probability, one gets through.
     chances: u64,
     /// Times at which links are down that are repaired; picoseconds.
     repaired: Vec<(u64, u64)>,
@@ -140,6 +144,7 @@ impl Patience {
             hops: 0,
             still: 0,
             horizons: [None; 2],
+            sent_before_stuck: 0,
             since: Since { ports: vec![PortSeen::default(); engine.ports.len()], ..Since::default() },
             // what no run gets through is never in vain
             chances: chances(engine, links),
@@ -198,16 +203,24 @@ impl Patience {
         if reached != self.since.reached || waited {
             self.since = Since::now(parts, reached);
             self.horizons[Verdict::InVain as usize] = None;
+            self.sent_before_stuck = 0;
             return None;
         }
         (self.is_in_vain(parts, now) && self.clocks_ran_out(parts, Verdict::InVain))
             .then_some(Verdict::InVain)
     }
 
-    fn is_in_vain(&self, parts: &Parts, now: u64) -> bool {
-        let sent = parts.senders().packets - self.since.data_packets;
+    fn is_in_vain(&mut self, parts: &Parts, now: u64) -> bool {
+        let senders = parts.senders();
+        let sent = senders.packets - self.since.data_packets + (senders.requests - self.since.requests);
+        if sent < self.sent_before_stuck.max(self.chances) {
+            return false;
+        }
         // links that stop each other run in one part
         let engine = parts.any();
+        if engine.rules.queue.holds() {
+            self.sent_before_stuck = sent + sent / 4;
+        }
         let stuck = Stuck::of(engine);
         let stuck_bytes = |port| stuck.as_ref().map_or(0, |stuck| stuck.bytes_at(engine, port));
         let has_turned_over = |(number, (port, seen)): (usize, (PortView<'_>, &PortSeen))| {

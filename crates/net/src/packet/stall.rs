@@ -92,9 +92,14 @@ fn collapse(verdict: Verdict, parts: &Parts, topology: &Topology, since: &Since,
         });
         return format!("no packet moves any more, time-outs alone go on, and {open}{named}\n  {why}");
     }
-    let sent = parts.senders().packets - since.data_packets;
+    let senders = parts.senders();
+    let sent = senders.packets - since.data_packets;
+    let requests = match senders.requests - since.requests {
+        0 => String::new(),
+        requests => format!(" and {requests} requests"),
+    };
     let mut text = format!(
-        "nothing has got any further since {} at the latest: by {}, {sent} packets of data were sent in vain, and {open}{named}",
+        "nothing has got any further since {} at the latest: by {}, {sent} packets of data{requests} were sent in vain, and {open}{named}",
         rounded(since.at),
         rounded(parts.now()),
     );

@@ -51,6 +51,7 @@ pub struct State {
     /// Past the highest packet ever sent.
     highest: u64,
     serial: u64,
+    lost_bytes: u64,
     in_flight_bytes: u64,
     /// Last time that something was sent on an empty way, or that the base moved.
     progress_at: Time,
@@ -67,6 +68,7 @@ impl State {
         let bytes = cx.messages.accounted_range(packet..self.next);
         self.next = packet;
         self.in_flight_bytes -= bytes.min(self.in_flight_bytes);
+        self.lost_bytes += bytes;
         Some(Loss {
             packets: u32::try_from(packets).unwrap_or(u32::MAX),
             bytes,
@@ -92,6 +94,9 @@ impl SenderRecovery for State {
             self.progress_at = cx.now;
         }
         self.in_flight_bytes += cx.messages.accounted_bytes(next.sequence);
+        if next.sequence < self.highest {
+            self.lost_bytes = self.lost_bytes.saturating_sub(cx.messages.accounted_bytes(next.sequence));
+        }
         self.next = next.sequence + 1;
         self.highest = self.highest.max(self.next);
         self.serial += 1;
@@ -109,6 +114,8 @@ impl SenderRecovery for State {
             let under_way = self.base..cumulative.min(self.next);
             self.in_flight_bytes =
                 self.in_flight_bytes.saturating_sub(cx.messages.accounted_range(under_way));
+            let skipped = self.next.min(cumulative)..cumulative;
+            self.lost_bytes = self.lost_bytes.saturating_sub(cx.messages.accounted_range(skipped));
             self.base = cumulative;
             self.next = self.next.max(cumulative);
             self.progress_at = cx.now;
@@ -142,7 +149,7 @@ impl SenderRecovery for State {
             in_flight_bytes: self.in_flight_bytes,
             cumulative: self.base,
             next_new: self.highest,
-            lost_bytes: 0,
+            lost_bytes: self.lost_bytes,
             transmissions: self.serial,
         }
     }
@@ -168,6 +175,7 @@ impl RecoveryKind for GoBackN {
             highest: 0,
             serial: 0,
             in_flight_bytes: 0,
+            lost_bytes: 0,
             progress_at: Time::ZERO,
             timeout: if self.without_timeout { Duration::MAX } else { self.timeout },
         };

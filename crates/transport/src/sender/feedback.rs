@@ -101,7 +101,7 @@ impl Sender {
             LossCause::Timeout => {
                 self.statistics.timeouts += 1;
                 self.entropy.on_feedback(now, 0, PathFeedback::Timeout);
-                self.credit.on_vanished(loss.packets);
+                self.credit.on_vanished(loss.packets.max(1));
             }
             LossCause::Gap => {}
         }
