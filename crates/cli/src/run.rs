@@ -13,9 +13,9 @@ use stratasim_core::{BuildError, Duration, LinkId, Rank, Time};
 use stratasim_experiment::{ConfigError, Document, Error, Forecast, Prepared, RunLabels, Traffic};
 use stratasim_report::flows::write_flows;
 use stratasim_report::perfetto::PerfettoOptions;
-use stratasim_report::picture::Timeline;
+use stratasim_report::picture::{Timeline, link_heat_map};
 use stratasim_report::result::RunResult;
-use stratasim_report::{Columns, Filter, PerfettoTrace, RankSet, TimeWindow, Unit, summary};
+use stratasim_report::{Columns, Filter, LinkLoad, PerfettoTrace, RankSet, TimeWindow, Unit, summary};
 
 use self::cdf::Cdf;
 use crate::INTERRUPTED;
@@ -26,6 +26,9 @@ use crate::terminal::Terminal;
 
 /// Ranks in a picture when nobody says which.
 const PICTURED_RANKS: u32 = 48;
+/// Links in a heat map, the fullest ones, and stretches of time at least half as many as which it has.
+const HEAT_MAP_LINKS: usize = 32;
+const HEAT_MAP_BINS: usize = 256;
 /// Why nothing is known of messages.
 const NO_MESSAGE: &str = "no message went from one node to another";
 
@@ -48,6 +51,9 @@ pub(crate) struct Run {
     /// Draw what each rank did when, as SVG or PNG
     #[arg(long, value_name = "OUT", value_parser = picture_path)]
     picture: Option<PathBuf>,
+    /// Draw how full the fullest links were over time, as SVG or PNG (flow and packet level)
+    #[arg(long, value_name = "OUT", value_parser = picture_path)]
+    heat_map: Option<PathBuf>,
     /// Write every message with its times, packets sent again, trims and marks as CSV (packet level)
     #[arg(long, value_name = "OUT")]
     flows: Option<PathBuf>,
@@ -78,6 +84,7 @@ struct Outputs {
     trace: Option<Output>,
     csv: Option<Output>,
     picture: Option<Output>,
+    heat_map: Option<Output>,
     flows: Option<Output>,
     cdf: Option<Output>,
 }
@@ -90,6 +97,7 @@ impl Run {
             ("--trace", self.trace.as_ref()),
             ("--csv", self.csv.as_ref()),
             ("--picture", self.picture.as_ref()),
+            ("--heat-map", self.heat_map.as_ref()),
             ("--flows", self.flows.as_ref()),
             ("--cdf", self.cdf.out.as_ref()),
         ];
@@ -105,6 +113,7 @@ impl Run {
             trace: Output::begin_if(self.trace.as_ref())?,
             csv: Output::begin_if(self.csv.as_ref())?,
             picture: Output::begin_if(self.picture.as_ref())?,
+            heat_map: Output::begin_if(self.heat_map.as_ref())?,
             flows: Output::begin_if(self.flows.as_ref())?,
             cdf: Output::begin_if(self.cdf.out.as_ref())?,
         };
@@ -191,6 +200,7 @@ impl Run {
         let tasks = [
             ("--trace", self.trace.is_some()),
             ("--picture", self.picture.is_some()),
+            ("--heat-map", self.heat_map.is_some()),
             ("--flows", self.flows.is_some()),
             ("--cdf", self.cdf.out.is_some()),
             ("--ranks", self.ranks.is_some()),
@@ -228,6 +238,7 @@ impl Run {
         let (trace_path, trace_file) = outputs.trace.map(|it| (it.path, it.file)).unzip();
         let mut trace = trace_file.map(|file| PerfettoTrace::new(file, options, &labels));
         let mut depths = self.cdf.depths(window);
+        let mut load = outputs.heat_map.is_some().then(|| LinkLoad::new(window, HEAT_MAP_BINS));
         let mut progress = Progress::new(terminal, self.quiet);
 
         let mut watchers = Fan::new();
@@ -240,6 +251,9 @@ impl Run {
         }
         if let Some(depths) = &mut depths {
             watchers.add(depths);
+        }
+        if let Some(load) = &mut load {
+            watchers.add(load);
         }
         let result = prepared.run(&mut watchers, started);
         drop(watchers);
@@ -257,6 +271,16 @@ impl Run {
         unwritten.keep(outputs.picture, |picture| {
             picture.draw(&timeline(prepared, &columns, &labels, result.as_ref().ok()).draw())
         });
+        if let Some(load) = &load {
+            if load.bin_count() == 0 {
+                let kind = prepared.spec.network.kind();
+                terminal.note(&format!("  nothing in heat map: network `{kind}` told of no use of a link"));
+            }
+            let title = format!("{}: use of links", prepared.name);
+            unwritten.keep(outputs.heat_map, |picture| {
+                picture.draw(&link_heat_map(title, load, &labels, HEAT_MAP_LINKS).draw())
+            });
+        }
         if columns.tasks.is_empty() {
             empty.extend(self.csv.as_ref().map(|_| "CSV"));
             empty.extend(self.picture.as_ref().map(|_| "picture"));
@@ -306,6 +330,7 @@ impl Run {
             ("trace, for https://ui.perfetto.dev", &self.trace),
             (lines, &self.csv),
             ("picture", &self.picture),
+            ("use of links over time", &self.heat_map),
             ("messages", &self.flows),
             (&distribution.to_string(), if cdf_is_there { &self.cdf.out } else { &None }),
             ("result", &self.json),

@@ -180,13 +180,13 @@ fn outputs_that_cannot_be_written_are_said_before_the_run() {
     let scratch = Scratch::new();
     scratch.write("good.toml", &format!("{TOPOLOGY}{WORKLOAD}"));
     scratch.write("file", "");
-    for option in ["--json", "--trace", "--csv", "--picture"] {
+    for option in ["--json", "--trace", "--csv", "--picture", "--heat-map"] {
         let name = |folder: &str| format!("{folder}/out.svg");
         let ended = scratch.stratasim(&["run", "good.toml", option, &name("none")]);
         refused(&ended, &["none/out.svg", "there is no folder `none`"]);
         let ended = scratch.stratasim(&["run", "good.toml", option, &name("file")]);
         refused(&ended, &["file/out.svg"]);
-        if option != "--picture" {
+        if !["--picture", "--heat-map"].contains(&option) {
             refused(&scratch.stratasim(&["run", "good.toml", option, "."]), &["folder"]);
         }
     }

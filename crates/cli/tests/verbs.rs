@@ -161,9 +161,10 @@ fn traces_and_pictures_are_what_their_names_say() {
     };
     assert!(run("--picture", "out.png").starts_with(b"\x89PNG"));
     assert!(String::from_utf8(run("--picture", "out.svg")).unwrap().starts_with("<svg"));
+    assert!(run("--heat-map", "heat.png").starts_with(b"\x89PNG"));
     // the first byte of a Perfetto trace: field 1 of a message, a packet
     assert_eq!(run("--trace", "out.perfetto-trace")[0], 0x0a);
-    assert_eq!(scratch.names(), ["out.perfetto-trace", "out.png", "out.svg", "small.toml"]);
+    assert_eq!(scratch.names(), ["heat.png", "out.perfetto-trace", "out.png", "out.svg", "small.toml"]);
 }
 
 #[test]
@@ -383,6 +384,41 @@ recovery = { kind = "sack" }
     };
     refused(&["--cdf-of", "queue-depth", "--cdf-queue", "nope"], &["`nope`", "6 links", "host-0->switch"]);
     refused(&["--cdf-queue", "switch->host-0"], &["--cdf-of queue-depth"]);
+}
+
+/// Half of what goes to rank 0 comes from each of two others: the one link all of it crosses is the fullest, at the top.
+#[test]
+fn the_heat_map_of_a_run_has_the_fullest_link_on_top() {
+    let scratch = Scratch::new();
+    let gather = "operation = \"gather\"\nbytes = \"3 MB\"\nalgorithm = { kind = \"direct\" }";
+    let text = EXPERIMENT
+        .replace("\"ring\"\nnodes = 4", "\"single-switch\"\nnodes = 3")
+        .replace("operation = \"all-reduce\"\nbytes = \"1 MB\"", gather);
+    scratch.write("meet.toml", &text);
+    let run = |network: &str| {
+        let ended = scratch.stratasim(&[
+            "run",
+            "meet.toml",
+            "--quiet",
+            "--network",
+            network,
+            "--heat-map",
+            "heat.svg",
+        ]);
+        assert_eq!(ended.code, 0, "{}", ended.errors);
+        (ended.errors, scratch.read("heat.svg"))
+    };
+    for network in ["flow", "packet"] {
+        let (said, map) = run(network);
+        assert_eq!(said, "");
+        // rows in the order of the file, from top to bottom
+        let at = |link: &str| map.find(&format!(">{link}<")).unwrap_or_else(|| panic!("{network}: {link}"));
+        assert!(at("switch-&gt;host-0") < at("host-1-&gt;switch"), "{network}");
+        assert!(at("switch-&gt;host-0") < at("host-2-&gt;switch"), "{network}");
+    }
+    let (said, map) = run("message");
+    assert_eq!(said, "  nothing in heat map: network `message` told of no use of a link\n");
+    assert!(map.starts_with("<svg"));
 }
 
 #[test]
