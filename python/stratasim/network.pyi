@@ -53,6 +53,7 @@ def message(
 
 def packet(
     *,
+    preset: Literal["published", "htsim"] | None = "published",
     congestion: Mapping[str, Any] | None = None,
     recovery: Mapping[str, Any] | None = None,
     entropy: Mapping[str, Any] | None = None,

@@ -55,14 +55,15 @@ mod wheel;
 use std::collections::VecDeque;
 
 use schemars::JsonSchema;
+use serde::de::{self, value::MapDeserializer};
 use serde::{Deserialize, Serialize};
 use stratasim_core::model;
 use stratasim_core::random::{Draws, key};
-use stratasim_core::{BuildError, Bytes, Duration, NodeId};
+use stratasim_core::{Bandwidth, BuildError, Bytes, Duration, NodeId};
 use stratasim_topo::{Chosen, Sharing, Topology};
 use stratasim_transport::congestion::nscc::Nscc;
 use stratasim_transport::{
-    CongestionSpec, EntropySpec, PacketSizes, Path, Profile, RecoverySpec, TransportSpec,
+    CongestionSpec, EntropySpec, PacketSizes, Path, Profile, RecoverySpec, TransportSpec, presets,
 };
 
 use self::balancing::Balancing;
@@ -107,6 +108,8 @@ use crate::networks::{NetworkContext, NetworkKind};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Packet {
+    /// Whose rules hold where nothing else is given.
+    pub preset: Preset,
     /// Congestion control.
     pub congestion: CongestionSpec,
     /// Recovery from loss; the one that goes with the congestion control when absent.
@@ -157,6 +160,7 @@ pub struct Packet {
 impl Default for Packet {
     fn default() -> Self {
         Self {
+            preset: Preset::default(),
             congestion: CongestionSpec::Nscc(Nscc::default()),
             recovery: None,
             entropy: None,
@@ -234,6 +238,18 @@ pub enum Switching {
     CutThrough,
 }
 
+/// Whose rules hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Preset {
+    /// Those that are published.
+    #[default]
+    Published,
+    /// Those of htsim, for comparison: its variant of the congestion control, if only its kind is given, its recovery, choice of
+    /// paths and sizes of packets, where they are not, and messages are complete when the sender knows.
+    Htsim,
+}
+
 /// When a message is complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -279,7 +295,10 @@ const MOST_BUFFER: u64 = 1 << 40;
 
 impl NetworkKind for Packet {
     fn build(&self, context: NetworkContext) -> Result<Box<dyn model::Network>, BuildError> {
-        Ok(Box::new(self.assemble(context)?))
+        Ok(Box::new(match self.preset {
+            Preset::Published => self.assemble(context)?,
+            Preset::Htsim => self.as_htsim(&context.topology)?.assemble(context)?,
+        }))
     }
 
     fn follows_messages(&self) -> bool {
@@ -288,6 +307,29 @@ impl NetworkKind for Packet {
 }
 
 impl Packet {
+    /// The same with what [`Preset::Htsim`] says where nothing else is given, on links of the rate of the fastest.
+    fn as_htsim(&self, topology: &Topology) -> Result<Self, BuildError> {
+        let rates = topology.links().iter().map(|link| link.bandwidth.bytes_per_s());
+        let rate = Bandwidth(rates.fold(0.0, f64::max));
+        let kind = self.congestion.kind();
+        let theirs = presets::htsim_of(kind, rate).ok_or_else(|| {
+            let known = presets::HTSIM_KINDS.map(|(kind, _)| kind).join(", ");
+            BuildError::new("preset", format!("htsim has no `{kind}`; it has {known}"))
+        })?;
+        // as it is where nothing but the kind is given
+        let bare = MapDeserializer::<_, de::value::Error>::new(std::iter::once(("kind", kind)));
+        let is_plain = CongestionSpec::deserialize(bare).is_ok_and(|plain| plain == self.congestion);
+        Ok(Self {
+            preset: Preset::Published,
+            congestion: if is_plain { theirs.congestion } else { self.congestion.clone() },
+            recovery: self.recovery.clone().or(theirs.recovery),
+            entropy: self.entropy.clone().or(theirs.entropy),
+            packets: if self.packets == PacketSizes::default() { theirs.packets } else { self.packets },
+            completion: Completion::Sender,
+            ..self.clone()
+        })
+    }
+
     fn assemble(&self, context: NetworkContext) -> Result<PacketNetwork, BuildError> {
         let topology = context.topology;
         refuse(&topology)?;
@@ -366,7 +408,7 @@ impl Packet {
         if let Some(rate) = rates.reduce(f64::max) {
             // a machine without any way there and back has none; whoever sends is told
             let rtt = if network_rtt == Duration::ZERO { Duration::from_ns(1000) } else { network_rtt };
-            let rate = stratasim_core::Bandwidth(rate);
+            let rate = Bandwidth(rate);
             Profile::new(&transport, Path::of_equal_links(rtt, rate, links.max(1), buffer_bytes))?;
         }
         let transports =

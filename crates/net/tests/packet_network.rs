@@ -3,7 +3,7 @@
 mod flit_support;
 mod packet_support;
 
-use flit_support::{network, topology};
+use flit_support::{network, topology, try_network};
 use packet_support::{count, fat_tree, run, stalled_ring};
 use stratasim_core::model::{Cx, NetworkRequest, Transfer};
 use stratasim_core::observe::Blind;
@@ -178,7 +178,7 @@ fn messages_survive_links_that_lose_packets() {
 fn what_does_not_fit_is_refused_with_its_place() {
     let machine = fat_tree(4);
     let refused = |spec: &str| {
-        let error = flit_support::try_network(spec, machine.clone()).err().expect("it must be refused");
+        let error = try_network(spec, machine.clone()).err().expect("it must be refused");
         format!("{}: {}", error.field, error.reason)
     };
     for (spec, words) in [
@@ -247,4 +247,48 @@ fn headers_leave_data_its_turns_where_so_many_meet_that_they_would_fill_the_link
     assert!(arrived == messages.len() && times < 1.5, "{arrived} within {times} times the least");
     let (arrived, _) = last("");
     assert!(arrived < messages.len() / 2, "{arrived} of {} although headers go first", messages.len());
+}
+
+/// The preset takes htsim's variant, recovery, paths and sizes, and counts at the sender; what is given stays.
+#[test]
+fn the_preset_of_htsim_is_what_its_reference_cases_run() {
+    let machine = topology(
+        r#"{"kind": "leaf-spine", "leaves": 2, "spines": 2, "hosts-per-leaf": 4, "bandwidth": "100 Gbps", "latency": "1 us"}"#,
+    );
+    let messages: Vec<_> = (0..6).map(|at| (at, 7, 250_000 + at as u64)).collect();
+    let ends = |spec: &str| {
+        let mut network = network(spec, machine.clone());
+        run(network.as_mut(), machine.compute_nodes(), &messages).0
+    };
+    for (congestion, given) in [
+        (
+            "ndp",
+            r#""congestion": {"kind": "ndp", "initial-packets": 50}, "entropy": {"kind": "permutation", "paths": 128},
+               "packets": {"full-packets": true}"#,
+        ),
+        (
+            "nscc",
+            r#""congestion": {"kind": "nscc"}, "entropy": {"kind": "mixed"},
+               "recovery": {"kind": "trimming", "acknowledge-every": "16 KiB"},
+               "packets": {"payload-bytes": 4086, "header-bytes": 64, "control-bytes": 64, "count-headers": true}"#,
+        ),
+    ] {
+        let by_hand = ends(&format!(r#"{{"kind": "packet", {given}, "completion": "sender"}}"#));
+        let preset = ends(&format!(
+            r#"{{"kind": "packet", "preset": "htsim", "congestion": {{"kind": "{congestion}"}}}}"#
+        ));
+        let published = ends(&format!(r#"{{"kind": "packet", "congestion": {{"kind": "{congestion}"}}}}"#));
+        assert_eq!(preset, by_hand, "{congestion}");
+        assert_ne!(preset, published, "{congestion}");
+    }
+    let kept = r#""congestion": {"kind": "ndp", "initial-packets": 7}"#;
+    assert_ne!(
+        ends(&format!(r#"{{"kind": "packet", "preset": "htsim", {kept}}}"#)),
+        ends(r#"{"kind": "packet", "preset": "htsim", "congestion": {"kind": "ndp"}}"#)
+    );
+    let unknown = try_network(
+        r#"{"kind": "packet", "preset": "htsim", "congestion": {"kind": "timely"}}"#,
+        machine.clone(),
+    );
+    assert!(unknown.err().unwrap().to_string().contains("htsim has no `timely`; it has nscc, rccc"));
 }

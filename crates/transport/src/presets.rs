@@ -65,6 +65,27 @@ pub fn htsim(protocol: &str, rate: Bandwidth) -> Option<TransportSpec> {
     Some(spec)
 }
 
+/// Kinds of congestion control that htsim has, and its plainest case of each.
+pub const HTSIM_KINDS: [(&str, &str); 11] = [
+    ("nscc", "uec_nscc"),
+    ("rccc", "uec_rccc"),
+    ("dctcp", "uec_dctcp"),
+    ("fixed-window", "uec_const"),
+    ("mprdma", "atlahs_mprdma"),
+    ("ndp", "ndp"),
+    ("eqds", "eqds"),
+    ("swift", "swift"),
+    ("dcqcn", "dcqcn"),
+    ("hpcc", "hpcc"),
+    ("constant-rate", "roce_pfc"),
+];
+
+/// The transport of htsim with a kind of congestion control; none where it has none.
+pub fn htsim_of(kind: &str, rate: Bandwidth) -> Option<TransportSpec> {
+    let (_, protocol) = HTSIM_KINDS.iter().find(|(known, _)| *known == kind)?;
+    htsim(protocol, rate)
+}
+
 /// uet-htsim: 4,150 bytes with 64 of headers, short last packets, acknowledgements every 16 KiB.
 fn ultra_ethernet(variant: &str) -> TransportSpec {
     let packets = PacketSizes {
