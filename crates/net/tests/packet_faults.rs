@@ -9,7 +9,7 @@ use stratasim_core::model::{Cx, NetworkDone, NetworkRequest, Transfer};
 use stratasim_core::observe::Blind;
 use stratasim_core::{Time, Token};
 
-/// A transport of each recovery and kind of congestion control, on queues that fit.
+/// A transport of each recovery and kind of congestion control, on queues that fit. Time-outs of 67 ms would add up to seconds.
 const TRANSPORTS: [&str; 11] = [
     r#""congestion": {"kind": "nscc"}"#,
     r#""congestion": {"kind": "ndp"}"#,
@@ -18,8 +18,8 @@ const TRANSPORTS: [&str; 11] = [
     r#""congestion": {"kind": "mprdma"}"#,
     r#""congestion": {"kind": "swift"}, "queue": {"kind": "drop-tail"}"#,
     r#""congestion": {"kind": "dctcp"}"#,
-    r#""congestion": {"kind": "dcqcn"}"#,
-    r#""congestion": {"kind": "hpcc"}"#,
+    r#""congestion": {"kind": "dcqcn"}, "recovery": {"kind": "go-back-n", "timeout": "1 ms"}"#,
+    r#""congestion": {"kind": "hpcc"}, "recovery": {"kind": "go-back-n", "timeout": "1 ms"}"#,
     r#""congestion": {"kind": "fixed-window"}, "recovery": {"kind": "irn"}"#,
     r#""congestion": {"kind": "fixed-window"}, "recovery": {"kind": "rltp"}"#,
 ];

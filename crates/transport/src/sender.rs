@@ -79,8 +79,12 @@ pub struct Sender {
     /// The last data packet, or a probe after it, asked for an acknowledgement.
     asked: bool,
     requests_in_a_row: u32,
-    /// Pacing: the next data packet may start then.
+    /// Pacing: the next data packet may start then, by the rate at which the last one went,
     next_start: Time,
+    /// which started then and had so many bytes; and not before a limit allows it, whatever the rate becomes.
+    started: Time,
+    started_bytes: u64,
+    least_start: Time,
     /// Least time for a byte of payload, whatever congestion control says; picoseconds, 0 for none.
     limit_ps_per_byte: f64,
     /// Last time that something came or was asked for; silence without credit is measured from it.
@@ -106,6 +110,9 @@ impl Sender {
             asked: true,
             requests_in_a_row: 0,
             next_start: Time::ZERO,
+            started: Time::ZERO,
+            started_bytes: 0,
+            least_start: Time::ZERO,
             limit_ps_per_byte: 0.0,
             heard_at: Time::ZERO,
             credit: Credit::new(&profile.credit),
@@ -247,9 +254,20 @@ impl Sender {
             return Err(Readiness::Blocked);
         }
         if now < self.next_start {
-            return Err(Readiness::Wait(self.next_start));
+            let at = self.next_start_now();
+            if now < at {
+                return Err(Readiness::Wait(at));
+            }
         }
         Ok(next)
+    }
+
+    /// When the next packet may start by the rate of now: where that has grown since the last one went, nothing waits for
+    /// the old one. A window of a thousandth of a packet (Swift) would hold on for a thousand round trips after it has grown.
+    #[cold]
+    fn next_start_now(&self) -> Time {
+        let at = self.started + self.congestion.gap(self.started_bytes);
+        at.clamp(self.least_start, self.next_start)
     }
 
     /// Whether it would send now. Asking changes nothing.
@@ -287,14 +305,15 @@ impl Sender {
         let cx = cx(now, &self.messages, &self.congestion);
         let serial = self.recovery.on_sent(&cx, next);
         self.congestion.on_sent(now, bytes);
-        let mut gap = self.congestion.gap(bytes);
+        self.next_start = now + self.congestion.gap(bytes);
+        (self.started, self.started_bytes) = (now, bytes);
         let is_limited = self.limit_ps_per_byte > 0.0;
         if is_limited {
             let payload = f64::from(self.messages.payload_bytes(next.sequence));
             // eleven days at most: sums of times stay far from overflow
-            gap = gap.max(Duration::from_ps((payload * self.limit_ps_per_byte).min(1e18) as u64));
+            self.least_start = now + Duration::from_ps((payload * self.limit_ps_per_byte).min(1e18) as u64);
+            self.next_start = self.next_start.max(self.least_start);
         }
-        self.next_start = now + gap;
         let following = self.recovery.next(&cx);
         // the receiver must answer where the sender can go no further without it
         let stops = match following {

@@ -127,17 +127,17 @@ macro_rules! recovery_contract {
 }
 
 recovery_contract! {
-    go_back_n: r#"{"kind": "go-back-n", "timeout": "200 us"}"#, lossy true, seeds 3000;
-    go_back_n_always: r#"{"kind": "go-back-n", "timeout": "200 us", "nak": "always"}"#, lossy true, seeds 1000;
-    go_back_n_silent: r#"{"kind": "go-back-n", "timeout": "100 us", "nak": "never"}"#, lossy true, seeds 1000;
-    irn: r#"{"kind": "irn"}"#, lossy true, seeds 3000;
-    sack: r#"{"kind": "sack"}"#, lossy true, seeds 3000;
+    go_back_n: r#"{"kind": "go-back-n", "timeout": "200 us"}"#, lossy true, seeds 10000;
+    go_back_n_always: r#"{"kind": "go-back-n", "timeout": "200 us", "nak": "always"}"#, lossy true, seeds 10000;
+    go_back_n_silent: r#"{"kind": "go-back-n", "timeout": "100 us", "nak": "never"}"#, lossy true, seeds 10000;
+    irn: r#"{"kind": "irn"}"#, lossy true, seeds 10000;
+    sack: r#"{"kind": "sack"}"#, lossy true, seeds 10000;
     rltp: r#"{"kind": "rltp", "max-probes": 64}"#, lossy true, seeds 10000;
-    rltp_lazy: r#"{"kind": "rltp", "acknowledge-every": 4, "window-packets": 70, "max-probes": 64}"#, lossy true, seeds 2000;
-    trimming: r#"{"kind": "trimming", "timeout": "100 us"}"#, lossy true, seeds 3000;
-    trimming_lazy: r#"{"kind": "trimming", "timeout": "100 us", "acknowledge-every": "4 kB"}"#, lossy true, seeds 1000;
-    sleek: r#"{"kind": "trimming", "timeout": "100 us", "sleek": true}"#, lossy true, seeds 1000;
-    none: r#"{"kind": "none"}"#, lossy false, seeds 2000;
+    rltp_lazy: r#"{"kind": "rltp", "acknowledge-every": 4, "window-packets": 70, "max-probes": 64}"#, lossy true, seeds 10000;
+    trimming: r#"{"kind": "trimming", "timeout": "100 us"}"#, lossy true, seeds 10000;
+    trimming_lazy: r#"{"kind": "trimming", "timeout": "100 us", "acknowledge-every": "4 kB"}"#, lossy true, seeds 10000;
+    sleek: r#"{"kind": "trimming", "timeout": "100 us", "sleek": true}"#, lossy true, seeds 10000;
+    none: r#"{"kind": "none"}"#, lossy false, seeds 10000;
 }
 
 #[test]
@@ -223,7 +223,7 @@ macro_rules! congestion_contract {
             /// Delivers with its own recovery over ways that lose, double and reorder.
             #[test]
             fn comes_through_impairments() {
-                for seed in 0..150 {
+                for seed in 0..2000 {
                     let lossless = RecoverySpec::kind(&recovery_of($spec)) == "none";
                     let setting = Setting { bottleneck: Bandwidth(0.625e9), buffer_bytes: 60_000, trims: true, ..impaired(seed, !lossless) };
                     if let Err(violation) = run(&profile($spec, None, &setting), &setting, &[60_000, 1, 40_000]) {
@@ -237,7 +237,7 @@ macro_rules! congestion_contract {
             fn comes_through_impairments_with_any_recovery() {
                 for recovery in RECOVERIES {
                     let profile = profile($spec, Some(recovery), &bottleneck(true, true));
-                    for seed in 0..80 {
+                    for seed in 0..1600 {
                         let setting = Setting { bottleneck: Bandwidth(0.625e9), buffer_bytes: 60_000, trims: seed % 2 == 0, ..impaired(seed, true) };
                         let messages: &[u64] = if seed % 4 < 2 { &[60_000, 1, 40_000] } else { &[500, 700] };
                         if let Err(violation) = run(&profile, &setting, messages) {
