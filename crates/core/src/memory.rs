@@ -80,15 +80,60 @@ pub fn prefetch_all<T>(item: &T) {
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "one instruction")]
 pub fn prefetch_part<T>(item: &T, offset_bytes: usize) {
+    prefetch_address(std::ptr::from_ref(item).addr().wrapping_add(offset_bytes));
+}
+
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "one instruction")]
+fn prefetch_address(address: usize) {
     #[cfg(target_arch = "x86_64")]
     #[expect(unsafe_code, reason = "one instruction that reads nothing and never faults")]
     // SAFETY: a hint about an address; every address is allowed.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(item).cast::<i8>().wrapping_add(offset_bytes));
+        _mm_prefetch::<_MM_HINT_T0>(std::ptr::without_provenance(address));
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = (item, offset_bytes);
+    let _ = address;
+}
+
+/// Memory that is asked for some lines at a time, while something else is at work.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Approach {
+    at: usize,
+    end: usize,
+}
+
+impl Approach {
+    /// The first `bytes` behind the beginning of `item`.
+    pub fn new<T: ?Sized>(item: &T, bytes: usize) -> Self {
+        let at = std::ptr::from_ref(item).addr();
+        Self { at, end: at + bytes }
+    }
+
+    /// Lines that are left.
+    pub fn lines(self) -> usize {
+        self.end.saturating_sub(self.at).div_ceil(LINE_BYTES)
+    }
+
+    /// Whether none is left.
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "one instruction")]
+    pub fn is_over(self) -> bool {
+        self.at >= self.end
+    }
+
+    /// Asks for the next `pairs` of lines, as far as there are some; the last line may be one behind the end.
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "some instructions")]
+    pub fn go_on(&mut self, pairs: usize) {
+        let end = self.end.min(self.at + pairs * (2 * LINE_BYTES));
+        while self.at < end {
+            prefetch_address(self.at);
+            prefetch_address(self.at.wrapping_add(LINE_BYTES));
+            self.at += 2 * LINE_BYTES;
+        }
+    }
 }
 
 #[cfg(test)]
@@ -115,6 +160,19 @@ mod tests {
         prefetch_part(&items[8], 1 << 40);
         prefetch_all(&());
         assert!(items.iter().flatten().all(|&item| item == 7));
+    }
+
+    #[test]
+    fn an_approach_ends_behind_the_last_line() {
+        let items = [7_u8; 1000];
+        let mut approach = Approach::new(&items, size_of_val(&items));
+        let mut lines = Vec::new();
+        while !approach.is_over() {
+            lines.push(approach.lines());
+            approach.go_on(3);
+        }
+        assert_eq!(lines, [16, 10, 4]);
+        assert!(Approach::default().is_over() && Approach::new(&items, 0).is_over());
     }
 
     /// The flags of the mapping that holds an address, from the system's own account.

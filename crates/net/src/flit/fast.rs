@@ -33,6 +33,7 @@ use stratasim_core::BuildError;
 
 use self::flit::Flit;
 use self::link::Link;
+use self::mask::Wide;
 use self::part::Part;
 use super::fabric::Fabric;
 use super::kernel::{Kernel, Wait};
@@ -52,10 +53,10 @@ enum Shape {
     P8V4(Vec<Part<8, 4, 32, u32>>),
     P8V8(Vec<Part<8, 8, 64, u64>>),
     P16V4(Vec<Part<16, 4, 64, u64>>),
-    P8V16(Vec<Part<8, 16, 128, u128>>),
-    P16V8(Vec<Part<16, 8, 128, u128>>),
-    P32V4(Vec<Part<32, 4, 128, u128>>),
-    P64V2(Vec<Part<64, 2, 128, u128>>),
+    P8V16(Vec<Part<8, 16, 128, Wide>>),
+    P16V8(Vec<Part<16, 8, 128, Wide>>),
+    P32V4(Vec<Part<32, 4, 128, Wide>>),
+    P64V2(Vec<Part<64, 2, 128, Wide>>),
 }
 
 macro_rules! each {

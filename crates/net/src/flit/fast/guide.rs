@@ -3,6 +3,7 @@
 use super::flit::Flit;
 use super::mask::Mask;
 use super::packets::{Cold, Packets};
+use super::pool::Pool;
 use super::router::{Out, Routers};
 use super::wheel::BLOCK;
 use crate::flit::keys::Keys;
@@ -129,13 +130,32 @@ impl<T: Terminals, R: FlitRouting + ?Sized> Guide<'_, T, R> {
         &mut self,
         ways: &impl Ways,
         routers: &mut Routers<P, VS, N, M>,
+        pool: &mut Pool,
+        number: usize,
+    ) {
+        let ends = *routers.ends(number);
+        let flit = pool.first(ends);
+        debug_assert!(flit.is_head(), "only heads are routed");
+        let (output, want, further) = ways.way(self, routers, number, flit);
+        pool.set_first(ends, further);
+        let port = number / N % BLOCK * P + output % P;
+        routers.wait(number, port, want);
+    }
+
+    /// A head comes to an empty input channel.
+    #[inline(always)]
+    pub(super) fn receive<const P: usize, const VS: usize, const N: usize, M: Mask>(
+        &mut self,
+        ways: &impl Ways,
+        routers: &mut Routers<P, VS, N, M>,
+        pool: &mut Pool,
         number: usize,
         flit: Flit,
     ) {
-        debug_assert!(flit.is_head(), "only heads are routed");
-        let (output, want, front) = ways.way(self, routers, number, flit);
+        let (output, want, further) = ways.way(self, routers, number, flit);
+        pool.put(routers.ends_mut(number), true, further);
         let port = number / N % BLOCK * P + output % P;
-        routers.wait(number, front, port, want);
+        routers.wait(number, port, want);
     }
 
     /// A number below `bound` for a head at router `place`.

@@ -66,7 +66,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
     /// Appends the channels that wait.
     pub(super) fn waiting(&self, out: &mut Vec<Wait>) {
         for index in 0..self.router_count {
-            let routers = &self.blocks[index / BLOCK];
+            let (routers, pool) = (&self.blocks[index / BLOCK], &self.pools[index / BLOCK]);
             for (channel, &len) in routers.lens_of(index % BLOCK).iter().enumerate() {
                 let number = (index % BLOCK * N + channel) as u16;
                 if len == 0 || self.fresh[index / BLOCK].items().contains(&number) {
@@ -81,7 +81,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
                     vc: (channel % VS) as u8,
                     output: asked.unwrap_or(given / VS % P) as u16,
                     output_vc: asked.is_none().then_some((given % VS) as u8),
-                    dest: self.packets.cold[routers.front(number.into()).packet()].dest(),
+                    dest: self.packets.cold[pool.first(*routers.ends(number.into())).packet()].dest(),
                 });
             }
         }

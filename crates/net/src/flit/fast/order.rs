@@ -58,7 +58,7 @@ impl<M: Mask> Order<M> {
             let router = number as usize / N % BLOCK;
             routers |= 1 << router;
             let set = if at < followed { &mut self.followed } else { &mut self.arrived };
-            set[router] |= M::bit(number as usize % N);
+            set[router].insert(number as usize % N);
         }
         let mut end = 0;
         while routers != 0 {

@@ -1,6 +1,6 @@
 //! A contiguous part of the routers with their terminals, and its way through time.
 
-use stratasim_core::memory::{LINE_BYTES, prefetch_part};
+use stratasim_core::memory::{Approach, LINE_BYTES};
 
 use super::flit::Flit;
 use super::link::{Link, Links};
@@ -84,32 +84,35 @@ pub(super) struct Part<const P: usize, const VS: usize, const N: usize, M> {
     pub(super) crossing: Vec<u32>,
 }
 
-/// The next block of routers is asked for while one is at work, some lines with each flit: all of it and its pool, or, where
-/// it has few flits, what it has beside flits of input channels. Those are then asked for one by one.
+/// The next block of routers is asked for while one is at work, some lines with every [`Ahead::FLITS`] flits: all of it and
+/// its pool, or, where it has few flits, what it has beside flits of input channels. Those are then asked for one by one.
 #[derive(Debug, Default)]
 pub(super) struct Ahead {
     /// Whether the flits of input channels of the present block, and those of the next, are among the lines.
     has_channels: bool,
     next_has: bool,
-    /// Where the next lines are, first in the pool and then in the block, and where they end.
-    at: usize,
-    in_pool: usize,
-    end: usize,
-    /// Bytes with each flit.
-    step: usize,
+    /// What is asked for next, and what then: the pool and the block.
+    lines: Approach,
+    then: Approach,
+    /// Pairs of lines with [`Ahead::FLITS`] flits.
+    pairs: usize,
 }
 
 impl Ahead {
-    /// For a block with so many flits, and the same for the next one, of so many bytes, all and without the flits of its
-    /// input channels, and with a pool of so many.
-    fn begin(&mut self, flits: usize, next_flits: usize, all: usize, dense: usize, pool: usize) {
+    /// So many flits share the cost of a look whether there is anything left to ask for.
+    pub(super) const FLITS: usize = 4;
+
+    /// For a block with so many flits, and the next one with its own; `dense` bytes of it are without the flits of input
+    /// channels.
+    fn begin<B>(&mut self, flits: usize, next_flits: usize, next: &B, dense: usize, pool: &Pool) {
+        let all = size_of::<B>();
         self.has_channels = self.next_has;
         // a flit comes through one channel and leaves by another, and lines are shared
         self.next_has = 2 * next_flits * LINE_BYTES >= all - dense;
-        self.at = 0;
-        self.in_pool = pool.next_multiple_of(LINE_BYTES);
-        self.end = self.in_pool + if self.next_has { all } else { dense };
-        self.step = self.end.div_ceil(LINE_BYTES).div_ceil(flits.max(1)).min(8) * LINE_BYTES;
+        self.lines = Approach::new(pool.memory(), size_of_val(pool.memory()));
+        self.then = Approach::new(next, if self.next_has { all } else { dense });
+        let turns = flits.div_ceil(Self::FLITS).max(1);
+        self.pairs = (self.lines.lines() + self.then.lines()).div_ceil(2 * turns).min(4 * Self::FLITS);
     }
 
     /// Whether flits of input channels have to be asked for.
@@ -120,20 +123,11 @@ impl Ahead {
 
     /// Asks for some lines of the next block and its pool.
     #[inline(always)]
-    pub(super) fn go_on<T>(&mut self, next: Option<(&T, &Pool)>) {
-        if self.at < self.end
-            && let Some((block, pool)) = next
-        {
-            let to = self.at + self.step;
-            while self.at < to {
-                if self.at >= self.in_pool {
-                    prefetch_part(block, self.at - self.in_pool);
-                } else if let Some(first) = pool.memory().first() {
-                    prefetch_part(first, self.at);
-                }
-                self.at += LINE_BYTES;
-            }
+    pub(super) fn go_on(&mut self) {
+        if self.lines.is_over() {
+            self.lines = std::mem::take(&mut self.then);
         }
+        self.lines.go_on(self.pairs);
     }
 }
 
@@ -142,6 +136,10 @@ impl Ahead {
 pub(super) struct Scratch<const P: usize> {
     /// Input channels whose flit passes the switch.
     pub(super) won: List<P>,
+    /// Output channels that have a credit again.
+    pub(super) woken: List<P>,
+    /// Input channels, empty before, of packets whose head has gone on.
+    pub(super) resumed: List<P>,
     /// Flits for other parts: when, input channel of the fabric, flit.
     pub(super) leaving: Vec<(u64, u32, Flit)>,
     /// Flits at terminals of a block, put in order.
@@ -154,6 +152,8 @@ impl<const P: usize> Scratch<P> {
     pub(super) fn new(terminals: usize) -> Self {
         Self {
             won: List::default(),
+            woken: List::default(),
+            resumed: List::default(),
             leaving: Vec::new(),
             arrived: vec![Coming::default(); terminals],
             arrived_at: vec![0; terminals.div_ceil(64)],
@@ -246,8 +246,8 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
                 };
                 let next_block = (block + 1) % self.blocks.len();
                 let (own, next) = (flits(block), flits(next_block));
-                let (all, dense) = (size_of::<Routers<P, VS, N, M>>(), Routers::<P, VS, N, M>::DENSE_BYTES);
-                self.ahead.begin(own, next, all, dense, size_of_val(self.pools[next_block].memory()));
+                let dense = Routers::<P, VS, N, M>::DENSE_BYTES;
+                self.ahead.begin(own, next, &self.blocks[next_block], dense, &self.pools[next_block]);
             }
             for (now, (&slot, leaving)) in (first..).zip(slots.iter().zip(&leaving)).take(count) {
                 if !self.is_idle(block) || !self.wheel.is_quiet(block, slot) {

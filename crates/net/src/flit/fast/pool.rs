@@ -1,7 +1,10 @@
-//! The flits that wait behind the first one of their input channel.
+//! The flits of the input channels of a block.
 //!
-//! One pool for all channels of a block: it is as large as what waits, not as what could, so that it comes into the nearest
-//! caches with the block.
+//! One pool for all of them: it is as large as what waits, not as what could, so that it comes into the nearest caches with
+//! the block. Nothing here depends on whether a channel is empty but what is stored: half of them are, and a processor
+//! guesses wrong as often.
+
+use std::hint::select_unpredictable as select;
 
 use super::flit::Flit;
 
@@ -13,7 +16,15 @@ pub(super) struct Place {
     next: u32,
 }
 
-/// The pool. The flits of a channel are a circle, of which the channel knows the last one.
+/// The places of the first and of the last flit of a channel that has some.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+pub(super) struct Ends {
+    first: u32,
+    last: u32,
+}
+
+/// The pool.
 #[derive(Debug, Clone)]
 pub(super) struct Pool {
     places: Vec<Place>,
@@ -22,41 +33,50 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// No place.
-    const FULL: u32 = u32::MAX;
+    /// No place: the first one belongs to nobody, and empty channels link to it.
+    const FULL: u32 = 0;
 
     /// An empty pool.
     pub(super) fn new() -> Self {
         Self { places: Vec::new(), free: Self::FULL }
     }
 
-    /// Puts a flit behind the others of a channel, of which `last` is the last one where there `are` any. The new last one.
+    /// Puts a flit behind the others of a channel, which is empty or has some.
     #[inline(always)]
-    pub(super) fn put(&mut self, last: u32, are: bool, flit: Flit) -> u32 {
+    pub(super) fn put(&mut self, ends: &mut Ends, is_empty: bool, flit: Flit) {
         if self.free == Self::FULL {
             self.grow();
         }
         let place = self.free;
-        self.free = self.places[place as usize].next;
-        // of a circle of one the next one is itself
-        self.places[place as usize] = Place { flit, next: place };
-        if are {
-            let first = self.places[last as usize].next;
-            self.places[last as usize].next = place;
-            self.places[place as usize].next = first;
-        }
-        place
+        let taken = &mut self.places[place as usize];
+        taken.flit = flit;
+        self.free = taken.next;
+        let before = select(is_empty, Self::FULL, ends.last);
+        self.places[before as usize].next = place;
+        *ends = Ends { first: select(is_empty, place, ends.first), last: place };
     }
 
-    /// Takes the first flit of the channel whose last one is `last`.
+    /// Takes the first flit of a channel that has some.
     #[inline(always)]
-    pub(super) fn take(&mut self, last: u32) -> Flit {
-        let first = self.places[last as usize].next;
-        let Place { flit, next } = self.places[first as usize];
-        self.places[last as usize].next = next;
-        self.places[first as usize].next = self.free;
+    pub(super) fn take(&mut self, ends: &mut Ends) -> Flit {
+        let first = ends.first;
+        let place = &mut self.places[first as usize];
+        ends.first = place.next;
+        place.next = self.free;
         self.free = first;
-        flit
+        place.flit
+    }
+
+    /// The first flit of a channel that has some.
+    #[inline(always)]
+    pub(super) fn first(&self, ends: Ends) -> Flit {
+        self.places[ends.first as usize].flit
+    }
+
+    /// Changes it.
+    #[inline(always)]
+    pub(super) fn set_first(&mut self, ends: Ends, flit: Flit) {
+        self.places[ends.first as usize].flit = flit;
     }
 
     /// Its memory.
@@ -68,6 +88,9 @@ impl Pool {
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {
+        if self.places.is_empty() {
+            self.places.push(Place::default());
+        }
         let (from, more) = (self.places.len(), (self.places.len() / 4).max(32));
         self.places.reserve_exact(more);
         let place = |next| Place { flit: Flit::default(), next };
@@ -89,26 +112,27 @@ mod tests {
     fn channels_get_back_what_they_put_in_in_order() {
         let mut draws = Draws::new(1);
         let mut pool = Pool::new();
-        let mut channels = vec![(0_u32, VecDeque::new()); 50];
+        let mut channels = vec![(Ends::default(), VecDeque::new()); 50];
         for step in 0..20_000 {
-            let (last, flits) = &mut channels[draws.below(50) as usize];
+            let (ends, flits) = &mut channels[draws.below(50) as usize];
             // longer and longer, then shorter
             if draws.below(20_000) > step {
                 let flit = Flit(draws.bits());
-                *last = pool.put(*last, !flits.is_empty(), flit);
+                pool.put(ends, flits.is_empty(), flit);
                 flits.push_back(flit);
             } else if let Some(flit) = flits.pop_front() {
-                assert_eq!(pool.take(*last), flit);
+                assert_eq!(pool.first(*ends), flit);
+                assert_eq!(pool.take(ends), flit);
             }
         }
         let most = pool.places.len();
-        for (last, mut flits) in channels {
+        for (mut ends, mut flits) in channels {
             while let Some(flit) = flits.pop_front() {
-                assert_eq!(pool.take(last), flit);
+                assert_eq!(pool.take(&mut ends), flit);
             }
         }
-        for number in 0..most as u64 {
-            pool.put(0, false, Flit(number));
+        for number in 1..most as u64 {
+            pool.put(&mut Ends::default(), true, Flit(number));
         }
         assert_eq!(pool.places.len(), most, "places are used again");
     }

@@ -8,10 +8,10 @@
 mod channels;
 mod switch;
 
-use super::flit::Flit;
 use super::link::Short;
 use super::list::Ports;
 use super::mask::Mask;
+use super::pool::Ends;
 use super::wheel::BLOCK;
 
 /// An output virtual channel.
@@ -35,8 +35,8 @@ pub(super) struct Routers<const P: usize, const VS: usize, const N: usize, M> {
     ready: [[M; P]; BLOCK],
     /// Output ports for which some are.
     pub(super) asked: Ports<P>,
-    /// iSLIP of the switch, by output port: channels of the inputs behind the one that passed last.
-    inputs_behind: [[M; P]; BLOCK],
+    /// iSLIP of the switch, by output port: the last channel of the input that passed last.
+    input_last: [[u8; P]; BLOCK],
     /// The same by input port: the output port to which a flit passed last,
     output_last: [[u8; P]; BLOCK],
     /// and the virtual channel from which; lower bits count.
@@ -60,15 +60,13 @@ pub(super) struct Routers<const P: usize, const VS: usize, const N: usize, M> {
     out: [[u16; N]; BLOCK],
     /// iSLIP of virtual channels, by input channel: the output channel of its router after the last one accepted.
     accept: [[u8; N]; BLOCK],
-    /// Of input channels with flits: the first one,
-    front: [[Flit; N]; BLOCK],
-    /// and the place of the last one in the pool, where there are more.
-    last: [[u32; N]; BLOCK],
+    /// Of input channels with flits: where they are in the pool.
+    ends: [[Ends; N]; BLOCK],
 }
 
 impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N, M> {
     /// Bytes of everything but flits of input channels, most of which have none.
-    pub(super) const DENSE_BYTES: usize = std::mem::offset_of!(Self, front);
+    pub(super) const DENSE_BYTES: usize = std::mem::offset_of!(Self, ends);
     /// Channels and ports of a block.
     const CHANNELS: usize = BLOCK * N;
     const PORTS: usize = BLOCK * P;
@@ -82,7 +80,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
             outs: [[Out { credits: buffer, owner: N as u8 - 1 }; N]; BLOCK],
             ready: [[M::default(); P]; BLOCK],
             asked: Ports::default(),
-            inputs_behind: [[M::default(); P]; BLOCK],
+            input_last: [[N as u8 - 1; P]; BLOCK],
             output_last: [[P as u8 - 1; P]; BLOCK],
             vc_last: [[VS as u8 - 1; P]; BLOCK],
             waiters: [[M::default(); P]; BLOCK],
@@ -94,8 +92,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
             len: [[0; N]; BLOCK],
             out: [[0; N]; BLOCK],
             accept: [[0; N]; BLOCK],
-            front: [[Flit::default(); N]; BLOCK],
-            last: [[0; N]; BLOCK],
+            ends: [[Ends::default(); N]; BLOCK],
         }
     }
 
@@ -126,22 +123,16 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
         *len
     }
 
-    /// Its first flit, when there is one.
+    /// Where its flits are, when there are some.
     #[inline(always)]
-    pub(super) fn front(&self, number: usize) -> &Flit {
-        &self.front.as_flattened()[number % Self::CHANNELS]
+    pub(super) fn ends(&self, number: usize) -> &Ends {
+        &self.ends.as_flattened()[number % Self::CHANNELS]
     }
 
     /// The same, to change it.
     #[inline(always)]
-    pub(super) fn front_mut(&mut self, number: usize) -> &mut Flit {
-        &mut self.front.as_flattened_mut()[number % Self::CHANNELS]
-    }
-
-    /// The place of its last flit in the pool, when there are several.
-    #[inline(always)]
-    pub(super) fn last_mut(&mut self, number: usize) -> &mut u32 {
-        &mut self.last.as_flattened_mut()[number % Self::CHANNELS]
+    pub(super) fn ends_mut(&mut self, number: usize) -> &mut Ends {
+        &mut self.ends.as_flattened_mut()[number % Self::CHANNELS]
     }
 
     /// The virtual channels that its packet may use, as a set, or the output channel that it has.
@@ -215,20 +206,23 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
         self.asked.is_empty() && self.asking.is_empty()
     }
 
-    /// A credit comes back to output channel `number`: the input channel that has it is ready when it has a flit that
-    /// waited for this credit.
+    /// A credit comes back to output channel `number`. Whether it is the only one, which somebody may have waited for.
     #[inline(always)]
-    pub(super) fn credit(&mut self, number: usize) {
+    pub(super) fn credit(&mut self, number: usize) -> bool {
         let out = self.channel_mut(number);
         out.credits += 1;
-        if out.credits == 1 {
-            let owner = usize::from(out.owner) % N;
-            let port = number / VS % Self::PORTS;
-            let is_free = self.free.as_flattened()[port] >> (number % VS) & 1 != 0;
-            let waits = !is_free && self.len.as_flattened()[(number / N * N + owner) % Self::CHANNELS] != 0;
-            *self.ready_mut(port) |= M::bit_if(owner, waits);
-            self.asked.insert_if(port, waits);
-        }
+        out.credits == 1
+    }
+
+    /// Output channel `number` has a credit again: the input channel that has it is ready when it has a flit.
+    #[inline(always)]
+    pub(super) fn wake(&mut self, number: usize) {
+        let owner = usize::from(self.channel(number).owner) % N;
+        let port = number / VS % Self::PORTS;
+        let is_free = self.free.as_flattened()[port] >> (number % VS) & 1 != 0;
+        let waits = !is_free & (self.len.as_flattened()[(number / N * N + owner) % Self::CHANNELS] != 0);
+        self.ready_mut(port).insert_if(owner, waits);
+        self.asked.insert_if(port, waits);
     }
 
     /// An input channel with a flit and an output channel competes for the switch, if it has a credit.
@@ -240,10 +234,9 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
 
     /// The packet in front of an input channel wants to leave by `port`, on a channel of `want`.
     #[inline(always)]
-    pub(super) fn wait(&mut self, number: usize, front: Flit, port: usize, want: u16) {
-        *self.front_mut(number) = front;
+    pub(super) fn wait(&mut self, number: usize, port: usize, want: u16) {
         self.out.as_flattened_mut()[number % Self::CHANNELS] = want;
-        *self.waiters_mut(port) |= M::bit(number % N);
+        self.waiters_mut(port).insert(number % N);
         self.asking.insert_if(port, true);
     }
 

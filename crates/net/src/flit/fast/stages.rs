@@ -7,8 +7,7 @@ use stratasim_core::memory::prefetch;
 
 use super::guide::{Any, Guide, Ways};
 use super::mask::Mask;
-use super::part::{Part, Scratch};
-use super::pool::Pool;
+use super::part::{Ahead, Part, Scratch};
 use super::switch::{Beyond, Switches};
 use super::wheel::{BLOCK, Coming, Slots};
 use crate::flit::routing::FlitRouting;
@@ -32,10 +31,15 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
     ) {
         let (credits, range) = self.wheel.credits.take(slot + block);
         let routers = &mut self.blocks[block];
+        let woken = &mut self.scratch.woken;
         for &number in &credits[range] {
-            routers.credit(number.into());
+            woken.push_if(number, routers.credit(number.into()));
         }
         self.wheel.credits.give_back(credits);
+        for &number in woken.items() {
+            routers.wake(number.into());
+        }
+        woken.clear();
         let (flits, range) = self.wheel.flits.take(slot + block);
         let arrivals = &flits[range];
         let is_plain = !self.is_wide && self.order.is_none();
@@ -55,41 +59,37 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
     }
 
     /// Flits come to input channels, body flits among them: those that find their channel empty compete for the switch at
-    /// once. Heads that have come to the front are noted.
+    /// once. Heads that do are noted.
     #[inline(never)]
     fn take_flits(&mut self, block: usize, now: u64, flits: &[Coming]) {
-        let (routers, pool, next) = with_next(&mut self.blocks, &mut self.pools, block);
-        let fresh = &mut self.fresh[block];
+        let (routers, pool) = (&mut self.blocks[block], &mut self.pools[block]);
+        let (fresh, resumed) = (&mut self.fresh[block], &mut self.scratch.resumed);
         let followed = fresh.items().len();
         let asks = self.ahead.leaves_channels();
         for (at, &Coming { flit, number }) in flits.iter().enumerate() {
             if self.is_large {
-                self.ahead.go_on(next);
-            }
-            if self.is_large
-                && asks
-                && let Some(&Coming { number: later, .. }) = flits.get(at + EARLIER)
-            {
-                prefetch(routers.front(later as usize));
+                if at.is_multiple_of(Ahead::FLITS) {
+                    self.ahead.go_on();
+                }
+                if asks && let Some(&Coming { number: later, .. }) = flits.get(at + EARLIER) {
+                    prefetch(routers.ends(later as usize));
+                }
             }
             let number = number as usize;
             let len = routers.enter(number);
             debug_assert!(len < self.buffer);
-            if len != 0 {
-                let last = routers.last_mut(number);
-                *last = pool.put(*last, len != 1, flit);
-                continue;
-            }
-            *routers.front_mut(number) = flit;
-            if flit.is_head() {
-                fresh.push(number as u16);
-                continue;
-            }
-            routers.compete(number);
+            let is_empty = len == 0;
+            pool.put(routers.ends_mut(number), is_empty, flit);
+            fresh.push_if(number as u16, is_empty & flit.is_head());
+            resumed.push_if(number as u16, is_empty & !flit.is_head());
+        }
+        for &number in resumed.items() {
+            routers.compete(number.into());
             if let Some(order) = &mut self.order {
-                order.resumed(now, block * BLOCK * N + number, N);
+                order.resumed(now, block * BLOCK * N + usize::from(number), N);
             }
         }
+        resumed.clear();
         if let Some(order) = &mut self.order {
             order.routed::<N>(now, fresh.items_mut(), followed, block * BLOCK * N);
         }
@@ -106,7 +106,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         heads: &[Coming],
         terminals: &mut T,
     ) {
-        let (routers, pool, next) = with_next(&mut self.blocks, &mut self.pools, block);
+        let (routers, pool) = (&mut self.blocks[block], &mut self.pools[block]);
         let fresh = &mut self.fresh[block];
         let mut guide = Guide {
             routing,
@@ -120,20 +120,28 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             seed: self.seed,
             terminals,
         };
-        for &number in fresh.items() {
-            let flit = *routers.front(number.into());
-            guide.route(ways, routers, number.into(), flit);
+        for (at, &number) in fresh.items().iter().enumerate() {
+            if self.is_large
+                && Y::LOOKS
+                && let Some(&later) = fresh.items().get(at + EARLIER)
+                && let Some(cold) = guide.packets.cold.get(pool.first(*routers.ends(later.into())).packet())
+            {
+                prefetch(cold);
+            }
+            guide.route(ways, routers, pool, number.into());
         }
         fresh.clear();
         let asks = self.ahead.leaves_channels();
         for (at, &Coming { flit, number }) in heads.iter().enumerate() {
             if self.is_large {
-                self.ahead.go_on(next);
+                if at.is_multiple_of(Ahead::FLITS) {
+                    self.ahead.go_on();
+                }
                 if (asks || Y::LOOKS)
                     && let Some(&Coming { flit: later, number }) = heads.get(at + EARLIER)
                 {
                     if asks {
-                        prefetch(routers.front(number as usize));
+                        prefetch(routers.ends(number as usize));
                     }
                     if Y::LOOKS
                         && let Some(cold) = guide.packets.cold.get(later.packet())
@@ -146,10 +154,9 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             let len = routers.enter(number);
             debug_assert!(len < self.buffer);
             if len == 0 {
-                guide.route(ways, routers, number, flit);
+                guide.receive(ways, routers, pool, number, flit);
             } else {
-                let last = routers.last_mut(number);
-                *last = pool.put(*last, len != 1, flit);
+                pool.put(routers.ends_mut(number), false, flit);
             }
         }
     }
@@ -175,7 +182,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         let routers = &mut self.blocks[block];
         if self.is_large && self.ahead.leaves_channels() {
             for &number in won.items() {
-                prefetch(routers.front(number.into()));
+                prefetch(routers.ends(number.into()));
             }
         }
         let mut beyond = Beyond {
@@ -197,15 +204,4 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             self.send_away();
         }
     }
-}
-
-/// A block and its pool, and those of the next one.
-fn with_next<'a, B>(
-    blocks: &'a mut [B],
-    pools: &'a mut [Pool],
-    block: usize,
-) -> (&'a mut B, &'a mut Pool, Option<(&'a B, &'a Pool)>) {
-    let (blocks, next) = blocks.split_at_mut(block + 1);
-    let (pools, next_pool) = pools.split_at_mut(block + 1);
-    (&mut blocks[block], &mut pools[block], next.first().zip(next_pool.first()))
 }

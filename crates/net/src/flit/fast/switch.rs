@@ -29,14 +29,10 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Switches<'_, P, V
         let Self { routers, pool, fresh, wheel, flit_slots, credit_slots } = self;
         for &number in won {
             let number = usize::from(number);
-            let (flit, out) = (*routers.front(number), routers.out(number));
+            let out = routers.out(number);
             let left = routers.leave(number);
-            if left != 0 {
-                *routers.front_mut(number) = pool.take(*routers.last_mut(number));
-                if flit.is_tail() {
-                    fresh.push(number as u16);
-                }
-            }
+            let flit = pool.take(routers.ends_mut(number));
+            fresh.push_if(number as u16, (left != 0) & flit.is_tail());
             let port = out / VS;
             let more = routers.pass(number, port, out);
             if flit.is_tail() {

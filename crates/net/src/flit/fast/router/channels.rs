@@ -79,7 +79,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
             while !each.is_empty() {
                 let wanted = self.wanted(first + each.first());
                 for (vc, requests) in requests.iter_mut().enumerate() {
-                    *requests |= M::bit_if(each.first(), wanted >> vc & 1 != 0);
+                    requests.insert_if(each.first(), wanted >> vc & 1 != 0);
                 }
                 each = each.rest();
             }
@@ -110,7 +110,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
         for (input, offered) in offered {
             if offered != 0 {
                 self.give(first + input, port, offered);
-                granted |= M::bit(input);
+                granted.insert(input);
             }
         }
         let left = if granted.has(one) { others } else { wanted };
@@ -138,7 +138,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
             asked &= !offered;
             // pointers of the channels that it declines stay
             self.give(first + input, port, offered);
-            granted |= M::bit(input);
+            granted.insert(input);
         }
         granted
     }
@@ -164,10 +164,10 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
         let owned = self.channel_mut(out);
         owned.owner = (number % N) as u8;
         let ready = owned.credits != 0;
-        *self.ready_mut(port) |= M::bit_if(number % N, ready);
+        self.ready_mut(port).insert_if(number % N, ready);
         self.asked.insert_if(port, ready);
         self.free.as_flattened_mut()[port % Self::PORTS] &= !(1 << chosen);
-        *self.waiters_mut(port) &= !M::bit(number % N);
+        self.waiters_mut(port).remove(number % N);
     }
 }
 

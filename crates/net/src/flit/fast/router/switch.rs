@@ -19,7 +19,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
                 continue;
             }
             let ready = &mut self.ready.as_flattened_mut().as_chunks_mut::<64>().0[word];
-            let behind = &self.inputs_behind.as_flattened().as_chunks::<64>().0[word];
+            let input_last = &self.input_last.as_flattened().as_chunks::<64>().0[word];
             let vc_last = &self.vc_last.as_flattened().as_chunks::<64>().0[word];
             // inputs of the same routers, by the same numbers as outputs, and where their winner stands
             let (mut seen, mut still) = (0_u64, left);
@@ -27,13 +27,12 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
                 let port = left.trailing_zeros() as usize % 64;
                 left &= left - 1;
                 let all = ready[port];
-                let first = all.first_of(behind[port]);
+                let first = all.first_behind(usize::from(input_last[port]) % N);
                 let input = port / P * P + first / VS % P;
                 let channels = all.part(first / VS % P * VS, VS);
                 let after = channels & (u32::MAX << 1 << (vc_last[input] as usize % VS));
                 let vc = if after == 0 { channels } else { after }.trailing_zeros() as usize % VS;
                 let number = input * VS + vc;
-                let rest = all & !M::bit(number % N);
                 if seen >> input & 1 != 0 {
                     // of two outputs that would let it through an input takes the first one behind the last
                     let at = places[input].into();
@@ -42,10 +41,10 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
                     let last = usize::from(self.output_last.as_flattened().as_chunks::<64>().0[word][input]);
                     let distance = |port: usize| port.wrapping_sub(last + 1) % P;
                     if distance(port) < distance(taken) {
-                        ready[taken] |= M::bit(other % N);
+                        ready[taken].insert(other % N);
                         still |= 1 << taken;
-                        ready[port] = rest;
-                        still &= !(u64::from(rest.is_empty()) << port);
+                        ready[port].remove(number % N);
+                        still &= !(u64::from(ready[port].is_empty()) << port);
                         won.set(at, (word * 64 * VS + number) as u16);
                     }
                     continue;
@@ -54,8 +53,8 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
                 places[input] = count as u16;
                 won.set(count, (word * 64 * VS + number) as u16);
                 count += 1;
-                ready[port] = rest;
-                still &= !(u64::from(rest.is_empty()) << port);
+                ready[port].remove(number % N);
+                still &= !(u64::from(ready[port].is_empty()) << port);
             }
             *self.asked.word_mut(word) = still;
         }
@@ -67,7 +66,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
     #[inline(always)]
     pub(in crate::flit::fast) fn pass(&mut self, number: usize, port: usize, out: usize) -> bool {
         let (input, port) = (number / VS % Self::PORTS, port % Self::PORTS);
-        self.inputs_behind.as_flattened_mut()[port] = M::all_behind((number | (VS - 1)) % N);
+        self.input_last.as_flattened_mut()[port] = ((number | (VS - 1)) % N) as u8;
         self.output_last.as_flattened_mut()[input] = (port % P) as u8;
         self.vc_last.as_flattened_mut()[input] = number as u8;
         self.sent.as_flattened_mut()[port] += 1;
@@ -79,7 +78,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
     /// The flit behind the one that passed competes in the next cycle.
     #[inline(always)]
     pub(in crate::flit::fast) fn go_on(&mut self, number: usize, port: usize, wanted: bool) {
-        *self.ready_mut(port) |= M::bit_if(number % N, wanted);
+        self.ready_mut(port).insert_if(number % N, wanted);
         self.asked.insert_if(port, wanted);
     }
 }
@@ -90,6 +89,7 @@ mod tests {
 
     use super::super::BLOCK;
     use super::*;
+    use crate::flit::fast::mask::Wide;
 
     /// The first of `wanted` behind `last`, going round.
     fn round_robin(last: Option<usize>, count: usize, wanted: impl Fn(usize) -> bool) -> Option<usize> {
@@ -142,7 +142,7 @@ mod tests {
                 let waits = numbers.contains(&number) && !passing.contains(&number);
                 let ready = &mut routers.ready.as_flattened_mut()[port];
                 assert_eq!(ready.has(usize::from(number) % N), waits);
-                *ready &= !M::bit(usize::from(number) % N);
+                ready.remove(usize::from(number) % N);
             }
             for word in 0..P {
                 *routers.asked.word_mut(word) = 0;
@@ -163,5 +163,6 @@ mod tests {
         decides_like_islip::<8, 4, 32, u32>();
         decides_like_islip::<4, 16, 64, u64>();
         decides_like_islip::<32, 2, 64, u64>();
+        decides_like_islip::<32, 4, 128, Wide>();
     }
 }
