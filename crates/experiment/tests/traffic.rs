@@ -47,6 +47,19 @@ fn what_open_loop_traffic_does_not_look_at_is_refused() {
 }
 
 #[test]
+fn a_sample_shorter_than_a_latency_says_nothing() {
+    let measure = "measure = { warm-up = 10, window = 10, windows = 2, most-windows = 2, drain = 0 }";
+    let text = experiment(MESH, &format!("load = 0.5\n{measure}"));
+    let result = run(&text.replace("latency = \"1 ns\"", "latency = \"200 ns\""));
+    let found = statistics(&result);
+    assert!(found.offered_flits_per_cycle > 0.2 && found.accepted_flits_per_cycle == 0.0);
+    assert_eq!(
+        found.verdict,
+        "not known: nothing arrived in the 20 cycles measured; a longer sample would show"
+    );
+}
+
+#[test]
 fn zero_load_latency_is_the_closed_form() {
     // routers on the way, that of the destination among them: mean over all pairs of different terminals
     let mesh = 1.0 + 2.0 * (16.0 - 1.0) / (3.0 * 4.0) * 16.0 / 15.0;

@@ -62,6 +62,10 @@ pub(super) fn result(
     }
     let (saturated, verdict) = match &course.saturation {
         Some(reason) => (true, format!("saturated: {reason}")),
+        None if accepted_mean == 0.0 && offered_of.iter().any(|&flits| flits > 0) => (
+            false,
+            format!("not known: nothing arrived in the {cycles} cycles measured; a longer sample would show"),
+        ),
         None => match course.growth {
             None => (false, "stable: what was offered was accepted, and queues did not grow".to_owned()),
             Some(cycles) => (

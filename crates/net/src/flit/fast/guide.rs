@@ -3,7 +3,7 @@
 use super::flit::Flit;
 use super::mask::Mask;
 use super::packets::{Cold, Packets};
-use super::pool::Pool;
+use super::pool::{Pool, Way};
 use super::router::{Out, Routers};
 use super::wheel::BLOCK;
 use crate::flit::keys::Keys;
@@ -52,26 +52,29 @@ pub(super) struct Guide<'a, T, R: ?Sized> {
     pub(super) terminals: &'a mut T,
 }
 
-/// The way of a head: output port, virtual channels as a set, and the head one router further.
-pub(super) type Way = (usize, u16, Flit);
+/// The way of a head, and the head one router further.
+pub(super) type Step = (Way, Flit);
 
 /// What knows the ways of heads.
 pub(super) trait Ways {
     /// Whether it looks at the packet, beside its flit.
     const LOOKS: bool;
+    /// Whether a way depends on nothing that changes while a head waits, so that it is worked out when the head comes.
+    const AT_ONCE: bool;
 
-    /// The way of a head in front of input channel `number`.
+    /// The way of a head that is in front of input channel `number`, or, where that does not matter, behind others.
     fn way<T: Terminals, R: FlitRouting + ?Sized, const P: usize, const VS: usize, const N: usize, M: Mask>(
         &self,
         guide: &mut Guide<'_, T, R>,
         routers: &Routers<P, VS, N, M>,
         number: usize,
         flit: Flit,
-    ) -> Way;
+    ) -> Step;
 }
 
 impl<S: Steps> Ways for S {
     const LOOKS: bool = S::DRAWS;
+    const AT_ONCE: bool = true;
 
     #[inline(always)]
     fn way<
@@ -87,14 +90,14 @@ impl<S: Steps> Ways for S {
         _: &Routers<P, VS, N, M>,
         number: usize,
         flit: Flit,
-    ) -> Way {
+    ) -> Step {
         let place = guide.first + (number / N % BLOCK) as u32;
         let step = self.step(place, flit.dest(), flit.memory(), |bound| guide.draw(place, flit, bound));
         let want = match guide.halves {
             [only] => only[step.half as usize % 4],
             _ => guide.channels(flit, step.half),
         };
-        (step.output.into(), want, flit.short_hop(step.memory))
+        (Way::new(step.output.into(), want), flit.short_hop(step.memory))
     }
 }
 
@@ -103,6 +106,7 @@ pub(super) struct Any;
 
 impl Ways for Any {
     const LOOKS: bool = true;
+    const AT_ONCE: bool = false;
 
     #[inline(never)]
     fn way<
@@ -118,7 +122,7 @@ impl Ways for Any {
         routers: &Routers<P, VS, N, M>,
         number: usize,
         flit: Flit,
-    ) -> Way {
+    ) -> Step {
         guide.ask(routers, number, flit)
     }
 }
@@ -134,28 +138,35 @@ impl<T: Terminals, R: FlitRouting + ?Sized> Guide<'_, T, R> {
         number: usize,
     ) {
         let ends = *routers.ends(number);
-        let flit = pool.first(ends);
-        debug_assert!(flit.is_head(), "only heads are routed");
-        let (output, want, further) = ways.way(self, routers, number, flit);
-        pool.set_first(ends, further);
-        let port = number / N % BLOCK * P + output % P;
-        routers.wait(number, port, want);
+        let mut way = pool.first_way(ends);
+        if way == Way::UNKNOWN {
+            let flit = pool.first(ends);
+            debug_assert!(flit.is_head(), "only heads are routed");
+            let further;
+            (way, further) = ways.way(self, routers, number, flit);
+            pool.set_first(ends, further);
+        }
+        routers.wait(number, way, true);
     }
 
-    /// A head comes to an empty input channel.
+    /// A head comes to input channel `number`.
     #[inline(always)]
-    pub(super) fn receive<const P: usize, const VS: usize, const N: usize, M: Mask>(
+    pub(super) fn receive<Y: Ways, const P: usize, const VS: usize, const N: usize, M: Mask>(
         &mut self,
-        ways: &impl Ways,
+        ways: &Y,
         routers: &mut Routers<P, VS, N, M>,
         pool: &mut Pool,
         number: usize,
         flit: Flit,
     ) {
-        let (output, want, further) = ways.way(self, routers, number, flit);
-        pool.put(routers.ends_mut(number), true, further);
-        let port = number / N % BLOCK * P + output % P;
-        routers.wait(number, port, want);
+        let is_empty = routers.enter(number) == 0;
+        if Y::AT_ONCE || is_empty {
+            let (way, further) = ways.way(self, routers, number, flit);
+            pool.put(routers.ends_mut(number), is_empty, further, way);
+            routers.wait(number, way, is_empty);
+        } else {
+            pool.put(routers.ends_mut(number), false, flit, Way::UNKNOWN);
+        }
     }
 
     /// A number below `bound` for a head at router `place`.
@@ -186,7 +197,7 @@ impl<T: Terminals, R: FlitRouting + ?Sized> Guide<'_, T, R> {
         routers: &Routers<P, VS, N, M>,
         number: usize,
         flit: Flit,
-    ) -> Way {
+    ) -> Step {
         let (index, channel) = (number / N % BLOCK, number % N);
         let place = self.first + index as u32;
         let id = flit.packet();
@@ -214,7 +225,7 @@ impl<T: Terminals, R: FlitRouting + ?Sized> Guide<'_, T, R> {
             self.packets.memory[id] = packet.memory;
         }
         let want = channels(candidate.first_vc, candidate.last_vc);
-        (candidate.output.into(), want, flit.hop(packet.memory))
+        (Way::new(candidate.output.into(), want), flit.hop(packet.memory))
     }
 }
 

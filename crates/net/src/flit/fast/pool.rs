@@ -10,10 +10,38 @@ use super::flit::Flit;
 
 /// A flit, and the place of the next one of its channel or of the free ones.
 #[derive(Debug, Clone, Copy, Default)]
-#[repr(C, packed(4))]
+#[repr(C)]
 pub(super) struct Place {
     flit: Flit,
     next: u32,
+    way: Way,
+}
+
+/// Where a head goes next, where that is known before it is in front: output port and virtual channels as a set.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Way(u32);
+
+impl Way {
+    /// It is not known yet.
+    pub(super) const UNKNOWN: Self = Self(0);
+
+    /// By `output`, on one of the channels `want`, of which there are some.
+    #[inline(always)]
+    pub(super) fn new(output: usize, want: u16) -> Self {
+        Self((output as u32) << u16::BITS | u32::from(want))
+    }
+
+    /// The output port.
+    #[inline(always)]
+    pub(super) fn output(self) -> usize {
+        (self.0 >> u16::BITS) as usize
+    }
+
+    /// The virtual channels.
+    #[inline(always)]
+    pub(super) fn want(self) -> u16 {
+        self.0 as u16
+    }
 }
 
 /// The places of the first and of the last flit of a channel that has some.
@@ -41,15 +69,15 @@ impl Pool {
         Self { places: Vec::new(), free: Self::FULL }
     }
 
-    /// Puts a flit behind the others of a channel, which is empty or has some.
+    /// Puts a flit that goes a way behind the others of a channel, which is empty or has some.
     #[inline(always)]
-    pub(super) fn put(&mut self, ends: &mut Ends, is_empty: bool, flit: Flit) {
+    pub(super) fn put(&mut self, ends: &mut Ends, is_empty: bool, flit: Flit, way: Way) {
         if self.free == Self::FULL {
             self.grow();
         }
         let place = self.free;
         let taken = &mut self.places[place as usize];
-        taken.flit = flit;
+        (taken.flit, taken.way) = (flit, way);
         self.free = taken.next;
         let before = select(is_empty, Self::FULL, ends.last);
         self.places[before as usize].next = place;
@@ -65,6 +93,12 @@ impl Pool {
         place.next = self.free;
         self.free = first;
         place.flit
+    }
+
+    /// The way of the first flit of a channel that has some.
+    #[inline(always)]
+    pub(super) fn first_way(&self, ends: Ends) -> Way {
+        self.places[ends.first as usize].way
     }
 
     /// The first flit of a channel that has some.
@@ -93,7 +127,7 @@ impl Pool {
         }
         let (from, more) = (self.places.len(), (self.places.len() / 4).max(32));
         self.places.reserve_exact(more);
-        let place = |next| Place { flit: Flit::default(), next };
+        let place = |next| Place { next, ..Place::default() };
         self.places.extend((1..more).map(|next| place((from + next) as u32)));
         self.places.push(place(Self::FULL));
         self.free = from as u32;
@@ -118,21 +152,22 @@ mod tests {
             // longer and longer, then shorter
             if draws.below(20_000) > step {
                 let flit = Flit(draws.bits());
-                pool.put(ends, flits.is_empty(), flit);
-                flits.push_back(flit);
-            } else if let Some(flit) = flits.pop_front() {
-                assert_eq!(pool.first(*ends), flit);
+                let way = Way::new(3, step as u16 | 1);
+                pool.put(ends, flits.is_empty(), flit, way);
+                flits.push_back((flit, way));
+            } else if let Some((flit, way)) = flits.pop_front() {
+                assert_eq!((pool.first(*ends), pool.first_way(*ends)), (flit, way));
                 assert_eq!(pool.take(ends), flit);
             }
         }
         let most = pool.places.len();
         for (mut ends, mut flits) in channels {
-            while let Some(flit) = flits.pop_front() {
+            while let Some((flit, _)) = flits.pop_front() {
                 assert_eq!(pool.take(&mut ends), flit);
             }
         }
         for number in 1..most as u64 {
-            pool.put(&mut Ends::default(), true, Flit(number));
+            pool.put(&mut Ends::default(), true, Flit(number), Way::UNKNOWN);
         }
         assert_eq!(pool.places.len(), most, "places are used again");
     }

@@ -8,10 +8,12 @@
 mod channels;
 mod switch;
 
+use std::hint::select_unpredictable as select;
+
 use super::link::Short;
 use super::list::Ports;
 use super::mask::Mask;
-use super::pool::Ends;
+use super::pool::{Ends, Way};
 use super::wheel::BLOCK;
 
 /// An output virtual channel.
@@ -232,12 +234,14 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
         self.go_on(number, out / VS, self.channel(out).credits != 0);
     }
 
-    /// The packet in front of an input channel wants to leave by `port`, on a channel of `want`.
+    /// The packet in front of an input channel goes a way from now on, where `is_there` says that there is one.
     #[inline(always)]
-    pub(super) fn wait(&mut self, number: usize, port: usize, want: u16) {
-        self.out.as_flattened_mut()[number % Self::CHANNELS] = want;
-        self.waiters_mut(port).insert(number % N);
-        self.asking.insert_if(port, true);
+    pub(super) fn wait(&mut self, number: usize, way: Way, is_there: bool) {
+        let port = number / N % BLOCK * P + way.output() % P;
+        let out = &mut self.out.as_flattened_mut()[number % Self::CHANNELS];
+        *out = select(is_there, way.want(), *out);
+        self.waiters_mut(port).insert_if(number % N, is_there);
+        self.asking.insert_if(port, is_there);
     }
 
     /// A packet has left its output channel: others that wait for one of the port may have it.

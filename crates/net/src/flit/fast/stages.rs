@@ -8,6 +8,7 @@ use stratasim_core::memory::prefetch;
 use super::guide::{Any, Guide, Ways};
 use super::mask::Mask;
 use super::part::{Ahead, Part, Scratch};
+use super::pool::Way;
 use super::switch::{Beyond, Switches};
 use super::wheel::{BLOCK, Coming, Slots};
 use crate::flit::routing::FlitRouting;
@@ -79,7 +80,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             let len = routers.enter(number);
             debug_assert!(len < self.buffer);
             let is_empty = len == 0;
-            pool.put(routers.ends_mut(number), is_empty, flit);
+            pool.put(routers.ends_mut(number), is_empty, flit, Way::UNKNOWN);
             fresh.push_if(number as u16, is_empty & flit.is_head());
             resumed.push_if(number as u16, is_empty & !flit.is_head());
         }
@@ -150,14 +151,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
                     }
                 }
             }
-            let number = number as usize;
-            let len = routers.enter(number);
-            debug_assert!(len < self.buffer);
-            if len == 0 {
-                guide.receive(ways, routers, pool, number, flit);
-            } else {
-                pool.put(routers.ends_mut(number), false, flit);
-            }
+            guide.receive(ways, routers, pool, number as usize, flit);
         }
     }
 
