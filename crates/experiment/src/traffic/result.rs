@@ -60,12 +60,16 @@ pub(super) fn result(
             all.join(class);
         }
     }
+    let injected: u64 = sample.iter().map(|slice| slice.injected).sum();
+    let offered: u64 = offered_of.iter().sum();
+    // it went in, so nothing holds it up but the way
+    let nothing_arrived = accepted_mean == 0.0 && offered > 0 && 10 * injected >= 9 * offered;
     let (saturated, verdict) = match &course.saturation {
-        Some(reason) => (true, format!("saturated: {reason}")),
-        None if accepted_mean == 0.0 && offered_of.iter().any(|&flits| flits > 0) => (
+        _ if nothing_arrived => (
             false,
             format!("not known: nothing arrived in the {cycles} cycles measured; a longer sample would show"),
         ),
+        Some(reason) => (true, format!("saturated: {reason}")),
         None => match course.growth {
             None => (false, "stable: what was offered was accepted, and queues did not grow".to_owned()),
             Some(cycles) => (
@@ -82,8 +86,8 @@ pub(super) fn result(
         clock_hz: network.clock.hz(),
         flit_bytes: network.flit_bytes,
         load_flits_per_cycle: plan.load(),
-        offered_flits_per_cycle: per_cycle(offered_of.iter().sum()),
-        injected_flits_per_cycle: per_cycle(sample.iter().map(|slice| slice.injected).sum()),
+        offered_flits_per_cycle: per_cycle(offered),
+        injected_flits_per_cycle: per_cycle(injected),
         accepted_flits_per_cycle: accepted_mean,
         accepted_half_width: accepted_half,
         saturated,
