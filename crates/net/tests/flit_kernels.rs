@@ -227,6 +227,81 @@ fn both_kernels_agree_on_every_kind_of_machine() {
     }
 }
 
+/// Traffic of which it is remembered which packets are under way, and nothing else.
+struct Once {
+    traffic: Traffic,
+    /// By terminal, the packets that have arrived, a bit each.
+    seen: Vec<Vec<u64>>,
+    offered: u64,
+}
+
+impl Terminals for Once {
+    fn offer(&mut self, terminal: u32, queue: u8, now: u64) -> Option<Offer> {
+        let offer = self.traffic.offer(terminal, queue, now)?;
+        self.offered += u64::from(offer.flits);
+        Some(offer)
+    }
+
+    fn announces(&self) -> bool {
+        self.traffic.announces()
+    }
+
+    fn next_due(&mut self, now: u64) -> Option<u64> {
+        self.traffic.next_due(now)
+    }
+
+    fn due(&mut self, now: u64, out: &mut Vec<u32>) {
+        self.traffic.due(now, out);
+    }
+
+    fn flit(&mut self, flit: FlitArrival) {
+        self.traffic.flit(flit);
+    }
+
+    fn entered(&mut self, now: u64, terminal: u32, is_head: bool) {
+        self.traffic.entered(now, terminal, is_head);
+    }
+
+    fn packet(&mut self, arrival: &Arrival) {
+        let (terminal, number) = ((arrival.tag >> 32) as usize, (arrival.tag & u64::from(u32::MAX)) as usize);
+        let random = mix(self.traffic.seed ^ arrival.tag);
+        assert_eq!(arrival.dest, (random % u64::from(self.traffic.terminals)) as u32, "a packet went astray");
+        let words = &mut self.seen[terminal];
+        words.resize(words.len().max(number / 64 + 1), 0);
+        assert_eq!(words[number / 64] >> (number % 64) & 1, 0, "packet {number} of {terminal} came twice");
+        words[number / 64] |= 1 << (number % 64);
+    }
+}
+
+#[test]
+#[ignore = "half a minute: cargo test -p stratasim-net --test flit_kernels -- --ignored"]
+fn a_hundred_million_flits_arrive_once_each() {
+    let machine = r#"{"kind": "torus", "dimensions": [8, 8], LINKS}"#.replace("LINKS", LINKS);
+    let Prepared { fabric, routing, router, .. } = prepare(&topology(&machine), "{}").expect("a network");
+    let mut fast = Fast::new(fabric, &router, routing, 5).expect("a kernel");
+    let end = 4_300_000;
+    let traffic = Traffic { announces: true, ..Traffic::new(5, 64, 19, 15, end) };
+    let mut once = Once { traffic, seen: vec![Vec::new(); 64], offered: 0 };
+    let mut until = 0;
+    while !(until > end && fast.is_settled()) {
+        until += 10_000;
+        assert!(until < 2 * end, "it never ends");
+        fast.run(until, &mut once);
+        assert_eq!(
+            once.traffic.entered - once.traffic.flits,
+            fast.in_flight(),
+            "flits in = flits out + in flight"
+        );
+        assert_eq!(fast.violations(), Vec::<String>::new());
+    }
+    assert!(once.offered >= 100_000_000, "{}", once.offered);
+    assert_eq!((once.traffic.entered, once.traffic.flits), (once.offered, once.offered));
+    for (terminal, words) in once.seen.iter().enumerate() {
+        let arrived: u64 = words.iter().map(|word| u64::from(word.count_ones())).sum();
+        assert_eq!(arrived, once.traffic.next[terminal].1, "packets of {terminal}");
+    }
+}
+
 /// Hosts with a NIC in each of two planes: half of the pairs that are drawn have no way.
 const PLANES: &str = r#"{"kind": "fat-tree", "down": [2, 3], "up": [2, 2], LINKS}"#;
 

@@ -258,3 +258,19 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
         (credits, self.lens_of(router).iter().any(|&len| len > places))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::pool::Place;
+    use super::*;
+
+    /// Of 7 ports with 4 virtual channels of 8 flits each; a flit that waits takes 16 bytes beside.
+    #[test]
+    fn a_router_takes_less_than_two_kilobytes() {
+        let router = size_of::<Routers<8, 4, 32, u32>>() / BLOCK;
+        assert_eq!(size_of::<Place>(), 16);
+        // with a third of its buffers full, which is more than a saturated mesh has
+        assert!(router + 7 * 4 * 8 / 3 * size_of::<Place>() <= 2048, "{router}");
+        assert!(router <= 700, "{router}");
+    }
+}
