@@ -345,8 +345,9 @@ fn statistics(
         let theirs = case.runs.iter().map(|run| theirs(run) as f64).sum::<f64>() / runs.len() as f64;
         (ours, theirs)
     };
-    // few losses are chance: a packet in ten thousand may be more or less
-    let services = case.runs.iter().map(|run| run.counters.svc_data).sum::<u64>() as f64 / runs.len() as f64;
+    // few losses come in bursts that are chance: of a thousand packets that ports served, one may be more or less
+    let services =
+        case.runs.iter().map(|run| run.counters.svc_data).sum::<u64>() as f64 / case.runs.len() as f64;
     for (name, ours, theirs) in [
         ("trims", "network.trims", &(|run: &Run| run.counters.trims) as &dyn Fn(&Run) -> u64),
         ("drops", "network.drops", &|run: &Run| run.counters.drops),
