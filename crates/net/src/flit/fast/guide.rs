@@ -159,6 +159,7 @@ impl<T: Terminals, R: FlitRouting + ?Sized> Guide<'_, T, R> {
         number: usize,
         flit: Flit,
     ) {
+        debug_assert!(flit.is_head(), "only heads are routed");
         let is_empty = routers.enter(number) == 0;
         if Y::AT_ONCE || is_empty {
             let (way, further) = ways.way(self, routers, number, flit);

@@ -18,7 +18,7 @@ impl<const P: usize> Default for List<P> {
 impl<const P: usize> List<P> {
     const PLACES: usize = 2 * BLOCK * P;
 
-    /// The same where it is `wanted`: nothing to predict.
+    /// Appends a number where it is `wanted`: nothing to predict. There is a place for it, since no port stands there thrice.
     #[inline(always)]
     pub(super) fn push_if(&mut self, number: u16, wanted: bool) {
         debug_assert!(!wanted || self.len < Self::PLACES, "no port stands there thrice");

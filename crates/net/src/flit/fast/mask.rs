@@ -2,12 +2,9 @@
 
 use std::fmt::Debug;
 use std::hint::select_unpredictable as select;
-use std::ops::BitOrAssign;
 
 /// A set with one bit per virtual channel of a router.
-pub(super) trait Mask:
-    Copy + Debug + Default + PartialEq + Send + Sync + BitOrAssign + 'static
-{
+pub(super) trait Mask: Copy + Debug + Default + PartialEq + Send + Sync + 'static {
     /// Puts `index` in, where it is `wanted`.
     fn insert_if(&mut self, index: usize, wanted: bool);
     /// Puts `index` in.
@@ -77,14 +74,6 @@ mask!(u8, u16, u32, u64);
 /// Two words: what is done to one member concerns one of them, where one of 128 bits would be shifted as a whole.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Wide([u64; 2]);
-
-impl BitOrAssign for Wide {
-    #[inline(always)]
-    fn bitor_assign(&mut self, other: Self) {
-        self.0[0] |= other.0[0];
-        self.0[1] |= other.0[1];
-    }
-}
 
 impl Wide {
     /// The word that `index` is in.

@@ -151,7 +151,9 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
                     }
                 }
             }
-            guide.receive(ways, routers, pool, number as usize, flit);
+            let number = number as usize;
+            guide.receive(ways, routers, pool, number, flit);
+            debug_assert!(routers.lens_of(number / N)[number % N] <= self.buffer);
         }
     }
 
