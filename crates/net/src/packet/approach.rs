@@ -43,7 +43,7 @@ impl Engine {
             approach_rest(&self.connections, number);
         }
         senders.clear();
-        let [next, then] = self.events.following();
+        let [next, then, last] = self.events.following();
         if let Some(slot) = next {
             self.events.walk(slot, |_, word| {
                 // nearly all of them are arrivals
@@ -91,6 +91,9 @@ impl Engine {
                     prefetch(packet);
                 }
             });
+        }
+        if let Some(slot) = last {
+            self.events.prefetch(slot);
         }
     }
 

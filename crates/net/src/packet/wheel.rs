@@ -3,6 +3,8 @@
 mod far;
 mod order;
 
+use stratasim_core::memory::prefetch_all;
+
 use self::far::Far;
 use self::order::{Present, distribute, insert};
 
@@ -31,9 +33,9 @@ const MOST_SHIFT: u32 = 32;
 
 const NOTHING: u32 = u32::MAX;
 
-/// Some events of a slot, in the order in which they came: a cache line.
+/// Some events of a slot, in the order in which they came: two cache lines, which is all that most slots have.
 #[derive(Debug, Clone, Copy)]
-#[repr(C, align(64))]
+#[repr(C, align(128))]
 struct Block {
     /// Events that came before these, or the next free block.
     next: u32,
@@ -42,7 +44,7 @@ struct Block {
 }
 
 impl Block {
-    const MOST: usize = 7;
+    const MOST: usize = 15;
 }
 
 /// The first block of a slot, and how many events are in it; all others are full. Where there is none, it is as good as full.
@@ -50,7 +52,7 @@ impl Block {
 struct Tip(u32);
 
 impl Tip {
-    const BITS: u32 = 3;
+    const BITS: u32 = 4;
     const NOTHING: Self = Self(NOTHING);
 
     /// Of a block without events.
@@ -356,13 +358,22 @@ impl Wheel {
         self.head == 1
     }
 
-    /// The next two slots that hold something near.
+    /// The next three slots that hold something near.
     #[inline]
-    pub(super) fn following(&self) -> [Option<u64>; 2] {
-        let next = self.next_slot();
-        let then = next.map(|slot| self.slot_from(slot + 1));
+    pub(super) fn following(&self) -> [Option<u64>; 3] {
         // a round is over where no other slot holds anything
-        [next, then.filter(|slot| slot - self.slot < SLOTS as u64)]
+        let behind = |slot| Some(self.slot_from(slot + 1)).filter(|slot| slot - self.slot < SLOTS as u64);
+        let next = self.next_slot();
+        let then = next.and_then(behind);
+        [next, then, then.and_then(behind)]
+    }
+
+    /// Asks for the events of a slot that came last, mostly all of them.
+    #[inline]
+    pub(super) fn prefetch(&self, slot: u64) {
+        if let Some(block) = self.blocks.get(self.tips[slot as usize & (SLOTS - 1)].block()) {
+            prefetch_all(block);
+        }
     }
 
     /// Makes a slot the present one: puts its events in order.
