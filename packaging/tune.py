@@ -22,10 +22,6 @@ TARGET = ROOT / "target" / "tuning"
 BENCHMARKS = ROOT / "benches" / "run"
 TRAFFIC = ROOT / "examples" / "11-torus-traffic" / "experiment.toml"
 
-# the loop of the flit level is laid out by hand for what a case does most, and the counters of one case make
-# the others slower
-NOT_TUNED = "13stratasim_net4flit"
-
 
 def main() -> int:
     """Compiles, runs, merges, and installs."""
@@ -48,7 +44,7 @@ def main() -> int:
         return 1
     profile = TARGET / "stratasim.profdata"
     counted = sorted(raw.glob("*.profraw"))
-    subprocess.run([merge, "merge", f"--no-function={NOT_TUNED}", "-o", profile, *counted], check=True)
+    subprocess.run([merge, "merge", "-o", profile, *counted], check=True)
     if only:
         print(profile)
         return 0

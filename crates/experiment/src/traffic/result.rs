@@ -209,8 +209,13 @@ pub(crate) fn channel_summary(
     let count = all.len() as u64;
     let sum: f64 = all.iter().map(|(utilisation, ..)| utilisation).sum();
     let mean = (count > 0).then(|| sum / count as f64);
-    // no two are equal
-    all.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
+    // no two are equal, and only the first are looked at
+    let order = |a: &Use, b: &Use| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2)));
+    if all.len() > BUSIEST {
+        all.select_nth_unstable_by(BUSIEST, order);
+        all.truncate(BUSIEST);
+    }
+    all.sort_unstable_by(order);
     let named = |&(utilisation, router, port, flits): &Use| {
         let name = match fabric.channel(router, port).link {
             Some(link) => name(link),
@@ -218,7 +223,7 @@ pub(crate) fn channel_summary(
         };
         ChannelResult { name, router, port, flits, utilisation }
     };
-    let busiest: Vec<ChannelResult> = all.iter().take(BUSIEST).map(named).collect();
+    let busiest: Vec<ChannelResult> = all.iter().map(named).collect();
     let max_utilisation = all.first().map(|&(utilisation, ..)| utilisation);
     ChannelSummary { count, mean_utilisation: mean, max_utilisation, busiest, by_router }
 }

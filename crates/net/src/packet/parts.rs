@@ -167,10 +167,14 @@ impl Parts {
             self.ends.push((from, to));
         }
         let (from, to) = (usize::from(from), usize::from(to));
-        let connection = self.any().connection(ends, profile, key);
+        let mut connection = Some(Box::new(self.any().connection(ends, profile, key)));
         for (part, engine) in self.engines.iter_mut().enumerate() {
-            let has_end = part == from || part == to;
-            engine.connections.push(has_end.then(|| Box::new(connection.clone())));
+            let own = match part {
+                _ if part == from.max(to) => connection.take(),
+                _ if part == from.min(to) => connection.clone(),
+                _ => None,
+            };
+            engine.connections.push(own);
             engine.landings.push(ends.to, ends.landing);
         }
         self.engines[from].after_sender(number);

@@ -134,6 +134,8 @@ impl Wiring {
     }
 
     fn connect(&mut self, topology: &Topology, wires: &Wires, ports: &Ports) -> Result<(), BuildError> {
+        let fabric = Arc::make_mut(&mut self.fabric);
+        let mut channels = Channels::new(topology, self.clock, wires.flit_bytes);
         for (router, &node) in (0..).zip(&self.nodes) {
             for (output, port) in (0..).zip(topology.ports(node)) {
                 let Some(to) = self.router_of[port.to.index()] else { continue };
@@ -141,11 +143,8 @@ impl Wiring {
                     continue;
                 }
                 let input = ports.input(topology, port.link, node);
-                let channel = channel(topology, port.link, &self.clock, wires.flit_bytes)?;
-                Arc::make_mut(&mut self.fabric).connect(
-                    (router, output),
-                    Channel { end: End::Router { router: to, port: input }, ..channel },
-                );
+                let end = End::Router { router: to, port: input };
+                fabric.connect((router, output), Channel { end, ..channels.of(port.link)? });
             }
         }
         Ok(())
@@ -167,6 +166,8 @@ impl Wiring {
         let memories = (0..topology.node_count())
             .map(NodeId::from_index)
             .filter(|&node| matches!(topology.kind(node), NodeKind::Memory(_)));
+        let fabric = Arc::make_mut(&mut self.fabric);
+        let mut channels = Channels::new(topology, self.clock, wires.flit_bytes);
         let sets: [Vec<NodeId>; 2] = [topology.compute_nodes().to_vec(), memories.collect()];
         for (set, nodes) in sets.iter().enumerate() {
             for nic in 0.. {
@@ -175,13 +176,7 @@ impl Wiring {
                     let terminal = match self.router_of[node.index()] {
                         Some(router) if nic == 0 => {
                             let (inputs, outputs) = ports.counts[router as usize];
-                            Arc::make_mut(&mut self.fabric).attach(
-                                router,
-                                (inputs - 1, outputs - 1),
-                                own,
-                                own,
-                                Some(node),
-                            )
+                            fabric.attach(router, (inputs - 1, outputs - 1), own, own, Some(node))
                         }
                         Some(_) => continue,
                         None => {
@@ -189,7 +184,7 @@ impl Wiring {
                             let router =
                                 self.router_of[port.to.index()].expect("a terminal's neighbours route");
                             let input = ports.input(topology, port.link, node);
-                            let into = channel(topology, port.link, &self.clock, wires.flit_bytes)?;
+                            let into = channels.of(port.link)?;
                             let (back, exit) = if is_one_way(topology.link(port.link)) {
                                 let before = &topology.ports(node)[..nic];
                                 let index =
@@ -201,21 +196,14 @@ impl Wiring {
                             } else {
                                 (topology.ports(port.to)[input as usize].link, (router, input))
                             };
-                            let out = channel(topology, back, &self.clock, wires.flit_bytes)?;
-                            Arc::make_mut(&mut self.fabric).attach_apart(
-                                (router, input),
-                                exit,
-                                into,
-                                out,
-                                Some(node),
-                            )
+                            fabric.attach_apart((router, input), exit, into, channels.of(back)?, Some(node))
                         }
                     };
                     of[node.index()].push(terminal);
                     some = true;
                 }
                 if set == 0 && nic == 0 {
-                    self.compute_terminals = self.fabric.terminals().len() as u32;
+                    self.compute_terminals = fabric.terminals().len() as u32;
                 }
                 if !some {
                     break;
@@ -261,6 +249,36 @@ fn fastest(topology: &Topology, flit_bytes: u32) -> Result<Clock, BuildError> {
     match fastest {
         Some(rate) => Ok(Clock::of_link(rate, flit_bytes)),
         None => Err(BuildError::new("clock", "a network without links has no rate; give a clock")),
+    }
+}
+
+/// The channels of links, of which most are like the one before.
+struct Channels<'a> {
+    topology: &'a Topology,
+    clock: Clock,
+    flit_bytes: u32,
+    last: Option<(LinkId, Channel)>,
+}
+
+impl<'a> Channels<'a> {
+    fn new(topology: &'a Topology, clock: Clock, flit_bytes: u32) -> Self {
+        Self { topology, clock, flit_bytes, last: None }
+    }
+
+    /// The channel of a link: its end is filled in later.
+    fn of(&mut self, link: LinkId) -> Result<Channel, BuildError> {
+        let what = |link| {
+            let Link { bandwidth, latency, sharing, half_duplex, .. } = *self.topology.link(link);
+            (bandwidth, latency, sharing, half_duplex)
+        };
+        if let Some((like, channel)) = self.last
+            && what(like) == what(link)
+        {
+            return Ok(Channel { link: Some(link), ..channel });
+        }
+        let channel = channel(self.topology, link, &self.clock, self.flit_bytes)?;
+        self.last = Some((link, channel));
+        Ok(channel)
     }
 }
 

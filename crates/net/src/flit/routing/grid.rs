@@ -151,9 +151,10 @@ impl GridMap {
         let count = fabric.router_count() as u32;
         // cables of each step: the dimension and the place in it
         let mut cables = vec![0_u16; self.dimensions.len()];
-        let mut steps = Vec::new();
+        let mut steps = Vec::with_capacity(fabric.channels().len());
+        let mut seen: Vec<(usize, u32, u16)> = Vec::new();
         for router in 0..count {
-            let mut seen: Vec<(usize, u32, u16)> = Vec::new();
+            seen.clear();
             for output in 0..fabric.output_count(router) {
                 let End::Router { router: to, .. } = fabric.channel(router, output).end else { continue };
                 let Some((d, place)) = self.step_between(router, to) else {
