@@ -97,6 +97,11 @@ impl Traffic {
             return self.curve(&Experiment::from_document(&document, &base)?, own, terminal);
         }
         let experiment = Experiment::from_file(&self.input.file, &self.input.sets)?;
+        if experiment.is_batch() && (self.load.is_some() || self.saturation.is_some()) {
+            let message =
+                "a batch has no load: leave out `--load` and `--saturation`, or set `sim_type` to another";
+            return Err(ConfigError::new(message, None).into());
+        }
         if !experiment.unwritten().is_empty() && !self.quiet {
             let names = experiment.unwritten().join(", ");
             terminal.note(&format!("  BookSim2 would write more for {names}, which is not written here"));

@@ -479,8 +479,14 @@ impl Packet {
         Ok((largest, drain_s))
     }
 
-    /// Refuses faults and shared buffers that links without drops cannot have.
+    /// Refuses faults and buffers that links without drops cannot have.
     fn refuse_sharing(&self, rules: &QueueRules) -> Result<(), BuildError> {
+        if self.buffer.is_some() && rules.holds() {
+            let kind = self.queue().kind();
+            let reason =
+                format!("given, though queues of kind `{kind}` have rooms of their own; leave it out");
+            return Err(BuildError::new("buffer", reason));
+        }
         if let Some(sharing) = &self.buffer_sharing {
             sharing.check().map_err(|error| error.within("buffer-sharing"))?;
             if rules.holds() {

@@ -165,6 +165,11 @@ pub trait CongestionKind {
         false
     }
 
+    /// Whether a packet may go as long as anything of the window is free; otherwise where all of it fits.
+    fn fills_up(&self) -> bool {
+        false
+    }
+
     /// Least time between two congestion notifications of a receiver, where it sends any.
     fn notification_interval(&self) -> Option<Duration> {
         None
@@ -267,6 +272,18 @@ pub(crate) fn check_range<T: PartialOrd + Display>(
         return Ok(());
     }
     Err(BuildError::new(field, format!("{value}; {least} to {most} are possible")))
+}
+
+/// Refuses a key that would say nothing beside another: one that `differs` from what it is when nobody gives it; `field` as in
+/// files, and `because` of what.
+///
+/// # Errors
+/// Both.
+pub(crate) fn check_alone(field: &str, differs: bool, because: &str) -> Result<(), BuildError> {
+    if !differs {
+        return Ok(());
+    }
+    Err(BuildError::new(field, format!("given, though {because}; leave out one of the two")))
 }
 
 /// The value that is `given`, or else the one that follows from the network, of which `origin` says how.

@@ -205,6 +205,8 @@ pub struct Profile {
     pub(crate) receiver: ReceiverRules,
     pub(crate) entropy: Entropy,
     pub(crate) hands_over: bool,
+    /// A packet may go as long as anything of the window is free.
+    pub(crate) fills_up: bool,
     /// What the first link takes for a full packet.
     pub(crate) first_link: Duration,
     telemetry: bool,
@@ -240,6 +242,7 @@ impl Profile {
             receiver,
             entropy,
             hands_over,
+            fills_up: kind.fills_up(),
             first_link: path.first_link(&sizes),
             telemetry: kind.needs_telemetry(),
         }))

@@ -232,3 +232,28 @@ pub(crate) fn check_timeout(field: &str, timeout: Duration) -> Result<(), BuildE
     }
     Ok(())
 }
+
+/// The time-out that is given; forever where there is to be none, which excludes the other.
+///
+/// # Errors
+/// One of zero, or both.
+pub(crate) fn given_timeout(
+    field: &str,
+    given: Option<Duration>,
+    without: bool,
+) -> Result<Option<Duration>, BuildError> {
+    match given {
+        Some(timeout) if without => {
+            let reason = format!("{timeout}, and `without-{field}` is true; give one of the two");
+            Err(BuildError::new(field, reason))
+        }
+        Some(timeout) => check_timeout(field, timeout).map(|()| given),
+        None => Ok(without.then_some(Duration::MAX)),
+    }
+}
+
+/// A usual time-out, or two round trips of the longest way where these are more: on slow or long links, what is merely under
+/// way is not sent again.
+pub(crate) fn patient(usual: Duration, path: &Path) -> Duration {
+    usual.max(path.network_rtt * 2)
+}

@@ -237,6 +237,12 @@ impl Sender {
         cx(now, &self.messages, &self.congestion)
     }
 
+    /// Bytes of the window that must be free for a packet.
+    #[inline]
+    fn room_for(&self, sequence: u64) -> u64 {
+        if self.profile.fills_up { 1 } else { self.messages.accounted_bytes(sequence) }
+    }
+
     /// The packet that may go now or at a later time.
     #[inline]
     fn candidate(&self, now: Time) -> Result<Next, Readiness> {
@@ -244,9 +250,7 @@ impl Sender {
         let next = self.recovery.next(&cx).ok_or(Readiness::Blocked)?;
         let in_flight = self.recovery.account().in_flight_bytes;
         // one packet may always be under way, so that a window below a packet does not stop the flow
-        if !next.beyond_window
-            && in_flight > 0
-            && in_flight + self.messages.accounted_bytes(next.sequence) > cx.window_bytes
+        if !next.beyond_window && in_flight > 0 && in_flight + self.room_for(next.sequence) > cx.window_bytes
         {
             return Err(Readiness::Blocked);
         }
@@ -319,7 +323,7 @@ impl Sender {
         let stops = match following {
             None => true,
             Some(following) => {
-                let more = self.messages.accounted_bytes(following.sequence);
+                let more = self.room_for(following.sequence);
                 self.recovery.account().in_flight_bytes + more > cx.window_bytes
             }
         };

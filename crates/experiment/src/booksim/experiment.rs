@@ -25,8 +25,12 @@ pub struct Experiment {
     text: String,
     /// Where files that it names are.
     folder: PathBuf,
-    /// Load that it asks for itself: `injection_rate`, the sum of those of all classes.
+    /// Load that it asks for itself, flits per cycle and terminal.
     load: f64,
+    /// The same where `injection_rate` is 1: the flits of a packet of each class, or 1 where rates are in flits.
+    flits_per_rate: f64,
+    /// Whether it runs batches, which have no load.
+    is_batch: bool,
     seed: u64,
     spec: serde_json::Value,
     clock_hz: f64,
@@ -52,7 +56,9 @@ impl Experiment {
             |error: TextError| Error::File { path: path.display().to_string(), reason: error.to_string() };
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         let config = Config::read(&text, &folder).map_err(wrong)?;
-        Setup::read_in(&text, &folder).map_err(wrong)?;
+        let setup = Setup::read_in(&text, &folder).map_err(wrong)?;
+        let flits = flits_of(&config, &setup).map_err(wrong)?;
+        let rates = config.numbers("injection_rate").map_err(wrong)?;
         let mut spec = serde_json::json!({ "booksim2": text });
         if config.word("topology") == "anynet" {
             spec["network_file"] = config.network_file().map_err(wrong)?.into();
@@ -60,7 +66,9 @@ impl Experiment {
         let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
         Ok(Self {
             name,
-            load: config.numbers("injection_rate").map_err(wrong)?.iter().sum(),
+            load: flits.iter().enumerate().map(|(at, flits)| Config::of_class(&rates, at) * flits).sum(),
+            flits_per_rate: flits.iter().sum(),
+            is_batch: config.word("sim_type") == "batch",
             seed: config.integer("seed", i64::from(i32::MIN), i64::from(u32::MAX)).map_err(wrong)? as u32
                 as u64,
             spec,
@@ -82,6 +90,8 @@ impl Experiment {
         let experiment = Self {
             name: traffic.name.clone(),
             load: traffic.load(),
+            flits_per_rate: 1.0,
+            is_batch: false,
             seed: traffic.spec.seed,
             spec: serde_json::to_value(&traffic.spec).unwrap_or_default(),
             text: translated,
@@ -94,15 +104,27 @@ impl Experiment {
         Ok(experiment)
     }
 
-    /// The load that it asks for itself: `injection_rate` of a configuration, the sum of those of all classes.
+    /// The load that it asks for itself, flits per cycle and terminal of all classes.
     pub fn load(&self) -> f64 {
         self.load
+    }
+
+    /// Whether it runs batches, which have no load.
+    pub fn is_batch(&self) -> bool {
+        self.is_batch
     }
 
     /// Options of the configuration for which BookSim2 prints or writes what is not written here.
     pub fn unwritten(&self) -> &[&'static str] {
         &self.unwritten
     }
+}
+
+/// The flits of a packet of each class, or 1 where `injection_rate` is in flits: what makes a load of a rate.
+fn flits_of(config: &Config, setup: &Setup) -> Result<Vec<f64>, TextError> {
+    let in_flits = config.flag("injection_rate_uses_flits")?;
+    let of_class = |class: &super::class::Class| if in_flits { 1.0 } else { mean_size(&class.sizes) };
+    Ok(setup.source.classes().iter().map(of_class).collect())
 }
 
 impl Subject for Experiment {
@@ -118,7 +140,7 @@ impl Subject for Experiment {
         let mut text = self.text.clone();
         // a list of rates stays as it is where no other load is asked for
         if load != self.load {
-            text += &format!("injection_rate = {load};\n");
+            text += &format!("injection_rate = {};\n", load / self.flits_per_rate);
         }
         if seed != self.seed {
             text += &format!("seed = {seed};\n");
@@ -128,15 +150,6 @@ impl Subject for Experiment {
         let setup = Setup::read_in(&text, &self.folder).map_err(wrong)?;
         let word = |name: &str| config.word(name).to_owned();
         let classes = setup.source.classes();
-        let flits: f64 = if config.flag("injection_rate_uses_flits").map_err(wrong)? {
-            load
-        } else {
-            let rates = config.numbers("injection_rate").map_err(wrong)?;
-            let of_class = |(at, class): (usize, &super::class::Class)| {
-                Config::of_class(&rates, at) * mean_size(&class.sizes)
-            };
-            classes.iter().enumerate().map(of_class).sum()
-        };
         let title = Title {
             experiment: self.name.clone(),
             topology: format!(
@@ -159,7 +172,7 @@ impl Subject for Experiment {
             folder: &self.folder,
             terminals: setup.network.extent.nodes,
             seed,
-            load: flits,
+            load,
             measured,
             clock_hz: self.clock_hz,
             flit_bytes: self.flit_bytes,

@@ -268,7 +268,6 @@ pub(super) fn network(protocol: &str, args: &str, machine: &Machine) -> Result<P
         return Ok(network);
     }
     network.ecn = no_marks;
-    network.buffer = number(args, "-q").map(|packets| Bytes(packets * mtu));
     let thresholds = args.split("-pfc_thresholds ").nth(1).and_then(|rest| {
         let mut words = rest.split_whitespace().map(str::parse::<u64>);
         Some((words.next()?.ok()?, words.next()?.ok()?))
@@ -283,6 +282,10 @@ pub(super) fn network(protocol: &str, args: &str, machine: &Machine) -> Result<P
         ("swift", _) => QueueSpec::DropTail(DropTail { control_first: false, spares_newcomers: false }),
         _ => QueueSpec::Trimming(Trimming::default()),
     });
+    // queues that drop nothing have rooms of their own
+    if thresholds.is_none() {
+        network.buffer = number(args, "-q").map(|packets| Bytes(packets * mtu));
+    }
     if let Some(packets) = number(args, "-dcqcn") {
         let step = Some(Bytes(packets * mtu));
         network.ecn = Ecn { enabled: true, min: step, max: step, ..Ecn::default() };

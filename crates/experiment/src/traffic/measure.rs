@@ -6,7 +6,7 @@ use super::account::{Batch, Totals};
 use super::parts::{InParts, Parts};
 use super::plan::Purpose;
 use super::spec::MeasureSpec;
-use super::verdict::{ClassEvidence, Evidence, has_settled, mean_and_half_width};
+use super::verdict::{ClassEvidence, Evidence, Half, has_settled, mean_and_half_width, stuck};
 use super::watch::{Phase, Stage, Watch};
 use crate::error::Error;
 
@@ -56,6 +56,8 @@ pub(super) struct Course {
     pub(super) channels: [Vec<u64>; 2],
     /// Invariants that did not hold.
     pub(super) violations: Vec<String>,
+    /// How long the heads of source queues had been waiting, by terminal, when the sample had so many windows.
+    pub(super) waits: Vec<(u32, Vec<u64>)>,
     /// Packets of the sample that had not arrived when somebody stopped the run.
     pub(super) stopped: Option<u64>,
 }
@@ -158,6 +160,12 @@ impl<K: InParts> Run<'_, '_, K> {
                 ));
             }
         }
+        // the last window is as long as something happened in it
+        if let (Some((_, done)), Some(last)) = (self.traffic.batch_done(), course.slices.last_mut()) {
+            let start = last.end - last.cycles;
+            last.end = last.end.min(done.max(start) + 1);
+            last.cycles = last.end - start;
+        }
         course.totals[1] = self.traffic.totals();
         course.channels[1] = self.kernel.channel_flits();
         self.empty(&mut course)?;
@@ -190,8 +198,12 @@ impl<K: InParts> Run<'_, '_, K> {
     fn sample(&mut self, spec: &MeasureSpec, course: &mut Course) -> Result<(), Error> {
         let cycles = |windows: u32| Some(u64::from(windows).saturating_mul(spec.window));
         self.begin(Phase::Sample, cycles(spec.windows), cycles(spec.most_windows));
+        course.waits.push((0, self.traffic.waits(self.kernel.now())));
         for number in 1..=spec.most_windows {
             self.window(spec.window, course)?;
+            // those of the beginning, of what may be about the middle, and of the end so far
+            course.waits.retain(|&(at, _)| at == 0 || at.is_power_of_two() && at * 4 > number);
+            course.waits.push((number, self.traffic.waits(self.kernel.now())));
             if number < spec.windows {
                 continue;
             }
@@ -243,7 +255,21 @@ impl<K: InParts> Run<'_, '_, K> {
         });
         let scale = terminals * slices.iter().map(|slice| slice.cycles).sum::<u64>().max(1) as f64;
         let senders = self.traffic.senders().max(1) as f64;
+        let count = course.waits.last().map_or(0, |last| last.0);
+        let middle = course.waits.iter().min_by_key(|(at, _)| (2 * at).abs_diff(count));
+        let halves = match (course.waits.first(), middle, course.waits.last()) {
+            (Some(first), Some(middle), Some(last)) if first.0 < middle.0 && middle.0 < last.0 => {
+                [(first, middle), (middle, last)]
+                    .map(|((from, before), (to, after))| Half {
+                        cycles: f64::from(to - from) * spec.window as f64,
+                        waits: [before, after],
+                    })
+                    .into()
+            }
+            _ => Vec::new(),
+        };
         Evidence {
+            stuck: stuck(&halves),
             missing: missing.collect(),
             offered: offered.iter().sum::<u64>() as f64 / scale,
             waits: slices.iter().map(|slice| slice.waited as f64 / senders).collect(),

@@ -143,9 +143,15 @@ impl<'a> Parts<'a> {
         self.parts.iter().all(|part| part.sources.has_given_all_before(cycle))
     }
 
-    /// As [`Sources::waited`], of all.
+    /// Sum over terminals of the cycles for which the packet at the head of the source queue has been waiting outside the
+    /// network.
     pub(super) fn waited(&self, now: u64) -> u64 {
-        self.parts.iter().map(|part| part.sources.waited(now)).sum()
+        self.parts.iter().flat_map(|part| part.sources.waits(now)).sum()
+    }
+
+    /// The same by terminal.
+    pub(super) fn waits(&self, now: u64) -> Vec<u64> {
+        self.parts.iter().flat_map(|part| part.sources.waits(now)).collect()
     }
 
     /// As [`Sources::ahead`], of all.

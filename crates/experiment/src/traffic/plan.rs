@@ -217,8 +217,8 @@ impl Plan {
                 (Some(_), None) => 1.0,
                 (None, share) => share.unwrap_or(1.0) / shares,
             };
-            if !(0.0..=1.0).contains(&part) {
-                return Err(BuildError::new(field(number, "share"), "shares are positive"));
+            if let Some(share) = class.share.filter(|share| !(*share > 0.0 && share.is_finite())) {
+                return Err(BuildError::new(field(number, "share"), format!("{share}; shares are positive")));
             }
             let whole = class.load.unwrap_or(spec.load);
             let load = if spec.batch.is_some() {

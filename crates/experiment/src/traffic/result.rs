@@ -64,7 +64,14 @@ pub(super) fn result(
     let offered: u64 = offered_of.iter().sum();
     // it went in, so nothing holds it up but the way
     let nothing_arrived = accepted_mean == 0.0 && offered > 0 && 10 * injected >= 9 * offered;
+    let nothing_offered = plan.batch.is_none() && offered == 0;
     let (saturated, verdict) = match &course.saturation {
+        _ if nothing_offered => (
+            false,
+            format!(
+                "not known: no packet came into being in the {cycles} cycles measured; a longer sample would show"
+            ),
+        ),
         _ if nothing_arrived => (
             false,
             format!("not known: nothing arrived in the {cycles} cycles measured; a longer sample would show"),

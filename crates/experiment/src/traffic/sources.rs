@@ -312,14 +312,11 @@ impl Sources {
             && self.replies.iter().flatten().all(|reply| reply.created >= cycle)
     }
 
-    /// Sum over terminals of the cycles for which the packet at the head of the source queue has been waiting
-    /// outside the network.
-    pub(super) fn waited(&self, now: u64) -> u64 {
-        let oldest = |places: &[Place]| places.iter().map(|place| place.clock.cycle).min().unwrap_or(now);
-        self.places
-            .chunks(self.plan.lanes.len().max(1))
-            .map(|places| now.saturating_sub(oldest(places)))
-            .sum()
+    /// The cycles for which the packet at the head of the source queue of each terminal has been waiting outside the network.
+    pub(super) fn waits(&self, now: u64) -> impl Iterator<Item = u64> {
+        let oldest =
+            move |places: &[Place]| places.iter().map(|place| place.clock.cycle).min().unwrap_or(now);
+        self.places.chunks(self.plan.lanes.len().max(1)).map(move |places| now.saturating_sub(oldest(places)))
     }
 
     /// Calls `seen(class, flits, cycle)` for each packet of a lane that comes into being before `until` and has

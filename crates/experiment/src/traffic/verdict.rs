@@ -55,6 +55,48 @@ pub(super) struct Evidence {
     pub(super) window: f64,
     /// Classes of load.
     pub(super) classes: Vec<ClassEvidence>,
+    /// See [`stuck`].
+    pub(super) stuck: Option<Stuck>,
+}
+
+/// A part of the sample: how long the heads of source queues had been waiting at its ends, by terminal.
+#[derive(Debug)]
+pub(super) struct Half<'a> {
+    pub(super) cycles: f64,
+    pub(super) waits: [&'a [u64]; 2],
+}
+
+/// Terminals whose queues grew all through the sample, whatever the others do.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Stuck {
+    /// How many there are, and the first of them.
+    pub(super) count: usize,
+    pub(super) first: usize,
+    /// By so many of 100 cycles its head waited longer.
+    pub(super) growth: f64,
+}
+
+/// The terminals at which the head of the queue waited longer at the end of each part of the sample than at its beginning, by
+/// more than 15 cycles in 100, and by more than ten times what the heads of all terminals waited in the mean at its end: a
+/// few that are overloaded among many, of which the mean says nothing.
+pub(super) fn stuck(parts: &[Half<'_>]) -> Option<Stuck> {
+    let terminals = parts.first()?.waits[0].len();
+    let least: Vec<f64> = parts
+        .iter()
+        .map(|part| {
+            let mean = part.waits[1].iter().sum::<u64>() as f64 / terminals.max(1) as f64;
+            (STUCK * part.cycles).max(STUCK_MEANS * mean)
+        })
+        .collect();
+    let rise =
+        |part: &Half<'_>, terminal: usize| part.waits[1][terminal] as f64 - part.waits[0][terminal] as f64;
+    let grows =
+        |&terminal: &usize| parts.iter().zip(&least).all(|(part, &least)| rise(part, terminal) > least);
+    let mut all = (0..terminals).filter(grows);
+    let first = all.next()?;
+    let cycles: f64 = parts.iter().map(|part| part.cycles).sum();
+    let risen: f64 = parts.iter().map(|part| rise(part, first)).sum();
+    Some(Stuck { count: 1 + all.count(), first, growth: 100.0 * risen / cycles })
 }
 
 /// What became of a class in the sample.
@@ -75,6 +117,10 @@ const CLASS_TOLERANCE: f64 = 0.05;
 /// nor is one of fewer packets than so many times the square root of all.
 const CLASS_DEVIATIONS: f64 = 4.0;
 
+/// Parts of the time by which the head of a queue that is stuck waits longer, and how many times the mean wait of all.
+const STUCK: f64 = 0.15;
+const STUCK_MEANS: f64 = 10.0;
+
 impl ClassEvidence {
     /// The part that did not arrive, where that is more than chance.
     fn loss(&self) -> Option<f64> {
@@ -92,7 +138,7 @@ impl Evidence {
     /// and longer: the line through the waits at the ends of the batches (least squares) rises by more than one
     /// cycle in 100 and by more than three times its standard error; or when of one class more than 5 %
     /// did not arrive, and more packets than four times the square root of those offered; of a single class, too, as intervals
-    /// of few batches are wide.
+    /// of few batches are wide; or where terminals are [`stuck`].
     pub(super) fn saturation(&self) -> Option<String> {
         let (missing, half) = mean_and_half_width(&self.missing);
         if missing > TOLERANCE * self.offered && half.is_some_and(|half| missing > half) {
@@ -107,6 +153,16 @@ impl Evidence {
             return Some(format!(
                 "source queues grew: every 100 cycles their heads waited {:.1} longer",
                 100.0 * slope
+            ));
+        }
+        if let Some(Stuck { count, first, growth }) = self.stuck {
+            let others = match count {
+                1 => String::new(),
+                2 => ", and of another one".to_owned(),
+                _ => format!(", and of {} others", count - 1),
+            };
+            return Some(format!(
+                "the source queue of terminal {first}{others} grew: every 100 cycles its head waited {growth:.1} longer"
             ));
         }
         let (class, loss) = self.classes.iter().find_map(|class| Some((class, class.loss()?)))?;
@@ -205,7 +261,29 @@ mod tests {
                 .collect(),
             window: 1000.0,
             classes: Vec::new(),
+            stuck: None,
         }
+    }
+
+    #[test]
+    fn one_terminal_of_many_that_is_overloaded_is_found() {
+        let all = |wait: u64| {
+            let mut waits = vec![3; 200];
+            waits[17] = wait;
+            waits
+        };
+        let of = |waits: [u64; 3]| {
+            let waits = waits.map(all);
+            let part = |at: usize| Half { cycles: 5000.0, waits: [&waits[at], &waits[at + 1]] };
+            stuck(&[part(0), part(1)])
+        };
+        let stuck = of([600, 3600, 6600]).expect("it grows by 60 cycles in 100");
+        assert_eq!((stuck.count, stuck.first), (1, 17));
+        assert!((stuck.growth - 60.0).abs() < 1e-9);
+        let found = Evidence { stuck: Some(stuck), ..evidence(0.0, 0.0, 5.0) }.saturation().unwrap();
+        assert!(found.starts_with("the source queue of terminal 17 grew"), "{found}");
+        assert_eq!(of([600, 3600, 3000]), None, "it has become shorter again");
+        assert_eq!(of([0, 700, 1400]), None, "14 cycles in 100 are tolerated");
     }
 
     #[test]

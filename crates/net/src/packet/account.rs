@@ -29,6 +29,9 @@ impl PacketNetwork {
                 most = counts.most_bytes.max(most);
             }
         }
+        // a service is rounded to whole picoseconds, and so may be shorter than its bytes at the full rate
+        let now_s = now.as_secs_f64();
+        link_busy_s.iter_mut().for_each(|busy_s| *busy_s = busy_s.min(now_s));
         let waited =
             parts.ports().map(|port| port.rest).filter(|port| port.is_queue() && port.counts.most_bytes > 0);
         let mut queues: Vec<QueueRecord> = waited

@@ -109,7 +109,7 @@ impl Ends {
 impl Connection {
     /// The account of its message, which is complete at `end`: between which nodes, and by which links.
     ///
-    /// The least time that it needs is left to be filled in.
+    /// Its least time is what its own limit asks for; what the network does is left to be filled in.
     pub(super) fn finish(&mut self, end: Time, [src, dst]: [NodeId; 2], path: Box<[LinkId]>) -> FlowRecord {
         let (now, before) = (*self.sender.statistics(), self.counted);
         self.counted = now;
@@ -121,7 +121,7 @@ impl Connection {
             bytes: self.message.bytes,
             start: Time::from_ps(self.message.start),
             end,
-            least: Duration::ZERO,
+            least: Duration::from_ps(self.message.not_before.saturating_sub(self.message.start)),
             path,
             packets: count(|it| it.packets),
             retransmissions: count(|it| it.retransmissions),

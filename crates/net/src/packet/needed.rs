@@ -10,62 +10,92 @@ use stratasim_transport::PacketSizes;
 use super::engine::Engine;
 use super::routes::Next;
 
-/// Links of which any may carry a message.
+/// Ports of which any may carry a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Group {
     /// One only.
-    Link(LinkId),
+    Port(u32),
     /// Those by which packets to a host may go on from a node: a set of the table of next hops.
     Parting(u32, u32),
     /// Those that lead into a node.
     Into(u32),
 }
 
+/// What must go through a group of ports.
+#[derive(Debug, Clone, Copy, Default)]
+struct Load {
+    /// What one of its ports, the first, would take for all of it: of each packet whole picoseconds, as ports serve them.
+    ps: u128,
+    packets: u64,
+    bytes: u64,
+}
+
 impl Engine {
-    /// What the messages of `flows` need: each byte once, with the headers of its packets, on each link that all packets of its
-    /// message took; where these part, on the links that they may take there together; and on those of its target.
+    /// What the messages of `flows` need: each byte once, with the headers of its packets, at each port that all packets of its
+    /// message took; where these part, at the ports that they may take there together; and at those into its target.
     pub(super) fn needed(&self, flows: &[FlowRecord], sizes: &PacketSizes) -> Vec<Needed> {
         let wires = self.routes.wires();
-        let mut bytes: BTreeMap<Group, u64> = BTreeMap::new();
-        let port_of: FxHashMap<LinkId, u32> =
-            (0..).zip(wires).map(|(port, wire)| (wire.link, port)).collect();
+        let mut loads: BTreeMap<Group, Load> = BTreeMap::new();
+        // a half-duplex cable has a port at each end
+        let port_of: FxHashMap<(LinkId, u32), u32> =
+            (0..).zip(wires).map(|(port, wire)| ((wire.link, wire.from), port)).collect();
         let mut into: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
         for (port, wire) in (0..).zip(wires) {
             if self.routes.host_of(NodeId(wire.to)).is_some() {
                 into.entry(wire.to).or_default().push(port);
             }
         }
+        let full_payload = u64::from(sizes.payload_bytes);
         for flow in flows.iter().filter(|flow| !flow.path.is_empty()) {
-            let packets = flow.bytes.div_ceil(u64::from(sizes.payload_bytes)).max(1);
-            let payload =
-                if sizes.full_packets { packets * u64::from(sizes.payload_bytes) } else { flow.bytes.max(1) };
-            let on_wire = payload + packets * u64::from(sizes.header_bytes);
-            let mut add = |group| *bytes.entry(group).or_default() += on_wire;
-            flow.path.iter().for_each(|&link| add(Group::Link(link)));
-            add(Group::Into(flow.dst.0));
-            let last = flow.path.last().and_then(|link| port_of.get(link));
-            let (Some(&last), Some(host)) = (last, self.routes.host_of(flow.dst)) else { continue };
-            let node = wires[last as usize].to;
+            let packets = flow.bytes.div_ceil(full_payload).max(1);
+            let whole = (packets - 1) * full_payload;
+            let last = if sizes.full_packets { full_payload } else { flow.bytes.max(1) - whole };
+            let on_wire = |payload: u64| payload as u32 + sizes.header_bytes;
+            let mut add = |group, port: u32| {
+                let kind = &self.ports[port as usize].kind;
+                let load = loads.entry(group).or_default();
+                load.ps += u128::from(packets - 1) * u128::from(kind.time_of(on_wire(full_payload)));
+                load.ps += u128::from(kind.time_of(on_wire(last)));
+                load.packets += packets;
+                load.bytes += whole + last + packets * u64::from(sizes.header_bytes);
+            };
+            let mut node = flow.src.0;
+            for &link in &flow.path {
+                let Some(&port) = port_of.get(&(link, node)) else { break };
+                add(Group::Port(port), port);
+                node = wires[port as usize].to;
+            }
+            if let Some(ports) = into.get(&flow.dst.0) {
+                add(Group::Into(flow.dst.0), ports[0]);
+            }
             // round a dead link they may go anywhere
             if node != flow.dst.0
                 && self.faults.is_empty()
+                && let Some(host) = self.routes.host_of(flow.dst)
                 && let Next::Set(set) = self.routes.toward(node, host)
             {
-                add(Group::Parting(node, set));
+                add(Group::Parting(node, set), self.routes.members()[self.routes.set(set).start]);
             }
         }
         let ports = |group: &Group| match *group {
-            Group::Link(link) => vec![port_of[&link]],
+            Group::Port(port) => vec![port],
             Group::Parting(_, set) => self.routes.members()[self.routes.set(set)].to_vec(),
             Group::Into(node) => into[&node].clone(),
         };
-        bytes.into_iter().map(|(group, bytes)| self.need(&ports(&group), bytes)).collect()
+        loads.into_iter().map(|(group, load)| self.need(&ports(&group), load)).collect()
     }
 
-    /// How long the links of ports need together for so many bytes.
-    fn need(&self, ports: &[u32], bytes: u64) -> Needed {
-        let rate: f64 = ports.iter().map(|&port| self.ports[port as usize].kind.rate.bytes_per_s()).sum();
+    /// How long the links of ports need together for a load.
+    fn need(&self, ports: &[u32], load: Load) -> Needed {
+        let kind = |port: u32| &self.ports[port as usize].kind;
         let links = ports.iter().map(|&port| self.routes.wires()[port as usize].link).collect();
-        Needed { links, busy_s: bytes as f64 / rate }
+        let busy_s = if ports.iter().all(|&port| kind(port).rate == kind(ports[0]).rate) {
+            load.ps as f64 * 1e-12 / ports.len() as f64
+        } else {
+            let rate: f64 = ports.iter().map(|&port| kind(port).rate.bytes_per_s()).sum();
+            // none of the packets is served faster by more than what is rounded
+            (load.bytes as f64 / rate - load.packets as f64 * 1e-12).max(0.0)
+        };
+        Needed { links, busy_s }
     }
 }

@@ -496,7 +496,7 @@ impl model::Network for PacketNetwork {
         report.flows = std::mem::take(&mut self.flows);
         report.needed = self.parts.any().needed(&report.flows, &self.transports.spec.packets);
         for flow in &mut report.flows {
-            flow.least = self.least_duration(flow.src, flow.dst, flow.bytes);
+            flow.least = flow.least.max(self.least_duration(flow.src, flow.dst, flow.bytes));
         }
         report
     }

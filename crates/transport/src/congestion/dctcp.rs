@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::BuildError;
 
-use super::{Acked, CongestionControl, CongestionKind, Control, LossCause, Lost, check_range};
+use super::{Acked, CongestionControl, CongestionKind, Control, LossCause, Lost, check_alone, check_range};
 use crate::profile::{PacketSizes, Path};
 use crate::recovery::{RecoverySpec, sack::Sack};
 
@@ -120,6 +120,13 @@ impl CongestionKind for Dctcp {
     fn build(&self, path: &Path, sizes: &PacketSizes) -> Result<Control, BuildError> {
         check_range("gain", self.gain, 0.0, 1.0)?;
         check_range("initial-packets", f64::from(self.initial_packets), 1.0, 1e6)?;
+        let (usual, is_preset) = (Self::default(), self.preset != Preset::Published);
+        for (field, differs) in [
+            ("gain", self.gain != usual.gain),
+            ("initial-packets", self.initial_packets != usual.initial_packets),
+        ] {
+            check_alone(field, is_preset && differs, "`preset` has its own rule")?;
+        }
         let packet = sizes.packet_bytes() as f64;
         let filled = path.bytes_in(path.network_rtt) * 1.5;
         let published = self.preset == Preset::Published;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use stratasim_core::{BuildError, Bytes};
 
 use super::fixed_window::State;
-use super::{CongestionKind, Control, check_range};
+use super::{CongestionKind, Control, check_alone, check_range};
 use crate::credit::{Blind, CreditRules, QuantaRules};
 use crate::entropy::{EntropySpec, bitmap::Bitmap};
 use crate::profile::{PacketSizes, Path};
@@ -27,7 +27,7 @@ pub struct Eqds {
     pub quantum_bytes: u32,
     /// Units per pull.
     pub quanta_per_pull: u32,
-    /// Rate of credit in rates of the link, above 0.
+    /// Rate of credit in rates of the link, above 0 and at most 1.
     pub credit_rate: f64,
     /// As htsim: a pull takes 0.99 times a packet with 38 bytes of framing, so that credit is given a little
     /// faster than the link.
@@ -59,6 +59,8 @@ impl CongestionKind for Eqds {
         check_range("quantum-bytes", f64::from(self.quantum_bytes), 1.0, 65_536.0)?;
         check_range("quanta-per-pull", f64::from(self.quanta_per_pull), 1.0, 65_536.0)?;
         check_range("credit-rate", self.credit_rate, 1e-6, 1.0)?;
+        let is_given = self.htsim_pace && self.credit_rate != Self::default().credit_rate;
+        check_alone("credit-rate", is_given, "`htsim-pace` says what the rate is")?;
         let pull = u64::from(self.quantum_bytes * self.quanta_per_pull);
         let ps_per_byte = if self.htsim_pace {
             0.99 * (sizes.wire_bytes() + 38) as f64 * path.receiver_ps_per_byte() / pull as f64

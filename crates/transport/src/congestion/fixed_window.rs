@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::{BuildError, Bytes};
 
-use super::{CongestionControl, CongestionKind, Control, check_range};
+use super::{CongestionControl, CongestionKind, Control, check_alone, check_range};
 use crate::profile::{PacketSizes, Path};
 use crate::recovery::{RecoverySpec, go_back_n::GoBackN};
 
@@ -48,6 +48,8 @@ impl CongestionControl for State {
 impl CongestionKind for FixedWindow {
     fn build(&self, path: &Path, sizes: &PacketSizes) -> Result<Control, BuildError> {
         check_range("factor", self.factor, 0.001, 1000.0)?;
+        let is_given = self.window.is_some() && self.factor != Self::default().factor;
+        check_alone("factor", is_given, "`window` says what the window is")?;
         let packet = sizes.packet_bytes();
         let window = match self.window {
             Some(Bytes(0)) => {

@@ -184,6 +184,11 @@ impl CongestionKind for Hpcc {
         RecoverySpec::GoBackN(GoBackN::default())
     }
 
+    /// As its authors' code does: a window of 1.9 packets lets two go, or short ways would stay half empty.
+    fn fills_up(&self) -> bool {
+        true
+    }
+
     fn needs_telemetry(&self) -> bool {
         true
     }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::{BuildError, Duration};
 
-use super::{Acked, CongestionControl, CongestionKind, Control, LossCause, Lost, check_range};
+use super::{Acked, CongestionControl, CongestionKind, Control, LossCause, Lost, check_alone, check_range};
 use crate::entropy::{EntropySpec, round_robin::RoundRobin};
 use crate::profile::{PacketSizes, Path};
 use crate::recovery::{RecoverySpec, trimming::Trimming};
@@ -131,6 +131,13 @@ impl CongestionKind for Mprdma {
     fn build(&self, path: &Path, sizes: &PacketSizes) -> Result<Control, BuildError> {
         check_range("initial-factor", self.initial_factor, 0.001, 100.0)?;
         check_range("max-factor", self.max_factor, 0.01, 1000.0)?;
+        let (usual, is_preset) = (Self::default(), self.preset != Preset::Published);
+        for (field, differs) in [
+            ("initial-factor", self.initial_factor != usual.initial_factor),
+            ("max-factor", self.max_factor != usual.max_factor),
+        ] {
+            check_alone(field, is_preset && differs, "`preset` says what windows are possible")?;
+        }
         let packet = sizes.packet_bytes() as f64;
         let bytes_per_ns = path.rate.bytes_per_s() / 1e9;
         let published = self.preset == Preset::Published;

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use stratasim_core::{BuildError, Bytes, Duration, Time};
 
 use super::{
-    Acked, CongestionControl, CongestionKind, Control, LossCause, Lost, MOST_TIME, check_range, given_or,
+    Acked, CongestionControl, CongestionKind, Control, LossCause, Lost, MOST_TIME, check_alone, check_range,
+    given_or,
 };
 use crate::entropy::{EntropySpec, mixed::Mixed};
 use crate::profile::{PacketSizes, Path};
@@ -285,6 +286,8 @@ impl Nscc {
         has_credit: bool,
     ) -> Result<Parameters, BuildError> {
         check_range("target-factor", self.target_factor, 0.001, 100.0)?;
+        let is_given = self.target_delay.is_some() && self.target_factor != Self::default().target_factor;
+        check_alone("target-factor", is_given, "`target-delay` says what the target is")?;
         check_range("gamma", self.gamma, 0.0, 1.0)?;
         check_range("delay-weight", self.delay_weight, 0.0, 1.0)?;
         check_range("max-window-factor", self.max_window_factor, 0.01, 100.0)?;

@@ -20,8 +20,10 @@ use crate::recovery::{RecoverySpec, go_back_n::GoBackN};
 pub struct Timely {
     /// Below, the rate grows whatever the gradient is.
     pub low: Duration,
-    /// Above, the rate falls whatever the gradient is.
-    pub high: Duration,
+    /// Above, the rate falls whatever the gradient is; when absent 500 us, or two round trips of the longest way where that is
+    /// more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub high: Option<Duration>,
     /// Step of the increase.
     pub step: Bandwidth,
     /// Strength of the decrease, 0 to 1.
@@ -38,7 +40,7 @@ impl Default for Timely {
     fn default() -> Self {
         Self {
             low: Duration::from_ns(50_000),
-            high: Duration::from_ns(500_000),
+            high: None,
             step: Bandwidth(10e6 / 8.0),
             beta: 0.8,
             weight: 0.875,
@@ -53,6 +55,7 @@ impl Default for Timely {
 struct Parameters {
     spec: Timely,
     base_rtt: f64,
+    high: f64,
     line: f64,
 }
 
@@ -93,7 +96,7 @@ impl CongestionControl for State {
         self.difference += p.spec.weight * (rtt - self.last_rtt - self.difference);
         self.last_rtt = rtt;
         let gradient = self.difference / p.base_rtt;
-        let (low, high) = (p.spec.low.as_ps() as f64, p.spec.high.as_ps() as f64);
+        let (low, high) = (p.spec.low.as_ps() as f64, p.high);
         let step = p.spec.step.bytes_per_s();
         if rtt < low {
             self.falling = 0;
@@ -125,11 +128,14 @@ impl CongestionKind for Timely {
         check_range("beta", self.beta, 0.0, 1.0)?;
         check_range("weight", self.weight, 0.0, 1.0)?;
         check_range("step", self.step, Bandwidth(1.0), Bandwidth(1e15))?;
-        if self.low > self.high {
-            return Err(BuildError::new("low", format!("{}, above `high`, {}", self.low, self.high)));
+        // where the way itself takes longer, the rate would fall for ever
+        let high = self.high.unwrap_or_else(|| Duration::from_ns(500_000).max(path.network_rtt * 2));
+        if self.low > high {
+            return Err(BuildError::new("low", format!("{}, above `high`, {high}", self.low)));
         }
         let line = path.rate.bytes_per_s();
-        let parameters = Parameters { spec: self.clone(), base_rtt: path.base_rtt.as_ps() as f64, line };
+        let [base_rtt, high] = [path.base_rtt, high].map(|time| time.as_ps() as f64);
+        let parameters = Parameters { spec: self.clone(), base_rtt, high, line };
         Ok(Control::Timely(State {
             parameters: Arc::new(parameters),
             rate: line,

@@ -4,7 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::{BuildError, Duration, Time};
 
-use super::{Account, Cx, Loss, Next, Progress, Recovery, RecoveryKind, SenderRecovery, check_timeout};
+use super::{
+    Account, Cx, Loss, Next, Progress, Recovery, RecoveryKind, SenderRecovery, given_timeout, patient,
+};
 use crate::congestion::LossCause;
 use crate::packet::{Flags, Header, Kind};
 use crate::profile::{PacketSizes, Path};
@@ -12,17 +14,21 @@ use crate::receiver::{Acknowledge, GapReport, ReceiverRules};
 
 /// Go-back-N: packets out of order are thrown away, and everything from the gap on is sent again, after a
 /// negative acknowledgement or a time-out. As RoCEv2 adapters do it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct GoBackN {
     /// When the receiver reports a gap.
     pub nak: Nak,
-    /// Time without progress after which everything is sent again. InfiniBand's is 4.096 us times a power
-    /// of two; 67 ms is the usual 2^14.
-    pub timeout: Duration,
+    /// Time without progress after which everything is sent again. InfiniBand's is 4.096 us times a power of two: when
+    /// absent 67 ms, the usual 2^14, or two round trips of the longest way where that is more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<Duration>,
     /// There is no time-out: what is lost at the end of a message stays lost, as in htsim.
     pub without_timeout: bool,
 }
+
+/// 4.096 us times 2^14.
+const USUAL_TIMEOUT: Duration = Duration::from_ps(67_108_864_000);
 
 /// When the receiver of go-back-N reports a gap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -35,12 +41,6 @@ pub enum Nak {
     OncePerGap,
     /// For every packet that is out of order.
     Always,
-}
-
-impl Default for GoBackN {
-    fn default() -> Self {
-        Self { nak: Nak::default(), timeout: Duration::from_ps(67_108_864_000), without_timeout: false }
-    }
 }
 
 /// The sender's half: two numbers and a timer.
@@ -156,8 +156,9 @@ impl SenderRecovery for State {
 }
 
 impl RecoveryKind for GoBackN {
-    fn build(&self, _: &Path, _: &PacketSizes) -> Result<(Recovery, ReceiverRules), BuildError> {
-        check_timeout("timeout", self.timeout)?;
+    fn build(&self, path: &Path, _: &PacketSizes) -> Result<(Recovery, ReceiverRules), BuildError> {
+        let timeout = given_timeout("timeout", self.timeout, self.without_timeout)?
+            .unwrap_or_else(|| patient(USUAL_TIMEOUT, path));
         let gaps = match self.nak {
             Nak::Never => GapReport::Never,
             Nak::OncePerGap => GapReport::Once,
@@ -177,7 +178,7 @@ impl RecoveryKind for GoBackN {
             in_flight_bytes: 0,
             lost_bytes: 0,
             progress_at: Time::ZERO,
-            timeout: if self.without_timeout { Duration::MAX } else { self.timeout },
+            timeout,
         };
         Ok((Recovery::GoBackN(state), rules))
     }

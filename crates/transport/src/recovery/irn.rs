@@ -6,7 +6,9 @@ use stratasim_core::memory::prefetch_all;
 use stratasim_core::{BuildError, Duration, Time};
 
 use super::flight::Flight;
-use super::{Account, Cx, Loss, Next, Progress, Recovery, RecoveryKind, SenderRecovery, check_timeout};
+use super::{
+    Account, Cx, Loss, Next, Progress, Recovery, RecoveryKind, SenderRecovery, given_timeout, patient,
+};
 use crate::congestion::LossCause;
 use crate::packet::{Flags, Header, Kind};
 use crate::profile::{PacketSizes, Path};
@@ -20,10 +22,12 @@ use crate::receiver::{Acknowledge, GapReport, ReceiverRules};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Irn {
-    /// Time-out where few packets are under way.
-    pub low_timeout: Duration,
-    /// Time-out otherwise.
-    pub high_timeout: Duration,
+    /// Time-out where few packets are under way; when absent 100 us, or two round trips of the longest way where that is more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub low_timeout: Option<Duration>,
+    /// Time-out otherwise, not below the other; when absent 320 us, or what the other is where that is more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub high_timeout: Option<Duration>,
     /// Few packets are at most so many.
     pub few_packets: u32,
     /// Packets that may be under way; what fills the longest way when absent.
@@ -33,12 +37,7 @@ pub struct Irn {
 
 impl Default for Irn {
     fn default() -> Self {
-        Self {
-            low_timeout: Duration::from_ns(100_000),
-            high_timeout: Duration::from_ns(320_000),
-            few_packets: 3,
-            cap_packets: None,
-        }
+        Self { low_timeout: None, high_timeout: None, few_packets: 3, cap_packets: None }
     }
 }
 
@@ -172,8 +171,14 @@ impl SenderRecovery for State {
 
 impl RecoveryKind for Irn {
     fn build(&self, path: &Path, sizes: &PacketSizes) -> Result<(Recovery, ReceiverRules), BuildError> {
-        check_timeout("low-timeout", self.low_timeout)?;
-        check_timeout("high-timeout", self.high_timeout)?;
+        let low_timeout = given_timeout("low-timeout", self.low_timeout, false)?
+            .unwrap_or_else(|| patient(Duration::from_ns(100_000), path));
+        let high_timeout = given_timeout("high-timeout", self.high_timeout, false)?
+            .unwrap_or_else(|| Duration::from_ns(320_000).max(low_timeout));
+        if high_timeout < low_timeout {
+            let reason = format!("{low_timeout}, above `high-timeout`, {high_timeout}");
+            return Err(BuildError::new("low-timeout", reason));
+        }
         let filled = (path.bytes_in(path.network_rtt) / sizes.wire_bytes() as f64).ceil().min(1e6) as u32;
         let cap_packets = self.cap_packets.unwrap_or(filled);
         if !(1..=1 << 20).contains(&cap_packets) {
@@ -189,8 +194,8 @@ impl RecoveryKind for Irn {
         };
         let state = State {
             flight: Flight::default(),
-            low_timeout: self.low_timeout,
-            high_timeout: self.high_timeout,
+            low_timeout,
+            high_timeout,
             few_packets: self.few_packets,
             cap_packets,
             recover_to: None,

@@ -6,7 +6,7 @@ use stratasim_core::{BuildError, Bytes, Duration, Time};
 
 use super::flight::Flight;
 use super::sleek::Sleek;
-use super::{Account, Cx, Loss, Next, Progress, Recovery, RecoveryKind, SenderRecovery, check_timeout};
+use super::{Account, Cx, Loss, Next, Progress, Recovery, RecoveryKind, SenderRecovery, given_timeout};
 use crate::congestion::LossCause;
 use crate::packet::{Flags, Header, Kind};
 use crate::profile::{PacketSizes, Path};
@@ -143,9 +143,7 @@ impl SenderRecovery for State {
 
 impl RecoveryKind for Trimming {
     fn build(&self, path: &Path, sizes: &PacketSizes) -> Result<(Recovery, ReceiverRules), BuildError> {
-        if let Some(timeout) = self.timeout {
-            check_timeout("timeout", timeout)?;
-        }
+        let given = given_timeout("timeout", self.timeout, self.without_timeout)?;
         let acknowledge = match self.acknowledge_every {
             None => Acknowledge::EveryPacket,
             // windows of one and a half round trips hold what is not acknowledged yet, too
@@ -165,7 +163,7 @@ impl RecoveryKind for Trimming {
             let round_trip = path.network_rtt + path.slowest_time_of(silent_bytes);
             Duration::from_ns(15_000) + (path.slowest_time_of(path.buffer_bytes) * 6).max(round_trip)
         };
-        let timeout = if self.without_timeout { Duration::MAX } else { self.timeout.unwrap_or_else(derived) };
+        let timeout = given.unwrap_or_else(derived);
         let rules = ReceiverRules {
             keeps_out_of_order: true,
             gaps: GapReport::Never,
