@@ -282,3 +282,25 @@ fn trees_of_arbiters_have_the_simulators_names() {
     let error = with(4).err().unwrap().to_string();
     assert!(error.contains("a number that divides the 5 clients"), "{error}");
 }
+
+/// Its rates are in packets, where nothing else is said; ours are in flits.
+#[test]
+fn loads_are_in_flits_whatever_the_simulator_counts() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("long.cfg");
+    let common =
+        "topology = mesh; k = 4; n = 2; routing_function = dor; packet_size = 5; sample_period = 500;\n";
+    std::fs::write(&path, format!("{common}injection_rate = 0.04;\n")).unwrap();
+    let packets = Experiment::from_file(&path, &[]).unwrap();
+    let flits = ["injection_rate_uses_flits = 1", "injection_rate = 0.2"].map(str::to_owned);
+    let flits = Experiment::from_file(&path, &flits).unwrap();
+    assert!((packets.load() - 0.2).abs() < 1e-12 && (flits.load() - 0.2).abs() < 1e-12);
+    for load in [0.2, 0.5] {
+        let [a, b] = [&packets, &flits].map(|subject| {
+            let curve = Curve::run(subject, &[load], 1, Some(1), &()).unwrap();
+            statistics(&curve.points[0].results[0]).offered_flits_per_cycle
+        });
+        assert!((a - load).abs() < 0.05 * load, "{a} of {load}");
+        assert_eq!(a, b);
+    }
+}

@@ -57,19 +57,75 @@ fn who_goes_back_asks_for_credit_for_what_it_repeats() {
 }
 
 #[test]
-fn a_buffer_that_no_queue_has_changes_nothing() {
+fn a_buffer_that_no_queue_has_is_refused() {
     for queue in ["credit", "lossless"] {
-        let of = |buffer: &str| {
-            let text = format!(
-                "[topology]\nkind = \"fat-tree\"\nk = 4\nbandwidth = \"1 Gbps\"\nlatency = \"0 ns\"\n\
-                 [workload]\nkind = \"collective\"\noperation = \"all-reduce\"\nbytes = \"100 kB\"\nalgorithm = {{ kind = \"direct\" }}\n\
-                 [network]\nkind = \"packet\"\ncongestion = {{ kind = \"ndp\" }}\npackets = {{ payload-bytes = 256 }}\n\
-                 queue = {{ kind = \"{queue}\" }}\n{buffer}"
-            );
-            run(&text)
-        };
-        let (without, with) = (of(""), of("buffer = \"400 B\"\n"));
-        assert_eq!(without.makespan_s, with.makespan_s, "{queue}");
-        assert_eq!(without.counters, with.counters, "{queue}");
+        let text = format!(
+            "[topology]\nkind = \"fat-tree\"\nk = 4\nbandwidth = \"1 Gbps\"\nlatency = \"0 ns\"\n\
+             [workload]\nkind = \"collective\"\noperation = \"all-reduce\"\nbytes = \"100 kB\"\nalgorithm = {{ kind = \"direct\" }}\n\
+             [network]\nkind = \"packet\"\nqueue = {{ kind = \"{queue}\" }}\nbuffer = \"400 kB\"\n"
+        );
+        let document = Document::parse("test.toml", &text).unwrap();
+        let refusal = Prepared::new(&document, Path::new("")).err().expect("refused").to_string();
+        assert!(refusal.contains(&format!("queues of kind `{queue}` have rooms of their own")), "{refusal}");
     }
+}
+
+/// Messages between two hosts, one after the other on a cable or by a switch.
+fn pair(cable: &str, workload: &str, network: &str) -> String {
+    format!(
+        "[topology]\nkind = \"single-switch\"\nnodes = 2\n{cable}\n\
+         [workload]\nkind = \"traffic\"\n{workload}\n[network]\nkind = \"packet\"\n{network}\n"
+    )
+}
+
+/// Each direction of a half-duplex cable has half of its rate, and is busy with its own bytes.
+#[test]
+fn both_directions_of_a_half_duplex_cable_are_counted_each_by_itself() {
+    let both = "flows = 2\nsize = { kind = \"fixed\", bytes = \"1 MB\" }\npattern = { kind = \"list\", pairs = [[0, 1], [1, 0]] }";
+    let cable = "bandwidth = \"100 Gbps\"\nlatency = \"1 us\"\nduplex = \"half\"";
+    let result = run(&pair(cable, both, ""));
+    // 1 MB and its headers at 50 Gb/s, and the acknowledgements of the other direction
+    assert!((160e-6..170e-6).contains(&result.makespan_s), "{}", result.makespan_s);
+}
+
+/// Services are whole picoseconds: at some rates all of them are shorter than their bytes at the full rate.
+#[test]
+fn services_that_are_rounded_beat_no_bound() {
+    let one = "flows = 1\nsize = { kind = \"fixed\", bytes = \"1 MB\" }\npattern = { kind = \"list\", pairs = [[0, 1]] }";
+    for rate in [3, 12, 28, 30, 43, 300, 1200, 7200] {
+        let cable = format!("bandwidth = \"{rate} Gbps\"\nlatency = \"0 ns\"");
+        let result = run(&pair(&cable, one, "congestion = { kind = \"fixed-window\", window = \"100 MB\" }"));
+        let links = result.links.unwrap();
+        assert!(links.iter().all(|link| link.utilisation <= 1.0), "{rate} Gb/s");
+    }
+}
+
+/// What is merely under way on slow and on long links is not sent again, and no rate falls for ever.
+#[test]
+fn a_message_alone_waits_for_no_time_out() {
+    for (bandwidth, latency, bytes) in [("1 Mbps", "1 us", "100 kB"), ("10 Gbps", "1 ms", "10 MB")] {
+        let one = format!(
+            "flows = 1\nsize = {{ kind = \"fixed\", bytes = \"{bytes}\" }}\npattern = {{ kind = \"list\", pairs = [[0, 1]] }}"
+        );
+        let cable = format!("bandwidth = \"{bandwidth}\"\nlatency = \"{latency}\"");
+        for kind in ["fixed-window", "constant-rate", "dcqcn", "hpcc", "timely"] {
+            for recovery in ["", "recovery = { kind = \"irn\" }\n"] {
+                let network = format!("congestion = {{ kind = \"{kind}\" }}\n{recovery}");
+                let result = run(&pair(&cable, &one, &network));
+                for count in ["network.timeouts", "network.retransmissions"] {
+                    assert_eq!(result.counters[count], 0, "{bandwidth}, {kind}, {recovery}{count}");
+                }
+                let slower = result.flows.as_ref().unwrap().slowdown.mean;
+                assert!(slower < 1.2, "{bandwidth}, {kind}, {recovery}: {slower} times as long as alone");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_message_with_a_limit_of_its_own_is_alone_as_slow() {
+    let capped = "flows = 1\nsize = { kind = \"fixed\", bytes = \"1 MB\" }\nrate-cap = \"1 Gbps\"\npattern = { kind = \"list\", pairs = [[0, 1]] }";
+    let result = run(&pair("bandwidth = \"100 Gbps\"\nlatency = \"1 us\"", capped, ""));
+    let slower = result.flows.unwrap().slowdown.mean;
+    assert!((1.0..1.01).contains(&slower), "{slower}");
 }

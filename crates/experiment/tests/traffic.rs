@@ -320,6 +320,19 @@ fn what_is_said_of_no_packets_is_nothing() {
     assert_eq!(values[at], "", "{csv}");
 }
 
+/// One terminal of many that cannot send what it makes: the mean over all says nothing of it.
+#[test]
+fn one_queue_that_grows_among_many_is_saturation() {
+    let text = experiment(
+        "[topology]\nkind = \"degraded\"\nfactor = 0.03125\nlinks = [\"host-0-*\"]\n\
+         of = { kind = \"single-switch\", nodes = 200, bandwidth = \"32 GB/s\", latency = \"1 ns\" }\n#",
+        "load = 0.08\npattern = { kind = \"shift\" }",
+    );
+    let result = run(&text.replace("\nlatency = \"1 ns\"\n[network]", "\n[network]"));
+    let found = statistics(&result);
+    assert!(found.saturated && found.verdict.contains("the source queue of terminal 0"), "{}", found.verdict);
+}
+
 #[test]
 fn a_batch_ends_when_its_last_packet_has_arrived() {
     // one packet at a time between two neighbours: each takes as long as a packet alone, and the next is made
@@ -333,6 +346,15 @@ fn a_batch_ends_when_its_last_packet_has_arrived() {
     let alone = 4 + 2 * 3 + 2 + 2;
     assert_eq!(batch.duration_cycles, 50 * (alone + 1) - 1, "{batch:?}");
     assert_eq!(statistics(&result).packet_latency_cycles.count, 100);
+    // rates are those of the time that it took, however long windows are
+    let text_of = |window: u32| text.replace("window = 100", &format!("window = {window}"));
+    for window in [10, 100, 4000] {
+        let result = run(&text_of(window));
+        let found = statistics(&result);
+        assert_eq!(found.sample_cycles, batch.duration_cycles + 1, "{window}");
+        let rate = 150.0 / found.sample_cycles as f64;
+        assert!((found.injected_flits_per_cycle - rate).abs() < 1e-9, "{window}: {found:?}");
+    }
     // without a limit the terminals inject all the time: at least a cycle per flit
     let result = run(&text.replace(", outstanding = 1", ""));
     let batch = statistics(&result).batch.unwrap();

@@ -105,6 +105,34 @@ fn what_makes_no_transport_is_refused_with_the_reason() {
             r#"{"entropy": {"kind": "mixed", "paths": 100}}"#,
             "entropy.paths: 100 paths; a power of two up to 65,536",
         ),
+        (
+            r#"{"recovery": {"kind": "go-back-n", "timeout": "1 ms", "without-timeout": true}}"#,
+            "recovery.timeout: 1 ms, and `without-timeout` is true; give one of the two",
+        ),
+        (
+            r#"{"recovery": {"kind": "irn", "low-timeout": "1 ms", "high-timeout": "10 us"}}"#,
+            "recovery.low-timeout: 1 ms, above `high-timeout`, 10 us",
+        ),
+        (
+            r#"{"congestion": {"kind": "fixed-window", "window": "10 kB", "factor": 2}}"#,
+            "congestion.factor: given, though `window` says what the window is",
+        ),
+        (
+            r#"{"congestion": {"kind": "nscc", "target-delay": "1 us", "target-factor": 20}}"#,
+            "congestion.target-factor: given, though `target-delay` says",
+        ),
+        (
+            r#"{"congestion": {"kind": "eqds", "htsim-pace": true, "credit-rate": 0.2}}"#,
+            "congestion.credit-rate: given, though `htsim-pace` says",
+        ),
+        (
+            r#"{"congestion": {"kind": "mprdma", "preset": "htsim", "max-factor": 0.3}}"#,
+            "congestion.max-factor: given, though `preset` says",
+        ),
+        (
+            r#"{"congestion": {"kind": "dctcp", "preset": "htsim", "gain": 0.9}}"#,
+            "congestion.gain: given, though `preset` has its own rule",
+        ),
         (r#"{"packets": {"payload-bytes": 70000}}"#, "packets.payload-bytes: 70000 bytes; 1 to 65535"),
     ];
     for (text, expected) in cases {
