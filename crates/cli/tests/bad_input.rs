@@ -60,6 +60,18 @@ fn an_unknown_kind_is_named_with_its_neighbour() {
     refused(&run(&text, &[]), &["topology.kind", "unknown kind `rng`, did you mean `ring`", "bad.toml:2"]);
     let text = TOPOLOGY.replace("kind = \"ring\"\n", "") + WORKLOAD;
     refused(&run(&text, &[]), &["topology", "the key `kind` is missing", "bad.toml:1"]);
+    let text = TOPOLOGY.replace("kind", "knd") + WORKLOAD;
+    refused(&run(&text, &[]), &["topology.knd: unknown key `knd`, did you mean `kind`?", "bad.toml:2"]);
+    let text = format!("{TOPOLOGY}{WORKLOAD}[network]\nkind = \"packet\"\ncongestion.knid = \"nscc\"\n");
+    refused(&run(&text, &[]), &["network.congestion.knid", "did you mean `kind`?", "bad.toml:12"]);
+    let text = format!("{TOPOLOGY}{WORKLOAD}[network]\nkind = \"packet\"\n");
+    let typo = run(&text, &["--set", "network.congestion.knd=\"nscc\""]);
+    refused(&typo, &["network.congestion.knd: unknown key `knd`, did you mean `kind`?", "--set"]);
+    // other keys of tables with a kind, which are as close to it as most words of which a neighbour is named
+    for key in ["min", "link"] {
+        let text = TOPOLOGY.replace("kind = \"ring\"", &format!("{key} = 3")) + WORKLOAD;
+        refused(&run(&text, &[]), &["topology: the key `kind` is missing", "bad.toml:1"]);
+    }
     let text = TOPOLOGY.replace("\"ring\"", "3") + WORKLOAD;
     refused(&run(&text, &[]), &["topology.kind", "one of single-switch", "integer `3`", "bad.toml:2"]);
 }
