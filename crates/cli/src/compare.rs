@@ -148,7 +148,7 @@ impl Compare {
                 Some((key, kind)) if key.trim() == "network.kind" => {
                     choose_network(&mut document, kind.trim().trim_matches('"'))?;
                 }
-                _ => document.set(set)?,
+                _ => document.set_by("--with", set)?,
             }
         }
         Ok((document, base))

@@ -239,8 +239,13 @@ fn typos_in_settings_and_options_are_named() {
     );
     refused(
         &scratch.stratasim(&["compare", "good.toml", "--with", "topology.noodes=5"]),
-        &["noodes", "nodes"],
+        &["noodes", "nodes", "--with"],
     );
+    for variant in ["", "fast:", "topology.nodes"] {
+        let ended = scratch.stratasim(&["compare", "good.toml", "--with", variant]);
+        refused(&ended, &["write `--with key=value`, such as `--with seed=7`"]);
+        assert!(!ended.errors.contains("--set"), "{}", ended.errors);
+    }
     refused(&scratch.stratasim(&["sweep", "good.toml", "--out", "x"]), &["no section `[sweep]`"]);
     refused(&scratch.stratasim(&["explain", "fat-treee"]), &["fat-treee", "did you mean `fat-tree`"]);
     refused(&scratch.stratasim(&["list", "topologys"]), &["topologys", "did you mean `topologies`"]);
