@@ -255,6 +255,20 @@ fn typos_in_settings_and_options_are_named() {
 }
 
 #[test]
+fn a_link_that_is_not_there_is_named_with_its_neighbour() {
+    let text = format!("{TOPOLOGY}{WORKLOAD}[network]\nkind = \"packet\"\n");
+    let fault = |name: &str| {
+        let set = format!("network.faults.corruption={{probability=0.1, links=[\"{name}\"]}}");
+        run(&text, &["--set", &set])
+    };
+    refused(
+        &fault("host-0-host-1"),
+        &["corruption.links.0", "no link is called `host-0-host-1`, did you mean `host-0->host-1`?"],
+    );
+    refused(&fault("banana"), &["no link is called `banana`, and they have names such as `", "->"]);
+}
+
+#[test]
 fn a_missing_route_is_an_error_of_the_run() {
     let text = format!(
         "{GRAPH}[workload]\nkind = \"graph\"\nvertices = [{{ name = \"m\", kind = \"communication\", source = 0, destination = 1, bytes = 8 }}]\n"
