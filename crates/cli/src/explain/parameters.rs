@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use stratasim_experiment::plugins::NOUNS;
 
 /// Tables inside tables are opened up to this depth.
-const DEPTH: usize = 2;
+const DEPTH: usize = 3;
 
 /// One parameter, in words.
 pub(crate) struct Parameter {
