@@ -83,7 +83,7 @@ def test_a_folder_keeps_runs_for_the_next_call(
     file.write_text(json.dumps(MESH), encoding="utf-8")
     done = run_command("traffic", file, "--load", "0.1,0.2,0.3,0.4", "--out", out)
     assert done.returncode == 0, done.stderr
-    assert "1 runs ran, 3 were there" in done.stderr
+    assert "1 run ran, 3 were there" in done.stderr
 
 
 def test_booksims_rules_take_its_own_configurations(tmp_path: Path) -> None:

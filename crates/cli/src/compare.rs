@@ -148,7 +148,7 @@ impl Compare {
                 Some((key, kind)) if key.trim() == "network.kind" => {
                     choose_network(&mut document, kind.trim().trim_matches('"'))?;
                 }
-                _ => document.set(set)?,
+                _ => document.set_by("--with", set)?,
             }
         }
         Ok((document, base))
@@ -301,13 +301,18 @@ fn program_rows(results: &[(String, RunResult)]) -> Vec<(Cow<'static, str>, Vec<
 /// What the packet level counts, where anything happened.
 fn count_rows(results: &[(String, RunResult)]) -> Vec<(Cow<'static, str>, Vec<String>)> {
     type Count = fn(&RunResult) -> Option<u64>;
-    let counts: [(&'static str, Count); 6] = [
+    let counts: [(&'static str, Count); 11] = [
         ("sent again", |result| result.counter("network.retransmissions")),
         ("dropped", |result| result.counter("network.drops")),
         ("trimmed", |result| result.counter("network.trims")),
         ("packets marked", |result| result.counter("network.marks")),
         ("ACKs with mark", |result| Some(result.flows.as_ref()?.marks)),
+        ("time-outs", |result| result.counter("network.timeouts")),
         ("lost on links", |result| result.counter("network.lost_on_links")),
+        ("on down links", |result| result.counter("network.lost_on_down_links")),
+        ("corrupted", |result| result.counter("network.corrupted")),
+        ("duplicated", |result| result.counter("network.duplicated")),
+        ("reordered", |result| result.counter("network.reordered")),
     ];
     let row = |(label, of): (&'static str, Count)| {
         let happened = results.iter().any(|(_, result)| of(result).is_some_and(|count| count > 0));

@@ -1,5 +1,6 @@
 //! `stratasim explain`: everything about one kind, from its schema.
 
+mod companions;
 pub(crate) mod markdown;
 mod page;
 pub(crate) mod parameters;
@@ -143,6 +144,9 @@ fn explain(found: &Found, style: &Style) -> String {
     text = format!("{}\n", markdown::to_text(&text, style.width));
     let help = schema["description"].as_str().unwrap_or_default();
     text += &markdown::to_text(help, style.width);
+    if let Some(paragraph) = companions::paragraph(found, &schema) {
+        text += &format!("\n{}", markdown::to_text(&paragraph, style.width));
+    }
     let parameters = parameters::of(&schema);
     if !parameters.is_empty() {
         text += &format!("\n{}\n\n", style.paint(Tone::Strong, "Parameters"));

@@ -9,6 +9,7 @@ use indicatif::ProgressBar;
 use stratasim_experiment::booksim::Experiment;
 use stratasim_experiment::traffic::{Curve, Kept, Loads, Progress, Subject};
 use stratasim_experiment::{ConfigError, Document, Error, Traffic as Prepared};
+use stratasim_report::counted;
 
 use crate::INTERRUPTED;
 use crate::input::Input;
@@ -184,11 +185,14 @@ impl Traffic {
         }
         let runs: usize = curve.points.iter().map(|point| point.results.len()).sum();
         if found > 0 && !self.quiet {
-            terminal.note(&format!("  {} runs ran, {found} were there", runs - found.min(runs)));
+            let ran = counted((runs - found.min(runs)) as u64, "run");
+            let were = if found == 1 { "was" } else { "were" };
+            terminal.note(&format!("  {ran} ran, {found} {were} there"));
         }
         if curve.left > 0 && !self.quiet {
             let rest = if self.out.is_some() { ": the same command goes on" } else { "" };
-            terminal.note(&format!("  {} runs are left{rest}", curve.left));
+            let are = if curve.left == 1 { "is" } else { "are" };
+            terminal.note(&format!("  {} {are} left{rest}", counted(curve.left as u64, "run")));
         }
         let mut checks = curve.points.iter().flat_map(|point| {
             let results = point.results.iter().flat_map(|result| &result.checks);

@@ -60,6 +60,18 @@ fn an_unknown_kind_is_named_with_its_neighbour() {
     refused(&run(&text, &[]), &["topology.kind", "unknown kind `rng`, did you mean `ring`", "bad.toml:2"]);
     let text = TOPOLOGY.replace("kind = \"ring\"\n", "") + WORKLOAD;
     refused(&run(&text, &[]), &["topology", "the key `kind` is missing", "bad.toml:1"]);
+    let text = TOPOLOGY.replace("kind", "knd") + WORKLOAD;
+    refused(&run(&text, &[]), &["topology.knd: unknown key `knd`, did you mean `kind`?", "bad.toml:2"]);
+    let text = format!("{TOPOLOGY}{WORKLOAD}[network]\nkind = \"packet\"\ncongestion.knid = \"nscc\"\n");
+    refused(&run(&text, &[]), &["network.congestion.knid", "did you mean `kind`?", "bad.toml:12"]);
+    let text = format!("{TOPOLOGY}{WORKLOAD}[network]\nkind = \"packet\"\n");
+    let typo = run(&text, &["--set", "network.congestion.knd=\"nscc\""]);
+    refused(&typo, &["network.congestion.knd: unknown key `knd`, did you mean `kind`?", "--set"]);
+    // other keys of tables with a kind, which are as close to it as most words of which a neighbour is named
+    for key in ["min", "link"] {
+        let text = TOPOLOGY.replace("kind = \"ring\"", &format!("{key} = 3")) + WORKLOAD;
+        refused(&run(&text, &[]), &["topology: the key `kind` is missing", "bad.toml:1"]);
+    }
     let text = TOPOLOGY.replace("\"ring\"", "3") + WORKLOAD;
     refused(&run(&text, &[]), &["topology.kind", "one of single-switch", "integer `3`", "bad.toml:2"]);
 }
@@ -227,14 +239,33 @@ fn typos_in_settings_and_options_are_named() {
     );
     refused(
         &scratch.stratasim(&["compare", "good.toml", "--with", "topology.noodes=5"]),
-        &["noodes", "nodes"],
+        &["noodes", "nodes", "--with"],
     );
+    for variant in ["", "fast:", "topology.nodes"] {
+        let ended = scratch.stratasim(&["compare", "good.toml", "--with", variant]);
+        refused(&ended, &["write `--with key=value`, such as `--with seed=7`"]);
+        assert!(!ended.errors.contains("--set"), "{}", ended.errors);
+    }
     refused(&scratch.stratasim(&["sweep", "good.toml", "--out", "x"]), &["no section `[sweep]`"]);
     refused(&scratch.stratasim(&["explain", "fat-treee"]), &["fat-treee", "did you mean `fat-tree`"]);
     refused(&scratch.stratasim(&["list", "topologys"]), &["topologys", "did you mean `topologies`"]);
     let ended = scratch.stratasim(&["topology", "export", "good.toml", "--format", "graphmll"]);
     refused(&ended, &["graphmll", "did you mean `graphml`"]);
     refused(&scratch.stratasim(&["topology", "export", "good.toml"]), &["--format", "simgrid-xml"]);
+}
+
+#[test]
+fn a_link_that_is_not_there_is_named_with_its_neighbour() {
+    let text = format!("{TOPOLOGY}{WORKLOAD}[network]\nkind = \"packet\"\n");
+    let fault = |name: &str| {
+        let set = format!("network.faults.corruption={{probability=0.1, links=[\"{name}\"]}}");
+        run(&text, &["--set", &set])
+    };
+    refused(
+        &fault("host-0-host-1"),
+        &["corruption.links.0", "no link is called `host-0-host-1`, did you mean `host-0->host-1`?"],
+    );
+    refused(&fault("banana"), &["no link is called `banana`, and they have names such as `", "->"]);
 }
 
 #[test]

@@ -37,6 +37,12 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, name)| name)
 }
 
+/// Whether `word` is `name` but for one slip: a letter too many, left out or wrong, or two swapped. Closer than
+/// [`nearest`] asks for, where `word` may be a name of its own right.
+pub fn is_slip(word: &str, name: &str) -> bool {
+    distance(word, name) == 1
+}
+
 /// Characters to insert, leave out, replace, or swap with their neighbour (optimal string alignment).
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
@@ -72,5 +78,15 @@ mod tests {
         assert_eq!(nearest("fat-treee", ["ring", "fat-tree", "torus"]), Some("fat-tree"));
         assert_eq!(nearest("flwo", ["flit", "flow"]), Some("flow"), "two letters swapped are one mistake");
         assert_eq!(nearest("banana", ["ring", "fat-tree", "torus"]), None);
+    }
+
+    #[test]
+    fn a_slip_is_one_mistake() {
+        for word in ["knd", "kinnd", "kimd", "knid", "Kind"] {
+            assert!(is_slip(word, "kind"), "{word}");
+        }
+        for word in ["kind", "link", "min", "ring"] {
+            assert!(!is_slip(word, "kind"), "{word}");
+        }
     }
 }

@@ -125,11 +125,20 @@ impl Document {
     /// # Errors
     /// No `=`, or a path through something that is not a table.
     pub fn set(&mut self, assignment: &str) -> Result<(), ConfigError> {
-        let name = format!("--set {assignment}");
+        self.set_by("--set", assignment)
+    }
+
+    /// The same for an assignment that another option of the command gave; errors name it.
+    ///
+    /// # Errors
+    /// As [`Document::set`].
+    pub fn set_by(&mut self, option: &str, assignment: &str) -> Result<(), ConfigError> {
+        let name = format!("{option} {assignment}");
         let source = Arc::new(Source { name, text: assignment.to_owned() });
         let whole = Place { source: source.clone(), span: 0..assignment.len() };
         let Some((path, text)) = assignment.split_once('=') else {
-            return Err(ConfigError::new("write `--set key=value`, such as `--set seed=7`", Some(whole)));
+            let message = format!("write `{option} key=value`, such as `{option} seed=7`");
+            return Err(ConfigError::new(message, Some(whole)));
         };
         let shift = path.len() + 1;
         let mut value = match toml::de::DeValue::parse(text) {

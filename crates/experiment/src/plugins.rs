@@ -138,7 +138,7 @@ pub const NOUNS: &[Noun] = &[
         name: "transports",
         singular: "transport",
         place: "network.congestion.kind",
-        about: "congestion controls of the packet level, each with the recovery and paths that go with it",
+        about: "congestion controls of the packet level, each with the recovery and paths that go with it (`stratasim explain KIND` names them)",
         entries: CongestionSpec::ENTRIES,
     },
     Noun {

@@ -1,7 +1,8 @@
 //! Reading specs from a document's tree, with the place of what does not fit.
 
+use indexmap::IndexMap;
 use serde::de::{self, DeserializeSeed, IntoDeserializer, Visitor};
-use stratasim_core::error::nearest;
+use stratasim_core::error::{is_slip, nearest};
 
 use crate::document::{Node, Place, Value};
 
@@ -12,6 +13,8 @@ pub(crate) struct ReadError {
     /// Keys from the root.
     pub(crate) path: Vec<String>,
     pub(crate) place: Option<Place>,
+    /// The key whose absence it is.
+    missing: Option<&'static str>,
 }
 
 impl ReadError {
@@ -33,7 +36,7 @@ impl std::error::Error for ReadError {}
 
 impl de::Error for ReadError {
     fn custom<T: std::fmt::Display>(message: T) -> Self {
-        Self { message: message.to_string(), path: Vec::new(), place: None }
+        Self { message: message.to_string(), path: Vec::new(), place: None, missing: None }
     }
 
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
@@ -50,7 +53,7 @@ impl de::Error for ReadError {
     }
 
     fn missing_field(field: &'static str) -> Self {
-        Self::custom(format!("the key `{field}` is missing"))
+        Self { missing: Some(field), ..Self::custom(format!("the key `{field}` is missing")) }
     }
 
     fn invalid_type(found: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
@@ -129,7 +132,10 @@ impl<'de> de::Deserializer<'de> for NodeReader<'de> {
                     (read, _) => read,
                 }
             }
-            Value::Table(table) => visitor.visit_map(TableReader { rest: table.iter(), value: None }),
+            Value::Table(table) => {
+                let read = visitor.visit_map(TableReader { rest: table.iter(), value: None });
+                read.map_err(|error| misspelt_kind(error, table))
+            }
         };
         read.map_err(|mut error: ReadError| {
             error.place = error.place.or(place);
@@ -180,6 +186,17 @@ impl<'de> de::Deserializer<'de> for NodeReader<'de> {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
         unit_struct seq tuple tuple_struct map struct identifier
     }
+}
+
+/// The same error, or one about the key that was meant for `kind`. Until its kind is known, a table has no list of keys that
+/// an unknown one could be looked up in.
+fn misspelt_kind(error: ReadError, table: &IndexMap<String, (Option<Place>, Node)>) -> ReadError {
+    let is_missing = error.path.is_empty() && error.missing == Some("kind");
+    let typo = table.iter().find(|(key, _)| is_missing && is_slip(key, "kind"));
+    let Some((key, (key_place, node))) = typo else { return error };
+    let message = format!("unknown key `{key}`, did you mean `kind`?");
+    let error: ReadError = de::Error::custom(message);
+    error.inside(key, key_place.as_ref().or(node.place.as_ref()))
 }
 
 struct ListReader<'de> {

@@ -222,11 +222,11 @@ impl Prepared {
         Title {
             experiment: self.name.clone(),
             topology: format!(
-                "{}: {}, {} nodes, {} links",
+                "{}: {}, {}, {}",
                 self.spec.topology.kind(),
                 nodes.join(" + "),
-                count(topology.node_count() as u64),
-                count(topology.link_count() as u64)
+                counted(topology.node_count() as u64, "node"),
+                counted(topology.link_count() as u64, "link")
             ),
             workload: self.work_title(),
             network: match self.spec.network.plugin().in_short() {

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::flows::FlowsResult;
 use crate::picture::{Axis, LineChart, Picture, Series};
 use crate::result::RunResult;
-use crate::units::Unit;
+use crate::units::{Unit, counted};
 
 /// Points of a distribution.
 const POINTS: usize = 200;
@@ -122,7 +122,7 @@ impl Distribution {
 
 /// The messages of a run, in words.
 fn messages(flows: &FlowsResult) -> String {
-    format!("{} messages", Unit::Count.format(flows.count as f64))
+    counted(flows.count, "message")
 }
 
 impl fmt::Display for Distribution {

@@ -252,29 +252,44 @@ fn flows(text: &mut Text<'_>, result: &RunResult) {
     let seconds = [flows.duration_s.p50, flows.duration_s.p99, flows.duration_s.max];
     let times = Unit::Seconds.format_all(&seconds);
     text.gap();
-    let words = format!(
-        "{}, half of them in {}, 99 % in {}, all in {}; {:.2} times as long as alone in the mean, {:.2} times for 99 %; fairness {:.3}",
-        Unit::Count.format(flows.count as f64),
-        times[0].trim(),
-        times[1].trim(),
-        times[2].trim(),
-        flows.slowdown.mean,
-        flows.slowdown.p99,
-        flows.jain,
-    );
+    let words = match flows.count {
+        // nothing to compare with
+        1 => format!("1, in {}; {:.2} times as long as alone", times[2].trim(), flows.slowdown.mean),
+        count => format!(
+            "{}, half of them in {}, 99 % in {}, all in {}; {:.2} times as long as alone in the mean, {:.2} times for 99 %; fairness {:.3}",
+            Unit::Count.format(count as f64),
+            times[0].trim(),
+            times[1].trim(),
+            times[2].trim(),
+            flows.slowdown.mean,
+            flows.slowdown.p99,
+            flows.jain,
+        ),
+    };
     text.fact("messages", &words, None);
     let again = [
         (flows.retransmissions, "sent again"),
         (flows.trims, "reported as trimmed"),
         (result.counter("network.marks").unwrap_or(0), "marked by switches"),
         (flows.marks, "acknowledgements with marks"),
-        (flows.timeouts, "time-outs"),
+        (flows.timeouts, if flows.timeouts == 1 { "time-out" } else { "time-outs" }),
     ];
-    let again = again.iter().filter(|(count, _)| *count > 0);
-    let again: Vec<String> =
-        again.map(|(count, what)| format!("{} {what}", Unit::Count.format(*count as f64))).collect();
-    let among = if again.is_empty() { String::new() } else { format!(": {}", again.join(", ")) };
+    let again = happened(&again);
+    let among = if again.is_empty() { String::new() } else { format!(": {again}") };
     text.fact("packets", &format!("{}{among}", Unit::Count.format(flows.packets as f64)), None);
+    // not among the packets of data above: acknowledgements and other control fare no better on a link
+    let faults = [
+        ("lost_on_links", "lost on links"),
+        ("lost_on_down_links", "lost on links that were down"),
+        ("corrupted", "corrupted"),
+        ("duplicated", "duplicated"),
+        ("reordered", "reordered"),
+    ];
+    let counter = |name| result.counter(&format!("network.{name}")).unwrap_or(0);
+    let faults = happened(&faults.map(|(name, what)| (counter(name), what)));
+    if !faults.is_empty() {
+        text.fact("faults", &format!("packets of any kind: {faults}"), None);
+    }
     if let Some(queue) = result.queues.first() {
         let room = queue
             .capacity_bytes
@@ -282,6 +297,14 @@ fn flows(text: &mut Text<'_>, result: &RunResult) {
         let words = format!("{}: {}{room}", queue.link, Unit::Bytes.format(queue.most_bytes as f64));
         text.fact("longest queue", &words, None);
     }
+}
+
+/// What happened at all, and how often.
+fn happened(counts: &[(u64, &str)]) -> String {
+    let counts = counts.iter().filter(|(count, _)| *count > 0);
+    let words: Vec<String> =
+        counts.map(|(count, what)| format!("{} {what}", Unit::Count.format(*count as f64))).collect();
+    words.join(", ")
 }
 
 /// Where the data lives.
@@ -374,6 +397,7 @@ const fn plural(count: usize) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::flows::{FlowsResult, Spread};
     use crate::result::tests::sample;
     use crate::result::{Check, Iteration};
 
@@ -466,6 +490,36 @@ hcsim/coherent-1024
         let trimmed: Vec<&str> = bare.lines().map(str::trim_end).collect();
         let plain = summary(&sample(), &Style::UNICODE);
         assert_eq!(trimmed, plain.lines().collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn faults_are_told_where_there_were_any() {
+        let mut result = sample();
+        result.flows = Some(FlowsResult { count: 2, packets: 100, timeouts: 1, ..FlowsResult::default() });
+        let counts =
+            ["lost_on_links", "lost_on_down_links", "corrupted", "duplicated", "reordered", "discarded"];
+        result.counters = counts.map(|name| (format!("network.{name}"), 0)).into();
+        let text = summary(&result, &Style::PLAIN);
+        assert!(!text.contains("faults") && text.contains("  packets       100: 1 time-out\n"), "{text}");
+        result.counters =
+            counts.iter().zip(1..).map(|(name, n)| (format!("network.{name}"), 1111 * n)).collect();
+        let text = summary(&result, &Style::PLAIN);
+        let expected = [
+            "  faults        packets of any kind: 1,111 lost on links, 2,222 lost on links",
+            "                that were down, 3,333 corrupted, 4,444 duplicated, 5,555",
+            "                reordered\n",
+        ];
+        assert!(text.contains(&expected.join("\n")), "{text}");
+    }
+
+    #[test]
+    fn one_message_is_not_compared_with_others() {
+        let mut result = sample();
+        let one = Spread { mean: 1.5, max: 2e-6, ..Spread::default() };
+        result.flows =
+            Some(FlowsResult { count: 1, duration_s: one, slowdown: one, ..FlowsResult::default() });
+        let text = summary(&result, &Style::PLAIN);
+        assert!(text.contains("  messages      1, in 2.000 us; 1.50 times as long as alone\n"), "{text}");
     }
 
     #[test]

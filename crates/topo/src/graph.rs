@@ -17,6 +17,7 @@ use std::sync::OnceLock;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 pub use stratasim_core::KernelCosts;
+use stratasim_core::error::nearest;
 use stratasim_core::names::Names;
 use stratasim_core::{Bandwidth, Duration, LinkId, NodeId, Precision};
 
@@ -199,6 +200,17 @@ impl Topology {
     /// The link called `name`, as [`Topology::link_name`] says it.
     pub fn find_link(&self, name: &str) -> Option<LinkId> {
         self.link_names.find(self, name)
+    }
+
+    /// What to add to an error about `name`, which no link is called: a name that it may stand for, or else one that there is.
+    pub fn link_hint(&self, name: &str) -> String {
+        let names: Vec<String> =
+            (0..self.link_count()).map(|link| self.link_name(LinkId::from_index(link))).collect();
+        match (nearest(name, names.iter().map(String::as_str)), names.first()) {
+            (Some(near), _) => format!(", did you mean `{near}`?"),
+            (None, Some(example)) => format!(", and they have names such as `{example}`"),
+            (None, None) => String::new(),
+        }
     }
 
     /// The node called `name`.

@@ -8,7 +8,7 @@ use stratasim_report::{Style, Unit};
 use stratasim_topo::catalogue;
 
 use super::markdown::first_sentence;
-use super::{Explain, Found, find, parameters, schema, unknown, value};
+use super::{Explain, Found, companions, find, parameters, schema, unknown, value};
 use crate::list::{CARDS, COMPUTE};
 
 impl Explain {
@@ -72,6 +72,9 @@ fn section(found: &Found, marks: &str) -> String {
     let kind = found.entry.kind;
     let help = schema["description"].as_str().unwrap_or_default();
     let mut text = format!("{marks} {kind}\n\n{}\n", help.trim());
+    if let Some(paragraph) = companions::paragraph(found, &schema) {
+        text += &format!("\n{paragraph}\n");
+    }
     let parameters = parameters::of(&schema);
     if parameters.is_empty() {
         text += "\nNo parameters.\n";

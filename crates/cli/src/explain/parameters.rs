@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use stratasim_experiment::plugins::NOUNS;
 
 /// Tables inside tables are opened up to this depth.
-const DEPTH: usize = 2;
+const DEPTH: usize = 3;
 
 /// One parameter, in words.
 pub(crate) struct Parameter {
@@ -223,7 +223,7 @@ fn sample(property: &Value, root: &Value) -> Value {
 }
 
 /// A JSON value as TOML on one line.
-fn toml_value(value: &Value) -> String {
+pub(super) fn toml_value(value: &Value) -> String {
     match value {
         Value::Array(list) => format!("[{}]", list.iter().map(toml_value).collect::<Vec<_>>().join(", ")),
         Value::Object(table) => {

@@ -89,12 +89,10 @@ impl Cdf {
         let topology = &prepared.topology;
         let find = |name: &String| {
             topology.find_link(name).ok_or_else(|| {
-                let example = (topology.link_count() > 0).then(|| topology.link_name(LinkId(0)));
-                let example = example.map(|name| format!(", and they have names such as `{name}`"));
-                let example = example.unwrap_or_default();
                 let message = format!(
-                    "--cdf-queue: `{name}` is none of the {} links of this machine{example}",
-                    topology.link_count()
+                    "--cdf-queue: `{name}` is none of the {} links of this machine{}",
+                    topology.link_count(),
+                    topology.link_hint(name)
                 );
                 ConfigError::new(message, None)
             })

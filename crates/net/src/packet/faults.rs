@@ -131,7 +131,7 @@ impl Wires<'_> {
         let mut chosen = vec![all; self.topology.link_count()];
         for (place, name) in names.iter().enumerate() {
             let Some(link) = self.topology.find_link(name) else {
-                let reason = format!("no link is called `{name}`");
+                let reason = format!("no link is called `{name}`{}", self.topology.link_hint(name));
                 return Err(BuildError::new(format!("{field}.{place}"), reason));
             };
             chosen[link.index()] = true;

@@ -48,11 +48,17 @@ impl PacketNetwork {
 fn report(parts: &Parts, topology: &Topology) -> String {
     circle(parts, topology).unwrap_or_else(|| {
         format!(
-            "nothing can happen any more, and {} messages have not arrived: no packet is on its way and no sender \
+            "nothing can happen any more, and {}: no packet is on its way and no sender \
              waits for anything; this transport does not recover from what was lost",
-            open_messages(parts)
+            not_arrived(parts)
         )
     })
+}
+
+/// How many messages have not arrived, in words.
+fn not_arrived(parts: &Parts) -> String {
+    let open = open_messages(parts);
+    format!("{open} message{} not arrived", if open == 1 { " has" } else { "s have" })
 }
 
 fn open_messages(parts: &Parts) -> usize {
@@ -77,8 +83,7 @@ fn circle(parts: &Parts, topology: &Topology) -> Option<String> {
 /// Nothing gets any further although packets or time-outs go on: since when, what is left, what fills the network, and what
 /// may help. `payload` are the bytes of a full packet.
 fn collapse(verdict: Verdict, parts: &Parts, topology: &Topology, since: &Since, payload: u32) -> String {
-    let open = open_messages(parts);
-    let open = format!("{open} message{} not arrived", if open == 1 { " has" } else { "s have" });
+    let open = not_arrived(parts);
     let named = named(parts, topology, payload);
     if verdict == Verdict::Still {
         let why = circle(parts, topology).unwrap_or_else(|| {
@@ -96,6 +101,7 @@ fn collapse(verdict: Verdict, parts: &Parts, topology: &Topology, since: &Since,
     let sent = senders.packets - since.data_packets;
     let requests = match senders.requests - since.requests {
         0 => String::new(),
+        1 => " and 1 request".to_owned(),
         requests => format!(" and {requests} requests"),
     };
     let mut text = format!(

@@ -117,8 +117,9 @@ pub struct LinkSpec {
     pub from: String,
     /// Name of the node at the other end.
     pub to: String,
-    /// Its name; `from->to` when absent. The directions of a full-duplex link get `-up` and `-down`,
-    /// parallel links their number, as in `name-2-up`.
+    /// Its name. A full-duplex link called `x` is two: `x-up` leads to `to`, and `x-down` back; one of another kind is `x`.
+    /// Parallel links get their number before that, from 0: `x-2-up`. Without a name they are called by their ends: `a->b`
+    /// and `b->a` where `a` and `b` are `from` and `to`, `a--b` of a half-duplex link, and with their number `a->b#2`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Rate, per direction.

@@ -219,9 +219,10 @@ impl ExplicitRoute {
         let mut at = Some(from);
         for (index, name) in self.links.iter().enumerate() {
             let field = || format!("links.{index}");
-            let link = topology
-                .find_link(name)
-                .ok_or_else(|| BuildError::new(field(), format!("there is no link called `{name}`")))?;
+            let link = topology.find_link(name).ok_or_else(|| {
+                let hint = topology.link_hint(name);
+                BuildError::new(field(), format!("there is no link called `{name}`{hint}"))
+            })?;
             let info = topology.link(link);
             at = match (at, info.ends) {
                 (_, None) => None,
