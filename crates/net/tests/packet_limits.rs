@@ -68,7 +68,7 @@ fn senders_that_listen_for_short_queues_slow_down_where_beats_coincide() {
     for (transport, at_once) in [
         (r#""congestion": {"kind": "dcqcn"}"#, 1500.0..3000.0),
         (r#""congestion": {"kind": "dcqcn"}, "ecn": {"min": "33280 B", "max": "64 kB"}"#, 802.0..806.0),
-        (r#""congestion": {"kind": "hpcc"}"#, 890.0..910.0),
+        (r#""congestion": {"kind": "hpcc"}"#, 850.0..880.0),
     ] {
         let spec = format!(r#"{{"kind": "packet", {transport}}}"#);
         let (last, _) = eight_tenths(&spec, Duration::ZERO);

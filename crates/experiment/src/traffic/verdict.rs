@@ -155,23 +155,23 @@ impl Evidence {
                 100.0 * slope
             ));
         }
-        if let Some(Stuck { count, first, growth }) = self.stuck {
-            let others = match count {
-                1 => String::new(),
-                2 => ", and of another one".to_owned(),
-                _ => format!(", and of {} others", count - 1),
+        if let Some((class, loss)) = self.classes.iter().find_map(|class| Some((class, class.loss()?))) {
+            let whose = if self.classes.len() > 1 {
+                format!("class {} offered", class.name)
+            } else {
+                "was offered".to_owned()
             };
-            return Some(format!(
-                "the source queue of terminal {first}{others} grew: every 100 cycles its head waited {growth:.1} longer"
-            ));
+            return Some(format!("{:.1} % of what {whose} was not accepted", 100.0 * loss));
         }
-        let (class, loss) = self.classes.iter().find_map(|class| Some((class, class.loss()?)))?;
-        let whose = if self.classes.len() > 1 {
-            format!("class {} offered", class.name)
-        } else {
-            "was offered".to_owned()
+        let Stuck { count, first, growth } = *self.stuck.as_ref()?;
+        let others = match count {
+            1 => String::new(),
+            2 => ", and that of another one,".to_owned(),
+            _ => format!(", and those of {} others,", count - 1),
         };
-        Some(format!("{:.1} % of what {whose} was not accepted", 100.0 * loss))
+        Some(format!(
+            "the source queue of terminal {first}{others} grew: every 100 cycles its head waited {growth:.1} longer"
+        ))
     }
 
     /// By how many cycles the heads of source queues waited longer at the end of the sample, where that is more than
