@@ -140,7 +140,7 @@ def main() -> int:
         print("goodput of 1 MB, Gb/s")
         for (recovery, loss), value in losses(options.command, Path(name)).items():
             known = table.get((MODES[recovery], loss))
-            print(f"  {recovery:26}{100 * loss:4.0f} % {value:10.4f}{beside(value, known)}")
+            print(f"  {recovery:26}{100 * loss:4g} % {value:10.4f}{beside(value, known)}")
         print("started by the host, us")
         for size in (4, 125_000, 1_250_000, 125_000_000):
             alone, whole = machine.seconds(write(size)), machine.seconds(triggered(size))

@@ -280,8 +280,12 @@ impl MeasureSpec {
                 "2 to 100,000 windows are expected: of fewer there is no confidence interval",
             );
         }
-        if self.most_windows < self.windows || self.most_windows > 100_000 {
-            return refuse("most-windows", "at least `windows`, and at most 100,000, are expected");
+        if self.most_windows > 100_000 {
+            return refuse("most-windows", "at most 100,000 windows are expected");
+        }
+        if self.most_windows < self.windows {
+            let reason = format!("{}, above `most-windows`, {}", self.windows, self.most_windows);
+            return refuse("windows", &reason);
         }
         if !(0.0..=1.0).contains(&self.precision) {
             return refuse("precision", "a part between 0 and 1 is expected");
