@@ -116,7 +116,9 @@ fn a_message_alone_waits_for_no_time_out() {
                     assert_eq!(result.counters[count], 0, "{bandwidth}, {kind}, {recovery}{count}");
                 }
                 let slower = result.flows.as_ref().unwrap().slowdown.mean;
-                assert!(slower < 1.2, "{bandwidth}, {kind}, {recovery}: {slower} times as long as alone");
+                // it aims below what the link can, and 25 packets are few round trips to find that
+                let most = if kind == "hpcc" { 1.3 } else { 1.001 };
+                assert!(slower < most, "{bandwidth}, {kind}, {recovery}: {slower} times as long as alone");
             }
         }
     }
