@@ -323,12 +323,10 @@ fn what_is_said_of_no_packets_is_nothing() {
 /// One terminal of many that cannot send what it makes: the mean over all says nothing of it.
 #[test]
 fn one_queue_that_grows_among_many_is_saturation() {
-    let text = experiment(
-        "[topology]\nkind = \"degraded\"\nfactor = 0.03125\nlinks = [\"host-0-*\"]\n\
-         of = { kind = \"single-switch\", nodes = 200, bandwidth = \"32 GB/s\", latency = \"1 ns\" }\n#",
-        "load = 0.08\npattern = { kind = \"shift\" }",
-    );
-    let result = run(&text.replace("\nlatency = \"1 ns\"\n[network]", "\n[network]"));
+    let result = run("[topology]\nkind = \"degraded\"\nfactor = 0.03125\nlinks = [\"host-0-*\"]\n\
+         of = { kind = \"single-switch\", nodes = 200, bandwidth = \"32 GB/s\", latency = \"1 ns\" }\n\
+         [network]\nkind = \"flit\"\nflit-bytes = \"32 B\"\n\
+         [traffic]\nload = 0.08\npattern = { kind = \"shift\" }\n");
     let found = statistics(&result);
     assert!(found.saturated && found.verdict.contains("the source queue of terminal 0"), "{}", found.verdict);
 }
