@@ -440,9 +440,7 @@ impl Packet {
             // the packets that fill the longest way
             let packets = (rtt_s * kind.rate.bytes_per_s() / full as f64).ceil().clamp(1.0, 1e9) as u64;
             let usual = (packets * full * rules.queue.buffer_factor).min(MOST_BUFFER);
-            // what drops nothing has rooms of its own
-            let limit = self.buffer.filter(|_| !rules.queue.holds());
-            let buffer = limit.map_or(usual, |buffer| buffer.count());
+            let buffer = self.buffer.map_or(usual, |buffer| buffer.count());
             let share = |given: Option<Bytes>, fifths: u64| {
                 given.map_or((packets * fifths).div_ceil(5) * full, |bytes| bytes.count())
             };

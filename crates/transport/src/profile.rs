@@ -147,6 +147,12 @@ impl Path {
         self.rate.bytes_per_s() * rtt.as_secs_f64()
     }
 
+    /// A `usual` time that silence or a round trip may take, or two round trips of the longest way where these are more: on
+    /// slow or long links, what is merely under way is not late.
+    pub(crate) fn patient(&self, usual: Duration) -> Duration {
+        usual.max(self.network_rtt * 2)
+    }
+
     /// Picoseconds per byte of the sender's link.
     pub fn ps_per_byte(&self) -> f64 {
         1e12 / self.rate.bytes_per_s()

@@ -251,9 +251,3 @@ pub(crate) fn given_timeout(
         None => Ok(without.then_some(Duration::MAX)),
     }
 }
-
-/// A usual time-out, or two round trips of the longest way where these are more: on slow or long links, what is merely under
-/// way is not sent again.
-pub(crate) fn patient(usual: Duration, path: &Path) -> Duration {
-    usual.max(path.network_rtt * 2)
-}

@@ -149,7 +149,7 @@ impl Sender {
         }
         while let Some(next) = self.recovery.next(&self.cx(now)) {
             let in_flight = self.recovery.account().in_flight_bytes;
-            let needs = if next.retransmission { 1 } else { self.messages.accounted_bytes(next.sequence) };
+            let needs = if next.retransmission { 1 } else { self.room_for(next.sequence) };
             let fits = in_flight == 0
                 || next.beyond_window
                 || in_flight.saturating_add(needs) <= self.congestion.window_bytes();

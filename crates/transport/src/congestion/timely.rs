@@ -129,7 +129,7 @@ impl CongestionKind for Timely {
         check_range("weight", self.weight, 0.0, 1.0)?;
         check_range("step", self.step, Bandwidth(1.0), Bandwidth(1e15))?;
         // where the way itself takes longer, the rate would fall for ever
-        let high = self.high.unwrap_or_else(|| Duration::from_ns(500_000).max(path.network_rtt * 2));
+        let high = self.high.unwrap_or_else(|| path.patient(Duration::from_ns(500_000)));
         if self.low > high {
             return Err(BuildError::new("low", format!("{}, above `high`, {high}", self.low)));
         }

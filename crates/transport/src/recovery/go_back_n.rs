@@ -4,9 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::{BuildError, Duration, Time};
 
-use super::{
-    Account, Cx, Loss, Next, Progress, Recovery, RecoveryKind, SenderRecovery, given_timeout, patient,
-};
+use super::{Account, Cx, Loss, Next, Progress, Recovery, RecoveryKind, SenderRecovery, given_timeout};
 use crate::congestion::LossCause;
 use crate::packet::{Flags, Header, Kind};
 use crate::profile::{PacketSizes, Path};
@@ -158,7 +156,7 @@ impl SenderRecovery for State {
 impl RecoveryKind for GoBackN {
     fn build(&self, path: &Path, _: &PacketSizes) -> Result<(Recovery, ReceiverRules), BuildError> {
         let timeout = given_timeout("timeout", self.timeout, self.without_timeout)?
-            .unwrap_or_else(|| patient(USUAL_TIMEOUT, path));
+            .unwrap_or_else(|| path.patient(USUAL_TIMEOUT));
         let gaps = match self.nak {
             Nak::Never => GapReport::Never,
             Nak::OncePerGap => GapReport::Once,

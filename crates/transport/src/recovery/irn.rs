@@ -6,9 +6,7 @@ use stratasim_core::memory::prefetch_all;
 use stratasim_core::{BuildError, Duration, Time};
 
 use super::flight::Flight;
-use super::{
-    Account, Cx, Loss, Next, Progress, Recovery, RecoveryKind, SenderRecovery, given_timeout, patient,
-};
+use super::{Account, Cx, Loss, Next, Progress, Recovery, RecoveryKind, SenderRecovery, given_timeout};
 use crate::congestion::LossCause;
 use crate::packet::{Flags, Header, Kind};
 use crate::profile::{PacketSizes, Path};
@@ -172,7 +170,7 @@ impl SenderRecovery for State {
 impl RecoveryKind for Irn {
     fn build(&self, path: &Path, sizes: &PacketSizes) -> Result<(Recovery, ReceiverRules), BuildError> {
         let low_timeout = given_timeout("low-timeout", self.low_timeout, false)?
-            .unwrap_or_else(|| patient(Duration::from_ns(100_000), path));
+            .unwrap_or_else(|| path.patient(Duration::from_ns(100_000)));
         let high_timeout = given_timeout("high-timeout", self.high_timeout, false)?
             .unwrap_or_else(|| Duration::from_ns(320_000).max(low_timeout));
         if high_timeout < low_timeout {
