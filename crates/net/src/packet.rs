@@ -56,7 +56,7 @@ use std::collections::VecDeque;
 
 use schemars::JsonSchema;
 use serde::de::{self, value::MapDeserializer};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use stratasim_core::model;
 use stratasim_core::random::{Draws, key};
 use stratasim_core::{Bandwidth, BuildError, Bytes, Duration, NodeId};
@@ -105,8 +105,10 @@ use crate::networks::{NetworkContext, NetworkKind};
 /// balancing = { kind = "ecmp" }
 /// ```
 /// A half-duplex cable has half of its rate in each direction.
+///
+/// Written out, it names what goes with its congestion control, so that a result says by what it came about.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default, remote = "Self")]
 pub struct Packet {
     /// Whose rules hold where nothing else is given.
     pub preset: Preset,
@@ -272,9 +274,19 @@ impl Packet {
         }
     }
 
-    /// The recovery, the default filled in.
-    fn recovery(&self) -> RecoverySpec {
-        self.recovery.clone().unwrap_or_else(|| self.congestion.plugin().recovery())
+    /// The same with what goes with its congestion control written out. A preset stays a name: what it says depends on the
+    /// topology.
+    fn filled(&self) -> Self {
+        if self.preset == Preset::Htsim {
+            return self.clone();
+        }
+        let transport = self.transport();
+        Self {
+            recovery: Some(transport.recovery()),
+            entropy: Some(transport.entropy()),
+            queue: Some(self.queue()),
+            ..self.clone()
+        }
     }
 
     /// The kind of queue, the default filled in.
@@ -282,11 +294,23 @@ impl Packet {
         if let Some(queue) = &self.queue {
             return queue.clone();
         }
-        match self.recovery() {
+        match self.transport().recovery() {
             RecoverySpec::Trimming(_) => QueueSpec::Trimming(Trimming::default()),
             RecoverySpec::GoBackN(_) | RecoverySpec::None(_) => QueueSpec::Lossless(Lossless::default()),
             _ => QueueSpec::DropTail(DropTail::default()),
         }
+    }
+}
+
+impl Serialize for Packet {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Self::serialize(&self.filled(), serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Packet {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::deserialize(deserializer)
     }
 }
 
@@ -387,7 +411,12 @@ impl Packet {
             classes,
             keeps_connections: self.connections == Connections::PerPair,
             least_delay,
-            gives_up_after: self.recovery().plugin().gives_up_after().map_or(u64::MAX, |after| after.as_ps()),
+            gives_up_after: self
+                .transport()
+                .recovery()
+                .plugin()
+                .gives_up_after()
+                .map_or(u64::MAX, |after| after.as_ps()),
         };
         if self.threads == 0 {
             return Err(BuildError::new("threads", "0; at least 1 is needed"));

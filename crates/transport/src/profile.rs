@@ -30,10 +30,19 @@ pub struct TransportSpec {
 }
 
 impl TransportSpec {
+    /// The recovery, the default filled in.
+    pub fn recovery(&self) -> RecoverySpec {
+        self.recovery.clone().unwrap_or_else(|| self.congestion.plugin().recovery())
+    }
+
+    /// The choice of paths, the default filled in.
+    pub fn entropy(&self) -> EntropySpec {
+        self.entropy.clone().unwrap_or_else(|| self.congestion.plugin().entropy())
+    }
+
     /// Whether the sender gives all packets of a connection the same entropy.
     pub fn keeps_entropy(&self) -> bool {
-        let own = self.entropy.clone();
-        matches!(own.unwrap_or_else(|| self.congestion.plugin().entropy()), EntropySpec::Fixed(_))
+        matches!(self.entropy(), EntropySpec::Fixed(_))
     }
 }
 
@@ -231,14 +240,12 @@ impl Profile {
         let own = |error: BuildError| error.within("congestion");
         let congestion = kind.build(&path, &sizes).map_err(own)?;
         let credit = kind.credit(&path, &sizes).map_err(own)?;
-        let recovery_spec = spec.recovery.clone().unwrap_or_else(|| kind.recovery());
         let (recovery, mut receiver) =
-            recovery_spec.plugin().build(&path, &sizes).map_err(|error| error.within("recovery"))?;
+            spec.recovery().plugin().build(&path, &sizes).map_err(|error| error.within("recovery"))?;
         receiver.notification_interval = kind.notification_interval();
         // go-back-N has one position only: it sends what is lost before anything new
         let hands_over = kind.hands_over() && !matches!(recovery, Recovery::GoBackN(_));
-        let entropy_spec = spec.entropy.clone().unwrap_or_else(|| kind.entropy());
-        let entropy = entropy_spec.plugin().build().map_err(|error| error.within("entropy"))?;
+        let entropy = spec.entropy().plugin().build().map_err(|error| error.within("entropy"))?;
         Ok(Arc::new(Self {
             sizes,
             path,

@@ -55,6 +55,8 @@ pub(super) struct PacketNetwork {
     kept: FxHashMap<Pair, u32>,
     pub(super) now: Time,
     pub(super) outcomes: Outcomes,
+    /// Connections of which a message is complete; empty between calls, but for its memory.
+    complete: Vec<u32>,
     /// Messages that are complete; the report fills in the least time of each.
     pub(super) flows: Vec<FlowRecord>,
     sampling: Sampling,
@@ -85,6 +87,7 @@ impl PacketNetwork {
             profiles: Vec::new(),
             by_values: FxHashMap::default(),
             by_pair: FxHashMap::default(),
+            complete: Vec::new(),
             kept: FxHashMap::default(),
             now: Time::ZERO,
             outcomes: Outcomes::default(),
@@ -244,7 +247,9 @@ impl PacketNetwork {
     /// What is complete now.
     fn collect(&mut self) {
         let (rules, now) = (self.parts.any().rules, self.parts.now());
-        for number in self.parts.take_complete() {
+        let mut complete = std::mem::take(&mut self.complete);
+        self.parts.take_complete(&mut complete);
+        for number in complete.drain(..) {
             let Some(connection) = self.parts.at_sender(number) else { continue };
             if connection.sender.has_failed() {
                 self.fail(number);
@@ -270,6 +275,7 @@ impl PacketNetwork {
                 self.parts.close(number);
             }
         }
+        self.complete = complete;
         self.rest();
     }
 

@@ -254,15 +254,13 @@ impl Parts {
         self.engines.iter().map(|engine| engine.last).max().unwrap_or(0)
     }
 
-    /// Connections whose message is complete, or has failed, in order.
-    pub(super) fn take_complete(&mut self) -> Vec<u32> {
-        let mut complete = std::mem::take(&mut self.engines[0].complete);
-        for engine in &mut self.engines[1..] {
+    /// Adds the connections whose message is complete, or has failed, in order.
+    pub(super) fn take_complete(&mut self, complete: &mut Vec<u32>) {
+        for engine in &mut self.engines {
             complete.append(&mut engine.complete);
         }
         complete.sort_unstable();
         complete.dedup();
-        complete
     }
 
     /// Runs events through `until`; stops after the first instant in which a message is complete. Whether there is one.

@@ -8,6 +8,7 @@ mod table;
 use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
+use smallvec::{SmallVec, smallvec};
 use stratasim_core::{BuildError, LinkId, NodeId};
 use stratasim_topo::{NodeKind, Topology};
 
@@ -375,11 +376,11 @@ impl Routes {
     }
 
     /// All ports that begin a shortest way from `node` to `host`.
-    pub(super) fn choices(&self, node: u32, host: u32) -> Vec<u32> {
+    pub(super) fn choices(&self, node: u32, host: u32) -> SmallVec<[u32; 4]> {
         match self.toward(node, host) {
-            Next::Port(port) => vec![port],
-            Next::Set(set) => self.ports[self.set(set)].to_vec(),
-            Next::Nowhere => Vec::new(),
+            Next::Port(port) => smallvec![port],
+            Next::Set(set) => SmallVec::from_slice(&self.ports[self.set(set)]),
+            Next::Nowhere => SmallVec::new(),
         }
     }
 

@@ -62,7 +62,7 @@ impl SenderEntropy for State {
     }
 
     fn started(&self, key: u64) -> Self {
-        Self { rest: self.rest.started(key), ..self.clone() }
+        Self { good: self.good.clone(), rest: self.rest.started(key) }
     }
 }
 
