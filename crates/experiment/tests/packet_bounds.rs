@@ -6,6 +6,7 @@ use std::time::Instant;
 use stratasim_core::observe::Blind;
 use stratasim_experiment::{Document, Prepared};
 use stratasim_report::RunResult;
+use stratasim_transport::CongestionSpec;
 
 fn run(text: &str) -> RunResult {
     let document = Document::parse("test.toml", text).unwrap_or_else(|error| panic!("{error}"));
@@ -130,4 +131,26 @@ fn a_message_with_a_limit_of_its_own_is_alone_as_slow() {
     let result = run(&pair("bandwidth = \"100 Gbps\"\nlatency = \"1 us\"", capped, ""));
     let slower = result.flows.unwrap().slowdown.mean;
     assert!((1.0..1.01).contains(&slower), "{slower}");
+}
+
+/// Connections of one host take turns: what the receiver has not spoken of yet, because it is worth no acknowledgement, is not sent
+/// again.
+#[test]
+fn a_host_that_sends_to_many_waits_for_no_time_out() {
+    let scatter = |network: &str| {
+        run(&format!(
+            "[topology]\nkind = \"single-switch\"\nnodes = 129\nbandwidth = \"400 Gbps\"\nlatency = \"500 ns\"\n\
+             [workload]\nkind = \"collective\"\noperation = \"scatter\"\nbytes = \"32 MB\"\nalgorithm = {{ kind = \"direct\" }}\n\
+             [network]\nkind = \"packet\"\n{network}\n"
+        ))
+    };
+    for kind in CongestionSpec::KINDS {
+        let result = scatter(&format!("congestion = {{ kind = \"{kind}\" }}"));
+        for count in ["network.timeouts", "network.retransmissions", "network.drops", "network.trims"] {
+            assert_eq!(result.counters[count], 0, "{kind}: {count}");
+        }
+    }
+    // as htsim does it
+    let recovery = "recovery = { kind = \"trimming\", acknowledge-every = \"16 KiB\", asks-in-time = false }";
+    assert!(scatter(recovery).counters["network.timeouts"] > 1000);
 }

@@ -113,6 +113,7 @@ fn ultra_ethernet(variant: &str) -> TransportSpec {
     };
     let recovery = RecoverySpec::Trimming(Trimming {
         acknowledge_every: Some(Bytes(16_384)),
+        asks_in_time: false,
         sleek: variant.ends_with("sleek"),
         ..Trimming::default()
     });

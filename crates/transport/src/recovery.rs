@@ -122,6 +122,12 @@ pub trait SenderRecovery {
         false
     }
 
+    /// Whether the packet that is sent now asks for an acknowledgement lest others time out, where the next one comes `apart` later.
+    fn asks_in_time(&self, now: Time, apart: Duration) -> bool {
+        let _ = (now, apart);
+        false
+    }
+
     /// Whether a sender whose packet timed out asks what has arrived, where its window is too full to send the packet again.
     fn asks_when_full(&self) -> bool {
         false
@@ -195,6 +201,10 @@ macro_rules! recoveries {
             }
             fn has_failed(&self) -> bool {
                 match self { $(Self::$variant(state) => state.has_failed()),+ }
+            }
+            #[inline]
+            fn asks_in_time(&self, now: Time, apart: Duration) -> bool {
+                match self { $(Self::$variant(state) => state.asks_in_time(now, apart)),+ }
             }
             fn asks_when_full(&self) -> bool {
                 match self { $(Self::$variant(state) => state.asks_when_full()),+ }

@@ -310,6 +310,7 @@ impl Sender {
         let serial = self.recovery.on_sent(&cx, next);
         self.congestion.on_sent(now, bytes);
         self.next_start = now + self.congestion.gap(bytes);
+        let apart = now.saturating_since(self.started);
         (self.started, self.started_bytes) = (now, bytes);
         let is_limited = self.limit_ps_per_byte > 0.0;
         if is_limited {
@@ -328,7 +329,11 @@ impl Sender {
             }
         };
         // nobody waits for more packets to be acknowledged at once, which come late
-        let asks = is_limited || stops || next.retransmission || self.credit.ends_with(bytes);
+        let asks = is_limited
+            || stops
+            || next.retransmission
+            || self.credit.ends_with(bytes)
+            || self.recovery.asks_in_time(now, apart);
         self.asked = asks;
         let limit = cx.window_bytes.saturating_add(self.profile.sizes.packet_bytes());
         let pull = if matches!(self.credit, Credit::Quanta { .. }) {

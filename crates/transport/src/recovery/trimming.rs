@@ -18,7 +18,7 @@ use crate::receiver::{Acknowledge, GapReport, ReceiverRules};
 ///
 /// Sources: Handley et al., "Re-architecting datacenter networks and stacks for low latency and high performance", SIGCOMM
 /// 2017 (NDP); Ultra Ethernet Specification 1.0, packet delivery sub-layer.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Trimming {
     /// Time after which a packet of which nothing was heard is sent again; 15 us and six times what the
@@ -32,9 +32,25 @@ pub struct Trimming {
     /// bytes in a round trip, where the sender would stand still for want of acknowledgements.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub acknowledge_every: Option<Bytes>,
+    /// With `acknowledge-every`, a packet asks for an acknowledgement where the next one, as far apart as the last two, would come
+    /// when half of the time-out of what waits for one is over: many connections that take turns at one link would otherwise
+    /// time out without a loss, as they do in htsim.
+    pub asks_in_time: bool,
     /// Finds losses by the number of packets that arrived out of order, for fabrics that drop instead of
     /// cutting (SLEEK).
     pub sleek: bool,
+}
+
+impl Default for Trimming {
+    fn default() -> Self {
+        Self {
+            timeout: None,
+            without_timeout: false,
+            acknowledge_every: None,
+            asks_in_time: true,
+            sleek: false,
+        }
+    }
 }
 
 /// The sender's half.
@@ -42,6 +58,9 @@ pub struct Trimming {
 pub struct State {
     flight: Flight,
     timeout: Duration,
+    /// What waits for an acknowledgement asks for one at that age at the latest; forever where the receiver speaks of every
+    /// packet.
+    asks_at: Duration,
     /// Losses at or above belong to a new window of data.
     window_end: u64,
     sleek: Option<Box<Sleek>>,
@@ -131,6 +150,11 @@ impl SenderRecovery for State {
         self.flight.account()
     }
 
+    #[inline]
+    fn asks_in_time(&self, now: Time, apart: Duration) -> bool {
+        self.flight.oldest().is_some_and(|oldest| now + apart >= oldest.at + self.asks_at)
+    }
+
     fn asks_when_full(&self) -> bool {
         // probes ask where there are any
         self.sleek.is_none()
@@ -164,6 +188,10 @@ impl RecoveryKind for Trimming {
             Duration::from_ns(15_000) + (path.slowest_time_of(path.buffer_bytes) * 6).max(round_trip)
         };
         let timeout = given.unwrap_or_else(derived);
+        let asks_at = match acknowledge {
+            Acknowledge::EveryBytes(_) if self.asks_in_time => Duration::from_ps(timeout.as_ps() / 2),
+            _ => Duration::MAX,
+        };
         let rules = ReceiverRules {
             keeps_out_of_order: true,
             gaps: GapReport::Never,
@@ -172,6 +200,7 @@ impl RecoveryKind for Trimming {
             ..ReceiverRules::default()
         };
         let sleek = self.sleek.then(|| Box::new(Sleek::new(path, sizes)));
-        Ok((Recovery::Trimming(State { flight: Flight::default(), timeout, window_end: 0, sleek }), rules))
+        let state = State { flight: Flight::default(), timeout, asks_at, window_end: 0, sleek };
+        Ok((Recovery::Trimming(state), rules))
     }
 }
