@@ -187,3 +187,22 @@ def test_a_result_of_the_examples_reads_well_in_a_notebook(result: ss.Result) ->
     assert html.startswith("<pre>")
     assert "<b" not in html.removeprefix("<pre>").removesuffix("</pre>")
     assert ROOT.name not in html
+
+
+def test_columns_of_flows_are_those_of_the_csv_at_packet_level() -> None:
+    incast = {"kind": "traffic", "flows": 3, "size": {"kind": "fixed", "bytes": "250 kB"}}
+    workload = incast | {"pattern": {"kind": "list", "pairs": [[1, 0], [2, 0], [3, 0]]}}
+    machine = {"kind": "single-switch", "nodes": 4, "bandwidth": "100 Gbps", "latency": "500 ns"}
+    result = ss.simulate(machine, workload, {"kind": "packet"}, record="messages")
+    flows = result.flows
+    assert flows.rows == 3
+    assert sorted(flows["from"]) == ["host-1", "host-2", "host-3"]
+    assert set(flows["to"]) == {"host-0"}
+    assert flows["bytes"].sum() == 750_000
+    assert flows["packets"].sum() == result.data["flows"]["packets"]
+    assert flows["trims"].sum() == result.data["flows"]["trims"] > 0
+    assert flows["end_s"].max() == pytest.approx(result.makespan_s)
+    assert all(path.endswith("switch->host-0") for path in flows["path"])
+    with pytest.raises(ValueError, match="record="):
+        _ = ss.simulate(machine, workload, {"kind": "packet"}).flows
+    assert ss.simulate(machine, workload, {"kind": "flow"}, record="messages").flows.rows == 0

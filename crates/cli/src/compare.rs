@@ -301,13 +301,14 @@ fn program_rows(results: &[(String, RunResult)]) -> Vec<(Cow<'static, str>, Vec<
 /// What the packet level counts, where anything happened.
 fn count_rows(results: &[(String, RunResult)]) -> Vec<(Cow<'static, str>, Vec<String>)> {
     type Count = fn(&RunResult) -> Option<u64>;
-    let counts: [(&'static str, Count); 11] = [
+    let counts: [(&'static str, Count); 12] = [
         ("sent again", |result| result.counter("network.retransmissions")),
         ("dropped", |result| result.counter("network.drops")),
         ("trimmed", |result| result.counter("network.trims")),
         ("packets marked", |result| result.counter("network.marks")),
         ("ACKs with mark", |result| Some(result.flows.as_ref()?.marks)),
         ("time-outs", |result| result.counter("network.timeouts")),
+        ("pauses", |result| result.counter("network.pauses")),
         ("lost on links", |result| result.counter("network.lost_on_links")),
         ("on down links", |result| result.counter("network.lost_on_down_links")),
         ("corrupted", |result| result.counter("network.corrupted")),

@@ -29,8 +29,11 @@ const PICTURED_RANKS: u32 = 48;
 /// Links in a heat map, the fullest ones, and stretches of time at least half as many as which it has.
 const HEAT_MAP_LINKS: usize = 32;
 const HEAT_MAP_BINS: usize = 256;
+
 /// Why nothing is known of messages.
-const NO_MESSAGE: &str = "no message went from one node to another";
+fn no_message(result: &RunResult) -> &'static str {
+    if result.stopped { "no message was complete" } else { "no message went from one node to another" }
+}
 
 #[derive(Args)]
 pub(crate) struct Run {
@@ -135,6 +138,13 @@ impl Run {
             fits.map_err(|error| ConfigError::new(format!("--ranks: {}", error.reason), None))?;
         }
         let network = prepared.spec.network.plugin();
+        let kind = prepared.spec.network.kind();
+        let refuse = |message| Err(ConfigError::new(message, None));
+        if self.heat_map.is_some() && !network.tells_link_use() {
+            return refuse(format!(
+                "--heat-map is about links over time, of which `--network flow` and `--network packet` tell; this network is `{kind}`"
+            ));
+        }
         let option = match () {
             () if self.flows.is_some() => "--flows",
             () if self.cdf.is_of_messages() => "--cdf",
@@ -143,11 +153,9 @@ impl Run {
         if network.follows_messages() {
             return Ok(());
         }
-        let message = format!(
-            "{option} is about messages on their way, which `--network packet` follows; this network is `{}`",
-            prepared.spec.network.kind()
-        );
-        Err(ConfigError::new(message, None))
+        refuse(format!(
+            "{option} is about messages on their way, which `--network packet` follows; this network is `{kind}`"
+        ))
     }
 
     /// Whether the result takes the place of the table.
@@ -273,8 +281,7 @@ impl Run {
         });
         if let Some(load) = &load {
             if load.bin_count() == 0 {
-                let kind = prepared.spec.network.kind();
-                terminal.note(&format!("  nothing in heat map: network `{kind}` told of no use of a link"));
+                empty.push("heat map");
             }
             let title = format!("{}: use of links", prepared.name);
             unwritten.keep(outputs.heat_map, |picture| {
@@ -291,11 +298,11 @@ impl Run {
             result.queue_depths = depths.of(queues, end, &labels);
         }
         if !empty.is_empty() {
-            terminal.note(&self.nothing(&empty, program.ranks(), result.makespan_s));
+            terminal.note(&self.nothing(&empty, program.ranks(), &result));
         }
         unwritten.keep(outputs.flows, |flows| {
             if prepared.report.flows.is_empty() {
-                terminal.note(&format!("  no line in {}: {NO_MESSAGE}", flows.path.display()));
+                terminal.note(&format!("  no line in {}: {}", flows.path.display(), no_message(&result)));
             }
             flows.write(|file| write_flows(&prepared.report.flows, file, &labels))
         });
@@ -305,8 +312,9 @@ impl Run {
     }
 
     /// What is said about files that are empty because nothing happened where they look.
-    fn nothing(&self, files: &[&str], ranks: u32, makespan_s: f64) -> String {
-        let mut text = format!("  nothing in {}: nothing happened", files.join(", "));
+    fn nothing(&self, files: &[&str], ranks: u32, result: &RunResult) -> String {
+        let what = if result.stopped { "nothing was complete" } else { "nothing happened" };
+        let mut text = format!("  nothing in {}: {what}", files.join(", "));
         match &self.ranks {
             Some(chosen) => text += &format!(" at ranks {chosen}"),
             None if files == ["picture"] && ranks > PICTURED_RANKS => {
@@ -317,7 +325,7 @@ impl Run {
         if let Some(window) = self.window {
             text += &format!(" in the window {window}");
         }
-        format!("{text}; the run ended at {}", Unit::Seconds.format(makespan_s))
+        format!("{text}; the run ended at {}", Unit::Seconds.format(result.makespan_s))
     }
 
     /// Says what was written where; what the lines of `--csv` are, and whether there was a distribution to draw.

@@ -165,6 +165,9 @@ impl Traffic {
     fn conclude(&self, curve: &Curve, found: usize, terminal: &Terminal) -> Result<u8, Error> {
         if !self.quiet && !curve.points.is_empty() {
             terminal.print(&curve.table().to_text(&terminal.style))?;
+            if let Some(classes) = curve.class_table() {
+                terminal.print(&format!("\n{}", classes.to_text(&terminal.style)))?;
+            }
         }
         if let Some((low, high)) = curve.saturation
             && !self.quiet

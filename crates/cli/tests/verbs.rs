@@ -416,9 +416,11 @@ fn the_heat_map_of_a_run_has_the_fullest_link_on_top() {
         assert!(at("switch-&gt;host-0") < at("host-1-&gt;switch"), "{network}");
         assert!(at("switch-&gt;host-0") < at("host-2-&gt;switch"), "{network}");
     }
-    let (said, map) = run("message");
-    assert_eq!(said, "  nothing in heat map: network `message` told of no use of a link\n");
-    assert!(map.starts_with("<svg"));
+    for network in ["message", "flit"] {
+        let ended = scratch.stratasim(&["run", "meet.toml", "--network", network, "--heat-map", "none.svg"]);
+        ended.failed(2, &["--heat-map is about links over time", &format!("this network is `{network}`")]);
+        assert!(!scratch.path().join("none.svg").exists());
+    }
 }
 
 #[test]

@@ -69,6 +69,8 @@ impl Node {
 pub struct Document {
     root: Node,
     source: Arc<Source>,
+    /// What [`Document::set`] was told, in order.
+    assignments: Vec<String>,
 }
 
 impl Document {
@@ -88,7 +90,8 @@ impl Document {
         })?;
         let span = table.span();
         let value = from_toml_table(table.into_inner(), &source)?;
-        Ok(Self { root: Node { value, place: Some(Place { source: source.clone(), span }) }, source })
+        let root = Node { value, place: Some(Place { source: source.clone(), span }) };
+        Ok(Self { root, source, assignments: Vec::new() })
     }
 
     /// Reads JSON.
@@ -103,7 +106,7 @@ impl Document {
             let at = (start + error.column().saturating_sub(1)).min(text.len());
             ConfigError::new(error.to_string(), Some(Place { source: source.clone(), span: at..at }))
         })?;
-        Ok(Self { root: from_json(value), source })
+        Ok(Self { root: from_json(value), source, assignments: Vec::new() })
     }
 
     /// Reads TOML or JSON by the end of the name.
@@ -125,7 +128,14 @@ impl Document {
     /// # Errors
     /// No `=`, or a path through something that is not a table.
     pub fn set(&mut self, assignment: &str) -> Result<(), ConfigError> {
-        self.set_by("--set", assignment)
+        self.set_by("--set", assignment)?;
+        self.assignments.push(assignment.to_owned());
+        Ok(())
+    }
+
+    /// What [`Document::set`] was told, in order.
+    pub fn assignments(&self) -> &[String] {
+        &self.assignments
     }
 
     /// The same for an assignment that another option of the command gave; errors name it.
@@ -167,7 +177,7 @@ impl Document {
         if path.starts_with("network.") && path != "network.kind" && self.get("network").is_none() {
             // an option of the network that it has without a section
             let kind = NetworkSpec::default().kind();
-            self.set(&format!("network.kind=\"{kind}\""))?;
+            self.set_by("--set", &format!("network.kind=\"{kind}\""))?;
         }
         let mut at = &mut self.root;
         let mut keys = path.split('.').peekable();
@@ -221,7 +231,7 @@ impl Document {
     /// The value at the end of a path of keys, as a document of its own.
     pub(crate) fn at(&self, path: &[&str]) -> Option<Self> {
         let root = path.iter().try_fold(&self.root, |at, key| at.child(key))?.clone();
-        Some(Self { root, source: self.source.clone() })
+        Some(Self { root, source: self.source.clone(), assignments: Vec::new() })
     }
 
     /// Sets the value at a dotted path to the whole of `other`, which keeps its places.
@@ -237,10 +247,10 @@ impl Document {
     /// The same under `key`: `{ key = ... }`.
     #[must_use]
     pub fn nested(self, key: &str) -> Self {
-        let Self { root, source } = self;
+        let Self { root, source, assignments } = self;
         let place = root.place.clone();
         let table = IndexMap::from([(key.to_owned(), (None, root))]);
-        Self { root: Node { value: Value::Table(table), place }, source }
+        Self { root: Node { value: Value::Table(table), place }, source, assignments }
     }
 
     /// An error about the document as a whole.
@@ -252,7 +262,7 @@ impl Document {
     pub fn take(&mut self, key: &str) -> Option<Self> {
         let Value::Table(table) = &mut self.root.value else { return None };
         let (_, node) = table.shift_remove(key)?;
-        Some(Self { root: node, source: self.source.clone() })
+        Some(Self { root: node, source: self.source.clone(), assignments: Vec::new() })
     }
 
     /// Reads a spec from the whole document.

@@ -9,6 +9,7 @@
 //! Numbers do not depend on threads, on the order in which points run, or on the kernel.
 
 mod account;
+mod by_class;
 mod calendar;
 mod curve;
 mod histogram;

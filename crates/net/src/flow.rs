@@ -76,6 +76,10 @@ impl NetworkKind for Flow {
         Some(rule.to_owned())
     }
 
+    fn tells_link_use(&self) -> bool {
+        true
+    }
+
     fn build(&self, context: NetworkContext) -> Result<Box<dyn Network>, BuildError> {
         let numbers = self.options.resolve(self.rule).map_err(|error| error.within("options"))?;
         Ok(Box::new(network::FlowNetwork::new(

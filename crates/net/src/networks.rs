@@ -36,6 +36,11 @@ pub trait NetworkKind {
         false
     }
 
+    /// Whether it tells when links were in use.
+    fn tells_link_use(&self) -> bool {
+        false
+    }
+
     /// Where its messages go, where that is not up to [`NetworkContext::routing`].
     fn own_routing(&self) -> Option<&'static str> {
         None

@@ -328,6 +328,10 @@ impl NetworkKind for Packet {
     fn follows_messages(&self) -> bool {
         true
     }
+
+    fn tells_link_use(&self) -> bool {
+        true
+    }
 }
 
 impl Packet {

@@ -6,11 +6,13 @@ use numpy::{Element, IntoPyArray as _, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use stratasim_core::Rank;
+use stratasim_core::model::FlowRecord;
 use stratasim_core::observe::Activity;
+use stratasim_core::{NodeId, Rank};
 use stratasim_experiment::files::AtomicFile;
 use stratasim_report::Labels;
 use stratasim_report::columns::{ACTIVITIES, MessageColumns, TaskColumns};
+use stratasim_report::flows::{path, slowdown};
 
 use crate::error::in_file;
 
@@ -31,6 +33,33 @@ pub(crate) fn tasks(py: Python<'_>, columns: TaskColumns) -> PyResult<Bound<'_, 
 /// The messages as a dict of arrays.
 pub(crate) fn messages(py: Python<'_>, columns: MessageColumns) -> PyResult<Bound<'_, PyDict>> {
     into_arrays!(py, columns, src, dst, start_ps, end_ps, bytes)
+}
+
+/// How messages fared: a dict of arrays, and of lists of names.
+pub(crate) fn flows<'py>(
+    py: Python<'py>,
+    flows: &[FlowRecord],
+    labels: &dyn Labels,
+) -> PyResult<Bound<'py, PyDict>> {
+    let made = PyDict::new(py);
+    let places = |of: fn(&FlowRecord) -> NodeId| -> Vec<String> {
+        flows.iter().map(|flow| labels.place(of(flow))).collect()
+    };
+    made.set_item("from", places(|flow| flow.src))?;
+    made.set_item("to", places(|flow| flow.dst))?;
+    let wholes = |of: fn(&FlowRecord) -> u64| flows.iter().map(of).collect::<Vec<_>>().into_pyarray(py);
+    made.set_item("bytes", wholes(|flow| flow.bytes))?;
+    made.set_item("start_ps", wholes(|flow| flow.start.as_ps()))?;
+    made.set_item("end_ps", wholes(|flow| flow.end.as_ps()))?;
+    made.set_item("slowdown", flows.iter().map(slowdown).collect::<Vec<_>>().into_pyarray(py))?;
+    let counts = |of: fn(&FlowRecord) -> u32| flows.iter().map(of).collect::<Vec<_>>().into_pyarray(py);
+    made.set_item("packets", counts(|flow| flow.packets))?;
+    made.set_item("retransmissions", counts(|flow| flow.retransmissions))?;
+    made.set_item("timeouts", counts(|flow| flow.timeouts))?;
+    made.set_item("trims", counts(|flow| flow.trims))?;
+    made.set_item("marks", counts(|flow| flow.marks))?;
+    made.set_item("path", flows.iter().map(|flow| path(flow, labels)).collect::<Vec<String>>())?;
+    Ok(made)
 }
 
 /// Copies what [`tasks`] made back.

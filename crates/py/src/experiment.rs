@@ -240,6 +240,7 @@ impl Experiment {
             places,
             tasks: Mutex::new(recorded),
             messages: Mutex::new(delivered.filter(|_| messages)),
+            flows: Mutex::new(messages.then(|| std::mem::take(&mut prepared.report.flows))),
         })
     }
 

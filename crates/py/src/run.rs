@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use stratasim_core::model::FlowRecord;
 use stratasim_engine::Place;
 use stratasim_experiment::RunLabels;
 use stratasim_experiment::jobs::ScheduleWork;
@@ -27,6 +28,8 @@ pub(crate) struct Run {
     pub(crate) tasks: Mutex<Option<TaskColumns>>,
     /// The same of messages.
     pub(crate) messages: Mutex<Option<MessageColumns>>,
+    /// How messages fared on a network that follows them.
+    pub(crate) flows: Mutex<Option<Vec<FlowRecord>>>,
 }
 
 #[pymethods]
@@ -44,6 +47,17 @@ impl Run {
     /// The messages as a dict of arrays, without a copy; None when not recorded, or taken before.
     fn take_messages<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         taken(&self.messages).map(|messages| columns::messages(py, messages)).transpose()
+    }
+
+    /// How messages fared, as a dict of arrays and lists of names; None when not recorded, or taken before.
+    fn take_flows<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let labels = RunLabels {
+            topology: &self.topology,
+            program: &self.program,
+            places: &self.places,
+            schedule: self.schedule.as_deref(),
+        };
+        taken(&self.flows).map(|flows| columns::flows(py, &flows, &labels)).transpose()
     }
 
     /// Names of the program's vertices, by id.

@@ -81,10 +81,16 @@ pub struct FlowResult {
     pub slowdown: f64,
     /// Packets sent again.
     pub retransmissions: u32,
+    /// Times that its sender heard nothing for too long.
+    #[serde(default)]
+    pub timeouts: u32,
     /// Packets reported as trimmed.
     pub trims: u32,
     /// Acknowledgements that told of marks.
     pub marks: u32,
+    /// Names of the links that all of its packets took, from the first one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub path: Vec<String>,
 }
 
 /// What waited for a link.
@@ -108,9 +114,14 @@ pub struct QueueResult {
 }
 
 /// Duration by least duration; 1 for what takes no time.
-fn slowdown(flow: &FlowRecord) -> f64 {
+pub fn slowdown(flow: &FlowRecord) -> f64 {
     let (took, least) = ((flow.end - flow.start).as_ps() as f64, flow.least.as_ps() as f64);
     if least > 0.0 { took / least } else { 1.0 }
+}
+
+/// The names of the links that all packets of a message took, with semicolons between them.
+pub fn path(flow: &FlowRecord, labels: &dyn Labels) -> String {
+    flow.path.iter().map(|&link| labels.link(link)).collect::<Vec<_>>().join("; ")
 }
 
 impl FlowsResult {
@@ -156,8 +167,10 @@ impl FlowsResult {
                     end_s: flow.end.as_secs_f64(),
                     slowdown: slowdown(flow),
                     retransmissions: flow.retransmissions,
+                    timeouts: flow.timeouts,
                     trims: flow.trims,
                     marks: flow.marks,
+                    path: flow.path.iter().map(|&link| labels.link(link)).collect(),
                 })
                 .collect(),
         })
@@ -223,8 +236,7 @@ pub fn write_flows(flows: &[FlowRecord], out: impl Write, labels: &dyn Labels) -
         for count in [flow.packets, flow.retransmissions, flow.timeouts, flow.trims, flow.marks] {
             writer.write_field(count.to_string())?;
         }
-        let path: Vec<String> = flow.path.iter().map(|&link| labels.link(link)).collect();
-        writer.write_record([path.join("; ")])?;
+        writer.write_record([path(flow, labels)])?;
     }
     writer.flush()
 }

@@ -4,6 +4,7 @@ mod jobs;
 
 use std::fmt::Write as _;
 
+use crate::flows::FlowsResult;
 use crate::result::{MemoryUse, RankResult, RunResult};
 use crate::style::{Style, Tone, display_width, pad_left, pad_right, pieces, shorten, wrap};
 use crate::traffic::traffic_summary;
@@ -248,7 +249,59 @@ fn links(text: &mut Text<'_>, result: &RunResult) {
 
 /// How messages and queues fared.
 fn flows(text: &mut Text<'_>, result: &RunResult) {
-    let Some(flows) = &result.flows else { return };
+    let counter = |name| result.counter(&format!("network.{name}")).unwrap_or(0);
+    match &result.flows {
+        Some(flows) => messages(text, flows),
+        // stopped before
+        None if counter("data_packets") > 0 => {
+            text.gap();
+            text.fact("messages", "none was complete", None);
+        }
+        None => return,
+    }
+    // of messages that are complete, and else of all
+    let counts = |of: fn(&FlowsResult) -> u64, name| result.flows.as_ref().map_or_else(|| counter(name), of);
+    let timeouts = counts(|flows| flows.timeouts, "timeouts");
+    let again = [
+        (counts(|flows| flows.retransmissions, "retransmissions"), "sent again"),
+        (counter("drops"), "dropped at full queues"),
+        (counts(|flows| flows.trims, "trims"), "reported as trimmed"),
+        (counter("marks"), "marked by switches"),
+        (result.flows.as_ref().map_or(0, |flows| flows.marks), "acknowledgements with marks"),
+        (timeouts, if timeouts == 1 { "time-out" } else { "time-outs" }),
+    ];
+    let again = happened(&again);
+    let among = if again.is_empty() { String::new() } else { format!(": {again}") };
+    let packets = counts(|flows| flows.packets, "data_packets");
+    text.fact("packets", &format!("{}{among}", Unit::Count.format(packets as f64)), None);
+    // not among the packets of data above: acknowledgements and other control fare no better on a link
+    let faults = [
+        ("lost_on_links", "lost on links"),
+        ("lost_on_down_links", "lost on links that were down"),
+        ("corrupted", "corrupted"),
+        ("duplicated", "duplicated"),
+        ("reordered", "reordered"),
+    ];
+    let faults = happened(&faults.map(|(name, what)| (counter(name), what)));
+    if !faults.is_empty() {
+        text.fact("faults", &format!("packets of any kind: {faults}"), None);
+    }
+    let pauses = counter("pauses");
+    if pauses > 0 {
+        let words = format!("{} of links whose next queue was full", Unit::Count.format(pauses as f64));
+        text.fact("pauses", &words, None);
+    }
+    if let Some(queue) = result.queues.first() {
+        let room = queue
+            .capacity_bytes
+            .map_or_else(String::new, |bytes| format!(" of {}", Unit::Bytes.format(bytes as f64)));
+        let words = format!("{}: {}{room}", queue.link, Unit::Bytes.format(queue.most_bytes as f64));
+        text.fact("longest queue", &words, None);
+    }
+}
+
+/// How long messages took.
+fn messages(text: &mut Text<'_>, flows: &FlowsResult) {
     let seconds = [flows.duration_s.p50, flows.duration_s.p99, flows.duration_s.max];
     let times = Unit::Seconds.format_all(&seconds);
     text.gap();
@@ -267,36 +320,6 @@ fn flows(text: &mut Text<'_>, result: &RunResult) {
         ),
     };
     text.fact("messages", &words, None);
-    let again = [
-        (flows.retransmissions, "sent again"),
-        (flows.trims, "reported as trimmed"),
-        (result.counter("network.marks").unwrap_or(0), "marked by switches"),
-        (flows.marks, "acknowledgements with marks"),
-        (flows.timeouts, if flows.timeouts == 1 { "time-out" } else { "time-outs" }),
-    ];
-    let again = happened(&again);
-    let among = if again.is_empty() { String::new() } else { format!(": {again}") };
-    text.fact("packets", &format!("{}{among}", Unit::Count.format(flows.packets as f64)), None);
-    // not among the packets of data above: acknowledgements and other control fare no better on a link
-    let faults = [
-        ("lost_on_links", "lost on links"),
-        ("lost_on_down_links", "lost on links that were down"),
-        ("corrupted", "corrupted"),
-        ("duplicated", "duplicated"),
-        ("reordered", "reordered"),
-    ];
-    let counter = |name| result.counter(&format!("network.{name}")).unwrap_or(0);
-    let faults = happened(&faults.map(|(name, what)| (counter(name), what)));
-    if !faults.is_empty() {
-        text.fact("faults", &format!("packets of any kind: {faults}"), None);
-    }
-    if let Some(queue) = result.queues.first() {
-        let room = queue
-            .capacity_bytes
-            .map_or_else(String::new, |bytes| format!(" of {}", Unit::Bytes.format(bytes as f64)));
-        let words = format!("{}: {}{room}", queue.link, Unit::Bytes.format(queue.most_bytes as f64));
-        text.fact("longest queue", &words, None);
-    }
 }
 
 /// What happened at all, and how often.

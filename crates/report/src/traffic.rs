@@ -155,20 +155,35 @@ pub struct ClassResult {
 }
 
 /// How evenly the terminals were served in the sample.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Fairness {
     /// Least load that a terminal could inject.
     pub injected_min: f64,
+    /// The first terminal that could inject no more than that.
+    #[serde(default)]
+    pub injected_min_at: u32,
     /// Largest.
     pub injected_max: f64,
+    /// The first terminal with that.
+    #[serde(default)]
+    pub injected_max_at: u32,
     /// Jain's index of the injected loads: 1 when all are equal, 1/n when one has everything.
     pub injected_jain: f64,
     /// Least load that arrived at a terminal.
     pub accepted_min: f64,
+    /// The first terminal at which no more arrived.
+    #[serde(default)]
+    pub accepted_min_at: u32,
     /// Largest.
     pub accepted_max: f64,
+    /// The first terminal with that.
+    #[serde(default)]
+    pub accepted_max_at: u32,
     /// Jain's index of the loads that arrived.
     pub accepted_jain: f64,
+    /// Load that each terminal injected, and load that arrived there. Empty for more than 1,024 terminals.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_terminal: Vec<[f32; 2]>,
 }
 
 /// The channels between routers in the sample; 1 is a flit in every cycle that the channel's width allows.
@@ -247,6 +262,31 @@ pub struct BatchResult {
     /// Cycles until the first terminal was done.
     pub first_done_cycles: u64,
 }
+
+impl ClassResult {
+    /// The number called `name` in [`CLASS_METRICS`]; `None` for other names.
+    pub fn number(&self, name: &str) -> Option<f64> {
+        match name {
+            "offered_flits_per_cycle" => Some(self.offered_flits_per_cycle),
+            "accepted_flits_per_cycle" => Some(self.accepted_flits_per_cycle),
+            "packet_latency_cycles" => self.packet_latency_cycles.mean,
+            "packet_latency_p99_cycles" => self.packet_latency_cycles.p99.map(|value| value as f64),
+            "network_latency_cycles" => self.network_latency_cycles.mean,
+            "hops" => self.hops.mean,
+            _ => None,
+        }
+    }
+}
+
+/// The names that [`ClassResult::number`] knows, with title and unit.
+pub const CLASS_METRICS: &[(&str, &str, Unit)] = &[
+    ("offered_flits_per_cycle", "offered", Unit::Count),
+    ("accepted_flits_per_cycle", "accepted", Unit::Count),
+    ("packet_latency_cycles", "latency", Unit::Count),
+    ("packet_latency_p99_cycles", "p99", Unit::Count),
+    ("network_latency_cycles", "in network", Unit::Count),
+    ("hops", "hops", Unit::Count),
+];
 
 impl TrafficResult {
     /// The number called `name` in sweeps and tables; `None` for other names.
@@ -365,11 +405,11 @@ pub fn traffic_summary(result: &TrafficResult, style: &Style) -> String {
     let fairness = &result.fairness;
     out += &format!(
         "\n  terminals: injected {} to {} (Jain {}), accepted {} to {} (Jain {})\n",
-        short(fairness.injected_min),
-        short(fairness.injected_max),
+        at_terminal(fairness.injected_min, fairness.injected_min_at),
+        at_terminal(fairness.injected_max, fairness.injected_max_at),
         short(fairness.injected_jain),
-        short(fairness.accepted_min),
-        short(fairness.accepted_max),
+        at_terminal(fairness.accepted_min, fairness.accepted_min_at),
+        at_terminal(fairness.accepted_max, fairness.accepted_max_at),
         short(fairness.accepted_jain)
     );
     let channels = &result.channels;
@@ -407,6 +447,11 @@ pub fn traffic_summary(result: &TrafficResult, style: &Style) -> String {
         }
     }
     out
+}
+
+/// A load, and the terminal that has it.
+fn at_terminal(load: f64, terminal: u32) -> String {
+    format!("{} at {terminal}", short(load))
 }
 
 /// Every line two columns to the right.

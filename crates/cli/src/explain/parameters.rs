@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use stratasim_experiment::plugins::NOUNS;
 
 /// Tables inside tables are opened up to this depth.
-const DEPTH: usize = 3;
+const DEPTH: usize = 4;
 
 /// One parameter, in words.
 pub(crate) struct Parameter {
@@ -32,7 +32,8 @@ fn collect(schema: &Value, root: &Value, prefix: &str, depth: usize, out: &mut V
     let Some(properties) = schema["properties"].as_object() else { return };
     let required: Vec<&str> =
         schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    for (key, property) in properties.iter().filter(|(key, _)| *key != "kind") {
+    // its own kind is what a page is about
+    for (key, property) in properties.iter().filter(|(key, _)| !(prefix.is_empty() && *key == "kind")) {
         let name = format!("{prefix}{key}");
         let inner = resolved(property, root);
         let help = property["description"].as_str().or(inner["description"].as_str()).unwrap_or_default();
@@ -49,7 +50,7 @@ fn collect(schema: &Value, root: &Value, prefix: &str, depth: usize, out: &mut V
             values: values(property, root),
             choices: choices(property, root),
             default,
-            help: one_line(help),
+            help: one_line(&format!("{help}{}", meanings(inner))),
         });
         let items = resolved(&inner["items"], root);
         if depth > 1 && inner.get("properties").is_some() {
@@ -92,7 +93,10 @@ fn values(property: &Value, root: &Value) -> String {
             let words: Vec<String> = options
                 .iter()
                 .filter(|option| option["type"] != "null")
-                .map(|option| option.get("const").map_or_else(|| values(option, root), shown))
+                .map(|option| {
+                    let word = option.get("const").map(shown);
+                    word.or_else(|| tagged(option, root)).unwrap_or_else(|| values(option, root))
+                })
                 .collect();
             return words.join(" or ");
         }
@@ -130,6 +134,35 @@ fn variant(schema: &Value) -> Option<String> {
     let keys: String =
         properties.keys().filter(|key| *key != "kind").map(|key| format!(", {key} = …")).collect();
     Some(format!("{{ kind = \"{kind}\"{keys} }}"))
+}
+
+/// An alternative that is a table with one key, which tells it from others.
+fn tagged(schema: &Value, root: &Value) -> Option<String> {
+    let properties = schema["properties"].as_object().filter(|it| it.len() == 1)?;
+    let (key, inner) = properties.iter().next().filter(|(key, _)| *key != "kind")?;
+    let keys = resolved(inner, root)["properties"].as_object();
+    let keys: Vec<String> = keys.into_iter().flatten().map(|(key, _)| format!("{key} = …")).collect();
+    Some(if keys.is_empty() {
+        format!("{{ {key} = … }}")
+    } else {
+        format!("{{ {key} = {{ {} }} }}", keys.join(", "))
+    })
+}
+
+/// What the words mean among which a value is chosen, where that is told; begins with a space.
+fn meanings(schema: &Value) -> String {
+    let options = schema["oneOf"].as_array().into_iter().flatten();
+    let told = options.filter_map(|option| {
+        let word = match &option["const"] {
+            Value::String(word) => word,
+            _ => {
+                let keys = option["properties"].as_object().filter(|it| it.len() == 1)?;
+                keys.keys().next().filter(|key| *key != "kind")?
+            }
+        };
+        Some(format!(" `{word}`: {}", option["description"].as_str()?))
+    });
+    told.collect()
 }
 
 /// The words among which a value is chosen; none where any text, number or table will do.

@@ -9,7 +9,7 @@ use stratasim_report::depths::QueueDepths;
 use stratasim_report::result::RunResult;
 use stratasim_report::{Distribution, TimeWindow};
 
-use super::NO_MESSAGE;
+use super::no_message;
 use crate::output::{Output, picture_path};
 use crate::terminal::Terminal;
 
@@ -106,7 +106,7 @@ impl Cdf {
             return out.draw(&picture);
         }
         let reason = match self.is_of_messages() {
-            true => NO_MESSAGE.to_owned(),
+            true => no_message(result).to_owned(),
             false => format!("the network says nothing of the {}", self.distribution()),
         };
         terminal.note(&format!("  nothing in {}: {reason}", out.path.display()));

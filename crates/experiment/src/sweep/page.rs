@@ -35,7 +35,8 @@ impl Sweep {
         page.table(self.table(rows), "Parts of the time are means over the ranks.");
         page.heading("Again");
         let file = Path::new(self.document.name()).file_name().unwrap_or_default().to_string_lossy();
-        page.code(format!("stratasim sweep {file} --out results"));
+        let changes: Vec<String> = self.document.assignments().iter().map(|it| set_option(it)).collect();
+        page.code(format!("stratasim sweep {file}{} --out results", changes.concat()));
         page
     }
 
@@ -46,5 +47,26 @@ impl Sweep {
     pub fn write(&self, out: &Path, rows: &[Row]) -> Result<Vec<PathBuf>, Error> {
         let pictures: Vec<Picture> = self.pictures(rows).into_iter().map(|(_, picture, _)| picture).collect();
         publish(out, &self.page(rows), &pictures, &self.full_table(rows), self.json(rows))
+    }
+}
+
+/// The option that makes an assignment, as a shell reads it, with a space before it.
+fn set_option(assignment: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-+:/=,@%".contains(c);
+    if !assignment.is_empty() && assignment.chars().all(is_plain) {
+        return format!(" --set {assignment}");
+    }
+    format!(" --set '{}'", assignment.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shell_reads_an_assignment_as_it_was() {
+        assert_eq!(set_option("traffic.flits=8"), " --set traffic.flits=8");
+        assert_eq!(set_option("network={kind=\"flow\"}"), " --set 'network={kind=\"flow\"}'");
+        assert_eq!(set_option("name=it's"), r" --set 'name=it'\''s'");
     }
 }

@@ -12,6 +12,7 @@ use stratasim_report::table::{Cell, Table};
 use stratasim_report::traffic::TrafficResult;
 
 use super::Traffic;
+use super::result::NOT_KNOWN;
 use super::verdict::mean_and_half_width;
 use crate::error::{ConfigError, Error};
 use crate::kept;
@@ -123,13 +124,29 @@ pub struct CurvePoint {
 }
 
 impl CurvePoint {
-    fn statistics(&self) -> impl Iterator<Item = &TrafficResult> {
+    pub(super) fn statistics(&self) -> impl Iterator<Item = &TrafficResult> {
         self.results.iter().filter_map(|result| result.traffic.as_ref())
     }
 
     /// Whether the network was saturated with at least half of the seeds.
     pub fn saturated(&self) -> bool {
-        2 * self.statistics().filter(|result| result.saturated).count() >= self.results.len().max(1)
+        2 * self.saturated_seeds() >= self.results.len().max(1)
+    }
+
+    fn saturated_seeds(&self) -> usize {
+        self.statistics().filter(|result| result.saturated).count()
+    }
+
+    /// Whether it was stable, in a word: with how many of the seeds, where they do not agree.
+    fn stable(&self) -> String {
+        let unknown = self.statistics().filter(|result| result.verdict.starts_with(NOT_KNOWN)).count();
+        let seeds = self.results.len();
+        match seeds - self.saturated_seeds() - unknown {
+            0 if unknown > 0 => NOT_KNOWN.to_owned(),
+            0 => "no".to_owned(),
+            stable if stable == seeds => "yes".to_owned(),
+            stable => format!("{stable} of {seeds}"),
+        }
     }
 
     /// Mean over seeds of a number, with half of its 95 % confidence interval: between seeds, or within the one
@@ -350,7 +367,7 @@ impl Curve {
                     row.push(number.and_then(|(_, half)| half).map(|half| (half, Unit::Count)).into());
                 }
             }
-            row.push(if point.saturated() { "no" } else { "yes" }.into());
+            row.push(point.stable().into());
             table.push(row);
         }
         table
@@ -361,14 +378,16 @@ impl Curve {
         let metrics = stratasim_report::traffic::TRAFFIC_METRICS;
         let headings =
             ["load_flits_per_cycle", "seeds"].into_iter().chain(metrics.iter().map(|(name, ..)| *name));
-        let mut table = Table::new(headings);
+        let of_classes = self.class_headings();
+        let mut table = Table::new(headings.map(str::to_owned).chain(of_classes));
         for point in &self.points {
             let number = |(name, ..): &(&str, &str, Unit)| {
                 point.number(name).map(|(mean, _)| (mean, Unit::Count)).into()
             };
             let first: [Cell; 2] =
                 [(point.load, Unit::Count).into(), (point.results.len() as f64, Unit::Count).into()];
-            table.push(first.into_iter().chain(metrics.iter().map(number)));
+            let numbers = metrics.iter().map(number);
+            table.push(first.into_iter().chain(numbers).chain(self.class_cells(point)));
         }
         table
     }

@@ -78,6 +78,9 @@ impl Curve {
             ));
         }
         page.picture(self.latency(), "latency", "Packets from coming into being to the arrival of their tail. Loads at which the network is saturated are left out.");
+        if let Some(picture) = self.class_latency() {
+            page.picture(picture, "classes", "The same by class, means.");
+        }
         page.picture(self.throughput(), "throughput", "");
         if let Some((_, picture)) = self.channels() {
             page.picture(
@@ -92,10 +95,14 @@ impl Curve {
         page.table(
             self.table(),
             format!(
-                "Latencies of packets in cycles, loads in flits per cycle and terminal, the fullest channel; means over {}.",
-                counted(seeds as u64, "seed")
+                "Latencies of packets in cycles, loads in flits per cycle and terminal, the fullest channel; means over {}{}.",
+                counted(seeds as u64, "seed"),
+                if seeds > 1 { ", those with which the network was saturated among them" } else { "" }
             ),
         );
+        if let Some(table) = self.class_table() {
+            page.table(table, "The classes at each load.");
+        }
         let spec = self.points.first().and_then(|point| point.results.first()).map(|result| &result.spec);
         if let Some(spec) = spec {
             page.heading("Experiment");
@@ -109,7 +116,9 @@ impl Curve {
     /// # Errors
     /// A file that cannot be written.
     pub fn write(&self, out: &Path) -> Result<Vec<PathBuf>, Error> {
-        let mut pictures = vec![self.latency(), self.throughput()];
+        let mut pictures = vec![self.latency()];
+        pictures.extend(self.class_latency());
+        pictures.push(self.throughput());
         pictures.extend(self.channels().map(|(_, picture)| picture));
         pictures.push(self.windows());
         publish(out, &self.page(), &pictures, &self.full_table(), self.json())

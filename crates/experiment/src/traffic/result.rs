@@ -19,6 +19,8 @@ use crate::run::digest_of;
 const BUSIEST: usize = 32;
 /// Routers up to which a result has the utilisation of every channel.
 const MAPPED_ROUTERS: usize = 1024;
+/// How verdicts begin that are none.
+pub(super) const NOT_KNOWN: &str = "not known";
 
 /// The statistics of a run.
 pub(super) fn result(
@@ -69,12 +71,14 @@ pub(super) fn result(
         _ if nothing_offered => (
             false,
             format!(
-                "not known: no packet came into being in the {cycles} cycles measured; a longer sample would show"
+                "{NOT_KNOWN}: no packet came into being in the {cycles} cycles measured; a longer sample would show"
             ),
         ),
         _ if nothing_arrived => (
             false,
-            format!("not known: nothing arrived in the {cycles} cycles measured; a longer sample would show"),
+            format!(
+                "{NOT_KNOWN}: nothing arrived in the {cycles} cycles measured; a longer sample would show"
+            ),
         ),
         Some(reason) => (true, format!("saturated: {reason}")),
         None => match course.growth {

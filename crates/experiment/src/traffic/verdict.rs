@@ -198,17 +198,44 @@ fn slope(values: &[f64]) -> (f64, f64) {
     (slope, (rest / (count - 2.0) / squares).sqrt())
 }
 
+/// Loads of more terminals are not listed one by one.
+const LISTED_TERMINALS: usize = 1024;
+
 /// How evenly terminals were served: flits per cycle that each of them injected, and got.
 pub(crate) fn fairness_of(injected: &[f64], accepted: &[f64]) -> Fairness {
-    let least = |list: &[f64]| list.iter().copied().reduce(f64::min).unwrap_or(0.0);
-    let most = |list: &[f64]| list.iter().copied().fold(0.0, f64::max);
+    // the first of equals
+    let ends = |list: &[f64]| {
+        let mut found = [(list.first().copied().unwrap_or(0.0), 0); 2];
+        for (terminal, &load) in (0..).zip(list) {
+            if load < found[0].0 {
+                found[0] = (load, terminal);
+            }
+            if load > found[1].0 {
+                found[1] = (load, terminal);
+            }
+        }
+        found
+    };
+    let [(injected_min, injected_min_at), (injected_max, injected_max_at)] = ends(injected);
+    let [(accepted_min, accepted_min_at), (accepted_max, accepted_max_at)] = ends(accepted);
+    let each = if injected.len() <= LISTED_TERMINALS { injected.len() } else { 0 };
     Fairness {
-        injected_min: least(injected),
-        injected_max: most(injected),
+        injected_min,
+        injected_min_at,
+        injected_max,
+        injected_max_at,
         injected_jain: jain(injected.iter().copied()),
-        accepted_min: least(accepted),
-        accepted_max: most(accepted),
+        accepted_min,
+        accepted_min_at,
+        accepted_max,
+        accepted_max_at,
         accepted_jain: jain(accepted.iter().copied()),
+        by_terminal: injected
+            .iter()
+            .zip(accepted)
+            .take(each)
+            .map(|(&injected, &accepted)| [injected as f32, accepted as f32])
+            .collect(),
     }
 }
 

@@ -13,6 +13,14 @@ use super::{Clock, Injection, Lane, Process, check_rate};
 /// in the steady state.
 ///
 /// Source: the Markov modulated process of Dally, Towles (2004), section 24.2.2.
+///
+/// ```toml
+/// [traffic.injection]
+/// kind = "on-off"
+/// # bursts of 20 cycles in the mean, a packet in every second of their cycles
+/// beta = 0.05
+/// r1 = 0.5
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct OnOff {
