@@ -90,7 +90,8 @@ impl CaseReport {
         let error = (found - expected).abs();
         let relative = if expected == 0.0 { error } else { error / expected.abs() };
         self.relative = self.relative.max(relative);
-        let ratio = error / tolerance;
+        // equal is equal, whatever may differ
+        let ratio = if error == 0.0 { 0.0 } else { error / tolerance };
         if ratio > self.worst || ratio.is_nan() {
             self.worst = ratio;
             self.place = format!("{place}: {found} for {expected}");

@@ -19,6 +19,30 @@ mod loads;
 mod measure;
 mod open_loop;
 mod parts;
+/// What a reader should know where some of the pairs that were to be probed were not.
+fn unprobed(spec: &TrafficSpec, result: &TrafficResult) -> Option<String> {
+    let probes = spec.probes.as_ref()?;
+    let others = u64::from(result.terminals).saturating_sub(1);
+    let (pairs, of_each) = match &probes.pairs {
+        None => (u64::from(result.terminals) * others, others),
+        Some(pairs) => {
+            let pairs: BTreeSet<[u32; 2]> = pairs.iter().copied().collect();
+            let mut of_source: BTreeMap<u32, u64> = BTreeMap::new();
+            pairs.iter().for_each(|pair| *of_source.entry(pair[0]).or_default() += 1);
+            (pairs.len() as u64, of_source.into_values().max().unwrap_or(0))
+        }
+    };
+    let probed = result.probes.len() as u64;
+    (probed < pairs).then(|| {
+        format!(
+            "{} of {} pairs were probed; all of them take {} measured cycles.",
+            count(probed),
+            count(pairs),
+            count(of_each * u64::from(probes.interval))
+        )
+    })
+}
+
 #[cfg(test)]
 mod parts_test;
 mod pictures;
@@ -30,7 +54,7 @@ mod stall;
 mod verdict;
 mod watch;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -335,6 +359,7 @@ impl Traffic {
             ("traffic.packets".to_owned(), account.totals.packets),
         ]);
         let mut notes: Vec<String> = self.unchecked().into_iter().collect();
+        notes.extend(unprobed(&self.traffic, &statistics));
         let mut checks = Vec::new();
         match course.stopped {
             Some(open) => notes.push(format!(

@@ -1,5 +1,5 @@
-//! The pull pacer: one per receiving host, shared by all its connections, so that together they are granted no more
-//! than the host's link carries (NDP, section 3.2; EQDS, section 4).
+//! The pull pacer: one per link of a receiving host, shared by all connections that come in there, so that together they are
+//! granted no more than the link carries (NDP, section 3.2; EQDS, section 4).
 
 use std::collections::VecDeque;
 
@@ -44,7 +44,7 @@ pub(crate) enum Turn {
 }
 
 impl Pacer {
-    /// The pacer of a host.
+    /// The pacer of a link.
     pub const fn new() -> Self {
         Self {
             repeats: VecDeque::new(),

@@ -8,7 +8,7 @@ use stratasim_net::packet::{
     BalancingSpec, Completion, DropTail, Ecn, LeastQueue, Lossless, Packet, QueueSpec, RoundRobin, Trimming,
 };
 use stratasim_topo::TopologySpec;
-use stratasim_transport::{CongestionSpec, presets};
+use stratasim_transport::{CongestionSpec, TransportSpec, presets};
 
 /// A file of `ref/packet`.
 #[derive(Deserialize, Clone)]
@@ -39,6 +39,8 @@ pub(super) struct Machine {
     link_gbps: Option<f64>,
     #[serde(default)]
     hop_latency_us: Option<f64>,
+    #[serde(default)]
+    switch_latency_us: f64,
     /// A topology file of htsim.
     #[serde(default)]
     text: Option<String>,
@@ -151,13 +153,24 @@ impl Machine {
     /// # Errors
     /// What is missing or not known.
     pub(super) fn topology(&self, args: &str) -> Result<TopologySpec, String> {
+        if self.switch_latency_us != 0.0 {
+            return Err(format!(
+                "`switch_latency_us` {}; switches without delay are expected",
+                self.switch_latency_us
+            ));
+        }
+        if let (Some(asked), Some(links)) = (number(args, "-linkspeed"), self.link_gbps)
+            && asked as f64 != 1e3 * links
+        {
+            return Err(format!("`-linkspeed {asked}`, and links of {links} Gb/s"));
+        }
         let tree = match self.kind.as_str() {
             "fat_tree_3tier_full" => {
                 let missing = |what: &str| format!("the topology has no `{what}`");
                 serde_json::json!({
                     "kind": "fat-tree",
                     "k": self.ports.ok_or_else(|| missing("K"))?,
-                    "bandwidth": format!("{} Gbps", self.link_gbps.ok_or_else(|| missing("link_gbps"))?),
+                    "bandwidth": text_of(bandwidth(self.link_gbps.ok_or_else(|| missing("link_gbps"))?)),
                     "latency": format!("{} us", self.hop_latency_us.ok_or_else(|| missing("hop_latency_us"))?),
                 })
             }
@@ -185,8 +198,18 @@ impl Machine {
     /// Rate of the hosts' links.
     pub(super) fn rate(&self) -> Bandwidth {
         let of_text = || setting(self.text.as_deref()?, "Downlink_speed_Gbps");
-        Bandwidth(self.link_gbps.or_else(of_text).unwrap_or(100.0) * 1e9 / 8.0)
+        bandwidth(self.link_gbps.or_else(of_text).unwrap_or(100.0))
     }
+}
+
+/// A rate as htsim has it, whose bytes take whole picoseconds.
+fn bandwidth(gbps: f64) -> Bandwidth {
+    Bandwidth(1e12 / (8e3 / gbps).floor().max(1.0))
+}
+
+/// A rate to its last digit.
+fn text_of(rate: Bandwidth) -> String {
+    format!("{} B/s", rate.bytes_per_s())
 }
 
 /// The first value of a key in a topology file.
@@ -209,16 +232,96 @@ fn of_text(text: &str) -> Result<serde_json::Value, String> {
         if tier + 1 < tiers.len() {
             up.push(get(tier, "Radix_Up")? as u32);
         }
-        rates.push(format!("{} Gbps", get(tier, "Downlink_speed_Gbps")?));
+        rates.push(text_of(bandwidth(get(tier, "Downlink_speed_Gbps")?)));
         delays.push(format!("{} ns", get(tier, "Downlink_Latency_ns")?));
         if setting(tiers[tier], "Switch_Latency_ns").unwrap_or(0.0) != 0.0 {
             return Err(format!("tier {tier} of the topology has a switch latency, which is not modelled"));
+        }
+        if setting(tiers[tier], "Bundle").unwrap_or(1.0) != 1.0 {
+            return Err(format!("tier {tier} of the topology has bundles of cables, which are not modelled"));
         }
     }
     Ok(serde_json::json!({
         "kind": "fat-tree", "down": down, "up": up, "bandwidth": rates[0], "latency": delays[0],
         "level-bandwidth": rates, "level-latency": delays,
     }))
+}
+
+/// Options that say nothing of the network, or that [`Machine`], [`network`] or the name of the transport take up.
+const KNOWN: [&str; 22] = [
+    "-tm",
+    "-nodes",
+    "-end",
+    "-seed",
+    "-strat",
+    "-paths",
+    "-cwnd",
+    "-q",
+    "-mtu",
+    "-linkspeed",
+    "-sender_cc_only",
+    "-receiver_cc_only",
+    "-sender_cc_algo",
+    "-load_balancing_algo",
+    "-disable_trim",
+    "-sleek",
+    "-topo",
+    "-goal",
+    "-lgs_flow_stats",
+    "-algorithm",
+    "-failed",
+    "-flowsize",
+];
+const KNOWN_TOO: [&str; 5] = ["-pfc_thresholds", "-dcqcn", "-max_queue_size", "-log", "-o"];
+
+/// Refuses arguments that would make another run of the case than what its transport is taken for.
+fn check(protocol: &str, args: &str) -> Result<(), String> {
+    let is_option = |word: &&str| word.starts_with('-') && word.len() > 1 && word.parse::<f64>().is_err();
+    if let Some(word) = args
+        .split_whitespace()
+        .filter(is_option)
+        .find(|word| !KNOWN.contains(word) && !KNOWN_TOO.contains(word))
+    {
+        return Err(format!("htsim's option `{word}` is not known here"));
+    }
+    let expect = |option: &str, expected: &str| match argument(args, option) {
+        Some(found) if found != expected => {
+            Err(format!("`{option} {found}`; of `{protocol}` {expected} is expected"))
+        }
+        _ => Ok(()),
+    };
+    let Some(variant) = protocol.strip_prefix("uec_") else { return Ok(()) };
+    if let Some(packets) = argument(args, "-q") {
+        return Err(format!("`-q {packets}`; the queues of `{protocol}` follow from its links"));
+    }
+    expect("-paths", "64")?;
+    let algorithm = ["dctcp", "const"].into_iter().find(|name| variant.starts_with(name));
+    expect(
+        "-sender_cc_algo",
+        algorithm.map_or("nscc", |name| if name == "const" { "constant" } else { name }),
+    )?;
+    let balancing = ["bitmap", "oblivious", "reps"].into_iter().find(|name| variant.contains(name));
+    expect("-load_balancing_algo", balancing.unwrap_or("mixed"))
+}
+
+/// What arguments say of packets and first windows, where a transport of that name has something else.
+fn adapt(transport: &mut TransportSpec, protocol: &str, args: &str) -> Result<(), String> {
+    if let Some(mtu) = number(args, "-mtu") {
+        // these count their headers
+        let headers = if protocol.starts_with("uec") || protocol == "eqds" { 64 } else { 0 };
+        let payload = u32::try_from(mtu).ok().and_then(|mtu| mtu.checked_sub(headers)).filter(|&it| it > 0);
+        transport.packets.payload_bytes = payload.ok_or_else(|| format!("`-mtu {mtu}` is out of range"))?;
+    }
+    if let Some(window) = number(args, "-cwnd").and_then(|window| u32::try_from(window).ok()) {
+        let packet = transport.packets.wire_bytes();
+        match &mut transport.congestion {
+            CongestionSpec::Ndp(ndp) => ndp.initial_packets = Some(window),
+            CongestionSpec::Eqds(eqds) => eqds.max_window = Some(Bytes(u64::from(window) * packet)),
+            CongestionSpec::Swift(swift) => swift.initial_packets = f64::from(window),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// The network that htsim's arguments describe.
@@ -228,6 +331,8 @@ fn of_text(text: &str) -> Result<serde_json::Value, String> {
 pub(super) fn network(protocol: &str, args: &str, machine: &Machine) -> Result<Packet, String> {
     let mut transport = presets::htsim(protocol, machine.rate())
         .ok_or_else(|| format!("no transport is called `{protocol}`"))?;
+    check(protocol, args)?;
+    adapt(&mut transport, protocol, args)?;
     // where credit alone limits senders, its receivers look at how much the tree can carry
     if let CongestionSpec::Rccc(rccc) = &mut transport.congestion
         && rccc.sender.is_none()

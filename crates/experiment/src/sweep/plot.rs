@@ -16,7 +16,8 @@ const MOST_BARS: usize = 32;
 struct Curve {
     /// Settings that it is for, by column.
     key: Vec<Value>,
-    points: Vec<(f64, f64)>,
+    /// With whether the network was saturated there.
+    points: Vec<(f64, f64, bool)>,
     reference: Vec<(f64, f64)>,
 }
 
@@ -106,7 +107,8 @@ impl Sweep {
                 curves.push(Curve { key, points: Vec::new(), reference: Vec::new() });
                 curves.len() - 1
             });
-            curves[at].points.push((across, number));
+            let saturated = row.numbers.get("saturated").is_some_and(|&it| it > 0.0);
+            curves[at].points.push((across, number, saturated));
         }
         let mut sources: Vec<&str> = Vec::new();
         if plot.relative_to.is_empty() {
@@ -117,7 +119,7 @@ impl Sweep {
                 let key = key(&point.settings);
                 let curve = curves.iter_mut().find(|curve| curve.key == key);
                 if let (Some(curve), Some((across, _))) = (curve, measure(&point.settings[x]))
-                    && curve.points.iter().any(|(there, _)| *there == across)
+                    && curve.points.iter().any(|(there, ..)| *there == across)
                 {
                     curve.reference.push((across, reference.value));
                     sources.push(&reference.source);
@@ -129,14 +131,19 @@ impl Sweep {
         };
         let x_title = plot.x_title.clone().unwrap_or_else(|| self.columns[x].heading.clone());
         let (y_title, y_unit) = y_axis(plot, metric);
-        let points = || curves.iter().flat_map(|curve| curve.points.iter().chain(&curve.reference));
+        let own = || curves.iter().flat_map(|curve| &curve.points);
+        let others = || curves.iter().flat_map(|curve| &curve.reference);
+        let points = || own().map(|&(x, y, _)| (x, y)).chain(others().copied());
         let told = |title: String, unshown: bool| if unshown { title + " (0 has no place)" } else { title };
-        let x_title = told(x_title, plot.log_x && points().any(|(x, _)| *x <= 0.0));
-        let y_title = told(y_title, plot.log_y && points().any(|(_, y)| *y <= 0.0));
+        let x_title = told(x_title, plot.log_x && points().any(|(x, _)| x <= 0.0));
+        let y_title = told(y_title, plot.log_y && points().any(|(_, y)| y <= 0.0));
         let mut chart =
             LineChart::new(title, axis(x_title, unit, plot.log_x), axis(y_title, y_unit, plot.log_y));
         if !sources.is_empty() {
             chart.reference = "published".to_owned();
+        }
+        if own().any(|&(_, _, saturated)| saturated) {
+            chart.hollow = "saturated".to_owned();
         }
         for mut curve in curves {
             curve.points.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -148,7 +155,9 @@ impl Sweep {
             } else {
                 name.join(", ")
             };
-            chart.series.push(Series::new(name, curve.points).with_reference(curve.reference));
+            let points = curve.points.iter().map(|&(x, y, _)| (x, y));
+            let series = Series::new(name, points).with_reference(curve.reference);
+            chart.series.push(series.with_hollow(curve.points.iter().map(|&(_, _, saturated)| saturated)));
         }
         chart.draw()
     }

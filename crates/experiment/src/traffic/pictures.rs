@@ -35,7 +35,13 @@ impl Curve {
         let load = Axis::linear("load, flits per cycle and terminal", Unit::Count);
         let accepted = Axis::linear("accepted, flits per cycle and terminal", Unit::Count);
         let mut chart = LineChart::new(format!("{}: accepted over offered load", self.title), load, accepted);
-        chart.series.push(self.series("accepted", "accepted_flits_per_cycle", |_| true));
+        let name = "accepted_flits_per_cycle";
+        let shown = self.points.iter().filter(|point| point.number(name).is_some());
+        let saturated: Vec<bool> = shown.map(CurvePoint::saturated).collect();
+        if saturated.contains(&true) {
+            chart.hollow = "saturated".to_owned();
+        }
+        chart.series.push(self.series("accepted", name, |_| true).with_hollow(saturated));
         let offered =
             self.points.iter().filter_map(|it| Some((it.load, it.number("offered_flits_per_cycle")?.0)));
         chart.series.push(Series::new("offered", offered).dashed());

@@ -2,8 +2,8 @@
 
 use stratasim_core::BuildError;
 use stratasim_core::random::{Draws, Streams, key};
-use stratasim_workload::injection::periodic::Periodic;
-use stratasim_workload::injection::{Injection as _, Process};
+use stratasim_workload::injection::Process;
+use stratasim_workload::injection::periodic::scattered;
 use stratasim_workload::pattern::{Destinations, Layout};
 
 use super::joined::Joined;
@@ -233,10 +233,15 @@ impl Plan {
             let queue = if priorities.len() > 1 { number } else { 0 };
             plan.class(spec, class, number, load, queue as u8, layout, ground, streams).map_err(at)?;
         }
-        if total > 1.0 {
+        if total > 1.0
+            && let Some((terminal, most)) = plan.most_loaded().filter(|&(_, most)| most > 1.0)
+        {
+            let whose = if most == total { String::new() } else { format!(" {terminal}") };
             return Err(BuildError::new(
                 "load",
-                format!("the classes make {total} flits per cycle and terminal; a terminal can inject one"),
+                format!(
+                    "the classes make {most} flits per cycle and terminal{whose}; a terminal can inject one"
+                ),
             ));
         }
         if let Some(probes) = &spec.probes {
@@ -316,6 +321,25 @@ impl Plan {
         });
     }
 
+    /// The terminal for which all classes together make most, and how many flits per cycle that is: those of a class that are in no
+    /// pair of its pattern make none of its load.
+    fn most_loaded(&self) -> Option<(u32, f64)> {
+        let of_class = |class: usize| self.lanes.iter().position(|lane| usize::from(lane.class) == class);
+        let lanes: Vec<(usize, f64)> = self
+            .classes
+            .iter()
+            .enumerate()
+            .filter_map(|(number, class)| Some((of_class(number)?, class.load)))
+            .collect();
+        let of_terminal = |terminal: u32| -> f64 {
+            let sends = lanes.iter().filter(|&&(lane, _)| self.packet(lane, terminal, 0).is_some());
+            sends.map(|(_, load)| load).sum()
+        };
+        (0..self.terminals)
+            .map(|terminal| (terminal, of_terminal(terminal)))
+            .reduce(|most, next| if next.1 > most.1 { next } else { most })
+    }
+
     /// The lane of probes, which share the first queue.
     fn probe(&mut self, spec: &ProbeSpec, streams: Streams) -> Result<(), BuildError> {
         let load = f64::from(spec.flits) / f64::from(spec.interval);
@@ -348,12 +372,8 @@ impl Plan {
             pairs.sort_unstable();
             pairs.dedup();
         }
-        let mut random = streams.stream("traffic.probes");
-        let lanes = Periodic::default().lanes(1.0 / f64::from(spec.interval), self.terminals, &mut random)?;
         let class = self.classes.len() as u8;
-        for lane in lanes {
-            self.lane(class, lane.process, sources.clone(), 0, streams);
-        }
+        self.lane(class, scattered(spec.interval), sources, 0, streams);
         self.classes.push(Class {
             name: "probes".to_owned(),
             purpose: Purpose::Probe,

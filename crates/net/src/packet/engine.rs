@@ -86,7 +86,7 @@ pub(super) enum Event {
     Timer(u32),
     /// A receiver's deadline has come.
     Receiver(u32),
-    /// A host's pacer may give a turn.
+    /// The pacer of a network interface may give a turn.
     Pacer(u32),
     /// A request to stop has reached a lane.
     Pause(u32),
@@ -265,7 +265,6 @@ impl Engine {
         balancing: Balancing,
         rules: Rules,
     ) -> Self {
-        let hosts = routes.hosts();
         let mut ports = ports;
         let mut nics = Vec::new();
         for (number, port) in (0..).zip(&mut ports) {
@@ -298,9 +297,9 @@ impl Engine {
             free: Vec::new(),
             telemetry: Vec::new(),
             connections: Vec::new(),
+            pacers: vec![Pacer::new(); nics.len()],
+            pacer_noted: vec![u64::MAX; nics.len()],
             nics,
-            pacers: vec![Pacer::new(); hosts],
-            pacer_noted: vec![u64::MAX; hosts],
             said: Vec::new(),
             complete: Vec::new(),
             near: Vec::new(),
@@ -368,7 +367,7 @@ impl Engine {
             Event::Poll(connection) => self.on_poll(connection),
             Event::Timer(connection) => self.on_timer(connection),
             Event::Receiver(connection) => self.on_receiver(connection),
-            Event::Pacer(host) => self.on_pacer(host),
+            Event::Pacer(nic) => self.on_pacer(nic as usize),
             Event::Pause(lane) => self.on_pause(lane),
             Event::Resume(lane) => self.on_resume(lane),
             Event::Credit(lane) => self.on_credit(lane),

@@ -402,9 +402,10 @@ impl Engine {
         let now = Time::from_ps(self.now);
         let number = flying.connection;
         let Some(connection) = &mut self.connections[number as usize] else { return };
-        let host = connection.to as usize;
+        // where what it says leaves, there its data comes in
+        let nic = self.ends[connection.back as usize].nic as usize;
         let (header, said) = (&self.headers[packet as usize], &mut self.said);
-        let pacer = &mut self.pacers[host];
+        let pacer = &mut self.pacers[nic];
         let needs_pacer = connection.receiver.needs_pacer();
         let arrival =
             connection.receiver.on_packet(now, header, flying.mark, pacer, &mut |header| said.push(header));
@@ -417,7 +418,7 @@ impl Engine {
         self.answer(number, packet, &mut said);
         self.said = said;
         if needs_pacer {
-            self.note_pacer(host);
+            self.note_pacer(nic);
         }
     }
 
@@ -445,24 +446,23 @@ impl Engine {
 
     /// An event for a pacer, unless an earlier one is noted.
     #[inline]
-    fn note_pacer(&mut self, host: usize) {
-        let deadline = self.pacers[host].deadline().as_ps();
-        if deadline < self.pacer_noted[host] {
+    fn note_pacer(&mut self, nic: usize) {
+        let deadline = self.pacers[nic].deadline().as_ps();
+        if deadline < self.pacer_noted[nic] {
             let at = deadline.max(self.now);
-            self.pacer_noted[host] = at;
-            self.note(at, Event::Pacer(host as u32));
+            self.pacer_noted[nic] = at;
+            self.note(at, Event::Pacer(nic as u32));
         }
     }
 
-    /// A host's pacer may give turns.
-    pub(super) fn on_pacer(&mut self, host: u32) {
+    /// A pacer may give turns.
+    pub(super) fn on_pacer(&mut self, nic: usize) {
         let now = Time::from_ps(self.now);
-        let host = host as usize;
-        self.pacer_noted[host] = u64::MAX;
+        self.pacer_noted[nic] = u64::MAX;
         let mut said = std::mem::take(&mut self.said);
-        while let Some(number) = self.pacers[host].next(now) {
+        while let Some(number) = self.pacers[nic].next(now) {
             if let Some(connection) = &mut self.connections[number as usize] {
-                connection.receiver.on_turn(now, &mut self.pacers[host], &mut |header| said.push(header));
+                connection.receiver.on_turn(now, &mut self.pacers[nic], &mut |header| said.push(header));
                 let forgotten = connection.forgotten;
                 self.answer(number, NOTHING, &mut said);
                 if forgotten {
@@ -471,6 +471,6 @@ impl Engine {
             }
         }
         self.said = said;
-        self.note_pacer(host);
+        self.note_pacer(nic);
     }
 }

@@ -17,19 +17,28 @@ pub struct Series {
     pub reference: Vec<(f64, f64)>,
     /// Drawn dashed, for bounds and ideals.
     pub dashed: bool,
+    /// Which of the points are drawn hollow, see [`LineChart::hollow`]; none when empty.
+    pub hollow: Vec<bool>,
 }
 
 impl Series {
     /// A solid curve without reference points.
     pub fn new(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         let points = points.into_iter().collect();
-        Self { name: name.into(), points, reference: Vec::new(), dashed: false }
+        Self { name: name.into(), points, reference: Vec::new(), dashed: false, hollow: Vec::new() }
     }
 
     /// The same with reference points.
     #[must_use]
     pub fn with_reference(mut self, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         self.reference = points.into_iter().collect();
+        self
+    }
+
+    /// The same with some of its points hollow.
+    #[must_use]
+    pub fn with_hollow(mut self, points: impl IntoIterator<Item = bool>) -> Self {
+        self.hollow = points.into_iter().collect();
         self
     }
 
@@ -54,6 +63,8 @@ pub struct LineChart {
     pub series: Vec<Series>,
     /// What reference points are, such as `paper`; empty when there are none.
     pub reference: String,
+    /// What hollow points of curves are, such as `saturated`; empty when there are none.
+    pub hollow: String,
     /// Width and height in pixels.
     pub size: (f64, f64),
 }
@@ -61,7 +72,15 @@ pub struct LineChart {
 impl LineChart {
     /// A chart without curves, 720 by 440 pixels.
     pub fn new(title: impl Into<String>, x: Axis, y: Axis) -> Self {
-        Self { title: title.into(), x, y, series: Vec::new(), reference: String::new(), size: (720.0, 440.0) }
+        Self {
+            title: title.into(),
+            x,
+            y,
+            series: Vec::new(),
+            reference: String::new(),
+            hollow: String::new(),
+            size: (720.0, 440.0),
+        }
     }
 
     /// Draws it. Points that an axis cannot show interrupt their curve.
@@ -116,16 +135,11 @@ impl LineChart {
             }
             // dots on every point of a dense curve would hide it
             let every = placed.len().div_ceil(40).max(1);
-            for (x, y) in placed.iter().step_by(every).copied().flatten() {
-                if !series.dashed {
-                    scene.shapes.push(Shape::Mark {
-                        mark: Mark::of(at),
-                        x,
-                        y,
-                        radius: 3.6,
-                        paint,
-                        hollow: false,
-                    });
+            for (point, place) in placed.iter().enumerate().step_by(every) {
+                if let Some((x, y)) = place.filter(|_| !series.dashed) {
+                    let hollow = series.hollow.get(point).copied().unwrap_or_default();
+                    let radius = if hollow { 4.2 } else { 3.6 };
+                    scene.shapes.push(Shape::Mark { mark: Mark::of(at), x, y, radius, paint, hollow });
                 }
             }
         }
@@ -170,6 +184,14 @@ impl LineChart {
                         hollow: false,
                     });
                 }
+            });
+        }
+        if !self.hollow.is_empty() {
+            entry(scene, &self.hollow, &|scene, x, y| {
+                let (mark, paint) = (Mark::Circle, Paint::Muted);
+                let points = vec![(x, y), (x + 23.0, y)];
+                scene.shapes.push(Shape::Line { points, paint, width: 2.0, dashed: false });
+                scene.shapes.push(Shape::Mark { mark, x: x + 11.5, y, radius: 4.2, paint, hollow: true });
             });
         }
         if !self.reference.is_empty() {

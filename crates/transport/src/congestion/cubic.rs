@@ -41,6 +41,8 @@ pub struct State {
     slow_start_to: f64,
     /// Window before the last loss (`W_max`).
     plateau: f64,
+    /// Window before the last cut.
+    prior: f64,
     /// What Reno would have.
     reno: f64,
     /// Start of congestion avoidance after the last loss.
@@ -59,6 +61,7 @@ impl State {
         } else {
             self.window
         };
+        self.prior = self.window;
         self.window = (self.window * self.beta).max(1.0);
         self.slow_start_to = self.window.max(2.0);
         self.epoch = None;
@@ -73,8 +76,9 @@ impl State {
         });
         let elapsed = now.saturating_since(epoch).as_secs_f64();
         let cubic = |seconds: f64| self.c * (seconds - self.back_after).powi(3) + self.plateau;
-        // Reno with the same average (equation 4)
-        self.reno += 3.0 * (1.0 - self.beta) / (1.0 + self.beta) * packets / self.window;
+        // Reno with the same average (equation 4), and Reno itself above the window before the cut (section 4.3)
+        let alpha = if self.reno < self.prior { 3.0 * (1.0 - self.beta) / (1.0 + self.beta) } else { 1.0 };
+        self.reno += alpha * packets / self.window;
         if cubic(elapsed) < self.reno {
             self.window = self.reno;
         } else {
@@ -135,6 +139,7 @@ impl CongestionKind for Cubic {
             window: self.initial_packets,
             slow_start_to: f64::INFINITY,
             plateau: 0.0,
+            prior: 0.0,
             reno: 0.0,
             epoch: None,
             back_after: 0.0,

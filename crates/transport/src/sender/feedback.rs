@@ -103,7 +103,7 @@ impl Sender {
                 self.entropy.on_feedback(now, 0, PathFeedback::Timeout);
                 self.credit.on_vanished(loss.packets.max(1));
             }
-            LossCause::Gap => {}
+            LossCause::Gap => self.credit.on_vanished(loss.packets),
         }
         self.congestion.on_loss(&Lost {
             now,

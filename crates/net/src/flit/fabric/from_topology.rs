@@ -185,7 +185,11 @@ impl Wiring {
                                 self.router_of[port.to.index()].expect("a terminal's neighbours route");
                             let input = ports.input(topology, port.link, node);
                             let into = channels.of(port.link)?;
-                            let (back, exit) = if is_one_way(topology.link(port.link)) {
+                            let (back, exit) = if let Some(output) =
+                                ports.output_back(topology, port.link, node)
+                            {
+                                (topology.ports(port.to)[output as usize].link, (router, output))
+                            } else {
                                 let before = &topology.ports(node)[..nic];
                                 let index =
                                     before.iter().filter(|port| is_one_way(topology.link(port.link))).count();
@@ -193,8 +197,6 @@ impl Wiring {
                                 let from = start(topology, back).expect("a link that is heard has a start");
                                 let router = self.router_of[from.index()].expect("a terminal hears routers");
                                 (back, (router, ports.at_start[back.index()]))
-                            } else {
-                                (topology.ports(port.to)[input as usize].link, (router, input))
                             };
                             fabric.attach_apart((router, input), exit, into, channels.of(back)?, Some(node))
                         }
