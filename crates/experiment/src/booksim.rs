@@ -67,6 +67,7 @@ impl Setup {
         let config = Config::read(text, folder)?;
         let network = network::network(&config)?;
         let router = routers::router(&config)?;
+        Full::check_allocators(&network.fabric, &router).map_err(|error| config.refuse_of_router(&error))?;
         let classes = class::read(&config, network.extent)?;
         let most = i64::from(u32::MAX);
         let mode = match config.word("sim_type") {

@@ -19,7 +19,7 @@ mod loads;
 mod measure;
 mod open_loop;
 mod parts;
-/// What a reader should know where some of the pairs that were to be probed were not.
+/// What a reader should know where the sample is too short for all pairs that were to be probed.
 fn unprobed(spec: &TrafficSpec, result: &TrafficResult) -> Option<String> {
     let probes = spec.probes.as_ref()?;
     let others = u64::from(result.terminals).saturating_sub(1);
@@ -32,13 +32,13 @@ fn unprobed(spec: &TrafficSpec, result: &TrafficResult) -> Option<String> {
             (pairs.len() as u64, of_source.into_values().max().unwrap_or(0))
         }
     };
-    let probed = result.probes.len() as u64;
-    (probed < pairs).then(|| {
+    let needed = of_each * u64::from(probes.interval);
+    (result.sample_cycles < needed).then(|| {
         format!(
-            "{} of {} pairs were probed; all of them take {} measured cycles.",
-            count(probed),
+            "Not all pairs were probed: {} cycles were measured, and to probe each of {} pairs once takes {}.",
+            count(result.sample_cycles),
             count(pairs),
-            count(of_each * u64::from(probes.interval))
+            count(needed)
         )
     })
 }

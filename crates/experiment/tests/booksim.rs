@@ -737,3 +737,29 @@ fn hostile_texts_are_refused_without_a_panic() {
         assert!(result.is_err(), "{text:?} is accepted");
     }
 }
+
+#[test]
+fn what_a_router_cannot_be_is_refused_at_its_line() {
+    let mesh =
+        "topology = mesh;\nk = 4;\nn = 2;\nrouting_function = dor;\nnum_vcs = 3;\ntraffic = uniform;\n";
+    for (line, words) in [
+        ("vc_allocator = separable_input_first(tree(2,round_robin));", "a tree of 2 groups"),
+        ("sw_allocator = separable_output_first(tree(2,matrix));", "a tree of 2 groups"),
+        ("internal_speedup = 0.5;", "0.5; 1 to 8 are possible"),
+    ] {
+        let error = Setup::read(&format!("{mesh}{line}\n")).map(|_| ()).expect_err("it is refused");
+        let option = line.split(' ').next().unwrap();
+        assert_eq!(error.line, 7, "{error}");
+        assert!(error.reason.contains(words) && error.reason.contains(option), "{error}");
+    }
+}
+
+#[test]
+fn hot_spots_may_be_drawn() {
+    let mesh = "topology = mesh;\nk = 4;\nn = 2;\nrouting_function = dor;\n";
+    let run = |traffic: &str| Setup::read(&format!("{mesh}traffic = {traffic};\n")).unwrap().run().unwrap();
+    let counters = |traffic: &str| run(traffic).outcome.counters[0].packet.bins.clone();
+    // the first node that is drawn, in a list or not
+    assert_eq!(counters("hotspot({{-1}})"), counters("hotspot"));
+    assert_ne!(counters("hotspot({{-1,-1}})"), counters("hotspot"));
+}

@@ -154,3 +154,58 @@ fn a_host_that_sends_to_many_waits_for_no_time_out() {
     let recovery = "recovery = { kind = \"trimming\", acknowledge-every = \"16 KiB\", asks-in-time = false }";
     assert!(scatter(recovery).counters["network.timeouts"] > 1000);
 }
+
+/// Five hosts with a link to each of two switches, and 16 messages of 2 MB to the first.
+#[test]
+fn credit_fills_all_links_of_a_host() {
+    let links: String = (0..5)
+        .flat_map(|host| (0..2).map(move |switch| (host, switch)))
+        .map(|(host, switch)| {
+            format!("{{ from = \"h{host}\", to = \"s{switch}\", bandwidth = \"100 Gbps\", latency = \"1 us\" }},\n")
+        })
+        .collect();
+    let hosts: String = (0..5).map(|host| format!("{{ name = \"h{host}\" }}, ")).collect();
+    for kind in ["ndp", "eqds", "rccc", "nscc", "mprdma"] {
+        let result = run(&format!(
+            "[topology]\nkind = \"graph\"\nnodes = [{hosts}{{ name = \"s0\", kind = \"switch\" }}, {{ name = \"s1\", kind = \"switch\" }}]\n\
+             links = [\n{links}]\n[workload]\nkind = \"traffic\"\npattern = {{ kind = \"incast\" }}\nflows = 16\n\
+             size = {{ kind = \"fixed\", bytes = \"2 MB\" }}\n[network]\nkind = \"packet\"\ncongestion = {{ kind = \"{kind}\" }}\n"
+        ));
+        // 32 MB over 200 Gb/s
+        assert!(result.makespan_s < 1.4e-3, "{kind}: {} s", result.makespan_s);
+    }
+}
+
+/// Every packet that vanishes takes its pull with it, whoever finds out.
+#[test]
+fn pulls_of_what_a_gap_shows_lost_come_back() {
+    for kind in ["ndp", "eqds", "rccc"] {
+        for recovery in ["irn", "rltp", "trimming"] {
+            let one = "flows = 1\nsize = { kind = \"fixed\", bytes = \"8 MB\" }\npattern = { kind = \"list\", pairs = [[0, 1]] }";
+            let network = format!(
+                "congestion = {{ kind = \"{kind}\" }}\nrecovery = {{ kind = \"{recovery}\" }}\n\
+                 loss = {{ probability = 0.01, links = [\"host-0->switch\"] }}"
+            );
+            let result = run(&pair("bandwidth = \"100 Gbps\"\nlatency = \"1 us\"", one, &network));
+            assert!(result.counters["network.lost_on_links"] > 5);
+            // 0.65 ms without loss
+            assert!(result.makespan_s < 1e-3, "{kind}, {recovery}: {} s", result.makespan_s);
+        }
+    }
+}
+
+/// A turn may grant more than a sender holds otherwise, where ways are short and packets small.
+#[test]
+fn credit_is_not_lost_on_short_ways() {
+    for (payload, latency) in [(512, "100 ns"), (256, "0 ns"), (1024, "0 ns")] {
+        let one = "flows = 1\nsize = { kind = \"fixed\", bytes = \"1 MB\" }\npattern = { kind = \"list\", pairs = [[0, 1]] }";
+        let cable = format!("bandwidth = \"10 Gbps\"\nlatency = \"{latency}\"");
+        for kind in ["eqds", "rccc", "ndp"] {
+            let network =
+                format!("congestion = {{ kind = \"{kind}\" }}\npackets = {{ payload-bytes = {payload} }}");
+            let result = run(&pair(&cable, one, &network));
+            let slower = result.flows.unwrap().slowdown.mean;
+            assert!(slower < 1.03, "{kind}, {payload} B over {latency}: {slower} times as long as alone");
+        }
+    }
+}

@@ -664,3 +664,85 @@ fn queues_by_the_next_output_want_one_way() {
     let found = found.run(&|| false, None, Instant::now()).unwrap_or_else(|error| panic!("{error}"));
     assert!(found.checks_hold());
 }
+
+/// The four sources of a first-stage switch share one output, and nothing else comes in there.
+#[test]
+fn sources_of_a_switch_with_one_way_links_are_served_alike_by_every_allocator() {
+    for allocator in ["islip", "wavefront", "wavefront-round-robin", "pim", "lonely-output", "maximum-size"] {
+        let text = experiment(
+            "[topology]\nkind = \"k-ary-n-fly\"\nk = 4\nn = 2",
+            "load = 0.4\npattern = { kind = \"bit-complement\" }\nmeasure = { window = 3000 }",
+        );
+        let kinds = format!(
+            "switch-allocator = {{ kind = \"{allocator}\" }}, vc-allocator = {{ kind = \"{allocator}\" }}"
+        );
+        let result = run(&text.replace("buffer-flits = 8", &format!("buffer-flits = 8, {kinds}")));
+        let fairness = &statistics(&result).fairness;
+        // BookSim2 has 0.234 to 0.266 with lonely-output, and 0.25 with the others
+        assert!(fairness.injected_min > 0.23 && fairness.injected_max < 0.27, "{allocator}: {fairness:?}");
+        assert_eq!(fairness.by_terminal.len(), 16);
+        let [injected, accepted] = fairness.by_terminal[fairness.injected_min_at as usize];
+        assert!((f64::from(injected) - fairness.injected_min).abs() < 1e-6 && accepted > 0.2, "{allocator}");
+    }
+}
+
+/// Two probes that meet in one round do not meet in the next.
+#[test]
+fn every_pair_is_probed_alone_once_in_a_while() {
+    let mesh = "[topology]\nkind = \"mesh\"\ndimensions = [4, 4]";
+    let all = (0..16).flat_map(|from| (0..16).map(move |to| [from, to])).filter(|pair| pair[0] != pair[1]);
+    let pairs = serde_json::to_string(&all.collect::<Vec<[u32; 2]>>()).unwrap();
+    let text = |windows: u32| {
+        let measure = format!("measure = {{ window = 7500, windows = {windows}, most-windows = {windows} }}");
+        experiment(
+            mesh,
+            &format!("load = 0.0\nprobes = {{ flits = 5, interval = 500, pairs = {pairs} }}\n{measure}"),
+        )
+    };
+    let result = run(&text(12));
+    let found = statistics(&result);
+    assert_eq!(found.probes.len(), 240);
+    for probe in &found.probes {
+        let [from, to] = [probe.source, probe.dest].map(|node| [node % 4, node / 4]);
+        let channels = from[0].abs_diff(to[0]) + from[1].abs_diff(to[1]);
+        assert_eq!(probe.min_cycles, u64::from(2 + 5 * (channels + 1) + 4), "{probe:?}");
+    }
+    assert!(result.notes.is_empty(), "{:?}", result.notes);
+    let early = run(&text(2).replace("7500", "500"));
+    let note = "1,000 cycles were measured, and to probe each of 240 pairs once takes 7,500";
+    assert!(early.notes[0].contains(note), "{:?}", early.notes);
+}
+
+#[test]
+fn loads_of_classes_with_other_senders_are_not_added_up() {
+    let switch = "[topology]\nkind = \"single-switch\"\nnodes = 4";
+    let class = |pair: &str| format!("{{ load = 0.6, pattern = {{ kind = \"list\", pairs = [{pair}] }} }}");
+    let of = |pairs: [&str; 2]| {
+        experiment(
+            switch,
+            &format!("class = [{}, {}]\nmeasure = {{ window = 2000 }}", class(pairs[0]), class(pairs[1])),
+        )
+    };
+    let result = run(&of(["[0, 1]", "[2, 3]"]));
+    let loads = &statistics(&result).fairness.by_terminal;
+    assert!((loads[0][0] - 0.6).abs() < 0.02 && (loads[2][0] - 0.6).abs() < 0.02, "{loads:?}");
+    let refused = prepare(&of(["[0, 1]", "[0, 3]"])).err().expect("more than a terminal can inject");
+    assert!(refused.contains("1.2 flits per cycle"), "{refused}");
+}
+
+#[test]
+fn a_curve_tells_its_classes_and_its_seeds_apart() {
+    let text = experiment(
+        "[topology]\nkind = \"mesh\"\ndimensions = [4, 4]",
+        "load = 0.15\nmeasure = { window = 1000 }\nclass = [{ name = \"a\", share = 1 }, { name = \"b\", share = 2, flits = 4 }]",
+    );
+    let traffic = prepare(&text).unwrap();
+    let curve = Curve::run(&traffic, &[0.15], 2, Some(1), &()).unwrap();
+    let table = curve.class_table().expect("two classes").to_text(&Style::UNICODE);
+    assert!(table.lines().count() >= 4 && table.contains("latency"), "{table}");
+    let mut csv = Vec::new();
+    curve.full_table().write_csv(&mut csv).unwrap();
+    let csv = String::from_utf8(csv).unwrap();
+    assert!(csv.lines().next().unwrap().contains("b: packet_latency_cycles"), "{csv}");
+    assert!(curve.table().to_text(&Style::UNICODE).contains("yes"));
+}

@@ -363,8 +363,15 @@ fn pattern(
         "hotspot" => {
             let spots = match arguments.first() {
                 None => vec![unseeded.integer_below(nodes)],
-                Some(&"-1") => vec![unseeded.integer_below(nodes)],
-                Some(text) => nodes_of(text)?,
+                Some(text) => {
+                    let spot = |word: &str| match word {
+                        // drawn
+                        "-1" => Ok(vec![unseeded.integer_below(nodes)]),
+                        word => nodes_of(word),
+                    };
+                    let words = entries(text).map_err(refuse)?;
+                    words.into_iter().map(spot).collect::<Result<Vec<_>, _>>()?.concat()
+                }
             };
             let mut weights = match arguments.get(1) {
                 None => vec![1],

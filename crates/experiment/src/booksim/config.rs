@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use stratasim_core::BuildError;
 use stratasim_core::error::nearest;
 
 use super::options::{self, Kind, OptionKind, Use};
@@ -99,6 +100,21 @@ impl Config {
     /// An error at the line of an option.
     pub fn refuse(&self, name: &str, reason: impl std::fmt::Display) -> TextError {
         TextError { line: self.line(name), reason: format!("`{name}`: {reason}") }
+    }
+
+    /// What a router refuses, at the line of the option that its key stands for, where there is one.
+    pub(super) fn refuse_of_router(&self, error: &BuildError) -> TextError {
+        let key = error.field.split('.').next().unwrap_or_default();
+        let name = match key {
+            "switch-allocator" => "sw_allocator".to_owned(),
+            "virtual-channels" => "num_vcs".to_owned(),
+            "buffer-flits" => "vc_buf_size".to_owned(),
+            other => other.replace('-', "_"),
+        };
+        match options::OPTIONS.iter().find(|option| option.name == name) {
+            Some(option) => self.refuse(option.name, &error.reason),
+            None => TextError { line: 0, reason: error.to_string() },
+        }
     }
 
     /// Values of classes, as text: a list has one per class, anything else is a list of itself.

@@ -100,7 +100,7 @@ pub fn router(config: &Config) -> Result<RouterSpec, TextError> {
         requests,
         ranges: if ranges.len() > 1 { ranges } else { Vec::new() },
     };
-    spec.check().map_err(|error| TextError { line: 0, reason: error.to_string() })?;
+    spec.check().map_err(|error| config.refuse_of_router(&error))?;
     Ok(spec)
 }
 

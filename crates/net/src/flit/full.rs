@@ -156,6 +156,14 @@ struct Output {
 }
 
 impl Full {
+    /// Whether the allocators of routers fit the ports of a fabric.
+    ///
+    /// # Errors
+    /// The allocator that does not; fields are named as in [`RouterSpec`].
+    pub fn check_allocators(fabric: &Fabric, spec: &RouterSpec) -> Result<(), BuildError> {
+        router::check_allocators(fabric, spec)
+    }
+
     /// A network at rest in cycle 0. `seed` names the draws of routing.
     ///
     /// # Errors

@@ -151,3 +151,37 @@ impl CongestionKind for Cubic {
         RecoverySpec::Sack(Sack::default())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use stratasim_core::{Bandwidth, Duration};
+
+    use super::*;
+
+    /// Above the window before the cut it grows as Reno does, by a packet in each round trip (RFC 9438, section 4.3).
+    #[test]
+    fn it_is_reno_above_its_old_window() {
+        let path = Path::of_equal_links(Duration::from_ns(100_000), Bandwidth(1e9), 2, 100_000);
+        let spec = Cubic { c: 1e-6, ..Cubic::default() };
+        let Control::Cubic(mut state) = spec.build(&path, &PacketSizes::default()).unwrap() else {
+            unreachable!()
+        };
+        state.window = 100.0;
+        state.slow_start_to = 1.0;
+        state.cut();
+        let rtt = 1e-4;
+        let (mut now, mut above) = (0.0, Vec::new());
+        while above.len() < 50 {
+            let before = state.window;
+            for _ in 0..before as usize {
+                state.avoid(Time::from_ps((now * 1e12) as u64), 1.0, rtt);
+            }
+            now += rtt;
+            if before > 101.0 {
+                above.push(state.window - before);
+            }
+        }
+        let mean = above.iter().sum::<f64>() / above.len() as f64;
+        assert!((mean - 1.0).abs() < 0.05, "{mean} packets per round trip");
+    }
+}
