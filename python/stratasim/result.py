@@ -260,11 +260,13 @@ class Result:
 
     @cached_property
     def flows(self) -> Columns:
-        """How every message that crossed a network of packet level fared, in the order in which they were complete.
+        """How every message that crossed a network of packet level fared, in the order in which they
+        were complete.
 
-        `from` and `to` (names of nodes), `bytes`, `start_s` (handed over), `end_s` (complete), `slowdown` (times the
-        least time that it needs alone), `packets`, `retransmissions`, `timeouts`, `trims`, `marks`, and `path`, the
-        names of the links that all of its packets took with "; " between them. Other networks have no such messages.
+        `from` and `to` (names of nodes), `bytes`, `start_s` (handed over), `end_s` (complete),
+        `slowdown` (times the least time that it needs alone), `packets`, `retransmissions`, `timeouts`,
+        `trims`, `marks`, and `path`, the names of the links that all of its packets took with "; "
+        between them. Other networks have no such messages.
 
         Raises ValueError when messages were not recorded.
         """

@@ -135,11 +135,10 @@ impl Run {
     }
 }
 
-/// The value behind an option in htsim's arguments.
+/// The value behind an option in htsim's arguments; the last one counts.
 fn argument<'a>(args: &'a str, option: &str) -> Option<&'a str> {
-    let mut words = args.split_whitespace();
-    words.find(|word| *word == option)?;
-    words.next()
+    let words = args.split_whitespace();
+    words.clone().zip(words.skip(1)).filter(|(word, _)| *word == option).last().map(|(_, value)| value)
 }
 
 fn number(args: &str, option: &str) -> Option<u64> {
