@@ -19,30 +19,6 @@ mod loads;
 mod measure;
 mod open_loop;
 mod parts;
-/// What a reader should know where the sample is too short for all pairs that were to be probed.
-fn unprobed(spec: &TrafficSpec, result: &TrafficResult) -> Option<String> {
-    let probes = spec.probes.as_ref()?;
-    let others = u64::from(result.terminals).saturating_sub(1);
-    let (pairs, of_each) = match &probes.pairs {
-        None => (u64::from(result.terminals) * others, others),
-        Some(pairs) => {
-            let pairs: BTreeSet<[u32; 2]> = pairs.iter().copied().collect();
-            let mut of_source: BTreeMap<u32, u64> = BTreeMap::new();
-            pairs.iter().for_each(|pair| *of_source.entry(pair[0]).or_default() += 1);
-            (pairs.len() as u64, of_source.into_values().max().unwrap_or(0))
-        }
-    };
-    let needed = of_each * u64::from(probes.interval);
-    (result.sample_cycles < needed).then(|| {
-        format!(
-            "Not all pairs were probed: {} cycles were measured, and to probe each of {} pairs once takes {}.",
-            count(result.sample_cycles),
-            count(pairs),
-            count(needed)
-        )
-    })
-}
-
 #[cfg(test)]
 mod parts_test;
 mod pictures;
@@ -456,6 +432,30 @@ impl Traffic {
             ),
         }
     }
+}
+
+/// What a reader should know where the sample is too short for all pairs that were to be probed.
+fn unprobed(spec: &TrafficSpec, result: &TrafficResult) -> Option<String> {
+    let probes = spec.probes.as_ref()?;
+    let others = u64::from(result.terminals).saturating_sub(1);
+    let (pairs, of_each) = match &probes.pairs {
+        None => (u64::from(result.terminals) * others, others),
+        Some(pairs) => {
+            let pairs: BTreeSet<[u32; 2]> = pairs.iter().copied().collect();
+            let mut of_source: BTreeMap<u32, u64> = BTreeMap::new();
+            pairs.iter().for_each(|pair| *of_source.entry(pair[0]).or_default() += 1);
+            (pairs.len() as u64, of_source.into_values().max().unwrap_or(0))
+        }
+    };
+    let needed = of_each * u64::from(probes.interval);
+    (result.sample_cycles < needed).then(|| {
+        format!(
+            "Not all pairs were probed: {} cycles were measured, and to probe each of {} pairs once takes {}.",
+            count(result.sample_cycles),
+            count(pairs),
+            count(needed)
+        )
+    })
 }
 
 /// Statistics of a result of open-loop traffic.

@@ -51,13 +51,7 @@ impl Run {
 
     /// How messages fared, as a dict of arrays and lists of names; None when not recorded, or taken before.
     fn take_flows<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let labels = RunLabels {
-            topology: &self.topology,
-            program: &self.program,
-            places: &self.places,
-            schedule: self.schedule.as_deref(),
-        };
-        taken(&self.flows).map(|flows| columns::flows(py, &flows, &labels)).transpose()
+        taken(&self.flows).map(|flows| columns::flows(py, &flows, &self.labels())).transpose()
     }
 
     /// Names of the program's vertices, by id.
@@ -66,12 +60,7 @@ impl Run {
             Some(work) => work.schedule.len(),
             None => self.program.vertices().len() as u32,
         };
-        let labels = RunLabels {
-            topology: &self.topology,
-            program: &self.program,
-            places: &self.places,
-            schedule: self.schedule.as_deref(),
-        };
+        let labels = self.labels();
         (0..count).map(|id| labels.vertex(id)).collect()
     }
 
@@ -82,6 +71,15 @@ impl Run {
 }
 
 impl Run {
+    fn labels(&self) -> RunLabels<'_> {
+        RunLabels {
+            topology: &self.topology,
+            program: &self.program,
+            places: &self.places,
+            schedule: self.schedule.as_deref(),
+        }
+    }
+
     /// The physics checks that are broken, each with the first place.
     pub(crate) fn violations(&self) -> String {
         let broken = self.result.checks.iter().filter(|check| !check.ok);

@@ -138,8 +138,7 @@ fn variant(schema: &Value) -> Option<String> {
 
 /// An alternative that is a table with one key, which tells it from others.
 fn tagged(schema: &Value, root: &Value) -> Option<String> {
-    let properties = schema["properties"].as_object().filter(|it| it.len() == 1)?;
-    let (key, inner) = properties.iter().next().filter(|(key, _)| *key != "kind")?;
+    let (key, inner) = only_property(schema)?;
     let keys = resolved(inner, root)["properties"].as_object();
     let keys: Vec<String> = keys.into_iter().flatten().map(|(key, _)| format!("{key} = …")).collect();
     Some(if keys.is_empty() {
@@ -149,16 +148,19 @@ fn tagged(schema: &Value, root: &Value) -> Option<String> {
     })
 }
 
+/// The one key of a table and what it holds, where that is not its kind.
+fn only_property(schema: &Value) -> Option<(&String, &Value)> {
+    let properties = schema["properties"].as_object().filter(|it| it.len() == 1)?;
+    properties.iter().next().filter(|(key, _)| *key != "kind")
+}
+
 /// What the words mean among which a value is chosen, where that is told; begins with a space.
 fn meanings(schema: &Value) -> String {
     let options = schema["oneOf"].as_array().into_iter().flatten();
     let told = options.filter_map(|option| {
         let word = match &option["const"] {
             Value::String(word) => word,
-            _ => {
-                let keys = option["properties"].as_object().filter(|it| it.len() == 1)?;
-                keys.keys().next().filter(|key| *key != "kind")?
-            }
+            _ => only_property(option)?.0,
         };
         Some(format!(" `{word}`: {}", option["description"].as_str()?))
     });

@@ -247,7 +247,7 @@ fn of_text(text: &str) -> Result<serde_json::Value, String> {
 }
 
 /// Options that say nothing of the network, or that [`Machine`], [`network`] or the name of the transport take up.
-const KNOWN: [&str; 22] = [
+const KNOWN: [&str; 27] = [
     "-tm",
     "-nodes",
     "-end",
@@ -270,17 +270,18 @@ const KNOWN: [&str; 22] = [
     "-algorithm",
     "-failed",
     "-flowsize",
+    "-pfc_thresholds",
+    "-dcqcn",
+    "-max_queue_size",
+    "-log",
+    "-o",
 ];
-const KNOWN_TOO: [&str; 5] = ["-pfc_thresholds", "-dcqcn", "-max_queue_size", "-log", "-o"];
 
 /// Refuses arguments that would make another run of the case than what its transport is taken for.
 fn check(protocol: &str, args: &str) -> Result<(), String> {
     let is_option = |word: &&str| word.starts_with('-') && word.len() > 1 && word.parse::<f64>().is_err();
-    if let Some(word) = args
-        .split_whitespace()
-        .filter(is_option)
-        .find(|word| !KNOWN.contains(word) && !KNOWN_TOO.contains(word))
-    {
+    let mut options = args.split_whitespace().filter(is_option);
+    if let Some(word) = options.find(|word| !KNOWN.contains(word)) {
         return Err(format!("htsim's option `{word}` is not known here"));
     }
     let expect = |option: &str, expected: &str| match argument(args, option) {
@@ -294,11 +295,9 @@ fn check(protocol: &str, args: &str) -> Result<(), String> {
         return Err(format!("`-q {packets}`; the queues of `{protocol}` follow from its links"));
     }
     expect("-paths", "64")?;
-    let algorithm = ["dctcp", "const"].into_iter().find(|name| variant.starts_with(name));
-    expect(
-        "-sender_cc_algo",
-        algorithm.map_or("nscc", |name| if name == "const" { "constant" } else { name }),
-    )?;
+    let algorithms = [("dctcp", "dctcp"), ("const", "constant")];
+    let algorithm = algorithms.into_iter().find(|(name, _)| variant.starts_with(name));
+    expect("-sender_cc_algo", algorithm.map_or("nscc", |(_, word)| word))?;
     let balancing = ["bitmap", "oblivious", "reps"].into_iter().find(|name| variant.contains(name));
     expect("-load_balancing_algo", balancing.unwrap_or("mixed"))
 }

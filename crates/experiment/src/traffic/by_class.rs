@@ -3,17 +3,17 @@
 use stratasim_report::Unit;
 use stratasim_report::picture::{Axis, LineChart, Picture, Series};
 use stratasim_report::table::{Cell, Table};
-use stratasim_report::traffic::{CLASS_METRICS, ClassResult};
+use stratasim_report::traffic::{CLASS_METRICS, TrafficResult};
 
 use super::curve::{Curve, CurvePoint};
+use super::verdict::mean_and_half_width;
 
 impl CurvePoint {
     /// Mean over seeds of a number of a class; none where no seed has it.
     fn class_number(&self, class: usize, name: &str) -> Option<f64> {
-        let of_class = |result: &'_ ClassResult| result.number(name);
-        let values: Vec<f64> =
-            self.statistics().filter_map(|result| of_class(result.classes.get(class)?)).collect();
-        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+        let of_seed = |result: &TrafficResult| result.classes.get(class)?.number(name);
+        let values: Vec<f64> = self.statistics().filter_map(of_seed).collect();
+        (!values.is_empty()).then(|| mean_and_half_width(&values).0)
     }
 }
 
