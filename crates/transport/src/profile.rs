@@ -10,7 +10,7 @@ use crate::congestion::{CongestionSpec, Control};
 use crate::credit::CreditRules;
 use crate::entropy::{Entropy, EntropySpec};
 use crate::packet::{Header, Kind};
-use crate::receiver::ReceiverRules;
+use crate::receiver::{Acknowledge, ReceiverRules};
 use crate::recovery::{Recovery, RecoverySpec};
 
 /// A transport: how it is paced, how it recovers, which paths it takes, how large its packets are.
@@ -222,6 +222,9 @@ pub struct Profile {
     pub(crate) hands_over: bool,
     /// A packet may go as long as anything of the window is free.
     pub(crate) fills_up: bool,
+    /// A time-out makes a sender wait for its turn once more, even where it waits already (see
+    /// [`Sender::waits_twice`](crate::Sender::waits_twice)).
+    pub(crate) waits_twice: bool,
     /// What the first link takes for a full packet.
     pub(crate) first_link: Duration,
     telemetry: bool,
@@ -243,6 +246,8 @@ impl Profile {
         let (recovery, mut receiver) =
             spec.recovery().plugin().build(&path, &sizes).map_err(|error| error.within("recovery"))?;
         receiver.notification_interval = kind.notification_interval();
+        let waits_twice = matches!(spec.recovery(), RecoverySpec::Trimming(rules) if !rules.asks_in_time)
+            && receiver.acknowledge != Acknowledge::EveryPacket;
         // go-back-N has one position only: it sends what is lost before anything new
         let hands_over = kind.hands_over() && !matches!(recovery, Recovery::GoBackN(_));
         let entropy = spec.entropy().plugin().build().map_err(|error| error.within("entropy"))?;
@@ -256,6 +261,7 @@ impl Profile {
             entropy,
             hands_over,
             fills_up: kind.fills_up(),
+            waits_twice,
             first_link: path.first_link(&sizes),
             telemetry: kind.needs_telemetry(),
         }))

@@ -197,6 +197,13 @@ impl Sender {
         self.recovery.has_failed()
     }
 
+    /// Whether a time-out makes it wait for its turn at the NIC once more where it waits already, and have more
+    /// turns than others from then on: what htsim does, whose rules are asked for by `asks-in-time = false`.
+    #[inline]
+    pub fn waits_twice(&self) -> bool {
+        self.profile.waits_twice
+    }
+
     /// The entropy of all its packets, where they have the same.
     pub fn only_entropy(&self) -> Option<u16> {
         self.entropy.only()

@@ -360,6 +360,10 @@ impl Engine {
             if connection.sender.has_failed() {
                 return self.end(number);
             }
+            if connection.queued && connection.sender.waits_twice() {
+                let (port, class) = (connection.port, connection.class);
+                self.nics[self.ends[port as usize].nic as usize].ready.get_mut(class).push_back(number);
+            }
         }
         self.after_sender(number);
     }
