@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::observe::Observer;
+use crate::observe::{MessageCounts, Observer};
 use crate::{Bandwidth, BuildError, Duration, LinkId, NodeId, Precision, Rank, Time};
 
 /// A part of the machine that accepts requests and, later, completes them.
@@ -218,6 +218,12 @@ pub trait Network: Model<Request = NetworkRequest, Done = NetworkDone> {
         None
     }
 
+    /// What the message of `token` took, where the network knows. Asked for at once when it is delivered, and only
+    /// where somebody watches messages.
+    fn counts(&mut self, _token: Token) -> Option<MessageCounts> {
+        None
+    }
+
     /// Tells who watches what it has not told yet, at the end of a run.
     fn look_back(&mut self, _now: Time, _observer: &mut dyn Observer) {}
 
@@ -243,16 +249,8 @@ pub struct FlowRecord {
     /// The links that all its packets took, in order, from the one by which it left its node: its whole way, or as far
     /// as its packets may part.
     pub path: Box<[LinkId]>,
-    /// Packets with payload that were sent for it, those sent again included, until it was complete.
-    pub packets: u32,
-    /// Of these, those that were sent again.
-    pub retransmissions: u32,
-    /// Times that its sender heard nothing for too long.
-    pub timeouts: u32,
-    /// Packets reported as trimmed.
-    pub trims: u32,
-    /// Acknowledgements that told of marks.
-    pub marks: u32,
+    /// What its transport counted.
+    pub counts: MessageCounts,
 }
 
 /// What waited for one link, where the network has queues.

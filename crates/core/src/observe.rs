@@ -34,6 +34,21 @@ pub struct TaskSpan {
     pub bytes: u64,
 }
 
+/// What a transport counted for one message until it was complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct MessageCounts {
+    /// Packets with payload that were sent for it, those sent again included.
+    pub packets: u32,
+    /// Of these, those that were sent again.
+    pub retransmissions: u32,
+    /// Times that its sender heard nothing for too long.
+    pub timeouts: u32,
+    /// Packets reported as trimmed.
+    pub trims: u32,
+    /// Acknowledgements that told of marks.
+    pub marks: u32,
+}
+
 /// A message that has arrived at another rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MessageSpan {
@@ -47,6 +62,8 @@ pub struct MessageSpan {
     pub end: Time,
     /// Payload.
     pub bytes: u64,
+    /// What its transport counted, where there is one.
+    pub counts: Option<MessageCounts>,
 }
 
 /// Something that happened.

@@ -353,7 +353,8 @@ impl<'a> Engine<'a> {
                 let to = self.program.peer(rank, to).expect("checked when the program was built");
                 if self.interests.messages {
                     let start = self.starts[instance as usize];
-                    let span = MessageSpan { src: rank, dst: to, start, end: self.now, bytes };
+                    let counts = self.network.counts(token);
+                    let span = MessageSpan { src: rank, dst: to, start, end: self.now, bytes, counts };
                     self.observer.on_event(&Event::Message(span));
                 }
                 if let Op::Send { .. } = self.program.vertex(vertex).op
@@ -375,6 +376,7 @@ impl<'a> Engine<'a> {
                         start: message.start,
                         end: self.now,
                         bytes: message.bytes,
+                        counts: self.network.counts(token),
                     };
                     self.observer.on_event(&Event::Message(span));
                 }

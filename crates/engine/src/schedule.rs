@@ -363,7 +363,7 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
             DATA => {
                 let to = self.schedule.shape(operation).peer(rank, self.schedule.ranks());
                 let receive = self.partners.remove(&operation).expect("data follows a match");
-                self.note_message(rank, to, operation);
+                self.note_message(token, rank, to, operation);
                 self.end(
                     rank,
                     operation,
@@ -375,7 +375,7 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
             kind => {
                 if kind == EAGER && self.interests.messages {
                     let to = self.schedule.shape(operation).peer(rank, self.schedule.ranks());
-                    self.note_message(rank, to, operation);
+                    self.note_message(token, rank, to, operation);
                 }
                 match self.order.take() {
                     None => self.arrived(rank, operation),
@@ -488,7 +488,7 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
         }
     }
 
-    fn note_message(&mut self, from: u32, to: u32, operation: u32) {
+    fn note_message(&mut self, token: Token, from: u32, to: u32, operation: u32) {
         if self.interests.messages {
             let span = MessageSpan {
                 src: Rank(from),
@@ -496,6 +496,7 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
                 start: self.starts[operation as usize],
                 end: self.now,
                 bytes: self.schedule.shape(operation).operation.size,
+                counts: self.network.counts(token),
             };
             self.observer.on_event(&Event::Message(span));
         }

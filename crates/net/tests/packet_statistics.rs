@@ -78,9 +78,12 @@ fn a_message_alone_is_as_fast_as_it_can_be() {
         let (ends, report) = run(network.as_mut(), hosts, &[(0, to, bytes)]);
         let [flow] = &report.flows[..] else { panic!("{:?}", report.flows) };
         assert_eq!((flow.src, flow.dst, flow.bytes), (hosts[0], hosts[to], bytes));
-        assert_eq!((flow.start, flow.end, flow.packets), (Time::ZERO, ends[0], packets));
+        assert_eq!((flow.start, flow.end, flow.counts.packets), (Time::ZERO, ends[0], packets));
         assert_eq!(flow.end - flow.start, flow.least, "{bytes} B");
-        assert_eq!((flow.retransmissions, flow.timeouts, flow.trims, flow.marks), (0, 0, 0, 0));
+        assert_eq!(
+            (flow.counts.retransmissions, flow.counts.timeouts, flow.counts.trims, flow.counts.marks),
+            (0, 0, 0, 0)
+        );
         assert_eq!(machine.link(flow.path[0]).ends.map(|ends| ends[0]), Some(hosts[0]));
     }
 }
@@ -146,8 +149,8 @@ fn the_accounts_of_messages_and_queues_add_up_to_those_of_the_network() {
                 "{name}: {part} of {whole}"
             );
         };
-        adds_up(sum(|flow| flow.packets), "network.data_packets");
-        adds_up(sum(|flow| flow.retransmissions), "network.retransmissions");
+        adds_up(sum(|flow| flow.counts.packets), "network.data_packets");
+        adds_up(sum(|flow| flow.counts.retransmissions), "network.retransmissions");
         let queues: u64 = report.queues.iter().map(|queue| queue.trims).sum();
         assert_eq!(queues, count(&report, "network.trims"));
         let drops: u64 = report.queues.iter().map(|queue| queue.drops).sum();

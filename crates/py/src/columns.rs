@@ -53,11 +53,11 @@ pub(crate) fn flows<'py>(
     made.set_item("end_ps", wholes(|flow| flow.end.as_ps()))?;
     made.set_item("slowdown", flows.iter().map(slowdown).collect::<Vec<_>>().into_pyarray(py))?;
     let counts = |of: fn(&FlowRecord) -> u32| flows.iter().map(of).collect::<Vec<_>>().into_pyarray(py);
-    made.set_item("packets", counts(|flow| flow.packets))?;
-    made.set_item("retransmissions", counts(|flow| flow.retransmissions))?;
-    made.set_item("timeouts", counts(|flow| flow.timeouts))?;
-    made.set_item("trims", counts(|flow| flow.trims))?;
-    made.set_item("marks", counts(|flow| flow.marks))?;
+    made.set_item("packets", counts(|flow| flow.counts.packets))?;
+    made.set_item("retransmissions", counts(|flow| flow.counts.retransmissions))?;
+    made.set_item("timeouts", counts(|flow| flow.counts.timeouts))?;
+    made.set_item("trims", counts(|flow| flow.counts.trims))?;
+    made.set_item("marks", counts(|flow| flow.counts.marks))?;
     made.set_item("path", flows.iter().map(|flow| path(flow, labels)).collect::<Vec<String>>())?;
     Ok(made)
 }

@@ -150,11 +150,11 @@ impl FlowsResult {
             duration_s: Spread::of(&durations),
             slowdown: Spread::of(&slowdowns),
             jain: jain(rates),
-            packets: sum(|flow| flow.packets),
-            retransmissions: sum(|flow| flow.retransmissions),
-            timeouts: sum(|flow| flow.timeouts),
-            trims: sum(|flow| flow.trims),
-            marks: sum(|flow| flow.marks),
+            packets: sum(|flow| flow.counts.packets),
+            retransmissions: sum(|flow| flow.counts.retransmissions),
+            timeouts: sum(|flow| flow.counts.timeouts),
+            trims: sum(|flow| flow.counts.trims),
+            marks: sum(|flow| flow.counts.marks),
             duration_cdf: points(&durations),
             slowdown_cdf: points(&slowdowns),
             slowest: slowest
@@ -166,10 +166,10 @@ impl FlowsResult {
                     start_s: flow.start.as_secs_f64(),
                     end_s: flow.end.as_secs_f64(),
                     slowdown: slowdown(flow),
-                    retransmissions: flow.retransmissions,
-                    timeouts: flow.timeouts,
-                    trims: flow.trims,
-                    marks: flow.marks,
+                    retransmissions: flow.counts.retransmissions,
+                    timeouts: flow.counts.timeouts,
+                    trims: flow.counts.trims,
+                    marks: flow.counts.marks,
                     path: flow.path.iter().map(|&link| labels.link(link)).collect(),
                 })
                 .collect(),
@@ -233,7 +233,13 @@ pub fn write_flows(flows: &[FlowRecord], out: impl Write, labels: &dyn Labels) -
             writer.write_field(exact_seconds(ps))?;
         }
         writer.write_field(format!("{:.6}", slowdown(flow)))?;
-        for count in [flow.packets, flow.retransmissions, flow.timeouts, flow.trims, flow.marks] {
+        for count in [
+            flow.counts.packets,
+            flow.counts.retransmissions,
+            flow.counts.timeouts,
+            flow.counts.trims,
+            flow.counts.marks,
+        ] {
             writer.write_field(count.to_string())?;
         }
         writer.write_record([path(flow, labels)])?;
@@ -271,6 +277,7 @@ pub fn jain(values: impl Iterator<Item = f64>) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use stratasim_core::observe::MessageCounts;
     use stratasim_core::{Duration, LinkId, NodeId, Time};
 
     use super::*;
@@ -285,11 +292,7 @@ mod tests {
             end: Time::from_ps(end),
             least: Duration::from_ps(least),
             path: Box::new([LinkId(src)]),
-            packets: 3,
-            retransmissions: 1,
-            timeouts: 0,
-            trims: 2,
-            marks: 4,
+            counts: MessageCounts { packets: 3, retransmissions: 1, timeouts: 0, trims: 2, marks: 4 },
         }
     }
 

@@ -1,7 +1,8 @@
 //! Traces for <https://ui.perfetto.dev>, in Perfetto's own protobuf format.
 //!
 //! One process per rank with a thread per stream and activity; overlapping tasks of one stream take
-//! several threads. Messages are slices on the sender, with an arrow to an instant on the receiver.
+//! several threads. Messages are slices on the sender, with an arrow to an instant on the receiver, and
+//! with what their transport counted where there is one.
 //! The fullest links have counters, in percent and in bytes per second; where the network has queues and
 //! transports, so have the longest queues and the congestion windows of the first connections, in bytes.
 //!
@@ -164,6 +165,7 @@ impl<'a, W: Write + Send> PerfettoTrace<'a, W> {
             category: task.activity as u64 + 1,
             iteration: Some(task.iteration),
             bytes: task.bytes,
+            counts: None,
             flow: None,
         });
         self.written();
@@ -187,6 +189,7 @@ impl<'a, W: Write + Send> PerfettoTrace<'a, W> {
             category: packet::CATEGORIES.len() as u64,
             iteration: None,
             bytes: message.bytes,
+            counts: message.counts,
             // an arrow needs both ends
             flow: (from && to).then_some(self.messages),
         };

@@ -378,6 +378,7 @@ impl Run {
             start: Time::from_ps(self.under_way(i).sent),
             end: Time::from_ps(at),
             bytes: self.bytes(i as u32),
+            counts: None,
         };
         self.seen.push((self.routes[i].route, span));
     }

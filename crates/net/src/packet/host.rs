@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use stratasim_core::model::FlowRecord;
+use stratasim_core::observe::MessageCounts;
 use stratasim_core::{Bandwidth, Duration, LinkId, NodeId, Time, Token};
 use stratasim_transport::{
     Header, PacketSizes, Poll, Profile, Readiness, Receiver, Sender, SenderStatistics,
@@ -123,11 +124,13 @@ impl Connection {
             end,
             least: Duration::from_ps(self.message.not_before.saturating_sub(self.message.start)),
             path,
-            packets: count(|it| it.packets),
-            retransmissions: count(|it| it.retransmissions),
-            timeouts: count(|it| it.timeouts),
-            trims: count(|it| it.trims),
-            marks: count(|it| it.marks),
+            counts: MessageCounts {
+                packets: count(|it| it.packets),
+                retransmissions: count(|it| it.retransmissions),
+                timeouts: count(|it| it.timeouts),
+                trims: count(|it| it.trims),
+                marks: count(|it| it.marks),
+            },
         }
     }
 

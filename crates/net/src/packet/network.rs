@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use stratasim_core::model::{self, FlowRecord, NetworkDone, NetworkReport, NetworkRequest, Transfer};
-use stratasim_core::observe::Observer;
+use stratasim_core::observe::{MessageCounts, Observer};
 use stratasim_core::random::key;
 use stratasim_core::{Bandwidth, BuildError, Cx, Duration, Model, NodeId, Time, Token};
 use stratasim_topo::Topology;
@@ -59,6 +59,8 @@ pub(super) struct PacketNetwork {
     complete: Vec<u32>,
     /// Messages that are complete; the report fills in the least time of each.
     pub(super) flows: Vec<FlowRecord>,
+    /// Which of them a message is that was not asked about yet; empty where nobody watches messages.
+    untold: FxHashMap<Token, u32>,
     sampling: Sampling,
     pub(super) patience: Patience,
     breath: Breath,
@@ -92,6 +94,7 @@ impl PacketNetwork {
             now: Time::ZERO,
             outcomes: Outcomes::default(),
             flows: Vec::new(),
+            untold: FxHashMap::default(),
             sampling: Sampling::new(),
             patience,
             breath: Breath::new(),
@@ -265,6 +268,9 @@ impl PacketNetwork {
                 let Message { token, not_before, .. } = connection.message;
                 let end = Time::from_ps(not_before.max(now));
                 self.outcomes.deliver(end, token);
+                if self.sampling.tells_messages() {
+                    self.untold.insert(token, self.flows.len() as u32);
+                }
                 self.flows.push(connection.finish(end, ends, path));
                 if self.parts.next_message(number) != Some(true) {
                     break;
@@ -488,6 +494,10 @@ impl model::Network for PacketNetwork {
 
     fn failure(&mut self) -> Option<(Token, String)> {
         self.outcomes.failure()
+    }
+
+    fn counts(&mut self, token: Token) -> Option<MessageCounts> {
+        self.untold.remove(&token).map(|flow| self.flows[flow as usize].counts)
     }
 
     fn look_back(&mut self, now: Time, observer: &mut dyn Observer) {

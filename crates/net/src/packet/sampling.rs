@@ -120,6 +120,11 @@ impl Sampling {
         self.is_watched()
     }
 
+    /// Whether the observer of the last [`Sampling::watch`] wants messages.
+    pub(super) const fn tells_messages(&self) -> bool {
+        self.interests.messages
+    }
+
     const fn is_watched(&self) -> bool {
         self.interests.queues || self.interests.link_uses
     }

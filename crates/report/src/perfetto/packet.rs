@@ -3,6 +3,8 @@
 //! From Perfetto's `protos/perfetto/trace` (`trace_packet.proto`, `track_event/*.proto`,
 //! `interned_data/interned_data.proto`): field numbers never change their meaning.
 
+use stratasim_core::observe::MessageCounts;
+
 use super::wire::{Buffer, Small, Wire};
 
 /// `Trace`
@@ -55,9 +57,11 @@ mod descriptor {
 /// Categories, by their interned id.
 pub(super) const CATEGORIES: [&str; 4] = ["compute", "memory", "communication", "message"];
 /// Names of annotations, by their interned id.
-const ANNOTATIONS: [&str; 2] = ["iteration", "bytes"];
+const ANNOTATIONS: [&str; 7] =
+    ["iteration", "bytes", "packets", "retransmissions", "time-outs", "trims", "marks"];
 const ITERATION: u64 = 1;
 const BYTES: u64 = 2;
+const PACKETS: u64 = 3;
 
 /// A slice or an instant.
 pub(super) struct Slice<'a> {
@@ -71,6 +75,8 @@ pub(super) struct Slice<'a> {
     pub(super) category: u64,
     pub(super) iteration: Option<u32>,
     pub(super) bytes: u64,
+    /// What the transport counted; what is zero is not written.
+    pub(super) counts: Option<MessageCounts>,
     /// An arrow begins or ends here.
     pub(super) flow: Option<u64>,
 }
@@ -174,6 +180,12 @@ impl<B: Buffer> Wire<B> {
             if slice.bytes > 0 {
                 begin.annotation(BYTES, slice.bytes);
             }
+            if let Some(MessageCounts { packets, retransmissions, timeouts, trims, marks }) = slice.counts {
+                let counts = [packets, retransmissions, timeouts, trims, marks];
+                for (name, count) in (PACKETS..).zip(counts).filter(|&(_, count)| count > 0) {
+                    begin.annotation(name, u64::from(count));
+                }
+            }
             if let Some(flow) = slice.flow {
                 begin.fixed64(flow_field, flow);
             }
@@ -235,7 +247,8 @@ impl Wire<Vec<u8>> {
     /// An event with a name.
     #[inline]
     fn marker(&mut self, slice: &Slice<'_>, at: u64, kind: u64, flow_field: u32) {
-        if slice.new_name.is_some() {
+        // names and counts may need more room than `Small` has
+        if slice.new_name.is_some() || slice.counts.is_some() {
             self.packet(|packet| {
                 packet.uint(field::TIMESTAMP, at);
                 packet.event(slice, kind, flow_field);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use prost::Message;
-use stratasim_core::observe::Activity;
+use stratasim_core::observe::{Activity, MessageCounts};
 use stratasim_core::{Bandwidth, NodeId, Time};
 
 use super::*;
@@ -260,7 +260,15 @@ fn task(rank: u32, stream: u16, vertex: u32, activity: Activity, start: u64, end
 
 fn message(src: u32, dst: u32, start: u64, end: u64) -> Event {
     let (start, end) = (Time::from_ps(start), Time::from_ps(end));
-    Event::Message(MessageSpan { src: Rank(src), dst: Rank(dst), start, end, bytes: 4096 })
+    let counts = MessageCounts { packets: 3, retransmissions: 1, timeouts: 0, trims: 0, marks: 2 };
+    Event::Message(MessageSpan {
+        src: Rank(src),
+        dst: Rank(dst),
+        start,
+        end,
+        bytes: 4096,
+        counts: Some(counts),
+    })
 }
 
 fn traced(options: PerfettoOptions, events: &[Event]) -> Seen {
@@ -338,7 +346,8 @@ fn an_arrow_leads_from_the_message_to_its_arrival() {
     assert_eq!(sent[0].flows.len(), 1);
     // the other end is not in the trace: no arrow into nowhere
     assert!(sent[1].flows.is_empty() && received[1].arrivals.is_empty());
-    assert_eq!(sent[0].annotations["bytes"], 4096);
+    let counts = [("bytes", 4096), ("packets", 3), ("retransmissions", 1), ("marks", 2)];
+    assert_eq!(sent[0].annotations, counts.map(|(name, count)| (name.to_owned(), count)).into());
 }
 
 #[test]
@@ -453,6 +462,13 @@ fn the_largest_numbers_fit() {
         category: 4,
         iteration: Some(u32::MAX),
         bytes: most,
+        counts: Some(MessageCounts {
+            packets: u32::MAX,
+            retransmissions: u32::MAX,
+            timeouts: u32::MAX,
+            trims: u32::MAX,
+            marks: u32::MAX,
+        }),
         flow: Some(most),
     };
     wire.slice(&slice);
@@ -463,6 +479,7 @@ fn the_largest_numbers_fit() {
     assert_eq!(events.iter().map(|event| event.r#type).collect::<Vec<_>>(), [1, 2, 3]);
     assert!(events.iter().all(|event| event.track_uuid == most));
     assert_eq!(events[0].debug_annotations[1].uint_value, most);
+    assert_eq!(events[0].debug_annotations[6].uint_value, u64::from(u32::MAX));
     assert_eq!((events[0].flow_ids[0], events[2].terminating_flow_ids[0]), (most, most));
 }
 
