@@ -70,7 +70,16 @@ impl Terminals for Uniform {
         }
         let dest = ((u64::from(self.terminals) * (self.random(terminal, 2) >> 32)) >> 32) as u32;
         self.go_on(terminal);
-        Some(Offer { dest, flits: 1, range: 0, priority: 0, created, tag: 0, measured: true })
+        Some(Offer {
+            dest,
+            flits: 1,
+            range: 0,
+            priority: 0,
+            created,
+            waited: created < now,
+            tag: 0,
+            measured: true,
+        })
     }
 
     fn next_due(&mut self, now: u64) -> Option<u64> {

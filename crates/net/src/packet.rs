@@ -6,7 +6,7 @@
 //!                                          ├─ host: connections, NICs, pacers
 //!                                          ├─ ports, service, link_kind, at_work: what a hop looks at, and the rest
 //!                                          ├─ backpressure, pool: pauses, credits, shared buffers
-//!                                          ├─ landing, given: NICs and ways of connections
+//!                                          ├─ landing, given, arrivals: NICs and ways of connections
 //!                                          ├─ faults, detours: what goes wrong on links, ways around it
 //!                                          ├─ parts, cut: several threads
 //!                                          ├─ patience, stall, deadlock: runs that get nowhere, and why
@@ -16,6 +16,7 @@
 
 mod account;
 mod approach;
+mod arrivals;
 mod at_work;
 mod backpressure;
 mod balancing;

@@ -69,6 +69,7 @@ impl Terminals for Traffic {
             range: 0,
             priority: 0,
             created: *at,
+            waited: *at < now,
             tag: u64::from(terminal) << 32 | *number,
             measured: true,
         };

@@ -331,6 +331,7 @@ impl Source {
                 Priority::Sequence => i32::MAX.saturating_sub_unsigned(self.made[node as usize] as u32),
             },
             created,
+            waited: created < now,
             tag: created << 8 | (message as u64) << 5 | class as u64,
             measured: recorded,
         }

@@ -48,7 +48,7 @@ pub(super) struct Course {
     pub(super) settled: bool,
     pub(super) saturation: Option<String>,
     /// See [`Evidence::growth`].
-    pub(super) growth: Option<f64>,
+    pub(super) growth: Option<String>,
     pub(super) drain_cycles: u64,
     /// Totals at the beginning and at the end of the sample.
     pub(super) totals: [Totals; 2],
@@ -63,6 +63,23 @@ pub(super) struct Course {
 }
 
 impl Course {
+    /// The waits at the ends of both halves of the sample; none where it has no middle.
+    fn halves(&self, window: u64) -> Vec<Half<'_>> {
+        let count = self.waits.last().map_or(0, |last| last.0);
+        let middle = self.waits.iter().min_by_key(|(at, _)| (2 * at).abs_diff(count));
+        match (self.waits.first(), middle, self.waits.last()) {
+            (Some(first), Some(middle), Some(last)) if first.0 < middle.0 && middle.0 < last.0 => {
+                [(first, middle), (middle, last)]
+                    .map(|((from, before), (to, after))| Half {
+                        cycles: f64::from(to - from) * window as f64,
+                        waits: [before, after],
+                    })
+                    .into()
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// Slices of the sample.
     pub(super) fn sample(&self) -> &[Slice] {
         &self.slices[self.warm_up..]
@@ -116,6 +133,10 @@ impl<K: InParts> Run<'_, '_, K> {
         course.channels[1] = self.kernel.channel_flits();
         let evidence = self.evidence(spec, &course);
         (course.saturation, course.growth) = (evidence.saturation(), evidence.growth());
+        if course.saturation.is_none() && course.stopped.is_none() {
+            let watched = self.watch_stuck(spec, &mut course);
+            self.unless_stopped(watched, &mut course)?;
+        }
         if course.stopped.is_none() {
             let drained = self.drain(spec, &mut course);
             self.unless_stopped(drained, &mut course)?;
@@ -255,21 +276,7 @@ impl<K: InParts> Run<'_, '_, K> {
         });
         let scale = terminals * slices.iter().map(|slice| slice.cycles).sum::<u64>().max(1) as f64;
         let senders = self.traffic.senders().max(1) as f64;
-        let count = course.waits.last().map_or(0, |last| last.0);
-        let middle = course.waits.iter().min_by_key(|(at, _)| (2 * at).abs_diff(count));
-        let halves = match (course.waits.first(), middle, course.waits.last()) {
-            (Some(first), Some(middle), Some(last)) if first.0 < middle.0 && middle.0 < last.0 => {
-                [(first, middle), (middle, last)]
-                    .map(|((from, before), (to, after))| Half {
-                        cycles: f64::from(to - from) * spec.window as f64,
-                        waits: [before, after],
-                    })
-                    .into()
-            }
-            _ => Vec::new(),
-        };
         Evidence {
-            stuck: stuck(&halves),
             missing: missing.collect(),
             offered: offered.iter().sum::<u64>() as f64 / scale,
             waits: slices.iter().map(|slice| slice.waited as f64 / senders).collect(),
@@ -278,13 +285,32 @@ impl<K: InParts> Run<'_, '_, K> {
         }
     }
 
+    /// Whether terminals are stuck: if so in the sample, it goes on, traffic and all, and looks at them again after as
+    /// many cycles.
+    fn watch_stuck(&mut self, spec: &MeasureSpec, course: &mut Course) -> Result<(), Error> {
+        let mut parts = course.halves(spec.window);
+        let (Some(found), Some((_, at_end))) = (stuck(&parts), course.waits.last()) else { return Ok(()) };
+        if spec.drain == Some(0) {
+            drop(parts);
+            course.growth.get_or_insert_with(|| found.to_string());
+            return Ok(());
+        }
+        let Range { start: from, end: until } = self.traffic.sample();
+        self.begin(Phase::Drain, Some(until - from), None);
+        self.run(until - from)?;
+        let after = self.traffic.waits(self.kernel.now());
+        parts.push(Half { cycles: (until - from) as f64, waits: [at_end, &after] });
+        course.saturation = stuck(&parts).map(|found| found.to_string());
+        Ok(())
+    }
+
     /// Goes on, traffic and all, until what came into being in the sample has arrived.
     fn drain(&mut self, spec: &MeasureSpec, course: &mut Course) -> Result<(), Error> {
         if spec.drain == Some(0) || course.saturation.is_some() && !spec.drain_when_saturated {
             return Ok(());
         }
-        let start = self.kernel.now();
         let Range { start: from, end: until } = self.traffic.sample();
+        let start = until;
         let most = spec.drain.unwrap_or(10 * (until - from));
         let step = (spec.window / 16).max(16);
         self.begin(Phase::Drain, None, Some(most));

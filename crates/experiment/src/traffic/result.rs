@@ -48,7 +48,9 @@ pub(super) fn result(
         });
     }
     let accepted: Vec<f64> = sample.iter().map(|slice| load(slice.accepted, slice.cycles)).collect();
-    let (accepted_mean, accepted_half) = mean_and_half_width(&accepted);
+    let (_, accepted_half) = mean_and_half_width(&accepted);
+    // windows of a batch may differ in length
+    let accepted_mean = per_cycle(sample.iter().map(|slice| slice.accepted).sum());
     let batches = course.whole(account.batches.clone());
     // half of the confidence interval of a mean, by the means of batches that have any
     let half = |of: fn(&Batch) -> (u64, u64)| {
@@ -81,13 +83,13 @@ pub(super) fn result(
             ),
         ),
         Some(reason) => (true, format!("saturated: {reason}")),
-        None => match course.growth {
+        None => match &course.growth {
             None => (false, "stable: what was offered was accepted, and queues did not grow".to_owned()),
-            Some(cycles) => (
+            Some(growth) => (
                 false,
                 format!(
-                    "stable within the tolerances: what was offered was accepted; source queues grew, their heads \
-                     waited {cycles:.0} cycles longer at the end of the sample: a longer one may show saturation"
+                    "stable within the tolerances: what was offered was accepted; {growth}: a longer sample may show \
+                     saturation"
                 ),
             ),
         },

@@ -39,6 +39,8 @@ struct Share {
     under_way: u32,
     done: u32,
     done_at: u64,
+    /// Since when the next packet may enter.
+    ready: u64,
 }
 
 /// The sources of a range of terminals: of all, or of those of one part of the network.
@@ -202,7 +204,7 @@ impl Sources {
         }
         // silent terminals have no date
         let (dest, flits) = packet?;
-        Some(self.packet(lane.class, dest, flits, created))
+        Some(self.packet(lane.class, dest, flits, created, created < now))
     }
 
     fn offer_any(&mut self, terminal: u32, queue: u8, now: u64) -> Option<Offer> {
@@ -210,7 +212,13 @@ impl Sources {
             let at = self.at(terminal);
             let reply = *self.replies[at].front().filter(|reply| reply.created <= now)?;
             self.replies[at].pop_front();
-            return Some(self.packet(reply.class, reply.dest, reply.flits, reply.created));
+            return Some(self.packet(
+                reply.class,
+                reply.dest,
+                reply.flits,
+                reply.created,
+                reply.created < now,
+            ));
         }
         if queue == 0
             && let Some(found) = self.batch_packet(terminal, now)
@@ -223,7 +231,7 @@ impl Sources {
                 return None;
             };
             if let Some((class, dest, flits)) = self.advance(terminal, lane) {
-                return Some(self.packet(class, dest, flits, cycle));
+                return Some(self.packet(class, dest, flits, cycle, cycle < now));
             }
         }
     }
@@ -241,10 +249,10 @@ impl Sources {
     }
 
     #[inline]
-    fn packet(&self, class: u8, dest: u32, flits: u16, created: u64) -> Offer {
+    fn packet(&self, class: u8, dest: u32, flits: u16, created: u64, waited: bool) -> Offer {
         let rule = &self.plan.classes[class as usize];
         let (range, priority) = (rule.range, rule.priority);
-        Offer { dest, flits, range, priority, created, tag: class.into(), measured: false }
+        Offer { dest, flits, range, priority, created, waited, tag: class.into(), measured: false }
     }
 
     /// The next packet of a batch.
@@ -257,9 +265,12 @@ impl Sources {
         }
         let (dest, flits) = self.plan.packet(0, terminal, share.sent.into())?;
         let share = &mut self.batch[at];
+        let waited = share.ready < now;
         share.sent += 1;
         share.under_way += 1;
-        Some(self.packet(0, dest, flits, now))
+        // the next one waits for this one, or for one that arrives
+        share.ready = now;
+        Some(self.packet(0, dest, flits, now, waited))
     }
 
     /// A request of `source` has arrived at `terminal`, which answers. Returns the flits of the reply.
@@ -279,6 +290,9 @@ impl Sources {
         let Some(batch) = self.plan.batch else { return };
         let at = self.at(source);
         let share = &mut self.batch[at];
+        if batch.outstanding.is_some_and(|most| share.under_way >= most) {
+            share.ready = now + 1;
+        }
         share.under_way -= 1;
         share.done += 1;
         if share.done == batch.packets {

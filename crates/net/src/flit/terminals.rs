@@ -15,6 +15,9 @@ pub struct Offer {
     pub priority: i32,
     /// The cycle in which it came into being, at most the present one.
     pub created: u64,
+    /// Whether it could have entered before the present cycle, had its terminal been free: then it enters as soon as
+    /// the one before it leaves room, which may be between two cycles.
+    pub waited: bool,
     /// Handed back with the arrival; a kernel never looks into it.
     pub tag: u64,
     /// Whether its flits count in the statistics; handed back.

@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 
 use stratasim_transport::{Header, Kind, Mark, Pacer, SenderStatistics, Telemetry};
 
+use super::arrivals::Arrivals;
 use super::balancing::Balancing;
 use super::cut::Cut;
 use super::detours::Detours;
@@ -86,7 +87,7 @@ pub(super) enum Event {
     Timer(u32),
     /// A receiver's deadline has come.
     Receiver(u32),
-    /// The pacer of a network interface may give a turn.
+    /// The pacer of a link to a host may give a turn.
     Pacer(u32),
     /// A request to stop has reached a lane.
     Pause(u32),
@@ -239,6 +240,7 @@ pub(super) struct Engine {
     /// nobody.
     pub(super) connections: Vec<Option<Box<Connection>>>,
     pub(super) nics: Vec<Nic>,
+    pub(super) arrivals: Arrivals,
     pub(super) pacers: Vec<Pacer>,
     /// When an event of each pacer is noted for.
     pub(super) pacer_noted: Vec<u64>,
@@ -273,6 +275,7 @@ impl Engine {
                 nics.push(Nic::new(number, rules.classes));
             }
         }
+        let arrivals = Arrivals::new(&routes, &ports, nics.len());
         // a hop of the largest packet, the delay of its link included
         let hop = |port: &Port| port.time_of(rules.full_bytes).saturating_add(port.kind.delay);
         let reach = ports.iter().map(hop).max().unwrap_or(0);
@@ -297,8 +300,9 @@ impl Engine {
             free: Vec::new(),
             telemetry: Vec::new(),
             connections: Vec::new(),
-            pacers: vec![Pacer::new(); nics.len()],
-            pacer_noted: vec![u64::MAX; nics.len()],
+            pacers: vec![Pacer::new(); arrivals.pacers()],
+            pacer_noted: vec![u64::MAX; arrivals.pacers()],
+            arrivals,
             nics,
             said: Vec::new(),
             complete: Vec::new(),

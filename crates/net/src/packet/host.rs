@@ -66,6 +66,8 @@ pub(super) struct Connection {
     /// Ports of the two hosts.
     pub(super) port: u32,
     pub(super) back: u32,
+    /// Of its receiver; [`NOTHING`] until something has come.
+    pacer: u32,
     sizes: PacketSizes,
     class: u8,
     /// It stands in the list of its interface.
@@ -201,6 +203,7 @@ impl Engine {
             to: ends.to,
             port: ends.port,
             back: ends.back,
+            pacer: NOTHING,
             sizes: *profile.sizes(),
             class,
             queued: false,
@@ -409,10 +412,13 @@ impl Engine {
         let now = Time::from_ps(self.now);
         let number = flying.connection;
         let Some(connection) = &mut self.connections[number as usize] else { return };
-        // where what it says leaves, there its data comes in
-        let nic = self.ends[connection.back as usize].nic as usize;
+        // where several links lead to it, that of its first packet paces for all
+        if connection.pacer == NOTHING {
+            connection.pacer = self.arrivals.pacer_of(flying.port);
+        }
+        let paced = connection.pacer as usize;
         let (header, said) = (&self.headers[packet as usize], &mut self.said);
-        let pacer = &mut self.pacers[nic];
+        let pacer = &mut self.pacers[paced];
         let needs_pacer = connection.receiver.needs_pacer();
         let arrival =
             connection.receiver.on_packet(now, header, flying.mark, pacer, &mut |header| said.push(header));
@@ -425,7 +431,7 @@ impl Engine {
         self.answer(number, packet, &mut said);
         self.said = said;
         if needs_pacer {
-            self.note_pacer(nic);
+            self.note_pacer(paced);
         }
     }
 
@@ -453,23 +459,23 @@ impl Engine {
 
     /// An event for a pacer, unless an earlier one is noted.
     #[inline]
-    fn note_pacer(&mut self, nic: usize) {
-        let deadline = self.pacers[nic].deadline().as_ps();
-        if deadline < self.pacer_noted[nic] {
+    fn note_pacer(&mut self, pacer: usize) {
+        let deadline = self.pacers[pacer].deadline().as_ps();
+        if deadline < self.pacer_noted[pacer] {
             let at = deadline.max(self.now);
-            self.pacer_noted[nic] = at;
-            self.note(at, Event::Pacer(nic as u32));
+            self.pacer_noted[pacer] = at;
+            self.note(at, Event::Pacer(pacer as u32));
         }
     }
 
     /// A pacer may give turns.
-    pub(super) fn on_pacer(&mut self, nic: usize) {
+    pub(super) fn on_pacer(&mut self, pacer: usize) {
         let now = Time::from_ps(self.now);
-        self.pacer_noted[nic] = u64::MAX;
+        self.pacer_noted[pacer] = u64::MAX;
         let mut said = std::mem::take(&mut self.said);
-        while let Some(number) = self.pacers[nic].next(now) {
+        while let Some(number) = self.pacers[pacer].next(now) {
             if let Some(connection) = &mut self.connections[number as usize] {
-                connection.receiver.on_turn(now, &mut self.pacers[nic], &mut |header| said.push(header));
+                connection.receiver.on_turn(now, &mut self.pacers[pacer], &mut |header| said.push(header));
                 let forgotten = connection.forgotten;
                 self.answer(number, NOTHING, &mut said);
                 if forgotten {
@@ -478,6 +484,6 @@ impl Engine {
             }
         }
         self.said = said;
-        self.note_pacer(nic);
+        self.note_pacer(pacer);
     }
 }

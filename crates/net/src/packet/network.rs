@@ -17,6 +17,7 @@ use super::host::{Ends, Message};
 use super::interfaces::Turns;
 use super::parts::Parts;
 use super::patience::Patience;
+use super::port::NOTHING;
 use super::sampling::Sampling;
 use super::ways::{Alone, Ways};
 use crate::outcomes::Outcomes;
@@ -49,8 +50,8 @@ pub(super) struct PacketNetwork {
     profiles: Vec<Arc<Profile>>,
     /// Which profile ways of these values have: round trip, links, rates.
     by_values: FxHashMap<(u64, u32, [u64; 3]), u32>,
-    /// The profile of the ports at both ends and the host, and of the ways there and back where they are given.
-    by_pair: FxHashMap<([u32; 3], [Option<Way>; 2]), u32>,
+    /// The profile of the ports at both ends, the host and its NIC, and of the ways there and back where they are given.
+    by_pair: FxHashMap<([u32; 3], u16, [Option<Way>; 2]), u32>,
     /// Connections that are kept.
     kept: FxHashMap<Pair, u32>,
     pub(super) now: Time,
@@ -123,7 +124,8 @@ impl PacketNetwork {
     /// The profile of connections that leave by `port` and come back by `back`.
     fn profile(&mut self, ends: &Ends) -> Result<Arc<Profile>, BuildError> {
         let given = [ends.landing.way_there, ends.landing.way_back];
-        if let Some(&known) = self.by_pair.get(&([ends.port, ends.back, ends.to], given)) {
+        let pair = ([ends.port, ends.back, ends.to], ends.landing.there, given);
+        if let Some(&known) = self.by_pair.get(&pair) {
             return Ok(self.profiles[known as usize].clone());
         }
         let sizes = &self.transports.spec.packets;
@@ -136,8 +138,12 @@ impl PacketNetwork {
         };
         let base_rtt = Duration::from_ps(there + back);
         let rate_of = |port: u32| engine.ports[port as usize].kind.rate.bytes_per_s();
-        // the receiver's link is as fast both ways, where it says nothing else
-        let (rate, receiver_rate) = (rate_of(ends.port), rate_of(ends.back));
+        let arrival = match given[0] {
+            Some(way) => engine.landings.ways.ports(way).last(),
+            None => Some(engine.arrivals.port_to(&engine.routes, &engine.ports, ends.to, ends.landing.there)),
+        };
+        let rate = rate_of(ends.port);
+        let receiver_rate = arrival.filter(|&port| port != NOTHING).map_or(rate, rate_of);
         let slowest_rate = self.slowest_rate(given[0], ends, full).unwrap_or(rate).min(rate);
         // the largest queue may be before a faster link
         let Transports { buffer_bytes: largest, drain_s, .. } = self.transports;
@@ -164,7 +170,7 @@ impl PacketNetwork {
                 number
             }
         };
-        self.by_pair.insert(([ends.port, ends.back, ends.to], given), number);
+        self.by_pair.insert(pair, number);
         Ok(self.profiles[number as usize].clone())
     }
 

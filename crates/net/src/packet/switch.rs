@@ -253,7 +253,8 @@ impl Engine {
                 self.packets[newest as usize].next = NOTHING;
             }
         }
-        let cut = self.rules.trimmed_bytes;
+        // a small packet does not grow
+        let cut = self.rules.trimmed_bytes.min(self.packets[packet as usize].bytes);
         let AtWork { service, kind, .. } = self.ports.at_work(number);
         if !rules.trims || service.high.bytes + u64::from(cut) > kind.control_capacity {
             return self.lose(number, packet);

@@ -117,8 +117,16 @@ impl List {
     pub(crate) fn new(packets: &[(u64, u32, u8, u32, u16)]) -> Self {
         let mut list = Self { queues: 1, ..Self::default() };
         for (tag, &(created, terminal, queue, dest, flits)) in packets.iter().enumerate() {
-            let offer =
-                Offer { dest, flits, range: 0, priority: 0, created, tag: tag as u64, measured: true };
+            let offer = Offer {
+                dest,
+                flits,
+                range: 0,
+                priority: 0,
+                created,
+                waited: true,
+                tag: tag as u64,
+                measured: true,
+            };
             list.queues = list.queues.max(queue + 1);
             list.waiting.entry((terminal, queue)).or_default().push(offer);
             list.dates.entry(created).or_default().push(terminal);
@@ -144,7 +152,10 @@ impl Terminals for List {
     }
 
     fn offer(&mut self, terminal: u32, queue: u8, now: u64) -> Option<Offer> {
-        self.waiting.get_mut(&(terminal, queue))?.pop_if(|offer| offer.created <= now)
+        self.waiting
+            .get_mut(&(terminal, queue))?
+            .pop_if(|offer| offer.created <= now)
+            .map(|offer| Offer { waited: offer.created < now, ..offer })
     }
 
     fn next_due(&mut self, now: u64) -> Option<u64> {

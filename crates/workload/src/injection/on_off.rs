@@ -47,16 +47,16 @@ impl Injection for OnOff {
         }
         let (field, derived, switch) = match (self.alpha, self.beta, self.r1) {
             (None, Some(beta), Some(r1)) => {
-                let alpha = beta * rate / (r1 - rate);
+                let alpha = within_rounding(beta * rate / (r1 - rate));
                 ("alpha", alpha, Switch { alpha, beta, r1 })
             }
             (Some(alpha), None, Some(r1)) => {
-                let beta = alpha * (r1 - rate) / rate;
+                let beta = within_rounding(alpha * (r1 - rate) / rate);
                 // at rate 0 sources are never on
                 ("beta", beta, Switch { alpha, beta, r1 })
             }
             (Some(alpha), Some(beta), None) => {
-                let r1 = rate * (alpha + beta) / alpha;
+                let r1 = within_rounding(rate * (alpha + beta) / alpha);
                 ("r1", r1, Switch { alpha, beta, r1 })
             }
             _ => {
@@ -84,6 +84,12 @@ impl Injection for OnOff {
         }
         Ok(vec![Lane::of(Bursts::of(switch))])
     }
+}
+
+/// A probability that misses 0 or 1 by rounding only is that.
+fn within_rounding(derived: f64) -> f64 {
+    let nearest = derived.clamp(0.0, 1.0);
+    if (derived - nearest).abs() < 1e-9 { nearest } else { derived }
 }
 
 #[derive(Debug)]

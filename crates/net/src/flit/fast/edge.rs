@@ -174,6 +174,9 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         source.front = Flit::head(source.packet, offer.dest, head.memory);
         source.left = offer.flits;
         source.vc = NO_VC;
+        if !offer.waited {
+            source.free_at = source.free_at.max(self.now << 8);
+        }
         self.sending[terminal / 64] |= 1 << (terminal % 64);
     }
 
@@ -209,8 +212,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
                 }
                 if !self.narrow.is_empty() {
                     // a flit that waited goes when the channel is free, which may be between two cycles
-                    let waited = !flit.is_head() || self.packets.cold[source.packet as usize].created < now;
-                    let late = waited && source.free_at + u64::from(FULL_WIDTH) > now << 8;
+                    let late = source.free_at + u64::from(FULL_WIDTH) > now << 8;
                     let start = if late { source.free_at } else { now << 8 };
                     source.free_at = start + u64::from(self.narrow[terminal]);
                 }

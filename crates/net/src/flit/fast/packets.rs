@@ -171,6 +171,7 @@ mod tests {
                         range,
                         priority: 0,
                         created: 1 << 40,
+                        waited: true,
                         tag: u64::MAX,
                         measured,
                     };
@@ -197,7 +198,16 @@ mod tests {
 
     #[test]
     fn packets_of_one_flit_need_no_more_until_a_longer_one_comes() {
-        let offer = Offer { dest: 1, flits: 1, range: 0, priority: 0, created: 0, tag: 0, measured: false };
+        let offer = Offer {
+            dest: 1,
+            flits: 1,
+            range: 0,
+            priority: 0,
+            created: 0,
+            waited: true,
+            tag: 0,
+            measured: false,
+        };
         let mut packets = Packets::new(true);
         let cold = Cold::new(0, 0, &offer);
         let ids: Vec<u32> = (0..3000).map(|memory| packets.insert(memory, 1, cold)).collect();

@@ -17,6 +17,8 @@ pub(super) struct Packet {
     pub(super) queue: u8,
     pub(super) measured: bool,
     pub(super) created: u64,
+    /// The first cycle in which it could have entered, where it did not wait before that.
+    pub(super) ready: u64,
     pub(super) tag: u64,
     /// Cycle in which the head left the source.
     pub(super) entered: u64,

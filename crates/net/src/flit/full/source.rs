@@ -88,6 +88,7 @@ impl Full {
             queue: (place - terminal * self.queues_per_terminal) as u8,
             measured: offer.measured,
             created: offer.created,
+            ready: if offer.waited { 0 } else { self.now },
             tag: offer.tag,
             entered: 0,
             head_arrived: 0,
@@ -119,7 +120,7 @@ impl Full {
             }
             // A flit that waited goes when the channel is free, which may be between two cycles.
             let Queue { packet, sent, .. } = self.queues[terminal * self.queues_per_terminal + queue];
-            let waited = sent > 0 || self.packets[packet].created < self.now;
+            let waited = sent > 0 || self.packets[packet].ready < self.now;
             let late = waited && source.free_at + 256 > now;
             let start = if late { source.free_at } else { now };
             source.free_at = start + u64::from(self.fabric.terminal(terminal as u32).injection.spacing);

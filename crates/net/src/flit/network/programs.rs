@@ -47,6 +47,8 @@ pub(super) struct Flight {
     pub(super) bytes: u64,
     /// Bytes in packets that were offered.
     sent: u64,
+    /// Since when its next packet may enter.
+    ready: u64,
     /// Packets that were offered and have not arrived.
     open: u32,
     /// Whether the last packet was offered.
@@ -62,7 +64,18 @@ impl Flight {
         bytes: u64,
         cap_ps_per_byte: f64,
     ) -> Self {
-        Self { token, from, to, submitted, cap_ps_per_byte, bytes, sent: 0, open: 0, complete: false }
+        Self {
+            token,
+            from,
+            to,
+            submitted,
+            cap_ps_per_byte,
+            bytes,
+            sent: 0,
+            ready: 0,
+            open: 0,
+            complete: false,
+        }
     }
 
     /// The first instant at which the sender's limit allows the first `bytes` to have gone.
@@ -167,7 +180,9 @@ impl Terminals for Programs {
         flight.sent += bytes;
         flight.open += 1;
         flight.complete = flight.sent == flight.bytes;
-        let (dest, complete) = (flight.to, flight.complete);
+        let (dest, complete, waited) = (flight.to, flight.complete, flight.ready < now);
+        // the next one waits for this one
+        flight.ready = now;
         if !complete && flight.cap_ps_per_byte > 0.0 {
             self.schedule(now + 1, slot);
         } else if !complete {
@@ -175,7 +190,16 @@ impl Terminals for Programs {
         }
         self.packets += 1;
         self.open += 1;
-        Some(Offer { dest, flits, range: 0, priority: 0, created: now, tag: u64::from(slot), measured: true })
+        Some(Offer {
+            dest,
+            flits,
+            range: 0,
+            priority: 0,
+            created: now,
+            waited,
+            tag: u64::from(slot),
+            measured: true,
+        })
     }
 
     fn next_due(&mut self, now: u64) -> Option<u64> {
@@ -188,6 +212,7 @@ impl Terminals for Programs {
             && cycle <= now
         {
             self.later.pop();
+            self.flights[slot].ready = cycle;
             self.ready[terminal as usize].push_back(slot);
             out.push(terminal);
             self.last_ready = now;
