@@ -43,7 +43,7 @@ impl Flags {
     pub const RETRANSMISSION: Self = Self(2);
     /// Acknowledgement: the packet that caused it was marked.
     pub const ECN_ECHO: Self = Self(4);
-    /// Data: the last packet of a message.
+    /// Data: the last packet of a message; where credit is given, of all that come for now.
     pub const LAST: Self = Self(8);
     /// Negative acknowledgement: the payload was trimmed at the last switch, so another path would not help.
     pub const LAST_HOP: Self = Self(16);

@@ -78,6 +78,8 @@ pub struct Sender {
     request: Option<Kind>,
     /// The last data packet, or a probe after it, asked for an acknowledgement.
     asked: bool,
+    /// More messages may come on it.
+    is_shared: bool,
     requests_in_a_row: u32,
     /// Pacing: the next data packet may start then, by the rate at which the last one went,
     next_start: Time,
@@ -108,6 +110,7 @@ impl Sender {
             profile: Arc::clone(profile),
             request: None,
             asked: true,
+            is_shared: false,
             requests_in_a_row: 0,
             next_start: Time::ZERO,
             started: Time::ZERO,
@@ -132,9 +135,15 @@ impl Sender {
         self.limit_ps_per_byte = 1e12 / rate.bytes_per_s();
     }
 
+    /// It will have more messages: what its receiver owes it at the end of one is for the next.
+    pub fn share(&mut self) {
+        self.is_shared = true;
+    }
+
     /// Gives it a message of `bytes` now; the numbers of its packets. A message of no bytes is one byte.
     pub fn post(&mut self, now: Time, bytes: u64) -> Range<u64> {
         let packets = self.messages.post(bytes);
+        self.request_credit(now, false);
         self.hand_over(now, false);
         packets
     }
@@ -342,6 +351,13 @@ impl Sender {
             || self.credit.ends_with(bytes)
             || self.recovery.asks_in_time(now, apart);
         self.asked = asks;
+        let is_last = match self.credit {
+            Credit::Unlimited => self.messages.is_last(next.sequence),
+            // a receiver that knows of the last packet gives no pull for it
+            Credit::Packets { .. } => !self.is_shared && self.messages.is_last(next.sequence),
+            // credit goes on while more messages wait
+            Credit::Quanta { .. } => next.sequence + 1 == self.messages.end(),
+        };
         let limit = cx.window_bytes.saturating_add(self.profile.sizes.packet_bytes());
         let pull = if matches!(self.credit, Credit::Quanta { .. }) {
             let backlog = self.backlog_bytes(self.credit.asks_for_repeats());
@@ -355,7 +371,7 @@ impl Sender {
             kind: Kind::Data,
             flags: Flags::when(asks, Flags::ACK_REQUEST)
                 | Flags::when(next.retransmission, Flags::RETRANSMISSION)
-                | Flags::when(self.messages.is_last(next.sequence), Flags::LAST),
+                | Flags::when(is_last, Flags::LAST),
             entropy: self.entropy.choose(now),
             payload_bytes: self.messages.payload_bytes(next.sequence),
             sequence: next.sequence,

@@ -191,6 +191,9 @@ impl Engine {
         if let Some(cap) = ends.rate_cap {
             sender.limit(cap);
         }
+        if self.rules.keeps_connections {
+            sender.share();
+        }
         let end = sender.post(Time::from_ps(self.now), ends.bytes).end;
         let class = self.class_of(ends.bytes);
         Connection {

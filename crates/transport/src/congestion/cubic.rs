@@ -117,11 +117,15 @@ impl CongestionControl for State {
     }
 
     fn on_loss(&mut self, lost: &Lost) {
+        if !lost.first_of_window {
+            return;
+        }
+        // who times out again and again keeps what the first time-out found (RFC 5681, section 3.1)
+        if lost.cause != LossCause::Timeout || self.window > 1.0 {
+            self.cut();
+        }
         if lost.cause == LossCause::Timeout {
-            self.cut();
             self.window = 1.0;
-        } else if lost.first_of_window {
-            self.cut();
         }
     }
 }

@@ -105,10 +105,15 @@ impl CongestionControl for State {
     fn on_loss(&mut self, lost: &Lost) {
         if !self.published {
             self.window -= lost.bytes as f64;
+        } else if !lost.first_of_window {
+            // known already (RFC 5681, section 3.1)
         } else if lost.cause == LossCause::Timeout {
-            self.slow_start_to = (self.window / 2.0).max(2.0 * self.packet);
+            // who times out again and again keeps what the first time-out found
+            if self.window > self.packet {
+                self.slow_start_to = (self.window / 2.0).max(2.0 * self.packet);
+            }
             self.window = self.packet;
-        } else if lost.first_of_window {
+        } else {
             self.window /= 2.0;
             self.slow_start_to = self.window;
         }

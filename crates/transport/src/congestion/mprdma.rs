@@ -113,6 +113,7 @@ impl CongestionControl for State {
         match (self.preset, lost.cause) {
             (Preset::HtsimConstant, _) => {}
             // the paper keeps the window on isolated losses and restarts after a time-out
+            (Preset::Published, LossCause::Timeout) if !lost.first_of_window => {}
             (Preset::Published, LossCause::Timeout) => self.window = self.packet,
             (Preset::Published, _) => self.window -= lost.bytes as f64 / 2.0,
             _ => self.window /= 2.0,

@@ -157,7 +157,8 @@ impl CongestionControl for State {
     fn on_loss(&mut self, lost: &Lost) {
         let p = &self.parameters;
         if lost.cause == LossCause::Timeout {
-            self.timeouts += 1;
+            // packets that time out together are one time-out
+            self.timeouts += u32::from(self.may_decrease(lost.now));
             if self.timeouts >= p.reset_after {
                 self.window = p.limits[0];
                 self.decreased_at = Some(lost.now);

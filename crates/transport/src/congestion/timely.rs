@@ -117,7 +117,7 @@ impl CongestionControl for State {
 
     fn on_loss(&mut self, lost: &Lost) {
         // the paper runs on lossless fabrics; a time-out says that the rate is far off
-        if lost.cause == LossCause::Timeout {
+        if lost.cause == LossCause::Timeout && lost.first_of_window {
             self.rate = (self.rate / 2.0).max(self.parameters.line * LEAST_SHARE);
         }
     }

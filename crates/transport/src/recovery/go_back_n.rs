@@ -48,6 +48,8 @@ pub struct State {
     next: u64,
     /// Past the highest packet ever sent.
     highest: u64,
+    /// What is sent below was under way when a loss was last found.
+    window_end: u64,
     serial: u64,
     lost_bytes: u64,
     in_flight_bytes: u64,
@@ -63,16 +65,16 @@ impl State {
         if packets == 0 {
             return None;
         }
+        // a time-out is a loss of its own; reports of one gap are one
+        let first_of_window = cause == LossCause::Timeout || packet >= self.window_end;
+        if first_of_window {
+            self.window_end = self.highest;
+        }
         let bytes = cx.messages.accounted_range(packet..self.next);
         self.next = packet;
         self.in_flight_bytes -= bytes.min(self.in_flight_bytes);
         self.lost_bytes += bytes;
-        Some(Loss {
-            packets: u32::try_from(packets).unwrap_or(u32::MAX),
-            bytes,
-            cause,
-            first_of_window: true,
-        })
+        Some(Loss { packets: u32::try_from(packets).unwrap_or(u32::MAX), bytes, cause, first_of_window })
     }
 }
 
@@ -122,7 +124,9 @@ impl SenderRecovery for State {
         if header.kind == Kind::Nack && (trimmed || header.cumulative == self.base) {
             // what is before a trimmed packet may be on its way
             let from = if trimmed { header.sequence.max(self.base) } else { self.base };
-            progress.loss = self.rewind(cx, from, LossCause::Gap);
+            let last_hop = header.flags.has(Flags::LAST_HOP);
+            let cause = if trimmed { LossCause::Trimmed { last_hop } } else { LossCause::Gap };
+            progress.loss = self.rewind(cx, from, cause);
             self.progress_at = cx.now;
         }
         progress
@@ -172,6 +176,7 @@ impl RecoveryKind for GoBackN {
             base: 0,
             next: 0,
             highest: 0,
+            window_end: 0,
             serial: 0,
             in_flight_bytes: 0,
             lost_bytes: 0,

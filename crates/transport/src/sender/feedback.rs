@@ -97,7 +97,8 @@ impl Sender {
 
     fn on_loss(&mut self, now: Time, in_flight: u64, loss: &Loss, age: Duration) {
         match loss.cause {
-            LossCause::Trimmed { .. } => self.statistics.trims += u64::from(loss.packets),
+            // a report names one, though more may be sent again
+            LossCause::Trimmed { .. } => self.statistics.trims += 1,
             LossCause::Timeout => {
                 self.statistics.timeouts += 1;
                 self.entropy.on_feedback(now, 0, PathFeedback::Timeout);
@@ -116,7 +117,7 @@ impl Sender {
     }
 
     /// Where credit is short and the receiver may not know, a request goes out, once per round trip.
-    fn request_credit(&mut self, now: Time, timed_out: bool) {
+    pub(super) fn request_credit(&mut self, now: Time, timed_out: bool) {
         let Credit::Quanta { rules, bytes, pulled, target, .. } = &self.credit else { return };
         // credit for what was trimmed may come by itself, and what it lacks is asked for when it has come
         let waits = self.backlog_bytes(self.credit.asks_for_repeats()) > 0;
