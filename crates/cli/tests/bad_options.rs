@@ -1,0 +1,44 @@
+//! Options that do not fit what they are given to, and files of another kind.
+
+mod support;
+
+use support::Scratch;
+
+const RING: &str = "[topology]\nkind = \"ring\"\nnodes = 4\nbandwidth = \"10 GB/s\"\nlatency = \"1 us\"\n\
+    [workload]\nkind = \"collective\"\noperation = \"all-reduce\"\nbytes = \"1 MB\"\n";
+
+fn ring() -> Scratch {
+    let scratch = Scratch::new();
+    scratch.write("ring.toml", RING);
+    scratch
+}
+
+#[test]
+fn a_distribution_that_the_network_does_not_tell_is_refused_before_the_run() {
+    let scratch = ring();
+    let run = |network: &str, of: &str| {
+        let options = ["run", "ring.toml", "--quiet", "--cdf", "q.svg", "--network", network, "--cdf-of", of];
+        scratch.stratasim(&options)
+    };
+    let all = ["completion-time", "slow-down", "link-utilisation", "longest-queue", "queue-depth"];
+    let networks = [
+        ("packet", [true; 5]),
+        ("flow", [false, false, true, false, false]),
+        ("flit", [false, false, true, false, false]),
+        ("message", [false; 5]),
+    ];
+    for (network, tells) in networks {
+        for (of, tells) in all.into_iter().zip(tells) {
+            let ended = run(network, of);
+            if tells {
+                assert_eq!(ended.code, 0, "{network} {of}: {}", ended.errors);
+                std::fs::remove_file(scratch.path().join("q.svg")).expect("the picture is there");
+            } else {
+                let named = format!("--cdf-of {of} is about");
+                let option = if of == all[0] { "--cdf is about" } else { &named };
+                ended.failed(2, &[option, "--network packet", &format!("`{network}`")]);
+                assert_eq!(scratch.names(), ["ring.toml"]);
+            }
+        }
+    }
+}
