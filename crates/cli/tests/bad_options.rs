@@ -42,3 +42,14 @@ fn a_distribution_that_the_network_does_not_tell_is_refused_before_the_run() {
         }
     }
 }
+
+#[test]
+fn a_key_that_is_there_twice_is_refused_in_json_as_in_toml() {
+    let scratch = Scratch::new();
+    let json = "{\n  \"topology\": { \"kind\": \"ring\", \"nodes\": 4, \"bandwidth\": \"10 GB/s\", \"latency\": \"1 us\",\n    \
+        \"nodes\": 8 },\n  \"workload\": { \"kind\": \"collective\", \"operation\": \"all-reduce\", \"bytes\": \"1 MB\" }\n}\n";
+    scratch.write("twice.json", json);
+    scratch.stratasim(&["run", "twice.json"]).failed(2, &["twice.json:3", "the key `nodes` is there twice"]);
+    scratch.write("once.json", &json.replace("\"nodes\": 8", "\"duplex\": \"full\""));
+    assert_eq!(scratch.stratasim(&["run", "once.json"]).code, 0);
+}

@@ -14,6 +14,7 @@ use stratasim_core::BuildError;
 use stratasim_net::NetworkSpec;
 
 use crate::error::ConfigError;
+use crate::json::Unique;
 use crate::read::{NodeReader, ReadError};
 
 /// A text with its name.
@@ -100,7 +101,7 @@ impl Document {
     /// Text that is not JSON, with its line and column.
     pub fn from_json(name: &str, text: &str) -> Result<Self, ConfigError> {
         let source = Arc::new(Source { name: name.to_owned(), text: text.to_owned() });
-        let value: serde_json::Value = serde_json::from_str(text).map_err(|error| {
+        let Unique(value) = serde_json::from_str(text).map_err(|error| {
             let start: usize =
                 text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
             let at = (start + error.column().saturating_sub(1)).min(text.len());
