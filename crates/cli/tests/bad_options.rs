@@ -53,3 +53,16 @@ fn a_key_that_is_there_twice_is_refused_in_json_as_in_toml() {
     scratch.write("once.json", &json.replace("\"nodes\": 8", "\"duplex\": \"full\""));
     assert_eq!(scratch.stratasim(&["run", "once.json"]).code, 0);
 }
+
+#[test]
+fn changes_by_a_path_that_is_not_there_are_shown_where_they_were_made() {
+    let scratch = ring();
+    for set in ["foo=1", "foo.bar=1", "foo.bar.baz=1"] {
+        let ended = scratch.stratasim(&["run", "ring.toml", "--set", set]);
+        ended.failed(2, &["unknown key `foo`", &format!("[--set {set}:1:")]);
+        assert!(!ended.errors.contains("ring.toml"), "{}", ended.errors);
+    }
+    // the section of a network that is there without one
+    let ended = scratch.stratasim(&["run", "ring.toml", "--set", "network.foo.bar=1"]);
+    ended.failed(2, &["unknown key `foo`", "[--set network.foo.bar=1:1:"]);
+}
