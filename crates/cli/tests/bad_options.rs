@@ -66,3 +66,16 @@ fn changes_by_a_path_that_is_not_there_are_shown_where_they_were_made() {
     let ended = scratch.stratasim(&["run", "ring.toml", "--set", "network.foo.bar=1"]);
     ended.failed(2, &["unknown key `foo`", "[--set network.foo.bar=1:1:"]);
 }
+
+#[test]
+fn no_link_is_faster_than_sums_over_links_can_be_told() {
+    let scratch = ring();
+    let run = |bandwidth: &str| {
+        let set = format!("topology.bandwidth=\"{bandwidth}\"");
+        scratch.stratasim(&["run", "ring.toml", "--set", &set])
+    };
+    run("1e300 Gbps").failed(2, &["topology.bandwidth", "1e300 Gbps", "1,000,000 TB/s is the largest"]);
+    let most = run("1e6 TB/s");
+    assert_eq!(most.code, 0, "{}", most.errors);
+    assert!(!most.output.contains("inf") && !most.output.contains("NaN"), "{}", most.output);
+}
