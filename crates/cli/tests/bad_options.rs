@@ -79,3 +79,13 @@ fn no_link_is_faster_than_sums_over_links_can_be_told() {
     assert_eq!(most.code, 0, "{}", most.errors);
     assert!(!most.output.contains("inf") && !most.output.contains("NaN"), "{}", most.output);
 }
+
+#[test]
+fn probes_of_no_pairs_are_refused() {
+    let scratch = Scratch::new();
+    let mesh = "topology = { kind = \"mesh\", dimensions = [3, 3], bandwidth = \"32 GB/s\", latency = \"1 ns\" }\n\
+                network = { kind = \"flit\" }\n\
+                traffic = { load = 0.1, probes = { pairs = [], interval = 100 } }\n";
+    scratch.write("mesh.toml", mesh);
+    scratch.stratasim(&["run", "mesh.toml"]).failed(2, &["traffic.probes.pairs", "the list is empty"]);
+}
