@@ -70,6 +70,12 @@ impl Compare {
                 let variant = variant.map(|text| named(text).0);
                 let words: Vec<&str> = network.into_iter().chain(variant).collect();
                 let name = if words.is_empty() { "as it is".to_owned() } else { words.join(", ") };
+                if cases.iter().any(|(other, _)| *other == name) {
+                    let message = format!(
+                        "`{name}` would be there twice: name each network once, and give each `--with` a name of its own"
+                    );
+                    return Err(ConfigError::new(message, None).into());
+                }
                 cases.push((name, Prepared::new(&document, &base)?));
             }
         }

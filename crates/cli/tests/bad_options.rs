@@ -6,6 +6,8 @@ use support::Scratch;
 
 const RING: &str = "[topology]\nkind = \"ring\"\nnodes = 4\nbandwidth = \"10 GB/s\"\nlatency = \"1 us\"\n\
     [workload]\nkind = \"collective\"\noperation = \"all-reduce\"\nbytes = \"1 MB\"\n";
+const GOAL: &str =
+    "num_ranks 2\nrank 0 {\nl1: send 8b to 1 tag 1\n}\nrank 1 {\nl1: recv 8b from 0 tag 1\n}\n";
 
 fn ring() -> Scratch {
     let scratch = Scratch::new();
@@ -88,4 +90,24 @@ fn probes_of_no_pairs_are_refused() {
                 traffic = { load = 0.1, probes = { pairs = [], interval = 100 } }\n";
     scratch.write("mesh.toml", mesh);
     scratch.stratasim(&["run", "mesh.toml"]).failed(2, &["traffic.probes.pairs", "the list is empty"]);
+}
+
+#[test]
+fn names_of_jobs_and_variants_differ() {
+    let scratch = ring();
+    scratch.write("x.goal", GOAL);
+    let merge = |second: &str| {
+        scratch.stratasim(&["goal", "merge", "--job", "x.goal,name=a", "--job", second, "-o", "out.goal"])
+    };
+    merge("x.goal,name=a").failed(2, &["--job x.goal", "`a` is the name of two jobs"]);
+    assert!(!scratch.path().join("out.goal").exists());
+    assert_eq!(merge("x.goal,name=b").code, 0);
+    // files may be there twice
+    let twice = ["goal", "merge", "--job", "x.goal", "--job", "x.goal", "-o", "out.goal"];
+    assert_eq!(scratch.stratasim(&twice).code, 0);
+
+    let compare = |options: &[&str]| scratch.stratasim(&[&["compare", "ring.toml", "-q"], options].concat());
+    compare(&["--with", "x: seed=1", "--with", "x: seed=2"]).failed(2, &["`x` would be there twice"]);
+    compare(&["--networks", "flow,flow"]).failed(2, &["`flow` would be there twice"]);
+    assert_eq!(compare(&["--with", "x: seed=1", "--with", "y: seed=1"]).code, 0);
 }
