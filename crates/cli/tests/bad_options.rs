@@ -111,3 +111,13 @@ fn names_of_jobs_and_variants_differ() {
     compare(&["--networks", "flow,flow"]).failed(2, &["`flow` would be there twice"]);
     assert_eq!(compare(&["--with", "x: seed=1", "--with", "y: seed=1"]).code, 0);
 }
+
+#[test]
+fn a_result_is_no_experiment_but_has_one() {
+    let scratch = ring();
+    assert_eq!(scratch.stratasim(&["run", "ring.toml", "--quiet", "--json", "result.json"]).code, 0);
+    for verb in ["run", "compare"] {
+        let ended = scratch.stratasim(&[verb, "result.json"]);
+        ended.failed(2, &["result.json", "the result of a run", "under `spec`"]);
+    }
+}
