@@ -70,6 +70,12 @@ impl Compare {
                 let variant = variant.map(|text| named(text).0);
                 let words: Vec<&str> = network.into_iter().chain(variant).collect();
                 let name = if words.is_empty() { "as it is".to_owned() } else { words.join(", ") };
+                if cases.iter().any(|(other, _)| *other == name) {
+                    let message = format!(
+                        "`{name}` would be there twice: name each network once, and give each `--with` a name of its own"
+                    );
+                    return Err(ConfigError::new(message, None).into());
+                }
                 cases.push((name, Prepared::new(&document, &base)?));
             }
         }
@@ -239,7 +245,7 @@ fn rows(results: &[(String, RunResult)]) -> Vec<(Cow<'static, str>, Vec<String>)
         unit.format_all(&results.iter().map(|(_, result)| number(result)).collect::<Vec<_>>())
     };
     let cost = [
-        ("events", numbers(Unit::Count, &|result| result.events as f64)),
+        ("events", numbers(Unit::Count, &|result| result.events_with_network() as f64)),
         ("wall", numbers(Unit::Seconds, &|result| result.wall_s)),
     ];
     rows.extend(cost.into_iter().map(|(label, cells)| (Cow::Borrowed(label), cells)));
@@ -254,14 +260,15 @@ fn dash() -> String {
 /// Times of programs: of steps, jobs and ranks. A dash for results of open-loop traffic, which has none.
 fn program_rows(results: &[(String, RunResult)]) -> Vec<(Cow<'static, str>, Vec<String>)> {
     let is_program = |result: &RunResult| result.traffic.is_none();
-    let numbers = |unit: Unit, number: &dyn Fn(&RunResult) -> f64| -> Vec<String> {
-        let programs = results.iter().map(|(_, result)| result).filter(|result| is_program(result));
-        let mut cells = unit.format_all(&programs.map(number).collect::<Vec<_>>()).into_iter();
-        let cell = |result| if is_program(result) { cells.next() } else { None };
+    type Has<'a> = &'a dyn Fn(&RunResult) -> bool;
+    let numbers = |has: Has<'_>, unit: Unit, number: &dyn Fn(&RunResult) -> f64| -> Vec<String> {
+        let known = results.iter().map(|(_, result)| result).filter(|result| has(result));
+        let mut cells = unit.format_all(&known.map(number).collect::<Vec<_>>()).into_iter();
+        let cell = |result| if has(result) { cells.next() } else { None };
         results.iter().map(|(_, result)| result).map(cell).map(|cell| cell.unwrap_or_else(dash)).collect()
     };
     let mean = |part: fn(&RankResult) -> f64| {
-        numbers(Unit::Seconds, &|result| {
+        numbers(&is_program, Unit::Seconds, &|result| {
             result.ranks.iter().map(part).sum::<f64>() / result.ranks.len().max(1) as f64
         })
     };
@@ -271,13 +278,21 @@ fn program_rows(results: &[(String, RunResult)]) -> Vec<(Cow<'static, str>, Vec<
     };
     let first = results.iter().position(|(_, result)| is_program(result)).unwrap_or(0);
     let first_s = results[first].1.step_s();
+    // how long a run that somebody stopped would have taken, nobody knows
+    let is_whole = |result: &RunResult| is_program(result) && !result.stopped;
     let mut changes = optional(Unit::Difference, &|result| {
-        (is_program(result) && first_s > 0.0).then(|| result.step_s() / first_s - 1.0)
+        (is_whole(&results[first].1) && is_whole(result) && first_s > 0.0)
+            .then(|| result.step_s() / first_s - 1.0)
     });
     changes[first] = dash();
-    let mut rows = vec![("step time", numbers(Unit::Seconds, &RunResult::step_s)), ("change", changes)];
+    let steps = numbers(&is_whole, Unit::Seconds, &RunResult::step_s);
+    let mut rows = vec![("step time", steps), ("change", changes)];
+    if results.iter().any(|(_, result)| is_program(result) && result.stopped) {
+        let is_stopped = |result: &RunResult| is_program(result) && result.stopped;
+        rows.push(("stopped at", numbers(&is_stopped, Unit::Seconds, &|result| result.makespan_s)));
+    }
     if results.iter().any(|(_, result)| result.iterations.len() > 1) {
-        rows.push(("run time", numbers(Unit::Seconds, &|result| result.makespan_s)));
+        rows.push(("run time", numbers(&is_whole, Unit::Seconds, &|result| result.makespan_s)));
     }
     if results.iter().any(|(_, result)| result.batches_per_s.is_some()) {
         rows.push(("batches/s", optional(Unit::Count, &|result| result.batches_per_s)));
@@ -375,6 +390,31 @@ mod tests {
     fn a_variant_has_a_name_of_its_own_or_that_of_its_changes() {
         assert_eq!(named("fast: a=1; b=2"), ("fast", "a=1; b=2"));
         assert_eq!(named("f=\"1:0.5\""), ("f=\"1:0.5\"", "f=\"1:0.5\""));
+    }
+
+    /// The time at which somebody stopped a run is no step.
+    #[test]
+    fn a_run_that_was_stopped_has_no_step_and_no_change() {
+        let whole = |makespan_s| RunResult { makespan_s, ..RunResult::default() };
+        let stopped = RunResult { stopped: true, ..whole(0.5) };
+        let rows_of = |results: [RunResult; 3]| {
+            let named = results.map(|result| (String::new(), result));
+            let rows = rows(&named);
+            ["step time", "change", "stopped at"].map(|label| {
+                let row = rows.iter().find(|(name, _)| name == label);
+                row.map(|(_, cells)| {
+                    cells.iter().map(|cell| cell.trim().to_owned()).collect::<Vec<_>>().join(" | ")
+                })
+            })
+        };
+        let found = rows_of([whole(2.0), stopped.clone(), whole(3.0)]);
+        assert_eq!(
+            found.each_ref().map(Option::as_deref),
+            [Some("2.000 s | - | 3.000 s"), Some("- | - | +50.0 %"), Some("- | 0.500 s | -")]
+        );
+        let found = rows_of([stopped, whole(2.0), whole(3.0)]);
+        assert_eq!(found[1].as_deref(), Some("- | - | -"));
+        assert_eq!(rows_of([whole(1.0), whole(2.0), whole(3.0)])[2], None);
     }
 
     #[test]

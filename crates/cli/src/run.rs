@@ -30,6 +30,9 @@ const PICTURED_RANKS: u32 = 48;
 const HEAT_MAP_LINKS: usize = 32;
 const HEAT_MAP_BINS: usize = 256;
 
+/// What `--flows` and some of `--cdf` need.
+const OF_MESSAGES: &str = "about messages on their way, which `--network packet` follows";
+
 /// Why nothing is known of messages.
 fn no_message(result: &RunResult) -> &'static str {
     if result.stopped { "no message was complete" } else { "no message went from one node to another" }
@@ -145,17 +148,13 @@ impl Run {
                 "--heat-map is about links over time, of which `--network flow` and `--network packet` tell; this network is `{kind}`"
             ));
         }
-        let option = match () {
-            () if self.flows.is_some() => "--flows",
-            () if self.cdf.is_of_messages() => "--cdf",
-            () => return Ok(()),
-        };
-        if network.follows_messages() {
-            return Ok(());
+        if self.flows.is_some() && !network.follows_messages() {
+            return refuse(format!("--flows is {OF_MESSAGES}; this network is `{kind}`"));
         }
-        refuse(format!(
-            "{option} is about messages on their way, which `--network packet` follows; this network is `{kind}`"
-        ))
+        match self.cdf.lacks(prepared) {
+            Some(what) => refuse(format!("{what}; this network is `{kind}`")),
+            None => Ok(()),
+        }
     }
 
     /// Whether the result takes the place of the table.

@@ -563,11 +563,15 @@ fn negative_values_of_options_are_refused_by_the_options() {
     for (arguments, words) in [
         (&["goal", "run", "x.goal", "-L", "-5"][..], ["--latency <TIME>", "from 0 to 9e15 is expected"]),
         (&["goal", "run", "x.goal", "-L", "-5 us"], ["--latency <TIME>", "must not be negative"]),
-        (&["goal", "run", "x.goal", "-S", "-5"], ["--eager-limit <BYTES>", "bare number of bytes"]),
+        (&["goal", "run", "x.goal", "-S", "-5"], ["--eager-limit <BYTES>", "not negative is expected"]),
         (&["goal", "run", "x.goal", "-S", "-5kB"], ["--eager-limit <BYTES>", "must not be negative"]),
         (&["goal", "run", "x.goal", "--seed", "-1"], ["--seed", "'-1'"]),
         (&["goal", "generate", "-p", "ring-allreduce", "-r", "-4", "-o", "-"], ["--ranks", "'-4'"]),
         (&["goal", "generate", "-p", "incast", "-r", "4", "-b", "-4 B", "-o", "-"], ["--bytes", "negative"]),
+        (
+            &["goal", "generate", "-p", "incast", "-r", "4", "-b", "-1", "-o", "-"],
+            ["--bytes", "not negative is expected"],
+        ),
         (&["traffic", "good.toml", "--load", "-0.1"], ["--load", "0 to 1 flits per cycle"]),
         (&["traffic", "good.toml", "--threads", "-1"], ["--threads", "-1 is not in 1..=4096"]),
         (&["traffic", "good.toml", "--saturation", "-1"], ["--saturation", "0.000001 to 0.5"]),

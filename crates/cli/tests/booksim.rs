@@ -124,3 +124,29 @@ fn what_booksim_does_not_have_is_refused_with_its_place() {
     scratch.write("mesh.cfg", MESH);
     run("mesh.cfg", &["--load", "0.1", "--set", "packet_size=0"]).failed(2, &["1 to 16,384 flits"]);
 }
+
+/// A change is no line of the file.
+#[test]
+fn what_is_wrong_with_a_change_names_the_change() {
+    let scratch = Scratch::new();
+    scratch.write("net.cfg", MESH);
+    let run = |sets: &[&str]| {
+        scratch.stratasim(&[&["traffic", "net.cfg", "--semantics", "booksim2"], sets].concat())
+    };
+    for (sets, words) in [
+        (&["--set", "num_vcs=0"][..], &["--set num_vcs=0: `num_vcs`"][..]),
+        (
+            &["--set", "seed=2", "--set", "nothing=1", "--set", "k=3"],
+            &["--set nothing=1: there is no option"],
+        ),
+        (&["--set", "k=many"], &["--set k=many: `k`: found `many`"]),
+        (&["--set", "nothing"], &["--set nothing: found `nothing`; expected `name = value;`"]),
+    ] {
+        let ended = run(sets);
+        ended.failed(2, words);
+        assert!(!ended.errors.contains("line "), "{}", ended.errors);
+    }
+    scratch.write("net.cfg", &format!("{MESH}num_vcs = 0;\n"));
+    let line = format!("line {}", MESH.lines().count() + 1);
+    run(&["--set", "seed=2"]).failed(2, &["net.cfg", &line, "`num_vcs`"]);
+}

@@ -72,7 +72,7 @@ fn print(value: f64, lists: &[&[Unit]]) -> String {
 
 macro_rules! quantity {
     ($(#[$doc:meta])* $name:ident($inner:ty), $what:literal, $example:literal, $accessor:ident,
-     print: $($print:expr),+; also: $also:expr) => {
+     print: $($print:expr),+; also: $also:expr $(; most: $most:expr, $limit:literal)?) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default)]
         pub struct $name(pub $inner);
@@ -90,6 +90,9 @@ macro_rules! quantity {
             fn from_str(text: &str) -> Result<Self, UnitError> {
                 let fail = |hint| UnitError { found: text.to_owned(), what: $what, example: $example, hint };
                 let value = scan(text, &[$($print),+, $also], fail)?;
+                $(if value > $most {
+                    return Err(fail(concat!("; ", $limit, " is the largest").to_owned()));
+                })?
                 #[allow(clippy::cast_possible_truncation, reason = "a count is rounded to the nearest whole")]
                 value.round_into().map(Self).ok_or_else(|| fail("; it is less than one".to_owned()))
             }
@@ -237,7 +240,12 @@ const FLOP_ALSO: &[Unit] =
 
 quantity! {
     /// Bytes per second. Bit rates and byte rates are both read; `Gbps` is 10^9 bits per second.
-    Bandwidth(f64), "a bandwidth", "400 Gbps", bytes_per_s, print: BIT_RATES; also: BYTE_RATES
+    Bandwidth(f64), "a bandwidth", "400 Gbps", bytes_per_s, print: BIT_RATES; also: BYTE_RATES;
+    most: Bandwidth::MOST.0, "1,000,000 TB/s"
+}
+impl Bandwidth {
+    /// The largest: a byte takes a millionth of a picosecond, and sums over all links of a machine stay finite.
+    pub const MOST: Self = Self(1e18);
 }
 quantity! {
     /// A number of bytes.
@@ -316,6 +324,9 @@ mod tests {
         );
         assert!(message("-1 Gbps").ends_with("it must not be negative"));
         assert!(message("fast").contains("is not a bandwidth"));
+        assert_eq!("1e6 TB/s".parse::<Bandwidth>(), Ok(Bandwidth::MOST));
+        assert!(message("1.1e6 TB/s").ends_with("; 1,000,000 TB/s is the largest"));
+        assert!(message("1e300 Gbps").ends_with("; 1,000,000 TB/s is the largest"));
         assert!("1e300 d".parse::<Duration>().is_err());
         assert!(message("4 days").contains("the unit `days` is unknown here (known: "));
         // a part of a byte is none

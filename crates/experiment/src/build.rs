@@ -70,6 +70,11 @@ pub fn load(path: &Path, sets: &[String]) -> Result<(Document, PathBuf), Error> 
             _ => error.into(),
         }
     })?;
+    if ["stratasim", "spec", "digest"].iter().all(|key| document.get(key).is_some()) {
+        let reason =
+            "this is the result of a run; its experiment is under `spec`: give a file with that alone";
+        return Err(document.error(reason).into());
+    }
     for set in sets {
         document.set(set)?;
     }

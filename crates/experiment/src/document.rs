@@ -14,6 +14,7 @@ use stratasim_core::BuildError;
 use stratasim_net::NetworkSpec;
 
 use crate::error::ConfigError;
+use crate::json::Unique;
 use crate::read::{NodeReader, ReadError};
 
 /// A text with its name.
@@ -100,7 +101,7 @@ impl Document {
     /// Text that is not JSON, with its line and column.
     pub fn from_json(name: &str, text: &str) -> Result<Self, ConfigError> {
         let source = Arc::new(Source { name: name.to_owned(), text: text.to_owned() });
-        let value: serde_json::Value = serde_json::from_str(text).map_err(|error| {
+        let Unique(value) = serde_json::from_str(text).map_err(|error| {
             let start: usize =
                 text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
             let at = (start + error.column().saturating_sub(1)).min(text.len());
@@ -176,8 +177,8 @@ impl Document {
     fn set_node(&mut self, path: &str, node: Node, whole: &Place) -> Result<(), ConfigError> {
         if path.starts_with("network.") && path != "network.kind" && self.get("network").is_none() {
             // an option of the network that it has without a section
-            let kind = NetworkSpec::default().kind();
-            self.set_by("--set", &format!("network.kind=\"{kind}\""))?;
+            let kind = Value::String(NetworkSpec::default().kind().to_owned());
+            self.set_node("network.kind", Node { value: kind, place: Some(whole.clone()) }, whole)?;
         }
         let mut at = &mut self.root;
         let mut keys = path.split('.').peekable();
@@ -213,7 +214,9 @@ impl Document {
                 }
                 return Ok(());
             }
-            let empty = || (None, Node { value: Value::Table(IndexMap::new()), place: None });
+            // a table that nobody else wrote: what is wrong with it is wrong here
+            let place = Some(whole.clone());
+            let empty = || (None, Node { value: Value::Table(IndexMap::new()), place });
             at = &mut table.entry(key.to_owned()).or_insert_with(empty).1;
         }
         Ok(())

@@ -11,6 +11,7 @@ pub mod error;
 pub mod forecast;
 pub mod goal;
 pub mod jobs;
+mod json;
 mod kept;
 mod layout;
 pub mod noise;

@@ -41,6 +41,16 @@ pub trait NetworkKind {
         false
     }
 
+    /// Whether it tells how much each link was used.
+    fn tells_link_bytes(&self) -> bool {
+        self.tells_link_use()
+    }
+
+    /// Whether it tells what waited in queues.
+    fn tells_queues(&self) -> bool {
+        false
+    }
+
     /// Where its messages go, where that is not up to [`NetworkContext::routing`].
     fn own_routing(&self) -> Option<&'static str> {
         None

@@ -333,6 +333,10 @@ impl NetworkKind for Packet {
     fn tells_link_use(&self) -> bool {
         true
     }
+
+    fn tells_queues(&self) -> bool {
+        true
+    }
 }
 
 impl Packet {

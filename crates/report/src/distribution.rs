@@ -115,7 +115,10 @@ impl Distribution {
             }
         };
         let mut chart = LineChart::new(&result.title.experiment, x, Axis::linear(y, Unit::Share));
-        chart.series.extend(curves.into_iter().map(|(name, points)| Series::new(name, steps(points))));
+        let series = |(name, points): (String, &[[f64; 2]])| {
+            Series::new(name, steps(points)).with_marks(points.iter().map(|&[value, share]| (value, share)))
+        };
+        chart.series.extend(curves.into_iter().map(series));
         Some(chart.draw())
     }
 }

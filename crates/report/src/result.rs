@@ -95,7 +95,7 @@ pub struct RunResult {
     pub wall_s: f64,
     /// Largest resident memory of the process, in bytes; 0 when unknown.
     pub peak_rss_bytes: u64,
-    /// Events that the engine and its models handled.
+    /// Tasks that ended, or what else the engine handled; the network counts its own in `network.events`.
     pub events: u64,
 }
 
@@ -351,6 +351,11 @@ impl RunResult {
     /// A counter, where the run has it.
     pub fn counter(&self, name: &str) -> Option<u64> {
         self.counters.get(name).copied()
+    }
+
+    /// Events of the network where it counts them and they are more than [`Self::events`], as packets make them.
+    pub fn events_with_network(&self) -> u64 {
+        self.counter("network.events").unwrap_or(0).max(self.events)
     }
 
     /// The makespan divided by the number of iterations, in seconds.

@@ -1,10 +1,10 @@
 //! The table that a run prints on the terminal.
 
+mod flows;
 mod jobs;
 
 use std::fmt::Write as _;
 
-use crate::flows::FlowsResult;
 use crate::result::{MemoryUse, RankResult, RunResult};
 use crate::style::{Style, Tone, display_width, pad_left, pad_right, pieces, shorten, wrap};
 use crate::traffic::traffic_summary;
@@ -29,7 +29,7 @@ pub fn summary(result: &RunResult, style: &Style) -> String {
     }
     times(&mut text, result);
     links(&mut text, result);
-    flows(&mut text, result);
+    flows::flows(&mut text, result);
     text.gap();
     memory(&mut text, result);
     bound(&mut text, result);
@@ -110,12 +110,14 @@ fn title(text: &mut Text<'_>, result: &RunResult) {
     if result.traffic.is_some() {
         return;
     }
-    let step = Unit::Seconds.format(result.step_s());
+    // a run that was stopped has no step, whole or in the mean
+    let step_s = if result.stopped { result.makespan_s } else { result.step_s() };
+    let step = Unit::Seconds.format(step_s);
     let mut line =
         format!("  {}{}", pad_right(step_label(result), LABEL - 2), text.style.paint(Tone::Strong, &step));
     let width = text.style.width;
     let room = |line: &str, more: &str| display_width(line) + display_width(more) <= width;
-    if result.iterations.len() > 1 {
+    if result.iterations.len() > 1 && !result.stopped {
         let mean = format!(
             "(mean of {} iterations in {})",
             Unit::Count.format(result.iterations.len() as f64),
@@ -247,89 +249,6 @@ fn links(text: &mut Text<'_>, result: &RunResult) {
     }
 }
 
-/// How messages and queues fared.
-fn flows(text: &mut Text<'_>, result: &RunResult) {
-    let counter = |name| result.counter(&format!("network.{name}")).unwrap_or(0);
-    match &result.flows {
-        Some(flows) => messages(text, flows),
-        // stopped before
-        None if counter("data_packets") > 0 => {
-            text.gap();
-            text.fact("messages", "none was complete", None);
-        }
-        None => return,
-    }
-    // of messages that are complete, and else of all
-    let counts = |of: fn(&FlowsResult) -> u64, name| result.flows.as_ref().map_or_else(|| counter(name), of);
-    let timeouts = counts(|flows| flows.timeouts, "timeouts");
-    let again = [
-        (counts(|flows| flows.retransmissions, "retransmissions"), "sent again"),
-        (counter("drops"), "dropped at full queues"),
-        (counts(|flows| flows.trims, "trims"), "reported as trimmed"),
-        (counter("marks"), "marked by switches"),
-        (result.flows.as_ref().map_or(0, |flows| flows.marks), "acknowledgements with marks"),
-        (timeouts, if timeouts == 1 { "time-out" } else { "time-outs" }),
-    ];
-    let again = happened(&again);
-    let among = if again.is_empty() { String::new() } else { format!(": {again}") };
-    let packets = counts(|flows| flows.packets, "data_packets");
-    text.fact("packets", &format!("{}{among}", Unit::Count.format(packets as f64)), None);
-    // not among the packets of data above: acknowledgements and other control fare no better on a link
-    let faults = [
-        ("lost_on_links", "lost on links"),
-        ("lost_on_down_links", "lost on links that were down"),
-        ("corrupted", "corrupted"),
-        ("duplicated", "duplicated"),
-        ("reordered", "reordered"),
-    ];
-    let faults = happened(&faults.map(|(name, what)| (counter(name), what)));
-    if !faults.is_empty() {
-        text.fact("faults", &format!("packets of any kind: {faults}"), None);
-    }
-    let pauses = counter("pauses");
-    if pauses > 0 {
-        let words = format!("{} of links whose next queue was full", Unit::Count.format(pauses as f64));
-        text.fact("pauses", &words, None);
-    }
-    if let Some(queue) = result.queues.first() {
-        let room = queue
-            .capacity_bytes
-            .map_or_else(String::new, |bytes| format!(" of {}", Unit::Bytes.format(bytes as f64)));
-        let words = format!("{}: {}{room}", queue.link, Unit::Bytes.format(queue.most_bytes as f64));
-        text.fact("longest queue", &words, None);
-    }
-}
-
-/// How long messages took.
-fn messages(text: &mut Text<'_>, flows: &FlowsResult) {
-    let seconds = [flows.duration_s.p50, flows.duration_s.p99, flows.duration_s.max];
-    let times = Unit::Seconds.format_all(&seconds);
-    text.gap();
-    let words = match flows.count {
-        // nothing to compare with
-        1 => format!("1, in {}; {:.2} times as long as alone", times[2].trim(), flows.slowdown.mean),
-        count => format!(
-            "{}, half of them in {}, 99 % in {}, all in {}; {:.2} times as long as alone in the mean, {:.2} times for 99 %; fairness {:.3}",
-            Unit::Count.format(count as f64),
-            times[0].trim(),
-            times[1].trim(),
-            times[2].trim(),
-            flows.slowdown.mean,
-            flows.slowdown.p99,
-            flows.jain,
-        ),
-    };
-    text.fact("messages", &words, None);
-}
-
-/// What happened at all, and how often.
-fn happened(counts: &[(u64, &str)]) -> String {
-    let counts = counts.iter().filter(|(count, _)| *count > 0);
-    let words: Vec<String> =
-        counts.map(|(count, what)| format!("{} {what}", Unit::Count.format(*count as f64))).collect();
-    words.join(", ")
-}
-
 /// Where the data lives.
 fn memory(text: &mut Text<'_>, result: &RunResult) {
     let Some(groups) = &result.memory else { return };
@@ -397,15 +316,15 @@ fn checks(text: &mut Text<'_>, result: &RunResult) {
 }
 
 fn cost(text: &mut Text<'_>, result: &RunResult) {
-    let events = result.events as f64;
+    let events = result.events_with_network();
     let mut words = format!(
         "{} wall, {} event{}",
         Unit::Seconds.format(result.wall_s),
-        Unit::Count.format(events),
-        plural(result.events as usize)
+        Unit::Count.format(events as f64),
+        plural(events as usize)
     );
-    if result.wall_s > 0.0 && result.events > 0 {
-        let _ = write!(words, " ({})", Unit::PerSecond.format(events / result.wall_s));
+    if result.wall_s > 0.0 && events > 0 {
+        let _ = write!(words, " ({})", Unit::PerSecond.format(events as f64 / result.wall_s));
     }
     if result.peak_rss_bytes > 0 {
         let _ = write!(words, ", {} peak", Unit::Bytes.format(result.peak_rss_bytes as f64));
@@ -420,7 +339,6 @@ const fn plural(count: usize) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flows::{FlowsResult, Spread};
     use crate::result::tests::sample;
     use crate::result::{Check, Iteration};
 
@@ -513,36 +431,6 @@ hcsim/coherent-1024
         let trimmed: Vec<&str> = bare.lines().map(str::trim_end).collect();
         let plain = summary(&sample(), &Style::UNICODE);
         assert_eq!(trimmed, plain.lines().collect::<Vec<_>>());
-    }
-
-    #[test]
-    fn faults_are_told_where_there_were_any() {
-        let mut result = sample();
-        result.flows = Some(FlowsResult { count: 2, packets: 100, timeouts: 1, ..FlowsResult::default() });
-        let counts =
-            ["lost_on_links", "lost_on_down_links", "corrupted", "duplicated", "reordered", "discarded"];
-        result.counters = counts.map(|name| (format!("network.{name}"), 0)).into();
-        let text = summary(&result, &Style::PLAIN);
-        assert!(!text.contains("faults") && text.contains("  packets       100: 1 time-out\n"), "{text}");
-        result.counters =
-            counts.iter().zip(1..).map(|(name, n)| (format!("network.{name}"), 1111 * n)).collect();
-        let text = summary(&result, &Style::PLAIN);
-        let expected = [
-            "  faults        packets of any kind: 1,111 lost on links, 2,222 lost on links",
-            "                that were down, 3,333 corrupted, 4,444 duplicated, 5,555",
-            "                reordered\n",
-        ];
-        assert!(text.contains(&expected.join("\n")), "{text}");
-    }
-
-    #[test]
-    fn one_message_is_not_compared_with_others() {
-        let mut result = sample();
-        let one = Spread { mean: 1.5, max: 2e-6, ..Spread::default() };
-        result.flows =
-            Some(FlowsResult { count: 1, duration_s: one, slowdown: one, ..FlowsResult::default() });
-        let text = summary(&result, &Style::PLAIN);
-        assert!(text.contains("  messages      1, in 2.000 us; 1.50 times as long as alone\n"), "{text}");
     }
 
     #[test]

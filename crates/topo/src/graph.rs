@@ -342,10 +342,16 @@ mod tests {
     }
 
     #[test]
-    fn a_link_without_bandwidth_is_refused() {
-        let mut builder = TopologyBuilder::new();
-        let a = builder.node(NodeKind::Switch, format_args!("a"));
-        builder.simplex(a, a, LinkType::new(Bandwidth(0.0), Duration::ZERO));
-        assert!(builder.build().unwrap_err().to_string().contains("more than zero"));
+    fn a_link_without_bandwidth_or_with_too_much_is_refused() {
+        let refusal = |rate| {
+            let mut builder = TopologyBuilder::new();
+            let a = builder.node(NodeKind::Switch, format_args!("a"));
+            builder.simplex(a, a, LinkType::new(Bandwidth(rate), Duration::ZERO));
+            builder.build().err().map_or_else(String::new, |error| error.to_string())
+        };
+        assert!(refusal(0.0).contains("more than zero") && refusal(f64::NAN).contains("more than zero"));
+        assert!(refusal(1.1e18).contains("at most 1,000,000 TB/s"));
+        assert!(refusal(f64::INFINITY).contains("at most 1,000,000 TB/s"));
+        assert_eq!(refusal(1e18), "");
     }
 }

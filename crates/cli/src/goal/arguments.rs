@@ -80,6 +80,9 @@ pub(super) fn bytes_per_ns(text: &str) -> Result<f64, String> {
 /// A number without a unit; none where there is something else.
 fn plain(text: &str) -> Option<Result<u64, String>> {
     let digits = text.trim().replace('_', "");
+    if digits.parse().is_ok_and(|number: f64| number < 0.0) {
+        return Some(Err(format!("a number that is not negative is expected, got `{text}`")));
+    }
     let bare = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     bare.then(|| digits.parse().map_err(|_| format!("`{text}` is too large; at most 2^64 - 1 is expected")))
 }
@@ -121,7 +124,10 @@ mod tests {
     #[test]
     fn what_is_no_number_is_refused_with_what_is_expected() {
         for (found, expected) in [
-            (bytes("-1"), "write it like"),
+            (bytes("-1"), "a number that is not negative is expected"),
+            (nanoseconds("-0.5"), "a number that is not negative is expected"),
+            (bytes("-1 B"), "must not be negative"),
+            (bytes("one"), "write it like"),
             (bytes("4 m"), "or a bare number of bytes"),
             (bytes("99999999999999999999"), "2^64 - 1"),
             (nanoseconds("1 ps"), "whole number of nanoseconds"),

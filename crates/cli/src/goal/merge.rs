@@ -114,6 +114,13 @@ impl Merge {
     }
 
     fn plan(&self) -> Result<Plan, Error> {
+        for (number, job) in self.jobs.iter().enumerate() {
+            // files may be there twice; who gives a name wants to tell them apart
+            let same = |other: &JobArgument| job.is_named && other.is_named && other.name == job.name;
+            if self.jobs[..number].iter().any(same) {
+                return fail(format!("--job {}: `{}` is the name of two jobs", job.file.display(), job.name));
+            }
+        }
         let listed = self.jobs.iter().filter(|job| job.nodes.is_some()).count();
         let kind = self.placement.as_deref().unwrap_or(if listed > 0 { "list" } else { "packed" });
         let table = if kind == "list" {

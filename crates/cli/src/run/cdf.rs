@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use stratasim_core::LinkId;
 use stratasim_experiment::{ConfigError, Error, Prepared};
 use stratasim_report::depths::QueueDepths;
 use stratasim_report::result::RunResult;
 use stratasim_report::{Distribution, TimeWindow};
 
-use super::no_message;
+use super::{OF_MESSAGES, no_message};
 use crate::output::{Output, picture_path};
 use crate::terminal::Terminal;
 
@@ -28,7 +28,7 @@ pub(super) struct Cdf {
 }
 
 /// What a distribution is of.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum CdfOf {
     /// Completion times of messages (packet level)
     #[default]
@@ -61,9 +61,26 @@ impl Cdf {
         self.of.into()
     }
 
-    /// Whether it is drawn, and of messages.
-    pub(super) fn is_of_messages(&self) -> bool {
-        self.out.is_some() && matches!(self.of, CdfOf::CompletionTime | CdfOf::SlowDown)
+    /// What is drawn that this network does not tell, and which does.
+    pub(super) fn lacks(&self, prepared: &Prepared) -> Option<String> {
+        self.out.as_ref()?;
+        let network = prepared.spec.network.plugin();
+        let (tells, needs) = match self.of {
+            CdfOf::CompletionTime | CdfOf::SlowDown => (network.follows_messages(), OF_MESSAGES),
+            CdfOf::LinkUtilisation => (
+                network.tells_link_bytes(),
+                "about links, of which `--network flow`, `--network packet` and `--network flit` tell",
+            ),
+            CdfOf::LongestQueue | CdfOf::QueueDepth => {
+                (network.tells_queues(), "about queues, of which `--network packet` tells")
+            }
+        };
+        // by default nobody named what it is of
+        let of = match self.of.to_possible_value() {
+            Some(value) if self.of != CdfOf::default() => format!("-of {}", value.get_name()),
+            _ => String::new(),
+        };
+        (!tells).then(|| format!("--cdf{of} is {needs}"))
     }
 
     /// Whether there is anything to draw.
@@ -105,9 +122,10 @@ impl Cdf {
         if let Some(picture) = self.distribution().picture(result) {
             return out.draw(&picture);
         }
-        let reason = match self.is_of_messages() {
-            true => no_message(result).to_owned(),
-            false => format!("the network says nothing of the {}", self.distribution()),
+        let reason = match self.of {
+            CdfOf::CompletionTime | CdfOf::SlowDown => no_message(result),
+            CdfOf::LinkUtilisation => "no link carried anything",
+            CdfOf::LongestQueue | CdfOf::QueueDepth => "nothing ever waited",
         };
         terminal.note(&format!("  nothing in {}: {reason}", out.path.display()));
         Ok(())

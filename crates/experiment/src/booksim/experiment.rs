@@ -49,11 +49,19 @@ impl Experiment {
         if !text.ends_with('\n') {
             text.push('\n');
         }
+        // the last line of each
+        let mut ends = Vec::new();
+        let own = text.lines().count();
         for assignment in overrides {
             text += &format!("{assignment};\n");
+            ends.push(text.lines().count());
         }
-        let wrong =
-            |error: TextError| Error::File { path: path.display().to_string(), reason: error.to_string() };
+        let wrong = |error: TextError| match overrides.get(ends.partition_point(|&end| end < error.line)) {
+            Some(assignment) if error.line > own => {
+                ConfigError::new(format!("--set {assignment}: {}", error.reason), None).into()
+            }
+            _ => Error::File { path: path.display().to_string(), reason: error.to_string() },
+        };
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         let config = Config::read(&text, &folder).map_err(wrong)?;
         let setup = Setup::read_in(&text, &folder).map_err(wrong)?;

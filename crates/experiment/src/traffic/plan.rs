@@ -350,6 +350,9 @@ impl Plan {
             );
             return Err(BuildError::new("interval", reason));
         }
+        if spec.pairs.as_ref().is_some_and(Vec::is_empty) {
+            return Err(BuildError::new("pairs", "the list is empty: nobody would be probed"));
+        }
         let sources = spec.pairs.as_ref().map(|pairs| {
             let mut sources = vec![false; self.terminals as usize];
             for (number, &[source, dest]) in pairs.iter().enumerate() {

@@ -199,6 +199,10 @@ impl NetworkKind for Flit {
         Ok(Box::new(FlitNetwork::new(context.topology, prepared, cut, kernel)))
     }
 
+    fn tells_link_bytes(&self) -> bool {
+        true
+    }
+
     fn own_routing(&self) -> Option<&'static str> {
         Some("the ways of `network.routing`")
     }

@@ -6,6 +6,9 @@ use super::font;
 use super::palette::Paint;
 use super::scene::{Anchor, BODY, Mark, SMALL, Scene, Shape, TITLE};
 
+/// Most dots of a curve: on every point of a dense one they would hide it.
+const MOST_DOTS: usize = 40;
+
 /// One curve.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
@@ -19,13 +22,22 @@ pub struct Series {
     pub dashed: bool,
     /// Which of the points are drawn hollow, see [`LineChart::hollow`]; none when empty.
     pub hollow: Vec<bool>,
+    /// Points that have a dot, or of many as many as there is room for; those of the curve when empty.
+    pub marks: Vec<(f64, f64)>,
 }
 
 impl Series {
     /// A solid curve without reference points.
     pub fn new(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         let points = points.into_iter().collect();
-        Self { name: name.into(), points, reference: Vec::new(), dashed: false, hollow: Vec::new() }
+        Self {
+            name: name.into(),
+            points,
+            reference: Vec::new(),
+            dashed: false,
+            hollow: Vec::new(),
+            marks: Vec::new(),
+        }
     }
 
     /// The same with reference points.
@@ -39,6 +51,13 @@ impl Series {
     #[must_use]
     pub fn with_hollow(mut self, points: impl IntoIterator<Item = bool>) -> Self {
         self.hollow = points.into_iter().collect();
+        self
+    }
+
+    /// The same with dots on other points than those of the curve, as on those of a distribution that goes up in steps.
+    #[must_use]
+    pub fn with_marks(mut self, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
+        self.marks = points.into_iter().collect();
         self
     }
 
@@ -133,10 +152,12 @@ impl LineChart {
             for (x, y) in series.reference.iter().copied().filter_map(place) {
                 scene.shapes.push(Shape::Mark { mark: Mark::of(at), x, y, radius: 5.4, paint, hollow: true });
             }
-            // dots on every point of a dense curve would hide it
-            let every = placed.len().div_ceil(40).max(1);
-            for (point, place) in placed.iter().enumerate().step_by(every) {
-                if let Some((x, y)) = place.filter(|_| !series.dashed) {
+            let marked: Vec<Option<(f64, f64)>> = match series.marks.as_slice() {
+                [] => placed,
+                marks => marks.iter().copied().map(place).collect(),
+            };
+            for point in dots(marked.len(), !series.marks.is_empty()) {
+                if let Some((x, y)) = marked[point].filter(|_| !series.dashed) {
                     let hollow = series.hollow.get(point).copied().unwrap_or_default();
                     let radius = if hollow { 4.2 } else { 3.6 };
                     scene.shapes.push(Shape::Mark { mark: Mark::of(at), x, y, radius, paint, hollow });
@@ -203,4 +224,12 @@ impl LineChart {
         // without any name there is no line of them
         if x > 20.0 { y } else { 33.0 }
     }
+}
+
+/// The points that have a dot: evenly many apart, or the first and the last among them.
+fn dots(points: usize, with_last: bool) -> Vec<usize> {
+    if with_last && points > MOST_DOTS {
+        return (0..MOST_DOTS).map(|dot| dot * (points - 1) / (MOST_DOTS - 1)).collect();
+    }
+    (0..points).step_by(points.div_ceil(MOST_DOTS).max(1)).collect()
 }

@@ -7,9 +7,10 @@ use super::palette::Paint;
 use super::scene::{Anchor, Shape};
 use super::*;
 use crate::columns::TaskColumns;
+use crate::distribution::Distribution;
 use crate::labels::{Labels, Plain};
 use crate::load::LinkLoad;
-use crate::result::{JobResult, LinkResult, RankResult};
+use crate::result::{JobResult, LinkResult, RankResult, RunResult};
 use crate::units::Unit;
 use crate::{Filter, TimeWindow};
 
@@ -344,6 +345,32 @@ fn a_chart_has_a_mark_per_point_and_a_hollow_one_per_reference() {
         .iter()
         .filter(|shape| matches!(shape, Shape::Line { width, .. } if *width == 2.0));
     assert_eq!(curves.count(), 2 + 1);
+}
+
+/// Steps have two corners for each value: only the upper one is a point of the distribution.
+#[test]
+fn a_distribution_is_marked_at_its_points_the_first_and_the_last_among_them() {
+    for points in [1, 2, 40, 41, 79, 200] {
+        let cdf: Vec<[f64; 2]> =
+            (1..=points).map(|point| [f64::from(point), f64::from(point) / f64::from(points)]).collect();
+        let result = RunResult { link_utilisation_cdf: cdf.clone(), ..RunResult::default() };
+        let picture = Distribution::LinkUtilisation.picture(&result).unwrap();
+        let [mut marks, mut corners] = [Vec::new(), Vec::new()];
+        for shape in &picture.scene.shapes {
+            match shape {
+                Shape::Mark { x, y, .. } => marks.push((*x, *y)),
+                Shape::Line { points, width, .. } if *width == 2.0 => corners.clone_from(points),
+                _ => {}
+            }
+        }
+        // the first one is in the legend
+        let marks = &marks[1..];
+        assert_eq!(marks.len(), cdf.len().min(40), "{points}");
+        assert_eq!(corners.len(), 2 * cdf.len());
+        assert_eq!((marks[0], marks[marks.len() - 1]), (corners[1], corners[corners.len() - 1]));
+        let upper: Vec<(f64, f64)> = corners.iter().copied().skip(1).step_by(2).collect();
+        assert!(marks.iter().all(|mark| upper.contains(mark)), "{points}: {marks:?}");
+    }
 }
 
 #[test]

@@ -264,7 +264,7 @@ impl TopologyBuilder {
     /// Freezes the graph.
     ///
     /// # Errors
-    /// A link without a positive finite bandwidth, two nodes of one name, more than 2^32 ports.
+    /// A link without a positive bandwidth up to [`Bandwidth::MOST`], two nodes of one name, more than 2^32 ports.
     pub fn build(mut self) -> Result<Topology, BuildError> {
         let n = self.kinds.len();
         let mut names = FxHashSet::with_capacity_and_hasher(n, FxBuildHasher);
@@ -274,12 +274,17 @@ impl TopologyBuilder {
         let mut degree = vec![0_u32; n + 1];
         for (index, link) in self.links.iter().enumerate() {
             let rate = link.bandwidth.bytes_per_s();
-            if !(rate > 0.0 && rate.is_finite()) {
+            if !(rate > 0.0 && link.bandwidth <= Bandwidth::MOST) {
+                let expected = if rate > 0.0 {
+                    "at most 1,000,000 TB/s are possible"
+                } else {
+                    "a link needs more than zero"
+                };
                 let name = self.link_names.given(LinkId::from_index(index));
                 return Err(BuildError::new(
                     LINK_RATE,
                     format!(
-                        "link {} has bandwidth {}, a link needs more than zero",
+                        "link {} has bandwidth {}, {expected}",
                         name.map_or_else(|| index.to_string(), str::to_owned),
                         link.bandwidth
                     ),

@@ -17,6 +17,8 @@ const SHOWN: usize = 12;
 pub(crate) struct JobArgument {
     pub(super) file: PathBuf,
     pub(super) name: String,
+    /// Whether the user chose the name.
+    pub(super) is_named: bool,
     /// The node of each rank.
     pub(super) nodes: Option<Vec<u32>>,
     pub(super) start_ns: u64,
@@ -28,7 +30,7 @@ impl JobArgument {
     /// The schedule in a file, once, from the beginning, called as the file is.
     pub(super) fn new(file: PathBuf) -> Self {
         let name = file.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
-        Self { file, name, nodes: None, start_ns: 0, repetitions: 1, pause_ns: 0 }
+        Self { file, name, is_named: false, nodes: None, start_ns: 0, repetitions: 1, pause_ns: 0 }
     }
 }
 
@@ -61,7 +63,7 @@ impl FromStr for JobArgument {
         }
         for (key, value) in options {
             match key {
-                "name" => job.name = value,
+                "name" => (job.name, job.is_named) = (value, true),
                 "nodes" => job.nodes = Some(nodes(&value)?),
                 "start" => job.start_ns = nanoseconds(&value)?,
                 "pause" => job.pause_ns = nanoseconds(&value)?,
