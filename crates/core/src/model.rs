@@ -281,6 +281,8 @@ pub struct NetworkReport {
     pub link_busy_s: Vec<f64>,
     /// Broken invariants; empty unless there is a bug.
     pub violations: Vec<String>,
+    /// Sentences that a reader of the result must know.
+    pub notes: Vec<String>,
     /// What it cost: events, solves, ...
     pub counters: Vec<(&'static str, u64)>,
     /// Messages that are complete, in the order in which they became so; empty where none were followed.

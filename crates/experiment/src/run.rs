@@ -165,7 +165,10 @@ impl Prepared {
             bounds,
             binding: None,
             checks: self.checks(summary, &report),
-            notes: self.program.summary().notes.iter().cloned().chain(self.unused_routing()).collect(),
+            notes: {
+                let network = report.notes.iter().cloned().chain(self.unused_routing());
+                self.program.summary().notes.iter().cloned().chain(network).collect()
+            },
             traffic: None,
             forecast: Vec::new(),
             counters: counters(summary, &report),

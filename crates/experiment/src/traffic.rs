@@ -335,6 +335,7 @@ impl Traffic {
             ("traffic.packets".to_owned(), account.totals.packets),
         ]);
         let mut notes: Vec<String> = self.unchecked().into_iter().collect();
+        notes.extend_from_slice(&self.network.notes);
         notes.extend(unprobed(&self.traffic, &statistics));
         let mut checks = Vec::new();
         match course.stopped {

@@ -1,4 +1,5 @@
-//! Packet-level runs of which bounds, time-outs and credit had once been wrong: they end, and no check is broken.
+//! Runs at packet level, and at flit level, of which bounds, time-outs and credit had once been wrong: they end, and no check is
+//! broken.
 
 use std::path::Path;
 use std::time::Instant;
@@ -216,5 +217,21 @@ fn credit_is_not_lost_on_short_ways() {
             let slower = result.flows.unwrap().slowdown.mean;
             assert!(slower < 1.03, "{kind}, {payload} B over {latency}: {slower} times as long as alone");
         }
+    }
+}
+
+#[test]
+fn a_memory_slower_than_its_cable_takes_its_own_time_at_every_level() {
+    for network in ["flow", "packet", "flit"] {
+        let result = run(&format!(
+            "[topology]\nkind = \"graph\"\nnodes = [{{ name = \"a\", home-memory = \"p\" }}, {{ name = \"b\" }}, \
+             {{ name = \"s\", kind = \"switch\" }}, {{ name = \"p\", kind = \"memory\", capacity = \"1 TiB\", bandwidth = \"4 GB/s\" }}]\n\
+             links = [{{ from = \"a\", to = \"s\", bandwidth = \"32 GB/s\", latency = \"1 ns\" }}, \
+             {{ from = \"b\", to = \"s\", bandwidth = \"32 GB/s\", latency = \"1 ns\" }}, \
+             {{ from = \"p\", to = \"s\", bandwidth = \"16 GB/s\", latency = \"200 ns\" }}]\n\
+             [workload]\nkind = \"graph\"\nvertices = [{{ name = \"m\", kind = \"compute\", rank = 0, \
+             memory-bytes = \"1 MiB\", memory = \"home\" }}]\n[network]\nkind = \"{network}\"\n"
+        ));
+        assert!((262.1e-6..268e-6).contains(&result.makespan_s), "{network}: {} s", result.makespan_s);
     }
 }

@@ -72,6 +72,44 @@ fn a_batch_whose_flits_wait_for_credits_is_under_way() {
     assert_eq!(statistics(&fast).packet_latency_cycles.count, 1);
 }
 
+/// One terminal of four at a switch sends to another.
+fn one_sender(cable: &str, latency: &str, router: &str, traffic: &str) -> String {
+    let link = |host: u32, bandwidth: &str| {
+        format!("{{ from = \"h{host}\", to = \"s\", bandwidth = \"{bandwidth}\", latency = \"{latency}\" }}")
+    };
+    let links = [link(0, cable), link(1, "32 GB/s"), link(2, "32 GB/s"), link(3, "32 GB/s")].join(", ");
+    format!(
+        "[topology]\nkind = \"graph\"\nnodes = [{{ name = \"h0\" }}, {{ name = \"h1\" }}, {{ name = \"h2\" }}, \
+         {{ name = \"h3\" }}, {{ name = \"s\", kind = \"switch\" }}]\nlinks = [{links}]\n\
+         [network]\nkind = \"flit\"\nflit-bytes = \"32 B\"\nclock = \"1 GHz\"\nrouter = {{ {router} }}\n\
+         [traffic]\npattern = {{ kind = \"list\", pairs = [[0, 1]] }}\n{traffic}\n"
+    )
+}
+
+#[test]
+fn a_batch_by_a_cable_a_little_slower_than_the_clock_fills_it() {
+    for flits in [1_u64, 16] {
+        let traffic = format!("flits = {flits}\nbatch = {{ packets = 3000 }}");
+        let router = "virtual-channels = 8, buffer-flits = 16";
+        let [fast, _] = by_both(&one_sender("31.99 GB/s", "1 ns", router, &traffic));
+        let took = statistics(&fast).batch.unwrap().duration_cycles;
+        // 257 of 256 cycles per flit; a flit takes a cycle more than the latency of the cable, and the way of one takes 8
+        let least = (257 * (3000 * flits - 1)).div_ceil(256);
+        assert!((least..=least + 10).contains(&took), "{flits}: {took} cycles, at least {least}");
+    }
+}
+
+#[test]
+fn a_batch_accepts_what_it_offers_however_windows_end() {
+    let traffic = "flits = 4\nbatch = { packets = 91, outstanding = 1 }";
+    let [fast, _] =
+        by_both(&one_sender("32 GB/s", "1 ns", "virtual-channels = 8, buffer-flits = 16", traffic));
+    let found = statistics(&fast);
+    assert_eq!(found.accepted_flits_per_cycle, found.offered_flits_per_cycle);
+    // a packet every 11 cycles, of one terminal of four
+    assert!((found.accepted_flits_per_cycle - 4.0 / 11.0 / 4.0).abs() < 1e-4, "{found:?}");
+}
+
 #[test]
 fn a_table_of_routes_needs_none_from_a_terminal_to_itself() {
     let text = "[topology]\nkind = \"k-ary-n-fly\"\nk = 2\nn = 2\nbandwidth = \"16 GB/s\"\nlatency = \"1 ns\"\n\

@@ -3,6 +3,7 @@
 pub mod constant_rate;
 pub mod flit;
 pub mod flow;
+mod memories;
 pub mod message;
 pub mod networks;
 mod outcomes;

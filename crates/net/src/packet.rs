@@ -88,6 +88,7 @@ use self::port::{Beyond, NOTHING, Port, PortCounts};
 pub use self::queue::{Backpressure, Credit, DropTail, Lossless, QueueKind, QueueRules, QueueSpec, Trimming};
 use self::routes::Routes;
 use self::ways::Ways;
+use crate::memories;
 use crate::networks::{NetworkContext, NetworkKind};
 
 /// Packets, queues and congestion control.
@@ -560,7 +561,7 @@ fn refuse(topology: &Topology) -> Result<(), BuildError> {
             return Err(BuildError::new("", reason));
         }
     }
-    Ok(())
+    memories::check(topology)
 }
 
 /// A port for each way to leave a node. Buffers are given later.
@@ -569,11 +570,9 @@ fn ports(topology: &Topology, routes: &Routes, seed: u64, classes: u8) -> Vec<Po
     let between = routes.hosts_between();
     let of = |(number, wire): (u64, &routes::Wire)| {
         let link = topology.link(wire.link);
-        // both directions share what one capacity gives
-        let share = if link.half_duplex { 0.5 } else { 1.0 };
         Port {
             kind: LinkKind {
-                rate: PerByte::new(link.bandwidth.bytes_per_s() * share),
+                rate: PerByte::new(memories::bytes_per_s(topology, wire.link)),
                 delay: link.latency.as_ps(),
                 capacity: 0,
                 control_capacity: 0,

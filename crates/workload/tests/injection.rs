@@ -125,6 +125,14 @@ fn on_off_derives_the_third_of_its_parameters_and_refuses_what_is_no_probability
         assert!((mean / 30.0 - 1.0).abs() < 0.05, "{spec}: {mean}");
         assert!(packets(&lanes(spec, 0.0, 1).unwrap()[0], 0, 1 << 40).is_empty());
     }
+    // the third is 1 or 0, but for rounding
+    for (spec, rate) in [
+        (r#"{"kind": "on-off", "alpha": 0.02, "beta": 0.03}"#, 0.4),
+        (r#"{"kind": "on-off", "alpha": 0.1, "r1": 0.3}"#, 0.1 + 0.2),
+    ] {
+        let (mean, _) = counts(&lanes(spec, rate, 1).unwrap()[0], 300);
+        assert!((mean / (300.0 * rate) - 1.0).abs() < 0.05, "{spec}: {mean}");
+    }
     for (spec, rate, word) in [
         // the case in which a well-known simulator silently gives 0.088 instead of 0.05
         (r#"{"kind": "on-off", "alpha": 0.1, "r1": 0.9}"#, 0.05, "ask for beta = 1.7"),

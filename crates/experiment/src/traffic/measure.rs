@@ -6,7 +6,7 @@ use super::account::{Batch, Totals};
 use super::parts::{InParts, Parts};
 use super::plan::Purpose;
 use super::spec::MeasureSpec;
-use super::verdict::{ClassEvidence, Evidence, Half, has_settled, mean_and_half_width, stuck};
+use super::verdict::{ClassEvidence, Evidence, Half, has_settled, mean_and_half_width, still_fills, stuck};
 use super::watch::{Phase, Stage, Watch};
 use crate::error::Error;
 
@@ -46,6 +46,10 @@ pub(super) struct Course {
     /// How many of the slices are warm-up.
     pub(super) warm_up: usize,
     pub(super) settled: bool,
+    /// Whether the network had filled when the warm-up ended.
+    filled: bool,
+    /// See [`Evidence::is_early`].
+    pub(super) early: bool,
     pub(super) saturation: Option<String>,
     /// See [`Evidence::growth`].
     pub(super) growth: Option<String>,
@@ -133,6 +137,7 @@ impl<K: InParts> Run<'_, '_, K> {
         course.channels[1] = self.kernel.channel_flits();
         let evidence = self.evidence(spec, &course);
         (course.saturation, course.growth) = (evidence.saturation(), evidence.growth());
+        course.early = evidence.is_early();
         if course.saturation.is_none() && course.stopped.is_none() {
             let watched = self.watch_stuck(spec, &mut course);
             self.unless_stopped(watched, &mut course)?;
@@ -207,13 +212,22 @@ impl<K: InParts> Run<'_, '_, K> {
             if let Some(slice) = course.slices.last().filter(|slice| slice.packets > 0) {
                 means.push(slice.latency as f64 / slice.packets as f64);
             }
-            if spec.warm_up.is_none() && has_settled(&means) {
+            if spec.warm_up.is_none() && has_settled(&means) && !self.still_fills(course) {
                 course.settled = true;
                 break;
             }
         }
+        course.filled = !self.still_fills(course);
         course.warm_up = course.slices.len();
         Ok(())
+    }
+
+    /// Whether the network still fills.
+    fn still_fills(&self, course: &Course) -> bool {
+        let windows: Vec<(u64, u64)> =
+            course.slices.iter().map(|slice| (slice.injected, slice.accepted)).collect();
+        let lengths = self.traffic.plan().classes.iter().map(|class| class.mean_flits());
+        still_fills(&windows, lengths.fold(1.0, f64::max))
     }
 
     fn sample(&mut self, spec: &MeasureSpec, course: &mut Course) -> Result<(), Error> {
@@ -276,9 +290,13 @@ impl<K: InParts> Run<'_, '_, K> {
         });
         let scale = terminals * slices.iter().map(|slice| slice.cycles).sum::<u64>().max(1) as f64;
         let senders = self.traffic.senders().max(1) as f64;
+        let [injected, accepted] = [|slice: &Slice| slice.injected, |slice: &Slice| slice.accepted]
+            .map(|of| slices.iter().map(of).sum::<u64>() as f64);
+        let all_offered = offered.iter().sum::<u64>() as f64;
         Evidence {
+            fills: !course.filled && 2.0 * (injected - accepted) > all_offered - accepted,
             missing: missing.collect(),
-            offered: offered.iter().sum::<u64>() as f64 / scale,
+            offered: all_offered / scale,
             waits: slices.iter().map(|slice| slice.waited as f64 / senders).collect(),
             window: spec.window as f64,
             classes,
@@ -316,8 +334,10 @@ impl<K: InParts> Run<'_, '_, K> {
         self.begin(Phase::Drain, None, Some(most));
         while self.traffic.open() > 0 || !self.traffic.has_given_all_before(until) {
             if self.kernel.now() - start >= most {
-                let reason = format!("packets of the sample had not arrived {most} cycles after it");
-                course.saturation.get_or_insert(reason);
+                if !course.early {
+                    let reason = format!("packets of the sample had not arrived {most} cycles after it");
+                    course.saturation.get_or_insert(reason);
+                }
                 break;
             }
             self.run(step)?;

@@ -83,6 +83,13 @@ pub(super) fn result(
             ),
         ),
         Some(reason) => (true, format!("saturated: {reason}")),
+        None if course.early => (
+            false,
+            format!(
+                "{NOT_KNOWN}: the network still filled when the warm-up ended, as ways are long; more windows of warm-up \
+                 would show"
+            ),
+        ),
         None => match &course.growth {
             None => (false, "stable: what was offered was accepted, and queues did not grow".to_owned()),
             Some(growth) => (

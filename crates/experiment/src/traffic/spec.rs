@@ -228,7 +228,7 @@ pub struct MeasureSpec {
     pub window: u64,
     /// Cycles of warm-up, rounded up to windows. Absent: until the network has settled, which is when leaving
     /// out less than half of the windows so far makes the standard error of the latency least (White 1997,
-    /// MSER), after 4 windows at the earliest.
+    /// MSER), after 4 windows at the earliest, and not while more enters the network than arrives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warm_up: Option<u64>,
     /// Windows of warm-up at most.

@@ -44,9 +44,25 @@ pub(super) fn has_settled(means: &[f64]) -> bool {
     best.is_some_and(|best| 2 * best < count)
 }
 
+/// Whether the network still fills: in the later half of the windows less than 90 % of what entered arrived, and the
+/// rest is more than chance makes of what is under way, packets of so many flits. Where ways are longer than windows, the first
+/// arrivals are those from nearby, and their latencies settle long before the network does. Windows are flits that entered
+/// and flits that arrived.
+pub(super) fn still_fills(windows: &[(u64, u64)], length: f64) -> bool {
+    let left = |windows: &[(u64, u64)]| {
+        windows.iter().map(|&(entered, arrived)| entered as f64 - arrived as f64).sum::<f64>()
+    };
+    let later = &windows[windows.len() / 2..];
+    let entered: u64 = later.iter().map(|window| window.0).sum();
+    let chance = CHANCE_DEVIATIONS * (left(windows).max(0.0) * length).sqrt();
+    left(later) > (FILLING * entered as f64).max(chance)
+}
+
 /// What a sample says about saturation.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Evidence {
+    /// Whether it began while the network filled, and most of what did not arrive in it is under way: that is no loss.
+    pub(super) fills: bool,
     /// Offered less accepted flits of each batch, per cycle and terminal.
     pub(super) missing: Vec<f64>,
     /// Offered load.
@@ -133,6 +149,11 @@ const CLASS_TOLERANCE: f64 = 0.05;
 /// nor is one of fewer packets than so many times the square root of all.
 const CLASS_DEVIATIONS: f64 = 4.0;
 
+/// A network fills where more than this part of what enters stays in it, and more flits than so many times the square root of those
+/// under way.
+const FILLING: f64 = 0.1;
+const CHANCE_DEVIATIONS: f64 = 2.0;
+
 /// Parts of the time by which the head of a queue that is stuck waits longer, and how many times the mean wait of all.
 const STUCK: f64 = 0.15;
 const STUCK_MEANS: f64 = 10.0;
@@ -154,32 +175,44 @@ impl Evidence {
     /// and longer: the line through the waits at the ends of the batches (least squares) rises by more than one
     /// cycle in 100 and by more than three times its standard error; or when of one class more than 5 %
     /// did not arrive, and more packets than four times the square root of those offered; of a single class, too, as intervals
-    /// of few batches are wide. Terminals that are [`stuck`] are another matter.
+    /// of few batches are wide. Terminals that are [`stuck`] are another matter. In a network that fills, only the queues tell.
     pub(super) fn saturation(&self) -> Option<String> {
+        let lost = |lost: Option<String>| lost.filter(|_| !self.fills);
+        lost(self.loss()).or_else(|| self.queues_grow()).or_else(|| lost(self.loss_of_class()))
+    }
+
+    /// Whether something did not arrive because it is still under way: then nobody knows whether the network carries it.
+    pub(super) fn is_early(&self) -> bool {
+        self.fills && (self.loss().is_some() || self.loss_of_class().is_some())
+    }
+
+    fn loss(&self) -> Option<String> {
         let (missing, half) = mean_and_half_width(&self.missing);
-        if missing > TOLERANCE * self.offered && half.is_some_and(|half| missing > half) {
-            return Some(format!(
+        let lost = missing > TOLERANCE * self.offered && half.is_some_and(|half| missing > half);
+        lost.then(|| {
+            format!(
                 "accepted {missing:.4} flits per cycle and terminal less than the {:.4} offered",
                 self.offered
-            ));
-        }
+            )
+        })
+    }
+
+    fn queues_grow(&self) -> Option<String> {
         let (slope, error) = slope(&self.waits);
         let (slope, error) = (slope / self.window, error / self.window);
-        if slope > TOLERANCE && slope > 3.0 * error {
-            return Some(format!(
-                "source queues grew: every 100 cycles their heads waited {:.1} longer",
-                100.0 * slope
-            ));
-        }
-        if let Some((class, loss)) = self.classes.iter().find_map(|class| Some((class, class.loss()?))) {
-            let whose = if self.classes.len() > 1 {
-                format!("class {} offered", class.name)
-            } else {
-                "was offered".to_owned()
-            };
-            return Some(format!("{:.1} % of what {whose} was not accepted", 100.0 * loss));
-        }
-        None
+        (slope > TOLERANCE && slope > 3.0 * error).then(|| {
+            format!("source queues grew: every 100 cycles their heads waited {:.1} longer", 100.0 * slope)
+        })
+    }
+
+    fn loss_of_class(&self) -> Option<String> {
+        let (class, loss) = self.classes.iter().find_map(|class| Some((class, class.loss()?)))?;
+        let whose = if self.classes.len() > 1 {
+            format!("class {} offered", class.name)
+        } else {
+            "was offered".to_owned()
+        };
+        Some(format!("{:.1} % of what {whose} was not accepted", 100.0 * loss))
     }
 
     /// By how many cycles the heads of source queues waited longer at the end of the sample, where that is more than
@@ -291,6 +324,7 @@ mod tests {
     fn evidence(missing: f64, growth_per_window: f64, spread: f64) -> Evidence {
         let mut draws = Draws::new(9);
         Evidence {
+            fills: false,
             missing: (0..12).map(|_| missing + 0.001 * noise(&mut draws)).collect(),
             offered: 0.4,
             waits: (0..12)
@@ -319,6 +353,50 @@ mod tests {
         assert!(stuck.to_string().starts_with("the source queue of terminal 17 grew"), "{stuck}");
         assert_eq!(of([600, 3600, 3000]), None, "it has become shorter again");
         assert_eq!(of([0, 700, 1400]), None, "14 cycles in 100 are tolerated");
+    }
+
+    #[test]
+    fn who_is_held_up_by_chance_has_gone_on_when_as_much_time_has_passed_again() {
+        let waits =
+            |wait: u64| (0..200).map(|terminal| if terminal == 17 { wait } else { 3 }).collect::<Vec<u64>>();
+        let of = |at_ends: [u64; 4]| {
+            let [a, b, c, d] = at_ends.map(waits);
+            let part = |cycles: f64, waits| Half { cycles, waits };
+            stuck(&[part(750.0, [&a, &b]), part(750.0, [&b, &c]), part(1500.0, [&c, &d])])
+        };
+        for after in [0, 3, 500, 600] {
+            assert_eq!(of([0, 200, 400, after]), None, "{after}");
+        }
+        let stuck = of([0, 200, 400, 900]).expect("it waited 900 cycles longer after 3000");
+        assert_eq!((stuck.count, stuck.first), (1, 17));
+        assert!((stuck.growth - 30.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_network_fills_while_less_arrives_than_enters() {
+        // nothing arrives, then from nearby, then from everywhere
+        let from = |first: usize, whole: usize| -> Vec<(u64, u64)> {
+            (0..40)
+                .map(|at| {
+                    (100, if at < first { 0 } else { (100 * (at - first) / (whole - first)).min(100) as u64 })
+                })
+                .collect()
+        };
+        let long = from(10, 30);
+        assert!((4..30).all(|count| still_fills(&long[..count], 4.0)));
+        assert!(!still_fills(&from(0, 1), 4.0) && !still_fills(&[], 4.0));
+        // a few packets that are under way by chance
+        assert!(!still_fills(&[(3, 3), (2, 2), (4, 4), (3, 1)], 1.0));
+        assert!(!still_fills(&[(0, 0), (0, 0), (0, 0), (16, 0)], 16.0));
+    }
+
+    #[test]
+    fn what_is_under_way_for_the_first_time_is_no_loss() {
+        let early = Evidence { fills: true, ..evidence(0.02, 0.0, 5.0) };
+        assert!(early.saturation().is_none() && early.is_early());
+        let grows = Evidence { fills: true, ..evidence(0.02, 50.0, 5.0) };
+        assert!(grows.saturation().unwrap().contains("grew"));
+        assert!(!Evidence { fills: true, ..evidence(0.0, 0.0, 5.0) }.is_early());
     }
 
     #[test]

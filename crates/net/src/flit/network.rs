@@ -1,5 +1,6 @@
 //! The flit level as a network: its spec, and what any traffic on it needs.
 
+mod interfaces;
 mod programs;
 mod running;
 pub mod stall;
@@ -97,6 +98,8 @@ pub struct Prepared {
     pub flit_bytes: u32,
     /// What the check for deadlock found.
     pub deadlock: Verdict,
+    /// What a reader of a result must know of it.
+    pub notes: Vec<String>,
 }
 
 /// Largest flit.
@@ -119,7 +122,8 @@ impl Flit {
             .clone()
             .unwrap_or_else(|| RouterSpec { buffer_flits: credit_loop(&wiring), ..RouterSpec::default() });
         router.check().map_err(|error| error.within("router"))?;
-        let routing = self.routing.plugin().build(&wiring, &router)?;
+        let mut notes = Vec::new();
+        let routing = self.routing.plugin().build_noting(&wiring, &router, &mut notes)?;
         let check = next_output::check(&wiring.fabric, &router, routing.as_ref());
         check.map_err(|error| error.within("router.requests"))?;
         let by_next_output = ByNextOutput { routing: routing.as_ref(), fabric: &wiring.fabric };
@@ -139,6 +143,7 @@ impl Flit {
             router,
             flit_bytes,
             deadlock,
+            notes,
         })
     }
 
@@ -196,7 +201,7 @@ impl NetworkKind for Flit {
         let (fabric, routing) = (prepared.fabric.clone(), prepared.routing.clone());
         let kernel = AnyKernel::new(fabric, &prepared.router, routing, seed, 1)
             .map_err(|error| error.within("router"))?;
-        Ok(Box::new(FlitNetwork::new(context.topology, prepared, cut, kernel)))
+        Ok(Box::new(FlitNetwork::new(context.topology, prepared, cut, kernel, context.nics)))
     }
 
     fn tells_link_bytes(&self) -> bool {

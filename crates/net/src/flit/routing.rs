@@ -181,6 +181,20 @@ pub trait FlitRoutingAlgorithm {
     /// # Errors
     /// When it does not fit the fabric, or there are too few virtual channels.
     fn build(&self, wiring: &Wiring, router: &RouterSpec) -> Result<Arc<dyn FlitRouting>, BuildError>;
+
+    /// The same; appends sentences that a reader of a result must know.
+    ///
+    /// # Errors
+    /// As [`FlitRoutingAlgorithm::build`].
+    fn build_noting(
+        &self,
+        wiring: &Wiring,
+        router: &RouterSpec,
+        notes: &mut Vec<String>,
+    ) -> Result<Arc<dyn FlitRouting>, BuildError> {
+        let _ = notes;
+        self.build(wiring, router)
+    }
 }
 
 registry! {

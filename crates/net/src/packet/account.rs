@@ -51,6 +51,7 @@ impl PacketNetwork {
             link_bytes,
             link_busy_s,
             violations: self.violations(),
+            notes: Vec::new(),
             counters: vec![
                 ("network.messages", self.messages),
                 ("network.packets", totals.sent),

@@ -15,6 +15,7 @@ use super::clock::Clock;
 use super::ports::Ports;
 use super::roles::{Roles, is_one_way, start};
 use super::{Channel, End, FULL_WIDTH, Fabric};
+use crate::memories;
 
 /// Cycles that a channel may take; kernels keep a place for each.
 const LONGEST_CHANNEL: u64 = 1 << 20;
@@ -59,13 +60,14 @@ impl Wiring {
     ///
     /// # Errors
     /// Links that are faster than a flit per cycle, or so slow or long that they cannot be modelled; fat
-    /// pipes; links whose rate changes; more ports than can be held.
+    /// pipes; links whose rate changes; memories that are slower than their several cables; more ports than can be held.
     pub fn new(topology: &Arc<Topology>, wires: &Wires) -> Result<Self, BuildError> {
         if !topology.profiles().is_empty() {
             let reason =
                 "this topology has values that change over time, which the flit level does not model";
             return Err(BuildError::new("", reason));
         }
+        memories::check(topology)?;
         let clock = match wires.clock {
             Some(clock) => clock,
             None => fastest(topology, wires.flit_bytes)?,
@@ -271,7 +273,7 @@ impl<'a> Channels<'a> {
     fn of(&mut self, link: LinkId) -> Result<Channel, BuildError> {
         let what = |link| {
             let Link { bandwidth, latency, sharing, half_duplex, .. } = *self.topology.link(link);
-            (bandwidth, latency, sharing, half_duplex)
+            (bandwidth, latency, sharing, half_duplex, memories::rate_at(self.topology, link))
         };
         if let Some((like, channel)) = self.last
             && what(like) == what(link)
@@ -305,16 +307,19 @@ fn channel(topology: &Topology, id: LinkId, clock: &Clock, flit_bytes: u32) -> R
         return refuse("flit-bytes", reason);
     }
     let mut spacing = clock.spacing(link.bandwidth, flit_bytes);
+    if link.half_duplex {
+        // each direction gets half of the capacity
+        spacing = spacing.saturating_mul(2);
+    }
+    if let Some(rate) = memories::rate_at(topology, id) {
+        spacing = spacing.max(clock.spacing(rate, flit_bytes));
+    }
     if spacing < u64::from(FULL_WIDTH) {
         let reason = format!(
             "it carries {:.3} flits of {flit_bytes} bytes per cycle, at most 1 is possible; use a faster clock or larger flits",
             f64::from(FULL_WIDTH) / spacing as f64
         );
         return refuse("clock", reason);
-    }
-    if link.half_duplex {
-        // each direction gets half of the capacity
-        spacing = spacing.saturating_mul(2);
     }
     if spacing > u64::from(FULL_WIDTH) << 16 {
         let reason = format!(

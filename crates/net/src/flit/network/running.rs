@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
 use stratasim_core::model::{self, NetworkDone, NetworkReport, NetworkRequest, Transfer};
 use stratasim_core::observe::Event;
 use stratasim_core::{BuildError, Cx, Duration, Model, NodeId, Time, Token};
 use stratasim_topo::Topology;
 
+use super::interfaces::Interfaces;
 use super::programs::{Cut, Flight, Programs};
 use super::zero_load::ZeroLoad;
 use super::{Prepared, stall};
@@ -33,17 +33,17 @@ pub(super) struct FlitNetwork<K> {
     stuck: Option<String>,
     patience: u64,
     messages: u64,
-    /// Terminals of pairs of nodes with several NICs.
-    pairs: FxHashMap<(NodeId, NodeId, u16), Option<(u32, u32)>>,
+    interfaces: Interfaces,
 }
 
 impl<K: Kernel> FlitNetwork<K> {
-    pub(super) fn new(topology: Arc<Topology>, prepared: Prepared, cut: Cut, kernel: K) -> Self {
+    pub(super) fn new(topology: Arc<Topology>, prepared: Prepared, cut: Cut, kernel: K, nics: u32) -> Self {
         let fabric = prepared.fabric.clone();
         Self {
             programs: Programs::new(fabric.clone(), prepared.clock, cut),
             zero_load: ZeroLoad::new(fabric.clone(), &prepared.router),
             patience: stall::patience(&fabric, &prepared.router),
+            interfaces: Interfaces::new(topology.node_count(), nics),
             topology,
             prepared,
             kernel,
@@ -52,38 +52,7 @@ impl<K: Kernel> FlitNetwork<K> {
             outcomes: Outcomes::default(),
             stuck: None,
             messages: 0,
-            pairs: FxHashMap::default(),
         }
-    }
-
-    /// The terminals of a message: those of NIC `nic` of both nodes (NICs are counted round) where these are
-    /// joined, otherwise the two with the shortest way.
-    fn ends(&mut self, src: NodeId, dst: NodeId, nic: u16) -> Option<(u32, u32)> {
-        let wiring = &self.prepared.wiring;
-        let (from, to) = (wiring.terminals(src), wiring.terminals(dst));
-        if from.is_empty() || to.is_empty() {
-            return None;
-        }
-        let usual = (from[usize::from(nic) % from.len()], to[usize::from(nic) % to.len()]);
-        if self.prepared.joined(usual.0, usual.1) {
-            return Some(usual);
-        }
-        if let Some(&known) = self.pairs.get(&(src, dst, nic)) {
-            return known;
-        }
-        let mut best = None;
-        for &a in from {
-            for &b in to.iter().filter(|&&b| self.prepared.joined(a, b)) {
-                if let Some(cycles) = self.zero_load.cycles(a, b, 1)
-                    && best.is_none_or(|(least, _)| cycles < least)
-                {
-                    best = Some((cycles, (a, b)));
-                }
-            }
-        }
-        let found = best.map(|(_, ends)| ends);
-        self.pairs.insert((src, dst, nic), found);
-        found
     }
 
     fn no_way(&self, src: NodeId, dst: NodeId) -> String {
@@ -133,7 +102,7 @@ impl<K: Kernel + Send> Model for FlitNetwork<K> {
             let flight = Flight::new(token, 0, 0, now, bytes, cap_ps_per_byte);
             return self.outcomes.deliver(flight.allowed(bytes), token);
         }
-        match self.ends(src, dst, nic) {
+        match self.interfaces.next(&self.prepared, &mut self.zero_load, [src, dst], nic) {
             Some((from, to)) => {
                 self.programs.submit(Flight::new(token, from, to, now, bytes, cap_ps_per_byte));
             }
@@ -206,7 +175,7 @@ impl<K: Kernel + Send> Model for FlitNetwork<K> {
 
 impl<K: Kernel + Send> model::Network for FlitNetwork<K> {
     fn check_route(&mut self, src: NodeId, dst: NodeId) -> Result<(), BuildError> {
-        if src == dst || self.ends(src, dst, 0).is_some() {
+        if src == dst || self.interfaces.join(&self.prepared, &mut self.zero_load, [src, dst]) {
             return Ok(());
         }
         Err(BuildError::new("", self.no_way(src, dst)))
@@ -267,6 +236,7 @@ impl<K: Kernel + Send> model::Network for FlitNetwork<K> {
             link_bytes,
             link_busy_s,
             violations,
+            notes: self.prepared.notes.clone(),
             counters: vec![
                 ("network.messages", self.messages),
                 ("network.packets", self.programs.packets),

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use crate::flit::fabric::{End, FULL_WIDTH, Fabric};
 use crate::flit::router::RouterSpec;
 
-/// Entries that are kept.
-const MOST_KEPT: usize = 1 << 22;
+/// Entries that are kept: those of all sources, of up to 2,900 terminals.
+const MOST_KEPT: usize = 1 << 24;
 
 /// Cycles between a head's arrival in a router and its departure, in an idle network: P - 1, where P are the
 /// cycles of routing, allocation and traversal.
