@@ -39,6 +39,9 @@ pub(super) struct Transports {
 /// Which messages share a connection: of the same hosts, ports, class and limit of the rate.
 type Pair = ([u32; 4], u8, u64);
 
+/// The ports at both ends of connections and their receiver, the NIC where data arrives, and the ways there and back.
+type ProfileKey = ([u32; 3], u16, [Option<Way>; 2]);
+
 /// The packet level in action.
 pub(super) struct PacketNetwork {
     pub(super) topology: Arc<Topology>,
@@ -51,7 +54,7 @@ pub(super) struct PacketNetwork {
     /// Which profile ways of these values have: round trip, links, rates.
     by_values: FxHashMap<(u64, u32, [u64; 3]), u32>,
     /// The profile of the ports at both ends, the host and its NIC, and of the ways there and back where they are given.
-    by_pair: FxHashMap<([u32; 3], u16, [Option<Way>; 2]), u32>,
+    by_pair: FxHashMap<ProfileKey, u32>,
     /// Connections that are kept.
     kept: FxHashMap<Pair, u32>,
     pub(super) now: Time,

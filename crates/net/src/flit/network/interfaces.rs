@@ -6,6 +6,9 @@ use stratasim_core::NodeId;
 use super::Prepared;
 use super::zero_load::ZeroLoad;
 
+/// Terminals of two nodes.
+type Pairs = Box<[(u32, u32)]>;
+
 /// The NICs of messages: those that they name, otherwise those on shortest ways in turn, message by message.
 #[derive(Debug)]
 pub(super) struct Interfaces {
@@ -15,7 +18,7 @@ pub(super) struct Interfaces {
     sent: Vec<u32>,
     coming: Vec<u32>,
     /// Terminals that are joined by a shortest way, of nodes with several NICs.
-    nearest: FxHashMap<(NodeId, NodeId), Box<[(u32, u32)]>>,
+    nearest: FxHashMap<(NodeId, NodeId), Pairs>,
 }
 
 impl Interfaces {
