@@ -410,7 +410,7 @@ mod tests {
         let found = rows_of([whole(2.0), stopped.clone(), whole(3.0)]);
         assert_eq!(
             found.each_ref().map(Option::as_deref),
-            [Some("2.000 s | - | 3.000 s"), Some("- | - | +50.0 %"), Some("- | 0.500 s | -")]
+            [Some("2.000 s | - | 3.000 s"), Some("- | - | +50.0 %"), Some("- | 500.0 ms | -")]
         );
         let found = rows_of([stopped, whole(2.0), whole(3.0)]);
         assert_eq!(found[1].as_deref(), Some("- | - | -"));
