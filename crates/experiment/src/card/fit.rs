@@ -80,7 +80,16 @@ impl Parameter {
         }
     }
 
+    /// The nearest value that a card may have: a rate that takes no time at all is the largest there is.
+    fn within(self, value: f64) -> f64 {
+        match self {
+            Self::Cost(_) => value,
+            Self::Rate(_) => value.min(Bandwidth::MOST.bytes_per_s()),
+        }
+    }
+
     fn set(self, card: &mut Card, value: f64) {
+        let value = self.within(value);
         let (cost, rate) = (&mut card.cost, &mut card.bandwidth);
         let (length, bandwidth) = (Duration::from_secs_f64(value), Bandwidth(value));
         match self.name() {
@@ -252,7 +261,7 @@ impl Fit {
             // a cost that has become nothing matters no more where it is, but did where it was
             let determined = matters(&found.at) || matters(&start);
             let before = parameter.of(card);
-            let after = if determined { found.at[at].exp() } else { before };
+            let after = if determined { parameter.within(found.at[at].exp()) } else { before };
             if determined {
                 parameter.set(&mut fitted, after);
             }
