@@ -48,12 +48,9 @@ struct Parameters {
     max_stage: u32,
     base_rtt: f64,
     additive: f64,
-    least: f64,
+    packet: f64,
     largest: f64,
 }
-
-/// Least window, as a part of what the way holds.
-const LEAST_SHARE: f64 = 1e-3;
 
 /// State of a connection.
 #[derive(Debug, Clone)]
@@ -123,7 +120,7 @@ impl CongestionControl for State {
         } else {
             self.reference / (self.utilisation / p.eta) + p.additive
         };
-        self.window = self.window.min(p.largest).max(p.least);
+        self.window = self.window.min(p.largest).max(p.packet);
         if whole_round {
             self.stage = if grows { self.stage + 1 } else { 0 };
             self.reference = self.window;
@@ -134,7 +131,7 @@ impl CongestionControl for State {
     fn on_loss(&mut self, lost: &Lost) {
         // the paper runs on lossless fabrics; a time-out says that nothing got through
         if lost.cause == LossCause::Timeout && lost.first_of_window {
-            self.window = (self.window / 2.0).max(self.parameters.least);
+            self.window = (self.window / 2.0).max(self.parameters.packet);
             self.reference = self.window;
         }
     }
@@ -169,8 +166,7 @@ impl CongestionKind for Hpcc {
             max_stage: self.max_stage,
             base_rtt: base.as_ps() as f64,
             additive,
-            // the paper names no least window; its rate is bounded
-            least: LEAST_SHARE * window,
+            packet,
             largest: window,
         };
         Ok(Control::Hpcc(State {
