@@ -1,22 +1,13 @@
 //! Runs at packet level, and at flit level, of which bounds, time-outs and credit had once been wrong: they end, and no check is
 //! broken.
 
+mod common;
+
 use std::path::Path;
-use std::time::Instant;
 
-use stratasim_core::observe::Blind;
+use common::run;
 use stratasim_experiment::{Document, Prepared};
-use stratasim_report::RunResult;
 use stratasim_transport::CongestionSpec;
-
-fn run(text: &str) -> RunResult {
-    let document = Document::parse("test.toml", text).unwrap_or_else(|error| panic!("{error}"));
-    let mut prepared = Prepared::new(&document, Path::new("")).unwrap_or_else(|error| panic!("{error}"));
-    #[allow(clippy::disallowed_methods, reason = "the wall time is part of a result")]
-    let result = prepared.run(&mut Blind, Instant::now()).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    assert!(result.checks_hold(), "{:?}\n{text}", result.checks);
-    result
-}
 
 /// One message between two leaves whose uplinks are slower than hosts.
 fn leaves(spines: u32, network: &str) -> String {
@@ -233,5 +224,28 @@ fn a_memory_slower_than_its_cable_takes_its_own_time_at_every_level() {
              memory-bytes = \"1 MiB\", memory = \"home\" }}]\n[network]\nkind = \"{network}\"\n"
         ));
         assert!((262.1e-6..268e-6).contains(&result.makespan_s), "{network}: {} s", result.makespan_s);
+    }
+}
+
+/// A switch that has stopped its senders has enough to send until what it lets go has arrived, whatever the delay of the link.
+#[test]
+fn lossless_links_never_run_empty_between_pauses() {
+    for latency_us in [1, 6, 50] {
+        let result = run(&format!(
+            "[topology]\nkind = \"single-switch\"\nnodes = 3\nbandwidth = \"100 Gbps\"\nlatency = \"{latency_us} us\"\n\
+             [workload]\nkind = \"traffic\"\nflows = 2\nsize = {{ kind = \"fixed\", bytes = \"40 MB\" }}\n\
+             pattern = {{ kind = \"list\", pairs = [[0, 2], [1, 2]] }}\n[network]\nkind = \"packet\"\n\
+             packets = {{ payload-bytes = 936 }}\nqueue = {{ kind = \"lossless\" }}\n\
+             congestion = {{ kind = \"constant-rate\" }}\n"
+        ));
+        let pauses = result.counter("network.pauses").unwrap_or(0);
+        assert!(pauses > 0, "{latency_us} us: nobody was stopped");
+        // 1,000 bytes on the link for 936 of payload
+        let bound_s = 80e6 / 0.936 * 8e-11 + 2e-6 * f64::from(latency_us);
+        assert!(
+            result.makespan_s < 1.01 * bound_s,
+            "{latency_us} us: {} s, bound {bound_s}",
+            result.makespan_s
+        );
     }
 }

@@ -1,20 +1,9 @@
 //! Packet-level runs in which credit was lost, came at the pace of another link, or losses counted more than once.
 
-use std::path::Path;
-use std::time::Instant;
+mod common;
 
-use stratasim_core::observe::Blind;
-use stratasim_experiment::{Document, Prepared};
+use common::run;
 use stratasim_report::RunResult;
-
-fn run(text: &str) -> RunResult {
-    let document = Document::parse("test.toml", text).unwrap_or_else(|error| panic!("{error}"));
-    let mut prepared = Prepared::new(&document, Path::new("")).unwrap_or_else(|error| panic!("{error}"));
-    #[allow(clippy::disallowed_methods, reason = "the wall time is part of a result")]
-    let result = prepared.run(&mut Blind, Instant::now()).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    assert!(result.checks_hold(), "{:?}\n{text}", result.checks);
-    result
-}
 
 fn switch(nodes: u32, workload: &str, network: &str) -> RunResult {
     run(&format!(

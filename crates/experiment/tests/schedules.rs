@@ -1,26 +1,16 @@
 //! Schedules in experiments: bounds that hold, jobs that fare as closed forms say, results that run again.
 
+mod common;
+
 use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Instant;
 
+use common::{run, run_in};
 use proptest::prelude::*;
 use stratasim_core::observe::Blind;
 use stratasim_experiment::{Document, Prepared};
 use stratasim_report::RunResult;
-
-fn run_in(text: &str, base: &Path) -> RunResult {
-    let document = Document::parse("test.toml", text).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    let mut prepared = Prepared::new(&document, base).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    #[allow(clippy::disallowed_methods, reason = "the wall time is part of a result")]
-    let result = prepared.run(&mut Blind, Instant::now()).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    assert!(result.checks_hold(), "{:?}", result.checks);
-    result
-}
-
-fn run(text: &str) -> RunResult {
-    run_in(text, Path::new(""))
-}
 
 fn switch(nodes: u32) -> String {
     format!(

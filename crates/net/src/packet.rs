@@ -490,11 +490,18 @@ impl Packet {
             }
             let marks = self.ecn.enabled && (rules.marks_last_hop || !port.last_hop);
             (kind.mark_from, kind.mark_all) = if marks { (min, max) } else { (u64::MAX, u64::MAX) };
-            if let Backpressure::Credit { bytes } = rules.queue.backpressure {
-                let of_delays = (2e-12 * kind.delay as f64 * kind.rate.bytes_per_s()).ceil() as u64;
-                port.room_bytes =
-                    bytes.unwrap_or(of_delays.min(MOST_BUFFER) + 16 * u64::from(rules.full_bytes));
-                port.lanes.iter_mut().for_each(|lane| lane.credit_bytes = port.room_bytes);
+            let of_delays = (2e-12 * kind.delay as f64 * kind.rate.bytes_per_s()).ceil() as u64;
+            let of_delays = of_delays.min(MOST_BUFFER);
+            match rules.queue.backpressure {
+                Backpressure::Credit { bytes } => {
+                    port.room_bytes = bytes.unwrap_or(of_delays + 16 * u64::from(rules.full_bytes));
+                    port.lanes.iter_mut().for_each(|lane| lane.credit_bytes = port.room_bytes);
+                }
+                Backpressure::Pause { below_bytes, follows_delay: true, .. } => {
+                    let least = of_delays + 2 * u64::from(rules.full_bytes);
+                    port.raised_bytes = least.saturating_sub(below_bytes);
+                }
+                _ => {}
             }
             let lossless = rules.queue.holds();
             kind.capacity = if lossless { u64::MAX } else { buffer };
@@ -584,6 +591,7 @@ fn ports(topology: &Topology, routes: &Routes, seed: u64, classes: u8) -> Vec<Po
             lanes: PerClass::new(classes, Lane::new),
             pool: NOTHING,
             room_bytes: u64::MAX,
+            raised_bytes: 0,
             control_in_a_row: 0,
             draws: Draws::new(key(seed, number)),
             faults: NOTHING,

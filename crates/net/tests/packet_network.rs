@@ -186,7 +186,7 @@ fn what_does_not_fit_is_refused_with_its_place() {
         (r#"{"kind": "packet", "ecn": {"min": "9 kB", "max": "8 kB"}}"#, ["ecn.max", "9"]),
         (r#"{"kind": "packet", "packets": {"payload-bytes": 0}}"#, ["packets.payload-bytes", "65535"]),
         (
-            r#"{"kind": "packet", "queue": {"kind": "lossless", "resume-below": "1 MB"}}"#,
+            r#"{"kind": "packet", "queue": {"kind": "lossless", "pause-above": "9 kB", "resume-below": "1 MB"}}"#,
             ["queue.resume-below", "pause-above"],
         ),
         (

@@ -49,6 +49,17 @@ pub struct Acked<'a> {
     pub telemetry: Option<&'a Telemetry>,
 }
 
+impl Acked<'_> {
+    /// Whether the sender had about as much under way as a window of so many bytes allows, or half of it in slow start, which
+    /// doubles it in a round trip. A window that is not used says nothing of the network, and does not grow (RFC 9438,
+    /// section 5.8; RFC 7661).
+    #[inline]
+    pub(crate) fn uses(&self, window_bytes: f64, packet_bytes: f64, slow_start: bool) -> bool {
+        let used = (self.in_flight + self.bytes) as f64;
+        if slow_start { used >= window_bytes / 2.0 } else { used + 2.0 * packet_bytes >= window_bytes }
+    }
+}
+
 /// Why a packet is taken for lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LossCause {

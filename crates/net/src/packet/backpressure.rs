@@ -23,18 +23,20 @@ impl Engine {
         let class = flying.class;
         flying.came_by = from;
         let port = &mut self.ports[from as usize];
-        let room = port.room_bytes;
+        let (room, raised) = (port.room_bytes, port.raised_bytes);
         let lane = port.lanes.get_mut(class);
         let held_bytes = lane.held_bytes + u64::from(flying.bytes);
         if let Backpressure::Pause { most_bytes, .. } = self.rules.queue.backpressure
-            && held_bytes > most_bytes
+            && held_bytes > most_bytes.saturating_add(raised)
         {
             flying.came_by = NOTHING;
             return false;
         }
         lane.held_bytes = held_bytes;
         match self.rules.queue.backpressure {
-            Backpressure::Pause { above_bytes, .. } if lane.held_bytes > above_bytes && !lane.pausing => {
+            Backpressure::Pause { above_bytes, .. }
+                if lane.held_bytes > above_bytes.saturating_add(raised) && !lane.pausing =>
+            {
                 lane.pausing = true;
                 port.counts.pauses += 1;
                 let at = self.now + port.kind.delay;
@@ -50,10 +52,13 @@ impl Engine {
     #[inline(never)]
     pub(super) fn let_go(&mut self, from: u32, class: u8, bytes: u32) {
         let port = &mut self.ports[from as usize];
+        let raised = port.raised_bytes;
         let lane = port.lanes.get_mut(class);
         lane.held_bytes -= u64::from(bytes);
         match self.rules.queue.backpressure {
-            Backpressure::Pause { below_bytes, .. } if lane.held_bytes < below_bytes && lane.pausing => {
+            Backpressure::Pause { below_bytes, .. }
+                if lane.held_bytes < below_bytes.saturating_add(raised) && lane.pausing =>
+            {
                 lane.pausing = false;
                 let at = self.now + port.kind.delay;
                 let lane = self.lane((from, class));

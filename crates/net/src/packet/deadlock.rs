@@ -126,6 +126,7 @@ impl Stuck {
             }
             Backpressure::Pause { below_bytes, .. } => {
                 let hears_of_room = !engine.returning[engine.lane((port, class)) as usize].is_empty();
+                let below_bytes = below_bytes.saturating_add(engine.ports[port as usize].raised_bytes);
                 lane.credit_bytes == 0 && lane.pausing && !hears_of_room && held_bytes >= below_bytes
             }
         }

@@ -50,6 +50,8 @@ pub(super) struct Port {
     pub(super) control_in_a_row: u32,
     /// Room for each class that the other end has told of in the beginning; `u64::MAX` where nobody asks.
     pub(super) room_bytes: u64,
+    /// How much higher than on short links the thresholds are at which the other end asks for a stop.
+    pub(super) raised_bytes: u64,
     /// Where the link ends.
     pub(super) to: u32,
     /// What may go wrong on the link; [`NOTHING`] for nothing.

@@ -38,6 +38,8 @@ pub enum Backpressure {
         below_bytes: u64,
         /// Most bytes that are held; what comes then is dropped.
         most_bytes: u64,
+        /// Both thresholds are higher on links on whose delays more than that travels.
+        follows_delay: bool,
     },
     /// It says for how many bytes it has room.
     Credit {
@@ -145,10 +147,11 @@ impl QueueKind for DropTail {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Lossless {
-    /// Bytes held for a link above which its other end is asked to stop; 15 full packets when absent.
+    /// Bytes held for a link above which its other end is asked to stop; three full packets above `resume-below` when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pause_above: Option<Bytes>,
-    /// Bytes below which it is asked to go on; 12 full packets when absent, or four fifths of `pause-above`.
+    /// Bytes below which it is asked to go on. When absent, four fifths of `pause-above`; without that, what two delays of the
+    /// link carry and two full packets, so that the switch has something to send until more comes, and at least 12 full packets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resume_below: Option<Bytes>,
     /// Room for what comes by a link after its other end was asked to stop; packets that find none are dropped. What two
@@ -161,12 +164,16 @@ pub struct Lossless {
 
 impl QueueKind for Lossless {
     fn rules(&self, packet_bytes: u64) -> Result<QueueRules, BuildError> {
-        let above = self.pause_above.map_or(15 * packet_bytes, |bytes| bytes.count());
+        let (above, below) = match (self.pause_above, self.resume_below) {
+            (Some(above), below) => {
+                (above.count(), below.map_or((above.count() / 5 * 4).max(1), |below| below.count()))
+            }
+            (None, Some(below)) => (below.count().saturating_add(3 * packet_bytes), below.count()),
+            (None, None) => (15 * packet_bytes, 12 * packet_bytes),
+        };
         if above == 0 {
             return Err(BuildError::new("pause-above", "0 B; it must be positive"));
         }
-        let usual = if self.pause_above.is_some() { (above / 5 * 4).max(1) } else { 12 * packet_bytes };
-        let below = self.resume_below.map_or(usual, |bytes| bytes.count());
         if below > above || below == 0 {
             let reason =
                 format!("{}; it must be positive and at most `pause-above`, {}", Bytes(below), Bytes(above));
@@ -182,6 +189,7 @@ impl QueueKind for Lossless {
                 above_bytes: above,
                 below_bytes: below,
                 most_bytes: self.headroom.map_or(u64::MAX, |headroom| above.saturating_add(headroom.count())),
+                follows_delay: self.pause_above.is_none() && self.resume_below.is_none(),
             },
             buffer_factor: 5,
         })

@@ -49,6 +49,8 @@ pub struct State {
     epoch: Option<Time>,
     /// Seconds until the plateau is reached again (`K`).
     back_after: f64,
+    /// The last cut was by a time-out.
+    timed_out: bool,
     /// Marks of packets below belong to a window that was cut.
     window_end: u64,
 }
@@ -65,11 +67,13 @@ impl State {
         self.window = (self.window * self.beta).max(1.0);
         self.slow_start_to = self.window.max(2.0);
         self.epoch = None;
+        self.timed_out = false;
     }
 
     fn avoid(&mut self, now: Time, packets: f64, rtt: f64) {
         let epoch = *self.epoch.get_or_insert_with(|| {
-            self.plateau = self.plateau.max(self.window);
+            // after a time-out the old window is no plateau any more (section 4.8)
+            self.plateau = if self.timed_out { self.window } else { self.plateau.max(self.window) };
             self.back_after = ((self.plateau - self.window) / self.c).cbrt();
             self.reno = self.window;
             now
@@ -103,15 +107,14 @@ impl CongestionControl for State {
             return;
         }
         // a window that is not used does not grow (RFC 9438, section 5.8)
-        let used = (acked.in_flight + acked.bytes) as f64 / self.packet;
         let packets = acked.bytes as f64 / self.packet;
-        if self.window < self.slow_start_to {
-            if used >= self.window / 2.0 {
-                self.window += packets;
-            }
-        } else if used + 2.0 >= self.window
-            && let Some(rtt) = acked.rtt
-        {
+        let is_slow_start = self.window < self.slow_start_to;
+        if !acked.uses(self.window * self.packet, self.packet, is_slow_start) {
+            return;
+        }
+        if is_slow_start {
+            self.window += packets;
+        } else if let Some(rtt) = acked.rtt {
             self.avoid(acked.now, packets, rtt.as_secs_f64());
         }
     }
@@ -126,6 +129,7 @@ impl CongestionControl for State {
         }
         if lost.cause == LossCause::Timeout {
             self.window = 1.0;
+            self.timed_out = true;
         }
     }
 }
@@ -147,6 +151,7 @@ impl CongestionKind for Cubic {
             reno: 0.0,
             epoch: None,
             back_after: 0.0,
+            timed_out: false,
             window_end: 0,
         }))
     }
@@ -187,5 +192,33 @@ mod tests {
         }
         let mean = above.iter().sum::<f64>() / above.len() as f64;
         assert!((mean - 1.0).abs() < 0.05, "{mean} packets per round trip");
+    }
+
+    /// After a time-out the window is its own plateau, and no way back to the old one (RFC 9438, section 4.8).
+    #[test]
+    fn a_time_out_forgets_the_plateau() {
+        let path = Path::of_equal_links(Duration::from_ns(100_000), Bandwidth(1e9), 2, 100_000);
+        let Control::Cubic(mut state) = Cubic::default().build(&path, &PacketSizes::default()).unwrap()
+        else {
+            unreachable!()
+        };
+        state.window = 1000.0;
+        let lost = |cause| Lost {
+            now: Time::ZERO,
+            bytes: 1000,
+            cause,
+            first_of_window: true,
+            in_flight: 0,
+            age: Duration::ZERO,
+        };
+        state.on_loss(&lost(LossCause::Timeout));
+        assert!((state.window - 1.0).abs() < 1e-9);
+        state.window = state.slow_start_to;
+        state.avoid(Time::from_ps(1), 1.0, 1e-4);
+        assert!(state.plateau <= state.slow_start_to && state.back_after.abs() < 1e-9, "{state:?}");
+        // and after a loss, there is
+        state.on_loss(&lost(LossCause::Gap));
+        state.avoid(Time::from_ps(2), 1.0, 1e-4);
+        assert!(state.back_after > 0.1, "{state:?}");
     }
 }

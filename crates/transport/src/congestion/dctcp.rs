@@ -53,8 +53,10 @@ pub struct State {
     gain: f64,
     acked: f64,
     marked: f64,
-    /// The window of data ends where this packet is acknowledged.
+    /// The window of data ends where this packet is acknowledged; 0 before the first.
     window_end: u64,
+    /// Something of this window of data was lost, which has cut the window (once is enough: RFC 3168, section 6.1.2).
+    was_cut: bool,
     published: bool,
 }
 
@@ -65,11 +67,11 @@ impl State {
 
     fn end_window(&mut self, next: u64) {
         self.alpha += self.gain * (self.marked / self.acked - self.alpha);
-        if self.marked > 0.0 {
+        if self.marked > 0.0 && !self.was_cut {
             self.window *= 1.0 - self.alpha / 2.0;
             self.slow_start_to = self.window;
         }
-        (self.acked, self.marked) = (0.0, 0.0);
+        (self.acked, self.marked, self.was_cut) = (0.0, 0.0, false);
         self.window_end = next;
     }
 }
@@ -92,11 +94,14 @@ impl CongestionControl for State {
             // the first mark ends slow start
             self.slow_start_to = self.slow_start_to.min(self.window);
         }
-        if !acked.ecn {
-            self.window +=
-                if self.window < self.slow_start_to { bytes } else { bytes * self.packet / self.window };
+        let is_slow_start = self.window < self.slow_start_to;
+        if !acked.ecn && acked.uses(self.window, self.packet, is_slow_start) {
+            self.window += if is_slow_start { bytes } else { bytes * self.packet / self.window };
         }
-        if acked.cumulative >= self.window_end && self.acked > 0.0 {
+        if self.window_end == 0 {
+            // what was sent at the start is the first window
+            self.window_end = acked.next;
+        } else if acked.cumulative >= self.window_end && self.acked > 0.0 {
             self.end_window(acked.next);
         }
         self.clamp();
@@ -105,9 +110,14 @@ impl CongestionControl for State {
     fn on_loss(&mut self, lost: &Lost) {
         if !self.published {
             self.window -= lost.bytes as f64;
-        } else if !lost.first_of_window {
+            return self.clamp();
+        }
+        if !lost.first_of_window {
             // known already (RFC 5681, section 3.1)
-        } else if lost.cause == LossCause::Timeout {
+            return;
+        }
+        self.was_cut = true;
+        if lost.cause == LossCause::Timeout {
             // who times out again and again keeps what the first time-out found
             if self.window > self.packet {
                 self.slow_start_to = (self.window / 2.0).max(2.0 * self.packet);
@@ -149,11 +159,93 @@ impl CongestionKind for Dctcp {
             acked: 0.0,
             marked: 0.0,
             window_end: 0,
+            was_cut: false,
             published,
         }))
     }
 
     fn recovery(&self) -> RecoverySpec {
         RecoverySpec::Sack(Sack::default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stratasim_core::{Bandwidth, Duration, Time};
+
+    use super::*;
+
+    const PACKET: u64 = 1000;
+
+    fn state() -> State {
+        let path = Path::of_equal_links(Duration::from_ns(10_000), Bandwidth(1e9), 2, 100_000);
+        let sizes = PacketSizes { payload_bytes: 936, ..PacketSizes::default() };
+        let Control::Dctcp(state) = Dctcp::default().build(&path, &sizes).unwrap() else { unreachable!() };
+        assert_eq!(sizes.packet_bytes(), PACKET);
+        state
+    }
+
+    /// The acknowledgement of packet `sequence`, with so many packets still under way.
+    fn ack(state: &mut State, sequence: u64, in_flight: u64, ecn: bool) {
+        state.on_ack(&Acked {
+            now: Time::ZERO,
+            bytes: PACKET,
+            ecn,
+            rtt: None,
+            age: Duration::ZERO,
+            in_flight: in_flight * PACKET,
+            sequence,
+            cumulative: sequence + 1,
+            next: sequence + 1 + in_flight,
+            telemetry: None,
+        });
+    }
+
+    /// The first window is what was sent at the start, and one mark in it no full window of marks.
+    #[test]
+    fn the_first_window_ends_when_all_of_it_has_arrived() {
+        let mut state = state();
+        let (before, alpha) = (state.window, state.alpha);
+        ack(&mut state, 0, 9, true);
+        assert!((state.alpha - alpha).abs() < 1e-12 && state.window >= before, "no window is over");
+        let before = state.window;
+        (1..10).for_each(|at| ack(&mut state, at, 9 - at, false));
+        assert!(state.window < before + 9.0 * PACKET as f64, "slow start is over");
+        (10..=10).for_each(|at| ack(&mut state, at, 9, false));
+        assert_eq!(state.window_end, 20);
+    }
+
+    /// What was lost and what was marked in one window of data are one sign of congestion.
+    #[test]
+    fn a_window_is_cut_once_by_loss_and_marks() {
+        let mut state = state();
+        state.slow_start_to = 0.0;
+        ack(&mut state, 0, 9, false);
+        let before = state.window;
+        ack(&mut state, 1, 9, true);
+        state.on_loss(&Lost {
+            now: Time::ZERO,
+            bytes: PACKET,
+            cause: LossCause::Gap,
+            first_of_window: true,
+            in_flight: 9 * PACKET,
+            age: Duration::ZERO,
+        });
+        let cut = state.window;
+        assert!((cut / before - 0.5).abs() < 0.02, "{before} to {cut}");
+        (2..10).for_each(|at| ack(&mut state, at, 9, true));
+        assert!(state.window >= cut, "cut once more: {}", state.window);
+        assert!(state.alpha > 0.0);
+    }
+
+    #[test]
+    fn a_window_that_is_not_used_does_not_grow() {
+        for slow_start_to in [0.0, f64::INFINITY] {
+            let mut state = state();
+            state.slow_start_to = slow_start_to;
+            let before = state.window;
+            (0..100).for_each(|at| ack(&mut state, at, 0, false));
+            assert!((state.window - before).abs() < 1e-9, "{before} to {}", state.window);
+        }
     }
 }

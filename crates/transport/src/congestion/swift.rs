@@ -23,7 +23,7 @@ pub struct Swift {
     /// that is longer, as a target below it would take the window of a flow alone to its smallest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_target: Option<Duration>,
-    /// Part of the target per hop.
+    /// Part of the target per hop: per switch on the longest way of the connection.
     pub hop_delay: Duration,
     /// Largest part of the target that depends on the window.
     pub flow_scaling_range: Duration,
@@ -188,7 +188,8 @@ impl CongestionKind for Swift {
         let range = self.flow_scaling_range.as_ps() as f64;
         let alpha = range / (1.0 / small.sqrt() - 1.0 / large.sqrt());
         let base = self.base_target.unwrap_or_else(|| USUAL_TARGET.max(path.base_rtt));
-        let hops = self.hop_delay * u64::from(path.hops);
+        // the paper's hops are those that count the time to live of a packet down: switches
+        let hops = self.hop_delay * u64::from(path.hops.saturating_sub(1));
         let parameters = Arc::new(Parameters {
             packet: sizes.packet_bytes() as f64,
             fixed_target: (base + hops).as_ps() as f64,
