@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use stratasim_experiment::{ConfigError, Error};
+use stratasim_report::listed::{longest_queues, slowest_messages};
 use stratasim_report::picture::{
     breakdown_bars, channel_map, job_bars, latency_over_time, link_bars, load_over_time,
 };
 use stratasim_report::result::RunResult;
-use stratasim_report::{Page, Style, summary};
+use stratasim_report::{Distribution, Page, Style, summary};
 
 use crate::compare::side_by_side;
 use crate::output::Output;
@@ -16,6 +17,8 @@ use crate::terminal::Terminal;
 
 /// Links in the picture of a page.
 const FULLEST_LINKS: usize = 16;
+/// Queues in the table of a page.
+const LONGEST_QUEUES: usize = 16;
 
 #[derive(Args)]
 pub(crate) struct Report {
@@ -101,6 +104,12 @@ fn is_list_of_points(text: &str) -> bool {
     value["points"].is_array() && value["title"].is_string()
 }
 
+/// Words as a sentence of their own.
+fn sentence(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map_or_else(String::new, |first| format!("{}{}.", first.to_uppercase(), letters.as_str()))
+}
+
 fn page(result: &RunResult) -> Page {
     let title = &result.title;
     let name = if title.experiment.is_empty() { "Result" } else { &title.experiment };
@@ -119,6 +128,22 @@ fn page(result: &RunResult) -> Page {
     if let Some(links) = result.links.as_ref().filter(|links| !links.is_empty()) {
         page.heading("Links");
         page.picture(link_bars("The fullest links", links, FULLEST_LINKS).draw(), "links", "");
+    }
+    if let Some(flows) = &result.flows {
+        page.heading("The slowest messages");
+        page.table(slowest_messages(flows), "Those with the largest slow-down against the idle network.");
+    }
+    if !result.queues.is_empty() {
+        page.heading("The longest queues");
+        page.table(longest_queues(result, LONGEST_QUEUES), "");
+    }
+    let mut distributions =
+        Distribution::ALL.into_iter().filter_map(|of| Some((of, of.picture(result)?))).peekable();
+    if distributions.peek().is_some() {
+        page.heading("Distributions");
+    }
+    for (of, picture) in distributions {
+        page.picture(picture, format!("{of:?}"), sentence(&of.to_string()));
     }
     if let Some(traffic) = &result.traffic {
         page.heading("Traffic over time");

@@ -529,6 +529,19 @@ fn a_page_is_one_file() {
     for outside in ["src=\"http", "href=\"http", "@import", "<script src"] {
         assert!(!page.contains(outside), "the page needs {outside}");
     }
+    // messages, queues and distributions of a run whose network tells of them
+    let packets = "network.kind=packet";
+    assert_eq!(
+        scratch.stratasim(&["run", "small.toml", "--set", packets, "--json", "p.json", "--quiet"]).code,
+        0
+    );
+    assert_eq!(scratch.stratasim(&["report", "p.json", "--html", "p.html"]).code, 0);
+    let page = scratch.read("p.html");
+    for part in
+        ["The slowest messages", "sent again", "Distributions", "Completion times.", "Use of the links."]
+    {
+        assert!(page.contains(part), "no {part}");
+    }
 }
 
 #[test]

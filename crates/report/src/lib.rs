@@ -19,6 +19,7 @@ pub mod flows;
 pub mod forecast;
 mod json;
 pub mod labels;
+pub mod listed;
 pub mod load;
 pub mod page;
 pub mod perfetto;

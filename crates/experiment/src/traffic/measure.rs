@@ -10,6 +10,9 @@ use super::verdict::{ClassEvidence, Evidence, Half, has_settled, mean_and_half_w
 use super::watch::{Phase, Stage, Watch};
 use crate::error::Error;
 
+/// Terminals that seem to be stuck are looked at again after so many times the sample, one after the other.
+const LOOKS_AGAIN_AFTER: [u64; 3] = [1, 2, 4];
+
 /// A window of time, in integers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Slice {
@@ -303,22 +306,33 @@ impl<K: InParts> Run<'_, '_, K> {
         }
     }
 
-    /// Whether terminals are stuck: if so in the sample, it goes on, traffic and all, and looks at them again after as
-    /// many cycles.
+    /// Whether terminals are stuck: if so in the sample, it goes on, traffic and all, and looks at them again and again. Who is
+    /// overloaded falls behind for ever, and who is held up by chance catches up some time.
     fn watch_stuck(&mut self, spec: &MeasureSpec, course: &mut Course) -> Result<(), Error> {
-        let mut parts = course.halves(spec.window);
-        let (Some(found), Some((_, at_end))) = (stuck(&parts), course.waits.last()) else { return Ok(()) };
+        let Some(mut found) = stuck(&course.halves(spec.window)) else { return Ok(()) };
         if spec.drain == Some(0) {
-            drop(parts);
             course.growth.get_or_insert_with(|| found.to_string());
             return Ok(());
         }
         let Range { start: from, end: until } = self.traffic.sample();
-        self.begin(Phase::Drain, Some(until - from), None);
-        self.run(until - from)?;
-        let after = self.traffic.waits(self.kernel.now());
-        parts.push(Half { cycles: (until - from) as f64, waits: [at_end, &after] });
-        course.saturation = stuck(&parts).map(|found| found.to_string());
+        let most = LOOKS_AGAIN_AFTER.iter().sum::<u64>() * (until - from);
+        self.begin(Phase::Drain, None, Some(most));
+        let mut later: Vec<(u64, Vec<u64>)> = Vec::new();
+        for times in LOOKS_AGAIN_AFTER {
+            let cycles = times * (until - from);
+            self.run(cycles)?;
+            later.push((cycles, self.traffic.waits(self.kernel.now())));
+            let mut parts = course.halves(spec.window);
+            for (cycles, after) in &later {
+                let before = parts.last().map_or(after.as_slice(), |part| part.waits[1]);
+                parts.push(Half { cycles: *cycles as f64, waits: [before, after] });
+            }
+            match stuck(&parts) {
+                Some(still) => found = still,
+                None => return Ok(()),
+            }
+        }
+        course.saturation = Some(found.to_string());
         Ok(())
     }
 

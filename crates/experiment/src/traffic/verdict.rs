@@ -110,7 +110,7 @@ impl fmt::Display for Stuck {
 /// The terminals at which the head of the queue waited longer at the end of each part than at its beginning, by
 /// more than 15 cycles in 100, and by more than ten times what the heads of all terminals waited in the mean at its end: a
 /// few that are overloaded among many, of which the mean says nothing. Among thousands, chance may hold one up through both halves
-/// of a short sample; then a part after it, as long as both, tells.
+/// of a short sample; then parts after it, each as long as all before, tell.
 pub(super) fn stuck(parts: &[Half<'_>]) -> Option<Stuck> {
     let terminals = parts.first()?.waits[0].len();
     let least: Vec<f64> = parts

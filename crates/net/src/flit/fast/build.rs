@@ -167,7 +167,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             wheel: Wheel::new(blocks_and_terminals, BLOCK * P, longest + u64::from(lookahead)),
             fresh: vec![List::default(); count.div_ceil(BLOCK)],
             scratch: Scratch::new(mine.len().min(BLOCK * P)),
-            packets: Packets::new(routing.memory_bits() > Flit::MEMORY_BITS),
+            packets: Packets::new(routing.memory_bits() > Flit::MEMORY_BITS, mine.len()),
             sources: vec![Source::new(buffer); mine.len()],
             injection,
             ejection,

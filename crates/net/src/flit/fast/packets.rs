@@ -21,6 +21,11 @@ pub(super) struct Cold {
     pub(super) entered: u32,
 }
 
+/// Room for so many packets of each terminal is there from the start, up to a number of them all. What is not touched takes no
+/// memory, and a network that carries its load never moves its packets to a larger place, where they would lie twice for a while.
+const PER_TERMINAL: usize = 64;
+const MOST_AT_FIRST: usize = 1 << 20;
+
 const RANGE: u32 = Flit::TERMINALS.trailing_zeros();
 const MEASURED: u32 = 31;
 
@@ -95,9 +100,10 @@ pub(super) struct Packets {
 }
 
 impl Packets {
-    /// No packets; whether routing `remembers` anything in them.
-    pub(super) fn new(remembers: bool) -> Self {
-        Self { memory: Vec::new(), remembers, cold: Vec::new(), long: Vec::new(), free: Vec::new() }
+    /// No packets yet of so many terminals; whether routing `remembers` anything in them.
+    pub(super) fn new(remembers: bool, terminals: usize) -> Self {
+        let cold = Vec::with_capacity((PER_TERMINAL * terminals).min(MOST_AT_FIRST));
+        Self { memory: Vec::new(), remembers, cold, long: Vec::new(), free: Vec::new() }
     }
 
     /// Puts a packet in; its number.
@@ -208,7 +214,7 @@ mod tests {
             tag: 0,
             measured: false,
         };
-        let mut packets = Packets::new(true);
+        let mut packets = Packets::new(true, 7);
         let cold = Cold::new(0, 0, &offer);
         let ids: Vec<u32> = (0..3000).map(|memory| packets.insert(memory, 1, cold)).collect();
         assert!(packets.long.is_empty() && ids.iter().copied().eq(0..3000));
