@@ -114,7 +114,11 @@ impl Scale {
         let ticks: Vec<f64> = if (1..=count + 4).contains(&values.len()) {
             values.to_vec()
         } else {
-            let factors: &[f64] = if decades < 2.5 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+            let factors: &[f64] = match decades {
+                ..1.0 => &[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0],
+                1.0..2.5 => &[1.0, 2.0, 5.0],
+                _ => &[1.0],
+            };
             let stride = ((decades / count as f64).ceil() as i32).max(1);
             let exponents = low.log10().floor() as i32..=high.log10().ceil() as i32;
             let candidates = exponents
@@ -213,6 +217,9 @@ mod tests {
         let near = (0..40).map(|n| 8.2 + 0.01 * f64::from(n));
         let scale = Scale::fit(&Axis::log("batches/s", Unit::Count), near, 4);
         assert_eq!(labels(&scale), ["8.2", "8.3", "8.4", "8.5"]);
+        let wide = (0..40).map(|n| 73.0 * 1.047f64.powi(n));
+        let scale = Scale::fit(&Axis::log("cycles", Unit::Count), wide, 6);
+        assert_eq!(labels(&scale), ["100", "150", "200", "300", "400"]);
         let nearer = (0..40).map(|n| 46.0 + 0.01 * f64::from(n));
         let scale = Scale::fit(&Axis::log("cycles", Unit::Count), nearer, 4).over(0.0, 100.0);
         assert!(scale.at(46.39) - scale.at(46.0) > 60.0, "they fill the axis");

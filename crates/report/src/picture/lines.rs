@@ -118,10 +118,15 @@ impl LineChart {
         let x = Scale::fit(&self.x, shown().map(|point| point.0), ((right - left) / 85.0).max(2.0) as usize);
         let (x, y) = (x.over(left, right), y.over(bottom, top));
 
+        let mut free_above = f64::INFINITY;
         for (value, label) in &y.ticks {
             let at = y.at(*value);
-            scene.line((left, at), (right, at), Paint::Grid);
-            scene.text(left - 8.0, at + 4.0, Anchor::End, Paint::Muted, SMALL, label.as_str());
+            // close values share the line and the space of one label
+            if at < free_above {
+                scene.line((left, at), (right, at), Paint::Grid);
+                scene.text(left - 8.0, at + 4.0, Anchor::End, Paint::Muted, SMALL, label.as_str());
+                free_above = at - 1.2 * SMALL;
+            }
         }
         let mut free_from = f64::NEG_INFINITY;
         for (value, label) in &x.ticks {
