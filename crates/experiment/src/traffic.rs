@@ -17,6 +17,7 @@ mod joined;
 mod kept;
 mod loads;
 mod measure;
+mod notes;
 mod open_loop;
 mod parts;
 #[cfg(test)]
@@ -30,7 +31,7 @@ mod stall;
 mod verdict;
 mod watch;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -336,8 +337,11 @@ impl Traffic {
         ]);
         let mut notes: Vec<String> = self.unchecked().into_iter().collect();
         notes.extend_from_slice(&self.network.notes);
-        notes.extend(unprobed(&self.traffic, &statistics));
+        notes.extend(notes::unprobed(&self.traffic, &statistics));
         let mut checks = Vec::new();
+        if course.stopped.is_none() {
+            notes.extend(notes::imprecise(&self.traffic, &statistics));
+        }
         match course.stopped {
             Some(open) => notes.push(format!(
                 "Stopped before the end: {} cycles of the sample had been simulated, and {} of its packets were under way, \
@@ -433,30 +437,6 @@ impl Traffic {
             ),
         }
     }
-}
-
-/// What a reader should know where the sample is too short for all pairs that were to be probed.
-fn unprobed(spec: &TrafficSpec, result: &TrafficResult) -> Option<String> {
-    let probes = spec.probes.as_ref()?;
-    let others = u64::from(result.terminals).saturating_sub(1);
-    let (pairs, of_each) = match &probes.pairs {
-        None => (u64::from(result.terminals) * others, others),
-        Some(pairs) => {
-            let pairs: BTreeSet<[u32; 2]> = pairs.iter().copied().collect();
-            let mut of_source: BTreeMap<u32, u64> = BTreeMap::new();
-            pairs.iter().for_each(|pair| *of_source.entry(pair[0]).or_default() += 1);
-            (pairs.len() as u64, of_source.into_values().max().unwrap_or(0))
-        }
-    };
-    let needed = of_each * u64::from(probes.interval);
-    (result.sample_cycles < needed).then(|| {
-        format!(
-            "Not all pairs were probed: {} cycles were measured, and to probe each of {} pairs once takes {}.",
-            count(result.sample_cycles),
-            count(pairs),
-            count(needed)
-        )
-    })
 }
 
 /// Statistics of a result of open-loop traffic.

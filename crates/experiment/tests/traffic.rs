@@ -791,3 +791,19 @@ fn a_terminal_that_catches_up_later_saturates_nothing() {
     // it was looked at again, more than once
     assert!(traffic.drain_cycles > 1500, "{} cycles", traffic.drain_cycles);
 }
+
+#[test]
+fn a_mean_that_is_less_precise_than_asked_for_is_told() {
+    let notes = |measure: &str| {
+        let text = format!("load = 0.3\nmeasure = {{ window = 50, warm-up = 500, windows = 4, {measure} }}");
+        run(&experiment(MESH, &text)).notes
+    };
+    assert_eq!(notes("most-windows = 4, precision = 0.0"), Vec::<String>::new(), "its length was given");
+    assert_eq!(notes("most-windows = 8, precision = 1.0"), Vec::<String>::new());
+    let told = notes("most-windows = 8, precision = 0.0");
+    assert!(
+        told[0].contains("not the 0 % of `measure.precision`")
+            && told[0].contains("`measure.most-windows`, 8"),
+        "{told:?}"
+    );
+}

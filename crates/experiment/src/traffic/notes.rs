@@ -1,0 +1,49 @@
+//! What a reader of a result should know, in sentences.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use stratasim_report::traffic::TrafficResult;
+
+use super::spec::TrafficSpec;
+use crate::run::count;
+
+/// What a reader should know where the sample is too short for all pairs that were to be probed.
+pub(super) fn unprobed(spec: &TrafficSpec, result: &TrafficResult) -> Option<String> {
+    let probes = spec.probes.as_ref()?;
+    let others = u64::from(result.terminals).saturating_sub(1);
+    let (pairs, of_each) = match &probes.pairs {
+        None => (u64::from(result.terminals) * others, others),
+        Some(pairs) => {
+            let pairs: BTreeSet<[u32; 2]> = pairs.iter().copied().collect();
+            let mut of_source: BTreeMap<u32, u64> = BTreeMap::new();
+            pairs.iter().for_each(|pair| *of_source.entry(pair[0]).or_default() += 1);
+            (pairs.len() as u64, of_source.into_values().max().unwrap_or(0))
+        }
+    };
+    let needed = of_each * u64::from(probes.interval);
+    (result.sample_cycles < needed).then(|| {
+        format!(
+            "Not all pairs were probed: {} cycles were measured, and to probe each of {} pairs once takes {}.",
+            count(result.sample_cycles),
+            count(pairs),
+            count(needed)
+        )
+    })
+}
+
+/// Where the sample ended before its mean latency was as precise as was asked for. Who fixes its length asks for nothing.
+pub(super) fn imprecise(spec: &TrafficSpec, result: &TrafficResult) -> Option<String> {
+    let measure = &spec.measure;
+    let latency = &result.packet_latency_cycles;
+    let (mean, half) = (latency.mean?, latency.half_width?);
+    let is_asked = spec.batch.is_none() && measure.most_windows > measure.windows;
+    (is_asked && !result.saturated && half > measure.precision * mean).then(|| {
+        format!(
+            "The mean packet latency is known to within {:.1} %, not the {} % of `measure.precision`: the sample ended after \
+             `measure.most-windows`, {}.",
+            100.0 * half / mean,
+            100.0 * measure.precision,
+            count(measure.most_windows.into())
+        )
+    })
+}
