@@ -249,3 +249,15 @@ fn lossless_links_never_run_empty_between_pauses() {
         );
     }
 }
+
+/// Swift lets packets wait for its target: default buffers hold them, also on short ways.
+#[test]
+fn queues_hold_what_swift_lets_wait() {
+    let result = run(
+        "[topology]\nkind = \"single-switch\"\nnodes = 32\nbandwidth = \"100 Gbps\"\nlatency = \"500 ns\"\n\
+         [workload]\nkind = \"collective\"\noperation = \"gather\"\nalgorithm = { kind = \"direct\" }\nbytes = \"80 MB\"\n\
+         [network]\nkind = \"packet\"\ncongestion = { kind = \"swift\" }\n",
+    );
+    let bound_s = 80e6 * 31.0 / 32.0 * 8e-11 * 4160.0 / 4096.0;
+    assert!(result.makespan_s < 1.03 * bound_s, "{} s, bound {bound_s}", result.makespan_s);
+}

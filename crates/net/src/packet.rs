@@ -129,8 +129,9 @@ pub struct Packet {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueSpec>,
     /// Data that a port of a switch holds, the packet on the link included. Absent: the bytes that are in flight on
-    /// the longest way at the rate of the port, in whole packets; five times that where nothing is trimmed. Queues that drop
-    /// nothing (`lossless`, `credit`) have rooms of their own instead.
+    /// the longest way at the rate of the port, in whole packets; five times that where nothing is trimmed, and what a
+    /// congestion control lets wait where that is more (`swift`). Queues that drop nothing (`lossless`, `credit`) have rooms of
+    /// their own instead.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buffer: Option<Bytes>,
     /// How the ports of a switch share their buffers; each has its own when absent.
@@ -441,7 +442,7 @@ impl Packet {
         engine.faults = link_faults;
         engine.note_outages(faults.detection_ps());
         let (network_rtt, links) = ways.longest_round_trip(&engine.routes, &engine.ports, full, control);
-        let (buffer_bytes, drain_s) = self.size_queues(&mut engine, &topology, network_rtt.as_secs_f64())?;
+        let (buffer_bytes, drain_s) = self.size_queues(&mut engine, &topology, (network_rtt, links))?;
         // refuses parameters of the transport now, not with the first message
         let rates = engine.nics.iter().map(|nic| engine.ports[nic.port as usize].kind.rate.bytes_per_s());
         if let Some(rate) = rates.reduce(f64::max) {
@@ -462,7 +463,7 @@ impl Packet {
         &self,
         engine: &mut Engine,
         topology: &Topology,
-        rtt_s: f64,
+        (rtt, links): (Duration, u32),
     ) -> Result<(u64, f64), BuildError> {
         let full = self.packets.wire_bytes();
         if let Some(buffer) = self.buffer.filter(|buffer| !(full..=MOST_BUFFER).contains(&buffer.count())) {
@@ -470,6 +471,8 @@ impl Packet {
                 format!("{buffer}; from one packet ({}) to {} are possible", Bytes(full), Bytes(MOST_BUFFER));
             return Err(BuildError::new("buffer", reason));
         }
+        let rtt_s = rtt.as_secs_f64();
+        let wait_s = self.congestion.plugin().standing_wait(rtt, links).as_secs_f64();
         let Engine { rules, ports, .. } = engine;
         let (mut largest, mut drain_s) = (0, 0.0_f64);
         for port in ports.iter_mut() {
@@ -478,7 +481,8 @@ impl Packet {
             let kind = &mut port.kind;
             // the packets that fill the longest way
             let packets = (rtt_s * kind.rate.bytes_per_s() / full as f64).ceil().clamp(1.0, 1e9) as u64;
-            let usual = (packets * full * rules.queue.buffer_factor).min(MOST_BUFFER);
+            let standing = (wait_s * kind.rate.bytes_per_s() / full as f64).ceil().min(1e9) as u64;
+            let usual = ((packets * rules.queue.buffer_factor).max(standing) * full).min(MOST_BUFFER);
             let buffer = self.buffer.map_or(usual, |buffer| buffer.count());
             let share = |given: Option<Bytes>, fifths: u64| {
                 given.map_or((packets * fifths).div_ceil(5) * full, |bytes| bytes.count())

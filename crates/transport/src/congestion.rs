@@ -181,6 +181,13 @@ pub trait CongestionKind {
         false
     }
 
+    /// The longest wait in queues that it lets stand where many meet, over ways of so many links and such a round trip: default
+    /// buffers hold it. Zero where the bytes in flight on an idle way are room enough.
+    fn standing_wait(&self, rtt: Duration, links: u32) -> Duration {
+        let _ = (rtt, links);
+        Duration::ZERO
+    }
+
     /// Least time between two congestion notifications of a receiver, where it sends any.
     fn notification_interval(&self) -> Option<Duration> {
         None

@@ -173,6 +173,15 @@ impl CongestionControl for State {
     }
 }
 
+impl Swift {
+    /// The part of the target that does not depend on the window.
+    fn fixed_target(&self, rtt: Duration, links: u32) -> Duration {
+        let base = self.base_target.unwrap_or_else(|| USUAL_TARGET.max(rtt));
+        // the paper's hops are those that count the time to live of a packet down: switches
+        base + self.hop_delay * u64::from(links.saturating_sub(1))
+    }
+}
+
 impl CongestionKind for Swift {
     fn build(&self, path: &Path, sizes: &PacketSizes) -> Result<Control, BuildError> {
         check_range("additive-increase", self.additive_increase, 1e-6, 1e6)?;
@@ -187,12 +196,9 @@ impl CongestionKind for Swift {
         check_range("initial-packets", self.initial_packets, least, most)?;
         let range = self.flow_scaling_range.as_ps() as f64;
         let alpha = range / (1.0 / small.sqrt() - 1.0 / large.sqrt());
-        let base = self.base_target.unwrap_or_else(|| USUAL_TARGET.max(path.base_rtt));
-        // the paper's hops are those that count the time to live of a packet down: switches
-        let hops = self.hop_delay * u64::from(path.hops.saturating_sub(1));
         let parameters = Arc::new(Parameters {
             packet: sizes.packet_bytes() as f64,
-            fixed_target: (base + hops).as_ps() as f64,
+            fixed_target: self.fixed_target(path.base_rtt, path.hops).as_ps() as f64,
             alpha,
             beta_scaling: -alpha / large.sqrt(),
             range,
@@ -210,6 +216,10 @@ impl CongestionKind for Swift {
             decreased_at: None,
             timeouts: 0,
         }))
+    }
+
+    fn standing_wait(&self, rtt: Duration, links: u32) -> Duration {
+        self.fixed_target(rtt, links) + self.flow_scaling_range
     }
 
     fn recovery(&self) -> RecoverySpec {
