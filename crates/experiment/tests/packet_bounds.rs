@@ -261,3 +261,40 @@ fn queues_hold_what_swift_lets_wait() {
     let bound_s = 80e6 * 31.0 / 32.0 * 8e-11 * 4160.0 / 4096.0;
     assert!(result.makespan_s < 1.03 * bound_s, "{} s, bound {bound_s}", result.makespan_s);
 }
+
+/// Where nothing is lost, nothing is sent again, however many wait in the fabric.
+#[test]
+fn what_waits_in_a_lossless_fabric_is_not_lost() {
+    for queue in ["lossless", "credit"] {
+        for kind in ["ndp", "rccc", "eqds", "nscc", "mprdma", "swift", "dctcp", "hpcc", "fixed-window"] {
+            let result = run(&format!(
+                "[topology]\nkind = \"single-switch\"\nnodes = 65\nbandwidth = \"100 Gbps\"\nlatency = \"500 ns\"\n\
+                 [workload]\nkind = \"collective\"\noperation = \"gather\"\nalgorithm = {{ kind = \"direct\" }}\n\
+                 bytes = \"26 MB\"\n[network]\nkind = \"packet\"\ncongestion = {{ kind = \"{kind}\" }}\n\
+                 queue = {{ kind = \"{queue}\" }}\n"
+            ));
+            assert_eq!(result.counter("network.retransmissions"), Some(0), "{kind}, {queue}");
+            let bound_s = 26e6 * 64.0 / 65.0 * 8e-11 * 4160.0 / 4096.0;
+            let ratio = result.makespan_s / bound_s;
+            assert!(ratio < 1.1, "{kind}, {queue}: {ratio} times the bound");
+        }
+    }
+}
+
+/// The records of switches tell nothing of another way: HPCC begins anew where packets change theirs.
+#[test]
+fn hpcc_does_not_compare_the_links_of_different_ways() {
+    for balancing in ["random", "least-queue", "round-robin", "ecmp"] {
+        for seed in [1, 2] {
+            let network = format!(
+                "congestion = {{ kind = \"hpcc\" }}\nrecovery = {{ kind = \"rltp\" }}\nqueue = {{ kind = \"lossless\" }}\n\
+                 balancing = {{ kind = \"{balancing}\" }}\n"
+            );
+            let text = leaves(2, &network).replace("\nuplink-bandwidth = \"50 Gbps\"", "");
+            let result = run(&format!("seed = {seed}\n{text}"));
+            let bound_s = 4e6 * 8e-11 * 4160.0 / 4096.0;
+            let ratio = result.makespan_s / bound_s;
+            assert!(ratio < 1.15, "{balancing}, seed {seed}: {ratio} times the bound");
+        }
+    }
+}

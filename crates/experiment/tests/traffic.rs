@@ -807,3 +807,24 @@ fn a_mean_that_is_less_precise_than_asked_for_is_told() {
         "{told:?}"
     );
 }
+
+/// Two of 30 senders offer their receiver 4 to 16 % more than it takes: too many for a few among many, too few for the mean.
+#[test]
+fn a_part_of_the_terminals_that_is_overloaded_saturates_the_network() {
+    let pairs: Vec<String> = (8..62).step_by(2).map(|from| format!("[{from}, {}]", from + 1)).collect();
+    let verdict = |load: f64| {
+        let traffic = format!(
+            "load = {load}\nflits = 4\npattern = {{ kind = \"list\", pairs = [[1, 0], [2, 0], {}] }}\n\
+             measure = {{ window = 10000, windows = 10, most-windows = 10 }}",
+            pairs.join(", ")
+        );
+        let result = run(&experiment(MESH, &traffic)).traffic.expect("traffic ran");
+        (result.saturated, result.verdict)
+    };
+    for load in [0.54, 0.55, 0.58] {
+        let (saturated, words) = verdict(load);
+        assert!(saturated, "{load}: {words}");
+    }
+    let (saturated, words) = verdict(0.48);
+    assert!(!saturated, "{words}");
+}

@@ -30,12 +30,13 @@ fn transfer(profile: &Arc<Profile>) -> u64 {
             let due = now + Duration::from_ns(40 * 4 * CONNECTIONS as u64);
             if let Poll::Send(header) = senders[at].poll_send(now, 1) {
                 packets += 1;
-                telemetry.count = 0;
+                telemetry.clear();
                 telemetry.push(HopRecord {
                     queue_bytes: 0,
                     bytes_per_s: 12.5e9,
                     at: now,
                     sent_bytes: packets * 4160,
+                    port: 0,
                 });
                 receivers[at].on_packet(now, &header, Mark::default(), &mut pacers[at], &mut |answer| {
                     back.push_back((due, at, answer))

@@ -275,6 +275,7 @@ impl Run<'_> {
                     bytes_per_s: self.setting.bottleneck.bytes_per_s(),
                     at: leaves,
                     sent_bytes: self.queue_sent,
+                    port: 1,
                 });
                 self.outcome.queue_bytes = self.outcome.queue_bytes.max(self.queue_bytes);
             }
@@ -284,6 +285,7 @@ impl Run<'_> {
                 bytes_per_s: self.setting.rate.bytes_per_s(),
                 at: leaves,
                 sent_bytes: self.sender.statistics().packets * self.profile.sizes().wire_bytes(),
+                port: 0,
             });
         }
         let mut arrives = leaves + self.setting.delay;

@@ -131,6 +131,8 @@ pub struct HopRecord {
     pub at: Time,
     /// Bytes that the port had sent by then.
     pub sent_bytes: u64,
+    /// The port: a number of its own in the network.
+    pub port: u32,
 }
 
 /// In-band telemetry of a path. The network fills it on the way of a data packet; the driver hands what
@@ -141,6 +143,8 @@ pub struct Telemetry {
     pub hops: [HopRecord; Self::HOPS],
     /// How many of them are filled.
     pub count: u8,
+    /// Stands for the ports of the way: another one has another number, but for chance (HPCC, section 4.1, `pathID`).
+    pub way: u16,
 }
 
 impl Telemetry {
@@ -151,12 +155,19 @@ impl Telemetry {
     /// The most links of a way whose every queue has a record.
     pub const MOST_LINKS: u32 = Self::HOPS as u32;
 
+    /// Forgets the records: a packet sets out.
+    #[inline]
+    pub const fn clear(&mut self) {
+        (self.count, self.way) = (0, 0);
+    }
+
     /// Appends a record where there is room.
     #[inline]
     pub fn push(&mut self, record: HopRecord) {
         if let Some(slot) = self.hops.get_mut(self.count as usize) {
             *slot = record;
             self.count += 1;
+            self.way = self.way.rotate_left(3) ^ (record.port.wrapping_mul(0x9e37_79b1) >> 16) as u16;
         }
     }
 
@@ -170,7 +181,7 @@ impl Telemetry {
     #[inline]
     pub fn follow(&mut self, other: &Self) {
         self.hops[..other.count as usize].copy_from_slice(other.records());
-        self.count = other.count;
+        (self.count, self.way) = (other.count, other.way);
     }
 }
 

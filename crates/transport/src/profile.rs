@@ -11,6 +11,7 @@ use crate::credit::CreditRules;
 use crate::entropy::{Entropy, EntropySpec};
 use crate::packet::{Header, Kind};
 use crate::receiver::{Acknowledge, ReceiverRules};
+use crate::recovery::go_back_n::USUAL_TIMEOUT;
 use crate::recovery::{Recovery, RecoverySpec};
 
 /// A transport: how it is paced, how it recovers, which paths it takes, how large its packets are.
@@ -134,6 +135,8 @@ pub struct Path {
     pub hops: u32,
     /// Bytes that the longest queue before the slowest link holds; minimum time-outs use it.
     pub buffer_bytes: u64,
+    /// Nothing is lost: queues keep senders from sending what they have no room for, and links have no faults.
+    pub is_lossless: bool,
 }
 
 impl Path {
@@ -148,6 +151,7 @@ impl Path {
             slowest_rate: rate,
             hops,
             buffer_bytes,
+            is_lossless: false,
         }
     }
 
@@ -160,6 +164,12 @@ impl Path {
     /// slow or long links, what is merely under way is not late.
     pub(crate) fn patient(&self, usual: Duration) -> Duration {
         usual.max(self.network_rtt * 2)
+    }
+
+    /// A time of silence that means a loss; where nothing is lost, at least the usual time-out of adapters for such fabrics: there
+    /// what is late waits, however long the queues.
+    pub(crate) fn silence(&self, of_loss: Duration) -> Duration {
+        if self.is_lossless { of_loss.max(USUAL_TIMEOUT) } else { of_loss }
     }
 
     /// Picoseconds per byte of the sender's link.

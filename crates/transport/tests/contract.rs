@@ -292,13 +292,14 @@ fn under_marks(spec: &str) {
     let mut before = limits(&control);
     for packet in 1..2000_u64 {
         let now = Time::ZERO + Duration::from_ns(packet * 851);
-        telemetry.count = 0;
+        telemetry.clear();
         // 2.5 MB wait at a link that sends all the time
         telemetry.push(HopRecord {
             queue_bytes: 2_500_000,
             bytes_per_s: 1.25e9,
             at: now,
             sent_bytes: packet * 1064,
+            port: 0,
         });
         // the round trip is far above any target, and grows
         let rtt = Some(Duration::from_ns(600_000 + packet * 1000));

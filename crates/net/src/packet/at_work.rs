@@ -204,6 +204,7 @@ impl AtWork<'_> {
             bytes_per_s: self.kind.rate.bytes_per_s(),
             at: Time::from_ps(self.service.busy_until),
             sent_bytes: self.service.sent_bytes,
+            port: self.number,
         }
     }
 

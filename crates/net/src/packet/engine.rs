@@ -22,7 +22,7 @@ use super::landing::Landings;
 use super::pool::Pool;
 use super::port::{NOTHING, Port, Waiting};
 use super::ports::Ports;
-use super::queue::QueueRules;
+use super::queue::{Backpressure, QueueRules};
 use super::routes::Routes;
 use super::wheel::Wheel;
 
@@ -260,6 +260,16 @@ pub(super) struct Engine {
 }
 
 impl Engine {
+    /// Whether nothing is ever lost: ports hold back what they have no room for, and links have no faults.
+    pub(super) fn is_lossless(&self) -> bool {
+        let holds_all = match self.rules.queue.backpressure {
+            Backpressure::None => false,
+            Backpressure::Pause { most_bytes, .. } => most_bytes == u64::MAX,
+            Backpressure::Credit { .. } => true,
+        };
+        holds_all && self.faults.is_empty()
+    }
+
     pub(super) fn new(
         ports: Vec<Port>,
         routes: Routes,
@@ -437,7 +447,7 @@ impl Engine {
         self.packets[packet as usize] = flying;
         self.headers[packet as usize] = header;
         if self.rules.records {
-            self.telemetry[packet as usize].count = 0;
+            self.telemetry[packet as usize].clear();
         }
         packet
     }

@@ -162,6 +162,7 @@ impl PacketNetwork {
             slowest_rate: Bandwidth(slowest_rate),
             hops,
             buffer_bytes,
+            is_lossless: engine.is_lossless(),
         };
         let values = (base_rtt.as_ps(), hops, [rate, receiver_rate, slowest_rate].map(f64::to_bits));
         let number = match self.by_values.get(&values) {

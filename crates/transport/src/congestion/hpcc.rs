@@ -70,7 +70,8 @@ impl State {
     /// Takes the records of an acknowledgement (`MeasureInflight`); whether they say anything.
     fn measure(&mut self, records: &Telemetry) -> bool {
         let base = self.parameters.base_rtt;
-        let known = self.last.count == records.count && records.count > 0;
+        // another way begins with records of its own (section 4.1)
+        let known = self.last.way == records.way && self.last.count == records.count && records.count > 0;
         let (mut fullest, mut spacing) = (0.0_f64, 0.0);
         if known {
             for (now, then) in records.records().iter().zip(self.last.records()) {

@@ -69,6 +69,7 @@ impl Setting {
             slowest_rate: self.bottleneck,
             hops: self.hops + u32::from(self.has_queue()),
             buffer_bytes: if self.has_queue() { self.buffer_bytes.min(1 << 40) } else { 0 },
+            is_lossless: false,
         }
     }
 

@@ -26,7 +26,7 @@ pub struct GoBackN {
 }
 
 /// 4.096 us times 2^14.
-const USUAL_TIMEOUT: Duration = Duration::from_ps(67_108_864_000);
+pub(crate) const USUAL_TIMEOUT: Duration = Duration::from_ps(67_108_864_000);
 
 /// When the receiver of go-back-N reports a gap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]

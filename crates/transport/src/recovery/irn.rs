@@ -20,7 +20,8 @@ use crate::receiver::{Acknowledge, GapReport, ReceiverRules};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Irn {
-    /// Time-out where few packets are under way; when absent 100 us, or two round trips of the longest way where that is more.
+    /// Time-out where few packets are under way; when absent 100 us, or two round trips of the longest way
+    /// where that is more, and 67 ms where nothing is lost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub low_timeout: Option<Duration>,
     /// Time-out otherwise, not below the other; when absent 320 us, or what the other is where that is more.
@@ -170,7 +171,7 @@ impl SenderRecovery for State {
 impl RecoveryKind for Irn {
     fn build(&self, path: &Path, sizes: &PacketSizes) -> Result<(Recovery, ReceiverRules), BuildError> {
         let low_timeout = given_timeout("low-timeout", self.low_timeout, false)?
-            .unwrap_or_else(|| path.patient(Duration::from_ns(100_000)));
+            .unwrap_or_else(|| path.silence(path.patient(Duration::from_ns(100_000))));
         let high_timeout = given_timeout("high-timeout", self.high_timeout, false)?
             .unwrap_or_else(|| Duration::from_ns(320_000).max(low_timeout));
         if high_timeout < low_timeout {

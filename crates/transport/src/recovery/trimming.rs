@@ -23,7 +23,8 @@ use crate::receiver::{Acknowledge, GapReport, ReceiverRules};
 pub struct Trimming {
     /// Time after which a packet of which nothing was heard is sent again; 15 us and six times what the
     /// longest queue takes to drain into the slowest link, or the longest round trip and what one acknowledgement waits for
-    /// where that is more, when absent.
+    /// where that is more, when absent; at least 67 ms where nothing is lost (`lossless` and `credit` queues, links without
+    /// faults), as what is late waits there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Duration>,
     /// There is no time-out: what loses its header is lost, as in htsim's NDP.
@@ -187,7 +188,7 @@ impl RecoveryKind for Trimming {
             let round_trip = path.network_rtt + path.slowest_time_of(silent_bytes);
             Duration::from_ns(15_000) + (path.slowest_time_of(path.buffer_bytes) * 6).max(round_trip)
         };
-        let timeout = given.unwrap_or_else(derived);
+        let timeout = given.unwrap_or_else(|| path.silence(derived()));
         let asks_at = match acknowledge {
             Acknowledge::EveryBytes(_) if self.asks_in_time => Duration::from_ps(timeout.as_ps() / 2),
             _ => Duration::MAX,
