@@ -9,7 +9,7 @@ use stratasim_report::picture::{
     breakdown_bars, channel_map, job_bars, latency_over_time, link_bars, load_over_time,
 };
 use stratasim_report::result::RunResult;
-use stratasim_report::{Distribution, Page, Style, summary};
+use stratasim_report::{Distribution, Page, Style, capital, summary};
 
 use crate::compare::side_by_side;
 use crate::output::Output;
@@ -104,12 +104,6 @@ fn is_list_of_points(text: &str) -> bool {
     value["points"].is_array() && value["title"].is_string()
 }
 
-/// Words as a sentence of their own.
-fn sentence(words: &str) -> String {
-    let mut letters = words.chars();
-    letters.next().map_or_else(String::new, |first| format!("{}{}.", first.to_uppercase(), letters.as_str()))
-}
-
 fn page(result: &RunResult) -> Page {
     let title = &result.title;
     let name = if title.experiment.is_empty() { "Result" } else { &title.experiment };
@@ -143,7 +137,7 @@ fn page(result: &RunResult) -> Page {
         page.heading("Distributions");
     }
     for (of, picture) in distributions {
-        page.picture(picture, format!("{of:?}"), sentence(&of.to_string()));
+        page.picture(picture, format!("{of:?}"), format!("{}.", capital(&of.to_string())));
     }
     if let Some(traffic) = &result.traffic {
         page.heading("Traffic over time");

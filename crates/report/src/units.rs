@@ -225,6 +225,12 @@ pub(crate) fn axis_prefix(unit: Unit, most: f64) -> (&'static str, f64) {
         .unwrap_or(PREFIXES[lowest - 1])
 }
 
+/// Words with a capital letter in front.
+pub fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
 /// A number of things: `1 rank`, `2,048 ranks`.
 pub fn counted(number: u64, one: &str) -> String {
     format!("{} {one}{}", Unit::Count.format(number as f64), if number == 1 { "" } else { "s" })

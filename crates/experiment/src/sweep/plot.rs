@@ -1,11 +1,11 @@
 //! The pictures of a sweep.
 
 use serde_json::Value;
-use stratasim_report::Unit;
 use stratasim_report::picture::{Axis, Bars, LineChart, Picture, Series};
+use stratasim_report::{Unit, capital};
 
 use super::points::{Sweep, measure, words};
-use super::table::{Row, capital};
+use super::table::Row;
 use super::{Metric, Plot};
 
 /// Curves, and bars, that a picture which nobody asked for has at most.

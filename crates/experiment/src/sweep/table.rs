@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
+use stratasim_report::capital;
 use stratasim_report::result::RunResult;
 use stratasim_report::table::{Cell, Comparison, Table, comparison};
 use stratasim_report::traffic::TRAFFIC_METRICS;
@@ -188,10 +189,4 @@ impl Sweep {
         text += if points.is_empty() { "]\n}\n" } else { "\n  ]\n}\n" };
         text
     }
-}
-
-/// The same with a capital letter in front.
-pub(super) fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
