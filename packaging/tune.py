@@ -10,6 +10,7 @@ Exits with 1 when the tools of LLVM are missing or a case fails.
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -29,7 +30,7 @@ def main() -> int:
     parser.add_argument("--profile-only", action="store_true", help="write the profile and install nothing")
     only = parser.parse_args().profile_only
     host, flags = host_and_flags()
-    merge = llvm_profdata(host)
+    merge = llvm_profdata(host) or added_llvm_profdata(host)
     if merge is None:
         print("llvm-profdata is missing: rustup component add llvm-tools", file=sys.stderr)
         return 1
@@ -102,6 +103,15 @@ def llvm_profdata(host: str) -> Path | None:
     ).stdout
     tool = Path(root.strip()) / "lib" / "rustlib" / host / "bin" / "llvm-profdata"
     return tool if tool.exists() else None
+
+
+def added_llvm_profdata(host: str) -> Path | None:
+    """The same, after rustup has added it to the toolchain; `None` where there is no rustup or it cannot."""
+    if shutil.which("rustup") is None:
+        return None
+    print("Adding llvm-tools to the toolchain.", flush=True)
+    subprocess.run(["rustup", "component", "add", "llvm-tools"], check=False)
+    return llvm_profdata(host)
 
 
 def encoded(flags: list[str]) -> dict[str, str]:
