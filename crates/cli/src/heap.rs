@@ -1,7 +1,85 @@
-//! Large pages for the heap of the command.
+//! The heap of the command: large pages, and an end in one line where the system has no more memory.
 //!
 //! A short run spends a third of its time on the first touch of its memory, 4 KiB at a time. Where the
 //! system has transparent huge pages, asking for them saves half of that.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::io::{Cursor, Write as _};
+
+/// Exit code where memory runs out: that of a run that failed.
+const EXHAUSTED: i32 = 3;
+
+/// The system's heap. Where it has nothing left the command says so and ends; the files that it has finished stay.
+pub struct Heap;
+
+#[expect(
+    unsafe_code,
+    reason = "every call is the system's, which keeps the promises; only a refusal is looked at"
+)]
+// SAFETY: what the system's heap returns is passed on, and a null pointer ends the process.
+unsafe impl GlobalAlloc for Heap {
+    #[inline]
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promises are those that the system asks for
+        given(unsafe { System.alloc(layout) }, layout.size())
+    }
+
+    #[inline]
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as above
+        given(unsafe { System.alloc_zeroed(layout) }, layout.size())
+    }
+
+    #[inline]
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: as above
+        given(unsafe { System.realloc(block, layout, size) }, size)
+    }
+
+    #[inline]
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: as above
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+/// The block that was asked for.
+#[inline(always)]
+fn given(block: *mut u8, bytes: usize) -> *mut u8 {
+    if block.is_null() {
+        exhausted(bytes)
+    }
+    block
+}
+
+/// The end, without another allocation.
+#[cold]
+fn exhausted(bytes: usize) -> ! {
+    let mut text = [0; 320];
+    let mut line = Cursor::new(&mut text[..]);
+    // what does not fit is cut
+    let _ = writeln!(
+        line,
+        "  × out of memory: the system refuses another {} MiB; give it more, or simulate a smaller machine or \
+         fewer messages. Files that were finished are there.",
+        bytes.div_ceil(1 << 20)
+    );
+    let end = line.position() as usize;
+    let _ = std::io::stderr().write_all(&text[..end]);
+    leave()
+}
+
+#[cfg(unix)]
+#[expect(unsafe_code, reason = "one call of the C library, which never returns")]
+fn leave() -> ! {
+    // SAFETY: nothing runs after it, not even what would have to allocate
+    unsafe { libc::_exit(EXHAUSTED) }
+}
+
+#[cfg(not(unix))]
+fn leave() -> ! {
+    std::process::exit(EXHAUSTED)
+}
 
 /// Makes the heap grow in one piece and asks for large pages behind it. Does nothing where the system
 /// or its C library has no such calls; nothing depends on it but speed.

@@ -2,6 +2,9 @@
 
 use std::process::ExitCode;
 
+#[global_allocator]
+static HEAP: stratasim_cli::heap::Heap = stratasim_cli::heap::Heap;
+
 fn main() -> ExitCode {
     if let Some(reason) = stratasim_core::processor::lacks() {
         eprintln!("error: {reason}");

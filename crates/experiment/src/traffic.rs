@@ -11,6 +11,7 @@
 mod account;
 mod by_class;
 mod calendar;
+mod channels;
 mod curve;
 mod histogram;
 mod joined;
@@ -52,7 +53,7 @@ use stratasim_topo::{RoutingSpec, Topology};
 use stratasim_workload::pattern::Layout;
 
 pub use account::ProbeSink;
-pub(crate) use result::channel_summary;
+pub(crate) use channels::channel_summary;
 pub(crate) use verdict::{fairness_of, mean_and_half_width};
 
 pub use curve::{Curve, CurvePoint, Point, Progress, Subject};

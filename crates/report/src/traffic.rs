@@ -197,7 +197,10 @@ pub struct ChannelSummary {
     pub max_utilisation: Option<f64>,
     /// The busiest channels, busiest first.
     pub busiest: Vec<ChannelResult>,
-    /// Utilisation by router (rows) and output port (columns), terminals' ports left out; -1 where there is
+    /// What the columns of `by_router` are: directions where the topology has some, numbers of output ports elsewhere.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub columns: Vec<String>,
+    /// Utilisation by router (rows) and direction or output port (columns), terminals' ports left out; -1 where there is
     /// no channel. Empty for more than 1,024 routers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_router: Vec<Vec<f32>>,

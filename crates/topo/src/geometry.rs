@@ -3,6 +3,10 @@
 //! A [`RouteRule`](crate::structure::RouteRule) answers for whole routes; routers decide hop by hop, and
 //! among several ways. They need the coordinates themselves. Node ids are those of the topology.
 
+mod direction;
+
+pub use direction::Direction;
+
 /// The shape of a regular graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Geometry {

@@ -139,7 +139,7 @@ fn traffic(facts: &Facts<'_>, run: &Run) -> TrafficResult {
         channels: {
             let before = vec![0; run.channel_flits.len()];
             let no_links = |_| String::new();
-            channel_summary(&run.fabric, &[before, run.channel_flits.clone()], run.cycles, &no_links)
+            channel_summary(&run.fabric, &[before, run.channel_flits.clone()], run.cycles, &no_links, None)
         },
         series: periods
             .iter()

@@ -1,24 +1,17 @@
 //! From counts to the result.
 
-use stratasim_core::LinkId;
 use stratasim_net::flit::Prepared;
-use stratasim_net::flit::fabric::{End, FULL_WIDTH, Fabric};
-use stratasim_report::traffic::{
-    BatchResult, ChannelResult, ChannelSummary, ClassResult, Fairness, ProbeResult, TrafficResult, Window,
-};
+use stratasim_report::traffic::{BatchResult, ClassResult, Fairness, ProbeResult, TrafficResult, Window};
 use stratasim_topo::Topology;
 
 use super::account::{Account, Batch, ClassAccount, Totals};
+use super::channels::{Directions, channel_summary};
 use super::measure::Course;
 use super::parts::Parts;
 use super::plan::{Plan, Purpose};
 use super::verdict::{fairness_of, mean_and_half_width};
 use crate::run::digest_of;
 
-/// Channels that a result lists.
-const BUSIEST: usize = 32;
-/// Routers up to which a result has the utilisation of every channel.
-const MAPPED_ROUTERS: usize = 1024;
 /// How verdicts begin that are none.
 pub(super) const NOT_KNOWN: &str = "not known";
 
@@ -132,7 +125,8 @@ pub(super) fn result(
         fairness: fairness(&course.totals, cycles),
         channels: {
             let name = |link| topology.link_name(link);
-            channel_summary(&network.fabric, &course.channels, cycles, &name)
+            let directions = Directions::of(&network.wiring);
+            channel_summary(&network.fabric, &course.channels, cycles, &name, directions.as_ref())
         },
         series: series(course, terminals, traffic.senders()),
         probes: probes(account),
@@ -186,66 +180,6 @@ fn fairness([before, after]: &[Totals; 2], cycles: u64) -> Fairness {
             .collect()
     };
     fairness_of(&loads(&after.injected, &before.injected), &loads(&after.accepted, &before.accepted))
-}
-
-/// A channel between routers: its use, router, output and flits.
-type Use = (f64, u32, u16, u64);
-
-/// Use of every channel between routers.
-fn each_channel(fabric: &Fabric, [before, after]: &[Vec<u64>; 2], cycles: u64) -> Vec<Use> {
-    let of = |router: u32, port: u16| {
-        let channel = fabric.channel(router, port);
-        let at = fabric.index(router, port);
-        let flits = after[at] - before[at];
-        let width = f64::from(channel.spacing) / f64::from(FULL_WIDTH);
-        let is_between = matches!(channel.end, End::Router { .. });
-        // a narrow channel has not yet carried all that it was given
-        let utilisation = (flits as f64 * width / cycles.max(1) as f64).min(1.0);
-        is_between.then_some((utilisation, router, port, flits))
-    };
-    let routers = 0..fabric.router_count() as u32;
-    routers
-        .flat_map(|router| (0..fabric.output_count(router)).filter_map(move |port| of(router, port)))
-        .collect()
-}
-
-/// What the channels between routers carried in `cycles` cycles; `flits` is what they had carried before and
-/// after. `name` names links of a topology.
-pub(crate) fn channel_summary(
-    fabric: &Fabric,
-    flits: &[Vec<u64>; 2],
-    cycles: u64,
-    name: &dyn Fn(LinkId) -> String,
-) -> ChannelSummary {
-    let mut all = each_channel(fabric, flits, cycles);
-    let mut by_router = Vec::new();
-    if fabric.router_count() <= MAPPED_ROUTERS {
-        let ports = all.iter().map(|&(_, _, port, _)| usize::from(port) + 1).max().unwrap_or(0);
-        by_router = vec![vec![-1.0; ports]; fabric.router_count()];
-        for &(utilisation, router, port, _) in &all {
-            by_router[router as usize][usize::from(port)] = utilisation as f32;
-        }
-    }
-    let count = all.len() as u64;
-    let sum: f64 = all.iter().map(|(utilisation, ..)| utilisation).sum();
-    let mean = (count > 0).then(|| sum / count as f64);
-    // no two are equal, and only the first are looked at
-    let order = |a: &Use, b: &Use| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2)));
-    if all.len() > BUSIEST {
-        all.select_nth_unstable_by(BUSIEST, order);
-        all.truncate(BUSIEST);
-    }
-    all.sort_unstable_by(order);
-    let named = |&(utilisation, router, port, flits): &Use| {
-        let name = match fabric.channel(router, port).link {
-            Some(link) => name(link),
-            None => format!("router {router} output {port}"),
-        };
-        ChannelResult { name, router, port, flits, utilisation }
-    };
-    let busiest: Vec<ChannelResult> = all.iter().map(named).collect();
-    let max_utilisation = all.first().map(|&(utilisation, ..)| utilisation);
-    ChannelSummary { count, mean_utilisation: mean, max_utilisation, busiest, by_router }
 }
 
 fn probes(account: &Account<'_>) -> Vec<ProbeResult> {

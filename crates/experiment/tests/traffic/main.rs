@@ -390,6 +390,25 @@ fn symmetric_traffic_loads_the_channels_of_a_torus_alike() {
     assert!(statistics(&result).fairness.injected_jain > 0.999);
 }
 
+/// Ports of a mesh are fewer at its edge, so that their numbers say nothing of where they lead.
+#[test]
+fn channels_are_told_apart_by_direction() {
+    let mesh = "[topology]\nkind = \"mesh\"\ndimensions = [3, 2]";
+    let result = run(&experiment(mesh, "load = 0.2\nmeasure = { window = 500 }"));
+    let channels = &statistics(&result).channels;
+    assert_eq!(channels.columns, ["-x", "+x", "-y", "+y"]);
+    let there =
+        |row: &Vec<f32>| -> String { row.iter().map(|&share| if share > 0.0 { 'x' } else { '.' }).collect() };
+    let rows: Vec<String> = channels.by_router.iter().map(there).collect();
+    assert_eq!(rows, [".x.x", "xx.x", "x..x", ".xx.", "xxx.", "x.x."]);
+    let tree = "[topology]\nkind = \"k-ary-n-tree\"\nk = 2\nn = 2";
+    let tree = run(&experiment(tree, "load = 0.2\nmeasure = { window = 500 }"));
+    assert_eq!(statistics(&tree).channels.columns, ["down 0", "down 1", "up 0", "up 1"]);
+    let fly = "[topology]\nkind = \"k-ary-n-fly\"\nk = 2\nn = 3";
+    let fly = run(&experiment(fly, "load = 0.2\nmeasure = { window = 500 }"));
+    assert_eq!(statistics(&fly).channels.columns, ["0", "1"], "of one direction are all of them");
+}
+
 #[test]
 fn a_sweep_over_traffic_gives_curves_of_its_numbers() {
     let text = format!(
