@@ -42,7 +42,8 @@ def traffic(
         Path of a TOML or JSON file with a section `traffic`, or the experiment itself as a dict. With
         BookSim2's rules any other file is read as one of its configurations.
     loads
-        Loads in flits per cycle and terminal. A configuration of BookSim2 has one of its own.
+        Loads in flits per cycle and terminal. Where None are given, and no saturation is looked for, the load
+        that the experiment or configuration has of its own.
     saturation
         Looks for the load at which the network saturates, by bisection, to this precision.
     seeds

@@ -52,6 +52,11 @@ def test_a_curve_has_a_row_for_each_load_and_results_for_each_seed() -> None:
     assert all(runs == 4 for _, runs in seen)
 
 
+def test_a_curve_without_loads_has_that_of_the_experiment() -> None:
+    assert ss.traffic(MESH).loads == [0.1]
+    assert ss.traffic(MESH, set={"traffic.load": 0.2}).loads == [0.2]
+
+
 def test_the_saturation_load_is_found_and_drawn() -> None:
     curve = ss.traffic(MESH, saturation=0.1)
     assert curve.saturation is not None
@@ -108,7 +113,7 @@ def test_booksims_rules_take_its_own_configurations(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "which loads"),
+        ({"set": {"traffic.load": "1 GB/s"}}, "which loads"),
         ({"loads": []}, "which loads"),
         ({"loads": [1.5]}, "loads: 1.5"),
         ({"loads": [float("nan")]}, "loads: NaN"),

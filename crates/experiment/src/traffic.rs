@@ -467,12 +467,11 @@ fn plan(
     joined: Option<Joined>,
     seed: u64,
 ) -> Result<Plan, BuildError> {
-    let router = &network.router;
     let ground = Ground {
         clock_hz: network.clock.hz(),
         flit_bytes: network.flit_bytes,
-        ranges: router.ranges.len(),
-        most_flits: router.virtual_cut_through.then_some(router.buffer_flits),
+        router: &network.router,
+        is_checked: network.deadlock != Verdict::NotAsked,
     };
     Plan::new(spec, layout, ground, joined, Streams::new(seed))
 }

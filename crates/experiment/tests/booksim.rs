@@ -220,6 +220,7 @@ fn policies_of_buffers_lose_nothing_and_differ() {
 #[test]
 fn buffers_that_cannot_be_are_refused() {
     for (options, expected) in [
+        ("num_vcs = 4; buf_size = 3;", "`buf_size`: 3 flits for 4 virtual channels: none has a place"),
         ("buffer_policy = own;", "`buffer_policy`: found `own`; expected private, shared, limited"),
         ("buffer_policy = shared; private_bufs = 3;", "`private_bufs`: found 3, expected -1 to 2"),
         ("buffer_policy = shared; private_buf_size = 9;", "18 flits in a buffer of 16"),
@@ -746,12 +747,20 @@ fn what_a_router_cannot_be_is_refused_at_its_line() {
         ("vc_allocator = separable_input_first(tree(2,round_robin));", "a tree of 2 groups"),
         ("sw_allocator = separable_output_first(tree(2,matrix));", "a tree of 2 groups"),
         ("internal_speedup = 0.5;", "0.5; 1 to 8 are possible"),
+        ("st_final_delay = 0;", "0 cycles, and 0 of `st_prepare_delay`"),
     ] {
         let error = Setup::read(&format!("{mesh}{line}\n")).map(|_| ()).expect_err("it is refused");
         let option = line.split(' ').next().unwrap();
         assert_eq!(error.line, 7, "{error}");
         assert!(error.reason.contains(words) && error.reason.contains(option), "{error}");
     }
+}
+
+#[test]
+fn a_switch_is_crossed_in_the_sum_of_its_two_delays() {
+    let of = |delays: &str| everything(&format!("{SMALL} {delays}"));
+    assert_eq!(of("st_prepare_delay = 1; st_final_delay = 0;"), of(""));
+    assert_ne!(of("st_prepare_delay = 1;"), of(""));
 }
 
 #[test]

@@ -492,7 +492,7 @@ impl Packet {
                 let reason = format!("{}, and `min` is {}; it must not be less", Bytes(max), Bytes(min));
                 return Err(BuildError::new("max", reason).within("ecn"));
             }
-            let marks = self.ecn.enabled && (rules.marks_last_hop || !port.last_hop);
+            let marks = self.ecn.enabled && is_queue && (rules.marks_last_hop || !port.last_hop);
             (kind.mark_from, kind.mark_all) = if marks { (min, max) } else { (u64::MAX, u64::MAX) };
             let of_delays = (2e-12 * kind.delay as f64 * kind.rate.bytes_per_s()).ceil() as u64;
             let of_delays = of_delays.min(MOST_BUFFER);

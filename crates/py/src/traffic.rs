@@ -154,7 +154,8 @@ pub(crate) fn curve_of(
     mut wanted: Wanted,
 ) -> PyResult<TrafficCurve> {
     let refused = |error: ConfigError| raise(py, &Error::Config(error));
-    wanted.check(None).map_err(refused)?;
+    let own = document.get("traffic.load").and_then(|load| load.as_f64());
+    wanted.check(own).map_err(refused)?;
     if !Traffic::is_in(document) {
         return Err(refused(
             document.error("this experiment has no section `traffic`; `stratasim.run` runs it"),

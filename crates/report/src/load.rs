@@ -145,12 +145,16 @@ impl LinkLoad {
     }
 
     /// Mean bytes per second of a link in each bin, up to [`Self::bin_count`]; empty for a link that
-    /// carried nothing. The last bin may end after the last transfer.
+    /// carried nothing. The last bin may end after the last transfer, but not after the window.
     pub fn rates(&self, link: LinkId) -> Vec<f64> {
         let Some(Some(load)) = self.links.get(link.index()) else { return Vec::new() };
-        let per_second = 1.0 / (PARTS as f64 * self.bin_width().as_secs_f64());
-        // the last bin of a transfer gets what is left, which rounding may make a byte less than nothing
-        load.amounts().take(self.bin_count()).map(|amount| amount.max(0) as f64 * per_second).collect()
+        let length_ps = (self.window.until - self.window.from).as_ps();
+        let rate = |(bin, amount): (u64, i64)| {
+            let width_ps = self.width.min(length_ps - self.width * bin);
+            // the last bin of a transfer gets what is left, which rounding may make a byte less than nothing
+            amount.max(0) as f64 / (PARTS as f64 * Duration::from_ps(width_ps).as_secs_f64())
+        };
+        (0..).zip(load.amounts().take(self.bin_count())).map(rate).collect()
     }
 }
 
@@ -228,6 +232,13 @@ mod tests {
         load.add(LinkId(0), at(0), at(1000), 99);
         load.add(LinkId(0), at(2000), at(2001), 99);
         assert_eq!(load.totals().collect::<Vec<_>>(), [(LinkId(0), 1000.0)]);
+        // the last bin ends with the window, too
+        let narrow = TimeWindow { from: at(1000), until: at(1990) };
+        let mut load = LinkLoad::new(narrow, 16);
+        load.add(LinkId(0), at(1000), at(1100), 100);
+        load.add(LinkId(0), at(1100), at(4000), 2900);
+        let rates = load.rates(LinkId(0));
+        assert!(rates.iter().all(|rate| (rate - 1e12).abs() < 0.02e12), "{rates:?}");
         assert!(load.rates(LinkId(0)).iter().take(15).all(|rate| (rate - 1e12).abs() < 0.02e12));
     }
 

@@ -84,6 +84,8 @@ pub(crate) enum Credit {
         used: u64,
         /// The highest pull so far.
         pulled: u32,
+        /// Unasked ones: so many are under way in a network that neither loses nor doubles any.
+        initial: u32,
     },
     /// Bytes that may be sent.
     Quanta {
@@ -106,7 +108,7 @@ impl Credit {
         match rules {
             CreditRules::None => Self::Unlimited,
             CreditRules::Packets { initial, .. } => {
-                Self::Packets { allowed: u64::from(*initial), used: 0, pulled: 0 }
+                Self::Packets { allowed: u64::from(*initial), used: 0, pulled: 0, initial: *initial }
             }
             CreditRules::Quanta(rules) => Self::Quanta {
                 rules: Arc::clone(rules),
@@ -211,22 +213,28 @@ impl Credit {
         *target
     }
 
-    /// A packet vanished, and with it the pull that its arrival would have brought.
-    pub(crate) const fn on_vanished(&mut self, packets: u32) {
-        if let Self::Packets { allowed, .. } = self {
-            *allowed += packets as u64;
+    /// Packets vanished, and with them the pulls that their arrival would have brought; so many are still under way. Where
+    /// those are as many as there can be, one has been taken for lost that is merely late, and brings its pull itself.
+    pub(crate) fn on_vanished(&mut self, packets: u32, in_flight_packets: u64) {
+        if let Self::Packets { allowed, used, initial, .. } = self {
+            let known = allowed.saturating_sub(*used).saturating_add(in_flight_packets);
+            *allowed += u64::from(packets).min(u64::from(*initial).saturating_sub(known));
         }
     }
 
-    /// Something came from the receiver.
+    /// Something came from the receiver while so many packets are under way.
     #[inline]
-    pub(crate) fn on_feedback(&mut self, header: &Header) {
+    pub(crate) fn on_feedback(&mut self, header: &Header, in_flight_packets: u64) {
         match self {
             Self::Unlimited => {}
-            Self::Packets { allowed, pulled, .. } => {
+            Self::Packets { allowed, used, pulled, initial } => {
                 if (header.kind == Kind::Pull || header.flags.has(Flags::PULL)) && header.pull > *pulled {
-                    *allowed += u64::from(header.pull - *pulled);
+                    let granted = *allowed + u64::from(header.pull - *pulled);
                     *pulled = header.pull;
+                    // packets that the network doubles are pulled for twice: without an end to it there would be more and
+                    // more. A pull that overtakes the acknowledgements of as many packets as there can be loses nothing
+                    let most = 2 * u64::from(*initial);
+                    *allowed = granted.min(*used + most.saturating_sub(in_flight_packets)).max(*allowed);
                 }
             }
             Self::Quanta { rules, bytes, speculative, pulled, .. } => {

@@ -192,6 +192,11 @@ impl Path {
         Duration::from_ps((bytes as f64 * 1e12 / self.slowest_rate.bytes_per_s()).round() as u64)
     }
 
+    /// What an acknowledgement waits at most on its way though no queue is long: at each link a full packet may just have begun.
+    pub(crate) fn behind_others(&self, sizes: &PacketSizes) -> Duration {
+        self.slowest_time_of(sizes.wire_bytes()) * u64::from(self.hops.max(1))
+    }
+
     /// Time of a full packet on the first of equal links, its delay included: of a round trip, a link takes a packet, an
     /// acknowledgement and two delays.
     fn first_link(&self, sizes: &PacketSizes) -> Duration {

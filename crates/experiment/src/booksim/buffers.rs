@@ -37,7 +37,13 @@ pub(super) fn read(config: &Config) -> Result<Buffers, TextError> {
     let of_channel = config.integer("vc_buf_size", 1, MOST_FLITS)?;
     let of_all = Some(config.integer("buf_size", -1, MOST_FLITS * 32)?).filter(|&flits| flits > 0);
     if policy == BufferPolicy::Private {
-        let of_channel = of_all.map_or(of_channel, |all| (all / vcs).clamp(1, MOST_FLITS)) as u16;
+        let of_channel = of_all.map_or(of_channel, |all| all / vcs);
+        if of_channel == 0 {
+            let reason =
+                format!("{} flits for {vcs} virtual channels: none has a place", of_all.unwrap_or(0));
+            return Err(config.refuse("buf_size", reason));
+        }
+        let of_channel = of_channel.min(MOST_FLITS) as u16;
         return Ok(Buffers { of_channel, policy, shared: SharedBuffer::default() });
     }
     let feedback = matches!(policy, BufferPolicy::Feedback | BufferPolicy::SimpleFeedback);

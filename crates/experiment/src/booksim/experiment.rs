@@ -166,13 +166,21 @@ impl Subject for Experiment {
                 count(setup.network.extent.nodes.into()),
                 count(setup.network.fabric.router_count() as u64)
             ),
-            workload: format!("traffic: {}, {}, load {load}", word("traffic"), word("injection_process")),
+            workload: if self.is_batch {
+                format!("traffic: {}, batches", word("traffic"))
+            } else {
+                format!("traffic: {}, {}, load {load}", word("traffic"), word("injection_process"))
+            },
             network: format!(
                 "as BookSim2: {} virtual channels of {} flits",
                 setup.router.virtual_channels, setup.router.buffer_flits
             ),
         };
-        let measured = classes.iter().map(|class| class.measured).collect();
+        let measured: Vec<bool> = classes.iter().map(|class| class.measured).collect();
+        let flits = flits_of(&config, &setup).map_err(wrong)?;
+        let rates = config.numbers("injection_rate").map_err(wrong)?;
+        let of_class = |class: usize| Config::of_class(&rates, class) * flits[class];
+        let offered = (0..measured.len()).filter(|&class| measured[class]).map(of_class).sum();
         Ok(Box::new(Facts {
             title,
             spec: self.spec.clone(),
@@ -180,7 +188,8 @@ impl Subject for Experiment {
             folder: &self.folder,
             terminals: setup.network.extent.nodes,
             seed,
-            load,
+            load: if self.is_batch { 0.0 } else { load },
+            offered: (!self.is_batch).then_some(offered),
             measured,
             clock_hz: self.clock_hz,
             flit_bytes: self.flit_bytes,

@@ -28,8 +28,10 @@ pub(super) struct Facts<'a> {
     /// Terminals of the network.
     pub(super) terminals: u32,
     pub(super) seed: u64,
-    /// Flits per cycle and terminal that were asked for.
+    /// Flits per cycle and terminal that were asked for of all classes,
     pub(super) load: f64,
+    /// and of those that count; none of batches.
+    pub(super) offered: Option<f64>,
     /// Which classes count.
     pub(super) measured: Vec<bool>,
     /// Cycles per second and bytes of a flit; 0 where unknown.
@@ -115,7 +117,7 @@ fn traffic(facts: &Facts<'_>, run: &Run) -> TrafficResult {
         clock_hz: facts.clock_hz,
         flit_bytes: facts.flit_bytes,
         load_flits_per_cycle: facts.load,
-        offered_flits_per_cycle: facts.load,
+        offered_flits_per_cycle: facts.offered.unwrap_or_else(|| over(|it| &it.injected_flits)),
         injected_flits_per_cycle: over(|it| &it.injected_flits),
         accepted_flits_per_cycle: over(|it| &it.accepted_flits),
         accepted_half_width: mean_and_half_width(&accepted).1,
@@ -194,7 +196,8 @@ fn verdict_name(verdict: Verdict) -> &'static str {
     }
 }
 
-/// A distribution with the mean that is printed. Percentiles that lie in the last bin are the largest value.
+/// A distribution with the mean that is printed, where one is. The last bin has everything from its number on: percentiles
+/// that lie in it are not known, unless it has its number only.
 fn distribution(samples: &Samples, mean: f64, half_width: Option<f64>) -> Distribution {
     if samples.count == 0 {
         return Distribution::default();
@@ -206,17 +209,17 @@ fn distribution(samples: &Samples, mean: f64, half_width: Option<f64>) -> Distri
             seen += count;
             seen >= wanted
         });
-        bin.filter(|&bin| bin + 1 < samples.bins.len()).map_or(samples.max, |bin| bin as u64)
+        bin.map(|bin| bin as u64).filter(|&bin| bin + 1 < samples.bins.len() as u64 || bin == samples.max)
     };
     Distribution {
         count: samples.count,
-        mean: Some(mean),
+        mean: Some(if mean.is_finite() { mean } else { samples.mean() }),
         half_width,
         min: Some(samples.min),
-        p50: Some(percentile(0.5)),
-        p95: Some(percentile(0.95)),
-        p99: Some(percentile(0.99)),
-        p99_9: Some(percentile(0.999)),
+        p50: percentile(0.5),
+        p95: percentile(0.95),
+        p99: percentile(0.99),
+        p99_9: percentile(0.999),
         max: Some(samples.max),
     }
 }
@@ -275,4 +278,24 @@ fn digest(run: &Run) -> String {
         bins.chain(counters.sent_flits.iter().chain(&counters.accepted_flits).copied())
     });
     digest_of(std::iter::once(run.cycles).chain(numbers))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A histogram of four bins: what is 3 or more lies in the last one.
+    #[test]
+    fn percentiles_beyond_the_histogram_are_not_known() {
+        let of = |values: &[u64]| {
+            let mut samples = Samples::new(4);
+            values.iter().for_each(|&value| samples.add(value));
+            let found = distribution(&samples, f64::NAN, None);
+            (found.p50, found.p99, found.max, found.mean)
+        };
+        assert_eq!(of(&[1, 1, 2]), (Some(1), Some(2), Some(2), Some(4.0 / 3.0)));
+        assert_eq!(of(&[1, 1, 9]), (Some(1), None, Some(9), Some(11.0 / 3.0)));
+        assert_eq!(of(&[7, 8, 9]), (None, None, Some(9), Some(8.0)));
+        assert_eq!(of(&[1, 3, 3]), (Some(3), Some(3), Some(3), Some(7.0 / 3.0)));
+    }
 }

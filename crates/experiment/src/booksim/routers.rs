@@ -52,6 +52,12 @@ pub fn router(config: &Config) -> Result<RouterSpec, TextError> {
         let reason = "the output of the next router must be known before: `routing_delay = 0` is expected";
         return Err(config.refuse("noq", reason));
     }
+    let traversal_delay = delay("st_prepare_delay", 0)? + delay("st_final_delay", 0)?;
+    if traversal_delay == 0 {
+        let reason =
+            "0 cycles, and 0 of `st_prepare_delay`; a flit takes one at least to go through the switch";
+        return Err(config.refuse("st_final_delay", reason.to_owned()));
+    }
     let requests = RequestRules {
         with_credit: config.flag("vc_busy_when_full")?,
         empty_first: config.flag("vc_prioritize_empty")?,
@@ -78,7 +84,7 @@ pub fn router(config: &Config) -> Result<RouterSpec, TextError> {
         routing_delay: delay("routing_delay", 0)?,
         vc_allocation_delay: delay("vc_alloc_delay", 1)?,
         switch_allocation_delay: delay("sw_alloc_delay", 1)?,
-        traversal_delay: delay("st_prepare_delay", 0)? + delay("st_final_delay", 1)?,
+        traversal_delay,
         credit_delay: delay("credit_delay", 0)?,
         stages: Stages::Batches,
         speculation,

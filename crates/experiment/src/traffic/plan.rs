@@ -2,12 +2,17 @@
 
 use stratasim_core::BuildError;
 use stratasim_core::random::{Draws, Streams, key};
+use stratasim_net::flit::dependency::forbids_priorities;
+use stratasim_net::flit::router::RouterSpec;
 use stratasim_workload::injection::Process;
 use stratasim_workload::injection::periodic::scattered;
 use stratasim_workload::pattern::{Destinations, Layout};
 
 use super::joined::Joined;
 use super::spec::{BatchSpec, ClassSpec, Lengths, ProbeSpec, TrafficSpec};
+
+/// The class of probes.
+const PROBES: &str = "probes";
 
 /// What a packet is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -154,13 +159,19 @@ pub(super) struct Plan {
 
 /// What the network says about itself.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Ground {
+pub(super) struct Ground<'a> {
     pub(super) clock_hz: f64,
     pub(super) flit_bytes: u32,
-    /// Ranges of virtual channels.
-    pub(super) ranges: usize,
+    pub(super) router: &'a RouterSpec,
+    /// Whether what can stand still for good is refused.
+    pub(super) is_checked: bool,
+}
+
+impl Ground<'_> {
     /// Flits that a packet may have at most (virtual cut-through).
-    pub(super) most_flits: Option<u16>,
+    fn most_flits(self) -> Option<u16> {
+        self.router.virtual_cut_through.then_some(self.router.buffer_flits)
+    }
 }
 
 impl Plan {
@@ -168,7 +179,7 @@ impl Plan {
     pub(super) fn new(
         spec: &TrafficSpec,
         layout: &Layout,
-        ground: Ground,
+        ground: Ground<'_>,
         joined: Option<Joined>,
         streams: Streams,
     ) -> Result<Self, BuildError> {
@@ -251,6 +262,17 @@ impl Plan {
         }
         plan.answer(given, ground)
             .map_err(|(number, error)| BuildError::new(field(number, &error.field), error.reason))?;
+        if ground.is_checked && forbids_priorities(ground.router) {
+            let first = plan.classes[0].priority;
+            let other = |class: &ClassSpec| class.priority != first || class.reply.is_some();
+            if let Some(number) = given.iter().position(other) {
+                let what = if given[number].priority == first { "reply" } else { "priority" };
+                let reason = "a class goes before another one, and `network.router.requests` has `combined-allocation` with a \
+                              `guess` that asks for the switch without a virtual channel: a head of the class gets it in every \
+                              cycle, and those that it waits for never do. Use `guess = \"credit\"`, or the same priority";
+                return Err(BuildError::new(field(number, what), reason));
+            }
+        }
         Ok(plan)
     }
 
@@ -263,7 +285,7 @@ impl Plan {
         load: f64,
         queue: u8,
         layout: &Layout,
-        ground: Ground,
+        ground: Ground<'_>,
         streams: Streams,
     ) -> Result<(), BuildError> {
         let lengths = LengthTable::new(class.flits.as_ref().unwrap_or(&spec.flits))?;
@@ -286,6 +308,9 @@ impl Plan {
         let name = class.name.clone().unwrap_or_else(|| format!("class-{number}"));
         if let Some(other) = self.classes.iter().position(|other| other.name == name) {
             return Err(BuildError::new("name", format!("class {other} has the name `{name}`, too")));
+        }
+        if name == PROBES && spec.probes.is_some() {
+            return Err(BuildError::new("name", format!("the probes have the name `{name}`")));
         }
         self.classes.push(Class {
             name,
@@ -332,8 +357,7 @@ impl Plan {
             .filter_map(|(number, class)| Some((of_class(number)?, class.load)))
             .collect();
         let of_terminal = |terminal: u32| -> f64 {
-            let sends = lanes.iter().filter(|&&(lane, _)| self.packet(lane, terminal, 0).is_some());
-            sends.map(|(_, load)| load).sum()
+            lanes.iter().map(|&(lane, load)| load * self.share(lane, terminal)).sum()
         };
         (0..self.terminals)
             .map(|terminal| (terminal, of_terminal(terminal)))
@@ -378,7 +402,7 @@ impl Plan {
         let class = self.classes.len() as u8;
         self.lane(class, scattered(spec.interval), sources, 0, streams);
         self.classes.push(Class {
-            name: "probes".to_owned(),
+            name: PROBES.to_owned(),
             purpose: Purpose::Probe,
             load: 0.0,
             lengths: LengthTable::new(&Lengths::Fixed(spec.flits))?,
@@ -392,7 +416,7 @@ impl Plan {
     }
 
     /// The classes of answers.
-    fn answer(&mut self, given: &[ClassSpec], ground: Ground) -> Result<(), (usize, BuildError)> {
+    fn answer(&mut self, given: &[ClassSpec], ground: Ground<'_>) -> Result<(), (usize, BuildError)> {
         let asking =
             given.iter().enumerate().filter_map(|(number, class)| Some((number, class.reply.as_ref()?)));
         let most = given.iter().map(|class| class.priority).max().unwrap_or(0);
@@ -400,8 +424,14 @@ impl Plan {
             let lengths = LengthTable::new(&reply.flits).map_err(|error| (number, error.within("reply")))?;
             check_length(lengths.most, ground).map_err(|error| (number, error.within("reply")))?;
             check_range(reply.range, ground).map_err(|error| (number, error.within("reply")))?;
-            if reply.range == given[number].range {
-                let reason = "requests and replies share virtual channels and can block each other for good; give the two `range`s of their own in `network.router.ranges`";
+            let [asked, answered] =
+                [given[number].range, reply.range].map(|range| ground.router.range(range));
+            if asked.0.max(answered.0) <= asked.1.min(answered.1) {
+                let reason = format!(
+                    "requests use virtual channels {} to {}, replies {} to {}: in those that they share they can block each \
+                     other for good; give the two `range`s without common channels in `network.router.ranges`",
+                    asked.0, asked.1, answered.0, answered.1
+                );
                 return Err((number, BuildError::new("reply.range", reason)));
             }
             self.reply_queue.get_or_insert(self.queues.len() as u8);
@@ -439,7 +469,17 @@ impl Plan {
         (count > 0).then(|| pairs[start + (number % count) as usize][1])
     }
 
-    /// Destination and flits of packet `number` of a lane and source; `None` where the source is silent.
+    /// The share of the packets of a lane and source that go somewhere.
+    pub(super) fn share(&self, lane: usize, source: u32) -> f64 {
+        let class = &self.classes[self.lanes[lane].class as usize];
+        match (class.purpose, &class.destinations) {
+            (Purpose::Probe, _) => f64::from(u8::from(self.probe_dest(source, 0).is_some())),
+            (_, Some(destinations)) => destinations.share(source, class.to_self),
+            (_, None) => 0.0,
+        }
+    }
+
+    /// Destination and flits of packet `number` of a lane and source; `None` where it goes nowhere.
     pub(super) fn packet(&self, lane: usize, source: u32, number: u64) -> Option<(u32, u16)> {
         let lane = &self.lanes[lane];
         self.packet_of(lane, lane.keys(source), source, number)
@@ -461,8 +501,8 @@ impl Plan {
     }
 }
 
-fn check_length(most: u16, ground: Ground) -> Result<(), BuildError> {
-    match ground.most_flits {
+fn check_length(most: u16, ground: Ground<'_>) -> Result<(), BuildError> {
+    match ground.most_flits() {
         Some(room) if most > room => Err(BuildError::new(
             "flits",
             format!(
@@ -473,10 +513,11 @@ fn check_length(most: u16, ground: Ground) -> Result<(), BuildError> {
     }
 }
 
-fn check_range(range: u8, ground: Ground) -> Result<(), BuildError> {
-    if range == 0 || usize::from(range) < ground.ranges {
+fn check_range(range: u8, ground: Ground<'_>) -> Result<(), BuildError> {
+    let count = ground.router.ranges.len();
+    if range == 0 || usize::from(range) < count {
         return Ok(());
     }
-    let reason = format!("range {range} of virtual channels; `network.router.ranges` has {}", ground.ranges);
+    let reason = format!("range {range} of virtual channels; `network.router.ranges` has {count}");
     Err(BuildError::new("range", reason))
 }

@@ -73,7 +73,7 @@ impl Sources {
         for terminal in range.clone() {
             for (number, lane) in plan.lanes.iter().enumerate() {
                 let takes_part = lane.sources.as_ref().is_none_or(|sources| sources[terminal as usize]);
-                let sends = takes_part && plan.packet(number, terminal, 0).is_some();
+                let sends = takes_part && plan.share(number, terminal) > 0.0;
                 let keys = lane.keys(terminal);
                 let mut clock = lane.process.start(&mut keys.gap(0));
                 if !sends {
@@ -202,7 +202,7 @@ impl Sources {
         if next != Clock::NEVER {
             self.calendar.add(next.max(now + 1), terminal);
         }
-        // silent terminals have no date
+        // silent terminals have no date, others may leave packets out
         let (dest, flits) = packet?;
         Some(self.packet(lane.class, dest, flits, created, created < now))
     }
@@ -259,12 +259,22 @@ impl Sources {
     fn batch_packet(&mut self, terminal: u32, now: u64) -> Option<Offer> {
         let batch = self.plan.batch?;
         let at = self.at(terminal);
-        let share = self.batch[at];
-        if share.sent == batch.packets || batch.outstanding.is_some_and(|most| share.under_way >= most) {
-            return None;
-        }
-        let (dest, flits) = self.plan.packet(0, terminal, share.sent.into())?;
         let share = &mut self.batch[at];
+        let (dest, flits) = loop {
+            if share.sent == batch.packets || batch.outstanding.is_some_and(|most| share.under_way >= most) {
+                return None;
+            }
+            match self.plan.packet(0, terminal, share.sent.into()) {
+                Some(packet) => break packet,
+                // what goes nowhere is done
+                None => {
+                    (share.sent, share.done) = (share.sent + 1, share.done + 1);
+                    if share.done == batch.packets {
+                        share.done_at = now;
+                    }
+                }
+            }
+        };
         let waited = share.ready < now;
         share.sent += 1;
         share.under_way += 1;
@@ -307,8 +317,7 @@ impl Sources {
     /// are silent do not count.
     pub(super) fn batch_done(&self) -> Option<(u64, u64)> {
         let packets = self.plan.batch?.packets;
-        let silent =
-            |terminal: &(usize, &Share)| self.plan.packet(0, self.first + terminal.0 as u32, 0).is_none();
+        let silent = |terminal: &(usize, &Share)| self.plan.share(0, self.first + terminal.0 as u32) == 0.0;
         let mut range: Option<(u64, u64)> = None;
         for (_, share) in self.batch.iter().enumerate().filter(|it| !silent(it)) {
             if share.done < packets {

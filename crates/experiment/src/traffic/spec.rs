@@ -7,8 +7,9 @@ use stratasim_workload::injection::InjectionSpec;
 use stratasim_workload::pattern::PatternSpec;
 
 /// Open-loop traffic on a network at flit level: every terminal makes packets at its rate, whatever the network
-/// does with them. Each NIC of a compute or a memory node is a terminal, in the order of nodes; a random destination that
-/// no way leads to is drawn again, and one that is asked for is refused.
+/// does with them. Each NIC of a compute or a memory node is a terminal: first the compute nodes in their order by their first
+/// NIC, then those that have a second one by that, and so on, then the memory nodes. A random destination that no way leads
+/// to is drawn again, and one that is asked for is refused.
 ///
 /// ```toml
 /// [traffic]
@@ -29,7 +30,8 @@ pub struct TrafficSpec {
     pub injection: InjectionSpec,
     /// Flits of a packet: a number, or a list of lengths with weights.
     pub flits: Lengths,
-    /// Whether a pattern that has it so sends packets to their own terminal; such are left out otherwise.
+    /// Whether a pattern that has it so sends packets to their own terminal; otherwise such a destination is drawn again, and
+    /// a terminal that has no other one is silent.
     pub to_self: bool,
     /// Classes of packets, in place of one that is like the above. What a class does not say is as above.
     #[serde(rename = "class", skip_serializing_if = "Vec::is_empty")]
@@ -211,7 +213,7 @@ impl Default for ProbeSpec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct BatchSpec {
-    /// Packets that every terminal sends.
+    /// Packets that every terminal sends; those that its pattern leaves out count.
     pub packets: u32,
     /// Packets of a terminal that may be under way at once (until they have arrived, requests until they are
     /// answered); no limit when absent.

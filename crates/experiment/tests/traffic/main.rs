@@ -1,5 +1,6 @@
 //! Open-loop traffic: closed forms, reference points, and what must hold for any run.
 
+mod patterns;
 mod saturation;
 
 use std::path::Path;

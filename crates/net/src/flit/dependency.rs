@@ -17,6 +17,7 @@ use stratasim_core::BuildError;
 
 use self::explore::{Explorer, Outcome};
 use self::graph::Dependencies;
+pub use self::rules::forbids_priorities;
 use super::fabric::{Fabric, Feeder};
 use super::router::RouterSpec;
 use super::routing::FlitRouting;

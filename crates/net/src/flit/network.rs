@@ -124,6 +124,12 @@ impl Flit {
         router.check().map_err(|error| error.within("router"))?;
         let mut notes = Vec::new();
         let routing = self.routing.plugin().build_noting(&wiring, &router, &mut notes)?;
+        if !wiring.half_duplex().is_empty() {
+            notes.push(
+                "Half-duplex links: at flit level each direction has half of the rate, whatever the other carries."
+                    .to_owned(),
+            );
+        }
         let check = next_output::check(&wiring.fabric, &router, routing.as_ref());
         check.map_err(|error| error.within("router.requests"))?;
         let by_next_output = ByNextOutput { routing: routing.as_ref(), fabric: &wiring.fabric };

@@ -51,7 +51,7 @@ impl PacketNetwork {
             link_bytes,
             link_busy_s,
             violations: self.violations(),
-            notes: Vec::new(),
+            notes: if parts.any().is_lossless() { in_vain(senders.timeouts) } else { Vec::new() },
             counters: vec![
                 ("network.messages", self.messages),
                 ("network.packets", totals.sent),
@@ -139,4 +139,13 @@ impl PacketNetwork {
         }
         violations
     }
+}
+
+/// What a reader should know of time-outs where nothing is ever lost.
+fn in_vain(timeouts: u64) -> Vec<String> {
+    let note = format!(
+        "{timeouts} time-outs, though nothing is lost here: packets waited for longer in stopped queues, and were sent again \
+         in vain. `network.recovery` has a longer `timeout`, or none, where its kind has the key"
+    );
+    if timeouts > 0 { vec![note] } else { Vec::new() }
 }

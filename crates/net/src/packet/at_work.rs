@@ -192,8 +192,21 @@ impl AtWork<'_> {
         {
             telemetry.push(self.record(queue_bytes));
         }
+        // ports of hosts that serve nobody else have no threshold
         if queue_bytes > self.kind.mark_from && self.is_marked(queue_bytes) {
             packets[packet as usize].mark.ecn = true;
+        }
+    }
+
+    /// The packet in service has left in this very instant and nothing was behind it, though the port looks at it later for the
+    /// room that it took: what comes now has not waited for it.
+    #[inline(never)]
+    pub(super) fn mark_alone(&mut self, packets: &mut [Flying], telemetry: &mut [Telemetry]) {
+        let Service { current, .. } = *self.service;
+        let is_alone = self.line(self.service.class()).is_empty();
+        if is_alone && !self.service.is_chained() && current != NOTHING && current != MARKED {
+            self.mark(current, packets, telemetry);
+            self.service.current = MARKED;
         }
     }
 

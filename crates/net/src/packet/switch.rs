@@ -133,6 +133,9 @@ impl Engine {
             });
             return self.follow(number, packet, begun);
         }
+        if keeps_count && now >= at_work.service.busy_until {
+            at_work.mark_alone(&mut self.packets, &mut self.telemetry);
+        }
         let held = at_work.lane_bytes(class, now) + u64::from(bytes);
         if control {
             let high = &mut at_work.service.high;

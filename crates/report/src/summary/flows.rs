@@ -18,10 +18,12 @@ pub(super) fn flows(text: &mut Text<'_>, result: &RunResult) {
         }
         None => return,
     }
-    let (packets, again) = match &result.flows {
-        Some(flows) if !result.stopped => (flows.packets, of_messages(flows, counter)),
-        // those on their way are not in the account of messages, and the switches counted them all
-        _ => (counter("data_packets"), of_network(counter)),
+    // the account of a message ends when its receiver has it: what is sent after that, for want of an acknowledgement, and
+    // what is on its way when a run is stopped is in that of the network only
+    let packets = counter("data_packets");
+    let again = match &result.flows {
+        Some(flows) if !result.stopped => of_messages(flows, counter),
+        _ => of_network(counter),
     };
     let among = if again.is_empty() { String::new() } else { format!(": {again}") };
     text.fact("packets", &format!("{}{among}", Unit::Count.format(packets as f64)), None);
@@ -54,12 +56,12 @@ pub(super) fn flows(text: &mut Text<'_>, result: &RunResult) {
 /// What happened to the packets of a run whose messages were all complete.
 fn of_messages(flows: &FlowsResult, counter: impl Fn(&str) -> u64) -> String {
     happened(&[
-        (flows.retransmissions, "sent again"),
+        (counter("retransmissions"), "sent again"),
         (counter("drops"), "dropped at full queues"),
         (flows.trims, "reported as trimmed"),
         (counter("marks"), "marked by switches"),
         (flows.marks, "acknowledgements with marks"),
-        (flows.timeouts, timeouts(flows.timeouts)),
+        (counter("timeouts"), timeouts(counter("timeouts"))),
     ])
 }
 
@@ -124,12 +126,18 @@ mod tests {
     #[test]
     fn faults_are_told_where_there_were_any() {
         let mut result = sample();
-        result.flows = Some(FlowsResult { count: 2, packets: 100, timeouts: 1, ..FlowsResult::default() });
+        result.flows = Some(FlowsResult { count: 2, packets: 99, ..FlowsResult::default() });
         let counts =
             ["lost_on_links", "lost_on_down_links", "corrupted", "duplicated", "reordered", "discarded"];
         result.counters = counts.map(|name| (format!("network.{name}"), 0)).into();
+        // the message was complete before its packet was sent again
+        let others = [("data_packets", 100), ("retransmissions", 1), ("timeouts", 1)];
+        result.counters.extend(others.map(|(name, count)| (format!("network.{name}"), count)));
         let text = summary(&result, &Style::PLAIN);
-        assert!(!text.contains("faults") && text.contains("  packets       100: 1 time-out\n"), "{text}");
+        assert!(
+            !text.contains("faults") && text.contains("  packets       100: 1 sent again, 1 time-out\n"),
+            "{text}"
+        );
         result.counters =
             counts.iter().zip(1..).map(|(name, n)| (format!("network.{name}"), 1111 * n)).collect();
         let text = summary(&result, &Style::PLAIN);

@@ -22,8 +22,8 @@ use crate::receiver::{Acknowledge, GapReport, ReceiverRules};
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Trimming {
     /// Time after which a packet of which nothing was heard is sent again; 15 us and six times what the
-    /// longest queue takes to drain into the slowest link, or the longest round trip and what one acknowledgement waits for
-    /// where that is more, when absent; at least 67 ms where nothing is lost (`lossless` and `credit` queues, links without
+    /// longest queue takes to drain into the slowest link, or the longest round trip, what one acknowledgement waits for, and a
+    /// packet before it at each link where that is more, when absent; at least 67 ms where nothing is lost (`lossless` and `credit` queues, links without
     /// faults), as what is late waits there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Duration>,
@@ -185,7 +185,8 @@ impl RecoveryKind for Trimming {
         };
         // packets that are merely under way on long links, or not worth an acknowledgement yet, are not sent again
         let derived = || {
-            let round_trip = path.network_rtt + path.slowest_time_of(silent_bytes);
+            let round_trip =
+                path.network_rtt + path.slowest_time_of(silent_bytes) + path.behind_others(sizes);
             Duration::from_ns(15_000) + (path.slowest_time_of(path.buffer_bytes) * 6).max(round_trip)
         };
         let timeout = given.unwrap_or_else(|| path.silence(derived()));

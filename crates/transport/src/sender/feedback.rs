@@ -27,7 +27,7 @@ impl Sender {
         sack: &[u64],
         telemetry: Option<&Telemetry>,
     ) {
-        self.credit.on_feedback(header);
+        self.credit.on_feedback(header, self.in_flight_packets());
         self.heard_at = now;
         self.requests_in_a_row = 0;
         match header.kind {
@@ -82,6 +82,12 @@ impl Sender {
         self.ask_where_stuck(now);
     }
 
+    /// Full packets under way.
+    #[inline]
+    fn in_flight_packets(&self) -> u64 {
+        self.recovery.account().in_flight_bytes / self.profile.sizes.packet_bytes()
+    }
+
     /// A window that falls below what is under way stops a sender whose packets asked for no acknowledgement, because
     /// there was room for more when they went. Where they are too few to make the receiver speak, a probe asks.
     #[inline]
@@ -102,9 +108,9 @@ impl Sender {
             LossCause::Timeout => {
                 self.statistics.timeouts += 1;
                 self.entropy.on_feedback(now, 0, PathFeedback::Timeout);
-                self.credit.on_vanished(loss.packets.max(1));
+                self.credit.on_vanished(loss.packets.max(1), self.in_flight_packets());
             }
-            LossCause::Gap => self.credit.on_vanished(loss.packets),
+            LossCause::Gap => self.credit.on_vanished(loss.packets, self.in_flight_packets()),
         }
         self.congestion.on_loss(&Lost {
             now,

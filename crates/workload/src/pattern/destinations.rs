@@ -8,10 +8,16 @@ use super::{Fixed, Pairs};
 
 /// Destinations by source. What is drawn depends on the draws only, so that sources do not depend on each other.
 pub trait Destinations: std::fmt::Debug + Send + Sync {
-    /// Where the next packet of `source` goes; `None` when the source is silent, which it either always is
-    /// or never. With `to_self` that may be `source` itself, where the pattern has it so; without, such a
-    /// destination is drawn again, and a source that only knows itself is silent.
+    /// Where the next packet of `source` goes; `None` where it goes nowhere and is left out. With `to_self` that may be
+    /// `source` itself, where the pattern has it so; without, such a destination is drawn again, and a source that only
+    /// knows itself is silent.
     fn destination(&self, source: u32, to_self: bool, draws: &mut Draws) -> Option<u32>;
+
+    /// The share of the packets of `source` that go somewhere, 0 for a silent source. Patterns on a background in which
+    /// some are silent have shares between 0 and 1; of all others every packet goes somewhere or none does.
+    fn share(&self, source: u32, to_self: bool) -> f64 {
+        f64::from(u8::from(self.destination(source, to_self, &mut Draws::new(u64::from(source))).is_some()))
+    }
 
     /// Whether every source has one destination, whatever is drawn.
     fn is_fixed(&self) -> bool {
@@ -86,15 +92,15 @@ impl<F: Fn(u32, &mut Draws) -> u32 + Send + Sync> Destinations for Rule<F> {
 
 /// The pairs of closed workloads from destinations: nobody sends to itself.
 pub(super) fn pairs(ranks: u32, destinations: Box<dyn Destinations>) -> Result<Box<dyn Pairs>, BuildError> {
-    let find = |source| destinations.destination(source, false, &mut Draws::new(u64::from(source)));
-    let found: Vec<(u32, u32)> = (0..ranks).filter_map(|source| Some((source, find(source)?))).collect();
-    if found.is_empty() {
+    let senders: Vec<u32> = (0..ranks).filter(|&source| destinations.share(source, false) > 0.0).collect();
+    if senders.is_empty() {
         return Err(BuildError::new("", format!("nobody among {ranks} ranks sends to somebody else")));
     }
     if destinations.is_fixed() {
-        return Ok(Box::new(Fixed { pairs: found }));
+        let find = |source| destinations.destination(source, false, &mut Draws::new(u64::from(source)));
+        let pairs = senders.into_iter().filter_map(|source| Some((source, find(source)?))).collect();
+        return Ok(Box::new(Fixed { pairs }));
     }
-    let senders = found.into_iter().map(|(source, _)| source).collect();
     Ok(Box::new(Drawn { senders, destinations }))
 }
 

@@ -23,7 +23,8 @@ pub struct HotSpot {
     /// the rank itself sends as the background does.
     #[serde(default = "one_in_ten")]
     pub fraction: f64,
-    /// The pattern of all other messages; `uniform-random` when absent.
+    /// The pattern of all other messages; `uniform-random` when absent. Of a rank that is silent in it only the fraction
+    /// is sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub background: Option<Box<PatternSpec>>,
 }
@@ -82,6 +83,11 @@ impl Destinations for Hot {
     fn destination(&self, source: u32, to_self: bool, draws: &mut Draws) -> Option<u32> {
         let hot = draws.happens(self.fraction) && (to_self || source != self.target);
         if hot { Some(self.target) } else { self.background.destination(source, to_self, draws) }
+    }
+
+    fn share(&self, source: u32, to_self: bool) -> f64 {
+        let hot = if to_self || source != self.target { self.fraction } else { 0.0 };
+        hot + (1.0 - hot) * self.background.share(source, to_self)
     }
 }
 

@@ -21,7 +21,8 @@ pub struct HotSpots {
     /// as the background does when its own turn comes.
     #[serde(default = "one")]
     pub fraction: f64,
-    /// The pattern of all other messages; `uniform-random` when absent.
+    /// The pattern of all other messages; `uniform-random` when absent. Of a rank that is silent in it only the fraction
+    /// is sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub background: Option<Box<PatternSpec>>,
 }
@@ -91,5 +92,15 @@ impl Destinations for Hot {
         }
         // a hot rank that draws itself sends as the background does
         self.background.destination(source, to_self, draws)
+    }
+
+    fn share(&self, source: u32, to_self: bool) -> f64 {
+        let starts = [0].into_iter().chain(self.limits.iter().copied());
+        let own = self.targets.iter().zip(starts.zip(&self.limits)).filter(|&(&target, _)| target == source);
+        let own: u32 = own.map(|(_, (start, &end))| end - start).sum();
+        let all = self.limits.last().copied().unwrap_or(1);
+        let others = if to_self { 1.0 } else { 1.0 - f64::from(own) / f64::from(all) };
+        let hot = self.fraction * others;
+        hot + (1.0 - hot) * self.background.share(source, to_self)
     }
 }

@@ -23,7 +23,8 @@ pub struct Local {
     /// Share of the messages that is local, from 0 to 1.
     #[serde(default = "half")]
     pub fraction: f64,
-    /// The pattern of all other messages; `uniform-random` when absent.
+    /// The pattern of all other messages; `uniform-random` when absent. Of a rank that is silent in it only the fraction
+    /// is sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub background: Option<Box<PatternSpec>>,
 }
@@ -98,6 +99,10 @@ impl Destinations for Nearby {
             }
             Near::Ball(ball) => Some(ball.draw(source, draws)),
         }
+    }
+
+    fn share(&self, source: u32, to_self: bool) -> f64 {
+        self.fraction + (1.0 - self.fraction) * self.background.share(source, to_self)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use stratasim_core::BuildError;
 
-use crate::flit::router::{Guess, RouterSpec, Stages};
+use crate::flit::router::{Guess, Precedence, RouterSpec, Stages};
 use crate::flit::routing::FlitRouting;
 
 /// Refuses them; fields are those of the router.
@@ -14,8 +14,7 @@ pub(super) fn check(router: &RouterSpec, routing: &dyn FlitRouting) -> Result<()
                       `stages = \"pipelined\"`";
         return Err(BuildError::new("requests.combined-allocation", reason));
     }
-    let guesses = rules.combined_allocation && matches!(rules.guess, Guess::Always | Guess::Free);
-    if guesses && rules.precedence.lasts() {
+    if wins_without_channel(router) && rules.precedence.lasts() {
         let reason = "a head that gets the switch without a virtual channel to take gets it again in every cycle, \
                       since nobody comes before it, and those that it waits for never do. Use `guess = \"credit\"`, \
                       or `precedence = \"given\"`";
@@ -27,4 +26,16 @@ pub(super) fn check(router: &RouterSpec, routing: &dyn FlitRouting) -> Result<()
         return Err(BuildError::new("shared-buffer.parts", reason));
     }
     Ok(())
+}
+
+/// Whether a head can get the switch without a virtual channel to take: who has precedence over others for good then gets it
+/// in every cycle, and those that it waits for never do.
+fn wins_without_channel(router: &RouterSpec) -> bool {
+    let rules = &router.requests;
+    rules.combined_allocation && matches!(rules.guess, Guess::Always | Guess::Free)
+}
+
+/// Whether packets of different priorities can stand still in such routers although no circle is in the graph of channels.
+pub fn forbids_priorities(router: &RouterSpec) -> bool {
+    wins_without_channel(router) && router.requests.precedence == Precedence::Given
 }

@@ -23,10 +23,13 @@ pub(super) struct Queue {
     last_vc: Option<u8>,
     /// First and last one that the packet may start on, once routing was asked.
     range: Option<(u8, u8)>,
+    /// The head before it was routed for `vc`.
+    unrouted: Option<Head>,
 }
 
 impl Queue {
-    pub(super) const EMPTY: Self = Self { packet: NONE, sent: 0, vc: None, last_vc: None, range: None };
+    pub(super) const EMPTY: Self =
+        Self { packet: NONE, sent: 0, vc: None, last_vc: None, range: None, unrouted: None };
 }
 
 /// A terminal.
@@ -95,7 +98,8 @@ impl Full {
             salt: keys::salt(self.seed, terminal as u32, source.packets),
         });
         source.packets += 1;
-        self.queues[place] = Queue { packet, sent: 0, vc: None, range: None, ..self.queues[place] };
+        self.queues[place] =
+            Queue { packet, sent: 0, vc: None, range: None, unrouted: None, ..self.queues[place] };
         self.queued += 1;
         self.loaded.insert(terminal);
         if self.spec.virtual_cut_through && offer.flits > self.spec.buffer_flits {
@@ -169,6 +173,10 @@ impl Full {
         if vc.is_some_and(|vc| self.source_credits.is_free(terminal, vc)) {
             return;
         }
+        if let Some(unrouted) = self.queues[place].unrouted.take() {
+            // another queue has taken its channel, and it is routed again
+            self.packets[number].head = unrouted;
+        }
         let known = range.filter(|_| !self.routing.restarts());
         let (first, last) = known.unwrap_or_else(|| {
             let (router, _) = self.fabric.terminal(terminal as u32).entry();
@@ -197,9 +205,10 @@ impl Full {
             }
             _ => open(first).then_some(first),
         };
-        if found.is_none() {
+        match found {
+            Some(_) => self.queues[place].unrouted = Some(before),
             // it is routed again in the next cycle
-            self.packets[number].head = before;
+            None => self.packets[number].head = before,
         }
         self.queues[place].vc = found;
     }

@@ -1,0 +1,131 @@
+//! Patterns on a background in which some are silent, and classes that may stand in each other's way.
+
+use stratasim_experiment::traffic::statistics;
+
+use super::{experiment, prepare, run};
+
+const SMALL: &str = "[topology]\nkind = \"mesh\"\ndimensions = [4, 4]";
+
+/// Of who is silent in the background only the fraction is sent, whatever its first packet would have been.
+#[test]
+fn who_is_silent_in_the_background_sends_the_rest() {
+    let backgrounds = [
+        ("kind = \"hot-spot\", target = 3, fraction = 0.2", "kind = \"transpose\"", &[0, 5, 10, 15][..], 0.2),
+        (
+            "kind = \"hot-spots\", targets = [3, 9], fraction = 0.4",
+            "kind = \"transpose\"",
+            &[0, 5, 10, 15],
+            0.4,
+        ),
+        ("kind = \"local\", distance = 1, fraction = 0.5", "kind = \"transpose\"", &[0, 5, 10, 15], 0.5),
+        (
+            "kind = \"hot-spot\", target = 3, fraction = 0.5",
+            "kind = \"list\", pairs = [[0, 1]]",
+            &[1, 2, 4, 15],
+            0.5,
+        ),
+    ];
+    for (pattern, background, silent, fraction) in backgrounds {
+        for seed in 1..4 {
+            let traffic = format!(
+                "load = 0.1\npattern = {{ {pattern}, background = {{ {background} }} }}\n\
+                 measure = {{ window = 4000, windows = 10, most-windows = 10, warm-up = 500, precision = 1.0 }}\n"
+            );
+            let result = run(&format!("seed = {seed}\n{}", experiment(SMALL, &traffic)));
+            let loads = &statistics(&result).fairness.by_terminal;
+            for &rank in silent {
+                let (found, wanted): (f64, f64) = (loads[rank][0].into(), 0.1 * fraction);
+                // 40,000 cycles: five standard deviations
+                let noise = 5.0 * (wanted / 40_000.0).sqrt();
+                assert!(
+                    (found - wanted).abs() < noise,
+                    "{pattern}, {background}, seed {seed}, {rank}: {found}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_batch_of_such_a_pattern_comes_to_its_end() {
+    for pattern in ["kind = \"hot-spot\", target = 3, fraction = 0.5", "kind = \"local\", fraction = 0.5"] {
+        for outstanding in ["", ", outstanding = 2"] {
+            let traffic = format!(
+                "pattern = {{ {pattern}, background = {{ kind = \"transpose\" }} }}\nbatch = {{ packets = 20{outstanding} }}\n"
+            );
+            let result = run(&experiment(SMALL, &traffic));
+            assert!(statistics(&result).batch.is_some(), "{pattern}");
+            // twelve send all of their twenty, four about half of them
+            let packets = result.counter("traffic.packets").unwrap();
+            assert!((12 * 20 + 15..12 * 20 + 65).contains(&packets), "{pattern}: {packets}");
+        }
+    }
+}
+
+/// A queue that finds a virtual channel which another one takes first is routed again, from where it was.
+#[test]
+fn a_packet_that_loses_its_channel_at_the_source_is_routed_anew() {
+    let ring = "[topology]\nkind = \"ring\"\nnodes = 4";
+    let classes = "load = 0.9\nflits = 5\nclass = [{ name = \"a\", priority = 0 }, { name = \"b\", priority = 1 }]\n\
+                   measure = { window = 300, windows = 3, most-windows = 3, warm-up = 300, drain = 0 }\n";
+    for (machine, vcs) in [
+        (ring, 6),
+        ("[topology]\nkind = \"mesh\"\ndimensions = [3, 3]", 5),
+        ("[topology]\nkind = \"k-ary-n-tree\"\nk = 2\nn = 3", 4),
+    ] {
+        let router = format!(
+            "router = {{ virtual-channels = {vcs}, buffer-flits = 2, routing-delay = 0, requests = {{ next-output-queues = true }} }}\n\
+             routing = {{ kind = \"table\" }}"
+        );
+        let text = experiment(machine, classes)
+            .replace("router = { virtual-channels = 4, buffer-flits = 8 }", &router);
+        assert!(statistics(&run(&text)).accepted_flits_per_cycle > 0.05, "{machine}");
+    }
+}
+
+/// Who goes before others for good gets the switch without a channel for ever.
+#[test]
+fn priorities_that_can_stand_still_are_refused() {
+    let router = "router = { virtual-channels = 4, buffer-flits = 2, speculation = \"separate\", \
+                  requests = { guess = \"free\", combined-allocation = true } }\nrouting = { kind = \"valiant\" }";
+    let with = |router: &str, traffic: &str| {
+        prepare(
+            &experiment(SMALL, traffic)
+                .replace("router = { virtual-channels = 4, buffer-flits = 8 }", router),
+        )
+    };
+    let classes = "load = 0.3\nflits = 2\nclass = [{ name = \"a\" }, { name = \"b\", priority = 3 }]\n";
+    let refusal = with(router, classes).err().expect("refused");
+    assert!(
+        refusal.contains("traffic.class.1.priority") && refusal.contains("combined-allocation"),
+        "{refusal}"
+    );
+    assert!(with(router, &classes.replace(", priority = 3", "")).is_ok());
+    assert!(with(&router.replace("\"free\"", "\"credit\""), classes).is_ok());
+}
+
+/// Ranges are told apart by their channels, not by their places in the list.
+#[test]
+fn requests_and_replies_share_no_channel() {
+    for (ranges, is_good) in
+        [("[[0, 3], [0, 3]]", false), ("[[0, 2], [2, 3]]", false), ("[[0, 1], [2, 3]]", true)]
+    {
+        let router = format!("router = {{ virtual-channels = 4, buffer-flits = 8, ranges = {ranges} }}");
+        let classes = "load = 0.1\nclass = [{ name = \"a\", reply = { range = 1 } }]\n";
+        let text = experiment(SMALL, classes)
+            .replace("router = { virtual-channels = 4, buffer-flits = 8 }", &router);
+        match prepare(&text) {
+            Ok(_) => assert!(is_good, "{ranges}"),
+            Err(refusal) => assert!(!is_good && refusal.contains("reply.range"), "{ranges}: {refusal}"),
+        }
+    }
+}
+
+#[test]
+fn no_class_has_the_name_of_the_probes() {
+    let classes = "load = 0.1\nclass = [{ name = \"probes\" }]\n";
+    assert!(prepare(&experiment(SMALL, classes)).is_ok());
+    let refusal =
+        prepare(&experiment(SMALL, &format!("{classes}probes = {{ interval = 1000 }}\n"))).err().unwrap();
+    assert!(refusal.contains("traffic.class.0.name"), "{refusal}");
+}
