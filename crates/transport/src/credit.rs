@@ -214,11 +214,15 @@ impl Credit {
     }
 
     /// Packets vanished, and with them the pulls that their arrival would have brought; so many are still under way. Where
-    /// those are as many as there can be, one has been taken for lost that is merely late, and brings its pull itself.
+    /// those are as many as there can be, one has been taken for lost that is merely late, and brings its pull itself. None:
+    /// nothing is taken for lost, and a probe asks, which goes beside all others.
     pub(crate) fn on_vanished(&mut self, packets: u32, in_flight_packets: u64) {
         if let Self::Packets { allowed, used, initial, .. } = self {
             let known = allowed.saturating_sub(*used).saturating_add(in_flight_packets);
-            *allowed += u64::from(packets).min(u64::from(*initial).saturating_sub(known));
+            *allowed += match packets {
+                0 => 1,
+                _ => u64::from(packets).min(u64::from(*initial).saturating_sub(known)),
+            };
         }
     }
 

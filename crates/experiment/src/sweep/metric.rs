@@ -106,7 +106,8 @@ pub(super) fn of<'a>(result: &RunResult, asked: impl Iterator<Item = &'a str>) -
         if numbers.contains_key(name) {
             continue;
         }
-        let number = match result.counters.get(name) {
+        // with the path that it has in the file of a result, too: its name has dots
+        let number = match result.counters.get(name.strip_prefix("counters.").unwrap_or(name)) {
             Some(count) => Some(*count as f64),
             None => {
                 let json = json.get_or_insert_with(|| serde_json::to_value(result).unwrap_or_default());
@@ -146,9 +147,11 @@ mod tests {
 
     #[test]
     fn numbers_are_means_counters_and_paths() {
-        let numbers = of(&result(), ["network.flows", "iterations.1.start_s", "ranks.7.idle_s"].into_iter());
+        let asked = ["network.flows", "counters.network.flows", "iterations.1.start_s", "ranks.7.idle_s"];
+        let numbers = of(&result(), asked.into_iter());
         assert_eq!((numbers["step_s"], numbers["compute_s"], numbers["idle_s"]), (2.0, 1.5, 2.0));
         assert_eq!((numbers["network.flows"], numbers["iterations.1.start_s"]), (7.0, 2.0));
+        assert_eq!(numbers["counters.network.flows"], 7.0);
         assert!(!numbers.contains_key("ranks.7.idle_s") && !numbers.contains_key("batches_per_s"));
     }
 

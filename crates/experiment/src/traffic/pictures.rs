@@ -48,13 +48,20 @@ impl Curve {
         chart.draw()
     }
 
-    /// The channels at the highest load that the network carries (or the lowest of all): routers by ports.
-    fn channels(&self) -> Option<(f64, Picture)> {
+    /// The channels at the highest load that the network carries, or the lowest of all where it carries none: routers by
+    /// directions or ports; and which of the two it is.
+    fn channels(&self) -> Option<(&'static str, Picture)> {
         let stable = self.points.iter().rev().find(|point| !point.saturated());
         let point = stable.or_else(|| self.points.first())?;
         let title = format!("{}: utilisation of channels at load {}", self.title, point.load);
         let picture = channel_map(title, point.results.first()?.traffic.as_ref()?)?;
-        Some((point.load, picture))
+        let which = match stable {
+            Some(_) => "The highest load that the network carries; rows of many routers are means.",
+            None => {
+                "The network carries none of these loads, this is the lowest; rows of many routers are means."
+            }
+        };
+        Some((which, picture))
     }
 
     /// Latency of the windows of each run, over time.
@@ -88,12 +95,8 @@ impl Curve {
             page.picture(picture, "classes", "The same by class, means.");
         }
         page.picture(self.throughput(), "throughput", "");
-        if let Some((_, picture)) = self.channels() {
-            page.picture(
-                picture,
-                "channels",
-                "The highest load that the network carries; rows of many routers are means.",
-            );
+        if let Some((which, picture)) = self.channels() {
+            page.picture(picture, "channels", which);
         }
         page.picture(self.windows(), "windows", "Warm-up and sample.");
         page.heading("All loads");

@@ -108,7 +108,7 @@ impl Sender {
             LossCause::Timeout => {
                 self.statistics.timeouts += 1;
                 self.entropy.on_feedback(now, 0, PathFeedback::Timeout);
-                self.credit.on_vanished(loss.packets.max(1), self.in_flight_packets());
+                self.credit.on_vanished(loss.packets, self.in_flight_packets());
             }
             LossCause::Gap => self.credit.on_vanished(loss.packets, self.in_flight_packets()),
         }
