@@ -82,10 +82,15 @@ impl Sender {
         self.ask_where_stuck(now);
     }
 
-    /// Full packets under way.
+    /// Full packets under way, where credit is in packets.
     #[inline]
     fn in_flight_packets(&self) -> u64 {
-        self.recovery.account().in_flight_bytes / self.profile.sizes.packet_bytes()
+        match self.credit {
+            Credit::Packets { .. } => {
+                self.recovery.account().in_flight_bytes / self.profile.sizes.packet_bytes()
+            }
+            Credit::Unlimited | Credit::Quanta { .. } => 0,
+        }
     }
 
     /// A window that falls below what is under way stops a sender whose packets asked for no acknowledgement, because

@@ -72,6 +72,11 @@ pub(super) fn background(
     pattern.destinations(layout, random).map_err(|error| error.within("background"))
 }
 
+/// The share of the packets of `source` that go somewhere: a `part` in any case, the others by the background.
+pub(super) fn share_on(part: f64, background: &dyn Destinations, source: u32, to_self: bool) -> f64 {
+    part + (1.0 - part) * background.share(source, to_self)
+}
+
 #[derive(Debug)]
 struct Hot {
     target: u32,
@@ -87,7 +92,7 @@ impl Destinations for Hot {
 
     fn share(&self, source: u32, to_self: bool) -> f64 {
         let hot = if to_self || source != self.target { self.fraction } else { 0.0 };
-        hot + (1.0 - hot) * self.background.share(source, to_self)
+        share_on(hot, &*self.background, source, to_self)
     }
 }
 

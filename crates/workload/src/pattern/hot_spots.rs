@@ -100,7 +100,6 @@ impl Destinations for Hot {
         let own: u32 = own.map(|(_, (start, &end))| end - start).sum();
         let all = self.limits.last().copied().unwrap_or(1);
         let others = if to_self { 1.0 } else { 1.0 - f64::from(own) / f64::from(all) };
-        let hot = self.fraction * others;
-        hot + (1.0 - hot) * self.background.share(source, to_self)
+        hot_spot::share_on(self.fraction * others, &*self.background, source, to_self)
     }
 }

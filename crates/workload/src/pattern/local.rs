@@ -102,7 +102,7 @@ impl Destinations for Nearby {
     }
 
     fn share(&self, source: u32, to_self: bool) -> f64 {
-        self.fraction + (1.0 - self.fraction) * self.background.share(source, to_self)
+        hot_spot::share_on(self.fraction, &*self.background, source, to_self)
     }
 }
 
