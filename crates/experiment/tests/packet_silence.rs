@@ -113,3 +113,22 @@ fn time_outs_in_vain_are_told() {
     assert!(slow.notes.iter().any(|note| note.contains("though nothing is lost here")), "{:?}", slow.notes);
     assert!(incast("100 Gbps").notes.iter().all(|note| !note.contains("though nothing")));
 }
+
+/// Links that lose packets turn nobody from its way; one that goes down may.
+#[test]
+fn the_way_of_a_message_is_known_though_links_lose() {
+    let way = |network: &str| {
+        let result = run(&format!(
+            "[topology]\nkind = \"single-switch\"\nnodes = 3\nbandwidth = \"100 Gbps\"\nlatency = \"1 us\"\n\
+             [workload]\nkind = \"traffic\"\nflows = 1\nsize = {{ kind = \"fixed\", bytes = \"10 kB\" }}\n\
+             pattern = {{ kind = \"list\", pairs = [[0, 2]] }}\n[network]\nkind = \"packet\"\n{network}\n"
+        ));
+        result.flows.unwrap().slowest[0].path.clone()
+    };
+    let whole = ["host-0->switch", "switch->host-2"];
+    assert_eq!(way(""), whole);
+    assert_eq!(way("loss = { probability = 0.01 }"), whole);
+    assert_eq!(way("faults = { corruption = { probability = 0.01 } }"), whole);
+    let down = "faults = { down = [{ link = [\"host-1->switch\"], from = \"1 s\" }] }";
+    assert_eq!(way(down), whole[..1]);
+}

@@ -439,7 +439,7 @@ impl Packet {
             return Err(BuildError::new("classes", reason));
         }
         engine.class_limits = limits;
-        engine.faults = link_faults;
+        engine.set_faults(link_faults);
         engine.note_outages(faults.detection_ps());
         let (network_rtt, links) = ways.longest_round_trip(&engine.routes, &engine.ports, full, control);
         let (buffer_bytes, drain_s) = self.size_queues(&mut engine, &topology, (network_rtt, links))?;

@@ -354,7 +354,7 @@ impl<K: InParts> Run<'_, '_, K> {
                 }
                 break;
             }
-            self.run(step)?;
+            self.run(step.min(start + most - self.kernel.now()))?;
         }
         course.drain_cycles = self.kernel.now() - start;
         Ok(())

@@ -194,7 +194,7 @@ pub struct ReplySpec {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct ProbeSpec {
-    /// Sender and receiver of each pair. Absent: every terminal probes all others in turn.
+    /// Sender and receiver of each pair. Absent: every terminal probes all others in turn, and `run --csv` writes each probe.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pairs: Option<Vec<[u32; 2]>>,
     /// Cycles between two probes of a terminal.

@@ -126,3 +126,20 @@ fn a_part_of_the_terminals_that_is_overloaded_saturates_the_network() {
     let (saturated, words) = verdict(0.48);
     assert!(!saturated, "{words}");
 }
+
+#[test]
+fn nobody_waits_longer_than_the_drain_says() {
+    let mesh = "[topology]\nkind = \"mesh\"\ndimensions = [4, 4]";
+    let of = |drain: u64| {
+        let measure = format!(
+            "load = 0.1\nflits = 16\nmeasure = {{ window = 1000, windows = 3, most-windows = 3, drain = {drain} }}"
+        );
+        let result = run(&experiment(mesh, &measure));
+        let found = statistics(&result);
+        (found.drain_cycles, found.saturated)
+    };
+    assert_eq!(of(1), (1, true));
+    assert_eq!(of(70).0.min(70), of(70).0);
+    let (waited, saturated) = of(10_000);
+    assert!(waited < 1000 && !saturated, "{waited}");
+}

@@ -223,6 +223,8 @@ pub(super) struct Engine {
     pub(super) landings: Landings,
     /// What may go wrong on links, as their ports name it.
     pub(super) faults: Vec<LinkFaults>,
+    /// Whether any of them goes down at some time.
+    pub(super) has_outages: bool,
     pub(super) fault_counts: FaultCounts,
     pub(super) rules: Rules,
     /// Largest message of every class but the last.
@@ -296,6 +298,7 @@ impl Engine {
             detours: Detours::new(ports.len()),
             landings,
             faults: Vec::new(),
+            has_outages: false,
             fault_counts: FaultCounts::default(),
             ends: ports.iter().map(|port| End { node: port.to, nic: port.nic }).collect(),
             ports: Ports::new(ports, rules.classes),

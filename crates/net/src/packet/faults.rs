@@ -221,9 +221,10 @@ impl Engine {
         longest / least.powi(2 * links.min(1 << 20) as i32)
     }
 
-    /// Whether links fail, so that flows change their ways.
-    pub(super) fn has_outages(&self) -> bool {
-        self.faults.iter().any(|faults| !faults.outages.all().is_empty())
+    /// What goes wrong on links; where some go down, flows change their ways.
+    pub(super) fn set_faults(&mut self, faults: Vec<LinkFaults>) {
+        self.has_outages = faults.iter().any(|faults| !faults.outages.all().is_empty());
+        self.faults = faults;
     }
 
     /// When links are down that are repaired later, from and to; picoseconds.

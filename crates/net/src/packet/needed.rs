@@ -70,7 +70,7 @@ impl Engine {
             }
             // round a dead link they may go anywhere
             if node != flow.dst.0
-                && self.faults.is_empty()
+                && !self.has_outages
                 && let Some(host) = self.routes.host_of(flow.dst)
                 && let Next::Set(set) = self.routes.toward(node, host)
             {

@@ -335,7 +335,7 @@ impl PacketNetwork {
         let payload = u64::from(sizes.payload_bytes);
         let packets = bytes.div_ceil(payload).max(1);
         let last = if sizes.full_packets { payload } else { bytes.max(1) - (packets - 1) * payload };
-        let has_outages = self.parts.any().has_outages();
+        let has_outages = self.parts.any().has_outages;
         let Engine { routes, ports, balancing, rules, landings, .. } = self.parts.any();
         let message = Alone {
             packets,

@@ -315,9 +315,11 @@ fn channel(topology: &Topology, id: LinkId, clock: &Clock, flit_bytes: u32) -> R
         spacing = spacing.max(clock.spacing(rate, flit_bytes));
     }
     if spacing < u64::from(FULL_WIDTH) {
+        let own = link.bandwidth.bytes_per_s() / if link.half_duplex { 2.0 } else { 1.0 };
+        let rate = memories::rate_at(topology, id).map_or(own, |rate| own.min(rate.bytes_per_s()));
         let reason = format!(
             "it carries {:.3} flits of {flit_bytes} bytes per cycle, at most 1 is possible; use a faster clock or larger flits",
-            f64::from(FULL_WIDTH) / spacing as f64
+            rate / f64::from(flit_bytes) / clock.hz()
         );
         return refuse("clock", reason);
     }
