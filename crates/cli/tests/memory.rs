@@ -14,17 +14,12 @@ fn memory_that_runs_out_is_said_in_one_line() {
                    latency = \"2 ns\"\n";
     scratch.write("large.toml", machine);
     // the heap asks for a quarter of this at the start; the links of the machine for more than all of it
-    let limited = Command::new("sh")
-        .args(["-c", "ulimit -v 1000000 && exec \"$0\" topology check large.toml"])
-        .arg(env!("CARGO_BIN_EXE_stratasim"))
-        .current_dir(scratch.path())
-        .output()
-        .unwrap();
-    let ended = Ended {
-        code: limited.status.code().unwrap_or(256),
-        output: String::from_utf8(limited.stdout).unwrap(),
-        errors: String::from_utf8(limited.stderr).unwrap(),
-    };
+    let ended = Ended::of(
+        Command::new("sh")
+            .args(["-c", "ulimit -v 1000000 && exec \"$0\" topology check large.toml"])
+            .arg(env!("CARGO_BIN_EXE_stratasim"))
+            .current_dir(scratch.path()),
+    );
     ended.failed(3, &["out of memory", "MiB", "a smaller machine"]);
     assert_eq!(ended.errors.lines().count(), 1, "{}", ended.errors);
 }

@@ -59,6 +59,16 @@ pub struct Ended {
 }
 
 impl Ended {
+    /// Runs a command to its end.
+    pub fn of(command: &mut std::process::Command) -> Self {
+        let ended = command.output().unwrap();
+        Self {
+            code: ended.status.code().unwrap_or(256),
+            output: String::from_utf8(ended.stdout).unwrap(),
+            errors: String::from_utf8(ended.stderr).unwrap(),
+        }
+    }
+
     /// Asserts that it failed with `code` and one error that has all of `words` in it.
     #[track_caller]
     pub fn failed(&self, code: i32, words: &[&str]) {
@@ -122,11 +132,6 @@ impl Scratch {
 
     /// Runs the command in the folder.
     pub fn stratasim(&self, arguments: &[&str]) -> Ended {
-        let ended = self.command(arguments).output().unwrap();
-        Ended {
-            code: ended.status.code().unwrap_or(256),
-            output: String::from_utf8(ended.stdout).unwrap(),
-            errors: String::from_utf8(ended.stderr).unwrap(),
-        }
+        Ended::of(&mut self.command(arguments))
     }
 }

@@ -66,7 +66,7 @@ impl Experiment {
         let config = Config::read(&text, &folder).map_err(wrong)?;
         let setup = Setup::read_in(&text, &folder).map_err(wrong)?;
         let flits = flits_of(&config, &setup).map_err(wrong)?;
-        let rates = config.numbers("injection_rate").map_err(wrong)?;
+        let loads = loads_of(&config, &flits).map_err(wrong)?;
         let mut spec = serde_json::json!({ "booksim2": text });
         if config.word("topology") == "anynet" {
             spec["network_file"] = config.network_file().map_err(wrong)?.into();
@@ -74,7 +74,7 @@ impl Experiment {
         let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
         Ok(Self {
             name,
-            load: flits.iter().enumerate().map(|(at, flits)| Config::of_class(&rates, at) * flits).sum(),
+            load: loads.iter().sum(),
             flits_per_rate: flits.iter().sum(),
             is_batch: config.word("sim_type") == "batch",
             seed: config.integer("seed", i64::from(i32::MIN), i64::from(u32::MAX)).map_err(wrong)? as u32
@@ -135,6 +135,12 @@ fn flits_of(config: &Config, setup: &Setup) -> Result<Vec<f64>, TextError> {
     Ok(setup.source.classes().iter().map(of_class).collect())
 }
 
+/// The load of each class in flits per cycle and terminal, by what [`flits_of`] makes of a rate.
+fn loads_of(config: &Config, flits: &[f64]) -> Result<Vec<f64>, TextError> {
+    let rates = config.numbers("injection_rate")?;
+    Ok(flits.iter().enumerate().map(|(class, flits)| Config::of_class(&rates, class) * flits).collect())
+}
+
 impl Subject for Experiment {
     fn name(&self) -> &str {
         &self.name
@@ -178,9 +184,9 @@ impl Subject for Experiment {
         };
         let measured: Vec<bool> = classes.iter().map(|class| class.measured).collect();
         let flits = flits_of(&config, &setup).map_err(wrong)?;
-        let rates = config.numbers("injection_rate").map_err(wrong)?;
-        let of_class = |class: usize| Config::of_class(&rates, class) * flits[class];
-        let offered = (0..measured.len()).filter(|&class| measured[class]).map(of_class).sum();
+        let loads = loads_of(&config, &flits).map_err(wrong)?;
+        let offered =
+            loads.iter().zip(&measured).filter(|(_, measured)| **measured).map(|(load, _)| load).sum();
         Ok(Box::new(Facts {
             title,
             spec: self.spec.clone(),

@@ -1,7 +1,5 @@
 //! The channels between routers: how much each carried, and in which direction it leads.
 
-use std::collections::BTreeMap;
-
 use stratasim_core::LinkId;
 use stratasim_net::flit::fabric::from_topology::Wiring;
 use stratasim_net::flit::fabric::{End, FULL_WIDTH, Fabric};
@@ -92,7 +90,7 @@ impl<'a> Directions<'a> {
         wiring.geometry.as_ref().map(|geometry| Self { wiring, geometry })
     }
 
-    /// The columns of a table of `all` channels, a row per router, and which of them each channel is in; none where a
+    /// The columns of a table of `all` channels, router by router, and which of them each channel is in; none where a
     /// channel has no direction. Several of one router and direction have columns of their own.
     fn columns(&self, fabric: &Fabric, all: &[Use]) -> Option<(Vec<String>, Vec<usize>)> {
         let node = |router: u32| self.wiring.nodes[router as usize].0;
@@ -100,13 +98,14 @@ impl<'a> Directions<'a> {
             End::Router { router: to, .. } => self.geometry.direction(node(router), node(to)),
             _ => None,
         };
-        let mut seen: BTreeMap<(u32, Direction), usize> = BTreeMap::new();
-        let mut keys = Vec::with_capacity(all.len());
-        for channel in all {
-            let direction = direction(channel)?;
-            let count = seen.entry((channel.1, direction)).or_default();
-            keys.push((direction, *count));
-            *count += 1;
+        let mut keys: Vec<(Direction, usize)> = Vec::with_capacity(all.len());
+        for of_router in all.chunk_by(|one, other| one.1 == other.1) {
+            let first = keys.len();
+            for channel in of_router {
+                let direction = direction(channel)?;
+                let before = keys[first..].iter().filter(|key| key.0 == direction).count();
+                keys.push((direction, before));
+            }
         }
         let mut sorted = keys.clone();
         sorted.sort_unstable();

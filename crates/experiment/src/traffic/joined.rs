@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use stratasim_core::BuildError;
-use stratasim_core::random::{Draws, key};
+use stratasim_core::random::Draws;
 use stratasim_workload::pattern::Destinations;
 
 /// Draws of one destination before a source is given up as one that reaches nobody.
@@ -82,9 +82,10 @@ impl Destinations for Limited {
 
     fn share(&self, source: u32, to_self: bool) -> f64 {
         let share = self.pattern.share(source, to_self);
-        let mut draws = (0..u64::from(ATTEMPTS)).map(|attempt| Draws::new(key(attempt, source.into())));
-        let reaches =
-            share > 0.0 && draws.any(|mut draws| self.destination(source, to_self, &mut draws).is_some());
+        // a packet that goes nowhere says nothing of the others
+        let mut draws = Draws::new(source.into());
+        let mut drawn = (0..ATTEMPTS).filter_map(|_| self.pattern.destination(source, to_self, &mut draws));
+        let reaches = share > 0.0 && drawn.any(|dest| self.joined.reaches(source, dest, self.and_back));
         if reaches { share } else { 0.0 }
     }
 }

@@ -139,7 +139,7 @@ fn nobody_waits_longer_than_the_drain_says() {
         (found.drain_cycles, found.saturated)
     };
     assert_eq!(of(1), (1, true));
-    assert_eq!(of(70).0.min(70), of(70).0);
+    assert!(of(70).0 <= 70);
     let (waited, saturated) = of(10_000);
     assert!(waited < 1000 && !saturated, "{waited}");
 }

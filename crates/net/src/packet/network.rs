@@ -335,13 +335,12 @@ impl PacketNetwork {
         let payload = u64::from(sizes.payload_bytes);
         let packets = bytes.div_ceil(payload).max(1);
         let last = if sizes.full_packets { payload } else { bytes.max(1) - (packets - 1) * payload };
-        let has_outages = self.parts.any().has_outages;
-        let Engine { routes, ports, balancing, rules, landings, .. } = self.parts.any();
+        let Engine { routes, ports, balancing, rules, landings, has_outages, .. } = self.parts.any();
         let message = Alone {
             packets,
             full: sizes.wire_bytes() as u32,
             last: last as u32 + sizes.header_bytes,
-            spread: has_outages || !balancing.keeps_flows(self.transports.spec.keeps_entropy()),
+            spread: *has_outages || !balancing.keeps_flows(self.transports.spec.keeps_entropy()),
         };
         let fastest = |from: u32, to: u32, message: Alone| {
             let given = self.guide.taken(from, to).iter().map(|&way| {

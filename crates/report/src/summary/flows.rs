@@ -21,10 +21,7 @@ pub(super) fn flows(text: &mut Text<'_>, result: &RunResult) {
     // the account of a message ends when its receiver has it: what is sent after that, for want of an acknowledgement, and
     // what is on its way when a run is stopped is in that of the network only
     let packets = counter("data_packets");
-    let again = match &result.flows {
-        Some(flows) if !result.stopped => of_messages(flows, counter),
-        _ => of_network(counter),
-    };
+    let again = of_packets(result.flows.as_ref().filter(|_| !result.stopped), counter);
     let among = if again.is_empty() { String::new() } else { format!(": {again}") };
     text.fact("packets", &format!("{}{among}", Unit::Count.format(packets as f64)), None);
     // not among the packets of data above: acknowledgements and other control fare no better on a link
@@ -53,25 +50,19 @@ pub(super) fn flows(text: &mut Text<'_>, result: &RunResult) {
     }
 }
 
-/// What happened to the packets of a run whose messages were all complete.
-fn of_messages(flows: &FlowsResult, counter: impl Fn(&str) -> u64) -> String {
+/// What happened to packets: as `flows` tell where all messages were complete, else as the switches counted until the run was
+/// stopped.
+fn of_packets(flows: Option<&FlowsResult>, counter: impl Fn(&str) -> u64) -> String {
+    let (trims, acknowledged) = match flows {
+        Some(flows) => ((flows.trims, "reported as trimmed"), flows.marks),
+        None => ((counter("trims"), "trimmed by switches"), 0),
+    };
     happened(&[
         (counter("retransmissions"), "sent again"),
         (counter("drops"), "dropped at full queues"),
-        (flows.trims, "reported as trimmed"),
+        trims,
         (counter("marks"), "marked by switches"),
-        (flows.marks, "acknowledgements with marks"),
-        (counter("timeouts"), timeouts(counter("timeouts"))),
-    ])
-}
-
-/// What happened to all packets until a run was stopped.
-fn of_network(counter: impl Fn(&str) -> u64) -> String {
-    happened(&[
-        (counter("retransmissions"), "sent again"),
-        (counter("drops"), "dropped at full queues"),
-        (counter("trims"), "trimmed by switches"),
-        (counter("marks"), "marked by switches"),
+        (acknowledged, "acknowledgements with marks"),
         (counter("timeouts"), timeouts(counter("timeouts"))),
     ])
 }
