@@ -141,7 +141,8 @@ class Curve:
 
     @cached_property
     def table(self) -> Columns:
-        """A row for each load: `load_flits_per_cycle`, `seeds`, `saturated`, and each number
+        """A row for each load: `load_flits_per_cycle`, `seeds`, `saturated`, `known` (whether the sample
+        tells: where it does not, `saturated` is False and says nothing), and each number
         (`packet_latency_cycles`, `accepted_flits_per_cycle`, ...; means over seeds), with half of its 95 %
         confidence interval in `<number>_half_width` where there is one; NaN where there is none.
         """
@@ -149,14 +150,16 @@ class Curve:
             {
                 "load_flits_per_cycle": point["load_flits_per_cycle"],
                 "seeds": len(point["runs"]),
-                "saturated": point["saturated"],
+                "saturated": point["saturated"] is True,
+                "known": point["saturated"] is not None,
                 **point["numbers"],
                 **{f"{name}_half_width": half for name, half in point["half_widths"].items()},
             }
             for point in self.data["points"]
         ]
         table = columns(rows, tuple(dict.fromkeys(name for row in rows for name in row)))
-        table["saturated"] = table["saturated"].astype(bool)
+        for name in ("saturated", "known"):
+            table[name] = table[name].astype(bool)
         return table
 
     @property
@@ -167,8 +170,8 @@ class Curve:
     def plot(self, y: str = "packet_latency_cycles", ax: "Axes | None" = None) -> "Axes":
         """Draws a number over load on `ax`, or on new axes, with matplotlib (the extra `plot`).
 
-        Latencies of loads at which the network is saturated are left out: they grow with the length of
-        the run.
+        Latencies of loads at which the network is saturated, or of which that is not known, are left
+        out: they grow with the length of the run.
         """
         from .plot import curve
 

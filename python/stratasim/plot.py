@@ -44,7 +44,7 @@ def curve(curve: "Curve", y: str = "packet_latency_cycles", ax: "Axes | None" = 
         raise _core.ConfigError(f"unknown number `{y}` (known: {known})")
     ax = _new_axes() if ax is None else ax
     # latencies of a saturated network grow with the length of the run
-    kept = ~table["saturated"] | ("latency" not in y)
+    kept = (table["known"] & ~table["saturated"]) | ("latency" not in y)
     half = table.get(f"{y}_half_width")
     ax.errorbar(
         table["load_flits_per_cycle"][kept],

@@ -175,6 +175,13 @@ impl Traffic {
             terminal.print(&format!(
                 "\nsaturates between {low:.4} and {high:.4} flits per cycle and terminal\n"
             ))?;
+        } else if let Some((low, high)) = curve.not_known
+            && !self.quiet
+        {
+            terminal.print(&format!(
+                "\ncarries {low:.4} flits per cycle and terminal; whether it carries {high:.4} is not known: the verdicts say \
+                 what would show\n"
+            ))?;
         } else if self.saturation.is_some() && !interrupt::wanted() && !self.quiet {
             terminal.print(
                 "\nnot saturated at one flit per cycle and terminal, the most that can be injected\n",

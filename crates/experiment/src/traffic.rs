@@ -296,6 +296,15 @@ impl Traffic {
         plan.load() * f64::from(plan.terminals) * hops / f64::from(packets.max(1))
     }
 
+    /// Cycles to the farthest terminal of any in an idle network, by those from some of them: half of it at least.
+    fn longest_way(&self) -> u64 {
+        const SAMPLED: u32 = 4;
+        let mut zero_load = ZeroLoad::new(self.network.fabric.clone(), &self.network.router);
+        let sources = (0..SAMPLED)
+            .map(|number| u64::from(number) * u64::from(self.plan.terminals) / u64::from(SAMPLED));
+        sources.map(|source| zero_load.longest(source as u32)).max().unwrap_or(0)
+    }
+
     fn run_on<K: InParts>(
         &self,
         mut kernel: K,
@@ -311,6 +320,7 @@ impl Traffic {
         let name = |router: u32| self.topology.node_name(nodes[router as usize]).to_owned();
         let explain =
             |kernel: &K| stall::report(fabric, &name, &kernel.waiting(), kernel.now(), kernel.in_flight());
+        let longest_way = || self.longest_way();
         let mut run = Run {
             kernel: &mut kernel,
             traffic: &mut traffic,
@@ -318,6 +328,7 @@ impl Traffic {
             stage: Stage { phase: Phase::WarmUp, cycle: 0, cycles: 0, least: None, most: None },
             since: 0,
             patience: 10_000 + 4 * u64::from(longest),
+            longest_way: &longest_way,
             explain: &explain,
         };
         let course = match self.traffic.batch {

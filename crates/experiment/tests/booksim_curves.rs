@@ -36,7 +36,7 @@ fn same(ours: f64, theirs: &Value, what: &str) {
 fn compare(found: &TrafficResult, point: &Value) {
     let what = format!("{} {}", point["case"], point["load"]);
     let counts = found.booksim2.as_ref().unwrap();
-    assert_eq!(found.saturated, point["verdict"] != "stable", "{what}");
+    assert_eq!(found.saturated, Some(point["verdict"] != "stable"), "{what}");
     assert_eq!(counts.total_cycles, point["total_cycles"].as_u64(), "{what}");
     assert_eq!(counts.sample_periods, point["sample_periods"].as_u64().unwrap(), "{what}");
     let printed = &point["classes"]["0"];
@@ -157,7 +157,11 @@ fn an_overload_ends_where_the_simulators_does() {
     let ours = translated(&experiment("mesh", "1 ns", "flits = 1")).unwrap();
     let curve = Curve::run(&ours, &[0.46], 1, Some(1), &()).unwrap();
     let found = statistics(&curve.points[0].results[0]);
-    assert!(found.saturated && found.booksim2.as_ref().unwrap().total_cycles.is_none(), "{}", found.verdict);
+    assert!(
+        found.saturated == Some(true) && found.booksim2.as_ref().unwrap().total_cycles.is_none(),
+        "{}",
+        found.verdict
+    );
     same(
         found.packet_latency_cycles.mean.unwrap(),
         &points[0]["classes"]["0"]["plat"],

@@ -199,7 +199,7 @@ impl From<TransportSpec> for Packet {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Ecn {
-    /// Whether anything is marked.
+    /// Whether anything is marked; without, what else is said here has no effect.
     pub enabled: bool,
     /// Bytes from which on packets may be marked; a fifth of the bytes in flight on the longest way when absent, in
     /// whole packets.

@@ -26,8 +26,9 @@ pub struct TrafficResult {
     pub accepted_flits_per_cycle: f64,
     /// Half of the 95 % confidence interval of the accepted load, from batch means; absent for fewer than two batches.
     pub accepted_half_width: Option<f64>,
-    /// Whether the network could not carry the load; latencies are then those of packets that arrived.
-    pub saturated: bool,
+    /// Whether the network could not carry the load; latencies are then those of packets that arrived. Absent where that is not
+    /// known: the verdict says why.
+    pub saturated: Option<bool>,
     /// The verdict in words, with what it rests on.
     pub verdict: String,
     /// Cycles before the sample.
@@ -310,7 +311,7 @@ impl TrafficResult {
             "flit_latency_cycles" => self.flit_latency_cycles.mean,
             "hops" => self.hops.mean,
             "fragmentation_cycles" => self.fragmentation_cycles.mean,
-            "saturated" => Some(f64::from(u8::from(self.saturated))),
+            "saturated" => self.saturated.map(|saturated| f64::from(u8::from(saturated))),
             "injected_jain" => Some(self.fairness.injected_jain),
             "accepted_jain" => Some(self.fairness.accepted_jain),
             "max_channel_utilisation" => self.channels.max_utilisation,

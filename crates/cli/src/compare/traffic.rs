@@ -57,7 +57,12 @@ pub(super) fn rows(results: &[(String, RunResult)]) -> Vec<Row> {
             rows.extend(parts);
         }
     }
-    let verdict = cells(&|it| it.batch.is_none().then(|| if it.saturated { "yes" } else { "no" }.to_owned()));
+    let word = |saturated| match saturated {
+        Some(true) => "yes",
+        Some(false) => "no",
+        None => "not known",
+    };
+    let verdict = cells(&|it| it.batch.is_none().then(|| word(it.saturated).to_owned()));
     rows.push((Cow::Borrowed("saturated"), verdict));
     // cycles of different lengths do not compare
     let mut clocks = traffic.iter().flatten().map(|it| it.clock_hz);

@@ -121,7 +121,7 @@ fn traffic(facts: &Facts<'_>, run: &Run) -> TrafficResult {
         injected_flits_per_cycle: over(|it| &it.injected_flits),
         accepted_flits_per_cycle: over(|it| &it.accepted_flits),
         accepted_half_width: mean_and_half_width(&accepted).1,
-        saturated,
+        saturated: Some(saturated),
         verdict: format!("{}: {words}", if saturated { "saturated" } else { "stable" }),
         warm_up_cycles: run.outcome.warm_up_end.unwrap_or_else(|| cycles_of(true)),
         settled: run.outcome.warm_up_end.is_some(),

@@ -44,7 +44,7 @@ impl Curve {
         Some(table)
     }
 
-    /// Mean latency over load, a line for each class. Saturated loads are left out.
+    /// Mean latency over load, a line for each class. Loads that are not carried are left out.
     pub(super) fn class_latency(&self) -> Option<Picture> {
         let classes = self.classes();
         if classes.is_empty() {
@@ -53,7 +53,7 @@ impl Curve {
         let load = Axis::linear("load of all classes, flits per cycle and terminal", Unit::Count);
         let latency = Axis::linear("mean packet latency, cycles", Unit::Count);
         let mut chart = LineChart::new(format!("{}: latency of each class", self.title), load, latency);
-        let stable = || self.points.iter().filter(|point| !point.saturated());
+        let stable = || self.points.iter().filter(|point| point.carried());
         let series = classes.iter().enumerate().map(|(class, name)| {
             let points = stable()
                 .filter_map(|point| Some((point.load, point.class_number(class, "packet_latency_cycles")?)));

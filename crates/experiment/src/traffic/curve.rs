@@ -130,18 +130,23 @@ impl CurvePoint {
 
     /// Whether the network was saturated with at least half of the seeds.
     pub fn saturated(&self) -> bool {
-        2 * self.saturated_seeds() >= self.results.len().max(1)
+        2 * self.seeds_with(Some(true)) >= self.results.len().max(1)
     }
 
-    fn saturated_seeds(&self) -> usize {
-        self.statistics().filter(|result| result.saturated).count()
+    /// Whether it carried the load with more than half of the seeds. Where neither holds, it is not known.
+    pub fn carried(&self) -> bool {
+        2 * self.seeds_with(Some(false)) > self.results.len()
+    }
+
+    fn seeds_with(&self, saturated: Option<bool>) -> usize {
+        self.statistics().filter(|result| result.saturated == saturated).count()
     }
 
     /// Whether it was stable, in a word: with how many of the seeds, where they do not agree.
     fn stable(&self) -> String {
-        let unknown = self.statistics().filter(|result| result.verdict.starts_with(NOT_KNOWN)).count();
+        let unknown = self.seeds_with(None);
         let seeds = self.results.len();
-        match seeds - self.saturated_seeds() - unknown {
+        match seeds - self.seeds_with(Some(true)) - unknown {
             0 if unknown > 0 => NOT_KNOWN.to_owned(),
             0 => "no".to_owned(),
             stable if stable == seeds => "yes".to_owned(),
@@ -185,13 +190,17 @@ pub struct Curve {
     pub left: usize,
     /// Load between which and which the network saturates, where it was looked for.
     pub saturation: Option<(f64, f64)>,
+    /// Where it was looked for and what was measured does not tell: the largest load below which all are carried, and the
+    /// first of which it is not known.
+    pub not_known: Option<(f64, f64)>,
 }
 
 /// Numbers of a point in files.
 #[derive(Serialize)]
 struct PointRecord<'a> {
     load_flits_per_cycle: f64,
-    saturated: bool,
+    /// Absent where it is not known.
+    saturated: Option<bool>,
     numbers: BTreeMap<&'a str, f64>,
     half_widths: BTreeMap<&'a str, f64>,
     runs: Vec<RunRecord<'a>>,
@@ -229,8 +238,13 @@ impl Curve {
         threads: Option<usize>,
         progress: &dyn Progress,
     ) -> Result<Self, Error> {
-        let mut curve =
-            Self { title: subject.name().to_owned(), points: Vec::new(), left: 0, saturation: None };
+        let mut curve = Self {
+            title: subject.name().to_owned(),
+            points: Vec::new(),
+            left: 0,
+            saturation: None,
+            not_known: None,
+        };
         curve.add(subject, loads, seeds, threads, progress)?;
         Ok(curve)
     }
@@ -311,7 +325,8 @@ impl Curve {
     }
 
     /// Looks for the load at which the network saturates, to within `precision`: between the largest load of the
-    /// curve below which all are stable and the smallest that is saturated, then by halving.
+    /// curve up to which all are carried and the next one, then by halving. Where that one is not saturated but not known at
+    /// the end, more cannot be said.
     ///
     /// # Errors
     /// As [`Curve::run`].
@@ -324,18 +339,21 @@ impl Curve {
         progress: &dyn Progress,
     ) -> Result<(), Error> {
         loop {
-            let saturated = self.points.iter().position(CurvePoint::saturated);
-            let high = saturated.map(|at| self.points[at].load);
-            let low =
-                self.points[..saturated.unwrap_or(self.points.len())].last().map_or(0.0, |point| point.load);
-            let next = match high {
-                Some(high) if high - low <= precision => {
-                    self.saturation = Some((low, high));
+            let carried = self.points.iter().take_while(|point| point.carried()).count();
+            let low = self.points[..carried].last().map_or(0.0, |point| point.load);
+            let next = match self.points.get(carried) {
+                Some(high) if high.load - low <= precision => {
+                    let found = Some((low, high.load));
+                    if high.saturated() {
+                        self.saturation = found
+                    } else {
+                        self.not_known = found
+                    }
                     return Ok(());
                 }
                 // of few digits, as it is a name, too
-                Some(high) => ((low + high) / 2.0 * 1e9).round() / 1e9,
-                // nothing is saturated yet: towards the most that a terminal can inject
+                Some(high) => ((low + high.load) / 2.0 * 1e9).round() / 1e9,
+                // all are carried so far: towards the most that a terminal can inject
                 None if low >= 1.0 => return Ok(()),
                 None => (2.0 * low).clamp(0.1, 1.0),
             };
@@ -407,7 +425,7 @@ impl Curve {
             });
             serde_json::to_value(PointRecord {
                 load_flits_per_cycle: point.load,
-                saturated: point.saturated(),
+                saturated: (point.saturated() || point.carried()).then(|| point.saturated()),
                 half_widths: numbers.iter().filter_map(|(name, (_, half))| Some((*name, (*half)?))).collect(),
                 numbers: numbers.into_iter().map(|(name, (mean, _))| (name, mean)).collect(),
                 runs: runs.collect(),
@@ -421,6 +439,7 @@ impl Curve {
             "title": self.title,
             "spec": spec,
             "saturation_load_flits_per_cycle": self.saturation.map(|(low, high)| [low, high]),
+            "saturation_not_known_flits_per_cycle": self.not_known.map(|(low, high)| [low, high]),
             "points": points,
         });
         let mut text = serde_json::to_string_pretty(&whole).unwrap_or_default();

@@ -107,6 +107,8 @@ impl Course {
 
 /// Terminals times cycles between two looks at the clock: a fraction of a second.
 const STRIDE: u64 = 1 << 20;
+/// A network fills as its ways are long for so many times the longest of them at most; what fills later are its buffers.
+const WAYS_TO_FILL: u64 = 4;
 /// Windows of the sample without which there is nothing to tell: there is no confidence interval.
 const LEAST_WINDOWS: usize = 2;
 
@@ -121,6 +123,8 @@ pub(super) struct Run<'a, 'b, K> {
     /// Cycles without any movement, with flits in the network, after which it is stuck: more than any channel
     /// or stage can hold a flit.
     pub(super) patience: u64,
+    /// About how many cycles the longest way takes in an idle network.
+    pub(super) longest_way: &'a dyn Fn() -> u64,
     /// Says who waits for whom when nothing moves.
     pub(super) explain: &'a dyn Fn(&K) -> String,
 }
@@ -210,14 +214,22 @@ impl<K: InParts> Run<'_, '_, K> {
         let most_cycles = most.saturating_mul(spec.window);
         self.begin(Phase::WarmUp, spec.warm_up.map(|_| most_cycles), Some(most_cycles));
         let mut means = Vec::new();
-        for _ in 0..most {
+        let mut left = most;
+        while left > 0 {
             self.window(spec.window, course)?;
+            left -= 1;
             if let Some(slice) = course.slices.last().filter(|slice| slice.packets > 0) {
                 means.push(slice.latency as f64 / slice.packets as f64);
             }
             if spec.warm_up.is_none() && has_settled(&means) && !self.still_fills(course) {
                 course.settled = true;
                 break;
+            }
+            if left == 0 && spec.warm_up.is_none() && self.still_fills(course) {
+                // at least as long as the ways take
+                let wanted = WAYS_TO_FILL * (self.longest_way)();
+                left = wanted.saturating_sub(self.kernel.now()).div_ceil(spec.window);
+                self.stage.most = None;
             }
         }
         course.filled = !self.still_fills(course);
@@ -297,7 +309,9 @@ impl<K: InParts> Run<'_, '_, K> {
             .map(|of| slices.iter().map(of).sum::<u64>() as f64);
         let all_offered = offered.iter().sum::<u64>() as f64;
         Evidence {
-            fills: !course.filled && 2.0 * (injected - accepted) > all_offered - accepted,
+            fills: !course.filled
+                && 2.0 * (injected - accepted) > all_offered - accepted
+                && self.traffic.sample().start < WAYS_TO_FILL * (self.longest_way)(),
             missing: missing.collect(),
             offered: all_offered / scale,
             waits: slices.iter().map(|slice| slice.waited as f64 / senders).collect(),

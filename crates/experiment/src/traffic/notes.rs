@@ -37,7 +37,7 @@ pub(super) fn imprecise(spec: &TrafficSpec, result: &TrafficResult) -> Option<St
     let latency = &result.packet_latency_cycles;
     let (mean, half) = (latency.mean?, latency.half_width?);
     let is_asked = spec.batch.is_none() && measure.most_windows > measure.windows;
-    (is_asked && !result.saturated && half > measure.precision * mean).then(|| {
+    (is_asked && result.saturated == Some(false) && half > measure.precision * mean).then(|| {
         format!(
             "The mean packet latency is known to within {:.1} %, not the {} % of `measure.precision`: the sample ended after \
              `measure.most-windows`, {}.",

@@ -26,7 +26,7 @@ impl Curve {
             ("mean", "packet_latency_cycles"),
         ];
         chart.series =
-            numbers.map(|(name, number)| self.series(name, number, |point| !point.saturated())).to_vec();
+            numbers.map(|(name, number)| self.series(name, number, |point| point.carried())).to_vec();
         chart.draw()
     }
 
@@ -51,7 +51,7 @@ impl Curve {
     /// The channels at the highest load that the network carries, or the lowest of all where it carries none: routers by
     /// directions or ports; and which of the two it is.
     fn channels(&self) -> Option<(&'static str, Picture)> {
-        let stable = self.points.iter().rev().find(|point| !point.saturated());
+        let stable = self.points.iter().rev().find(|point| point.carried());
         let point = stable.or_else(|| self.points.first())?;
         let title = format!("{}: utilisation of channels at load {}", self.title, point.load);
         let picture = channel_map(title, point.results.first()?.traffic.as_ref()?)?;
@@ -90,7 +90,7 @@ impl Curve {
                 "The network saturates between {low:.4} and {high:.4} flits per cycle and terminal."
             ));
         }
-        page.picture(self.latency(), "latency", "Packets from coming into being to the arrival of their tail. Loads at which the network is saturated are left out.");
+        page.picture(self.latency(), "latency", "Packets from coming into being to the arrival of their tail. Loads that the network does not carry, or of which that is not known, are left out.");
         if let Some(picture) = self.class_latency() {
             page.picture(picture, "classes", "The same by class, means.");
         }

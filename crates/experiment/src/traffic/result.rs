@@ -64,29 +64,31 @@ pub(super) fn result(
     let nothing_offered = plan.batch.is_none() && offered == 0;
     let (saturated, verdict) = match &course.saturation {
         _ if nothing_offered => (
-            false,
+            None,
             format!(
                 "{NOT_KNOWN}: no packet came into being in the {cycles} cycles measured; a longer sample would show"
             ),
         ),
         _ if nothing_arrived => (
-            false,
+            None,
             format!(
                 "{NOT_KNOWN}: nothing arrived in the {cycles} cycles measured; a longer sample would show"
             ),
         ),
-        Some(reason) => (true, format!("saturated: {reason}")),
+        Some(reason) => (Some(true), format!("saturated: {reason}")),
         None if course.early => (
-            false,
+            None,
             format!(
-                "{NOT_KNOWN}: the network still filled when the warm-up ended, as ways are long; more windows of warm-up \
+                "{NOT_KNOWN}: the network still filled when the warm-up ended, as its ways are longer than that; a longer warm-up \
                  would show"
             ),
         ),
         None => match &course.growth {
-            None => (false, "stable: what was offered was accepted, and queues did not grow".to_owned()),
+            None => {
+                (Some(false), "stable: what was offered was accepted, and queues did not grow".to_owned())
+            }
             Some(growth) => (
-                false,
+                Some(false),
                 format!(
                     "stable within the tolerances: what was offered was accepted; {growth}: a longer sample may show \
                      saturation"

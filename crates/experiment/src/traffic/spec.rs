@@ -233,7 +233,7 @@ pub struct MeasureSpec {
     /// MSER), after 4 windows at the earliest, and not while more enters the network than arrives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warm_up: Option<u64>,
-    /// Windows of warm-up at most.
+    /// Windows of warm-up at most; as many as the longest way takes four times where those are more and the network still fills.
     pub most_warm_up_windows: u32,
     /// Windows to measure at least.
     pub windows: u32,

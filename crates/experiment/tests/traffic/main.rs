@@ -92,7 +92,7 @@ fn zero_load_latency_is_the_closed_form() {
                 "{topology}, {flits} flits: {ours}, {expected}"
             );
             assert!((mean_hops / hops - 1.0).abs() < 0.03, "{topology}: {mean_hops} {hops}");
-            assert!(!found.saturated, "{}", found.verdict);
+            assert!(found.saturated == Some(false), "{}", found.verdict);
             // one router on the way within a switch, two between neighbours
             let least = if topology.contains("tree") { 7 } else { 12 };
             assert_eq!(found.packet_latency_cycles.min.unwrap(), least + u64::from(flits) - 1);
@@ -132,7 +132,7 @@ fn latencies_and_loads_are_those_of_the_reference_within_the_noise_of_seeds() {
                 "{}",
                 found.accepted_flits_per_cycle
             );
-            assert!(!found.saturated && found.settled, "{}", found.verdict);
+            assert!(found.saturated == Some(false) && found.settled, "{}", found.verdict);
         }
     }
 }
@@ -391,6 +391,37 @@ fn symmetric_traffic_loads_the_channels_of_a_torus_alike() {
     assert!(statistics(&result).fairness.injected_jain > 0.999);
 }
 
+/// Where several outputs are as good, no allocator's order decides: 0.165 to 0.259 on the torus if it did.
+#[test]
+fn adaptive_routing_loads_channels_that_are_as_good_alike() {
+    let torus = ("[topology]\nkind = \"torus\"\ndimensions = [4, 4]", "minimal-adaptive");
+    let hyperx = ("[topology]\nkind = \"hyperx\"\ndimensions = [4, 4]\nhosts-per-switch = 1", "minimal");
+    for (topology, routing) in [torus, hyperx] {
+        for allocator in ["islip", "separable-input-first", "wavefront", "pim"] {
+            let text = experiment(
+                topology,
+                "load = 0.4\nmeasure = { window = 2000, windows = 10, precision = 1.0 }",
+            );
+            let kinds = format!(
+                "buffer-flits = 8, vc-allocator = {{ kind = \"{allocator}\" }} }}\nrouting = {{ kind = \"{routing}\" }}"
+            );
+            let result = run(&text.replace("buffer-flits = 8 }", &kinds));
+            let channels = &statistics(&result).channels;
+            let (mean, most) = (channels.mean_utilisation.unwrap(), channels.max_utilisation.unwrap());
+            let least = channels
+                .by_router
+                .iter()
+                .flatten()
+                .filter(|&&use_| use_ >= 0.0)
+                .fold(1.0_f64, |least, &each| least.min(each.into()));
+            assert!(
+                most / mean < 1.08 && least / mean > 0.92,
+                "{routing}, {allocator}: {least} {mean} {most}"
+            );
+        }
+    }
+}
+
 /// Ports of a mesh are fewer at its edge, so that their numbers say nothing of where they lead.
 #[test]
 fn channels_are_told_apart_by_direction() {
@@ -519,9 +550,9 @@ fn nobody_waits_for_packets_where_that_is_asked_for() {
         let found = result.traffic.as_ref().unwrap();
         (found.saturated, found.drain_cycles > 0)
     };
-    assert_eq!(verdict("drain = 0"), (false, false));
-    assert_eq!(verdict("drain = 1"), (true, true));
-    assert_eq!(verdict("drain-when-saturated = true"), (false, true));
+    assert_eq!(verdict("drain = 0"), (Some(false), false));
+    assert_eq!(verdict("drain = 1"), (Some(true), true));
+    assert_eq!(verdict("drain-when-saturated = true"), (Some(false), true));
 }
 
 #[test]

@@ -69,6 +69,10 @@ pub struct Full {
     spec: RouterSpec,
     routing: Arc<dyn FlitRouting>,
     seed: u64,
+    /// Heads prefer some of their candidates to others.
+    prefers: bool,
+    /// Heads that prefer each output, of the router that is looked at.
+    favoured: Vec<u32>,
     /// Routes are found one router ahead.
     lookahead: bool,
     /// Steps of a router per cycle, in 2^-32.
@@ -241,6 +245,8 @@ impl Full {
         let at_outputs = fabric.channels().iter().map(|channel| to_leave + own + both_ways(channel));
         let at_sources = fabric.terminals().iter().map(|joined| to_leave + both_ways(&joined.injection));
         Ok(Self {
+            prefers: routing.prefers(),
+            favoured: vec![0; most_outputs],
             lookahead: spec.routing_delay == 0,
             // Exact for halves, quarters, ..., and to 10^-9 for the rest.
             steps_per_cycle: (spec.internal_speedup * f64::from(1 << 16) * f64::from(1 << 16)).round() as u64,

@@ -130,6 +130,13 @@ pub trait FlitRouting: Send + Sync {
         true
     }
 
+    /// Whether candidates are appended in the order of preference. A head then asks for the first one alone that has a channel
+    /// to give, where no other head does the same; otherwise heads ask for all, and the allocator takes its choice, which
+    /// goes round the outputs in order and so prefers some to others.
+    fn prefers(&self) -> bool {
+        false
+    }
+
     /// Low bits of [`Head::memory`] that it uses; the others stay 0. Up to 8 cost nothing.
     fn memory_bits(&self) -> u32 {
         64

@@ -48,7 +48,17 @@ impl Full {
         let place = self.fabric.index(number, 0);
         let vcs = u32::from(self.spec.virtual_channels);
         let Self {
-            routers, channels, waiting, packets, credits, vc_requests: requests, spec, fabric, ..
+            routers,
+            channels,
+            waiting,
+            packets,
+            credits,
+            vc_requests: requests,
+            spec,
+            fabric,
+            prefers,
+            favoured,
+            ..
         } = self;
         let Router { waiting: stage, vc_allocator, .. } = &mut routers[number as usize];
         let decided = stage.begin(step);
@@ -59,15 +69,40 @@ impl Full {
             false => asking.channel,
             true => asking.channel % vcs * inputs + asking.channel / vcs,
         };
+        let head_of = |asking: &Asking| {
+            let flits = &channels[base + asking.channel as usize].flits;
+            waiting.first(flits).expect("who waits for a channel has a head").flit.packet
+        };
+        // the first candidate that has a channel to give
+        let favourite = |packet: u32| {
+            let gives = |candidate: &&Candidate| {
+                let buffer = place + candidate.output as usize;
+                let mut vcs = candidate.first_vc..=candidate.last_vc;
+                vcs.any(|vc| is_takeable(spec, credits, (buffer, vc), packets[packet].flits))
+            };
+            packets.candidates(packet).iter().find(gives)
+        };
+        if *prefers {
+            favoured.fill(0);
+            for asking in stage.decided(decided) {
+                if let Some(candidate) = favourite(head_of(asking)) {
+                    favoured[candidate.output as usize] += 1;
+                }
+            }
+        }
         requests.clear();
         let mut any = false;
         for asking in stage.decided(decided) {
             any = true;
             asking.granted = NONE;
             let flits = &channels[base + asking.channel as usize].flits;
-            let head = waiting.first(flits).expect("who waits for a channel has a head").flit;
-            let packet = &packets[head.packet];
-            let candidates = packets.candidates(head.packet);
+            let number = head_of(asking);
+            let packet = &packets[number];
+            let alone = |candidate: &&Candidate| favoured[candidate.output as usize] == 1;
+            let candidates = match prefers.then(|| favourite(number)).flatten().filter(alone) {
+                Some(only) => std::slice::from_ref(only),
+                None => packets.candidates(number),
+            };
             let output_priority = precedence(rules, packets, waiting, flits);
             for candidate in candidates {
                 let buffer = place + candidate.output as usize;
@@ -140,7 +175,10 @@ impl Full {
     /// switch to every output where they may get a channel.
     fn allocate_switch<T: Terminals>(&mut self, number: u32, step: u64, terminals: &mut T) {
         let (base, place) = (self.channel_base(number), self.fabric.index(number, 0));
-        let Self { routers, channels, waiting, packets, credits, outputs, spec, .. } = self;
+        let Self { routers, channels, waiting, packets, credits, outputs, spec, prefers, .. } = self;
+        // those that guess whatever there is to give, or get what they guess only, ask for all
+        let rules = &spec.requests;
+        let one = *prefers && rules.guess != Guess::Always && !rules.combined_allocation;
         let (certain, speculative) = (&mut self.switch_requests, &mut self.speculative_requests);
         let Router { active, switch_allocator, speculative_allocator, first_vc, held, output_held, .. } =
             &mut routers[number as usize];
@@ -170,6 +208,9 @@ impl Full {
             for candidate in view.packets.candidates(head.packet) {
                 if view.may_guess(candidate, flits) {
                     view.ask(asking.channel, candidate.output, lowered, first_vc, requests);
+                    if one {
+                        break;
+                    }
                 } else {
                     gives_up = spec.stages == Stages::Batches;
                 }

@@ -62,18 +62,9 @@ impl ZeroLoad {
     /// The later of the two counts; nothing gets through faster.
     pub fn cycles(&mut self, from: u32, to: u32, flits: u64) -> Option<u64> {
         let enters = self.fabric.terminal(from).injection.spacing;
-        if !self.from.contains_key(&from) {
-            let terminals = self.fabric.terminals().len();
-            if 2 * (self.from.len() + 1) * terminals > MOST_KEPT {
-                self.from.clear();
-            }
-            let [heads, late] = self.router_cycles;
-            let heads = self.search(from, heads);
-            let late = (enters > FULL_WIDTH).then(|| self.search(from, late));
-            self.from.insert(from, Arrivals { heads, late });
-        }
-        let known = &self.from[&from];
+        let known = self.known(from);
         let head = known.heads[to as usize];
+        let late = known.late.as_ref().map(|late| late[to as usize]);
         if head == u64::MAX {
             return None;
         }
@@ -84,8 +75,29 @@ impl ZeroLoad {
             u64::try_from(cycles).unwrap_or(u64::MAX)
         };
         let behind_head = head.saturating_add(rest(leaves));
-        let late = known.late.as_ref().map_or(0, |late| late[to as usize].saturating_add(rest(enters)));
+        let late = late.map_or(0, |late| late.saturating_add(rest(enters)));
         Some(behind_head.max(late))
+    }
+
+    /// The cycles of a single flit from terminal `from` to the farthest one that it reaches.
+    pub fn longest(&mut self, from: u32) -> u64 {
+        self.known(from).heads.iter().copied().filter(|&cycles| cycles < u64::MAX).max().unwrap_or(0)
+    }
+
+    /// What is known from a source, looked up where it was not asked for before.
+    fn known(&mut self, from: u32) -> &Arrivals {
+        if !self.from.contains_key(&from) {
+            let terminals = self.fabric.terminals().len();
+            if 2 * (self.from.len() + 1) * terminals > MOST_KEPT {
+                self.from.clear();
+            }
+            let [heads, late] = self.router_cycles;
+            let heads = self.search(from, heads);
+            let enters = self.fabric.terminal(from).injection.spacing;
+            let late = (enters > FULL_WIDTH).then(|| self.search(from, late));
+            self.from.insert(from, Arrivals { heads, late });
+        }
+        &self.from[&from]
     }
 
     /// Dijkstra over routers, in which a flit spends so many cycles, from one terminal to all.

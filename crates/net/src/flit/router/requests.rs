@@ -17,7 +17,8 @@ pub struct RequestRules {
     /// The allocator counts the virtual channels of inputs by channel and then by input: its pointers turn from input to
     /// input.
     pub by_channel: bool,
-    /// When heads without a virtual channel ask for the switch.
+    /// When heads without a virtual channel ask for the switch. This and what else is said of guesses matters with
+    /// `speculation` only.
     pub guess: Guess,
     /// A guess yields wherever others ask for its output, not only where they get it.
     pub yield_to_requests: bool,

@@ -9,15 +9,16 @@ use stratasim_topo::geometry::Geometry;
 
 use super::dragonfly::DragonflyMap;
 use super::grid::{GridMap, Join};
-use super::places::{any, check_parts, part};
+use super::places::{any, check_parts, part, prefer};
 use super::{Candidate, FlitRouting, FlitRoutingAlgorithm, Head, Place, Surroundings};
 use crate::flit::fabric::from_topology::Wiring;
 use crate::flit::router::RouterSpec;
 
 /// Shortest ways. On a dragonfly: to a router with a cable to the destination's group (drawn from all of the
 /// group's, unless the present one has some), over it, and on to the destination; two classes of virtual channels,
-/// before and after the cable between groups. On a HyperX: any dimension that still differs, the channels with
-/// fewer flits under way first where the allocator heeds priorities; one class per hop.
+/// before and after the cable between groups. On a HyperX: any dimension that still differs,
+/// preferably that of the channel with fewest flits under way when the packet came, of equal ones one that is drawn; one class
+/// per hop.
 ///
 /// Sources: Kim, Dally, Scott, Abts (2008), "Technology-driven, highly-scalable dragonfly topology"; Ahn et al.
 /// (2009), "HyperX: topology, routing, and packaging of efficient large-scale networks".
@@ -124,16 +125,15 @@ impl FlitRouting for HyperXMinimal {
                 out.push(any(map.output(place.router, d, to, way, copy), class));
             }
         }
-        if out.len() > begin + 1 {
-            let least = out[begin..].iter().map(|candidate| surroundings.used(candidate.output)).min();
-            for candidate in &mut out[begin..] {
-                candidate.priority = i32::from(Some(surroundings.used(candidate.output)) == least);
-            }
-        }
+        prefer(&mut out[begin..], surroundings);
     }
 
     fn single(&self) -> bool {
         false
+    }
+
+    fn prefers(&self) -> bool {
+        true
     }
 
     fn adaptive(&self) -> bool {

@@ -7,13 +7,14 @@ use serde::{Deserialize, Serialize};
 use stratasim_core::BuildError;
 
 use super::grid::{GridMap, Join, NOWHERE, Way};
-use super::places::{any, check_parts, part};
+use super::places::{any, check_parts, part, prefer};
 use super::{Candidate, FlitRouting, FlitRoutingAlgorithm, Head, Place, Surroundings};
 use crate::flit::fabric::from_topology::Wiring;
 use crate::flit::router::RouterSpec;
 
-/// Minimal adaptive: every channel that brings a packet nearer may be taken, those with fewer flits under way
-/// first where the allocator heeds priorities.
+/// Minimal adaptive: every channel that brings a packet nearer may be taken. Of those that have a virtual channel to give a
+/// head prefers the one with fewest flits under way when it came, of equal ones one that is drawn, and asks for that one alone
+/// unless another head prefers it, too.
 ///
 /// The first virtual channel (the first two where there are rings) is kept for the escape: dimension order, which
 /// every packet may take wherever it is, and leave again. All others are for any shortest way.
@@ -88,14 +89,9 @@ impl FlitRouting for MinimalAdaptive {
                 }
             }
         }
-        if out.len() > begin + 1 {
-            let least = out[begin..].iter().map(|candidate| surroundings.used(candidate.output)).min();
-            for candidate in &mut out[begin..] {
-                candidate.priority = if Some(surroundings.used(candidate.output)) == least { 2 } else { 1 };
-            }
-        } else {
-            out[begin].priority = 2;
-        }
+        prefer(&mut out[begin..], surroundings);
+        // not of the escape
+        out[begin..].iter_mut().for_each(|candidate| candidate.priority = 1);
         // the class of the escape is that of the present place: the dateline is passed once
         let (at, to) = (map.coordinate(place.router, next), map.coordinate(target, next));
         let way = map.way(next, at, to, || at % 2 == 1);
@@ -105,6 +101,10 @@ impl FlitRouting for MinimalAdaptive {
 
     fn single(&self) -> bool {
         false
+    }
+
+    fn prefers(&self) -> bool {
+        true
     }
 
     fn adaptive(&self) -> bool {

@@ -4,7 +4,7 @@ use stratasim_core::BuildError;
 
 use crate::flit::fabric::Fabric;
 use crate::flit::router::RouterSpec;
-use crate::flit::routing::Candidate;
+use crate::flit::routing::{Candidate, Surroundings};
 
 /// The router and the output port of every terminal.
 #[derive(Debug, Clone)]
@@ -49,6 +49,19 @@ impl Destinations {
 #[inline]
 pub(crate) fn any(output: u16, (first_vc, last_vc): (u8, u8)) -> Candidate {
     Candidate { output, first_vc, last_vc, priority: 0 }
+}
+
+/// Puts `candidates` in the order of preference: those with fewer flits under way first, among those with fewest from a drawn
+/// one on. An order of their own would load some channels more than others that are as good.
+pub(crate) fn prefer(candidates: &mut [Candidate], surroundings: &mut dyn Surroundings) {
+    candidates.sort_by_key(|candidate| surroundings.used(candidate.output));
+    let used = |candidate: &Candidate| surroundings.used(candidate.output);
+    let Some(least) = candidates.first().map(used) else { return };
+    let equal = candidates.partition_point(|candidate| used(candidate) == least);
+    if equal > 1 {
+        let first = surroundings.draw(equal as u32);
+        candidates[..equal].rotate_left(first as usize);
+    }
 }
 
 /// Part `index` of `parts` nearly equal parts of `range`, none empty where there are as many channels.
