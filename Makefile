@@ -56,7 +56,7 @@ format: $(TOOLS) ## Format Rust and Python
 	$(BIN)/ruff check --fix --quiet
 	$(BIN)/ruff format
 
-stubs: build ## Write the type stubs of all kinds again, after a change of a spec in Rust
+stubs: $(INSTALLED_FOR_TESTS) ## Write the type stubs of all kinds again, after a change of a spec in Rust
 	$(BIN)/python packaging/generate_stubs.py
 
 bench: build ## Time benches/cases, beside the recorded figures of SimGrid

@@ -155,7 +155,9 @@ fn reference_pages_are_what_the_command_writes() {
     let folder = root().join("docs/src/reference/kinds");
     for name in generated() {
         let path = folder.join(format!("{name}.md"));
-        let command = format!("stratasim explain {name} --markdown > docs/src/reference/kinds/{name}.md");
+        let command = format!(
+            "cargo run --quiet -p stratasim-cli -- explain {name} --markdown > docs/src/reference/kinds/{name}.md"
+        );
         assert!(path.exists(), "there is no page; write it: {command}");
         let current = stratasim(&["explain", name, "--markdown"]);
         assert!(text(&path) == current, "{} is not current; write it again: {command}", path.display());
