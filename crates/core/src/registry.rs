@@ -83,7 +83,8 @@ macro_rules! registry {
                 impl<'de> $crate::serde::de::Visitor<'de> for ByKind {
                     type Value = $name;
                     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                        f.write_str("a table with a `kind`")
+                        let example = $name::KINDS.first().unwrap_or(&"...");
+                        write!(f, "a table with a `kind`, such as `{{ kind = \"{example}\" }}`,")
                     }
                     fn visit_map<A: $crate::serde::de::MapAccess<'de>>(self, mut map: A) -> Result<$name, A::Error> {
                         use $crate::serde::de::Error as _;

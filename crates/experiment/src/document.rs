@@ -154,6 +154,13 @@ impl Document {
         let shift = path.len() + 1;
         let mut value = match toml::de::DeValue::parse(text) {
             Ok(value) => from_toml_value(value.into_inner(), &source)?,
+            // what cannot be plain text is TOML with a mistake
+            Err(error) if text.trim_start().starts_with(['{', '[', '"', '\'']) => {
+                let span =
+                    error.span().map_or(shift..assignment.len(), |span| span.start + shift..span.end + shift);
+                let message = format!("the value is no TOML: {}", error.message().trim_end());
+                return Err(ConfigError::new(message, Some(Place { source, span })));
+            }
             Err(_) => Value::String(text.to_owned()),
         };
         forget_places(&mut value);

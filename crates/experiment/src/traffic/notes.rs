@@ -41,9 +41,23 @@ pub(super) fn imprecise(spec: &TrafficSpec, result: &TrafficResult) -> Option<St
         format!(
             "The mean packet latency is known to within {:.1} %, not the {} % of `measure.precision`: the sample ended after \
              `measure.most-windows`, {}.",
-            100.0 * half / mean,
+            // never as precise as was asked for
+            (1000.0 * half / mean).ceil() / 10.0,
             100.0 * measure.precision,
             count(measure.most_windows.into())
+        )
+    })
+}
+
+/// Where some terminals send nothing: loads are means over all.
+pub(super) fn silent(spec: &TrafficSpec, senders: u64, terminals: u32) -> Option<String> {
+    let silent = u64::from(terminals).saturating_sub(senders);
+    (spec.batch.is_none() && silent > 0 && senders > 0).then(|| {
+        format!(
+            "{} of {} terminals send nothing, as the pattern sends them nowhere or they are no sources. Loads are means over all \
+             terminals.",
+            count(silent),
+            count(terminals.into())
         )
     })
 }

@@ -367,7 +367,10 @@ impl Plan {
     /// The lane of probes, which share the first queue.
     fn probe(&mut self, spec: &ProbeSpec, streams: Streams) -> Result<(), BuildError> {
         let load = f64::from(spec.flits) / f64::from(spec.interval);
-        if spec.flits == 0 || load.is_nan() || load > 0.01 {
+        if spec.flits == 0 {
+            return Err(BuildError::new("flits", "0; a probe is a packet of one flit at least"));
+        }
+        if load.is_nan() || load > 0.01 {
             let reason = format!(
                 "probes of {} flits every {} cycles are a load of {load}; at most 0.01 hardly disturbs the network",
                 spec.flits, spec.interval

@@ -12,6 +12,8 @@ use super::plan::{Plan, Purpose};
 use super::verdict::{fairness_of, mean_and_half_width};
 use crate::run::digest_of;
 
+/// Where a smaller part of what was offered was accepted, the verdict says that it rests on little.
+const FEW: f64 = 0.95;
 /// How verdicts begin that are none.
 pub(super) const NOT_KNOWN: &str = "not known";
 
@@ -84,6 +86,12 @@ pub(super) fn result(
             ),
         ),
         None => match &course.growth {
+            None if accepted_mean < FEW * per_cycle(offered) => (
+                Some(false),
+                "stable as far as so few packets tell: less was accepted than was offered, but not more than chance makes; a \
+                 longer sample would show"
+                    .to_owned(),
+            ),
             None => {
                 (Some(false), "stable: what was offered was accepted, and queues did not grow".to_owned())
             }

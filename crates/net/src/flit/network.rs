@@ -43,7 +43,8 @@ use crate::networks::{NetworkContext, NetworkKind};
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Flit {
     /// Cycles per second of all routers; that at which the fastest link carries one flit per cycle, when absent.
-    /// Slower links carry one flit in several cycles.
+    /// Slower links carry one flit in several cycles. A node sends and takes a flit per cycle and interface, however fast its
+    /// links are: a faster clock makes it faster, where it has several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clock: Option<Frequency>,
     /// Bytes of a flit, 1 B to 64 KiB.

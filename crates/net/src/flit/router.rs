@@ -186,7 +186,8 @@ pub enum AllocatorKind {
     SeparableOutputFirst,
     /// Diagonals of the request matrix (Tamir, Chi 1993).
     Wavefront,
-    /// Wavefront that starts behind the diagonal of its last grant.
+    /// Wavefront that starts behind the diagonal of its last grant. Where outputs become free one by one, that may be the same
+    /// input again, and others starve.
     WavefrontRoundRobin,
     /// Parallel iterative matching (Anderson et al. 1993).
     Pim,

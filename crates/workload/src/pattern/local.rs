@@ -67,7 +67,10 @@ impl Pattern for Local {
                 }
                 let size = children[..self.distance as usize].iter().product();
                 if size < 2 {
-                    return Err(BuildError::new("distance", "a subtree of this height has one rank"));
+                    return Err(BuildError::new(
+                        "distance",
+                        "nobody else is so near: the subtree of this height, or the router, has one rank",
+                    ));
                 }
                 Near::Block(size)
             }
