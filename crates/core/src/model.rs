@@ -82,12 +82,14 @@ pub struct Transfer {
     pub nic: u16,
     /// Whether the requester charged what a host does for a message ([`HostCosts`]) to a stream of its own.
     pub overhead_charged: bool,
+    /// Whether it only announces a message or answers an announcement (rendezvous): no message of its own.
+    pub handshake: bool,
 }
 
 impl Transfer {
     /// A message without a limit of its own, by the first NIC, whose overheads nobody has charged.
     pub const fn new(token: Token, src: NodeId, dst: NodeId, bytes: u64) -> Self {
-        Self { token, src, dst, bytes, rate_cap: None, nic: 0, overhead_charged: false }
+        Self { token, src, dst, bytes, rate_cap: None, nic: 0, overhead_charged: false, handshake: false }
     }
 }
 
@@ -223,6 +225,10 @@ pub trait Network: Model<Request = NetworkRequest, Done = NetworkDone> {
     fn counts(&mut self, _token: Token) -> Option<MessageCounts> {
         None
     }
+
+    /// From now on what is drawn for a message depends on its source and its number among those of the source, not on those
+    /// that others send: so that several programs on one network draw what each draws alone.
+    fn draw_by_source(&mut self) {}
 
     /// Tells who watches what it has not told yet, at the end of a run.
     fn look_back(&mut self, _now: Time, _observer: &mut dyn Observer) {}

@@ -350,6 +350,7 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
         let transfer = Transfer {
             nic,
             overhead_charged: true,
+            handshake: !matches!(kind, EAGER | DATA),
             ..Transfer::new(Token(token), self.nodes[from as usize], self.nodes[to as usize], bytes)
         };
         self.network.submit(self.now, NetworkRequest::Transfer(transfer));

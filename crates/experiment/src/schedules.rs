@@ -55,6 +55,10 @@ impl Prepared {
         let make = || noise.as_ref().map(|noise| noise.fresh());
         let common = Common { nodes: &nodes, host, noise: &make };
         let (first, job_of) = work.parts();
+        let several = work.jobs.len() > 1;
+        if several {
+            self.network.draw_by_source();
+        }
         let summary = run(&work.schedule, self.network.as_mut(), observer, &common, &first)?;
         let mut jobs = Vec::with_capacity(work.jobs.len());
         for (number, job) in work.jobs.iter().enumerate() {
@@ -64,6 +68,7 @@ impl Prepared {
             let alone = match &job.alone {
                 Some(schedule) if !summary.run.stopped => {
                     let mut network = self.fresh_network().map_err(refused)?;
+                    network.draw_by_source();
                     let alone = run(schedule, network.as_mut(), &mut Blind, &common, &[])?;
                     Some(since(alone.run.makespan))
                 }

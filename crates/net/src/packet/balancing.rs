@@ -187,6 +187,8 @@ pub(super) struct Balancing {
     choice: Choice,
     /// A salt per node.
     salts: Vec<u64>,
+    /// What connections are called in hashes, by number, where that is not their number.
+    names: Vec<u32>,
     /// Round robin: the order of the ports of all sets, and by set, how many turns there were.
     order: Vec<u32>,
     turns: Vec<u64>,
@@ -218,11 +220,18 @@ impl Balancing {
         }
     }
 
+    /// Connection `number`, the next one, is called so in hashes.
+    pub(super) fn call(&mut self, number: u32, name: u32) {
+        self.names.extend(self.names.len() as u32..number);
+        self.names.push(name);
+    }
+
     pub(super) fn new(choice: Choice, nodes: usize, routes: &Routes, seed: u64) -> Self {
         let draws = (0..routes.set_count() as u64).map(|set| Draws::new(key(seed, set))).collect();
         Self {
             choice,
             salts: (0..nodes as u64).map(|node| key(!seed, node)).collect(),
+            names: Vec::new(),
             order: routes.members().to_vec(),
             turns: vec![0; routes.set_count()],
             draws,
@@ -326,7 +335,8 @@ impl Balancing {
 
     #[inline]
     fn hash(&self, node: u32, packet: Features, count: usize) -> usize {
-        let name = u64::from(packet.connection) << 16 | u64::from(packet.entropy);
+        let name = self.names.get(packet.connection as usize).copied().unwrap_or(packet.connection);
+        let name = u64::from(name) << 16 | u64::from(packet.entropy);
         let hash = mix(name.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ self.salts[node as usize]);
         ((u128::from(hash) * count as u128) >> 64) as usize
     }

@@ -251,7 +251,11 @@ impl Engine {
             for (from, to) in self.faults[faults as usize].outages.all().to_vec() {
                 let known = from.saturating_add(detection_ps);
                 if known < to {
-                    self.note(known, Event::Down(number));
+                    // what is known from the start is known to those that send then
+                    match known {
+                        0 => self.detours.set(number, true),
+                        _ => self.note(known, Event::Down(number)),
+                    }
                     if to < u64::MAX {
                         self.note(to, Event::Up(number));
                     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use stratasim_core::model::{self, FlowRecord, NetworkDone, NetworkReport, NetworkRequest, Transfer};
 use stratasim_core::observe::{MessageCounts, Observer};
 use stratasim_core::random::key;
@@ -71,6 +71,10 @@ pub(super) struct PacketNetwork {
     /// Messages on connections that are not complete.
     pub(super) open: u64,
     pub(super) messages: u64,
+    /// Messages of each source, where what is drawn for them depends on those only.
+    sent_by: Option<Vec<u64>>,
+    /// Announcements and answers that are under way.
+    handshakes: FxHashSet<Token>,
 }
 
 impl PacketNetwork {
@@ -104,6 +108,8 @@ impl PacketNetwork {
             breath: Breath::new(),
             open: 0,
             messages: 0,
+            sent_by: None,
+            handshakes: FxHashSet::default(),
         }
     }
 
@@ -217,7 +223,17 @@ impl PacketNetwork {
 
     fn send(&mut self, transfer: &Transfer, mut not_before: u64) -> Result<(), String> {
         let Transfer { token, src, dst, bytes, rate_cap, nic, .. } = *transfer;
-        let name = key(self.transports.seed, self.messages);
+        let name = match &mut self.sent_by {
+            None => key(self.transports.seed, self.messages),
+            Some(counts) => {
+                let count = &mut counts[src.index()];
+                *count += 1;
+                key(key(self.transports.seed, src.0.into()), *count)
+            }
+        };
+        if transfer.handshake {
+            self.handshakes.insert(token);
+        }
         let Some((from, to)) = self.hosts(src, dst) else { return Err(self.no_way(src, dst)) };
         // a connection that is kept has one way for all of its messages
         let flow = if self.parts.any().rules.keeps_connections { 0 } else { token.0 };
@@ -246,6 +262,9 @@ impl PacketNetwork {
         }
         let profile = self.profile(&ends).map_err(|error| error.reason)?;
         self.parts.open(ends, &profile, name);
+        if self.sent_by.is_some() {
+            self.parts.call(name as u32);
+        }
         self.open += 1;
         Ok(())
     }
@@ -278,10 +297,14 @@ impl PacketNetwork {
                 let Message { token, not_before, .. } = connection.message;
                 let end = Time::from_ps(not_before.max(now));
                 self.outcomes.deliver(end, token);
-                if self.sampling.tells_messages() {
-                    self.untold.insert(token, self.flows.len() as u32);
+                let record = connection.finish(end, ends, path);
+                // a handshake is part of its message
+                if !self.handshakes.remove(&token) {
+                    if self.sampling.tells_messages() {
+                        self.untold.insert(token, self.flows.len() as u32);
+                    }
+                    self.flows.push(record);
                 }
-                self.flows.push(connection.finish(end, ends, path));
                 if self.parts.next_message(number) != Some(true) {
                     break;
                 }
@@ -470,6 +493,10 @@ impl Model for PacketNetwork {
 }
 
 impl model::Network for PacketNetwork {
+    fn draw_by_source(&mut self) {
+        self.sent_by = Some(vec![0; self.topology.node_count()]);
+    }
+
     fn check_route(&mut self, src: NodeId, dst: NodeId) -> Result<(), BuildError> {
         if src == dst {
             return Ok(());

@@ -180,6 +180,12 @@ impl Parts {
         self.engines[from].after_sender(number);
     }
 
+    /// What the connection that was opened last is called where ways are chosen by a hash.
+    pub(super) fn call(&mut self, name: u32) {
+        let number = self.connection_count() - 1;
+        self.engines.iter_mut().for_each(|engine| engine.balancing.call(number, name));
+    }
+
     /// A message begins on a connection that carries others; false where that is closed.
     pub(super) fn post(&mut self, number: u32, ends: &Ends) -> bool {
         let (from, _) = self.ends(number);

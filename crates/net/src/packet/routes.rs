@@ -65,6 +65,8 @@ pub(super) struct Routes {
     hosts: Vec<Host>,
     /// Host of each node, [`NONE`] where it is none.
     host_of: Vec<u32>,
+    /// By node: whether it holds data, and passes on nothing that is not for it.
+    ends_here: Vec<bool>,
     next: Table,
     /// Sets of ports, one after the other, and where each begins and ends.
     ports: Vec<u32>,
@@ -95,11 +97,17 @@ impl Routes {
         let mut hosts = Vec::new();
         let mut targets: Vec<u32> = Vec::new();
         let mut column_of: FxHashMap<u32, u32> = FxHashMap::default();
+        let ends_here: Vec<bool> =
+            (0..nodes as u32).map(|node| matches!(topology.kind(NodeId(node)), NodeKind::Memory(_))).collect();
+        let before = |wire: u32, node: u32| {
+            let from = wires[wire as usize].from;
+            from != node && !ends_here[from as usize]
+        };
         for node in (0..nodes as u32).filter(|&node| topology.kind(NodeId(node)) != NodeKind::Switch) {
             host_of[node as usize] = hosts.len() as u32;
             let (target, last) = match into.of(node) {
                 // what stands before the host forwards for it
-                [only] if wires[*only as usize].from != node => (wires[*only as usize].from, *only),
+                [only] if before(*only, node) => (wires[*only as usize].from, *only),
                 _ => (node, NONE),
             };
             let column = *column_of.entry(target).or_insert_with(|| {
@@ -112,6 +120,7 @@ impl Routes {
             wires,
             start,
             host_of,
+            ends_here,
             gates_of: vec![(0, 0); hosts.len()],
             hosts,
             next: Filling::new(0, 0).done(),
@@ -183,7 +192,10 @@ impl Routes {
                 if host != NONE && host != own {
                     farthest = host;
                 }
-                // hosts with memory nodes or accelerators behind them forward, too
+                // hosts with memory nodes or accelerators behind them forward, too; memory nodes do not
+                if self.ends_here[node as usize] && node != target {
+                    continue;
+                }
                 for &wire in into.of(node) {
                     let from = self.wires[wire as usize].from;
                     if distance[from as usize] == NONE {
@@ -198,11 +210,11 @@ impl Routes {
                     continue;
                 }
                 best.clear();
-                best.extend(
-                    (self.start[node]..self.start[node + 1]).filter(|&wire| {
-                        distance[self.wires[wire as usize].to as usize] == distance[node] - 1
-                    }),
-                );
+                best.extend((self.start[node]..self.start[node + 1]).filter(|&wire| {
+                    let to = self.wires[wire as usize].to;
+                    let passes = to == target || !self.ends_here[to as usize];
+                    passes && distance[to as usize] == distance[node] - 1
+                }));
                 let next = match best[..] {
                     [only] => Next::Port(only),
                     _ => Next::Set(*known.entry(best.clone()).or_insert_with(|| {

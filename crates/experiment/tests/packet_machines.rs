@@ -1,0 +1,83 @@
+//! What a machine is made of, and who runs on it: memory nodes, links that are down from the start, several jobs, handshakes.
+
+mod common;
+
+use common::run;
+
+/// A message from `a` to `b` by way of switches, beside a memory node that both are joined to, and by it alone.
+#[test]
+fn memory_nodes_pass_nothing_on() {
+    let machine = |switches: &str, links: &str| {
+        format!(
+            "[topology]\nkind = \"graph\"\nnodes = [{{ name = \"a\" }}, {{ name = \"b\" }}, {{ name = \"m\", kind = \"memory\" }}{switches}]\n\
+             links = [{{ from = \"a\", to = \"m\", bandwidth = \"10 Gbps\", latency = \"100 ns\" }}, \
+             {{ from = \"m\", to = \"b\", bandwidth = \"10 Gbps\", latency = \"100 ns\" }}{links}]\n\
+             [workload]\nkind = \"traffic\"\nflows = 8\nsize = {{ kind = \"fixed\", bytes = \"1 MB\" }}\n\
+             pattern = {{ kind = \"list\", pairs = [[0, 1]] }}\n[network]\nkind = \"packet\"\n"
+        )
+    };
+    let link = |from: &str, to: &str| {
+        format!(", {{ from = \"{from}\", to = \"{to}\", bandwidth = \"10 Gbps\", latency = \"100 ns\" }}")
+    };
+    let switch = |name: &str| format!(", {{ name = \"{name}\", kind = \"switch\" }}");
+    // as long by the memory node, and longer
+    let one = machine(&switch("s"), &(link("a", "s") + &link("s", "b")));
+    let two = machine(&(switch("s") + &switch("t")), &(link("a", "s") + &link("s", "t") + &link("t", "b")));
+    for text in [one, two] {
+        let result = run(&text);
+        let through = result.links.iter().flatten().filter(|link| link.bytes > 0.0);
+        let mut through = through.flat_map(|link| [&link.from, &link.to]);
+        assert!(through.all(|node| node != "m"), "{text}");
+        // 8 MB at 10 Gb/s
+        assert!(result.makespan_s > 6.4e-3, "{}", result.makespan_s);
+    }
+    let refused = std::panic::catch_unwind(|| run(&machine("", "")));
+    assert!(refused.is_err(), "there is no way but through the memory node");
+}
+
+/// A mesh of 2 x 2 has two ways round, one of which is known to be dead before anything is sent.
+#[test]
+fn a_link_that_is_dead_from_the_start_is_avoided() {
+    for seed in 1..=6 {
+        let result = run(&format!(
+            "seed = {seed}\n[topology]\nkind = \"mesh\"\ndimensions = [2, 2]\nbandwidth = \"100 Gbps\"\nlatency = \"500 ns\"\n\
+             [workload]\nkind = \"traffic\"\nflows = 1\nsize = {{ kind = \"fixed\", bytes = \"100 kB\" }}\n\
+             pattern = {{ kind = \"list\", pairs = [[0, 3]] }}\n[network]\nkind = \"packet\"\n\
+             faults = {{ down = [{{ link = \"host-0->host-1\", from = \"0 ns\" }}], detection = \"0 ns\" }}\n"
+        ));
+        assert!(result.makespan_s < 12e-6, "{seed}: {}", result.makespan_s);
+        assert_eq!(result.counters["network.lost_on_down_links"], 0);
+    }
+}
+
+/// Jobs on leaves of their own share no link, whatever way is drawn.
+#[test]
+fn jobs_that_share_nothing_run_as_if_alone() {
+    for (congestion, seed) in [("dcqcn", 3), ("hpcc", 3), ("dctcp", 3), ("swift", 1)] {
+        let result = run(&format!(
+            "seed = {seed}\n[topology]\nkind = \"leaf-spine\"\nleaves = 4\nspines = 4\nhosts-per-leaf = 4\n\
+             bandwidth = \"100 Gbps\"\nlatency = \"500 ns\"\n\
+             [[job]]\nname = \"a\"\nworkload = {{ kind = \"goal\", pattern = {{ kind = \"ring-allreduce\" }}, ranks = 8, bytes = \"800 kB\" }}\n\
+             [[job]]\nname = \"b\"\nworkload = {{ kind = \"goal\", pattern = {{ kind = \"linear-alltoall\" }}, ranks = 8, bytes = \"100 kB\" }}\n\
+             [jobs]\nplacement = {{ kind = \"packed\" }}\n[network]\nkind = \"packet\"\ncongestion = {{ kind = \"{congestion}\" }}\n"
+        ));
+        let slowdowns: Vec<f64> = result.jobs.iter().filter_map(|job| job.slowdown).collect();
+        assert_eq!(slowdowns, [1.0, 1.0], "{congestion}");
+    }
+}
+
+/// Announcements and answers belong to their message.
+#[test]
+fn a_handshake_is_no_message_of_its_own() {
+    let flows = |limit: &str| {
+        let result = run(&format!(
+            "[topology]\nkind = \"single-switch\"\nnodes = 4\nbandwidth = \"100 Gbps\"\nlatency = \"500 ns\"\n\
+             [workload]\nkind = \"goal\"\npattern = {{ kind = \"ring-allreduce\" }}\nranks = 4\nbytes = \"1 MB\"\n\
+             [execution]\neager-limit = \"{limit}\"\n[network]\nkind = \"packet\"\n"
+        ));
+        result.flows.expect("messages were sent")
+    };
+    let (eager, announced) = (flows("1 GB"), flows("1 kB"));
+    assert_eq!((announced.count, announced.bytes), (eager.count, eager.bytes));
+    assert!(announced.duration_s.min > 0.5 * eager.duration_s.min);
+}
