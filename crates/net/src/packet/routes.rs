@@ -97,8 +97,9 @@ impl Routes {
         let mut hosts = Vec::new();
         let mut targets: Vec<u32> = Vec::new();
         let mut column_of: FxHashMap<u32, u32> = FxHashMap::default();
-        let ends_here: Vec<bool> =
-            (0..nodes as u32).map(|node| matches!(topology.kind(NodeId(node)), NodeKind::Memory(_))).collect();
+        let ends_here: Vec<bool> = (0..nodes as u32)
+            .map(|node| matches!(topology.kind(NodeId(node)), NodeKind::Memory(_)))
+            .collect();
         let before = |wire: u32, node: u32| {
             let from = wires[wire as usize].from;
             from != node && !ends_here[from as usize]
