@@ -146,7 +146,7 @@ impl CurvePoint {
     fn stable(&self) -> String {
         let unknown = self.seeds_with(None);
         let seeds = self.results.len();
-        match seeds - self.seeds_with(Some(true)) - unknown {
+        match self.seeds_with(Some(false)) {
             0 if unknown > 0 => NOT_KNOWN.to_owned(),
             0 => "no".to_owned(),
             stable if stable == seeds => "yes".to_owned(),
