@@ -336,11 +336,13 @@ impl Traffic {
             None => run.measure(&self.traffic.measure)?,
         };
         let cycles = kernel.now();
+        let hops: u64 = kernel.channel_flits().iter().sum();
+        // what is told of a large network takes as much memory as a part of it
+        drop(kernel);
         let account = traffic.account();
         let statistics = result::result(&traffic, &account, &course, &self.network, &self.topology);
         let flits: u64 = account.totals.accepted.iter().sum();
         let digest = result::digest(&account, &course);
-        let hops: u64 = kernel.channel_flits().iter().sum();
         let counters = BTreeMap::from([
             ("network.cycles".to_owned(), cycles),
             ("network.flit_hops".to_owned(), hops),

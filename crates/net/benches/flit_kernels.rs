@@ -96,7 +96,7 @@ impl Terminals for Uniform {
         self.latency += flit.latency;
     }
 
-    fn entered(&mut self, _: u64, _: u32, _: bool) {}
+    fn entered(&mut self, _: u32, _: u32, _: bool) {}
 
     fn packet(&mut self, _: &Arrival) {}
 }

@@ -22,7 +22,7 @@ struct Traffic {
     longest: u16,
     /// Nothing is made after this cycle.
     end: u64,
-    next: Vec<(u64, u64)>,
+    next: Vec<(u64, u32)>,
     /// Whether arrivals are to be told in order, and whether it tells of every packet.
     in_order: bool,
     announces: bool,
@@ -32,6 +32,11 @@ struct Traffic {
     latencies: u64,
     flits: u64,
     arrivals: Vec<Arrival>,
+}
+
+/// Names a packet of a terminal.
+fn name(terminal: u32, number: u32) -> u64 {
+    u64::from(terminal) << 32 | u64::from(number)
 }
 
 impl Traffic {
@@ -62,7 +67,7 @@ impl Terminals for Traffic {
             return None;
         }
         *number += 1;
-        let random = mix(self.seed ^ (u64::from(terminal) << 32 | *number));
+        let random = mix(self.seed ^ name(terminal, *number));
         let offer = Offer {
             dest: (random % u64::from(self.terminals)) as u32,
             flits: 1 + ((random >> 20) % u64::from(self.longest)) as u16,
@@ -70,7 +75,7 @@ impl Terminals for Traffic {
             priority: 0,
             created: *at,
             waited: *at < now,
-            tag: u64::from(terminal) << 32 | *number,
+            tag: *number,
             measured: true,
         };
         *at += 1 + (random >> 40) % (2 * self.gap);
@@ -106,7 +111,7 @@ impl Terminals for Traffic {
         self.latencies = self.latencies.wrapping_add(flit.latency * u64::from(flit.terminal + 1));
     }
 
-    fn entered(&mut self, _: u64, _: u32, _: bool) {
+    fn entered(&mut self, _: u32, _: u32, _: bool) {
         self.entered += 1;
     }
 
@@ -134,7 +139,7 @@ fn run(kernel: &mut impl Kernel, mut traffic: Traffic, step: u64) -> Shown {
     }
     assert!(kernel.is_settled(), "everything arrives");
     assert_eq!(kernel.violations(), Vec::<String>::new());
-    traffic.arrivals.sort_by_key(|arrival| arrival.tag);
+    traffic.arrivals.sort_by_key(|arrival| (arrival.source, arrival.tag));
     let Traffic { arrivals, flits, latencies, .. } = traffic;
     Shown { arrivals, flits, latencies, channels: kernel.channel_flits() }
 }
@@ -192,7 +197,7 @@ fn run_parts(kernel: &mut Fast, traffic: impl Fn() -> Traffic, step: u64) -> Sho
     assert!(kernel.is_settled(), "everything arrives");
     assert_eq!(kernel.violations(), Vec::<String>::new());
     let mut arrivals: Vec<Arrival> = parts.iter().flat_map(|part| part.arrivals.clone()).collect();
-    arrivals.sort_by_key(|arrival| arrival.tag);
+    arrivals.sort_by_key(|arrival| (arrival.source, arrival.tag));
     let flits = parts.iter().map(|part| part.flits).sum();
     let latencies = parts.iter().fold(0_u64, |sum, part| sum.wrapping_add(part.latencies));
     Shown { arrivals, flits, latencies, channels: kernel.channel_flits() }
@@ -259,13 +264,13 @@ impl Terminals for Once {
         self.traffic.flit(flit);
     }
 
-    fn entered(&mut self, now: u64, terminal: u32, is_head: bool) {
-        self.traffic.entered(now, terminal, is_head);
+    fn entered(&mut self, tag: u32, terminal: u32, is_head: bool) {
+        self.traffic.entered(tag, terminal, is_head);
     }
 
     fn packet(&mut self, arrival: &Arrival) {
-        let (terminal, number) = ((arrival.tag >> 32) as usize, (arrival.tag & u64::from(u32::MAX)) as usize);
-        let random = mix(self.traffic.seed ^ arrival.tag);
+        let (terminal, number) = (arrival.source as usize, arrival.tag as usize);
+        let random = mix(self.traffic.seed ^ name(arrival.source, arrival.tag));
         assert_eq!(arrival.dest, (random % u64::from(self.traffic.terminals)) as u32, "a packet went astray");
         let words = &mut self.seen[terminal];
         words.resize(words.len().max(number / 64 + 1), 0);
@@ -299,7 +304,7 @@ fn a_hundred_million_flits_arrive_once_each() {
     assert_eq!((once.traffic.entered, once.traffic.flits), (once.offered, once.offered));
     for (terminal, words) in once.seen.iter().enumerate() {
         let arrived: u64 = words.iter().map(|word| u64::from(word.count_ones())).sum();
-        assert_eq!(arrived, once.traffic.next[terminal].1, "packets of {terminal}");
+        assert_eq!(arrived, u64::from(once.traffic.next[terminal].1), "packets of {terminal}");
     }
 }
 

@@ -24,7 +24,7 @@ pub enum Message {
 
 impl Message {
     /// The message of a number.
-    pub fn of(number: u64) -> Self {
+    pub fn of(number: u32) -> Self {
         match number {
             1 => Self::ReadRequest,
             2 => Self::WriteRequest,

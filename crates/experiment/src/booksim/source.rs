@@ -332,7 +332,7 @@ impl Source {
             },
             created,
             waited: created < now,
-            tag: created << 8 | (message as u64) << 5 | class as u64,
+            tag: (message as u32) << 5 | class as u32,
             measured: recorded,
         }
     }
@@ -372,7 +372,7 @@ impl Terminals for Source {
     }
 
     fn flit(&mut self, flit: FlitArrival) {
-        let FlitArrival { tag, terminal, arrived: now, latency, measured } = flit;
+        let FlitArrival { tag, created, terminal, arrived: now, latency, measured } = flit;
         let terminal = self.node(terminal);
         let class = (tag & 31) as usize;
         let quiet = now - self.quiet_since;
@@ -381,7 +381,7 @@ impl Terminals for Source {
         }
         self.quiet_since = now;
         self.in_flight[class] -= 1;
-        self.created_sum[class] -= tag >> 8;
+        self.created_sum[class] -= created;
         if measured {
             self.recorded_in_flight[class] -= 1;
         }
@@ -393,7 +393,7 @@ impl Terminals for Source {
         counters.flit.add(latency);
     }
 
-    fn entered(&mut self, tag: u64, terminal: u32, tail: bool) {
+    fn entered(&mut self, tag: u32, terminal: u32, tail: bool) {
         let class = (tag & 31) as usize;
         let terminal = self.node(terminal);
         // the simulator counts a packet as sent with its head

@@ -11,7 +11,7 @@ pub(super) struct OpenLoop<'a> {
     pub(super) sources: Sources,
     pub(super) account: Account<'a>,
     /// The class of probes.
-    pub(super) probes: Option<u64>,
+    pub(super) probes: Option<u32>,
 }
 
 impl Terminals for OpenLoop<'_> {
@@ -65,7 +65,7 @@ impl Terminals for OpenLoop<'_> {
     }
 
     #[inline]
-    fn entered(&mut self, _: u64, terminal: u32, _: bool) {
+    fn entered(&mut self, _: u32, terminal: u32, _: bool) {
         self.account.totals.injected[terminal as usize] += 1;
     }
 

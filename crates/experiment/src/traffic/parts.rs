@@ -49,7 +49,7 @@ impl<'a> Parts<'a> {
         let part = |range: Range<u32>| OpenLoop {
             sources: Sources::new(plan.clone(), range),
             account: Account::new(terminals, classes, window, sink.take()),
-            probes: probes.map(|class| class as u64),
+            probes: probes.map(|class| class as u32),
         };
         Self { parts: ranges.into_iter().map(part).collect() }
     }

@@ -2,6 +2,9 @@
 
 use stratasim_core::random::mix;
 
+/// A packet that waited longer for its source, in cycles, counts as one that waited so long.
+pub const MOST_WAIT: u64 = 1 << 31;
+
 /// A packet that wants to enter the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Offer {
@@ -19,7 +22,7 @@ pub struct Offer {
     /// the one before it leaves room, which may be between two cycles.
     pub waited: bool,
     /// Handed back with the arrival; a kernel never looks into it.
-    pub tag: u64,
+    pub tag: u32,
     /// Whether its flits count in the statistics; handed back.
     pub measured: bool,
 }
@@ -35,7 +38,7 @@ pub struct Arrival {
     pub flits: u16,
     /// Routers that its tail went through, that of the destination among them.
     pub hops: u16,
-    /// As offered.
+    /// As offered, [`MOST_WAIT`] cycles before it came to the front of its source at most.
     pub created: u64,
     /// Cycle in which its head left the source.
     pub entered: u64,
@@ -44,7 +47,7 @@ pub struct Arrival {
     /// Cycle in which its tail arrived: now.
     pub arrived: u64,
     /// As offered.
-    pub tag: u64,
+    pub tag: u32,
     /// As offered.
     pub measured: bool,
 }
@@ -53,7 +56,9 @@ pub struct Arrival {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlitArrival {
     /// As offered with its packet.
-    pub tag: u64,
+    pub tag: u32,
+    /// As with its packet.
+    pub created: u64,
     /// Where it arrived.
     pub terminal: u32,
     /// Cycle in which it arrived: now.
@@ -124,7 +129,7 @@ pub trait Terminals {
     fn flit(&mut self, flit: FlitArrival);
 
     /// A flit of a packet with this `tag` left its source, the last one where `tail`. Called once per flit.
-    fn entered(&mut self, tag: u64, terminal: u32, tail: bool);
+    fn entered(&mut self, tag: u32, terminal: u32, tail: bool);
 
     /// A packet arrived as a whole.
     fn packet(&mut self, arrival: &Arrival);

@@ -124,7 +124,7 @@ impl List {
                 priority: 0,
                 created,
                 waited: true,
-                tag: tag as u64,
+                tag: tag as u32,
                 measured: true,
             };
             list.queues = list.queues.max(queue + 1);
@@ -137,7 +137,7 @@ impl List {
         list
     }
 
-    pub(crate) fn by_tag(&self) -> BTreeMap<u64, Arrival> {
+    pub(crate) fn by_tag(&self) -> BTreeMap<u32, Arrival> {
         self.arrivals.iter().map(|arrival| (arrival.tag, *arrival)).collect()
     }
 }
@@ -175,7 +175,7 @@ impl Terminals for List {
         self.flit_latencies.push(flit.latency);
     }
 
-    fn entered(&mut self, _: u64, _: u32, _: bool) {
+    fn entered(&mut self, _: u32, _: u32, _: bool) {
         self.entered += 1;
     }
 

@@ -102,7 +102,7 @@ impl FlitRouting for Boxed {
 
 /// The packet that is next at an output that two others have kept busy: 2, of priority 1 with 3 of priority 9 behind it on
 /// virtual channel `pair` (0 or 1), or the later 4, of priority 5 on the other. All come by one input.
-fn next(requests: RequestRules, pair: u8) -> u64 {
+fn next(requests: RequestRules, pair: u8) -> u32 {
     let mut fabric = Fabric::new(vec![(1, 1)]);
     let slow = Channel { spacing: 40 * 256, ..Channel::default() };
     fabric.attach(0, (0, 0), Channel::default(), slow, None);
@@ -125,7 +125,7 @@ fn next(requests: RequestRules, pair: u8) -> u64 {
     }
     let mut kernel = kernel(fabric, &spec, WayOut);
     settle(&mut kernel, &mut list, 5000).unwrap();
-    let tags: Vec<u64> = list.arrivals.iter().map(|arrival| arrival.tag).collect();
+    let tags: Vec<u32> = list.arrivals.iter().map(|arrival| arrival.tag).collect();
     assert_eq!((tags.len(), &tags[..2]), (5, &[0, 1][..]));
     tags[2]
 }

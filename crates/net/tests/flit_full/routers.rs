@@ -154,7 +154,7 @@ proptest! {
         prop_assert_eq!(arrived.len(), packets.len());
         let mut crossed = 0;
         for (tag, &(created, source, _, dest, flits)) in packets.iter().enumerate() {
-            let found = arrived[&(tag as u64)];
+            let found = arrived[&(tag as u32)];
             prop_assert_eq!((found.created, found.source, found.dest), (created, source, dest));
             prop_assert_eq!(found.flits, flits);
             let hops = (source % 3).abs_diff(dest % 3) + (source / 3).abs_diff(dest / 3) + 1;

@@ -22,8 +22,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         let id = flit.packet();
         let outbox = &mut self.outbox[self.part_of[number as usize / N] as usize];
         if flit.is_head() {
-            let memory = if self.remembers { self.packets.memory[id] } else { 0 };
-            outbox.packets.push((memory, self.packets.flits(id), self.packets.cold[id]));
+            outbox.packets.push((self.packets.cold[id], self.packets.rest(flit)));
         }
         outbox.flits.push((at, number, flit));
         self.in_flight -= 1;
@@ -39,11 +38,11 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         for (at, number, flit) in inbox.flits.drain(..) {
             let channel = (number - base) as usize;
             if flit.is_head() {
-                let (memory, flits, cold) = packets.next().expect("a packet comes with its head");
-                if flits > 1 {
+                let (cold, rest) = packets.next().expect("a packet comes with its head");
+                if rest.flits > 1 {
                     self.is_wide = true;
                 }
-                self.crossing[channel] = self.packets.insert(memory, flits, cold);
+                self.crossing[channel] = self.packets.insert(cold, rest);
             }
             let flit = flit.with_packet(self.crossing[channel]);
             self.wheel.flit(at, channel / (BLOCK * N), channel % (BLOCK * N), flit);

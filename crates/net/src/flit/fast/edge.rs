@@ -1,17 +1,15 @@
 //! The terminals of a part: sources, which send a flit per cycle, and sinks.
 
-use stratasim_core::memory::prefetch;
-
 use super::flit::Flit;
 use super::guide::Around;
 use super::mask::Mask;
-use super::packets::{Cold, cycle_of};
+use super::packets::{Cold, Rest, cycle_of};
 use super::part::{Part, Scratch};
 use super::source::NO_VC;
 use super::stages::EARLIER;
 use super::wheel::{BLOCK, Coming};
 use crate::flit::fabric::FULL_WIDTH;
-use crate::flit::keys::Keys;
+use crate::flit::keys::{self, Keys};
 use crate::flit::routing::{FlitRouting, Head};
 use crate::flit::terminals::{Arrival, FlitArrival, Offer, Terminals};
 
@@ -121,7 +119,9 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         let vc = usize::from(vc) % VS;
         source.credits[vc] -= 1;
         let global = self.first_terminal + terminal as u32;
-        let id = self.packets.insert(0, 1, Cold::new(global, number, offer).entering(now));
+        let salt = self.packets.salt_of(self.seed, global, number);
+        let rest = Rest { memory: 0, salt, dest: offer.dest, flits: 1 };
+        let id = self.packets.insert(Cold::new(global, offer, now), rest);
         let link = self.injection[terminal];
         let flit = Flit::head(id, offer.dest, 0).last(true);
         self.wheel.flit(now + u64::from(link.delay), link.block(), link.first() + vc, flit);
@@ -154,13 +154,11 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         let link = self.injection[terminal];
         source.range = range;
         if routing.packed().is_none() || cfg!(debug_assertions) {
-            let cold = Cold::new(global, number, offer);
             let mut around = Around::<T, VS> {
                 credits: self.blocks[link.block()].outs_of(link.first() / N),
                 places: u32::from(self.buffer) * u32::from(self.vcs),
                 vcs: self.vcs as usize,
-                seed: self.seed,
-                cold: &cold,
+                salt: keys::salt(self.seed, global, number.into()),
                 keys: Keys::at(None),
                 terminals,
             };
@@ -168,8 +166,9 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             debug_assert!(routing.packed().is_none() || (source.range, head.memory) == (range, 0));
         }
         // made here, so that it is written where it stays: a copy would have to wait for what was just written
-        let cold = Cold::new(global, number, offer);
-        source.packet = self.packets.insert(head.memory, offer.flits, cold);
+        let salt = self.packets.salt_of(self.seed, global, number);
+        let rest = Rest { memory: head.memory, salt, dest: offer.dest, flits: offer.flits };
+        source.packet = self.packets.insert(Cold::new(global, offer, self.now), rest);
         source.tag = offer.tag;
         source.front = Flit::head(source.packet, offer.dest, head.memory);
         source.left = offer.flits;
@@ -259,9 +258,8 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         for (at, &Coming { flit, number }) in arrivals.iter().enumerate() {
             if self.is_large
                 && let Some(&Coming { flit: later, .. }) = arrivals.get(at + EARLIER)
-                && let Some(cold) = self.packets.cold.get(later.packet())
             {
-                prefetch(cold);
+                self.packets.ask_for(later.packet());
             }
             let local = first + number as usize / VS;
             let link = self.ejection[local];
@@ -271,7 +269,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             let id = flit.packet();
             let cold = &self.packets.cold[id];
             let terminal = self.first_terminal + local as u32;
-            debug_assert_eq!(cold.dest(), terminal, "a packet arrived at another terminal");
+            debug_assert_eq!(self.packets.dest(flit), terminal, "a packet arrived at another terminal");
             let entered = cycle_of(cold.entered, now);
             let (mut last_entered, mut head_arrived) = (entered, now);
             let (mut flits, mut hops) = (1, flit.hops());
@@ -288,6 +286,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             let measured = cold.is_measured();
             terminals.flit(FlitArrival {
                 tag: cold.tag,
+                created: cold.created(now),
                 terminal,
                 arrived: now,
                 latency: now - last_entered,
@@ -295,11 +294,11 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             });
             if flit.is_tail() {
                 let arrival = Arrival {
-                    source: cold.source,
+                    source: cold.source(),
                     dest: terminal,
                     flits,
                     hops,
-                    created: cold.created,
+                    created: cold.created(now),
                     entered,
                     head_arrived,
                     arrived: now,

@@ -2,7 +2,7 @@
 
 use super::flit::Flit;
 use super::mask::Mask;
-use super::packets::{Cold, Packets};
+use super::packets::Packets;
 use super::pool::{Pool, Way};
 use super::router::{Out, Routers};
 use super::wheel::BLOCK;
@@ -16,10 +16,8 @@ pub(super) struct Around<'a, T, const VS: usize> {
     pub(super) credits: &'a [Out],
     pub(super) places: u32,
     pub(super) vcs: usize,
-    /// The packet and the seed of the run, for draws,
-    pub(super) seed: u64,
-    pub(super) cold: &'a Cold,
-    /// and the names of those.
+    /// What draws of the packet begin with, and their names.
+    pub(super) salt: u64,
     pub(super) keys: Keys,
     pub(super) terminals: &'a mut T,
 }
@@ -27,7 +25,7 @@ pub(super) struct Around<'a, T, const VS: usize> {
 impl<T: Terminals, const VS: usize> Surroundings for Around<'_, T, VS> {
     #[inline]
     fn draw(&mut self, bound: u32) -> u32 {
-        let key = self.keys.next(self.cold.salt(self.seed));
+        let key = self.keys.next(self.salt);
         self.terminals.draw(key, bound)
     }
 
@@ -48,7 +46,6 @@ pub(super) struct Guide<'a, T, R: ?Sized> {
     pub(super) places: u32,
     pub(super) vcs: usize,
     pub(super) knows_source: bool,
-    pub(super) seed: u64,
     pub(super) terminals: &'a mut T,
 }
 
@@ -170,10 +167,19 @@ impl<T: Terminals, R: FlitRouting + ?Sized> Guide<'_, T, R> {
         }
     }
 
+    /// Asks for what the way of a head will depend on.
+    #[inline(always)]
+    pub(super) fn ask_early(&self, flit: Flit) {
+        self.packets.ask_for_salt(flit.packet());
+        if self.knows_source || self.ranges.len() > 1 {
+            self.packets.ask_for(flit.packet());
+        }
+    }
+
     /// A number below `bound` for a head at router `place`.
     #[inline(never)]
     fn draw(&mut self, place: u32, flit: Flit, bound: u32) -> u32 {
-        let salt = self.packets.cold[flit.packet()].salt(self.seed);
+        let salt = self.packets.salt(flit.packet());
         self.terminals.draw(Keys::at(Some(place)).next(salt), bound)
     }
 
@@ -204,9 +210,8 @@ impl<T: Terminals, R: FlitRouting + ?Sized> Guide<'_, T, R> {
         let id = flit.packet();
         let remembered = self.packets.memory.get(id).copied();
         let range = self.ranges[self.range(flit)];
-        let cold = &self.packets.cold[id];
         let mut packet = Head {
-            source: if self.knows_source { cold.source } else { 0 },
+            source: if self.knows_source { self.packets.cold[id].source() } else { 0 },
             dest: flit.dest(),
             range,
             memory: remembered.unwrap_or(flit.memory().into()),
@@ -215,8 +220,7 @@ impl<T: Terminals, R: FlitRouting + ?Sized> Guide<'_, T, R> {
             credits: routers.outs_of(index),
             places: self.places,
             vcs: self.vcs,
-            seed: self.seed,
-            cold,
+            salt: self.packets.salt(id),
             keys: Keys::at(Some(place)),
             terminals: self.terminals,
         };

@@ -81,7 +81,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
                     vc: (channel % VS) as u8,
                     output: asked.unwrap_or(given / VS % P) as u16,
                     output_vc: asked.is_none().then_some((given % VS) as u8),
-                    dest: self.packets.cold[pool.first(*routers.ends(number.into())).packet()].dest(),
+                    dest: self.packets.dest(pool.first(*routers.ends(number.into()))),
                 });
             }
         }

@@ -1,24 +1,22 @@
 //! The packets under way: what is read at the ends, and what routing remembers.
 
-use stratasim_core::memory::prefer_huge_pages;
+use stratasim_core::memory::{prefer_huge_pages, prefetch};
 
 use super::flit::Flit;
 use crate::flit::keys;
-use crate::flit::terminals::Offer;
+use crate::flit::terminals::{MOST_WAIT, Offer};
 
-/// What is read and written at the ends, two to a cache line.
+/// What is read and written at the ends, four to a cache line. Cycles are modulo 2^32.
 #[derive(Debug, Clone, Copy, Default)]
-#[repr(align(32))]
+#[repr(align(16))]
 pub(super) struct Cold {
-    pub(super) created: u64,
-    pub(super) tag: u64,
-    pub(super) source: u32,
-    /// The destination, the range of virtual channels and whether it is measured.
-    aim: u32,
-    /// Its number among those of its source, modulo 2^32: draws depend on it.
-    pub(super) number: u32,
-    /// When its head had entered, modulo 2^32.
+    created: u32,
+    /// When its head had entered.
     pub(super) entered: u32,
+    /// Of a place without a packet: the next one.
+    pub(super) tag: u32,
+    /// The source, the range of virtual channels and whether it is measured.
+    origin: u32,
 }
 
 /// Room for so many packets of each terminal is there from the start, up to a number of them all. What is not touched takes no
@@ -30,43 +28,50 @@ const RANGE: u32 = Flit::TERMINALS.trailing_zeros();
 const MEASURED: u32 = 31;
 
 impl Cold {
-    /// Packet `number` of `source`, which has not entered.
+    /// A packet of `source` that comes to its front in cycle `now`.
     #[inline(always)]
-    pub(super) fn new(source: u32, number: u32, offer: &Offer) -> Self {
-        let aim = offer.dest | u32::from(offer.range) << RANGE | u32::from(offer.measured) << MEASURED;
-        Self { created: offer.created, tag: offer.tag, source, aim, number, entered: 0 }
+    pub(super) fn new(source: u32, offer: &Offer, now: u64) -> Self {
+        let origin = source | u32::from(offer.range) << RANGE | u32::from(offer.measured) << MEASURED;
+        let created = offer.created.max(now.saturating_sub(MOST_WAIT));
+        Self { created: created as u32, entered: now as u32, tag: offer.tag, origin }
     }
 
-    /// The same, entering in cycle `now`.
-    #[inline(always)]
-    pub(super) fn entering(self, now: u64) -> Self {
-        Self { entered: now as u32, ..self }
+    pub(super) fn source(&self) -> u32 {
+        self.origin & (Flit::TERMINALS as u32 - 1)
     }
 
-    pub(super) fn dest(&self) -> u32 {
-        self.aim & (Flit::TERMINALS as u32 - 1)
+    /// The cycle in which it came into being, where it is in the network in cycle `now`.
+    #[inline(always)]
+    pub(super) fn created(&self, now: u64) -> u64 {
+        cycle_of(self.created, now)
     }
 
     #[inline(always)]
     pub(super) fn range(&self) -> usize {
-        (self.aim >> RANGE & u32::from(u8::MAX)) as usize
+        (self.origin >> RANGE & u32::from(u8::MAX)) as usize
     }
 
     #[inline(always)]
     pub(super) fn is_measured(&self) -> bool {
-        self.aim >> MEASURED != 0
+        self.origin >> MEASURED != 0
     }
+}
 
-    /// What its draws depend on.
-    #[inline(always)]
-    pub(super) fn salt(&self, seed: u64) -> u64 {
-        keys::salt(seed, self.source, self.number.into())
-    }
+/// What is known of a packet beside, and kept where it is needed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rest {
+    /// What routing remembers.
+    pub(super) memory: u64,
+    /// What its draws begin with; 0 where routing draws nothing under way.
+    pub(super) salt: u64,
+    pub(super) dest: u32,
+    pub(super) flits: u16,
 }
 
 /// How much of a packet of several flits has arrived. Cycles are modulo 2^32.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Long {
+    dest: u32,
     pub(super) flits: u16,
     /// Routers that its head went through.
     pub(super) hops: u16,
@@ -75,8 +80,8 @@ pub(super) struct Long {
 
 impl Long {
     /// A packet of so many flits, none of which has arrived.
-    pub(super) fn new(flits: u16) -> Self {
-        Self { flits, hops: 0, head_arrived: 0 }
+    fn new(flits: u16, dest: u32) -> Self {
+        Self { dest, flits, hops: 0, head_arrived: 0 }
     }
 }
 
@@ -94,71 +99,133 @@ pub(super) struct Packets {
     pub(super) memory: Vec<u64>,
     remembers: bool,
     pub(super) cold: Vec<Cold>,
+    /// What draws begin with; only where routing draws.
+    salts: Vec<u64>,
+    draws: bool,
     /// Empty while all packets have one flit.
     pub(super) long: Vec<Long>,
-    free: Vec<u32>,
+    /// A place without a packet; [`NOWHERE`] when there is none.
+    free: u32,
 }
 
+/// No place.
+const NOWHERE: u32 = u32::MAX;
+
 impl Packets {
-    /// No packets yet of so many terminals; whether routing `remembers` anything in them.
-    pub(super) fn new(remembers: bool, terminals: usize) -> Self {
-        let cold = Vec::with_capacity((PER_TERMINAL * terminals).min(MOST_AT_FIRST));
-        Self { memory: Vec::new(), remembers, cold, long: Vec::new(), free: Vec::new() }
+    /// No packets yet of so many terminals; whether routing `remembers` anything in them, and whether it draws.
+    pub(super) fn new(remembers: bool, draws: bool, terminals: usize) -> Self {
+        let room = (PER_TERMINAL * terminals).min(MOST_AT_FIRST);
+        Self {
+            memory: Vec::new(),
+            remembers,
+            cold: Vec::with_capacity(room),
+            salts: Vec::with_capacity(if draws { room } else { 0 }),
+            draws,
+            long: Vec::new(),
+            free: NOWHERE,
+        }
     }
 
     /// Puts a packet in; its number.
     #[inline]
-    pub(super) fn insert(&mut self, memory: u64, flits: u16, cold: Cold) -> u32 {
-        let id = match self.free.pop() {
-            Some(id) => id,
-            None => self.grow(),
-        };
-        self.cold[id as usize] = cold;
-        if self.remembers {
-            self.memory[id as usize] = memory;
+    pub(super) fn insert(&mut self, cold: Cold, rest: Rest) -> u32 {
+        if self.free == NOWHERE {
+            self.grow();
         }
-        if flits > 1 || !self.long.is_empty() {
-            self.insert_long(id, flits);
+        let id = self.free;
+        let place = &mut self.cold[id as usize];
+        self.free = place.tag;
+        *place = cold;
+        if self.draws {
+            self.salts[id as usize] = rest.salt;
+        }
+        if self.remembers {
+            self.memory[id as usize] = rest.memory;
+        }
+        if rest.flits > 1 || !self.long.is_empty() {
+            self.insert_long(id, rest);
         }
         id
     }
 
     /// Packets of several flits are there.
-    fn insert_long(&mut self, id: u32, flits: u16) {
+    fn insert_long(&mut self, id: u32, rest: Rest) {
         if self.long.len() < self.cold.len() {
-            // those before had one flit each
-            self.long.resize(self.cold.len(), Long::new(1));
+            // those before had one flit each, which knows its destination
+            self.long.resize(self.cold.len(), Long::new(1, 0));
         }
-        self.long[id as usize] = Long::new(flits);
+        self.long[id as usize] = Long::new(rest.flits, rest.dest);
     }
 
-    /// Flits of a packet.
+    /// What is known beside of packet `id`, whose first flit is `head`.
+    pub(super) fn rest(&self, head: Flit) -> Rest {
+        let id = head.packet();
+        Rest {
+            memory: self.memory.get(id).copied().unwrap_or(0),
+            salt: self.salt(id),
+            dest: head.dest(),
+            flits: self.long.get(id).map_or(1, |long| long.flits),
+        }
+    }
+
+    /// What the draws of packet `number` of `source` begin with, where there are any.
     #[inline(always)]
-    pub(super) fn flits(&self, id: usize) -> u16 {
-        self.long.get(id).map_or(1, |long| long.flits)
+    pub(super) fn salt_of(&self, seed: u64, source: u32, number: u32) -> u64 {
+        if self.draws { keys::salt(seed, source, number.into()) } else { 0 }
+    }
+
+    /// What the draws of a packet begin with, where there are any.
+    #[inline(always)]
+    pub(super) fn salt(&self, id: usize) -> u64 {
+        self.salts.get(id).copied().unwrap_or(0)
+    }
+
+    /// Asks for what draws of a packet begin with.
+    #[inline(always)]
+    pub(super) fn ask_for_salt(&self, id: usize) {
+        if let Some(salt) = self.salts.get(id) {
+            prefetch(salt);
+        }
+    }
+
+    /// Asks for what is read at the ends.
+    #[inline(always)]
+    pub(super) fn ask_for(&self, id: usize) {
+        if let Some(cold) = self.cold.get(id) {
+            prefetch(cold);
+        }
+    }
+
+    /// Where the packet of a flit goes.
+    pub(super) fn dest(&self, flit: Flit) -> u32 {
+        if flit.is_head() { flit.dest() } else { self.long[flit.packet()].dest }
     }
 
     /// A new place. Memory grows by a quarter: all of it counts, and that of a large network is large.
     #[cold]
     #[inline(never)]
-    fn grow(&mut self) -> u32 {
+    fn grow(&mut self) {
         let id = self.cold.len();
         if id == self.cold.capacity() {
             let more = (id / 4).max(1024);
             self.cold.reserve_exact(more);
             prefer_huge_pages(&self.cold);
         }
-        self.cold.push(Cold::default());
+        self.cold.push(Cold { tag: self.free, ..Cold::default() });
+        self.free = id as u32;
+        if self.draws {
+            self.salts.push(0);
+        }
         if self.remembers {
             self.memory.push(0);
         }
-        id as u32
     }
 
     /// Forgets a packet.
     #[inline]
     pub(super) fn remove(&mut self, id: u32) {
-        self.free.push(id);
+        self.cold[id as usize].tag = self.free;
+        self.free = id;
     }
 }
 
@@ -166,29 +233,25 @@ impl Packets {
 mod tests {
     use super::*;
 
+    const OFFER: Offer =
+        Offer { dest: 1, flits: 1, range: 0, priority: 0, created: 0, waited: true, tag: 0, measured: false };
+
     #[test]
-    fn a_packet_keeps_all_of_its_offer() {
-        for dest in [0, 5, Flit::TERMINALS as u32 - 1] {
+    fn a_packet_keeps_what_the_ends_need() {
+        for source in [0, 5, Flit::TERMINALS as u32 - 1] {
             for range in [0, 3, u8::MAX] {
                 for measured in [false, true] {
-                    let offer = Offer {
-                        dest,
-                        flits: 1,
-                        range,
-                        priority: 0,
-                        created: 1 << 40,
-                        waited: true,
-                        tag: u64::MAX,
-                        measured,
-                    };
-                    let cold = Cold::new(7, 8, &offer);
-                    assert_eq!((cold.dest(), cold.range()), (dest, range.into()));
-                    assert_eq!((cold.is_measured(), cold.created, cold.tag), (measured, 1 << 40, u64::MAX));
-                    assert_eq!((cold.source, cold.number), (7, 8));
+                    let offer = Offer { range, created: 1 << 40, tag: u32::MAX, measured, ..OFFER };
+                    let cold = Cold::new(source, &offer, (1 << 40) + 7);
+                    assert_eq!((cold.source(), cold.range()), (source, range.into()));
+                    assert_eq!((cold.is_measured(), cold.tag), (measured, u32::MAX));
+                    assert_eq!(cold.created((1 << 40) + 1000), 1 << 40);
                 }
             }
         }
-        assert_eq!(size_of::<Cold>(), 32);
+        let cold = Cold::new(0, &OFFER, MOST_WAIT + 500);
+        assert_eq!(cold.created(MOST_WAIT + 600), 500, "it waited for longer than can be told");
+        assert_eq!(size_of::<Cold>(), 16);
     }
 
     #[test]
@@ -204,25 +267,20 @@ mod tests {
 
     #[test]
     fn packets_of_one_flit_need_no_more_until_a_longer_one_comes() {
-        let offer = Offer {
-            dest: 1,
-            flits: 1,
-            range: 0,
-            priority: 0,
-            created: 0,
-            waited: true,
-            tag: 0,
-            measured: false,
-        };
-        let mut packets = Packets::new(true, 7);
-        let cold = Cold::new(0, 0, &offer);
-        let ids: Vec<u32> = (0..3000).map(|memory| packets.insert(memory, 1, cold)).collect();
+        let mut packets = Packets::new(true, true, 7);
+        let cold = Cold::new(0, &OFFER, 0);
+        let rest = |memory, flits| Rest { memory, salt: 2 * memory, dest: 5, flits };
+        let ids: Vec<u32> = (0..3000).map(|memory| packets.insert(cold, rest(memory, 1))).collect();
         assert!(packets.long.is_empty() && ids.iter().copied().eq(0..3000));
-        let long = packets.insert(3000, 9, cold);
+        let long = packets.insert(cold, rest(3000, 9));
         packets.remove(17);
-        assert_eq!(packets.insert(4000, 2, cold), 17);
-        let flits = |id| packets.flits(id as usize);
-        assert_eq!((flits(16), flits(17), flits(long)), (1, 2, 9));
-        assert_eq!((packets.memory[16], packets.memory[17], packets.memory[3000]), (16, 4000, 3000));
+        packets.remove(18);
+        assert_eq!(packets.insert(cold, rest(4000, 2)), 18, "the last place that was left");
+        assert_eq!(packets.insert(cold, rest(5000, 1)), 17);
+        let flits = |id| packets.rest(Flit::head(id, 5, 0)).flits;
+        assert_eq!((flits(16), flits(17), flits(18), flits(long)), (1, 1, 2, 9));
+        assert_eq!((packets.memory[16], packets.memory[18], packets.memory[3000]), (16, 4000, 3000));
+        assert_eq!((packets.salt(16), packets.salt(18), packets.salt(3000)), (32, 8000, 6000));
+        assert_eq!(packets.dest(Flit::body(18, 0)), 5);
     }
 }

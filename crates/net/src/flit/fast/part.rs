@@ -35,7 +35,6 @@ pub(super) struct Part<const P: usize, const VS: usize, const N: usize, M> {
     /// Whether routing in words says the same: where it asks for halves, they are halves.
     pub(super) packs: bool,
     pub(super) seed: u64,
-    pub(super) remembers: bool,
     pub(super) knows_source: bool,
     /// Routers, filled up to whole blocks,
     pub(super) blocks: Vec<Routers<P, VS, N, M>>,

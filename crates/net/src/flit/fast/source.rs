@@ -24,7 +24,7 @@ pub(super) struct Source<const VS: usize> {
     /// Packets that it has sent, modulo 2^32, for their draws.
     pub(super) number: u32,
     /// The tag of the packet that is leaving.
-    pub(super) tag: u64,
+    pub(super) tag: u32,
     /// First moment at which its channel is free, in 256ths of a cycle.
     pub(super) free_at: u64,
     /// The cycle in which it last sent a packet as soon as it came into being; [`u64::MAX`] before.

@@ -118,16 +118,14 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             places: u32::from(self.buffer) * u32::from(self.vcs),
             vcs: self.vcs as usize,
             knows_source: self.knows_source,
-            seed: self.seed,
             terminals,
         };
         for (at, &number) in fresh.items().iter().enumerate() {
             if self.is_large
                 && Y::LOOKS
                 && let Some(&later) = fresh.items().get(at + EARLIER)
-                && let Some(cold) = guide.packets.cold.get(pool.first(*routers.ends(later.into())).packet())
             {
-                prefetch(cold);
+                guide.ask_early(pool.first(*routers.ends(later.into())));
             }
             guide.route(ways, routers, pool, number.into());
         }
@@ -144,10 +142,8 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
                     if asks {
                         prefetch(routers.ends(number as usize));
                     }
-                    if Y::LOOKS
-                        && let Some(cold) = guide.packets.cold.get(later.packet())
-                    {
-                        prefetch(cold);
+                    if Y::LOOKS {
+                        guide.ask_early(later);
                     }
                 }
             }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use super::flit::Flit;
 use super::mask::Mask;
-use super::packets::Cold;
+use super::packets::{Cold, Rest};
 use super::part::Part;
 use crate::flit::routing::FlitRouting;
 use crate::flit::terminals::Terminals;
@@ -17,8 +17,8 @@ use crate::flit::terminals::Terminals;
 /// What leaves one part for another.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
-    /// Packets of the heads among the flits, in their order, with routing's memory and their flits.
-    pub(super) packets: Vec<(u64, u16, Cold)>,
+    /// Packets of the heads among the flits, in their order.
+    pub(super) packets: Vec<(Cold, Rest)>,
     /// Flits: when they can be used, input channel of the fabric (router x N + channel).
     pub(super) flits: Vec<(u64, u32, Flit)>,
     /// Credits: when, output channel of the fabric.

@@ -75,6 +75,7 @@ impl Full {
             let packet = &mut self.packets[flit.packet];
             terminals.flit(FlitArrival {
                 tag: packet.tag,
+                created: packet.created,
                 terminal,
                 arrived: now,
                 latency: now - flit.entered,

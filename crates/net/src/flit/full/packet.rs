@@ -19,7 +19,7 @@ pub(super) struct Packet {
     pub(super) created: u64,
     /// The first cycle in which it could have entered, where it did not wait before that.
     pub(super) ready: u64,
-    pub(super) tag: u64,
+    pub(super) tag: u32,
     /// Cycle in which the head left the source.
     pub(super) entered: u64,
     /// Cycle in which the head arrived.

@@ -190,16 +190,7 @@ impl Terminals for Programs {
         }
         self.packets += 1;
         self.open += 1;
-        Some(Offer {
-            dest,
-            flits,
-            range: 0,
-            priority: 0,
-            created: now,
-            waited,
-            tag: u64::from(slot),
-            measured: true,
-        })
+        Some(Offer { dest, flits, range: 0, priority: 0, created: now, waited, tag: slot, measured: true })
     }
 
     fn next_due(&mut self, now: u64) -> Option<u64> {
@@ -223,12 +214,12 @@ impl Terminals for Programs {
 
     fn flit(&mut self, _: FlitArrival) {}
 
-    fn entered(&mut self, _: u64, terminal: u32, _: bool) {
+    fn entered(&mut self, _: u32, terminal: u32, _: bool) {
         self.entered[terminal as usize] += 1;
     }
 
     fn packet(&mut self, arrival: &Arrival) {
-        let slot = arrival.tag as u32;
+        let slot = arrival.tag;
         self.flit_hops += u64::from(arrival.hops) * u64::from(arrival.flits);
         let flight = &mut self.flights[slot];
         flight.open -= 1;
