@@ -8,7 +8,7 @@ use stratasim_transport::congestion::{Acked, CongestionControl, Control};
 use stratasim_transport::harness::channel::{Impairment, Loss};
 use stratasim_transport::harness::{Outcome, Setting, Violation, run};
 use stratasim_transport::{
-    CongestionSpec, HopRecord, PacketSizes, Profile, RecoverySpec, Telemetry, TransportSpec,
+    CongestionSpec, EntropySpec, HopRecord, PacketSizes, Profile, RecoverySpec, Telemetry, TransportSpec,
 };
 
 const SIZES: PacketSizes = PacketSizes {
@@ -348,4 +348,25 @@ congestion_contract! {
     ndp: r#"{"kind": "ndp"}"#, uses 0.4 of 4_000_000;
     eqds: r#"{"kind": "eqds"}"#, uses 0.4 of 4_000_000;
     cubic: r#"{"kind": "cubic"}"#, uses 0.7 of 4_000_000;
+}
+
+/// Whatever is lost, doubled or late, everything arrives once.
+#[test]
+fn every_choice_of_paths_delivers_everything() {
+    for kind in EntropySpec::KINDS {
+        for recovery in ["irn", "rltp", "trimming"] {
+            let text = format!(
+                r#"{{"congestion": {WINDOW}, "recovery": {{"kind": "{recovery}"}}, "entropy": {{"kind": "{kind}"}}}}"#
+            );
+            let spec: TransportSpec = serde_json::from_str(&text).unwrap();
+            let spec = TransportSpec { packets: SIZES, ..spec };
+            let profile = Profile::new(&spec, Setting::default().path(SIZES.wire_bytes(), 64)).unwrap();
+            for seed in 0..40 {
+                let once = || run(&profile, &impaired(seed, true), &[1 + seed * 997, 20_000]);
+                let outcome =
+                    once().unwrap_or_else(|violation| panic!("{kind}, {recovery}, {seed}: {violation:?}"));
+                assert_eq!(once(), Ok(outcome), "{kind}, {recovery}, {seed}: the same run again");
+            }
+        }
+    }
 }
