@@ -10,7 +10,8 @@
     result.tasks["name"], result.tasks["start_s"]  # NumPy arrays
 
 The functions in `topology`, `workload`, `network`, `routing`, `placement`, `collective`, `pattern`,
-`size`, `arrival`, `goal_pattern` and `job_placement` are the kinds of an experiment file; their keywords are
+`injection`, `size`, `arrival`, `goal_pattern`, `job_placement`, `flit_routing`, `transport`, `recovery`,
+`entropy`, `queue`, `balancing` and `card_algorithm` are the kinds of an experiment file; their keywords are
 its keys, with `_` for `-`.
 Quantities are text with units, as in files. What is wrong raises `ConfigError`, with the message that
 the command `stratasim` prints.
@@ -21,15 +22,23 @@ from types import ModuleType as _ModuleType
 
 from . import (
     arrival,
+    balancing,
+    card_algorithm,
     collective,
+    entropy,
+    flit_routing,
     goal_pattern,
+    injection,
     job_placement,
     network,
     pattern,
     placement,
+    queue,
+    recovery,
     routing,
     size,
     topology,
+    transport,
     workload,
 )
 from ._core import ConfigError, Picture, SimulationError, __version__
@@ -57,16 +66,23 @@ __all__ = [
     "Topology",
     "__version__",
     "arrival",
+    "balancing",
     "card",
+    "card_algorithm",
     "collective",
     "compute_types",
+    "entropy",
     "explain",
+    "flit_routing",
     "goal_pattern",
+    "injection",
     "job_placement",
     "kinds",
     "network",
     "pattern",
     "placement",
+    "queue",
+    "recovery",
     "routing",
     "run",
     "schema",
@@ -75,6 +91,7 @@ __all__ = [
     "sweep",
     "topology",
     "traffic",
+    "transport",
     "workload",
 ]
 

@@ -9,8 +9,8 @@ __all__ = ["compute_types", "explain", "kinds", "schema"]
 
 
 def kinds(noun: str) -> list[str]:
-    """The kinds of a noun: `topology`, `routing`, `placement`, `workload`, `collective`, `pattern`,
-    `size`, `arrival` or `network`.
+    """The kinds of a noun: `topology`, `workload`, `network`, `transport` or another one that has a module
+    in this package, with `-` for `_`.
     """
     return _core.kinds(noun)
 

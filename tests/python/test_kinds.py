@@ -23,6 +23,14 @@ NOUNS = [
     "network",
     "goal_pattern",
     "job_placement",
+    "injection",
+    "flit_routing",
+    "transport",
+    "recovery",
+    "entropy",
+    "queue",
+    "balancing",
+    "card_algorithm",
 ]
 EVERY = [(noun, name) for noun in NOUNS for name in getattr(ss, noun).__all__]
 

@@ -1,0 +1,9 @@
+"""What happens to packets that find no room: a function for each kind."""
+
+from ._generate import functions as _functions
+
+__getattr__, __all__ = _functions(__name__, "queue")
+
+
+def __dir__() -> list[str]:
+    return __all__

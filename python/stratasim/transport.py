@@ -1,0 +1,9 @@
+"""Congestion controls of the packet level: a function for each kind."""
+
+from ._generate import functions as _functions
+
+__getattr__, __all__ = _functions(__name__, "transport")
+
+
+def __dir__() -> list[str]:
+    return __all__
