@@ -28,7 +28,7 @@ pub(crate) struct Explain {
     /// A kind such as fat-tree, a compute type such as H100, a card such as sw-ai, a section (experiment,
     /// execution, noise, job, jobs, nccl, card, forecast, sweep), or a value of a parameter such as lv08. Where two lists have the kind, put the list in
     /// front: topology ring. With --markdown also a whole list, such as topologies
-    #[arg(required = true, num_args = 1..=2, value_name = "KIND")]
+    #[arg(num_args = 1..=2, value_name = "KIND")]
     words: Vec<String>,
     /// Print Markdown, as in the reference pages of the documentation
     #[arg(long)]
@@ -44,6 +44,11 @@ struct Found {
 
 impl Explain {
     pub(crate) fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+        if self.words.is_empty() {
+            let reason =
+                "what should be explained? A kind is expected, such as fat-tree; `stratasim list` shows all";
+            return Err(ConfigError::new(reason, None).into());
+        }
         let text = if self.markdown { self.page()? } else { text(&self.words, &terminal.style)? };
         terminal.print(&text)?;
         Ok(0)

@@ -74,6 +74,10 @@ fn read(path: &Path) -> Result<Vec<(String, RunResult)>, Error> {
         path: path.display().to_string(),
         reason: format!("this is no result that `stratasim run --json` wrote: {what}"),
     };
+    if path.extension().is_some_and(|end| end == "toml") {
+        let run = format!("stratasim run {} --json result.json", path.display());
+        return Err(no_result(&format!("it looks like an experiment; `{run}` makes one")));
+    }
     if text.trim_start().starts_with('[') {
         let list: Vec<RunResult> =
             serde_json::from_str(&text).map_err(|error| no_result(&format!("a list, in which {error}")))?;

@@ -184,7 +184,30 @@ fn a_folder_that_cannot_be_made_is_named_with_the_reason() {
     scratch.write("sweep.toml", &format!("{TOPOLOGY}{WORKLOAD}{sweep}"));
     scratch.write("file", "");
     let ended = scratch.stratasim(&["sweep", "sweep.toml", "--out", "file"]);
-    refused(&ended, &["file/points: this folder cannot be made in `file`: Not a directory"]);
+    refused(&ended, &["× file: this is a file; name a folder"]);
+}
+
+#[test]
+fn kinds_of_other_lists_and_files_of_other_forms_are_known_for_what_they_are() {
+    let scratch = Scratch::new();
+    scratch.write("good.toml", &format!("{TOPOLOGY}{WORKLOAD}"));
+    let set = |set: &str| scratch.stratasim(&["run", "good.toml", "--set", set]);
+    refused(&set("routing.kind=valiant"), &["unknown kind `valiant`", "there is `network.routing.kind"]);
+    refused(&set("routing.kind=nonsense"), &["unknown kind `nonsense`", "explicit)\n"]);
+    let report = scratch.stratasim(&["report", "good.toml"]);
+    refused(&report, &["it looks like an experiment;"]);
+    scratch.write("cut.xml", "<platform version=\"4.1\">\n<zone id=\"a\">\n</platform>");
+    refused(&scratch.stratasim(&["topology", "show", "cut.xml"]), &["× cut.xml:2:1: <zone>"]);
+    refused(&scratch.stratasim(&["explain"]), &["what should be explained?", "stratasim list"]);
+}
+
+#[test]
+fn values_of_several_forms_are_shown_where_none_fits() {
+    let traffic = "\n[network]\nkind = \"flit\"\n[traffic]\nload = \"20%\"\n";
+    refused(
+        &run(&format!("{TOPOLOGY}{traffic}"), &[]),
+        &["traffic.load: expected flits", "found string \"20%\""],
+    );
 }
 
 #[test]

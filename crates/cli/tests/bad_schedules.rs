@@ -119,7 +119,7 @@ fn ranks_that_do_not_fit_are_counted() {
 #[test]
 fn a_workload_or_jobs_and_not_both_are_expected() {
     refused(&format!("{FILE}{JOBS}"), &["workload", "beside `[[job]]`", "bad.toml:6"]);
-    refused("", &["what should run? `[workload]`, `[[job]]` or `[traffic]`"]);
+    refused("", &["what should run? `[workload]`, `[[job]]`, `[traffic]` or"]);
     refused(&format!("{FILE}[jobs]\nshared = true\n"), &["jobs", "no `[[job]]`", "bad.toml:9"]);
     refused(
         &format!("{JOBS}[placement]\nkind = \"random\"\n"),

@@ -357,7 +357,7 @@ fn read_schedule(
             Err(document.locate(&BuildError::new("", reason), "workload"))
         }
         (None, true) => {
-            let reason = "what should run? `[workload]`, `[[job]]` or `[traffic]` is expected";
+            let reason = "what should run? `[workload]`, `[[job]]`, `[traffic]` or `[forecast]` is expected";
             Err(document.locate(&BuildError::new("", reason), ""))
         }
     }

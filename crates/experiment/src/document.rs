@@ -15,6 +15,7 @@ use stratasim_net::NetworkSpec;
 
 use crate::error::ConfigError;
 use crate::json::Unique;
+use crate::plugins;
 use crate::read::{NodeReader, ReadError};
 
 /// A text with its name.
@@ -282,7 +283,8 @@ impl Document {
     pub fn read<'de, T: Deserialize<'de>>(&'de self) -> Result<T, ConfigError> {
         T::deserialize(NodeReader::new(&self.root)).map_err(|error: ReadError| {
             let place = error.place.or_else(|| self.root.place.clone());
-            self.fault(&error.path, error.message, place)
+            let message = format!("{}{}", error.message, plugins::elsewhere(&error.message));
+            self.fault(&error.path, message, place)
         })
     }
 
@@ -320,8 +322,11 @@ impl Document {
 
     /// An error at a key path. What has no place in the text says at least which file it is about.
     fn fault<S: AsRef<str>>(&self, path: &[S], message: String, place: Option<Place>) -> ConfigError {
-        let error = ConfigError::at(path, message, place);
-        if error.position().is_some() || self.name().is_empty() {
+        // what is read from the file itself names it already
+        let is_named = !self.name().is_empty() && message.starts_with(&format!("{}:", self.name()));
+        let error =
+            if is_named { ConfigError::new(message, place) } else { ConfigError::at(path, message, place) };
+        if is_named || error.position().is_some() || self.name().is_empty() {
             return error;
         }
         ConfigError::new(format!("{}: {error}", self.name()), None)

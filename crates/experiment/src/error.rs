@@ -194,6 +194,10 @@ impl Error {
     /// A folder that could not be made.
     pub fn folder(path: impl AsRef<Path>, error: &std::io::Error) -> Self {
         let path = path.as_ref();
+        if let Some(file) = path.ancestors().find(|path| path.is_file()) {
+            let reason = "this is a file; name a folder".to_owned();
+            return Self::File { path: file.display().to_string(), reason };
+        }
         // where the first part that is missing would have been
         let above = path.ancestors().skip(1);
         let mut above = above.map(|path| if path.as_os_str().is_empty() { Path::new(".") } else { path });

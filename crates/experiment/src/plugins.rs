@@ -183,6 +183,16 @@ pub fn noun(name: &str) -> Option<&'static Noun> {
     NOUNS.iter().find(|noun| noun.name == name || noun.singular == name)
 }
 
+/// What to add to the message that a kind is unknown where another list has it, and nothing looks like it here; empty otherwise.
+pub(crate) fn elsewhere(message: &str) -> String {
+    let unknown = message.strip_prefix("unknown kind `").and_then(|rest| rest.split_once("` (known: "));
+    let Some((kind, _)) = unknown else { return String::new() };
+    let has = |noun: &&Noun| noun.entries.iter().any(|entry| entry.kind == kind);
+    let places: Vec<String> =
+        NOUNS.iter().filter(has).map(|noun| format!("`{} = \"{kind}\"`", noun.place)).collect();
+    if places.is_empty() { String::new() } else { format!("; there is {}", places.join(" and ")) }
+}
+
 /// Sections of an experiment that are no plug-ins.
 pub const SECTIONS: &[Entry] = &[
     Entry { kind: "experiment", schema: <Spec as JsonSchema>::json_schema },

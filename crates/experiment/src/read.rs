@@ -18,6 +18,15 @@ pub(crate) struct ReadError {
 }
 
 impl ReadError {
+    /// The same error, with what was found where it says only what is expected, as of a value that may have several forms.
+    fn at(self, node: &Node) -> Self {
+        if !self.path.is_empty() || !self.message.starts_with("expected ") || self.message.contains("found") {
+            return self;
+        }
+        let message = format!("{}, found {}", self.message, NodeReader::new(node).found());
+        Self { message, ..self }
+    }
+
     /// The same error seen from one level up; the innermost place stays.
     fn inside(mut self, key: &str, place: Option<&Place>) -> Self {
         self.path.insert(0, key.to_owned());
@@ -209,7 +218,7 @@ impl<'de> de::SeqAccess<'de> for ListReader<'de> {
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, ReadError> {
         let Some((index, node)) = self.rest.next() else { return Ok(None) };
         let read = seed.deserialize(NodeReader::new(node));
-        read.map(Some).map_err(|error| error.inside(&index.to_string(), node.place.as_ref()))
+        read.map(Some).map_err(|error| error.at(node).inside(&index.to_string(), node.place.as_ref()))
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -235,7 +244,7 @@ impl<'de> de::MapAccess<'de> for TableReader<'de> {
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ReadError> {
         let (key, (key_place, node)) = self.value.take().expect("a key was read");
         let place = node.place.as_ref().or(key_place.as_ref());
-        seed.deserialize(NodeReader::new(node)).map_err(|error| error.inside(key, place))
+        seed.deserialize(NodeReader::new(node)).map_err(|error| error.at(node).inside(key, place))
     }
 
     fn size_hint(&self) -> Option<usize> {

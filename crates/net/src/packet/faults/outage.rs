@@ -26,7 +26,7 @@ pub struct Outage {
 
 /// Names of links.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "the name of a link or a list of names")]
+#[serde(untagged, expecting = "expected the name of a link or a list of names")]
 pub enum Links {
     /// One.
     One(String),
