@@ -39,7 +39,8 @@ def sweep(
     ----------
     experiment
         Path of a TOML or JSON file, or the experiment itself as a dict. It may have a section `sweep`,
-        of which `product`, `zip` and `cases` replace the parts of that name.
+        of which `product`, `zip` and `cases` replace the parts of that name. Its labels, pictures and
+        numbers are kept where all of them fit what varies then.
     product
         Lists of values by dotted path; all combinations are run, the last path varies fastest:
         `{"topology.k": [8, 16], "workload.bytes": ["1 MB", "1 GB"]}`.

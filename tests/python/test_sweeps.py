@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import stratasim as ss
-from conftest import ALL_REDUCE, RING
+from conftest import ALL_REDUCE, RING, ROOT
 
 EXPERIMENT = {"topology": RING, "workload": ALL_REDUCE}
 PRODUCT = {"topology.nodes": [4, 8], "workload.bytes": ["8 MB", "16 MB"]}
@@ -72,6 +72,16 @@ def test_results_in_a_folder_are_not_run_again(tmp_path: Path) -> None:
     assert list(again) == list(first)
     ss.sweep(EXPERIMENT, PRODUCT, out=tmp_path, force=True)
     assert [path.stat().st_mtime_ns for path in points] != written
+
+
+def test_what_a_file_says_of_its_own_settings_does_not_stand_in_the_way_of_others() -> None:
+    file = ROOT / "examples" / "03-collectives" / "experiment.toml"
+    swept = ss.sweep(file, {"topology.bandwidth": ["100 Gbps", "200 Gbps"]}, set={"workload.bytes": "1 MB"})
+    # its cases are kept, its labels and pictures of sizes are not
+    assert [list(point) for point in swept.settings[:1]] == [["case", "topology.bandwidth"]]
+    assert len(swept) == 2 * len({point["case"] for point in swept.settings}) > 2
+    with pytest.raises(ss.ConfigError, match="set by case `ring`"):
+        ss.sweep(file, {"workload.algorithm": [ss.collective.ring()]})
 
 
 def test_a_point_that_fails_leaves_the_others_alone() -> None:

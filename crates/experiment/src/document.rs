@@ -249,7 +249,7 @@ impl Document {
     ///
     /// # Errors
     /// A path through something that is not a table.
-    pub(crate) fn graft(&mut self, path: &str, other: &Self) -> Result<(), ConfigError> {
+    pub fn graft(&mut self, path: &str, other: &Self) -> Result<(), ConfigError> {
         let whole = other.root.place.clone();
         let whole = whole.unwrap_or_else(|| Place { source: other.source.clone(), span: 0..0 });
         self.set_node(path, other.root.clone(), &whole)

@@ -164,6 +164,11 @@ fn what_is_wrong_with_a_section_is_said_with_its_place() {
             "`seed` is in `zip` and in `product`",
             "[1] }",
         ),
+        (
+            "[sweep]\nproduct = { workload = [{}] }\n[[sweep.case]]\nname = \"a\"\nset = { \"workload.bytes\" = \"1 B\" }",
+            "sweep.product: `workload` is set by case `a`, too, which would have no effect",
+            "[{}] }",
+        ),
     ];
     for (section, message, place) in cases {
         let (found, at) = failure(section);

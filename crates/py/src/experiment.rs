@@ -97,6 +97,17 @@ impl Experiment {
                 let value = value.map_err(|error| ConfigError::new(format!("sweep.{key}: {error}"), None))?;
                 document.set_json(&format!("sweep.{key}"), value)?;
             }
+            let whole = Sweep::new(document.clone(), &self.base);
+            if section.is_empty() || whole.is_ok() {
+                return whole;
+            }
+            // what the file says about its own settings may not fit others
+            if let Some(mut own) = document.take("sweep") {
+                for key in ["labels", "metrics", "derived", "plot", "reference"] {
+                    own.take(key);
+                }
+                document.graft("sweep", &own)?;
+            }
             Sweep::new(document, &self.base)
         };
         let sweep = py.detach(plan).map_err(|error| misfit(py, error))?;

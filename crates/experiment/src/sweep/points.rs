@@ -338,6 +338,18 @@ fn columns(spec: &SweepSpec, section: &Document) -> Result<Vec<Column>, ConfigEr
         let message = format!("sweep: `{twice}` is in `zip` and in `product`; once is enough");
         return Err(at(&["product", twice]).error(message));
     }
+    for (key, list) in [("product", &spec.product), ("zip", &spec.zip)] {
+        for path in list.keys() {
+            let sets = |set: &str| set == path || set.starts_with(&format!("{path}."));
+            if let Some(case) = spec.cases.iter().find(|case| case.set.keys().any(|set| sets(set))) {
+                let message = format!(
+                    "sweep.{key}: `{path}` is set by case `{}`, too, which would have no effect; once is enough",
+                    case.name
+                );
+                return Err(at(&[key, path]).error(message));
+            }
+        }
+    }
     let paths = (!spec.cases.is_empty()).then_some("case").into_iter();
     let paths = paths.chain(spec.zip.keys().chain(spec.product.keys()).map(String::as_str));
     let columns: Vec<Column> = paths
