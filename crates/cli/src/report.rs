@@ -9,7 +9,7 @@ use stratasim_report::picture::{
     breakdown_bars, channel_map, job_bars, latency_over_time, link_bars, load_over_time,
 };
 use stratasim_report::result::RunResult;
-use stratasim_report::{Distribution, Page, Style, capital, summary};
+use stratasim_report::{Distribution, Page, Style, summary};
 
 use crate::compare::side_by_side;
 use crate::output::Output;
@@ -141,7 +141,7 @@ fn page(result: &RunResult) -> Page {
         page.heading("Distributions");
     }
     for (of, picture) in distributions {
-        page.picture(picture, format!("{of:?}"), format!("{}.", capital(&of.to_string())));
+        page.picture(picture, format!("{of:?}"), "");
     }
     if let Some(traffic) = &result.traffic {
         page.heading("Traffic over time");

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::flows::FlowsResult;
 use crate::picture::{Axis, LineChart, Picture, Series};
 use crate::result::RunResult;
-use crate::units::{Unit, counted};
+use crate::units::{Unit, capital, counted};
 
 /// Points of a distribution.
 const POINTS: usize = 200;
@@ -114,7 +114,12 @@ impl Distribution {
                 (Axis::linear("bytes that waited", Unit::Bytes), "time in which no more waited")
             }
         };
-        let mut chart = LineChart::new(&result.title.experiment, x, Axis::linear(y, Unit::Share));
+        let what = capital(&self.to_string());
+        let title = match result.title.experiment.as_str() {
+            "" => what,
+            name => format!("{what}: {name}"),
+        };
+        let mut chart = LineChart::new(title, x, Axis::linear(y, Unit::Share));
         let series = |(name, points): (String, &[[f64; 2]])| {
             Series::new(name, steps(points)).with_marks(points.iter().map(|&[value, share]| (value, share)))
         };

@@ -63,7 +63,9 @@ impl Metric {
             name if name.ends_with("slowdown") => Unit::Factor,
             _ => Unit::Count,
         };
-        Ok(Self { name: name.to_owned(), title: name.to_owned(), unit })
+        // counters of the network are clear without its name; other paths stay as they are
+        let title = name.strip_prefix("network.").map_or_else(|| name.to_owned(), |it| it.replace('_', " "));
+        Ok(Self { name: name.to_owned(), title, unit })
     }
 }
 

@@ -32,7 +32,13 @@ impl Sweep {
         if missing > 0 {
             page.paragraph(format!("{missing} of {} points have no result.", self.points.len()));
         }
-        page.table(self.table(rows), "Parts of the time are means over the ranks.");
+        let is_shown = |name: &&str| {
+            let asked = self.spec.metrics.is_empty() || self.spec.metrics.iter().any(|metric| metric == name);
+            asked && rows.iter().any(|row| row.numbers.contains_key(*name))
+        };
+        let has_parts = ["compute_s", "memory_s", "comm_exposed_s", "idle_s"].iter().any(is_shown);
+        let caption = if has_parts { "Parts of the time are means over the ranks." } else { "" };
+        page.table(self.table(rows), caption);
         page.heading("Again");
         let file = Path::new(self.document.name()).file_name().unwrap_or_default().to_string_lossy();
         let changes: Vec<String> = self.document.assignments().iter().map(|it| set_option(it)).collect();
