@@ -266,9 +266,9 @@ pub struct QueueRecord {
     pub link: LinkId,
     /// Bytes that may wait; `u64::MAX` where nothing limits them.
     pub capacity_bytes: u64,
-    /// Most bytes that did.
+    /// Most bytes that did; 0 where a host sends nothing but its own, which waits in no queue.
     pub most_bytes: u64,
-    /// Packets dropped here.
+    /// Packets dropped here, or behind the link where those who sent on were asked to pause.
     pub drops: u64,
     /// Packets trimmed here.
     pub trims: u64,

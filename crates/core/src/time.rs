@@ -168,6 +168,16 @@ impl std::iter::Sum for Duration {
     }
 }
 
+impl Time {
+    /// The same to so many digits, for people.
+    #[must_use]
+    pub const fn rounded(self, digits: u32) -> Self {
+        let Some(most) = self.0.checked_ilog10() else { return self };
+        let unit = 10_u64.pow((most + 1).saturating_sub(digits));
+        Self(self.0.saturating_add(unit / 2) / unit * unit)
+    }
+}
+
 impl std::fmt::Display for Time {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         Duration(self.0).fmt(f)

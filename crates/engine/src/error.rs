@@ -31,7 +31,7 @@ pub enum RunError {
         reason: String,
     },
     /// A message could not be carried.
-    #[error("{task} failed at {at}: {reason}")]
+    #[error("{task} failed at {}: {reason}", at.rounded(9))]
     Failed {
         /// When.
         at: Time,

@@ -96,7 +96,7 @@ fn a_link_full_of_headers_ends_the_run_the_same_on_any_number_of_threads() {
     assert_says(
         &one.reason,
         &[
-            "nothing has got any further since",
+            "nothing new has come to any receiver since",
             "packets of data were sent in vain",
             "100 messages have not arrived",
             "host-1 to host-0: ",
@@ -322,4 +322,23 @@ fn long_silence_and_tiny_rates_are_no_collapse() {
         let of = ended(&slow, &format!(r#""congestion": {{"kind": "{congestion}"}}"#), &messages, u64::MAX);
         assert_eq!((of.delivered, of.failed), (40, 0), "{congestion}: {of:?}");
     }
+}
+
+/// A sender that asks a number of times only says what was in its way, where that is known.
+#[test]
+fn a_transport_that_gives_up_says_what_was_in_its_way() {
+    let ring = topology(r#"{"kind": "ring", "nodes": 6, "bandwidth": "100 Gbps", "latency": "500 ns"}"#);
+    let rltp = r#""congestion": {"kind": "fixed-window"}, "recovery": {"kind": "rltp"}"#;
+    let lossless = r#""queue": {"kind": "lossless", "pause-above": "41600 B", "resume-below": "4160 B"}"#;
+    let far: Vec<_> = (0..24).map(|number| (number % 6, (number + 3) % 6, 2_000_000, 0)).collect();
+    let of = ended(&ring, &format!("{rltp}, {lossless}"), &far, S);
+    assert_says(&of.reason, &["gave up", "deadlock: 6 links stop each other in a circle"]);
+    let name = ring.link_name(ring.ports(ring.compute_nodes()[0])[0].link);
+    let down = |until: &str| {
+        let outage = format!(r#""faults": {{"down": [{{"link": "{name}", "from": "20 us"{until}}}]}}"#);
+        let routed = r#""queue": {"kind": "drop-tail"}, "balancing": {"kind": "routing"}"#;
+        ended(&ring, &format!("{rltp}, {routed}, {outage}"), &[(0, 1, 1_000_000, 0)], S).reason
+    };
+    assert_says(&down(""), &["gave up", &format!("lost on links that are down for good ({name})")]);
+    assert_says(&down(r#", "to": "2 s""#), &["lost on links that were down, and with more `max-probes`"]);
 }

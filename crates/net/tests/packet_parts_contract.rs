@@ -48,6 +48,8 @@ fn delivers_an_incast(queue: &str, loses: bool) {
         let lost = count(&report, "network.drops") + count(&report, "network.trims");
         let of_queues: u64 = report.queues.iter().map(|queue| queue.drops + queue.trims).sum();
         assert_eq!(lost, of_queues, "{queue}, {control}: queues and network count the same");
+        let pauses: u64 = report.queues.iter().map(|queue| queue.pauses).sum();
+        assert_eq!(count(&report, "network.pauses"), pauses, "{queue}, {control}");
         if !loses {
             assert_eq!(lost, 0, "{queue}, {control}");
         }

@@ -180,13 +180,14 @@ impl FlowsResult {
 impl QueueResult {
     /// Points `[most bytes that waited, share of the queues]`, over those in which any did.
     pub fn cdf(queues: &[QueueRecord]) -> Points {
-        points(&sorted(queues.iter().map(|queue| queue.most_bytes as f64)))
+        let waited = queues.iter().filter(|queue| queue.most_bytes > 0);
+        points(&sorted(waited.map(|queue| queue.most_bytes as f64)))
     }
 
-    /// The queues in which most waited, longest first.
+    /// The queues in which most waited, longest first, and links of hosts that were asked to pause.
     pub fn longest(queues: &[QueueRecord], labels: &dyn Labels) -> Vec<Self> {
         let mut sorted: Vec<&QueueRecord> = queues.iter().collect();
-        sorted.sort_by_key(|queue| (std::cmp::Reverse(queue.most_bytes), queue.link));
+        sorted.sort_by_key(|queue| (std::cmp::Reverse((queue.most_bytes, queue.pauses)), queue.link));
         sorted.truncate(LISTED_QUEUES);
         let of = |queue: &QueueRecord| Self {
             link: labels.link(queue.link),

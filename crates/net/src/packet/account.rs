@@ -32,13 +32,16 @@ impl PacketNetwork {
         // a service is rounded to whole picoseconds, and so may be shorter than its bytes at the full rate
         let now_s = now.as_secs_f64();
         link_busy_s.iter_mut().for_each(|busy_s| *busy_s = busy_s.min(now_s));
-        let waited =
-            parts.ports().map(|port| port.rest).filter(|port| port.is_queue() && port.counts.most_bytes > 0);
+        // hosts have no queue for what they send themselves, but they are asked to pause, and what follows may be dropped
+        let waited = parts.ports().map(|port| port.rest).filter(|port| match port.is_queue() {
+            true => port.counts.most_bytes > 0,
+            false => port.counts.pauses + port.counts.drops > 0,
+        });
         let mut queues: Vec<QueueRecord> = waited
             .map(|port| QueueRecord {
                 link: port.link,
                 capacity_bytes: port.kind.capacity,
-                most_bytes: port.counts.most_bytes,
+                most_bytes: if port.is_queue() { port.counts.most_bytes } else { 0 },
                 drops: port.counts.drops,
                 trims: port.counts.trims,
                 marks: port.counts.marks,

@@ -213,6 +213,8 @@ pub(super) struct Engine {
     pub(super) now: u64,
     /// When the last event was.
     pub(super) last: u64,
+    /// When a receiver got something for the last time that it had not.
+    pub(super) fresh_at: u64,
     pub(super) events: Wheel,
     pub(super) ports: Ports,
     /// By port; arrivals look at nothing else of most ports.
@@ -294,6 +296,7 @@ impl Engine {
         Self {
             now: 0,
             last: 0,
+            fresh_at: 0,
             events: Wheel::new(reach),
             detours: Detours::new(ports.len()),
             landings,

@@ -226,7 +226,7 @@ impl Engine {
     }
 
     /// A sender is done with all its messages, or has given up: that is reported, where it was not.
-    fn end(&mut self, number: u32) {
+    pub(super) fn end(&mut self, number: u32) {
         let Some(connection) = &mut self.connections[number as usize] else { return };
         if connection.open_messages().next().is_some() {
             return self.complete.push(number);
@@ -425,6 +425,9 @@ impl Engine {
         let needs_pacer = connection.receiver.needs_pacer();
         let arrival =
             connection.receiver.on_packet(now, header, flying.mark, pacer, &mut |header| said.push(header));
+        if arrival.fresh {
+            self.fresh_at = self.now;
+        }
         let complete = arrival.delivered_to >= connection.message.end;
         if complete && !connection.reported && !self.rules.complete_at_sender {
             connection.reported = true;

@@ -19,6 +19,7 @@ use super::parts::Parts;
 use super::patience::Patience;
 use super::port::NOTHING;
 use super::sampling::Sampling;
+use super::stall;
 use super::ways::{Alone, Ways};
 use crate::outcomes::Outcomes;
 
@@ -310,7 +311,13 @@ impl PacketNetwork {
                 }
             }
             let is_done = self.parts.at_sender(number).is_none_or(|connection| connection.sender.is_done());
-            if !rules.keeps_connections && (rules.complete_at_sender || is_done) {
+            if rules.keeps_connections {
+                continue;
+            }
+            if rules.complete_at_sender {
+                // as where it is told of receivers, which go on answering until word of it could have come
+                self.parts.end(number);
+            } else if is_done {
                 self.parts.close(number);
             }
         }
@@ -333,10 +340,9 @@ impl PacketNetwork {
         let routes = &self.parts.any().routes;
         let ends = [connection.from, connection.to].map(|host| NodeId(routes.node_of(host)));
         let [from, to] = ends.map(|node| self.topology.node_name(node));
-        let reason = format!(
-            "the transport from {from} to {to} gave up: it heard nothing for too long; with more \
-             `max-probes` its recovery asks more often"
-        );
+        let why = stall::silence(&self.parts, &self.topology);
+        let reason =
+            format!("the transport from {from} to {to} gave up: it heard nothing for too long; {why}");
         let tokens: Vec<Token> = connection.open_messages().collect();
         self.parts.close(number);
         self.open -= tokens.len() as u64;

@@ -224,6 +224,12 @@ impl Parts {
         }
     }
 
+    /// A sender is done with all its messages, which have been told of.
+    pub(super) fn end(&mut self, number: u32) {
+        let (from, _) = self.ends(number);
+        self.engines[from].end(number);
+    }
+
     /// Both ends are done: what still comes for them finds nobody.
     pub(super) fn close(&mut self, number: u32) {
         let (from, to) = self.ends(number);
@@ -258,6 +264,11 @@ impl Parts {
     /// When the last event was.
     pub(super) fn last(&self) -> u64 {
         self.engines.iter().map(|engine| engine.last).max().unwrap_or(0)
+    }
+
+    /// When a receiver got something for the last time that it had not.
+    pub(super) fn fresh_at(&self) -> u64 {
+        self.engines.iter().map(|engine| engine.fresh_at).max().unwrap_or(0)
     }
 
     /// Adds the connections whose message is complete, or has failed, in order.

@@ -80,6 +80,32 @@ fn circle(parts: &Parts, topology: &Topology) -> Option<String> {
     ))
 }
 
+/// Links that are down for good, in words; none where there are none.
+fn dead(parts: &Parts, topology: &Topology) -> Option<String> {
+    let is_dead = |port: &u32| parts.any().is_dead(*port, parts.now());
+    let links = (0..parts.any().ports.len() as u32).filter(is_dead);
+    let names: Vec<_> = links.map(|port| topology.link_name(parts.any().ports[port as usize].link)).collect();
+    (!names.is_empty()).then(|| format!("links that are down for good ({})", names.join(", ")))
+}
+
+/// Why a sender that asks a number of times only hears nothing, and what may help.
+pub(super) fn silence(parts: &Parts, topology: &Topology) -> String {
+    if let Some(why) = circle(parts, topology) {
+        return why;
+    }
+    let advice = "with more `max-probes` its recovery asks more often";
+    match (parts.any().fault_counts.on_down_links, dead(parts, topology)) {
+        (0, _) => advice.to_owned(),
+        (packets, Some(links)) => format!("{} lost on {links}", are(packets)),
+        (packets, None) => format!("{} lost on links that were down, and {advice}", are(packets)),
+    }
+}
+
+/// So many packets, as the beginning of a sentence.
+fn are(packets: u64) -> String {
+    if packets == 1 { "1 packet was".to_owned() } else { format!("{packets} packets were") }
+}
+
 /// Nothing gets any further although packets or time-outs go on: since when, what is left, what fills the network, and what
 /// may help. `payload` are the bytes of a full packet.
 fn collapse(verdict: Verdict, parts: &Parts, topology: &Topology, since: &Since, payload: u32) -> String {
@@ -105,8 +131,8 @@ fn collapse(verdict: Verdict, parts: &Parts, topology: &Topology, since: &Since,
         requests => format!(" and {requests} requests"),
     };
     let mut text = format!(
-        "nothing has got any further since {} at the latest: by {}, {sent} packets of data{requests} were sent in vain, and {open}{named}",
-        rounded(since.at),
+        "nothing new has come to any receiver since {}: by {}, {sent} packets of data{requests} were sent in vain, and {open}{named}",
+        rounded(parts.fresh_at()),
         rounded(parts.now()),
     );
     if let Some(why) = circle(parts, topology) {
@@ -119,7 +145,7 @@ fn collapse(verdict: Verdict, parts: &Parts, topology: &Topology, since: &Since,
         lost += port.rest.counts.vanished;
     }
     let faults = parts.any().fault_counts;
-    let dead = faults.on_down_links - since.on_down_links;
+    let lost_on_dead = faults.on_down_links - since.on_down_links;
     let faulty = lost - since.lost + faults.discarded - since.corrupted;
     let elapsed_s = (parts.now() - since.at) as f64 * 1e-12;
     if let Some((port, did)) = fullest(parts, since) {
@@ -135,15 +161,12 @@ fn collapse(verdict: Verdict, parts: &Parts, topology: &Topology, since: &Since,
             did.drops
         );
     }
-    let most = trims.max(drops).max(dead).max(faulty);
+    let most = trims.max(drops).max(lost_on_dead).max(faulty);
     let advice = if most < sent / 2 {
         "most of what arrives had arrived before: a longer time-out of the recovery may help".into()
-    } else if most == dead {
-        let is_dead = |port: &u32| parts.any().is_dead(*port, parts.now());
-        let links = (0..parts.any().ports.len() as u32).filter(is_dead);
-        let names: Vec<_> =
-            links.map(|port| topology.link_name(parts.any().ports[port as usize].link)).collect();
-        format!("{dead} packets were sent onto links that are down for good ({})", names.join(", "))
+    } else if most == lost_on_dead {
+        let links = dead(parts, topology).unwrap_or_else(|| "links that were down".to_owned());
+        format!("{} sent onto {links}", are(lost_on_dead))
     } else if most == faulty {
         format!("links lost or changed {faulty} packets: see `loss` and `faults`")
     } else if most == trims && parts.any().rules.queue.control_in_a_row == u32::MAX {
@@ -161,8 +184,7 @@ fn collapse(verdict: Verdict, parts: &Parts, topology: &Topology, since: &Since,
 
 /// An instant to four digits.
 fn rounded(at: u64) -> Time {
-    let unit = 10_u64.pow(at.checked_ilog10().unwrap_or(0).saturating_sub(3));
-    Time::from_ps((at + unit / 2) / unit * unit)
+    Time::from_ps(at).rounded(4)
 }
 
 /// The first messages that have not arrived, and what they lack.

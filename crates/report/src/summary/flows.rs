@@ -41,7 +41,7 @@ pub(super) fn flows(text: &mut Text<'_>, result: &RunResult) {
         let words = format!("{} of links whose next queue was full", Unit::Count.format(pauses as f64));
         text.fact("pauses", &words, None);
     }
-    if let Some(queue) = result.queues.first() {
+    if let Some(queue) = result.queues.first().filter(|queue| queue.most_bytes > 0) {
         let room = queue
             .capacity_bytes
             .map_or_else(String::new, |bytes| format!(" of {}", Unit::Bytes.format(bytes as f64)));
