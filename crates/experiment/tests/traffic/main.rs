@@ -396,7 +396,9 @@ fn symmetric_traffic_loads_the_channels_of_a_torus_alike() {
 fn adaptive_routing_loads_channels_that_are_as_good_alike() {
     let torus = ("[topology]\nkind = \"torus\"\ndimensions = [4, 4]", "minimal-adaptive");
     let hyperx = ("[topology]\nkind = \"hyperx\"\ndimensions = [4, 4]\nhosts-per-switch = 1", "minimal");
-    for (topology, routing) in [torus, hyperx] {
+    let cables =
+        ("[topology]\nkind = \"hyperx\"\ndimensions = [3]\nparallel = [3]\nhosts-per-switch = 4", "minimal");
+    for (topology, routing) in [torus, hyperx, cables] {
         for allocator in ["islip", "separable-input-first", "wavefront", "pim"] {
             let text = experiment(
                 topology,
@@ -418,6 +420,24 @@ fn adaptive_routing_loads_channels_that_are_as_good_alike() {
                 most / mean < 1.08 && least / mean > 0.92,
                 "{routing}, {allocator}: {least} {mean} {most}"
             );
+        }
+    }
+}
+
+/// One host per router, so that all packets from one router to another go to one host; in the inner dimension all of a residue.
+#[test]
+fn parallel_cables_are_loaded_alike() {
+    let machine =
+        "[topology]\nkind = \"hyperx\"\ndimensions = [4, 4]\nparallel = [2, 2]\nhosts-per-switch = 1";
+    for routing in ["dimension-order", "valiant", "romm", "xy-yx", "ugal", "minimal", "minimal-adaptive"] {
+        let text =
+            experiment(machine, "load = 0.3\nmeasure = { window = 2000, windows = 10, precision = 1.0 }");
+        let kind = format!("buffer-flits = 8 }}\nrouting = {{ kind = \"{routing}\" }}");
+        let result = run(&text.replace("buffer-flits = 8 }", &kind));
+        let rows = &statistics(&result).channels.by_router;
+        assert_eq!((rows.len(), rows[0].len()), (16, 16), "{routing}");
+        for cables in rows.iter().flat_map(|row| row.chunks(2)).filter(|cables| cables[0] >= 0.0) {
+            assert!((cables[0] / cables[1] - 1.0).abs() < 0.15, "{routing}: {cables:?}");
         }
     }
 }

@@ -71,8 +71,8 @@ pub struct Full {
     seed: u64,
     /// Heads prefer some of their candidates to others.
     prefers: bool,
-    /// Heads that prefer each output, of the router that is looked at.
-    favoured: Vec<u32>,
+    /// Outputs that a head asks for alone, of the router that is looked at.
+    favoured: Vec<bool>,
     /// Routes are found one router ahead.
     lookahead: bool,
     /// Steps of a router per cycle, in 2^-32.
@@ -246,7 +246,7 @@ impl Full {
         let at_sources = fabric.terminals().iter().map(|joined| to_leave + both_ways(&joined.injection));
         Ok(Self {
             prefers: routing.prefers(),
-            favoured: vec![0; most_outputs],
+            favoured: vec![false; most_outputs],
             lookahead: spec.routing_delay == 0,
             // Exact for halves, quarters, ..., and to 10^-9 for the rest.
             steps_per_cycle: (spec.internal_speedup * f64::from(1 << 16) * f64::from(1 << 16)).round() as u64,

@@ -73,23 +73,21 @@ impl Full {
             let flits = &channels[base + asking.channel as usize].flits;
             waiting.first(flits).expect("who waits for a channel has a head").flit.packet
         };
-        // the first candidate that has a channel to give
-        let favourite = |packet: u32| {
+        // the first candidate that has a channel to give and that nobody before asks for, or else the first one that has
+        let favourite = |packet: u32, favoured: &[bool]| {
             let gives = |candidate: &&Candidate| {
                 let buffer = place + candidate.output as usize;
                 let mut vcs = candidate.first_vc..=candidate.last_vc;
                 vcs.any(|vc| is_takeable(spec, credits, (buffer, vc), packets[packet].flits))
             };
-            packets.candidates(packet).iter().find(gives)
+            let mut giving = packets.candidates(packet).iter().filter(gives);
+            let first = giving.next()?;
+            let is_free = |candidate: &&Candidate| {
+                candidate.priority == first.priority && !favoured[candidate.output as usize]
+            };
+            Some(std::iter::once(first).chain(giving).find(is_free).unwrap_or(first))
         };
-        if *prefers {
-            favoured.fill(0);
-            for asking in stage.decided(decided) {
-                if let Some(candidate) = favourite(head_of(asking)) {
-                    favoured[candidate.output as usize] += 1;
-                }
-            }
-        }
+        favoured.fill(false);
         requests.clear();
         let mut any = false;
         for asking in stage.decided(decided) {
@@ -98,9 +96,11 @@ impl Full {
             let flits = &channels[base + asking.channel as usize].flits;
             let number = head_of(asking);
             let packet = &packets[number];
-            let alone = |candidate: &&Candidate| favoured[candidate.output as usize] == 1;
-            let candidates = match prefers.then(|| favourite(number)).flatten().filter(alone) {
-                Some(only) => std::slice::from_ref(only),
+            let candidates = match prefers.then(|| favourite(number, favoured)).flatten() {
+                Some(only) => {
+                    favoured[only.output as usize] = true;
+                    std::slice::from_ref(only)
+                }
                 None => packets.candidates(number),
             };
             let output_priority = precedence(rules, packets, waiting, flits);

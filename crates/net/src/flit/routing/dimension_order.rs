@@ -14,7 +14,7 @@ use crate::flit::fabric::from_topology::Wiring;
 use crate::flit::router::RouterSpec;
 
 /// Dimension order on meshes, tori, hypercubes, HyperX and composed machines: the innermost dimension
-/// first, the shorter way round a ring; half way round, the direction is drawn.
+/// first, the shorter way round a ring; half way round, the direction is drawn, and of parallel cables one for each packet.
 ///
 /// Rings need an even number of virtual channels: one half for packets that have a larger coordinate than
 /// their destination when they enter the ring, one for the others, so that neither goes all the way round.
@@ -77,8 +77,7 @@ impl FlitRouting for DimensionOrder {
             return self.map.destinations.eject(head.dest, head.range);
         };
         let mut ring = Ring::of(head.memory);
-        let (output, class) =
-            self.map.step(place.router, target, d, &mut ring, self.balanced, head.dest, surroundings);
+        let (output, class) = self.map.step(place.router, target, d, &mut ring, self.balanced, surroundings);
         head.memory = ring.0;
         let range = match class {
             Some(class) => part(head.range, 2, class),
@@ -135,7 +134,6 @@ impl GridMap {
     /// The next output towards `target` along dimension `d`, and its class where that is a ring. Direction
     /// and class are found on entering the ring and kept to its end.
     #[inline]
-    #[allow(clippy::too_many_arguments, reason = "the state of one decision")]
     pub(crate) fn step(
         &self,
         router: u32,
@@ -143,13 +141,13 @@ impl GridMap {
         d: usize,
         ring: &mut Ring,
         balanced: bool,
-        salt: u32,
         surroundings: &mut dyn Surroundings,
     ) -> (u16, Option<u8>) {
         let (at, to) = (self.coordinate(router, d), self.coordinate(target, d));
         let join = self.dimensions[d].join;
         if join != Join::Ring {
-            return (self.output(router, d, to, self.way(d, at, to, || false), salt), None);
+            let way = self.way(d, at, to, || false);
+            return (self.any_output(router, d, to, way, surroundings), None);
         }
         let way = ring.along(d).unwrap_or_else(|| {
             let mut way = self.way(d, at, to, || surroundings.draw(2) == 1);
@@ -159,7 +157,7 @@ impl GridMap {
             *ring = Ring::on(d, way);
             way
         });
-        (self.output(router, d, to, way, salt), Some(way.class))
+        (self.any_output(router, d, to, way, surroundings), Some(way.class))
     }
 
     /// Class 1 for packets that pass the dateline between the last and the first coordinate, class 0 for

@@ -6,6 +6,7 @@ use stratasim_topo::geometry::{Geometry, Grid, GridShape};
 use super::places::Destinations;
 use crate::flit::fabric::End;
 use crate::flit::fabric::from_topology::Wiring;
+use crate::flit::routing::Surroundings;
 
 /// Dimensions with more than one vertex that a map may have.
 const MOST_DIMENSIONS: usize = 32;
@@ -324,9 +325,33 @@ impl GridMap {
     }
 
     /// The output of `router` on `way` along dimension `d` towards coordinate `to`; of parallel cables
-    /// the one at `salt`.
+    /// a drawn one: the destination alone would not spread those whose inner coordinates are the same.
     #[inline]
-    pub(crate) fn output(&self, router: u32, d: usize, to: u16, way: Way, salt: u32) -> u16 {
+    pub(crate) fn any_output(
+        &self,
+        router: u32,
+        d: usize,
+        to: u16,
+        way: Way,
+        surroundings: &mut dyn Surroundings,
+    ) -> u16 {
+        let copies = self.copies(d);
+        let copy = if copies == 1 { 0 } else { surroundings.draw(copies) };
+        self.output(router, d, to, way, copy)
+    }
+
+    /// Flits under way on that output; of parallel cables the mean, as one of them is drawn.
+    pub(crate) fn used(&self, router: u32, d: usize, to: u16, surroundings: &dyn Surroundings) -> u32 {
+        let way = self.way(d, self.coordinate(router, d), to, || false);
+        let copies = self.copies(d);
+        let used = (0..copies).map(|copy| surroundings.used(self.output(router, d, to, way, copy)));
+        used.sum::<u32>() / copies
+    }
+
+    /// The output of `router` on `way` along dimension `d` towards coordinate `to`; of parallel cables
+    /// the one at `copy`.
+    #[inline]
+    pub(crate) fn output(&self, router: u32, d: usize, to: u16, way: Way, copy: u32) -> u16 {
         let dimension = &self.dimensions[d];
         let place = match dimension.join {
             Join::Line | Join::Ring => u32::from(way.minus),
@@ -335,7 +360,7 @@ impl GridMap {
             Join::Switch => 0,
         };
         let copies = u32::from(dimension.copies);
-        let at = dimension.offset + if copies == 1 { place } else { place * copies + salt % copies };
+        let at = dimension.offset + if copies == 1 { place } else { place * copies + copy };
         self.ports[router as usize * self.stride + at as usize]
     }
 

@@ -96,7 +96,7 @@ impl FlitRouting for MinimalAdaptive {
         let (at, to) = (map.coordinate(place.router, next), map.coordinate(target, next));
         let way = map.way(next, at, to, || at % 2 == 1);
         let escape = part((first, first + self.escape - 1), self.escape, way.class);
-        out.push(any(map.output(place.router, next, to, way, head.dest), escape));
+        out.push(any(map.any_output(place.router, next, to, way, surroundings), escape));
     }
 
     fn single(&self) -> bool {

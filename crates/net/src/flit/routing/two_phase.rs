@@ -154,7 +154,7 @@ impl GridMap {
         surroundings: &mut dyn Surroundings,
     ) -> Candidate {
         let mut ring = Ring::of(head.memory);
-        let (output, class) = self.step(router, target, d, &mut ring, false, head.dest, surroundings);
+        let (output, class) = self.step(router, target, d, &mut ring, false, surroundings);
         head.memory = (head.memory & !0xff) | ring.0;
         let half = part(head.range, 2, u8::from(second));
         any(output, class.map_or(half, |class| part(half, 2, class)))

@@ -26,7 +26,9 @@ use crate::flit::router::RouterSpec;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct UgalSpec {
-    /// Flits (times hops) by which the shortest way may be worse and is still taken.
+    /// Flits (times hops) by which the shortest way may be worse and is still taken. Flits under way are those whose credit has
+    /// not come back, on the cable, too: with cables of many cycles an idle network has some, and packets take detours for
+    /// nothing until the threshold is about the hops times what a cable holds at the usual load.
     pub threshold: u32,
 }
 
@@ -148,13 +150,11 @@ struct HyperXUgal {
 
 impl HyperXUgal {
     /// Hops between two routers, and the flits at the first output.
-    fn cost(&self, router: u32, target: u32, salt: u32, surroundings: &dyn Surroundings) -> (u32, u32) {
+    fn cost(&self, router: u32, target: u32, surroundings: &dyn Surroundings) -> (u32, u32) {
         let map = &self.map;
         let Some(d) = map.lowest(router, target) else { return (0, 0) };
-        let (at, to) = (map.coordinate(router, d), map.coordinate(target, d));
         let hops = map.place_of(router).iter().zip(map.place_of(target)).filter(|(a, b)| a != b).count();
-        let output = map.output(router, d, to, map.way(d, at, to, || false), salt);
-        (surroundings.used(output), hops as u32)
+        (map.used(router, d, map.coordinate(target, d), surroundings), hops as u32)
     }
 }
 
@@ -167,9 +167,9 @@ impl FlitRouting for HyperXUgal {
             head.memory = CHOSEN | SECOND;
             let between = map.vertices()[surroundings.draw(map.vertices().len() as u32) as usize];
             if between != place.router && between != target && place.router != target {
-                let direct = self.cost(place.router, target, head.dest, surroundings);
-                let (flits, first) = self.cost(place.router, between, head.dest, surroundings);
-                let (_, second) = self.cost(between, target, head.dest, surroundings);
+                let direct = self.cost(place.router, target, surroundings);
+                let (flits, first) = self.cost(place.router, between, surroundings);
+                let (_, second) = self.cost(between, target, surroundings);
                 if detour_is_better(direct, (flits, first + second), self.threshold) {
                     head.memory = CHOSEN | (u64::from(between) << BETWEEN);
                 }

@@ -40,16 +40,13 @@ struct XyYx {
 
 impl XyYx {
     /// Whether a packet begins with the outermost dimension.
-    fn backwards(&self, router: u32, target: u32, salt: u32, surroundings: &mut dyn Surroundings) -> bool {
+    fn backwards(&self, router: u32, target: u32, surroundings: &mut dyn Surroundings) -> bool {
         let map = &self.map;
         if self.adaptive
             && let (Some(low), Some(high)) = (map.lowest(router, target), map.highest(router, target))
             && low != high
         {
-            let used = |d: usize| {
-                let (at, to) = (map.coordinate(router, d), map.coordinate(target, d));
-                surroundings.used(map.output(router, d, to, map.way(d, at, to, || false), salt))
-            };
+            let used = |d: usize| map.used(router, d, map.coordinate(target, d), surroundings);
             let (forwards, backwards) = (used(low), used(high));
             if forwards != backwards {
                 return backwards < forwards;
@@ -65,7 +62,7 @@ impl FlitRouting for XyYx {
         let map = &self.map;
         let target = map.destinations.router(head.dest);
         if head.memory & CHOSEN == 0 {
-            let backwards = self.backwards(place.router, target, head.dest, surroundings);
+            let backwards = self.backwards(place.router, target, surroundings);
             head.memory = if backwards { CHOSEN | SECOND } else { CHOSEN };
         }
         let backwards = head.memory & SECOND != 0;
