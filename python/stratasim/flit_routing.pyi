@@ -28,7 +28,7 @@ def destination_tag() -> Spec:
     """The only way through a k-ary n-fly: stage `s` leaves by digit `s` of the destination, the most significant first."""
 
 def dimension_order(*, balanced: bool | None = False) -> Spec:
-    """Dimension order on meshes, tori, hypercubes, HyperX and composed machines: the innermost dimension first, the shorter way round a ring; half way round, the direction is drawn."""
+    """Dimension order on meshes, tori, hypercubes, HyperX and composed machines: the innermost dimension first, the shorter way round a ring; half way round, the direction is drawn, and of parallel cables one for each packet."""
 
 def minimal() -> Spec:
     """Shortest ways. On a dragonfly: to a router with a cable to the destination's group (drawn from all of the group's, unless the present one has some), over it, and on to the destination; two classes of virtual channels, before and after the cable between groups. On a HyperX: any dimension that still differs, preferably that of the channel with fewest flits under way when the packet came, of equal ones one that is drawn; one class per hop."""
