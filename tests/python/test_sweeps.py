@@ -80,7 +80,7 @@ def test_what_a_file_says_of_its_own_settings_does_not_stand_in_the_way_of_other
     # its cases are kept, its labels and pictures of sizes are not
     assert [list(point) for point in swept.settings[:1]] == [["case", "topology.bandwidth"]]
     assert len(swept) == 2 * len({point["case"] for point in swept.settings}) > 2
-    with pytest.raises(ss.ConfigError, match="set by case `ring`"):
+    with pytest.raises(ss.ConfigError, match="is set by case"):
         ss.sweep(file, {"workload.algorithm": [ss.collective.ring()]})
 
 
