@@ -159,13 +159,7 @@ macro_rules! routing_contract {
             }
         })+
 
-        #[test]
-        fn every_routing_function_has_a_contract() {
-            let tested: Vec<&str> = vec![$(serde_json::from_str::<FlitRoutingSpec>($spec).unwrap().kind()),+];
-            for kind in FlitRoutingSpec::KINDS {
-                assert!(tested.contains(kind), "{kind} has no line in `routing_contract!`");
-            }
-        }
+        stratasim_testkit::every_kind_has_a_line!(every_routing_function_has_a_contract, FlitRoutingSpec, "routing_contract!", [$($spec),+]);
     };
 }
 

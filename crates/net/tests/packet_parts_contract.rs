@@ -125,13 +125,7 @@ macro_rules! queue_contract {
             })+
         }
 
-        #[test]
-        fn every_queue_has_a_contract() {
-            let tested: Vec<&str> = vec![$(serde_json::from_str::<QueueSpec>($spec).unwrap().kind()),+];
-            for kind in QueueSpec::KINDS {
-                assert!(tested.contains(kind), "{kind} has no line in `queue_contract!`");
-            }
-        }
+        stratasim_testkit::every_kind_has_a_line!(every_queue_has_a_contract, QueueSpec, "queue_contract!", [$($spec),+]);
     };
 }
 
@@ -172,13 +166,7 @@ macro_rules! balancing_contract {
             })+
         }
 
-        #[test]
-        fn every_choice_of_ways_has_a_contract() {
-            let tested: Vec<&str> = vec![$(serde_json::from_str::<BalancingSpec>($spec).unwrap().kind()),+];
-            for kind in BalancingSpec::KINDS {
-                assert!(tested.contains(kind), "{kind} has no line in `balancing_contract!`");
-            }
-        }
+        stratasim_testkit::every_kind_has_a_line!(every_choice_of_ways_has_a_contract, BalancingSpec, "balancing_contract!", [$($spec),+]);
     };
 }
 

@@ -56,3 +56,18 @@ macro_rules! network_contract {
         }
     };
 }
+
+/// Makes the test `$test`: every kind of the registered list `$list` is that of one of the specs (JSON) of the contract called
+/// `$contract`.
+#[macro_export]
+macro_rules! every_kind_has_a_line {
+    ($test:ident, $list:ty, $contract:literal, [$($spec:expr),+ $(,)?]) => {
+        #[test]
+        fn $test() {
+            let tested: Vec<&str> = vec![$(serde_json::from_str::<$list>($spec).unwrap().kind()),+];
+            for kind in <$list>::KINDS {
+                assert!(tested.contains(kind), "{kind} has no line in `{}`", $contract);
+            }
+        }
+    };
+}

@@ -116,13 +116,7 @@ macro_rules! recovery_contract {
             }
         })+
 
-        #[test]
-        fn every_recovery_has_a_contract() {
-            let tested: Vec<&str> = vec![$(serde_json::from_str::<RecoverySpec>($spec).unwrap().kind()),+];
-            for kind in RecoverySpec::KINDS {
-                assert!(tested.contains(kind), "{kind} has no line in `recovery_contract!`");
-            }
-        }
+        stratasim_testkit::every_kind_has_a_line!(every_recovery_has_a_contract, RecoverySpec, "recovery_contract!", [$($spec),+]);
     };
 }
 
@@ -262,13 +256,7 @@ macro_rules! congestion_contract {
             }
         })+
 
-        #[test]
-        fn every_congestion_control_has_a_contract() {
-            let tested: Vec<&str> = vec![$(serde_json::from_str::<CongestionSpec>($spec).unwrap().kind()),+];
-            for kind in CongestionSpec::KINDS {
-                assert!(tested.contains(kind), "{kind} has no line in `congestion_contract!`");
-            }
-        }
+        stratasim_testkit::every_kind_has_a_line!(every_congestion_control_has_a_contract, CongestionSpec, "congestion_contract!", [$($spec),+]);
     };
 }
 

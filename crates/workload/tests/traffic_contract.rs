@@ -148,13 +148,7 @@ macro_rules! pattern_contract {
             })+
         }
 
-        #[test]
-        fn every_pattern_has_a_contract() {
-            let tested: Vec<&str> = vec![$(serde_json::from_str::<PatternSpec>($spec).unwrap().kind()),+];
-            for kind in PatternSpec::KINDS {
-                assert!(tested.contains(kind), "{kind} has no line in `pattern_contract!`");
-            }
-        }
+        stratasim_testkit::every_kind_has_a_line!(every_pattern_has_a_contract, PatternSpec, "pattern_contract!", [$($spec),+]);
     };
 }
 
@@ -176,13 +170,7 @@ macro_rules! injection_contract {
             })+
         }
 
-        #[test]
-        fn every_process_of_injection_has_a_contract() {
-            let tested: Vec<&str> = vec![$(serde_json::from_str::<InjectionSpec>($spec).unwrap().kind()),+];
-            for kind in InjectionSpec::KINDS {
-                assert!(tested.contains(kind), "{kind} has no line in `injection_contract!`");
-            }
-        }
+        stratasim_testkit::every_kind_has_a_line!(every_process_of_injection_has_a_contract, InjectionSpec, "injection_contract!", [$($spec),+]);
     };
 }
 
