@@ -40,12 +40,14 @@ impl ConfigError {
     }
 
     /// The message with an excerpt of the text, for people. `color` only on a terminal that wants it; `width` in columns,
-    /// [`Error::WIDTH`] at most.
+    /// [`Error::WIDTH`] at most, or [`Error::UNBROKEN`].
     pub fn render(&self, color: bool, width: usize) -> String {
         let theme = if color { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
         let mut text = String::new();
-        let handler =
-            GraphicalReportHandler::new_themed(theme).with_width(width.min(Error::WIDTH)).with_links(false);
+        let handler = GraphicalReportHandler::new_themed(theme)
+            .with_wrap_lines(width != Error::UNBROKEN)
+            .with_width(width.min(Error::WIDTH))
+            .with_links(false);
         // keys, options and paths stay whole
         let handler = handler
             .with_word_separator(textwrap::WordSeparator::AsciiSpace)
@@ -175,7 +177,11 @@ impl Error {
     /// Columns of a message where nobody says how many there are.
     pub const WIDTH: usize = 110;
 
-    /// The message for people, with an excerpt where there is one, on a terminal of `width` columns.
+    /// In place of a number of columns: the message stays on one line, for whoever looks for words in it.
+    pub const UNBROKEN: usize = usize::MAX;
+
+    /// The message for people, with an excerpt where there is one, on a terminal of `width` columns
+    /// ([`Self::WIDTH`] at most, or [`Self::UNBROKEN`]).
     pub fn render(&self, color: bool, width: usize) -> String {
         match self {
             Self::Config(error) => error.render(color, width),

@@ -12,7 +12,7 @@ create_exception!(
     stratasim,
     ConfigError,
     PyValueError,
-    "Bad input: what was found, what was expected, and where.\n\nThe text is the one that the command prints. `position` is (file, line, column), both counted\nfrom 1, or None when the input is not a text."
+    "Bad input: what was found, what was expected, and where.\n\nThe text is the one that the command prints, the message on one line. `position` is (file, line, column), both counted\nfrom 1, or None when the input is not a text."
 );
 create_exception!(
     stratasim,
@@ -23,7 +23,7 @@ create_exception!(
 
 /// An exception for `error`, with the message that the command prints.
 pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
-    let text = error.render(false, Error::WIDTH).trim().to_owned();
+    let text = error.render(false, Error::UNBROKEN).trim().to_owned();
     let (raised, name, value) = match error {
         Error::Config(misfit) => {
             let position = misfit.position().into_pyobject(py).map(Bound::into_any);

@@ -99,7 +99,7 @@ impl SweepPlan {
         let finished = finished.map_err(|error| raise(py, &error))?;
         let failures = finished.failures.into_iter();
         Ok(failures
-            .map(|failure| (failure.index, failure.error.render(false, Error::WIDTH).trim().to_owned()))
+            .map(|failure| (failure.index, failure.error.render(false, Error::UNBROKEN).trim().to_owned()))
             .collect())
     }
 
