@@ -2,7 +2,7 @@
 
 mod support;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use stratasim_core::{Bandwidth, NodeId};
 use support::{Router, build, refusal};
@@ -51,6 +51,60 @@ fn all_pairs_load_a_torus_evenly() {
             let expected = extent * extent / 8 * (nodes / extent);
             let links = &load[dimension * 2 * nodes as usize..(dimension + 1) * 2 * nodes as usize];
             assert!(links.iter().all(|&count| count == expected), "{extents:?} {dimension}: {links:?}");
+        }
+    }
+}
+
+/// How many of `pairs` each cable carries, one list for all cables from one node to another.
+fn loads_of_parallel_cables(router: &mut Router, pairs: &[(u32, u32)]) -> Vec<Vec<u64>> {
+    let mut count = vec![0; router.topology.links().len()];
+    for &(from, to) in pairs {
+        router.route(NodeId(from), NodeId(to), 0).iter().for_each(|link| count[link.index()] += 1);
+    }
+    let mut by_ends = BTreeMap::<_, Vec<u64>>::new();
+    for (link, &count) in router.topology.links().iter().zip(&count) {
+        by_ends.entry(link.ends.unwrap()).or_default().push(count);
+    }
+    by_ends.into_values().collect()
+}
+
+/// Between all pairs, where everybody sends as far, and from all to one: no cable stands idle beside one that several share.
+#[test]
+fn pairs_spread_over_parallel_cables() {
+    let dimension = |shape: &str, nodes: u32, parallel: u32| {
+        format!(r#"{{"shape": "{shape}", "nodes": {nodes}, "parallel": {parallel}, {LINK}}}"#)
+    };
+    let composed = |dimensions: &[String]| {
+        format!(r#"{{"kind": "multi-dimensional", "dimensions": [{}]}}"#, dimensions.join(", "))
+    };
+    let inner = dimension("ring", 4, 2);
+    for (text, hosts) in [
+        (composed(&[inner.clone(), dimension("ring", 8, 2)]), 32),
+        (composed(&[inner.clone(), dimension("switch", 8, 2)]), 32),
+        (composed(&[inner.clone(), dimension("fully-connected", 6, 2)]), 24),
+        (composed(&[dimension("switch", 8, 4), dimension("ring", 1, 2), dimension("switch", 8, 2)]), 64),
+        (composed(&[dimension("ring", 27, 3)]), 27),
+        (spec("hyperx", r#""dimensions": [4, 6], "parallel": [2, 2], "hosts-per-switch": 4"#), 96),
+    ] {
+        let mut router = Router::new(&text);
+        let pair = |from, to| (from != to).then_some((from, to));
+        let all: Vec<_> =
+            (0..hosts).flat_map(|from| (0..hosts).filter_map(move |to| pair(from, to))).collect();
+        for loads in loads_of_parallel_cables(&mut router, &all) {
+            let (least, most) = (loads.iter().min().unwrap(), loads.iter().max().unwrap());
+            assert!(most - least <= 1 + most / 8, "{text}: {loads:?}");
+        }
+        let shifts = (1..hosts).map(|far| (0..hosts).map(|from| (from, (from + far) % hosts)).collect());
+        let incasts = (0..hosts).map(|to| (0..hosts).filter_map(|from| pair(from, to)).collect());
+        for pairs in shifts.chain(incasts).collect::<Vec<Vec<_>>>() {
+            for loads in loads_of_parallel_cables(&mut router, &pairs) {
+                let all: u64 = loads.iter().sum();
+                let enough = all >= 8 * loads.len() as u64;
+                assert!(
+                    !enough || loads.iter().all(|&load| 4 * load * loads.len() as u64 >= all),
+                    "{text}: {loads:?}"
+                );
+            }
         }
     }
 }

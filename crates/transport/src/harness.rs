@@ -30,6 +30,19 @@ enum Event {
     Pacer,
 }
 
+impl Event {
+    /// Where it is noted when it comes, of those that come once at a time.
+    const fn slot(&self) -> Option<usize> {
+        match self {
+            Self::Sender => Some(0),
+            Self::Receiver => Some(1),
+            Self::Pacer => Some(2),
+            Self::Link => Some(3),
+            _ => None,
+        }
+    }
+}
+
 /// Entries of the queue are ordered by time, then by the order in which they were made.
 struct Entry(Time, u64, Event);
 
@@ -123,21 +136,23 @@ impl Run<'_> {
         self.events.push(Reverse(Entry(at, self.made, event)));
     }
 
-    /// Puts an event to `at` unless there is an earlier one of its kind.
-    fn arm(&mut self, slot: usize, at: Time, event: Event) {
-        if at < self.armed[slot] {
+    /// Puts an event of those that are [armed](Event::slot) to `at` unless there is an earlier one of its kind.
+    fn arm(&mut self, at: Time, event: Event) {
+        if let Some(slot) = event.slot()
+            && at < self.armed[slot]
+        {
             self.armed[slot] = at;
             self.push(at, event);
         }
     }
 
     fn arm_all(&mut self, now: Time) {
-        self.arm(0, self.sender.deadline().max(now), Event::Sender);
-        self.arm(1, self.receiver.deadline().max(now), Event::Receiver);
-        self.arm(2, self.pacer.deadline().max(now), Event::Pacer);
+        self.arm(self.sender.deadline().max(now), Event::Sender);
+        self.arm(self.receiver.deadline().max(now), Event::Receiver);
+        self.arm(self.pacer.deadline().max(now), Event::Pacer);
         match self.sender.readiness(now.max(self.link_free)) {
-            crate::Readiness::Ready => self.arm(3, now.max(self.link_free), Event::Link),
-            crate::Readiness::Wait(at) => self.arm(3, at.max(self.link_free), Event::Link),
+            crate::Readiness::Ready => self.arm(now.max(self.link_free), Event::Link),
+            crate::Readiness::Wait(at) => self.arm(at.max(self.link_free), Event::Link),
             crate::Readiness::Blocked => {}
         }
     }
@@ -157,6 +172,13 @@ impl Run<'_> {
                     at,
                 });
             };
+            // what an earlier one of its kind has replaced
+            if let Some(slot) = event.slot() {
+                if self.armed[slot] != now {
+                    continue;
+                }
+                self.armed[slot] = Time::MAX;
+            }
             self.step(now, event)?;
             self.check(now)?;
             self.arm_all(now);
@@ -173,21 +195,17 @@ impl Run<'_> {
         let mut recorded = Telemetry::default();
         match event {
             Event::Sender => {
-                self.armed[0] = Time::MAX;
                 self.sender.on_timer(now);
             }
             Event::Receiver => {
-                self.armed[1] = Time::MAX;
                 self.receiver.on_timer(now, &mut |header| answers.push(header));
             }
             Event::Pacer => {
-                self.armed[2] = Time::MAX;
                 if self.pacer.next(now).is_some() {
                     self.receiver.on_turn(now, &mut self.pacer, &mut |header| answers.push(header));
                 }
             }
             Event::Link => {
-                self.armed[3] = Time::MAX;
                 if now >= self.link_free
                     && let Poll::Send(header) = self.sender.poll_send(now, 1)
                 {

@@ -648,7 +648,7 @@ fn minimal_adaptive_routing_never_stands_still() {
         for (flits, buffer) in [("1", 8), ("4", 2), (mixed, 4)] {
             let text = experiment(
                 topology,
-                &format!("load = 0.8\nflits = {flits}\nmeasure = {{ warm-up = 6000, window = 2000 }}"),
+                &format!("load = 0.8\nflits = {flits}\nmeasure = {{ warm-up = 4000, window = 400 }}"),
             );
             let text = text.replace(
                 "buffer-flits = 8 }",

@@ -23,7 +23,7 @@ use crate::graph::{LinkType, Topology};
 pub struct FullyConnected {
     /// Number of compute nodes.
     pub nodes: u32,
-    /// Cables between each pair, chosen by the destination; 1 when absent.
+    /// Cables between each pair, of which messages in one direction use one; 1 when absent.
     #[serde(default = "super::one")]
     pub parallel: u32,
     /// Rate of each cable, per direction.

@@ -18,7 +18,7 @@ use crate::graph::{LinkType, Topology};
 ///   router-3 ── router-4 ── router-5      and hosts-per-switch hosts on each router
 /// ```
 /// The first dimension is the innermost. A message takes at most one cable per dimension, in that
-/// order; of parallel cables the destination chooses. One dimension is a fully connected set of
+/// order; of parallel cables each pair of hosts has one. One dimension is a fully connected set of
 /// switches, two are a flattened butterfly. Group: `router`.
 ///
 /// Source: Ahn, Binkert, Davis, McLaren, Schreiber (2009), "HyperX: topology, routing, and packaging of

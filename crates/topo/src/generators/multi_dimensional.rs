@@ -53,7 +53,7 @@ pub struct DimensionSpec {
     pub bandwidth: Bandwidth,
     /// Propagation delay of each cable.
     pub latency: Duration,
-    /// Cables in place of each single one, chosen by the destination; 1 when absent.
+    /// Cables in place of each single one, of which each pair of hosts uses one; 1 when absent.
     #[serde(default = "super::one")]
     pub parallel: u32,
 }

@@ -5,6 +5,7 @@
 //! of the extents before it: the first dimension is the innermost. Vertices that differ in one
 //! coordinate only form a line, ring or clique, or share a switch.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use stratasim_core::{Bandwidth, BuildError, Duration, LinkId, NodeId};
@@ -306,7 +307,7 @@ impl DimensionRule {
 
 /// One dimension after the other, innermost first; the shorter way round a ring.
 ///
-/// Parallel cables are chosen by the destination. Free of deadlock on meshes, hypercubes and HyperX
+/// Of parallel cables each pair of hosts has one (`copy`). Free of deadlock on meshes, hypercubes and HyperX
 /// without further virtual channels (Dally, Seitz 1987); rings need two.
 #[derive(Debug)]
 struct DimensionOrder {
@@ -315,6 +316,32 @@ struct DimensionOrder {
     vertices: u32,
     host_cables: Option<Cables>,
     dimensions: Vec<DimensionRule>,
+}
+
+impl DimensionOrder {
+    /// Which of the parallel cables of a dimension hosts `src` and `dst` use.
+    ///
+    /// Pairs that meet on a cable come from anywhere in earlier dimensions and go anywhere in later ones, so those
+    /// coordinates count, and of the dimension itself and of the hosts of a vertex a sum that takes all values where
+    /// everybody sends as far, where many send to one and where one sends to many.
+    fn copy(&self, dimension: &DimensionRule, src: u32, dst: u32) -> u32 {
+        let parallel = dimension.parallel;
+        let (start, end) = (src / self.per_vertex, dst / self.per_vertex);
+        let uneven = |from: u32, to: u32| from / parallel + to;
+        let along = |each: &DimensionRule| {
+            let [from, to] = [start, end].map(|vertex| vertex / each.stride % each.extent);
+            match each.stride.cmp(&dimension.stride) {
+                Ordering::Less => from,
+                Ordering::Greater => to,
+                // one cable for each vertex, whose pairs differ in the other one
+                Ordering::Equal if each.shape == Shape::Switch => from + to,
+                Ordering::Equal => uneven(from, to),
+            }
+        };
+        // a dimension of one vertex has the stride of the next one, and nothing to add
+        let sum: u32 = self.dimensions.iter().filter(|each| each.extent > 1).map(along).sum();
+        (sum + uneven(src % self.per_vertex, dst % self.per_vertex)) % parallel
+    }
 }
 
 impl RouteRule for DimensionOrder {
@@ -368,7 +395,8 @@ impl RouteRule for DimensionOrder {
             let (from, to) = (at / stride % extent, target / stride % extent);
             if from != to {
                 let line = at / (stride * extent) * stride + at % stride;
-                dimension.step(line, from, to, dst.0 % parallel, out);
+                let copy = if parallel == 1 { 0 } else { self.copy(dimension, src.0, dst.0) };
+                dimension.step(line, from, to, copy, out);
                 at = at - from * stride + to * stride;
             }
         }
