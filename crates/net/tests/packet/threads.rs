@@ -1,12 +1,9 @@
 //! A network in several parts, each on a thread, gives what one part gives, to the bit.
 
-mod flit_support;
-mod packet_support;
-
 use std::sync::Arc;
 
-use flit_support::{network, topology};
-use packet_support::{count, fat_tree};
+use crate::packets::{count, fat_tree};
+use crate::support::{network, topology};
 use stratasim_core::model::{Cx, NetworkDone, NetworkRequest, Transfer};
 use stratasim_core::observe::Blind;
 use stratasim_core::random::Draws;
@@ -32,7 +29,7 @@ fn seen(options: &str, threads: u32, machine: &Arc<Topology>, messages: u64, byt
     let mut done = Vec::new();
     let mut now = Time::ZERO;
     while network.next_event().is_some() {
-        now = network.advance(packet_support::LIMIT, &mut Cx { done: &mut done, observer: &mut Blind });
+        now = network.advance(crate::packets::LIMIT, &mut Cx { done: &mut done, observer: &mut Blind });
         for ended in done.drain(..) {
             assert!(matches!(ended, NetworkDone::Delivered(_)), "{ended:?}: {:?}", network.failure());
             log.push((now, ended));

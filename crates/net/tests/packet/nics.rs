@@ -1,10 +1,7 @@
 //! Hosts with several NICs: which of them messages leave by, and which they arrive at.
 
-mod flit_support;
-mod packet_support;
-
-use flit_support::{network, network_of_nics, topology};
-use packet_support::{fat_tree, run};
+use crate::packets::{fat_tree, run};
+use crate::support::{network, network_of_nics, topology};
 use stratasim_core::model::{Cx, Network, NetworkDone, NetworkReport, NetworkRequest, Transfer};
 use stratasim_core::observe::Blind;
 use stratasim_core::{Time, Token};
@@ -67,7 +64,7 @@ fn named(
     }
     let (mut done, mut now) = (Vec::new(), Time::ZERO);
     while network.next_event().is_some() {
-        now = network.advance(packet_support::LIMIT, &mut Cx { done: &mut done, observer: &mut Blind });
+        now = network.advance(crate::packets::LIMIT, &mut Cx { done: &mut done, observer: &mut Blind });
     }
     assert!(done.iter().all(|done| matches!(done, NetworkDone::Delivered(_))), "{:?}", network.failure());
     assert_eq!(done.len(), messages.len());

@@ -1,8 +1,6 @@
 //! The contract of every network, for the packet level.
 
-mod flit_support;
-
-use flit_support::network;
+use crate::support::network;
 use stratasim_testkit::network_contract;
 
 network_contract!(in_turn packet, |topology| network(r#"{"kind": "packet"}"#, topology));

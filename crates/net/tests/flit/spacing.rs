@@ -1,8 +1,6 @@
 //! Cables that carry a flit every so many 256ths of a cycle: a stream keeps the fraction, whatever its packets are.
 
-mod flit_support;
-
-use flit_support::{network, topology};
+use crate::support::{network, topology};
 use stratasim_core::model::{NetworkDone, Transfer};
 use stratasim_core::{Time, Token};
 use stratasim_testkit::drive::drive_messages;

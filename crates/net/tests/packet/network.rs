@@ -1,10 +1,7 @@
 //! The packet level against closed forms, and against what must hold whatever happens.
 
-mod flit_support;
-mod packet_support;
-
-use flit_support::{network, topology, try_network};
-use packet_support::{count, fat_tree, run, stalled_ring};
+use crate::packets::{count, fat_tree, run, stalled_ring};
+use crate::support::{network, topology, try_network};
 use stratasim_core::model::{Cx, NetworkRequest, Transfer};
 use stratasim_core::observe::Blind;
 use stratasim_core::{Time, Token};

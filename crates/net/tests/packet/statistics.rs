@@ -1,12 +1,9 @@
 //! What the packet level says about messages and queues, at the end and on the way.
 
-mod flit_support;
-mod packet_support;
-
 use std::collections::BTreeMap;
 
-use flit_support::{network, topology};
-use packet_support::{count, fat_tree, run, watched};
+use crate::packets::{count, fat_tree, run, watched};
+use crate::support::{network, topology};
 use stratasim_core::model::{Cx, Network, NetworkReport, NetworkRequest, Transfer};
 use stratasim_core::observe::{Event, Interests, Observer};
 use stratasim_core::{Duration, LinkId, NodeId, Time, Token};

@@ -1,10 +1,7 @@
 //! Connections that carry one message after the other.
 
-mod flit_support;
-mod packet_support;
-
-use flit_support::network;
-use packet_support::{count, fat_tree, run};
+use crate::packets::{count, fat_tree, run};
+use crate::support::network;
 use stratasim_core::model::{Cx, NetworkDone, NetworkRequest, Transfer};
 use stratasim_core::observe::Blind;
 use stratasim_core::{Time, Token};

@@ -1,10 +1,7 @@
 //! Faults of links: what vanishes, is changed, doubled, held up, and what happens while a link is down.
 
-mod flit_support;
-mod packet_support;
-
-use flit_support::{network, topology};
-use packet_support::{count, fat_tree, run};
+use crate::packets::{count, fat_tree, run};
+use crate::support::{network, topology};
 use stratasim_core::model::{Cx, NetworkDone, NetworkRequest, Transfer};
 use stratasim_core::observe::Blind;
 use stratasim_core::{Time, Token};
@@ -233,7 +230,7 @@ fn faults_that_make_no_sense_are_refused_with_their_place() {
         ),
     ] {
         let spec = format!(r#"{{"kind": "packet", "faults": {{{}}}}}"#, faults.replace("NAME", &name));
-        let error = flit_support::try_network(&spec, machine.clone()).err().expect("it must be refused");
+        let error = crate::support::try_network(&spec, machine.clone()).err().expect("it must be refused");
         let said = format!("{}: {}", error.field, error.reason);
         assert!(words.iter().all(|word| said.contains(word)), "{faults}: {said}");
     }

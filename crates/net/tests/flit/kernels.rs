@@ -1,10 +1,8 @@
 //! The two kernels give the same results, number for number, whatever the machine and the traffic.
 
-mod flit_support;
-
 use std::sync::Arc;
 
-use flit_support::{prepare, topology};
+use crate::support::{prepare, topology};
 use proptest::prelude::*;
 use stratasim_core::random::mix;
 use stratasim_net::flit::Prepared;
@@ -280,7 +278,7 @@ impl Terminals for Once {
 }
 
 #[test]
-#[ignore = "half a minute: cargo test -p stratasim-net --test flit_kernels -- --ignored"]
+#[ignore = "half a minute: cargo test -p stratasim-net --test flit kernels -- --ignored"]
 fn a_hundred_million_flits_arrive_once_each() {
     let machine = r#"{"kind": "torus", "dimensions": [8, 8], LINKS}"#.replace("LINKS", LINKS);
     let Prepared { fabric, routing, router, .. } = prepare(&topology(&machine), "{}").expect("a network");

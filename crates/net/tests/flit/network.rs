@@ -1,10 +1,8 @@
 //! The flit level as a network for programs: closed forms, conservation, symmetry, failures.
 
-mod flit_support;
-
 use std::sync::Arc;
 
-use flit_support::{distances, machine, network, prepare, topology, try_network};
+use crate::support::{distances, machine, network, prepare, topology, try_network};
 use stratasim_core::model::{Network, NetworkDone, Transfer};
 use stratasim_core::{Bandwidth, Duration, Time, Token};
 use stratasim_net::flit::network::zero_load::{ZeroLoad, router_cycles};

@@ -1,10 +1,8 @@
 //! Memory nodes that are slower than their cables, at the levels whose rates are those of cables.
 
-mod flit_support;
-
 use std::sync::Arc;
 
-use flit_support::{network, topology, try_network};
+use crate::support::{network, topology, try_network};
 use stratasim_core::model::{NetworkDone, Transfer};
 use stratasim_core::{NodeId, Time, Token};
 use stratasim_testkit::drive::drive_messages;

@@ -1,12 +1,9 @@
 //! Runs in which packets are sent for ever and nothing gets any further end, and say so; runs that are merely slow go on.
 
-mod flit_support;
-mod packet_support;
-
 use std::sync::Arc;
 
-use flit_support::{network_of_nics, topology};
-use packet_support::{count, fat_tree};
+use crate::packets::{count, fat_tree};
+use crate::support::{network_of_nics, topology};
 use stratasim_core::model::{Cx, NetworkDone, NetworkRequest, Transfer};
 use stratasim_core::observe::Blind;
 use stratasim_core::{Time, Token};

@@ -1,12 +1,9 @@
 //! Classes of messages, shared buffers and credits, against closed forms.
 
-mod flit_support;
-mod packet_support;
-
 use std::sync::Arc;
 
-use flit_support::{network, topology, try_network};
-use packet_support::{count, fat_tree, run, stalled_ring};
+use crate::packets::{count, fat_tree, run, stalled_ring};
+use crate::support::{network, topology, try_network};
 use stratasim_core::model::{Cx, NetworkRequest, Transfer};
 use stratasim_core::observe::Blind;
 use stratasim_core::{Time, Token};

@@ -1,13 +1,10 @@
 //! Packets on the ways that `[routing]` gives.
 
-mod flit_support;
-mod packet_support;
-
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use flit_support::{DEFAULT, routes, topology, try_routed};
-use packet_support::{fat_tree, run};
+use crate::packets::{fat_tree, run};
+use crate::support::{DEFAULT, routes, topology, try_routed};
 use stratasim_core::model::{Cx, Network, NetworkDone, NetworkReport, NetworkRequest, Transfer};
 use stratasim_core::observe::Blind;
 use stratasim_core::{LinkId, NodeId, Time, Token};

@@ -1,13 +1,11 @@
 //! Routing functions of the flit level: packets walk through small machines.
 
-mod flit_support;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use flit_support::{Dice, distances, machine, prepare, topology, walk};
+use crate::support::{Dice, distances, machine, prepare, topology, walk};
 use stratasim_core::BuildError;
 use stratasim_net::flit::Prepared;
 use stratasim_net::flit::dependency::{Question, Verdict};

@@ -1,12 +1,9 @@
 //! Limits of a sender's own rate, and round trips that are longer than what transports expect.
 
-mod flit_support;
-mod packet_support;
-
 use std::sync::Arc;
 
-use flit_support::{network, topology, try_network};
-use packet_support::{count, run};
+use crate::packets::{count, run};
+use crate::support::{network, topology, try_network};
 use stratasim_core::model::{Cx, NetworkDone, NetworkReport, NetworkRequest, Transfer};
 use stratasim_core::observe::Blind;
 use stratasim_core::{Bandwidth, Duration, Time, Token};
@@ -32,7 +29,7 @@ fn eight_tenths(spec: &str, apart: Duration) -> (f64, NetworkReport) {
         network.submit(start, NetworkRequest::Transfer(transfer));
     }
     while network.next_event().is_some() {
-        now = network.advance(packet_support::LIMIT, &mut Cx { done: &mut done, observer: &mut Blind });
+        now = network.advance(crate::packets::LIMIT, &mut Cx { done: &mut done, observer: &mut Blind });
     }
     assert!(done.iter().all(|done| matches!(done, NetworkDone::Delivered(_))), "{spec}: {done:?}");
     let report = network.report(now);
@@ -93,7 +90,7 @@ fn a_limit_of_one_message_is_not_that_of_the_next() {
     }
     let (mut done, mut ends) = (Vec::new(), Vec::new());
     while network.next_event().is_some() {
-        let now = network.advance(packet_support::LIMIT, &mut Cx { done: &mut done, observer: &mut Blind });
+        let now = network.advance(crate::packets::LIMIT, &mut Cx { done: &mut done, observer: &mut Blind });
         ends.extend(done.drain(..).map(|_| now.as_ps()));
     }
     assert!(ends[0] < 100_000_000 && ends[1] == 10_002_000_000, "{ends:?}");

@@ -1,12 +1,9 @@
 //! Networks in which hosts forward packets for others: their ports are queues like those of switches.
 
-mod flit_support;
-mod packet_support;
-
 use std::sync::Arc;
 
-use flit_support::{network, topology};
-use packet_support::{count, run};
+use crate::packets::{count, run};
+use crate::support::{network, topology};
 use stratasim_topo::Topology;
 
 fn ring() -> Arc<Topology> {

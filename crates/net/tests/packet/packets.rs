@@ -1,7 +1,5 @@
 //! Messages on networks of packets.
 
-#![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
-
 use std::sync::Arc;
 
 use stratasim_core::model::{Cx, Network, NetworkDone, NetworkReport, NetworkRequest, Transfer};
@@ -9,13 +7,13 @@ use stratasim_core::observe::{Blind, Observer};
 use stratasim_core::{NodeId, Time, Token};
 use stratasim_topo::Topology;
 
-use super::flit_support::{network, topology};
+use crate::support::{network, topology};
 
 /// What has not arrived by then does not arrive.
-pub const LIMIT: Time = Time::from_ps(stratasim_core::time::PS_PER_S);
+pub(crate) const LIMIT: Time = Time::from_ps(stratasim_core::time::PS_PER_S);
 
 /// Runs messages `(from, to, bytes)` of hosts that all start at once: when each is complete, and the report.
-pub fn run(
+pub(crate) fn run(
     network: &mut dyn Network,
     hosts: &[NodeId],
     messages: &[(usize, usize, u64)],
@@ -24,7 +22,7 @@ pub fn run(
 }
 
 /// The same, while somebody watches.
-pub fn watched(
+pub(crate) fn watched(
     network: &mut dyn Network,
     hosts: &[NodeId],
     messages: &[(usize, usize, u64)],
@@ -50,16 +48,16 @@ pub fn watched(
     (ends, network.report(now))
 }
 
-pub fn count(report: &NetworkReport, name: &str) -> u64 {
+pub(crate) fn count(report: &NetworkReport, name: &str) -> u64 {
     report.counters.iter().find(|(key, _)| *key == name).expect("a counter").1
 }
 
-pub fn fat_tree(k: u32) -> Arc<Topology> {
+pub(crate) fn fat_tree(k: u32) -> Arc<Topology> {
     topology(&format!(r#"{{"kind": "fat-tree", "k": {k}, "bandwidth": "100 Gbps", "latency": "1 us"}}"#))
 }
 
 /// Everybody on a ring sends half-way round over queues that hold up others: why all of them fail.
-pub fn stalled_ring(queue: &str) -> String {
+pub(crate) fn stalled_ring(queue: &str) -> String {
     let machine = topology(r#"{"kind": "ring", "nodes": 5, "bandwidth": "10 Gbps", "latency": "1 us"}"#);
     let hosts = machine.compute_nodes();
     let spec = format!(

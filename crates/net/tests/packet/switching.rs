@@ -1,10 +1,7 @@
 //! When switches begin to send: the closed form of cut-through switches, and what they share with others.
 
-mod flit_support;
-mod packet_support;
-
-use flit_support::{network, topology};
-use packet_support::{count, fat_tree, run};
+use crate::packets::{count, fat_tree, run};
+use crate::support::{network, topology};
 use stratasim_testkit::network_contract;
 
 network_contract!(in_turn cut_through, |topology| network(

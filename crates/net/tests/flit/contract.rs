@@ -1,8 +1,6 @@
 //! The contract of every network, for the flit level.
 
-mod flit_support;
-
-use flit_support::network;
+use crate::support::network;
 use stratasim_testkit::network_contract;
 
 network_contract!(in_turn flit, |topology| network(r#"{"kind": "flit", "flit-bytes": "64 KiB"}"#, topology));

@@ -1,8 +1,6 @@
 //! What every routing function of the flit level must do, one line per kind: a machine that it fits, and its spec.
 
-mod flit_support;
-
-use flit_support::{Dice, machine, prepare};
+use crate::support::{Dice, machine, prepare};
 use stratasim_net::flit::Prepared;
 use stratasim_net::flit::dependency::Verdict;
 use stratasim_net::flit::fabric::End;

@@ -1,11 +1,8 @@
 //! Transports that take what the links need and not much more, whatever the rates and the delays: of machines on which what
 //! one end knows of the way would not do for the other, and on which ways are as short as they can be.
 
-mod flit_support;
-mod packet_support;
-
-use flit_support::{network, topology};
-use packet_support::{count, run};
+use crate::packets::{count, run};
+use crate::support::{network, topology};
 
 /// When the last of these messages is complete, microseconds, and how many packets timed out.
 fn takes(machine: &str, options: &str, messages: &[(usize, usize, u64)]) -> (f64, u64) {

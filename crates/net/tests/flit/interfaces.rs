@@ -1,10 +1,8 @@
 //! By which NICs messages of the flit level go, and by the routes that a topology gives.
 
-mod flit_support;
-
 use std::sync::Arc;
 
-use flit_support::{network, network_of_nics, prepare, topology};
+use crate::support::{network, network_of_nics, prepare, topology};
 use stratasim_core::model::{Network, NetworkDone, Transfer};
 use stratasim_core::{LinkId, Time, Token};
 use stratasim_testkit::drive::drive_messages;

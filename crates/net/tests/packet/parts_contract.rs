@@ -1,10 +1,7 @@
 //! What every queue and every choice of ways of the packet level must do, one line per kind.
 
-mod flit_support;
-mod packet_support;
-
-use flit_support::{network, topology};
-use packet_support::{count, fat_tree, run};
+use crate::packets::{count, fat_tree, run};
+use crate::support::{network, topology};
 use stratasim_core::Time;
 use stratasim_core::model::NetworkReport;
 use stratasim_net::packet::{BalancingSpec, QueueSpec};

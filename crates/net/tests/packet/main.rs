@@ -1,0 +1,23 @@
+//! The packet level: networks, queues, balancing, faults, statistics.
+//!
+//! One program for all of them: each further one takes several seconds to compile and to link.
+
+mod classes;
+mod collapse;
+mod connections;
+mod contract;
+mod efficiency;
+mod faults;
+mod hosts_between;
+mod limits;
+mod network;
+mod nics;
+mod packets;
+mod parts_contract;
+mod routing;
+mod slow_memories;
+mod statistics;
+#[path = "../support/mod.rs"]
+mod support;
+mod switching;
+mod threads;
