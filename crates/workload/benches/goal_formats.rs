@@ -7,7 +7,8 @@ use std::hint::black_box;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use stratasim_workload::goal::{Schedule, binary, strata, text};
 
-#[path = "../tests/common/schedules.rs"]
+#[path = "../tests/workload/common/schedules.rs"]
+#[allow(dead_code, reason = "the tests use the rest")]
 mod schedules;
 
 fn read(criterion: &mut Criterion) {

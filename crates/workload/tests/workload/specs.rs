@@ -1,8 +1,6 @@
 //! Specs: schema with help for every field, defaults, round trips, and the collective benchmark.
 
-mod common;
-
-use common::Machine;
+use crate::common::Machine;
 use serde_json::Value;
 use stratasim_core::registry::Entry;
 use stratasim_workload::WorkloadSpec;

@@ -1,16 +1,14 @@
 //! Routing algorithms against all-pairs shortest paths, ECMP's spread, errors where one does not fit.
 
-mod support;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::support::{Router, build};
 use proptest::prelude::*;
 use stratasim_core::{Bandwidth, Duration, LinkId, NodeId};
 use stratasim_topo::graph::LinkType;
 use stratasim_topo::routing::{Routing, RoutingSpec};
 use stratasim_topo::{MemoryType, NodeKind, Topology, TopologyBuilder};
-use support::{Router, build};
 
 const TREE: &str = r#"{"kind": "fat-tree", "k": 4, "bandwidth": "1 GB/s", "latency": "1 us"}"#;
 

@@ -1,8 +1,5 @@
 //! What can never run is found without running it; what can run is left alone.
 
-#[path = "common/goal_text.rs"]
-mod goal_text;
-
 use std::path::PathBuf;
 
 use proptest::prelude::*;
@@ -196,7 +193,7 @@ fn generated_schedules_are_faultless() {
 /// either found or runs into nothing that can be seen without time.
 #[test]
 fn the_reference_cases_that_run_pass() {
-    let Some(cases) = goal_text::reference("cases.json") else { return };
+    let Some(cases) = crate::common::goal_text::reference("cases.json") else { return };
     let cases: Value = serde_json::from_str(&cases).unwrap();
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/ref/goal");
     let (mut runs, mut stuck) = (0, Vec::new());

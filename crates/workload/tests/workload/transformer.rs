@@ -1,8 +1,6 @@
 //! The transformer builder: table 4 by formula, the HC case vertex by vertex, placement, sums.
 
-mod common;
-
-use common::Machine;
+use crate::common::Machine;
 use stratasim_core::Precision;
 use stratasim_workload::collective::CollectiveKind;
 use stratasim_workload::program::{MemoryPlace, Op, Program, Scope, Stream, VertexId};

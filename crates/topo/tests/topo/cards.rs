@@ -1,10 +1,8 @@
 //! Cards in place of compute nodes: ways within a card and between cards.
 
-mod support;
-
+use crate::support::{Router, build, refusal};
 use stratasim_core::NodeId;
 use stratasim_topo::{NodeKind, Topology};
-use support::{Router, build, refusal};
 
 fn cards(card: &str) -> String {
     format!(

@@ -1,11 +1,9 @@
 //! Topologies written by hand, and explicit routes.
 
-mod support;
-
+use crate::support::{Router, build, refusal};
 use stratasim_core::{Bandwidth, Precision};
 use stratasim_topo::graph::Sharing;
 use stratasim_topo::routing::RoutingSpec;
-use support::{Router, build, refusal};
 
 /// Two accelerators on a switch, a pool of memory, a slow side way between the accelerators.
 const SMALL: &str = r#"{"kind": "graph",

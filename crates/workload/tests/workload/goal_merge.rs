@@ -1,11 +1,8 @@
 //! Several schedules on one machine, placements, and regrouping.
 
-#[path = "common/goal_text.rs"]
-mod goal_text;
-
 use std::collections::BTreeSet;
 
-use goal_text::{assert_same, count, parse, plain, reference, run};
+use crate::common::goal_text::{assert_same, count, parse, plain, reference, run};
 use serde_json::{Map, Value, json};
 use stratasim_core::random::Streams;
 use stratasim_workload::goal::generate::{GenerateContext, GenerateSpec};

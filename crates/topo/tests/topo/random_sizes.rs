@@ -1,9 +1,7 @@
 //! Trees, grids and dragonflies of random sizes: every route is whole and of the right length.
 
-mod support;
-
+use crate::support::{Router, distances};
 use proptest::prelude::*;
-use support::{Router, distances};
 
 /// Every pair by rule: contiguous without loops (the router checks that), and as short as possible.
 fn check_shortest(spec: &str) {

@@ -1,13 +1,9 @@
 //! Schedules in files: the form is found, and a file is there whole or not at all.
 
-mod common {
-    pub(crate) mod schedules;
-}
-
 use std::fs;
 use std::path::Path;
 
-use common::schedules::{assert_same, ring, uneven_ring};
+use crate::common::schedules::{assert_same, ring, uneven_ring};
 use stratasim_workload::goal::file::{self, Form};
 use stratasim_workload::goal::{Operation, ScheduleBuilder};
 

@@ -1,7 +1,5 @@
 //! Builds topologies from JSON and walks their routes.
 
-#![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
-
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,13 +11,13 @@ use stratasim_topo::routing::{Routing, RoutingSpec};
 use stratasim_topo::{BuildContext, NodeKind, Topology, TopologySpec};
 
 /// Builds a well-formed spec, written as JSON.
-pub fn build(spec: &str) -> Result<Arc<Topology>, BuildError> {
+pub(crate) fn build(spec: &str) -> Result<Arc<Topology>, BuildError> {
     let spec: TopologySpec = serde_json::from_str(spec).unwrap_or_else(|e| panic!("{spec}: {e}"));
     spec.plugin().build(&context()).map(Arc::new)
 }
 
 /// What a generator may use: one card is known, `four`, and one whose ring is a bus, `bus`.
-pub fn context() -> BuildContext {
+pub(crate) fn context() -> BuildContext {
     BuildContext { cards, ..BuildContext::default() }
 }
 
@@ -39,12 +37,12 @@ fn cards(card: &CardChoice, _: &Path) -> Result<CardParts, BuildError> {
 }
 
 /// The error of a spec that parses but cannot be built, with its field.
-pub fn refusal(spec: &str) -> String {
+pub(crate) fn refusal(spec: &str) -> String {
     build(spec).expect_err("a refusal").to_string()
 }
 
 /// Links from `src` to every node, where memories do not forward.
-pub fn distances(topology: &Topology, src: NodeId) -> Vec<Option<usize>> {
+pub(crate) fn distances(topology: &Topology, src: NodeId) -> Vec<Option<usize>> {
     let mut distance = vec![None; topology.node_count()];
     distance[src.index()] = Some(0);
     let mut queue = VecDeque::from([src]);
@@ -64,19 +62,19 @@ pub fn distances(topology: &Topology, src: NodeId) -> Vec<Option<usize>> {
 }
 
 /// A topology with a routing.
-pub struct Router {
-    pub topology: Arc<Topology>,
+pub(crate) struct Router {
+    pub(crate) topology: Arc<Topology>,
     routing: Box<dyn Routing>,
 }
 
 impl Router {
     /// With the routing of the topology's own rule.
-    pub fn new(spec: &str) -> Self {
+    pub(crate) fn new(spec: &str) -> Self {
         Self::with(spec, r#"{"kind": "auto"}"#)
     }
 
     /// With a given routing.
-    pub fn with(spec: &str, routing: &str) -> Self {
+    pub(crate) fn with(spec: &str, routing: &str) -> Self {
         let topology = build(spec).unwrap_or_else(|e| panic!("{spec}: {e}"));
         let routing: RoutingSpec = serde_json::from_str(routing).unwrap_or_else(|e| panic!("{routing}: {e}"));
         let routing = routing.plugin().build(&topology).unwrap();
@@ -85,7 +83,7 @@ impl Router {
 
     /// The links from `src` to `dst`, after checking that they follow each other, visit no node twice
     /// and cross no memory.
-    pub fn route(&mut self, src: NodeId, dst: NodeId, key: u64) -> Vec<LinkId> {
+    pub(crate) fn route(&mut self, src: NodeId, dst: NodeId, key: u64) -> Vec<LinkId> {
         let topology = &self.topology;
         let show = || format!("{} to {}", topology.node_name(src), topology.node_name(dst));
         let mut out = Vec::new();
@@ -105,23 +103,23 @@ impl Router {
     }
 
     /// The same by names of nodes.
-    pub fn links(&mut self, src: &str, dst: &str) -> Vec<LinkId> {
+    pub(crate) fn links(&mut self, src: &str, dst: &str) -> Vec<LinkId> {
         let [src, dst] = [src, dst].map(|name| self.topology.find_node(name).expect(name));
         self.route(src, dst, 0)
     }
 
     /// Names of the links between two nodes.
-    pub fn names(&mut self, src: &str, dst: &str) -> Vec<String> {
+    pub(crate) fn names(&mut self, src: &str, dst: &str) -> Vec<String> {
         self.links(src, dst).into_iter().map(|link| self.topology.link_name(link)).collect()
     }
 
     /// Sum of the latencies between two nodes.
-    pub fn seconds(&mut self, src: &str, dst: &str) -> f64 {
+    pub(crate) fn seconds(&mut self, src: &str, dst: &str) -> f64 {
         self.links(src, dst).iter().map(|&link| self.topology.link(link).latency.as_secs_f64()).sum()
     }
 
     /// How many routes between all pairs of compute nodes use each link.
-    pub fn load(&mut self) -> Vec<u32> {
+    pub(crate) fn load(&mut self) -> Vec<u32> {
         let mut load = vec![0; self.topology.link_count()];
         let hosts = self.topology.compute_nodes().to_vec();
         for &src in &hosts {

@@ -1,12 +1,10 @@
 //! Schedules of a known form, random ones, and what makes two of them the same.
-#![allow(dead_code, unreachable_pub, reason = "each test binary uses a part of it")]
-
 use proptest::prelude::*;
 use stratasim_workload::goal::{ANY, Operation, Schedule, ScheduleBuilder};
 
 /// Ring all-reduce: in each of 2(P-1) steps a send to the next rank and a receive from the one before; a send
 /// requires the receive of the step before.
-pub fn ring(ranks: u32, bytes: u64) -> Schedule {
+pub(crate) fn ring(ranks: u32, bytes: u64) -> Schedule {
     let mut builder = ScheduleBuilder::new(ranks);
     for rank in 0..ranks {
         let mut before = None;
@@ -23,7 +21,7 @@ pub fn ring(ranks: u32, bytes: u64) -> Schedule {
 }
 
 /// Ring all-reduce of a vector that does not divide evenly: chunk `k` has a byte more for `k < longer`.
-pub fn uneven_ring(ranks: u32, bytes: u64, longer: u32) -> Schedule {
+pub(crate) fn uneven_ring(ranks: u32, bytes: u64, longer: u32) -> Schedule {
     let mut builder = ScheduleBuilder::new(ranks);
     let size = |chunk: u32| bytes + u64::from(chunk % ranks < longer);
     for rank in 0..ranks {
@@ -42,7 +40,7 @@ pub fn uneven_ring(ranks: u32, bytes: u64, longer: u32) -> Schedule {
 }
 
 /// Binomial broadcast from rank 0: at distance 1, 2, 4, ... every rank below the distance sends that far.
-pub fn broadcast(ranks: u32, bytes: u64) -> Schedule {
+pub(crate) fn broadcast(ranks: u32, bytes: u64) -> Schedule {
     let mut builder = ScheduleBuilder::new(ranks);
     for rank in 0..ranks {
         let receive =
@@ -61,7 +59,7 @@ pub fn broadcast(ranks: u32, bytes: u64) -> Schedule {
 }
 
 /// Linear all-to-all: step `s` sends to the rank `s` further and receives from the rank `s` before.
-pub fn all_to_all(ranks: u32, bytes: u64) -> Schedule {
+pub(crate) fn all_to_all(ranks: u32, bytes: u64) -> Schedule {
     let mut builder = ScheduleBuilder::new(ranks);
     for rank in 0..ranks {
         for step in 1..ranks {
@@ -75,7 +73,7 @@ pub fn all_to_all(ranks: u32, bytes: u64) -> Schedule {
 
 /// What a random rank does: operations with their labels, and dependencies.
 #[derive(Debug, Clone)]
-pub struct Template {
+pub(crate) struct Template {
     operations: Vec<(Operation, bool, Option<String>)>,
     edges: Vec<(prop::sample::Index, prop::sample::Index, bool)>,
 }
@@ -101,7 +99,7 @@ fn operation() -> impl Strategy<Value = (Operation, bool, Option<String>)> {
 
 /// Random schedules: ranks like one another and ranks like no other, without operations, with wildcards, peers
 /// that do not exist, labels, dependencies on ends and starts, twice the same, on itself.
-pub fn random() -> impl Strategy<Value = Schedule> {
+pub(crate) fn random() -> impl Strategy<Value = Schedule> {
     let edge = (any::<prop::sample::Index>(), any::<prop::sample::Index>(), any::<bool>());
     let template = (prop::collection::vec(operation(), 0..12), prop::collection::vec(edge, 0..12))
         .prop_map(|(operations, edges)| Template { operations, edges });
@@ -145,7 +143,7 @@ pub fn random() -> impl Strategy<Value = Schedule> {
 }
 
 /// Compares everything that a schedule says; labels where `labels`.
-pub fn assert_same(found: &Schedule, expected: &Schedule, labels: bool) {
+pub(crate) fn assert_same(found: &Schedule, expected: &Schedule, labels: bool) {
     assert_eq!(found.ranks(), expected.ranks());
     assert_eq!((found.len(), found.edge_count()), (expected.len(), expected.edge_count()));
     for rank in 0..expected.ranks() {

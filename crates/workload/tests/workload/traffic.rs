@@ -1,10 +1,8 @@
 //! Synthetic traffic: every pattern keeps its promise, sizes and times have their distributions.
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::Machine;
+use crate::common::Machine;
 use stratasim_core::Rank;
 use stratasim_workload::pattern::{Along, PatternSpec, Shape};
 use stratasim_workload::program::{Op, Peer, Program, Scope};

@@ -1,10 +1,8 @@
 //! The graph builder: what is written is what runs, and what is wrong is said once and clearly.
 
-mod common;
-
 use std::path::PathBuf;
 
-use common::Machine;
+use crate::common::Machine;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use stratasim_core::{Duration, NodeId, Precision, Rank};

@@ -1,9 +1,6 @@
 //! Schedules of patterns: identity with schedgen's, closed forms, and that all of them run.
 
-#[path = "common/goal_text.rs"]
-mod goal_text;
-
-use goal_text::{assert_same, count, parse, reference, run};
+use crate::common::goal_text::{assert_same, count, parse, reference, run};
 use serde_json::{Map, Value, json};
 use stratasim_core::random::Streams;
 use stratasim_workload::collective::{CollectiveKind, CollectiveSpec};

@@ -1,12 +1,8 @@
 //! The compact form: what is written comes back, it is small, and no damage goes unnoticed.
 
-mod common {
-    pub(crate) mod schedules;
-}
-
 use std::io::Cursor;
 
-use common::schedules::{all_to_all, assert_same, broadcast, random, ring, uneven_ring};
+use crate::common::schedules::{all_to_all, assert_same, broadcast, random, ring, uneven_ring};
 use proptest::prelude::*;
 use stratasim_workload::goal::{Operation, Schedule, ScheduleBuilder, strata};
 

@@ -1,5 +1,6 @@
 //! What the tests of builders share.
-#![allow(dead_code, unreachable_pub, reason = "each test binary uses a part of it")]
+pub(crate) mod goal_text;
+pub(crate) mod schedules;
 
 use std::path::PathBuf;
 
@@ -10,17 +11,17 @@ use stratasim_workload::{Program, WorkloadContext, WorkloadSpec};
 
 /// A machine of `ranks` compute nodes `xpu-0`, `xpu-1`, ... that hold rank 0, 1, ..., followed by as
 /// many memory nodes `mem-0`, ... and a switch `switch`.
-pub struct Machine {
-    pub ranks: u32,
-    pub local_memory_bytes: Option<u64>,
-    pub dimensions: Vec<u32>,
-    pub shape: Shape,
-    pub seed: u64,
-    pub base: PathBuf,
+pub(crate) struct Machine {
+    pub(crate) ranks: u32,
+    pub(crate) local_memory_bytes: Option<u64>,
+    pub(crate) dimensions: Vec<u32>,
+    pub(crate) shape: Shape,
+    pub(crate) seed: u64,
+    pub(crate) base: PathBuf,
 }
 
 impl Machine {
-    pub fn new(ranks: u32) -> Self {
+    pub(crate) fn new(ranks: u32) -> Self {
         Self {
             ranks,
             local_memory_bytes: None,
@@ -31,7 +32,7 @@ impl Machine {
         }
     }
 
-    pub fn build_spec(&self, spec: &WorkloadSpec) -> Result<Program, BuildError> {
+    pub(crate) fn build_spec(&self, spec: &WorkloadSpec) -> Result<Program, BuildError> {
         let ranks = self.ranks;
         let find_node = move |name: &str| {
             let number = |prefix| name.strip_prefix(prefix).and_then(|n: &str| n.parse::<u32>().ok());
@@ -56,13 +57,13 @@ impl Machine {
     }
 
     /// Builds the workload that the JSON text `spec` describes.
-    pub fn build(&self, spec: &str) -> Result<Program, BuildError> {
+    pub(crate) fn build(&self, spec: &str) -> Result<Program, BuildError> {
         let spec = serde_json::from_str(spec).unwrap_or_else(|error| panic!("{spec}: {error}"));
         self.build_spec(&spec)
     }
 
     /// The error of building it.
-    pub fn error(&self, spec: &str) -> String {
+    pub(crate) fn error(&self, spec: &str) -> String {
         match self.build(spec) {
             Ok(_) => panic!("{spec} was built"),
             Err(error) => error.to_string(),

@@ -3,13 +3,11 @@
 //! A line gives the spec, the closed forms of its size (compute nodes, all nodes, links), the
 //! longest route in links, whether routes are shortest in links, and `ONE_WAY` where cables have one direction.
 
-mod support;
-
 use std::collections::BTreeSet;
 
+use crate::support::{Router, build, context, distances};
 use stratasim_core::NodeId;
 use stratasim_topo::{BuildContext, Topology, TopologySpec};
-use support::{Router, build, context, distances};
 
 struct Contract {
     spec: &'static str,

@@ -1,16 +1,12 @@
 //! GOAL text: what the other tools' parser accepts means the same, what it refuses without a reason is read
 //! as well, and what is written comes back.
 
-mod common {
-    pub(crate) mod schedules;
-}
-
 use std::fmt::Write;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use common::schedules::{all_to_all, assert_same, broadcast, random, ring};
+use crate::common::schedules::{all_to_all, assert_same, broadcast, random, ring};
 use proptest::prelude::*;
 use stratasim_workload::goal::text::{Severity, read, strict, write};
 use stratasim_workload::goal::{

@@ -1,13 +1,9 @@
 //! Binary GOAL: byte for byte as `txt2bin` writes it, and nothing believed that a file says.
 
-mod common {
-    pub(crate) mod schedules;
-}
-
 use std::fs;
 use std::path::PathBuf;
 
-use common::schedules::{all_to_all, assert_same, broadcast, random, ring, uneven_ring};
+use crate::common::schedules::{all_to_all, assert_same, broadcast, random, ring, uneven_ring};
 use proptest::prelude::*;
 use sha2::{Digest, Sha256};
 use stratasim_workload::goal::{Operation, Schedule, ScheduleBuilder, WriteError, binary, text};

@@ -1,11 +1,9 @@
 //! Grids, HyperX and dragonflies: routes by hand, even loads, refusals.
 
-mod support;
-
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::support::{Router, build, refusal};
 use stratasim_core::{Bandwidth, NodeId};
-use support::{Router, build, refusal};
 
 const LINK: &str = r#""bandwidth": "1 GB/s", "latency": "1 us""#;
 

@@ -1,13 +1,11 @@
 //! The HCSim paper's machines: routes of the HC case, sizes, unobstructed memories.
 
-mod support;
-
 use std::collections::BTreeMap;
 
+use crate::support::{Router, build, refusal};
 use stratasim_core::{Bandwidth, NodeId, Precision};
 use stratasim_topo::NodeKind;
 use stratasim_topo::routing::{RoutingAlgorithm, dijkstra};
-use support::{Router, build, refusal};
 
 #[test]
 fn the_coherent_machine_routes_as_the_hc_case_defines() {

@@ -1,14 +1,12 @@
 //! A reader of GOAL text as schedgen writes it, and what every schedule must obey.
 
-#![allow(dead_code, unreachable_pub, reason = "each test binary uses a part of it")]
-
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 
 use stratasim_workload::goal::{ANY, Operation, OperationKind, Schedule, ScheduleBuilder};
 
 /// A file of the reference folder; `None`, with a message, where the folder is missing.
-pub fn reference(path: &str) -> Option<String> {
+pub(crate) fn reference(path: &str) -> Option<String> {
     let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/ref/goal").join(path);
     let text = std::fs::read_to_string(&file).ok();
     if text.is_none() {
@@ -18,7 +16,7 @@ pub fn reference(path: &str) -> Option<String> {
 }
 
 /// Reads one statement per line, `key value` pairs, labels `l1`, `l2`, ...
-pub fn parse(text: &str) -> Schedule {
+pub(crate) fn parse(text: &str) -> Schedule {
     let number = |word: &str| -> u64 {
         if word == "-1" { ANY.into() } else { word.trim_end_matches('b').parse().expect(word) }
     };
@@ -63,10 +61,10 @@ pub fn parse(text: &str) -> Schedule {
 }
 
 /// (kind, size, peer, tag, cpu, nic, what waits for it).
-pub type Plain = (OperationKind, u64, u32, u32, u16, u16, Vec<(u32, bool)>);
+pub(crate) type Plain = (OperationKind, u64, u32, u32, u16, u16, Vec<(u32, bool)>);
 
 /// The operations of a rank, to compare and print.
-pub fn plain(schedule: &Schedule, rank: u32) -> Vec<Plain> {
+pub(crate) fn plain(schedule: &Schedule, rank: u32) -> Vec<Plain> {
     let row = |number| {
         let Operation { kind, size, peer, tag, cpu, nic } = schedule.operation(rank, number);
         let edges = schedule.edges(number).iter().map(|edge| (edge.after(), edge.on_start()));
@@ -76,7 +74,7 @@ pub fn plain(schedule: &Schedule, rank: u32) -> Vec<Plain> {
 }
 
 /// Asserts that two schedules are the same, rank by rank, and by digest.
-pub fn assert_same(found: &Schedule, expected: &Schedule, what: &str) {
+pub(crate) fn assert_same(found: &Schedule, expected: &Schedule, what: &str) {
     assert_eq!(found.ranks(), expected.ranks(), "{what}");
     for rank in 0..found.ranks() {
         assert_eq!(plain(found, rank), plain(expected, rank), "{what}, rank {rank}");
@@ -86,17 +84,17 @@ pub fn assert_same(found: &Schedule, expected: &Schedule, what: &str) {
 
 /// What a schedule moves.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Traffic {
-    pub messages: u64,
-    pub bytes: u64,
+pub(crate) struct Traffic {
+    pub(crate) messages: u64,
+    pub(crate) bytes: u64,
     /// Messages on the longest chain of operations that wait for each other.
-    pub rounds: u32,
+    pub(crate) rounds: u32,
 }
 
 /// Runs a schedule without time, in rounds: computations and sends once what they wait for is done, then
 /// all messages whose receives are posted, first in, first out per (source, destination, tag). Panics
 /// unless everything runs and every message is received in its own size.
-pub fn run(schedule: &Schedule, what: &str) -> Traffic {
+pub(crate) fn run(schedule: &Schedule, what: &str) -> Traffic {
     type Key = (u32, u32, u32);
     let mut waits: Vec<Vec<u32>> = Vec::new();
     let mut ready: Vec<(u32, u32)> = Vec::new();
@@ -174,7 +172,7 @@ fn release(
 }
 
 /// (sends, receives, computations).
-pub fn count(schedule: &Schedule) -> (u64, u64, u64) {
+pub(crate) fn count(schedule: &Schedule) -> (u64, u64, u64) {
     let mut counts = (0, 0, 0);
     for number in 0..schedule.len() {
         *match schedule.shape(number).operation.kind {

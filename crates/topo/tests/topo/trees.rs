@@ -1,9 +1,7 @@
 //! Trees: D-mod-K against SimGrid's fat tree, even spreading, sizes, refusals.
 
-mod support;
-
+use crate::support::{Router, build, refusal};
 use stratasim_core::{Bandwidth, LinkId};
-use support::{Router, build, refusal};
 
 /// SimGrid's own routes for `FAT_TREE "2;4,4;1,2;1,2"`: parent and cable of the way up by the
 /// destination, cable of the way down by the source (reference platform `fattree`).

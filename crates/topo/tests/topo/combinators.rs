@@ -1,16 +1,14 @@
 //! Topologies made from topologies: scaled, degraded, cut, with other compute nodes.
 
-mod support;
-
 use std::collections::BTreeSet;
 
+use crate::support::{Router, build, refusal};
 use stratasim_core::random::Streams;
 use stratasim_core::registry::Entry;
 use stratasim_core::{Bandwidth, LinkId, NodeId};
 use stratasim_topo::generators::scaled::Scaled;
 use stratasim_topo::routing::RoutingSpec;
 use stratasim_topo::{BuildContext, Structure, Topology, TopologySpec};
-use support::{Router, build, refusal};
 
 const TREE: &str = r#"{"kind": "fat-tree", "k": 4, "bandwidth": "1 GB/s", "latency": "1 us"}"#;
 const MACHINE: &str = r#"{"kind": "hcsim-cxl", "xpus": 256}"#;
