@@ -2,7 +2,10 @@
 
 mod common;
 
+use std::path::Path;
+
 use common::run;
+use stratasim_experiment::{Document, Prepared};
 
 /// A message from `a` to `b` by way of switches, beside a memory node that both are joined to, and by it alone.
 #[test]
@@ -80,4 +83,27 @@ fn a_handshake_is_no_message_of_its_own() {
     let (eager, announced) = (flows("1 GB"), flows("1 kB"));
     assert_eq!((announced.count, announced.bytes), (eager.count, eager.bytes));
     assert!(announced.duration_s.min > 0.5 * eager.duration_s.min);
+}
+
+/// Platforms of SimGrid have loopbacks, which no message of packets uses; where links stand in routes alone, that is said.
+#[test]
+fn a_platform_with_cables_runs_whatever_loopbacks_it_has() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/simgrid-xml");
+    let text = |name: &str, network: &str| {
+        format!(
+            "[topology]\nkind = \"simgrid-xml\"\npath = \"{folder}/{name}.xml\"\n[network]\nkind = \"{network}\"\n\
+             [workload]\nkind = \"collective\"\noperation = \"all-reduce\"\nbytes = \"1 MB\"\n"
+        )
+    };
+    for network in ["packet", "flit"] {
+        for name in ["torus", "torus-odd", "torus-shared", "dijkstra", "nested"] {
+            let (result, fluid) = (run(&text(name, network)), run(&text(name, "flow")));
+            let ratio = result.makespan_s / fluid.makespan_s;
+            // SimGrid counts what acknowledgements take, and shares what is half-duplex here
+            assert!((1.0..4.5).contains(&ratio), "{name}, {network}: {ratio}");
+        }
+        let document = Document::parse("test.toml", &text("full", network)).expect("an experiment");
+        let error = Prepared::new(&document, Path::new("")).err().expect("it has no cables").to_string();
+        assert!(error.contains("all of its 3 links (l1, ...) stand in routes alone"), "{error}");
+    }
 }

@@ -1,5 +1,6 @@
 //! Networks, from message level to flit level, behind one contract.
 
+mod cables;
 pub mod constant_rate;
 pub mod flit;
 pub mod flow;

@@ -88,8 +88,8 @@ use self::port::{Beyond, NOTHING, Port, PortCounts};
 pub use self::queue::{Backpressure, Credit, DropTail, Lossless, QueueKind, QueueRules, QueueSpec, Trimming};
 use self::routes::Routes;
 use self::ways::Ways;
-use crate::memories;
 use crate::networks::{NetworkContext, NetworkKind};
+use crate::{cables, memories};
 
 /// Packets, queues and congestion control.
 ///
@@ -559,6 +559,10 @@ fn refuse(topology: &Topology) -> Result<(), BuildError> {
     }
     for link in (0..topology.link_count()).map(stratasim_core::LinkId::from_index) {
         let value = topology.link(link);
+        // loopbacks and others that routes alone name are no wires
+        if value.ends.is_none() {
+            continue;
+        }
         let name = || topology.link_name(link);
         if value.sharing == Sharing::FatPipe {
             let reason = format!(
@@ -567,12 +571,13 @@ fn refuse(topology: &Topology) -> Result<(), BuildError> {
             );
             return Err(BuildError::new("", reason));
         }
-        if value.bandwidth.bytes_per_s() < 1.0 && value.ends.is_some() {
+        if value.bandwidth.bytes_per_s() < 1.0 {
             let reason = format!("link {}: {}, at least 1 B/s is needed", name(), value.bandwidth);
             return Err(BuildError::new("", reason));
         }
     }
-    memories::check(topology)
+    memories::check(topology)?;
+    cables::check(topology)
 }
 
 /// A port for each way to leave a node. Buffers are given later.

@@ -21,6 +21,7 @@ use super::port::NOTHING;
 use super::sampling::Sampling;
 use super::stall;
 use super::ways::{Alone, Ways};
+use crate::cables;
 use crate::outcomes::Outcomes;
 
 /// What connections are made of.
@@ -122,7 +123,7 @@ impl PacketNetwork {
                 "no route from {to} back to {from}: links lead from {from} to {to}, and none return for its acknowledgements"
             );
         }
-        format!("no route from {from} to {to}: no chain of links joins them")
+        format!("no route from {from} to {to}: no chain of links joins them{}", cables::hint(&self.topology))
     }
 
     /// The hosts of a message.

@@ -15,7 +15,7 @@ use super::clock::Clock;
 use super::ports::Ports;
 use super::roles::{Roles, is_one_way, start};
 use super::{Channel, End, FULL_WIDTH, Fabric};
-use crate::memories;
+use crate::{cables, memories};
 
 /// Cycles that a channel may take; kernels keep a place for each.
 const LONGEST_CHANNEL: u64 = 1 << 20;
@@ -68,6 +68,7 @@ impl Wiring {
             return Err(BuildError::new("", reason));
         }
         memories::check(topology)?;
+        cables::check(topology)?;
         let clock = match wires.clock {
             Some(clock) => clock,
             None => fastest(topology, wires.flit_bytes)?,

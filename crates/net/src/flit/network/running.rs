@@ -11,6 +11,7 @@ use super::interfaces::Interfaces;
 use super::programs::{Cut, Flight, Programs};
 use super::zero_load::ZeroLoad;
 use super::{Prepared, stall};
+use crate::cables;
 use crate::flit::fabric::End;
 use crate::flit::kernel::Kernel;
 use crate::outcomes::Outcomes;
@@ -57,7 +58,10 @@ impl<K: Kernel> FlitNetwork<K> {
 
     fn no_way(&self, src: NodeId, dst: NodeId) -> String {
         let [from, to] = [src, dst].map(|node| self.topology.node_name(node));
-        format!("no route from {from} to {to}: no chain of routers joins them")
+        format!(
+            "no route from {from} to {to}: no chain of routers joins them{}",
+            cables::hint(&self.topology)
+        )
     }
 
     /// Gives up everything under way when nothing can move any more.

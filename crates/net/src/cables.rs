@@ -1,0 +1,45 @@
+//! Levels whose messages travel over cables from node to node, on topologies whose links may be known by routes alone.
+
+use stratasim_core::{BuildError, LinkId};
+use stratasim_topo::{Sharing, Topology};
+
+/// The first link that no two nodes are the ends of, and how many there are. Loopbacks, which are fat pipes, do not count.
+fn of_routes(topology: &Topology) -> Option<(LinkId, usize)> {
+    let has_no_ends = |link: &LinkId| {
+        let link = topology.link(*link);
+        link.ends.is_none() && link.sharing != Sharing::FatPipe
+    };
+    let mut links = (0..topology.link_count()).map(LinkId::from_index).filter(has_no_ends);
+    let first = links.next()?;
+    Some((first, 1 + links.count()))
+}
+
+/// Refuses topologies with several nodes and no cable.
+///
+/// # Errors
+/// Only routes say which links join nodes.
+pub(crate) fn check(topology: &Topology) -> Result<(), BuildError> {
+    let any = topology.links().iter().any(|link| link.ends.is_some());
+    match of_routes(topology) {
+        Some((first, count)) if !any && topology.node_count() > 1 => {
+            let all =
+                if count == 1 { "its only link".to_owned() } else { format!("all of its {count} links") };
+            let reason = format!(
+                "this level needs cables from node to node, and this topology has none: {all} ({}{}) stand in routes alone, \
+                 as messages at flow level use them",
+                topology.link_name(first),
+                if count > 1 { ", ..." } else { "" },
+            );
+            Err(BuildError::new("", reason))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What the message that nothing joins two nodes goes on with, where they may be joined by routes.
+pub(crate) fn hint(topology: &Topology) -> String {
+    of_routes(topology).map_or_else(String::new, |(first, _)| {
+        let name = topology.link_name(first);
+        format!("; links that stand in routes alone, such as {name}, are no cables, which this level needs")
+    })
+}
