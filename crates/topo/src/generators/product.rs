@@ -5,7 +5,6 @@
 //! of the extents before it: the first dimension is the innermost. Vertices that differ in one
 //! coordinate only form a line, ring or clique, or share a switch.
 
-use std::cmp::Ordering;
 use std::sync::Arc;
 
 use stratasim_core::{Bandwidth, BuildError, Duration, LinkId, NodeId};
@@ -321,26 +320,17 @@ struct DimensionOrder {
 impl DimensionOrder {
     /// Which of the parallel cables of a dimension hosts `src` and `dst` use.
     ///
-    /// Pairs that meet on a cable come from anywhere in earlier dimensions and go anywhere in later ones, so those
-    /// coordinates count, and of the dimension itself and of the hosts of a vertex a sum that takes all values where
-    /// everybody sends as far, where many send to one and where one sends to many.
+    /// Pairs that meet on a cable come from anywhere in earlier dimensions, go anywhere in this one and in later ones, and to
+    /// any host there: all these coordinates are added up. Of the dimension itself the source counts only at a switch, where
+    /// all that comes to a vertex would have one cable: where everybody sends as far, the sum of both stands still.
     fn copy(&self, dimension: &DimensionRule, src: u32, dst: u32) -> u32 {
-        let parallel = dimension.parallel;
-        let (start, end) = (src / self.per_vertex, dst / self.per_vertex);
-        let uneven = |from: u32, to: u32| from / parallel + to;
-        let along = |each: &DimensionRule| {
-            let [from, to] = [start, end].map(|vertex| vertex / each.stride % each.extent);
-            match each.stride.cmp(&dimension.stride) {
-                Ordering::Less => from,
-                Ordering::Greater => to,
-                // one cable for each vertex, whose pairs differ in the other one
-                Ordering::Equal if each.shape == Shape::Switch => from + to,
-                Ordering::Equal => uneven(from, to),
-            }
-        };
-        // a dimension of one vertex has the stride of the next one, and nothing to add
-        let sum: u32 = self.dimensions.iter().filter(|each| each.extent > 1).map(along).sum();
-        (sum + uneven(src % self.per_vertex, dst % self.per_vertex)) % parallel
+        let DimensionRule { stride, extent, shape, parallel, .. } = *dimension;
+        let [start, end] = [src, dst].map(|host| host / self.per_vertex);
+        let at = |vertex: u32, each: &DimensionRule| vertex / each.stride % each.extent;
+        let coordinate = |each: &DimensionRule| at(if each.stride < stride { start } else { end }, each);
+        let own = if shape == Shape::Switch { start / stride % extent } else { 0 };
+        let others: u32 = self.dimensions.iter().map(coordinate).sum();
+        (dst % self.per_vertex + others + own) % parallel
     }
 }
 
