@@ -74,14 +74,13 @@ pub enum Event {
     Task(TaskSpan),
     /// A message arrived.
     Message(MessageSpan),
-    /// A transfer that has ended used `link`. Its average rate over its life counts: a sum of these
-    /// over time gives the link's utilisation.
+    /// A transfer, or several, used `link`, at one rate. A sum of these over time gives the link's utilisation.
     LinkUse {
         /// The link.
         link: LinkId,
-        /// When the transfer began to use it.
+        /// When this began.
         start: Time,
-        /// When the transfer ended.
+        /// When it ended, or became faster or slower.
         end: Time,
         /// What it carried.
         bytes: u64,

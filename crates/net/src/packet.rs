@@ -60,7 +60,7 @@ use serde::de::{self, value::MapDeserializer};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use stratasim_core::model;
 use stratasim_core::random::{Draws, key};
-use stratasim_core::{Bandwidth, BuildError, Bytes, Duration, NodeId};
+use stratasim_core::{Bandwidth, BuildError, Bytes, Duration, NodeId, Time};
 use stratasim_topo::{Chosen, Sharing, Topology};
 use stratasim_transport::congestion::nscc::Nscc;
 use stratasim_transport::{
@@ -404,6 +404,7 @@ impl Packet {
                 port.beyond = Beyond::Header;
             }
         }
+        refuse_slow_links(&topology, &routes, &ports, full)?;
         let ways = Ways::new(&ports, &routes, sizes.header_bytes);
         let nodes = topology.node_count();
         let balancing = Balancing::new(choice, nodes, &routes, key(seed, 1));
@@ -442,6 +443,13 @@ impl Packet {
         engine.set_faults(link_faults);
         engine.note_outages(faults.detection_ps());
         let (network_rtt, links) = ways.longest_round_trip(&engine.routes, &engine.ports, full, control);
+        if network_rtt > LONGEST_ROUND_TRIP {
+            let reason = format!(
+                "the longest way there and back takes {} over {links} links; at most {LONGEST_ROUND_TRIP} is possible",
+                Time::from_ps(network_rtt.as_ps()).rounded(4)
+            );
+            return Err(BuildError::new("", reason));
+        }
         let (buffer_bytes, drain_s) = self.size_queues(&mut engine, &topology, (network_rtt, links))?;
         // refuses parameters of the transport now, not with the first message
         let rates = engine.nics.iter().map(|nic| engine.ports[nic.port as usize].kind.rate.bytes_per_s());
@@ -578,6 +586,31 @@ fn refuse(topology: &Topology) -> Result<(), BuildError> {
     }
     memories::check(topology)?;
     cables::check(topology)
+}
+
+/// The longest that a packet may be on one link, and the longest round trip. Dates, which are sums of those, end after 213 days.
+const LONGEST_HOP: Duration = Duration::from_ns(3_600_000_000_000);
+const LONGEST_ROUND_TRIP: Duration = Duration::from_ns(24 * 3_600_000_000_000);
+
+/// Refuses links on which a packet of `full` bytes is for too long.
+fn refuse_slow_links(
+    topology: &Topology,
+    routes: &Routes,
+    ports: &[Port],
+    full: u32,
+) -> Result<(), BuildError> {
+    for (port, wire) in ports.iter().zip(routes.wires()) {
+        let hop = Time::from_ps(port.time_of(full).saturating_add(port.kind.delay));
+        if hop > Time::ZERO + LONGEST_HOP {
+            let reason = format!(
+                "link {}: a packet of {full} bytes takes {} until it is at the other end; at most {LONGEST_HOP} is possible",
+                topology.link_name(wire.link),
+                hop.rounded(4)
+            );
+            return Err(BuildError::new("", reason));
+        }
+    }
+    Ok(())
 }
 
 /// A port for each way to leave a node. Buffers are given later.

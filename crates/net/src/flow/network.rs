@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use stratasim_core::model::{NetworkDone, NetworkReport, NetworkRequest, Transfer};
-use stratasim_core::observe::{Event, MessageSpan};
+use stratasim_core::observe::MessageSpan;
 use stratasim_core::queue::GroupedQueue;
 use stratasim_core::{BuildError, Cx, Duration, LinkId, Model, NodeId, Time, Token, model};
 use stratasim_topo::io::profile::ProfileEvents;
@@ -105,8 +105,11 @@ pub(super) struct FlowNetwork {
     pub(super) pending: Vec<NetworkDone>,
     /// From when until when observers want the messages of pipelines, and those not told yet.
     pub(super) record: Option<(u64, u64)>,
-    link_uses: bool,
-    pub(super) spans: Vec<(RouteId, MessageSpan)>,
+    pub(super) link_uses: bool,
+    /// Messages of pipelines, with the route of those that no flow stood for.
+    pub(super) spans: Vec<(Option<RouteId>, MessageSpan)>,
+    /// What flows have carried: on which route, from when until when, how many bytes.
+    pub(super) pieces: Vec<(RouteId, Time, Time, u64)>,
     /// Why transfers failed.
     pub(super) failures: Vec<(Token, String)>,
     pub(super) violations: Vec<String>,
@@ -182,6 +185,7 @@ impl FlowNetwork {
             record: None,
             link_uses: false,
             spans: Vec::new(),
+            pieces: Vec::new(),
             failures: Vec::new(),
             violations: Vec::new(),
             counters: Counters::default(),
@@ -402,14 +406,15 @@ impl FlowNetwork {
             self.system.solve_all(&mut changed);
         }
         for slot in changed.drain(..) {
-            let flow = &mut self.flows[slot as usize];
+            let flow = &self.flows[slot as usize];
             let rate = self.system.rate(slot) * flow.factor * PER_PS;
             if rate == flow.rate {
                 continue;
             }
             self.counters.rate_changes += 1;
-            flow.remaining = (flow.remaining - flow.rate * (self.now - flow.last).as_ps() as f64).max(0.0);
-            flow.last = self.now;
+            let remaining = flow.remaining - flow.rate * (self.now - flow.last).as_ps() as f64;
+            self.reach(slot, remaining.max(0.0));
+            let flow = &mut self.flows[slot as usize];
             flow.rate = rate;
             if rate > 0.0 {
                 self.queue.set(slot, done_at(self.now, flow.remaining, rate));
@@ -418,6 +423,20 @@ impl FlowNetwork {
             }
         }
         self.changed = changed;
+    }
+
+    /// A flow has `remaining` bytes left now. What it has carried since its last date is noted for observers.
+    pub(super) fn reach(&mut self, slot: u32, remaining: f64) {
+        let flow = &mut self.flows[slot as usize];
+        if self.link_uses {
+            let carried = |left: f64| flow.bytes - (left.round() as u64).min(flow.bytes);
+            let bytes = carried(remaining).saturating_sub(carried(flow.remaining));
+            if bytes > 0 {
+                self.pieces.push((flow.route, flow.last.min(self.now), self.now, bytes));
+            }
+        }
+        flow.remaining = remaining;
+        flow.last = self.now;
     }
 
     /// The date of a flow has come.
@@ -445,21 +464,11 @@ impl FlowNetwork {
             // its date was worked out from its latency and serialization
             _ => {}
         }
+        self.reach(slot, 0.0);
         self.release(slot);
         // what the members of a pipeline carry is counted when they are over
         if flow.member.is_none() {
             self.routes.routes[flow.route as usize].carried += flow.bytes as f64;
-        }
-        if self.link_uses && flow.member.is_none() {
-            for &link in self.routes.links(flow.route) {
-                let event = Event::LinkUse {
-                    link,
-                    start: flow.enabled.min(self.now),
-                    end: self.now,
-                    bytes: flow.bytes,
-                };
-                cx.observer.on_event(&event);
-            }
         }
         match flow.member {
             None => cx.done.push(NetworkDone::Delivered(flow.token)),
@@ -576,7 +585,7 @@ impl Model for FlowNetwork {
                 self.flow_event(slot, cx);
             }
             cx.done.append(&mut self.pending);
-            if !self.spans.is_empty() {
+            if !self.spans.is_empty() || !self.pieces.is_empty() {
                 self.tell(cx);
             }
             if merges || !cx.done.is_empty() {

@@ -150,7 +150,7 @@ pub(super) struct Run {
     pub(super) outcomes: VecDeque<Outcome>,
     /// From when until when observers want every message, and those that arrived.
     pub(super) record: Option<(u64, u64)>,
-    pub(super) seen: Vec<(RouteId, MessageSpan)>,
+    pub(super) seen: Vec<(Option<RouteId>, MessageSpan)>,
 }
 
 impl Run {
@@ -369,8 +369,8 @@ impl Run {
         self.record.is_some_and(|(first, last)| first <= until && from <= last)
     }
 
-    /// Notes a message that arrives at `at`, for observers.
-    pub(super) fn note(&mut self, i: usize, at: u64) {
+    /// Notes a message that arrives at `at`, for observers; whether it was a flow in the end, which tells of its links itself.
+    pub(super) fn note(&mut self, i: usize, at: u64, by_flow: bool) {
         let [from, to] = self.pipeline.ends(i as u32);
         let span = MessageSpan {
             src: from.rank,
@@ -380,7 +380,7 @@ impl Run {
             bytes: self.bytes(i as u32),
             counts: None,
         };
-        self.seen.push((self.routes[i].route, span));
+        self.seen.push(((!by_flow).then_some(self.routes[i].route), span));
     }
 
     fn sweep<const RECORD: bool>(&mut self, until: u64) {
@@ -404,7 +404,7 @@ impl Run {
                             while self.next[i] <= limit {
                                 let arrival = self.next[i];
                                 if RECORD {
-                                    self.note(i, arrival);
+                                    self.note(i, arrival, false);
                                 }
                                 self.arrive(i, arrival);
                             }

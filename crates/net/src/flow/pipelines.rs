@@ -10,6 +10,7 @@ use stratasim_core::{Cx, Time, Token};
 use super::network::{Flow, FlowNetwork, PER_PS, State};
 use super::pipeline::{Channel, Component, Doing, NEVER, Outcome, Run, UnderWay};
 use super::routes::RouteId;
+use super::rule::stretch;
 use super::system::NONE;
 
 /// A member whose messages take longer than this, one after another and alone, is refused: 13 days of
@@ -113,7 +114,7 @@ impl FlowNetwork {
         let channel = self.acquire(slot, member, route, &mut met);
         let info = self.routes.get(route);
         let (latency, factor) = (info.latency, self.numbers.bandwidth_factor.of(1));
-        let latency = super::rule::stretch(latency, self.numbers.latency_factor.of(1));
+        let latency = stretch(latency, self.numbers.latency_factor.of(1));
         let rate = self.routes.alone_rate(route, info.bound) * factor * PER_PS;
         let now = self.now.as_ps();
         let run = self.pipelines.run(slot);
@@ -246,11 +247,12 @@ impl FlowNetwork {
     /// Makes a component of a channel and the only flow on it, which share `resource`.
     fn heat(&mut self, slot: u32, member: u32, flow: u32, resource: u32) {
         let now = self.now;
-        let state = &mut self.flows[flow as usize];
+        let state = &self.flows[flow as usize];
         if now > state.last {
-            state.remaining = (state.remaining - state.rate * (now - state.last).as_ps() as f64).max(0.0);
-            state.last = now;
+            let remaining = state.remaining - state.rate * (now - state.last).as_ps() as f64;
+            self.reach(flow, remaining.max(0.0));
         }
+        let state = &mut self.flows[flow as usize];
         let Flow { route, cap, factor, remaining, .. } = *state;
         state.state = State::Beside;
         self.queue.remove(flow);
@@ -298,10 +300,9 @@ impl FlowNetwork {
     /// Ends a component: its flow is an ordinary one again, its channel cold.
     fn dissolve(&mut self, slot: u32, component: u32) {
         let Component { flow, remaining, member, .. } = self.cool(slot, component);
+        self.reach(flow, remaining);
         let state = &mut self.flows[flow as usize];
         state.state = State::Active;
-        state.remaining = remaining;
-        state.last = self.now;
         state.rate = 0.0; // its date is set by the next solve
         debug_assert!(self.pipelines.run(slot).members[member as usize].channel == Channel::Cold);
         self.share(flow);
@@ -357,6 +358,10 @@ impl FlowNetwork {
             factor: self.numbers.bandwidth_factor.of(1),
             member: Some((slot, member)),
         };
+        let carried = bytes - (remaining.round() as u64).min(bytes);
+        if self.link_uses && carried > 0 {
+            self.pieces.push((route, enabled.min(from), from, carried));
+        }
         let flow = self.take_slot(flow);
         self.register(route);
         if in_latency { self.queue.set(flow, from) } else { self.share(flow) }
@@ -437,7 +442,7 @@ impl FlowNetwork {
         let now = self.now;
         let run = self.pipelines.run(slot);
         if run.records(run.under_way(member as usize).sent, now.as_ps()) {
-            run.note(member as usize, now.as_ps());
+            run.note(member as usize, now.as_ps(), true);
         }
         run.arrive_slow(member, now.as_ps());
         self.settle_run(slot);
@@ -478,17 +483,24 @@ impl FlowNetwork {
         interests.link_uses
     }
 
-    /// Tells observers of the messages of pipelines that arrived.
+    /// Tells observers of the messages of pipelines that arrived, and of what flows have carried.
     pub(super) fn tell(&mut self, cx: &mut Cx<'_, NetworkDone>) {
         let interests = cx.observer.interests();
-        for (route, span) in self.spans.drain(..) {
+        let mut spans = std::mem::take(&mut self.spans);
+        for (route, span) in spans.drain(..) {
             if interests.messages {
                 cx.observer.on_event(&Event::Message(span));
             }
+            if let Some(route) = route {
+                let latency = stretch(self.routes.get(route).latency, self.factors(span.bytes).1);
+                self.pieces.push((route, (span.start + latency).min(span.end), span.end, span.bytes));
+            }
+        }
+        self.spans = spans;
+        for (route, start, end, bytes) in self.pieces.drain(..) {
             if interests.link_uses {
                 for &link in self.routes.links(route) {
-                    let use_ = Event::LinkUse { link, start: span.start, end: span.end, bytes: span.bytes };
-                    cx.observer.on_event(&use_);
+                    cx.observer.on_event(&Event::LinkUse { link, start, end, bytes });
                 }
             }
         }

@@ -2,6 +2,7 @@
 
 use stratasim_core::Time;
 use stratasim_core::model::{NetworkReport, QueueRecord};
+use stratasim_transport::{RecoverySpec, SenderStatistics};
 
 use super::lane::Lane;
 use super::network::PacketNetwork;
@@ -54,7 +55,7 @@ impl PacketNetwork {
             link_bytes,
             link_busy_s,
             violations: self.violations(),
-            notes: if parts.any().is_lossless() { in_vain(senders.timeouts) } else { Vec::new() },
+            notes: self.sent_in_vain(&senders),
             counters: vec![
                 ("network.messages", self.messages),
                 ("network.packets", totals.sent),
@@ -144,11 +145,32 @@ impl PacketNetwork {
     }
 }
 
-/// What a reader should know of time-outs where nothing is ever lost.
-fn in_vain(timeouts: u64) -> Vec<String> {
-    let note = format!(
-        "{timeouts} time-outs, though nothing is lost here: packets waited for longer in stopped queues, and were sent again \
-         in vain. `network.recovery` has a longer `timeout`, or none, where its kind has the key"
-    );
-    if timeouts > 0 { vec![note] } else { Vec::new() }
+impl PacketNetwork {
+    /// What a reader should know of packets that were sent again where nothing is ever lost.
+    fn sent_in_vain(&self, senders: &SenderStatistics) -> Vec<String> {
+        let engine = self.parts.any();
+        let SenderStatistics { retransmissions, timeouts, .. } = *senders;
+        if !engine.is_lossless() || retransmissions.max(timeouts) == 0 {
+            return Vec::new();
+        }
+        let times = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+        let gives_up_what_is_early = matches!(self.transports.spec.recovery(), RecoverySpec::GoBackN(_));
+        if gives_up_what_is_early && self.spreads() && !engine.routes.members().is_empty() {
+            vec![format!(
+                "{} ({}), though nothing is lost here: packets of a message go different ways, come out of order, and go-back-N \
+                 gives up what is early. With one way for each message (`network.balancing.kind = \"per-flow\"`) or a recovery \
+                 that keeps what is early nothing is sent twice",
+                times(retransmissions, "retransmission"),
+                times(timeouts, "time-out"),
+            )]
+        } else if timeouts > 0 {
+            vec![format!(
+                "{}, though nothing is lost here: packets waited for longer in queues, and were sent again in vain. \
+                 `network.recovery` has a longer `timeout`, or none, where its kind has the key",
+                times(timeouts, "time-out"),
+            )]
+        } else {
+            Vec::new()
+        }
+    }
 }

@@ -24,6 +24,9 @@ use super::ways::{Alone, Ways};
 use crate::cables;
 use crate::outcomes::Outcomes;
 
+/// Events are not later: what they add to their date is a date, too.
+const LAST: u64 = u64::MAX - (1 << 58);
+
 /// What connections are made of.
 #[derive(Debug)]
 pub(super) struct Transports {
@@ -353,6 +356,12 @@ impl PacketNetwork {
         self.rest();
     }
 
+    /// Whether packets of one message may go different ways, where there are any.
+    pub(super) fn spreads(&self) -> bool {
+        let Engine { balancing, has_outages, .. } = self.parts.any();
+        *has_outages || !balancing.keeps_flows(self.transports.spec.keeps_entropy())
+    }
+
     /// Least time of a message, over the ports of its sender: that of the message alone on the network, where its packets
     /// go one way.
     fn least(&mut self, from: u32, to: u32, bytes: u64) -> Option<u64> {
@@ -365,12 +374,12 @@ impl PacketNetwork {
         let payload = u64::from(sizes.payload_bytes);
         let packets = bytes.div_ceil(payload).max(1);
         let last = if sizes.full_packets { payload } else { bytes.max(1) - (packets - 1) * payload };
-        let Engine { routes, ports, balancing, rules, landings, has_outages, .. } = self.parts.any();
+        let Engine { routes, ports, rules, landings, .. } = self.parts.any();
         let message = Alone {
             packets,
             full: sizes.wire_bytes() as u32,
             last: last as u32 + sizes.header_bytes,
-            spread: *has_outages || !balancing.keeps_flows(self.transports.spec.keeps_entropy()),
+            spread: self.spreads(),
         };
         let fastest = |from: u32, to: u32, message: Alone| {
             let given = self.guide.taken(from, to).iter().map(|&way| {
@@ -445,6 +454,10 @@ impl Model for PacketNetwork {
                 return self.now;
             }
             let mut to = until.min(self.outcomes.next()).as_ps();
+            if self.open > 0 && to > LAST && self.parts.next().is_some_and(|at| at > LAST) {
+                return Time::MAX;
+            }
+            to = to.min(LAST);
             if watched {
                 to = to.min(self.sampling.next());
             }

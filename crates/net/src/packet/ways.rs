@@ -67,7 +67,7 @@ impl Alone {
     fn follow(&self, stream: Stream, step: impl Fn(u32) -> u64, to: &Port, only: bool, meet: bool) -> Stream {
         let together = stream.together && (only || !self.spread);
         let apart = if together || meet { stream.apart.max(to.time_of(self.full)) } else { stream.apart };
-        let (first, last) = (stream.first + step(self.full), stream.last + step(self.last));
+        let (first, last) = (stream.first + step(self.full), stream.last.saturating_add(step(self.last)));
         let next = Stream { first, last, apart, together };
         // the last packet waits for the one before it
         if together { Stream { last: last.max(self.full_end(next, to)), ..next } } else { next }
@@ -75,7 +75,8 @@ impl Alone {
 
     /// When all of it has arrived behind `port`.
     fn end(&self, stream: Stream, port: &Port) -> u64 {
-        port.kind.delay + (stream.last + port.time_of(self.last)).max(self.full_end(stream, port))
+        let last = stream.last.saturating_add(port.time_of(self.last));
+        last.max(self.full_end(stream, port)).saturating_add(port.kind.delay)
     }
 }
 
