@@ -112,7 +112,7 @@ def run(
         Folder that relative paths start from when the experiment is a dict; a file's own folder
         otherwise.
     record, ranks, window, trace, progress
-        As in `simulate`. Open-loop traffic has no tasks: nothing is recorded, and `progress` is called
+        As in `simulate`. Open-loop traffic has no tasks: nothing can be recorded, and `progress` is called
         with zeros. Its numbers are in `Result.traffic`; `stratasim.traffic` runs many loads.
     """
     loaded = load(experiment, set, base)
@@ -141,11 +141,20 @@ def _run(
 ) -> Result:
     if record not in ("tasks", "messages", None):
         raise _core.ConfigError(f"record: {record!r} is not known (known: 'tasks', 'messages', None)")
+    if progress is not None and not callable(progress):
+        raise _core.ConfigError(f"progress: {progress!r} cannot be called")
     if experiment.is_traffic:
-        if trace is not None:
-            raise _core.ConfigError(
-                "trace: open-loop traffic has no tasks to show; `stratasim.traffic` draws it"
-            )
+        asked = {
+            "trace": trace is not None,
+            "record": record == "messages",
+            "ranks": ranks is not None,
+            "window": window is not None,
+        }
+        for name, is_asked in asked.items():
+            if is_asked:
+                raise _core.ConfigError(
+                    f"{name}: open-loop traffic has no tasks to show; `stratasim.traffic` draws it"
+                )
         text, broken = experiment.run_traffic(progress=progress)
         result = Result(text, base=experiment.base)
         if broken is None:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import networkx as nx
 import pytest
@@ -211,3 +212,18 @@ def test_other_threads_go_on_during_a_run() -> None:
 def test_a_trace_that_cannot_be_written_is_said_before_the_run(tmp_path: Path) -> None:
     with pytest.raises(ss.ConfigError, match="nowhere"):
         ss.run(LONG, set={"workload.iterations": 1000}, trace=tmp_path / "nowhere" / "x.perfetto-trace")
+
+
+@pytest.mark.parametrize(
+    "asked", [{"record": "messages"}, {"ranks": [0]}, {"window": "0 s..1 us"}, {"trace": "t"}], ids=str
+)
+def test_open_loop_traffic_has_nothing_to_record(asked: dict[str, Any]) -> None:
+    machine = ss.topology.mesh(dimensions=[2, 2], bandwidth="100 Gbps", latency="10 ns")
+    spec = {"topology": machine, "network": ss.network.flit(), "traffic": {"load": 0.1}}
+    with pytest.raises(ss.ConfigError, match=f"^{next(iter(asked))}: open-loop traffic has no tasks"):
+        ss.run(spec, **asked)
+
+
+def test_what_cannot_be_called_is_no_progress() -> None:
+    with pytest.raises(ss.ConfigError, match="progress: 5 cannot be called"):
+        ss.run(LONG, progress=5)  # type: ignore[arg-type]

@@ -258,3 +258,46 @@ edges = [{ from = "d", to = "y" }]
     // 2.001 GB at the highest rate of 1 GB/s, in the 3.01 s that the run takes
     assert!((links[0].busy_s - 2.001).abs() < 1e-9 && links[0].utilisation < 1.0, "{:?}", links[0]);
 }
+
+/// A hop and a round trip have limits at packet level, and time has an end, which is told as on other levels.
+#[test]
+fn packets_end_with_time() {
+    let text = |bandwidth: &str, latency: &str, bytes: &str, network: &str| {
+        format!(
+            "[topology]\nkind = \"single-switch\"\nnodes = 4\nbandwidth = \"{bandwidth}\"\nlatency = \"{latency}\"\n\
+             [workload]\nkind = \"collective\"\noperation = \"all-to-all\"\nbytes = \"{bytes}\"\n\
+             [network]\nkind = \"packet\"\n{network}"
+        )
+    };
+    let refusal = |bandwidth: &str, latency: &str| {
+        let text = text(bandwidth, latency, "1 MB", "");
+        prepare(&text, Path::new("")).err().expect("it takes too long")
+    };
+    assert!(refusal("100 Gbps", "100 d").contains("until it is at the other end; at most"), "latency");
+    assert!(refusal("8 bps", "1 us").contains("link host-0->switch: a packet of"), "rate");
+    let all_day = |latency: &str| {
+        let ring = text("100 Gbps", latency, "1 MB", "congestion = { kind = \"constant-rate\" }");
+        let ring = ring.replace("single-switch", "ring").replace("nodes = 4", "nodes = 200");
+        prepare(&ring, Path::new("")).err()
+    };
+    assert!(
+        all_day("10 min").expect("a hundred hops there and back").contains("the longest way there and back")
+    );
+    assert_eq!(all_day("5 min"), None);
+    let failure = |text: &str| {
+        let mut prepared = prepare(text, Path::new("")).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        #[allow(clippy::disallowed_methods, reason = "the wall time is part of a result")]
+        prepared.run(&mut Blind, Instant::now()).expect_err("it does not end").to_string()
+    };
+    for network in [
+        "congestion = { kind = \"dcqcn\" }",
+        "congestion = { kind = \"constant-rate\" }\nrecovery = { kind = \"go-back-n\" }",
+        "congestion = { kind = \"dctcp\" }",
+    ] {
+        let error = failure(&text("10 bps", "1 s", "40 MB", network));
+        assert!(error.contains("more than 213 days"), "{network}: {error}");
+    }
+    let network = "recovery = { kind = \"go-back-n\", timeout = \"200 d\" }\nloss = { probability = 0.1 }";
+    let error = prepare(&text("100 Gbps", "1 us", "1 MB", network), Path::new("")).err();
+    assert!(error.as_ref().is_some_and(|error| error.contains("at most a day is possible")), "{error:?}");
+}

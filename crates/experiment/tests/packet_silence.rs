@@ -114,6 +114,25 @@ fn time_outs_in_vain_are_told() {
     assert!(incast("100 Gbps").notes.iter().all(|note| !note.contains("though nothing")));
 }
 
+/// Where packets overtake each other and go-back-N gives up what is early, a reader hears of that, not of queues.
+#[test]
+fn order_that_is_lost_is_told() {
+    let run = |balancing: &str| {
+        run(&format!(
+            "[topology]\nkind = \"leaf-spine\"\nleaves = 4\nspines = 4\nhosts-per-leaf = 4\nbandwidth = \"100 Gbps\"\nlatency = \"1 us\"\n\
+             [workload]\nkind = \"collective\"\noperation = \"all-to-all\"\nbytes = \"1 MB\"\n[network]\nkind = \"packet\"\n\
+             recovery = {{ kind = \"go-back-n\" }}\nbalancing = {{ kind = \"{balancing}\" }}\n"
+        ))
+    };
+    let spread = run("random");
+    assert!(spread.counters["network.retransmissions"] > 0);
+    let told = spread.notes.iter().any(|note| note.contains("go-back-N gives up what is early"));
+    assert!(told, "{:?}", spread.notes);
+    let one_way = run("per-flow");
+    assert_eq!(one_way.counters["network.retransmissions"], 0, "the advice helps");
+    assert!(one_way.notes.iter().all(|note| !note.contains("nothing is lost here")), "{:?}", one_way.notes);
+}
+
 /// Links that lose packets turn nobody from its way; one that goes down may.
 #[test]
 fn the_way_of_a_message_is_known_though_links_lose() {

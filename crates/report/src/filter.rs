@@ -176,7 +176,8 @@ impl FromStr for TimeWindow {
         };
         let window = Self { from: instant(from, Time::ZERO)?, until: instant(until, Time::MAX)? };
         if window.from >= window.until {
-            return Err(fail(": it ends before it begins".to_owned()));
+            let when = if window.from == window.until { "when" } else { "before" };
+            return Err(fail(format!(": it ends {when} it begins")));
         }
         Ok(window)
     }
@@ -275,6 +276,7 @@ mod tests {
         let window = |text: &str| text.parse::<TimeWindow>().unwrap_err().to_string();
         assert!(window("1..2 s").contains("the unit is missing"));
         assert!(window("2 s..1 s").contains("ends before it begins"));
+        assert!(window("1 s..1 s").contains("ends when it begins"));
         assert!(window("1 s").contains("write it like `1 s..2.5 s`"));
     }
 

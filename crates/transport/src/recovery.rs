@@ -232,7 +232,10 @@ impl Default for RecoverySpec {
     }
 }
 
-/// Refuses a time-out of zero; `field` as in files.
+/// The longest time-out: several of them must fit into what dates can say.
+const LONGEST_TIMEOUT: Duration = Duration::from_ns(86_400_000_000_000);
+
+/// Refuses a time-out of zero, and one of more than a day; `field` as in files.
 ///
 /// # Errors
 /// What was found.
@@ -240,13 +243,16 @@ pub(crate) fn check_timeout(field: &str, timeout: Duration) -> Result<(), BuildE
     if timeout == Duration::ZERO {
         return Err(BuildError::new(field, "0 s; a time-out must be positive".to_owned()));
     }
+    if timeout > LONGEST_TIMEOUT {
+        return Err(BuildError::new(field, format!("{timeout}; at most a day is possible")));
+    }
     Ok(())
 }
 
 /// The time-out that is given; forever where there is to be none, which excludes the other.
 ///
 /// # Errors
-/// One of zero, or both.
+/// One of zero or of more than a day, or both.
 pub(crate) fn given_timeout(
     field: &str,
     given: Option<Duration>,

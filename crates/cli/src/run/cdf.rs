@@ -125,7 +125,8 @@ impl Cdf {
         let reason = match self.of {
             CdfOf::CompletionTime | CdfOf::SlowDown => no_message(result),
             CdfOf::LinkUtilisation => "no link carried anything",
-            CdfOf::LongestQueue | CdfOf::QueueDepth => "nothing ever waited",
+            CdfOf::LongestQueue => "nothing ever waited",
+            CdfOf::QueueDepth => "nothing waited, there and at that time",
         };
         terminal.note(&format!("  nothing in {}: {reason}", out.path.display()));
         Ok(())
