@@ -326,3 +326,24 @@ fn the_tutorial_shows_the_example_that_it_runs() {
     let page = text(&root().join("docs/src/tutorial/first-run.md"));
     assert!(page.contains(&format!("```toml\n{example}```")), "first-run.md shows another experiment");
 }
+
+/// Tests of a crate that are one program are files named in its `main.rs`: one that is forgotten there would not run.
+#[test]
+fn every_file_of_a_test_program_is_part_of_it() {
+    let mut programs = 0;
+    for crates in fs::read_dir(root().join("crates")).unwrap() {
+        let Ok(folders) = fs::read_dir(crates.unwrap().path().join("tests")) else { continue };
+        for folder in folders.map(|folder| folder.unwrap().path()) {
+            let Ok(main) = fs::read_to_string(folder.join("main.rs")) else { continue };
+            programs += 1;
+            for file in fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path()) {
+                let name = file.file_stem().unwrap().to_str().unwrap();
+                let is_module =
+                    file.extension().is_some_and(|end| end == "rs") || file.join("mod.rs").exists();
+                let is_named = main.lines().any(|line| line.trim() == format!("mod {name};"));
+                assert!(!is_module || name == "main" || is_named, "{} is in no `mod` line", file.display());
+            }
+        }
+    }
+    assert!(programs >= 4, "{programs}");
+}
