@@ -1,12 +1,13 @@
 //! What observers hear of links at flow level: all that they carried, and at no time more than they can.
 
+mod common;
+
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Instant;
 
+use common::watch_in;
 use stratasim_core::LinkId;
 use stratasim_core::observe::{Event, Interests, Observer};
-use stratasim_experiment::{Document, Prepared};
 
 #[derive(Default)]
 struct Watch {
@@ -56,11 +57,8 @@ fn links_are_never_used_by_more_than_they_carry() {
         [(TREE, traffic), (TREE, ring), (TREE, all), (RING, traffic), (RING, ring), (RING, all)]
     {
         let text = format!("[topology]\n{machine}\n[workload]\n{work}\n[network]\nkind = \"flow\"\n");
-        let document = Document::parse("test.toml", &text).unwrap_or_else(|error| panic!("{error}\n{text}"));
-        let mut prepared = Prepared::new(&document, Path::new("")).expect("it builds");
         let mut watch = Watch::default();
-        #[allow(clippy::disallowed_methods, reason = "the wall time is part of a result")]
-        let result = prepared.run(&mut watch, Instant::now()).expect("it runs");
+        let result = watch_in(&text, Path::new(""), &mut watch);
         let capacity = 12.5e9 / 1e12;
         for (link, uses) in &watch.uses {
             let most = peak(uses);

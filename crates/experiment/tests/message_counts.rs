@@ -1,10 +1,11 @@
 //! Those who watch a run learn what the transport counted for each message, and it adds up.
 
-use std::path::Path;
-use std::time::Instant;
+mod common;
 
+use std::path::Path;
+
+use common::watch_in;
 use stratasim_core::observe::{Event, Interests, MessageCounts, Observer};
-use stratasim_experiment::{Document, Prepared};
 
 #[derive(Default)]
 struct Watch {
@@ -34,11 +35,8 @@ fn watched(workload: &str, network: &str) -> (Vec<Option<MessageCounts>>, impl F
         "[topology]\nkind = \"single-switch\"\nnodes = 8\nbandwidth = \"100 Gbps\"\nlatency = \"1 us\"\n\
          [workload]\n{workload}\n[network]\n{network}"
     );
-    let document = Document::parse("test.toml", &text).expect("it parses");
-    let mut prepared = Prepared::new(&document, Path::new("")).expect("it builds");
     let mut watch = Watch::default();
-    #[allow(clippy::disallowed_methods, reason = "the wall time is part of a result")]
-    let result = prepared.run(&mut watch, Instant::now()).expect("it runs");
+    let result = watch_in(&text, Path::new(""), &mut watch);
     (watch.counts, move |name| result.counters[name])
 }
 

@@ -1,18 +1,24 @@
 //! What several tests of this crate do alike.
+#![allow(dead_code, reason = "each test file uses a part of it")]
 
 use std::path::Path;
 use std::time::Instant;
 
-use stratasim_core::observe::Blind;
+use stratasim_core::observe::{Blind, Observer};
 use stratasim_experiment::{Document, Prepared};
 use stratasim_report::RunResult;
 
 /// The result of an experiment that is given as text, whose files are looked for from `base`; its checks must hold.
 pub(crate) fn run_in(text: &str, base: &Path) -> RunResult {
+    watch_in(text, base, &mut Blind)
+}
+
+/// The same, watched.
+pub(crate) fn watch_in(text: &str, base: &Path, observer: &mut dyn Observer) -> RunResult {
     let document = Document::parse("test.toml", text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let mut prepared = Prepared::new(&document, base).unwrap_or_else(|error| panic!("{error}\n{text}"));
     #[allow(clippy::disallowed_methods, reason = "the wall time is part of a result")]
-    let result = prepared.run(&mut Blind, Instant::now()).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let result = prepared.run(observer, Instant::now()).unwrap_or_else(|error| panic!("{error}\n{text}"));
     assert!(result.checks_hold(), "{:?}\n{text}", result.checks);
     result
 }

@@ -62,6 +62,18 @@ pub(super) struct Flow {
     pub(super) member: Option<(u32, u32)>,
 }
 
+impl Flow {
+    /// Bytes left at `now`, at its rate since its last date.
+    pub(super) fn left(&self, now: Time) -> f64 {
+        (self.remaining - self.rate * (now - self.last).as_ps() as f64).max(0.0)
+    }
+
+    /// Whole bytes that have been carried when `left` are left.
+    pub(super) fn carried(&self, left: f64) -> u64 {
+        self.bytes - (left.round() as u64).min(self.bytes)
+    }
+}
+
 /// Who is registered on a resource.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Occupancy {
@@ -412,8 +424,7 @@ impl FlowNetwork {
                 continue;
             }
             self.counters.rate_changes += 1;
-            let remaining = flow.remaining - flow.rate * (self.now - flow.last).as_ps() as f64;
-            self.reach(slot, remaining.max(0.0));
+            self.reach(slot, flow.left(self.now));
             let flow = &mut self.flows[slot as usize];
             flow.rate = rate;
             if rate > 0.0 {
@@ -429,8 +440,7 @@ impl FlowNetwork {
     pub(super) fn reach(&mut self, slot: u32, remaining: f64) {
         let flow = &mut self.flows[slot as usize];
         if self.link_uses {
-            let carried = |left: f64| flow.bytes - (left.round() as u64).min(flow.bytes);
-            let bytes = carried(remaining).saturating_sub(carried(flow.remaining));
+            let bytes = flow.carried(remaining).saturating_sub(flow.carried(flow.remaining));
             if bytes > 0 {
                 self.pieces.push((flow.route, flow.last.min(self.now), self.now, bytes));
             }

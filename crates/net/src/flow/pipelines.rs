@@ -249,8 +249,7 @@ impl FlowNetwork {
         let now = self.now;
         let state = &self.flows[flow as usize];
         if now > state.last {
-            let remaining = state.remaining - state.rate * (now - state.last).as_ps() as f64;
-            self.reach(flow, remaining.max(0.0));
+            self.reach(flow, state.left(now));
         }
         let state = &mut self.flows[flow as usize];
         let Flow { route, cap, factor, remaining, .. } = *state;
@@ -358,7 +357,7 @@ impl FlowNetwork {
             factor: self.numbers.bandwidth_factor.of(1),
             member: Some((slot, member)),
         };
-        let carried = bytes - (remaining.round() as u64).min(bytes);
+        let carried = flow.carried(remaining);
         if self.link_uses && carried > 0 {
             self.pieces.push((route, enabled.min(from), from, carried));
         }

@@ -143,9 +143,7 @@ impl PacketNetwork {
         }
         violations
     }
-}
 
-impl PacketNetwork {
     /// What a reader should know of packets that were sent again where nothing is ever lost.
     fn sent_in_vain(&self, senders: &SenderStatistics) -> Vec<String> {
         let engine = self.parts.any();

@@ -454,9 +454,7 @@ impl Model for PacketNetwork {
                 return self.now;
             }
             let mut to = until.min(self.outcomes.next()).as_ps();
-            if self.open > 0 && to > LAST && self.parts.next().is_some_and(|at| at > LAST) {
-                return Time::MAX;
-            }
+            let is_endless = to > LAST;
             to = to.min(LAST);
             if watched {
                 to = to.min(self.sampling.next());
@@ -468,6 +466,7 @@ impl Model for PacketNetwork {
                         self.stand_still();
                         continue;
                     }
+                    Some(at) if at > LAST && is_endless => return Time::MAX,
                     Some(at) if at <= to => {
                         let complete = self.parts.run(to);
                         if complete {
