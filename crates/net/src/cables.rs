@@ -43,3 +43,14 @@ pub(crate) fn hint(topology: &Topology) -> String {
         format!("; links that stand in routes alone, such as {name}, are no cables, which this level needs")
     })
 }
+
+/// What to say of links that such a level leaves out, such as limiters of nodes.
+pub(crate) fn note(topology: &Topology) -> Option<String> {
+    let (first, count) = of_routes(topology)?;
+    let name = topology.link_name(first);
+    Some(if count == 1 {
+        format!("link {name} stands in routes alone: no message of this level crosses it")
+    } else {
+        format!("{count} links stand in routes alone ({name}, ...): no message of this level crosses them")
+    })
+}

@@ -7,6 +7,7 @@ use stratasim_transport::{RecoverySpec, SenderStatistics};
 use super::lane::Lane;
 use super::network::PacketNetwork;
 use super::port::NOTHING;
+use crate::cables;
 
 impl PacketNetwork {
     /// The account at `now`.
@@ -55,7 +56,7 @@ impl PacketNetwork {
             link_bytes,
             link_busy_s,
             violations: self.violations(),
-            notes: self.sent_in_vain(&senders),
+            notes: self.sent_in_vain(&senders).into_iter().chain(cables::note(&self.topology)).collect(),
             counters: vec![
                 ("network.messages", self.messages),
                 ("network.packets", totals.sent),

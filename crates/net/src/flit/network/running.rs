@@ -240,7 +240,7 @@ impl<K: Kernel + Send> model::Network for FlitNetwork<K> {
             link_bytes,
             link_busy_s,
             violations,
-            notes: self.prepared.notes.clone(),
+            notes: self.prepared.notes.iter().cloned().chain(cables::note(&self.topology)).collect(),
             counters: vec![
                 ("network.messages", self.messages),
                 ("network.packets", self.programs.packets),

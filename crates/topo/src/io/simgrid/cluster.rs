@@ -192,6 +192,12 @@ impl Cluster {
         world.link(&format!("{}_link_{number}_limiter", self.id), shared(rate, Duration::ZERO))
     }
 
+    /// So many switches, which messages at flow level cross without a stop. `regular` has not claimed them.
+    fn switches(&self, world: &mut World, zone: u32, count: u64) -> Result<Vec<NodeId>, String> {
+        world.claim(Some(count))?;
+        (0..count).map(|switch| world.router(zone, &format!("{}_switch_{switch}", self.id))).collect()
+    }
+
     /// The cables that will come next.
     fn cables(&self, world: &World) -> Cables {
         Cables { first: LinkId::from_index(world.builder.links().len()), split: self.split }
@@ -248,6 +254,7 @@ impl Cluster {
         let top = 2 * hosts.unwrap_or(0).min(u64::from(u32::MAX)) as i64;
         let numbers = (0..switch_count.unwrap_or(0) as u32).map(|switch| top - 1 - i64::from(switch));
         let (zone, nodes_of_hosts, private) = self.regular(world, parent, [hosts, total], numbers)?;
+        let switches = self.switches(world, zone, switch_count.unwrap_or(0))?;
         let tree =
             FatTree { cables: self.cables(world), first_position: world.fat_tree_hosts, private, levels };
         let counts: Vec<u64> = nodes.into_iter().flatten().collect();
@@ -257,16 +264,22 @@ impl Cluster {
             0 => position as i64,
             _ => top - 1 - (first_switch(level) + position) as i64,
         };
+        let node = |level: usize, position: u64| match level {
+            0 => nodes_of_hosts[position as usize],
+            _ => switches[(first_switch(level) + position) as usize],
+        };
         for (level, &Level { parents, ports, .. }) in tree.levels.iter().enumerate() {
             for position in 0..counts[level] {
                 let mut digits = tree.digits(level, position);
                 let child = name(level, position);
                 for parent in 0..parents {
                     digits[level] = parent;
-                    let parent = name(level + 1, tree.position(level + 1, &digits));
+                    let above = tree.position(level + 1, &digits);
+                    let parent = name(level + 1, above);
                     for _ in 0..ports {
                         let unique = world.fat_tree_cables;
-                        self.cable(world, &format!("link_from_{child}_{parent}_{unique}"))?;
+                        let cable = self.cable(world, &format!("link_from_{child}_{parent}_{unique}"))?;
+                        attach(world, cable, [node(level, position), node(level + 1, above)]);
                         world.fat_tree_cables += 1;
                     }
                 }
@@ -303,39 +316,45 @@ impl Cluster {
         let top = 2 * count.unwrap_or(0).min(u64::from(u32::MAX)) as i64;
         let switches = (0..routers.unwrap_or(0) as u32).map(|router| top - 1 - i64::from(router));
         let (zone, nodes, private) = self.regular(world, parent, [count, total], switches)?;
+        let routers = self.switches(world, zone, routers.unwrap_or(0))?;
+        let router = |group: u64, chassis_of: u64, blade: u64| {
+            routers[((group * chassis + chassis_of) * blades + blade) as usize]
+        };
         let cables = self.cables(world);
-        let mut add = |name: String, links: u64| {
+        let mut add = |name: String, links: u64, ends: [NodeId; 2]| {
             let link = shared(Bandwidth(self.bandwidth.bytes_per_s() * links as f64), self.latency);
             let name = format!("{name}_{}", world.dragonfly_cables);
             world.dragonfly_cables += 1;
-            if self.split { world.pair(&name, link).map(|_| ()) } else { world.link(&name, link).map(|_| ()) }
+            let cable = if self.split { world.pair(&name, link)? } else { [world.link(&name, link)?; 2] };
+            attach(world, cable, ends);
+            Ok::<_, String>(())
         };
-        for router in 0..groups * chassis * blades {
+        for (place, &switch) in routers.iter().enumerate() {
             for host in 0..per_blade {
-                add(format!("local_link_from_router_{router}_to_node_{host}"), 1)?;
+                let name = format!("local_link_from_router_{place}_to_node_{host}");
+                add(name, 1, [nodes[place * per_blade as usize + host as usize], switch])?;
             }
         }
         for place in 0..groups * chassis {
+            let (group, place) = (place / chassis, place % chassis);
             for (a, b) in all_pairs(blades) {
-                add(
-                    format!("green_link_in_chassis_{}_between_routers_{a}_and_{b}", place % chassis),
-                    *green,
-                )?;
+                let name = format!("green_link_in_chassis_{place}_between_routers_{a}_and_{b}");
+                add(name, *green, [a, b].map(|blade| router(group, place, blade)))?;
             }
         }
         for group in 0..groups {
             for (a, b) in all_pairs(chassis) {
                 for blade in 0..blades {
-                    add(
-                        format!("black_link_in_group_{group}_between_chassis_{a}_and_{b}_blade_{blade}"),
-                        *black,
-                    )?;
+                    let name =
+                        format!("black_link_in_group_{group}_between_chassis_{a}_and_{b}_blade_{blade}");
+                    add(name, *black, [a, b].map(|place| router(group, place, blade)))?;
                 }
             }
         }
         for (a, b) in all_pairs(groups) {
             let [from, to] = [a * blades * chassis + b, b * blades * chassis + a];
-            add(format!("blue_link_between_group_{a}_and_{b}_routers_{from}_and_{to}"), *blue)?;
+            let name = format!("blue_link_between_group_{a}_and_{b}_routers_{from}_and_{to}");
+            add(name, *blue, [from, to].map(|place| routers[place as usize]))?;
         }
         world.zones[zone as usize].made =
             Some(Box::new(Dragonfly { groups, chassis, blades, hosts: per_blade, cables, private }));

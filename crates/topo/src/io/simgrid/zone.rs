@@ -59,6 +59,16 @@ impl Cables {
     }
 }
 
+/// Refuses routes of a regular cluster that begin or end at one of its switches, which follow its hosts: SimGrid knows no
+/// such node.
+fn between_hosts(hosts: u64, src: u32, dst: u32) -> Result<(), String> {
+    if u64::from(src.max(dst)) < hosts {
+        Ok(())
+    } else {
+        Err("the platform says how the hosts of this cluster reach each other, not its switches".to_owned())
+    }
+}
+
 /// What every host of a regular cluster may have besides its cables.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PrivateLinks {

@@ -1,6 +1,6 @@
 //! `topology="DRAGONFLY"`: minimal routes over groups, chassis and blades.
 
-use super::{Cables, Gateways, LocalRoutes, PrivateLinks};
+use super::{Cables, Gateways, LocalRoutes, PrivateLinks, between_hosts};
 use crate::io::simgrid::routes::Walk;
 
 /// A dragonfly in the manner of the Cray XC (Faanes et al., SC 2012).
@@ -110,6 +110,8 @@ impl LocalRoutes for Dragonfly {
             walk.out.push(loopback);
             return Ok(None);
         }
+        let [hosts, ..] = self.totals();
+        between_hosts(hosts, src, dst)?;
         let ((mut at, from), (target, to)) = (self.host(src), self.host(dst));
         walk.out.extend(self.private.limiter(from));
         walk.out.push(self.cables.up(from));

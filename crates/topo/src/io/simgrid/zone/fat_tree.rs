@@ -1,6 +1,6 @@
 //! `topology="FAT_TREE"`: up by destination modulo ports, down to the destination.
 
-use super::{Cables, Gateways, LocalRoutes, PrivateLinks};
+use super::{Cables, Gateways, LocalRoutes, PrivateLinks, between_hosts};
 use crate::io::simgrid::routes::Walk;
 
 /// One level of cables: between the nodes of a level and those one level up.
@@ -87,6 +87,7 @@ impl LocalRoutes for FatTree {
             walk.out.push(loopback);
             return Ok(None);
         }
+        between_hosts(Self::nodes(&self.levels, 0).expect("checked"), src, dst)?;
         let target = self.digits(0, u64::from(dst));
         let mut at = self.digits(0, u64::from(src));
         let mut level = 0;
