@@ -210,7 +210,7 @@ def test_other_threads_go_on_during_a_run() -> None:
 
 
 def test_a_trace_that_cannot_be_written_is_said_before_the_run(tmp_path: Path) -> None:
-    with pytest.raises(ss.ConfigError, match="nowhere"):
+    with pytest.raises(FileNotFoundError, match="nowhere"):
         ss.run(LONG, set={"workload.iterations": 1000}, trace=tmp_path / "nowhere" / "x.perfetto-trace")
 
 

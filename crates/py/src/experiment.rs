@@ -12,7 +12,7 @@ use stratasim_experiment::{ConfigError, Document, Error, Prepared, RunLabels, Sp
 use stratasim_report::perfetto::PerfettoOptions;
 use stratasim_report::{Columns, Filter, PerfettoTrace};
 
-use crate::error::{misfit, raise};
+use crate::error::{in_file, misfit, raise};
 use crate::filter::{RankArgument, filter};
 use crate::run::Run;
 use crate::sweep::SweepPlan;
@@ -201,7 +201,7 @@ impl Experiment {
     ) -> Result<Run, Failure> {
         let Watching { tasks, messages, filter, trace } = watching;
         // begun before the run, so that a path that cannot be written costs no time
-        let fail = |error| Error::file(trace.as_deref().unwrap_or(Path::new("")), &error);
+        let fail = |error| Failure::Raised(in_file(trace.as_deref().unwrap_or(Path::new("")), &error));
         let file = trace.as_deref().map(AtomicFile::create).transpose().map_err(fail)?;
         let mut prepared = self.prepare(topology)?;
         let fits = filter.ranks.check(prepared.program.ranks());
