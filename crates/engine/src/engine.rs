@@ -216,11 +216,14 @@ impl<'a> Engine<'a> {
             // of a vertex that waits for others on some ranks, the instances on the rest may begin, too
             for index in 0..self.instances.len(vertex) {
                 if self.instances.is_ready(self.instances.number(vertex, index)) {
-                    self.release(vertex, index);
+                    // not started yet: what ends at once would make others ready that are still to be looked at
+                    self.ready.push((vertex, index));
                 }
             }
         }
         self.start_ready();
+        // there are never so many again
+        self.batch = Vec::new();
         self.tell_progress();
         while self.step()? {
             self.summary.instants += 1;
@@ -259,9 +262,7 @@ impl<'a> Engine<'a> {
         let network = self.network.next_event().unwrap_or(Time::MAX);
         let others = timer.min(compute);
         if network == Time::MAX && others == Time::MAX {
-            let is_left =
-                !self.timers.is_empty() || !self.waits.is_empty() || self.compute.next_event().is_some();
-            return if is_left { Err(RunError::TooLong { at: self.now }) } else { Ok(false) };
+            return self.end_of_time();
         }
         let mut reached = others;
         self.paused = false;
@@ -273,7 +274,7 @@ impl<'a> Engine<'a> {
             self.paused = self.network_done.is_empty() && reached < until;
         }
         if reached == Time::MAX {
-            return Err(RunError::TooLong { at: self.now });
+            return self.end_of_time();
         }
         self.now = reached;
         if compute <= reached || compute.is_within(precision, reached) {
@@ -285,6 +286,15 @@ impl<'a> Engine<'a> {
         self.handle_network()?;
         self.start_ready();
         Ok(true)
+    }
+
+    /// Nothing happens before the last instant that a time can say: what is left takes longer, or waits for ever.
+    fn end_of_time(&mut self) -> Result<bool, RunError> {
+        let is_left = !self.timers.is_empty()
+            || !self.waits.is_empty()
+            || self.compute.next_event().is_some()
+            || self.network.next_event().is_some();
+        if is_left { Err(RunError::TooLong { at: self.now }) } else { Ok(false) }
     }
 
     fn handle_timers(&mut self) {

@@ -370,8 +370,13 @@ impl Instances {
     /// Vertices that the next iteration of an instance still waits for.
     pub(crate) fn waits_for(&self, program: &Program, vertex: VertexId, index: u32) -> Vec<(VertexId, Rank)> {
         let rank = self.rank(program, vertex, index);
-        let next = self.begun.get(self.number(vertex, index) as usize).copied().unwrap_or(0);
+        let instance = self.number(vertex, index) as usize;
+        let next = self.begun.get(instance).copied().unwrap_or(0);
         let mut names = Vec::new();
+        if self.ended.get(instance).is_some_and(|&ended| ended < next) {
+            // it runs
+            return names;
+        }
         for at in self.predecessors.range(vertex) {
             let arc = self.predecessors.arcs[at];
             let Some(needed) = (next + 1).checked_sub(arc.distance).filter(|&needed| needed > 0) else {

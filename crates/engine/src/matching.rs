@@ -1,6 +1,8 @@
 //! Sends meet receives: first in, first out among those that fit.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::hash_map::Entry as Place;
+
+use rustc_hash::FxHashMap;
 use stratasim_core::Rank;
 use stratasim_workload::goal::ANY;
 
@@ -21,8 +23,8 @@ pub(crate) struct Matching {
     fifos: Fifos,
     posted: FxHashMap<Rank, Fifo>,
     unexpected: FxHashMap<Rank, Fifo>,
-    /// Sends whose message has arrived before a receive took it.
-    arrived: FxHashSet<Instance>,
+    /// Messages of a send, one of each of its iterations, that have arrived before a receive took them.
+    arrived: FxHashMap<Instance, u32>,
     /// The receive that waits for the message of a send.
     partner: FxHashMap<Instance, Instance>,
 }
@@ -51,7 +53,7 @@ impl Matching {
         let (source, tag) = (from.map_or(ANY, |rank| rank.0), tag.unwrap_or(ANY));
         let came = self.unexpected.entry(rank).or_default();
         if let Some(sent) = self.fifos.take(came, source, tag) {
-            let arrived = self.arrived.remove(&sent.item);
+            let arrived = self.take_arrived(sent.item);
             if !arrived {
                 self.partner.insert(sent.item, receive);
             }
@@ -66,8 +68,19 @@ impl Matching {
     pub(crate) fn arrived(&mut self, send: Instance) -> Option<Instance> {
         let receive = self.partner.remove(&send);
         if receive.is_none() {
-            self.arrived.insert(send);
+            *self.arrived.entry(send).or_default() += 1;
         }
         receive
+    }
+
+    /// Whether the oldest message of a send that no receive took has arrived, which is noted no longer. They arrive in the
+    /// order in which they are taken, one after the other.
+    fn take_arrived(&mut self, send: Instance) -> bool {
+        let Place::Occupied(mut count) = self.arrived.entry(send) else { return false };
+        *count.get_mut() -= 1;
+        if *count.get() == 0 {
+            count.remove();
+        }
+        true
     }
 }

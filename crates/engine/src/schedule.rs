@@ -222,7 +222,7 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
         let own = end.map_or(Time::MAX, Time::from_ps);
         let network = self.network.next_event().unwrap_or(Time::MAX);
         if own == Time::MAX && network == Time::MAX {
-            return if end.is_some() { Err(RunError::TooLong { at: self.now }) } else { Ok(false) };
+            return self.end_of_time();
         }
         let mut reached = own;
         self.paused = false;
@@ -232,7 +232,7 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
             self.paused = self.done.is_empty() && reached < own;
         }
         if reached == Time::MAX {
-            return Err(RunError::TooLong { at: self.now });
+            return self.end_of_time();
         }
         self.now = reached;
         while let Some((_, (rank, operation))) = self.ends.pop_until(self.now.as_ps()) {
@@ -251,6 +251,12 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
         }
         self.begin_ready();
         Ok(true)
+    }
+
+    /// Nothing happens before the last instant that a time can say: what is left takes longer, or waits for ever.
+    fn end_of_time(&mut self) -> Result<bool, RunError> {
+        let is_left = self.ends.earliest().is_some() || self.network.next_event().is_some();
+        if is_left { Err(RunError::TooLong { at: self.now }) } else { Ok(false) }
     }
 
     fn begin_ready(&mut self) {

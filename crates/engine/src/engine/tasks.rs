@@ -50,6 +50,8 @@ impl Engine<'_> {
                 }
             } else if !self.ready.is_empty() {
                 std::mem::swap(&mut batch, &mut self.ready);
+                // what becomes ready together takes its stream by vertex
+                batch.sort_unstable();
                 for (vertex, index) in batch.drain(..) {
                     self.release(vertex, index);
                 }

@@ -149,11 +149,12 @@ fn starts(program: &Program) -> Result<(), BuildError> {
     Ok(())
 }
 
-/// Sends and receives must pair up. Where a rank has a receive with a wildcard only the run can tell
-/// which is which; then their numbers must agree.
+/// Sends and receives must pair up. Where a receive has a wildcard only the run can tell which is which; then
+/// their numbers must agree: of the pair of ranks, or of the receiver where it takes whoever comes.
 fn matching(program: &Program) -> Result<(), BuildError> {
     let mut exact: BTreeMap<(Rank, Rank, u32), Balance> = BTreeMap::new();
-    // by receiver, and whether it has a wildcard
+    // by pair and by receiver, and whether there is a wildcard for the tag or for the source
+    let mut pairs: BTreeMap<(Rank, Rank), (Balance, bool)> = BTreeMap::new();
     let mut totals: BTreeMap<Rank, (Balance, bool)> = BTreeMap::new();
     for (id, vertex) in program.vertices.iter().enumerate() {
         let id = id as VertexId;
@@ -166,31 +167,40 @@ fn matching(program: &Program) -> Result<(), BuildError> {
         }
         for index in 0..program.scope_len(vertex.scope) {
             let rank = program.scope_rank(vertex.scope, index);
-            let (receiver, key, change) = match vertex.op {
+            let (source, receiver, tag, change) = match vertex.op {
                 Op::Send { to, tag, .. } => {
                     let to = program.peer(rank, to).expect("a send has a destination");
-                    (to, Some((rank, to, tag)), 1)
+                    (Some(rank), to, Some(tag), 1)
                 }
-                Op::Receive { from, tag } => {
-                    let key = program.peer(rank, from).zip(tag).map(|(from, tag)| (from, rank, tag));
-                    (rank, key, -1)
-                }
+                Op::Receive { from, tag } => (program.peer(rank, from), rank, tag, -1),
                 _ => unreachable!("only sends and receives are looked at"),
             };
-            let (total, wildcard) = totals.entry(receiver).or_default();
+            let (total, any_source) = totals.entry(receiver).or_default();
             total.count(change, id);
-            *wildcard |= key.is_none();
-            if let Some(key) = key {
-                exact.entry(key).or_default().count(change, id);
+            *any_source |= source.is_none();
+            let Some(source) = source else { continue };
+            let (pair, any_tag) = pairs.entry((source, receiver)).or_default();
+            pair.count(change, id);
+            *any_tag |= tag.is_none();
+            if let Some(tag) = tag {
+                exact.entry((source, receiver, tag)).or_default().count(change, id);
             }
         }
     }
     for ((from, to, tag), balance) in exact {
-        if balance.surplus != 0 && !totals[&to].1 {
+        if balance.surplus != 0 && !totals[&to].1 && !pairs[&(from, to)].1 {
             let (count, name, what, lacks) = balance.words(program);
             let reason = format!(
                 "`{name}`: {count} {what}(s) from rank {from} to rank {to} with tag {tag} have no matching {lacks}"
             );
+            return Err(BuildError::new("", reason));
+        }
+    }
+    for ((from, to), (balance, any_tag)) in pairs {
+        if balance.surplus != 0 && any_tag && !totals[&to].1 {
+            let (count, name, what, lacks) = balance.words(program);
+            let reason =
+                format!("`{name}`: {count} {what}(s) from rank {from} to rank {to} have no matching {lacks}");
             return Err(BuildError::new("", reason));
         }
     }

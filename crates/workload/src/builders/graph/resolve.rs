@@ -83,7 +83,7 @@ impl Writer<'_, '_> {
             }
             VertexKind::Receive => {
                 let scope = self.scope(vertex)?;
-                let (from, tag) = (self.sender(vertex, scope)?, Some(vertex.tag.unwrap_or(0)));
+                let (from, tag) = (self.sender(vertex, scope)?, vertex.tag);
                 (scope, Op::Receive { from, tag }, Stream::NONE)
             }
             VertexKind::Delay => {

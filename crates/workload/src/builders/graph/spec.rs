@@ -130,7 +130,7 @@ pub struct VertexSpec {
     /// When they start (collective): `each-member` (when absent) or `all-members`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gate: Option<GateChoice>,
-    /// Tag that send and receive share; 0 when absent.
+    /// Tag that send and receive share; when absent, a send has tag 0 and a receive takes any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<u32>,
     /// Length of the wait (delay).
