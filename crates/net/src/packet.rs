@@ -389,7 +389,7 @@ impl Packet {
         }
         let guide = Guide::new(context.routing, follows_all);
         let seed = context.streams.key("packet");
-        let routes = Routes::new(&topology)?;
+        let routes = Routes::new(&topology, full)?;
         let mut ports = ports(&topology, &routes, seed, classes);
         let faults = self.faults.clone().unwrap_or_default();
         let mut link_faults = Vec::new();

@@ -20,7 +20,7 @@ use super::patience::Patience;
 use super::port::NOTHING;
 use super::sampling::Sampling;
 use super::stall;
-use super::ways::{Alone, Ways};
+use super::ways::{Alone, Goal, Pick, Ways};
 use crate::cables;
 use crate::outcomes::Outcomes;
 
@@ -45,7 +45,7 @@ pub(super) struct Transports {
 type Pair = ([u32; 4], u8, u64);
 
 /// The ports at both ends of connections and their receiver, the NIC where data arrives, and the ways there and back.
-type ProfileKey = ([u32; 3], u16, [Option<Way>; 2]);
+type ProfileKey = ([u32; 3], [u16; 2], [Option<Way>; 2]);
 
 /// The packet level in action.
 pub(super) struct PacketNetwork {
@@ -138,15 +138,18 @@ impl PacketNetwork {
     /// The profile of connections that leave by `port` and come back by `back`.
     fn profile(&mut self, ends: &Ends) -> Result<Arc<Profile>, BuildError> {
         let given = [ends.landing.way_there, ends.landing.way_back];
-        let pair = ([ends.port, ends.back, ends.to], ends.landing.there, given);
+        let nics = [ends.landing.there, ends.landing.back];
+        let pair = ([ends.port, ends.back, ends.to], nics, given);
         if let Some(&known) = self.by_pair.get(&pair) {
             return Ok(self.profiles[known as usize].clone());
         }
         let sizes = &self.transports.spec.packets;
         let engine = self.parts.any();
         let full = sizes.wire_bytes() as u32;
-        let there = self.time(given[0], ends.port, ends.to, full);
-        let back = self.time(given[1], ends.back, ends.from, sizes.control_bytes);
+        // packets may take any of the shortest ways, and the whole flow the slowest of them
+        let goals = [(ends.to, nics[0]), (ends.from, nics[1])].map(|(host, nic)| Goal { host, nic });
+        let there = self.time(given[0], ends.port, goals[0], full, Pick::Slowest);
+        let back = self.time(given[1], ends.back, goals[1], sizes.control_bytes, Pick::Slowest);
         let (Some((there, hops)), Some((back, _))) = (there, back) else {
             return Err(BuildError::new("", "no way leads there and back"));
         };
@@ -158,7 +161,7 @@ impl PacketNetwork {
         };
         let rate = rate_of(ends.port);
         let receiver_rate = arrival.filter(|&port| port != NOTHING).map_or(rate, rate_of);
-        let slowest_rate = self.slowest_rate(given[0], ends, full).unwrap_or(rate).min(rate);
+        let slowest_rate = self.slowest_rate(given[0], ends.port, goals[0]).unwrap_or(rate).min(rate);
         // the largest queue may be before a faster link
         let Transports { buffer_bytes: largest, drain_s, .. } = self.transports;
         let buffer_bytes = largest.min((drain_s * slowest_rate).round() as u64);
@@ -189,32 +192,29 @@ impl PacketNetwork {
         Ok(self.profiles[number as usize].clone())
     }
 
-    /// The least time of a packet from `port` to `host`, by its way where that is given, and the number of links.
-    fn time(&self, given: Option<Way>, port: u32, host: u32, bytes: u32) -> Option<(u64, u32)> {
+    /// The time of a packet from `port` to `goal`, by its way where that is given, and the number of links.
+    fn time(&self, given: Option<Way>, port: u32, goal: Goal, bytes: u32, pick: Pick) -> Option<(u64, u32)> {
         let Engine { routes, ports, landings, .. } = self.parts.any();
+        let message = Alone::packet(bytes);
         match given {
-            Some(way) => Some(self.ways.along(ports, landings.ways.ports(way), Alone::packet(bytes))),
-            None => self.ways.time(routes, ports, port, host, bytes),
+            Some(way) => Some(self.ways.along(ports, landings.ways.ports(way), message)),
+            None => self.ways.alone((routes, ports), port, goal, message, pick),
         }
     }
 
-    /// Bytes per second of the slowest link on the fastest way of full packets; none where they take no time, or where all
-    /// links are alike.
-    fn slowest_rate(&self, given: Option<Way>, ends: &Ends, full: u32) -> Option<f64> {
+    /// Bytes per second of the slowest link on any way to `goal`, or on the one that is given; none where all links are alike.
+    fn slowest_rate(&self, given: Option<Way>, port: u32, goal: Goal) -> Option<f64> {
         if self.ways.have_equal_links() {
             return None;
         }
         let Engine { routes, ports, landings, .. } = self.parts.any();
-        let time = |packets| {
-            let message = Alone { packets, ..Alone::packet(full) };
-            match given {
-                Some(way) => Some(self.ways.along(ports, landings.ways.ports(way), message).0),
-                None => Some(self.ways.alone(routes, ports, ends.port, ends.to, message)?.0),
+        Some(match given {
+            Some(way) => {
+                let rates = landings.ways.ports(way).map(|port| ports[port as usize].kind.rate.bytes_per_s());
+                rates.fold(f64::INFINITY, f64::min)
             }
-        };
-        // where they go one after the other, the second comes so much later
-        let apart = time(2)?.saturating_sub(time(1)?);
-        (apart > 0).then(|| f64::from(full) * 1e12 / apart as f64)
+            None => self.ways.slowest_rate((routes, ports), port, goal),
+        })
     }
 
     /// The way of a flow from one host to another, where it is given.
@@ -250,7 +250,8 @@ impl PacketNetwork {
         }
         if rate_cap.is_some() {
             // its last byte leaves when its own limit lets it go
-            let delay = self.time(given[0], port, to, 0).map_or(0, |(time, _)| time);
+            let goal = Goal { host: to, nic: landing.there };
+            let delay = self.time(given[0], port, goal, 0, Pick::Fastest).map_or(0, |(time, _)| time);
             not_before = not_before.saturating_add(delay);
         }
         let ends = Ends { token, from, to, port, back, landing, bytes, rate_cap, not_before };
@@ -392,7 +393,9 @@ impl PacketNetwork {
             let choices = routes.choices(routes.node_of(from), to);
             let times = choices.into_iter();
             times
-                .filter_map(|port| self.ways.alone(routes, ports, port, to, message))
+                .filter_map(|port| {
+                    self.ways.alone((routes, ports), port, Goal::host(to), message, Pick::Fastest)
+                })
                 .map(|(time, _)| time)
                 .min()
         };

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
-use stratasim_core::{BuildError, LinkId, NodeId};
+use stratasim_core::{BuildError, Duration, LinkId, NodeId};
 use stratasim_topo::{NodeKind, Topology};
 
 use self::table::{Filling, MOST_ENTRIES, Table};
@@ -71,7 +71,7 @@ pub(super) struct Routes {
     /// Sets of ports, one after the other, and where each begins and ends.
     ports: Vec<u32>,
     sets: Vec<(u32, u32)>,
-    /// By column: the farthest other host, and a host of the column.
+    /// By column: the host of it that is farthest from the others, and of these the farthest, by what a full packet takes.
     farthest: Vec<(u32, u32)>,
     /// The NICs of hosts that have several, one host after the other, and by host, where they begin and end.
     gates: Vec<Gate>,
@@ -79,11 +79,11 @@ pub(super) struct Routes {
 }
 
 impl Routes {
-    /// Tables for all of `topology`. Hosts are its compute and memory nodes.
+    /// Tables for all of `topology`, whose packets have at most `full` bytes. Hosts are its compute and memory nodes.
     ///
     /// # Errors
     /// More nodes and hosts than a table can hold.
-    pub(super) fn new(topology: &Topology) -> Result<Self, BuildError> {
+    pub(super) fn new(topology: &Topology, full: u32) -> Result<Self, BuildError> {
         let nodes = topology.node_count();
         let mut wires = Vec::with_capacity(topology.link_count());
         let mut start = vec![0];
@@ -144,7 +144,12 @@ impl Routes {
             return Err(BuildError::new("", reason));
         }
         routes.farthest.reserve_exact(targets.len());
-        routes.fill(&targets, &into);
+        let step = |wire: &Wire| {
+            let link = topology.link(wire.link);
+            link.latency + Duration::from_ps((f64::from(full) * 1e12 / link.bandwidth.bytes_per_s()) as u64)
+        };
+        let steps: Vec<Duration> = routes.wires.iter().map(step).collect();
+        routes.fill(&targets, &into, &steps);
         Ok(routes)
     }
 
@@ -172,26 +177,46 @@ impl Routes {
         }
     }
 
-    /// Works the table out, column by column, by a search from each target against the links.
-    fn fill(&mut self, targets: &[u32], into: &Into) {
+    /// By column: the host of it with the longest last link, the first of those.
+    fn far_hosts(&self, columns: usize, steps: &[Duration]) -> Vec<u32> {
+        let last = |host: u32| {
+            let port = self.hosts[host as usize].last;
+            if port == NONE { Duration::ZERO } else { steps[port as usize] }
+        };
+        let mut far = vec![NONE; columns];
+        for (number, host) in (0..).zip(&self.hosts) {
+            let known = &mut far[host.column as usize];
+            if *known == NONE || last(number) > last(*known) {
+                *known = number;
+            }
+        }
+        far
+    }
+
+    /// Works the table out, column by column, by a search from each target against the links, which a full packet takes
+    /// `steps` for.
+    fn fill(&mut self, targets: &[u32], into: &Into, steps: &[Duration]) {
         let nodes = self.host_of.len();
         let mut table = Filling::new(nodes, targets.len());
         let mut known: FxHashMap<Vec<u32>, u32> = FxHashMap::default();
         let mut distance = vec![NONE; nodes];
+        // the longest of the shortest ways
+        let mut longest = vec![Duration::ZERO; nodes];
+        let far = self.far_hosts(targets.len(), steps);
         let mut queue = VecDeque::new();
         let mut best = Vec::new();
         for (column, &target) in targets.iter().enumerate() {
             distance.fill(NONE);
             distance[target as usize] = 0;
+            longest[target as usize] = Duration::ZERO;
             queue.push_back(target);
-            let own = (0..).zip(&self.hosts).find(|(_, host)| host.column as usize == column);
-            let own = own.map_or(NONE, |(number, _)| number);
-            let mut farthest = NONE;
+            let own = far[column];
+            let (mut farthest, mut most) = (NONE, Duration::ZERO);
             while let Some(node) = queue.pop_front() {
                 let host = self.host_of[node as usize];
                 // between two hosts on one cable, each is what stands before the other
-                if host != NONE && host != own {
-                    farthest = host;
+                if host != NONE && host != own && longest[node as usize] >= most {
+                    (farthest, most) = (host, longest[node as usize]);
                 }
                 // hosts with memory nodes or accelerators behind them forward, too; memory nodes do not
                 if self.ends_here[node as usize] && node != target {
@@ -199,9 +224,13 @@ impl Routes {
                 }
                 for &wire in into.of(node) {
                     let from = self.wires[wire as usize].from;
+                    let way = longest[node as usize] + steps[wire as usize];
                     if distance[from as usize] == NONE {
                         distance[from as usize] = distance[node as usize] + 1;
+                        longest[from as usize] = way;
                         queue.push_back(from);
+                    } else if distance[from as usize] == distance[node as usize] + 1 {
+                        longest[from as usize] = longest[from as usize].max(way);
                     }
                 }
             }

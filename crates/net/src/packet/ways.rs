@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 use stratasim_core::Duration;
 
+use super::landing::ANY;
 use super::port::{Beyond, Port};
 use super::routes::{Next, Routes};
 
@@ -12,6 +13,45 @@ pub(super) struct Ways {
     /// Whether all shortest ways between two hosts take as long, so that one is enough.
     uniform: bool,
     header_bytes: u32,
+}
+
+/// Where ways lead: to a NIC of a host, or to whichever is nearest ([`ANY`]).
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Goal {
+    pub(super) host: u32,
+    pub(super) nic: u16,
+}
+
+impl Goal {
+    /// To a host.
+    pub(super) const fn host(host: u32) -> Self {
+        Self { host, nic: ANY }
+    }
+
+    /// How packets go on from a node.
+    fn toward(self, routes: &Routes, node: u32) -> Next {
+        match self.nic {
+            ANY => routes.toward(node, self.host),
+            nic => routes.toward_nic(node, self.host, nic.into()),
+        }
+    }
+}
+
+/// Which of the shortest ways, those of the fewest links, is meant where they take differently long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pick {
+    Fastest,
+    Slowest,
+}
+
+impl Pick {
+    /// Whether `new` is rather meant than `known`.
+    fn prefers(self, new: u64, known: u64) -> bool {
+        match self {
+            Self::Fastest => new < known,
+            Self::Slowest => new > known,
+        }
+    }
 }
 
 /// A message that is alone on the network.
@@ -96,30 +136,18 @@ impl Ways {
         self.uniform
     }
 
-    /// The least time from the start of a packet of `bytes` at `port` until it is at `host`, and the number of links;
-    /// none where the port does not lead there.
-    pub(super) fn time(
-        &self,
-        routes: &Routes,
-        ports: &[Port],
-        port: u32,
-        host: u32,
-        bytes: u32,
-    ) -> Option<(u64, u32)> {
-        self.alone(routes, ports, port, host, Alone::packet(bytes))
-    }
-
-    /// The same of a whole message: packet after packet on each link of a way, stored and forwarded or cut through (exact on
-    /// one way, a lower bound where packets are spread over several).
+    /// The time of a message from its start at `port` until it is at `goal` on the way that is meant, and the number of links;
+    /// none where the port does not lead there. Packet after packet is on each link of the way, stored and forwarded or cut
+    /// through: exact on one way, a lower bound where packets are spread over several and the fastest is meant.
     pub(super) fn alone(
         &self,
-        routes: &Routes,
-        ports: &[Port],
+        (routes, ports): (&Routes, &[Port]),
         port: u32,
-        host: u32,
+        goal: Goal,
         message: Alone,
+        pick: Pick,
     ) -> Option<(u64, u32)> {
-        let node = routes.node_of(host);
+        let node = routes.node_of(goal.host);
         let follow = |stream: Stream, from: &Port, to: &Port, only: bool, meet: bool| {
             message.follow(stream, |bytes| self.step(from, to, bytes), to, only, meet)
         };
@@ -132,7 +160,7 @@ impl Ways {
                 if at.to == node {
                     return Some((message.end(stream, at), links));
                 }
-                let (next, only) = match routes.toward(at.to, host) {
+                let (next, only) = match goal.toward(routes, at.to) {
                     Next::Port(port) => (port, true),
                     Next::Set(set) => (routes.members()[routes.set(set).start], false),
                     Next::Nowhere => return None,
@@ -143,19 +171,20 @@ impl Ways {
             }
             return None;
         }
-        // ports, and the stream with the earliest last packet on each
+        // ports, and the stream with the earliest last packet on each, or the latest
         let mut layer = vec![(port, message.start(first))];
         let mut place: FxHashMap<u32, usize> = FxHashMap::default();
         for links in 1..most {
             let there = layer.iter().map(|&(port, stream)| (&ports[port as usize], stream));
             let there = there.filter(|(port, _)| port.to == node);
-            if let Some(time) = there.map(|(port, stream)| message.end(stream, port)).min() {
+            let ends = there.map(|(port, stream)| message.end(stream, port));
+            if let Some(time) = ends.reduce(|known, new| if pick.prefers(new, known) { new } else { known }) {
                 return Some((time, links));
             }
             let mut edges: Vec<(u32, Stream, u32)> = Vec::new();
             for &(from, stream) in &layer {
                 let mut reach = |port: u32| edges.push((from, stream, port));
-                match routes.toward(ports[from as usize].to, host) {
+                match goal.toward(routes, ports[from as usize].to) {
                     Next::Port(port) => reach(port),
                     Next::Set(set) => routes.members()[routes.set(set)].iter().for_each(|&port| reach(port)),
                     Next::Nowhere => {}
@@ -167,7 +196,7 @@ impl Ways {
             for (from, stream, port) in edges {
                 let stream = follow(stream, &ports[from as usize], &ports[port as usize], only, only);
                 match place.get(&port) {
-                    Some(&known) if next[known].1.last <= stream.last => {}
+                    Some(&known) if !pick.prefers(stream.last, next[known].1.last) => {}
                     Some(&known) => next[known].1 = stream,
                     None => {
                         place.insert(port, next.len());
@@ -183,7 +212,37 @@ impl Ways {
         None
     }
 
-    /// The same on one way that is given by its ports.
+    /// Bytes per second of the slowest link on any shortest way from `port` to `goal`.
+    pub(super) fn slowest_rate(&self, (routes, ports): (&Routes, &[Port]), port: u32, goal: Goal) -> f64 {
+        let node = routes.node_of(goal.host);
+        let mut slowest = f64::INFINITY;
+        let mut layer = vec![port];
+        // as above, many more links than a shortest way has
+        for _ in 0..ports.len() {
+            let mut next = Vec::new();
+            for &port in &layer {
+                let port = &ports[port as usize];
+                slowest = slowest.min(port.kind.rate.bytes_per_s());
+                if port.to == node {
+                    continue;
+                }
+                match goal.toward(routes, port.to) {
+                    Next::Port(port) => next.push(port),
+                    Next::Set(set) => next.extend_from_slice(&routes.members()[routes.set(set)]),
+                    Next::Nowhere => {}
+                }
+            }
+            if next.is_empty() {
+                break;
+            }
+            next.sort_unstable();
+            next.dedup();
+            layer = next;
+        }
+        slowest
+    }
+
+    /// The time on one way that is given by its ports.
     pub(super) fn along(&self, ports: &[Port], way: impl Iterator<Item = u32>, message: Alone) -> (u64, u32) {
         let mut way = way.map(|port| &ports[port as usize]);
         let mut at = way.next().expect("a way has a link");
@@ -211,7 +270,9 @@ impl Ways {
     ) -> (Duration, u32) {
         let one_way = |from: u32, to: u32, bytes: u32| {
             let choices = routes.choices(routes.node_of(from), to);
-            choices.into_iter().filter_map(|port| self.time(routes, ports, port, to, bytes)).min()
+            let message = Alone::packet(bytes);
+            let time = |port| self.alone((routes, ports), port, Goal::host(to), message, Pick::Slowest);
+            choices.into_iter().filter_map(time).max()
         };
         let trips = routes
             .farthest()
