@@ -155,7 +155,7 @@ pub struct Lossless {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resume_below: Option<Bytes>,
     /// Room for what comes by a link after its other end was asked to stop; packets that find none are dropped. What two
-    /// delays of the link carry and two full packets are enough. There is always enough when absent.
+    /// delays of the link carry and two of the largest packets are enough. There is always enough when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headroom: Option<Bytes>,
     /// Acknowledgements and other packets without payload go before data.
