@@ -22,8 +22,9 @@ impl Engine<'_> {
                 (run.vertex, self.program.groups()[run.group as usize][message.from as usize])
             }
             Part::Pipeline => {
-                let run = self.collectives.run(number as u32);
-                (run.vertex, self.program.groups()[run.group as usize][0])
+                // all members at once: the reason names those that it concerns
+                let task = format!("`{}`", self.program.name(self.collectives.run(number as u32).vertex));
+                return RunError::Failed { at: self.now, task, reason };
             }
             Part::Access => {
                 let access = self.collectives.accesses[number as u32];
