@@ -46,7 +46,12 @@ fn scan(text: &str, units: &[&[Unit]], fail: impl Fn(String) -> UnitError) -> Re
         let hint = match all().find(|(name, _)| name.eq_ignore_ascii_case(unit)) {
             Some((name, _)) => format!("; the unit `{unit}` is unknown, did you mean `{name}`?"),
             None => {
-                let known: Vec<&str> = all().map(|(name, _)| *name).collect();
+                let mut known: Vec<&str> = Vec::new();
+                for (name, _) in all() {
+                    if !known.contains(name) {
+                        known.push(name);
+                    }
+                }
                 format!("; the unit `{unit}` is unknown here (known: {})", known.join(", "))
             }
         };
@@ -249,8 +254,11 @@ impl Bandwidth {
 }
 quantity! {
     /// A number of bytes.
-    Bytes(u64), "an amount of data", "64 MiB", count, print: BYTE_PRINT, BYTE_BINARY; also: BYTE_ALSO
+    Bytes(u64), "an amount of data", "64 MiB", count, print: BYTE_PRINT, BYTE_BINARY; also: BYTE_ALSO;
+    most: MOST_BYTES, "18,446 PB"
 }
+/// The largest amount of data: the last number below 2^64 that a text is read as.
+const MOST_BYTES: f64 = (u64::MAX << 11) as f64;
 quantity! {
     /// Floating-point operations per second (operations per second for int8).
     ComputeRate(f64), "a compute rate", "51.2 TFLOP/s", flop_per_s, print: RATE_PRINT; also: RATE_ALSO
@@ -333,6 +341,14 @@ mod tests {
         let bytes = |text: &str| text.parse::<Bytes>().map_err(|error| error.to_string());
         assert_eq!((bytes("0 B"), bytes("1.6 B")), (Ok(Bytes(0)), Ok(Bytes(2))));
         assert!(bytes("0.5 B").is_err_and(|error| error.ends_with("it is less than one")));
+        assert_eq!(bytes("16383 PiB"), Ok(Bytes(16383 << 50)));
+        assert_eq!(bytes("18446744073709549568 B"), Ok(Bytes(u64::MAX - 2047)));
+        for many in ["16384 PiB", "18446744073709551616 B", "1e200 PB"] {
+            assert!(bytes(many).is_err_and(|error| error.ends_with("; 18,446 PB is the largest")), "{many}");
+        }
+        // a unit of two lists is named once
+        let known = "(known: PB, TB, GB, MB, kB, B, PiB, TiB, GiB, MiB, KiB, KB)";
+        assert!(bytes("1 parsec").is_err_and(|error| error.ends_with(known)));
     }
 
     #[test]
