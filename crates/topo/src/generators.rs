@@ -103,9 +103,11 @@ fn one() -> u32 {
 pub fn build(spec: &TopologySpec, context: &BuildContext) -> Result<Topology, BuildError> {
     spec.plugin().build(context).map_err(|mut error| {
         if error.field == LINK_RATE {
-            // most generators know their links by other keys, or by several
-            error.field =
-                serde_json::to_value(spec).ok().and_then(|spec| zero_rate(&spec)).unwrap_or_default();
+            let spec = serde_json::to_value(spec).unwrap_or_default();
+            // most generators know their links by other keys, or by several; a number is a factor
+            if !spec[LINK_RATE].is_number() {
+                error.field = zero_rate(&spec).unwrap_or_default();
+            }
         }
         error
     })

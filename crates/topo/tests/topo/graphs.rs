@@ -132,6 +132,11 @@ fn a_rate_of_zero_is_refused_at_its_key() {
         assert_eq!(error.field, field, "{error}");
         assert!(error.reason.ends_with("has bandwidth 0 bps, a link needs more than zero"), "{error}");
     }
+    let scaled = r#"{"kind": "scaled", "bandwidth": 0, "of":
+        {"kind": "ring", "nodes": 4, "bandwidth": "1 GB/s", "latency": "1 us"}}"#;
+    let spec: stratasim_topo::TopologySpec = serde_json::from_str(scaled).unwrap();
+    let error = stratasim_topo::build(&spec, &stratasim_topo::BuildContext::default()).unwrap_err();
+    assert_eq!(error.to_string(), "bandwidth: a factor of the rate is more than zero, got 0");
 }
 
 #[test]
