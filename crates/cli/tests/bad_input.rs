@@ -52,6 +52,12 @@ fn an_unknown_key_is_named_with_its_neighbour() {
     refused(&run(&text, &[]), &["unknown key `sed`, did you mean `seed`", "bad.toml:1"]);
     let text = format!("{TOPOLOGY}{WORKLOAD}[netwrok]\nkind = \"flow\"\n");
     refused(&run(&text, &[]), &["netwrok", "did you mean `network`", "bad.toml:10"]);
+    // sections that are read apart from the others
+    for (typo, section) in [("swep", "sweep"), ("forcast", "forecast")] {
+        let ended = run(&format!("{TOPOLOGY}{WORKLOAD}[{typo}]\nx = 1\n"), &[]);
+        let hint = format!("unknown key `{typo}`, did you mean `{section}`?");
+        refused(&ended, &[&hint, "network, execution, sweep, forecast)", "bad.toml:10"]);
+    }
 }
 
 #[test]

@@ -6,6 +6,9 @@ use stratasim_core::error::{is_slip, nearest};
 
 use crate::document::{Node, Place, Value};
 
+/// Sections of an experiment that are no part of its spec: each is read by itself.
+const APART: [&str; 2] = ["sweep", "forecast"];
+
 /// What does not fit, and where.
 #[derive(Debug, Clone)]
 pub(crate) struct ReadError {
@@ -49,6 +52,9 @@ impl de::Error for ReadError {
     }
 
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
+        let is_experiment = ["topology", "workload"].iter().all(|key| expected.contains(key));
+        let apart = if is_experiment { &APART[..] } else { &[] };
+        let expected = [expected, apart].concat();
         let hint = nearest(field, expected.iter().copied())
             .map_or_else(String::new, |near| format!(", did you mean `{near}`?"));
         let known = if expected.is_empty() { "none".to_owned() } else { expected.join(", ") };
