@@ -341,6 +341,10 @@ fn a_rank_on_a_switch_is_named() {
     refused(&ended, &["placement.nodes.1", "rank 1", "`switch`, which is a switch", "bad.toml:15"]);
     let ended = run(&format!("{TOPOLOGY}{WORKLOAD}[placement]\nkind = \"linear\"\nranks = 9\n"), &[]);
     refused(&ended, &["placement.ranks", "9 ranks", "has 4", "bad.toml:12"]);
+    let ended = run(&format!("{TOPOLOGY}{WORKLOAD}[placement]\nkind = \"linear\"\nranks = 0\n"), &[]);
+    refused(&ended, &["placement.ranks: at least one rank is needed, got 0", "bad.toml:12"]);
+    let ended = run(&format!("{TOPOLOGY}{WORKLOAD}[placement]\nkind = \"list\"\nnodes = []\n"), &[]);
+    refused(&ended, &["placement.nodes: the list is empty; give it at least one node", "bad.toml:12"]);
 }
 
 #[test]

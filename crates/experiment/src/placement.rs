@@ -143,6 +143,9 @@ impl Placement for List {
         _: &Streams,
         wanted: Option<u32>,
     ) -> Result<Vec<NodeId>, BuildError> {
+        if self.nodes.is_empty() {
+            return Err(BuildError::new("nodes", "the list is empty; give it at least one node"));
+        }
         if let Some(wanted) = wanted
             && wanted as usize != self.nodes.len()
         {
@@ -185,6 +188,7 @@ fn count(topology: &Topology, ranks: Option<u32>, wanted: Option<u32>) -> Result
     }
     let count = ranks.or(wanted).map_or(nodes, |count| count as usize);
     match count {
+        0 if nodes > 0 => Err(BuildError::new("ranks", "at least one rank is needed, got 0")),
         0 => Err(BuildError::new("ranks", "no rank to place: the topology has no compute node")),
         count if count > nodes => Err(BuildError::new(
             "ranks",
