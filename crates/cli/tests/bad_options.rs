@@ -83,6 +83,26 @@ fn no_link_is_faster_than_sums_over_links_can_be_told() {
 }
 
 #[test]
+fn a_byte_order_mark_is_taken_before_json_as_before_toml() {
+    let scratch = Scratch::new();
+    let json = r#"{"topology": {"kind": "ring", "nodes": 4, "bandwidth": "10 GB/s", "latency": "1 us"},
+        "workload": {"kind": "collective", "operation": "all-reduce", "bytes": "1 MB"}}"#;
+    scratch.write("marked.json", &format!("\u{feff}{json}"));
+    scratch.write("marked.toml", &format!("\u{feff}{RING}"));
+    for file in ["marked.json", "marked.toml"] {
+        let ended = scratch.stratasim(&["run", file]);
+        assert_eq!(ended.code, 0, "{file}: {}", ended.errors);
+    }
+    // places are those of the text behind it
+    scratch.write("marked.json", "\u{feff}{\"topology\": 1, \"topology\": 2}");
+    scratch.stratasim(&["run", "marked.json"]).failed(2, &["marked.json:1:26", "there twice"]);
+    let graph = r#"{"nodes": [{"id": "a", "kind": "compute", "compute": "H100"}], "edges": []}"#;
+    scratch.write("graph.json", &format!("\u{feff}{graph}"));
+    let ended = scratch.stratasim(&["topology", "show", "graph.json"]);
+    assert_eq!(ended.code, 0, "{}", ended.errors);
+}
+
+#[test]
 fn probes_of_no_pairs_are_refused() {
     let scratch = Scratch::new();
     let mesh = "topology = { kind = \"mesh\", dimensions = [3, 3], bandwidth = \"32 GB/s\", latency = \"1 ns\" }\n\

@@ -101,6 +101,8 @@ impl Document {
     /// # Errors
     /// Text that is not JSON, with its line and column.
     pub fn from_json(name: &str, text: &str) -> Result<Self, ConfigError> {
+        // a byte order mark, which the reader of TOML takes by itself
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let source = Arc::new(Source { name: name.to_owned(), text: text.to_owned() });
         let Unique(value) = serde_json::from_str(text).map_err(|error| {
             let start: usize =

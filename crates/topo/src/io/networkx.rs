@@ -18,6 +18,7 @@ use crate::generators::{BuildContext, Generator};
 /// Text that is no JSON (with line and column), no node-link data, or attributes that make no
 /// topology: the field says where, the message names the node or edge and what to write.
 pub fn import(text: &str) -> Result<Topology, BuildError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let value: Value = serde_json::from_str(text).map_err(|error| {
         let reason = match error.to_string() {
             deep if deep.contains("recursion limit") => {
