@@ -90,7 +90,7 @@ fn wrong(whose: &str, key: &str, reason: impl std::fmt::Display) -> BuildError {
 }
 
 /// How messages show a value that is too long to show whole.
-fn shown(value: &Value) -> String {
+pub(super) fn shown(value: &Value) -> String {
     let text = match value {
         Value::Object(_) => return "an object".to_owned(),
         Value::Array(_) => return "a list".to_owned(),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use stratasim_core::BuildError;
 
-use super::attributed::{Attributed, Attributes, Edge};
+use super::attributed::{Attributed, Attributes, Edge, shown};
 use crate::Topology;
 use crate::generators::{BuildContext, Generator};
 
@@ -145,8 +145,8 @@ fn take<const N: usize>(value: &Value, keys: [&str; N]) -> Result<(Attributes, [
     let mut names = [const { String::new() }; N];
     for (name, key) in names.iter_mut().zip(keys) {
         let id = object.get(key).ok_or_else(|| BuildError::new(key, format!("`{key}` is missing")))?;
-        *name = node_name(id)
-            .ok_or_else(|| BuildError::new(key, "a name is a text or a number, or a list of them"))?;
+        let wrong = || format!("found {}; a name is a text or a number, or a list of them", shown(id));
+        *name = node_name(id).ok_or_else(|| BuildError::new(key, wrong()))?;
     }
     let rest: Map<String, Value> = object
         .iter()

@@ -184,6 +184,7 @@ fn what_is_wrong_in_node_link_data_is_named_with_its_remedy() {
         (data(&format!("{A}, {A}"), ""), "nodes.1.id", "`a` is the name of node 0 too"),
         (data(r#"{"kind": "switch"}"#, ""), "nodes.0.id", "`id` is missing"),
         (data(r#"{"id": {}, "kind": "switch"}"#, ""), "nodes.0.id", "a name is a text or a number"),
+        (data(r#"{"id": true, "kind": "switch"}"#, ""), "nodes.0.id", "found true; a name is"),
         (data("7", ""), "nodes.0", "an object with `id` is expected"),
         (
             node(r#""rack": 1"#),
