@@ -56,7 +56,7 @@ impl Compare {
             return Err(ConfigError::new(message, None).into());
         }
         // everything is read before anything runs, so that a typo costs no time
-        let output = Output::begin_if(self.json.as_ref())?;
+        let output = Output::begin_if("--json", self.json.as_ref())?;
         let mut cases = Vec::new();
         let networks: Vec<Option<&str>> = match self.networks.as_slice() {
             [] => vec![None],

@@ -86,7 +86,7 @@ impl Conformance {
                 packet::run(paths, &packet::Selection { filter, quick: *quick, draws }, told)
             }
         };
-        let output = Output::begin_if(cases.json.as_ref())?;
+        let output = Output::begin_if("--json", cases.json.as_ref())?;
         let mut printed = Ok(());
         let reports = run(&cases.paths, &mut |report| {
             if printed.is_ok() {

@@ -24,14 +24,20 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Begins a file.
-    pub(crate) fn begin(path: &Path) -> Result<Self, Error> {
+    /// Begins the file that `option` names.
+    pub(crate) fn begin(option: &str, path: &Path) -> Result<Self, Error> {
+        if path == Path::new("-") {
+            let message = format!(
+                "{option}: the name of a file is expected, found `-` (`run --json -` writes to standard output)"
+            );
+            return Err(ConfigError::new(message, None).into());
+        }
         Ok(Self { path: path.to_owned(), file: BufWriter::with_capacity(BUFFER_BYTES, create(path)?) })
     }
 
     /// Begins a file where one is asked for.
-    pub(crate) fn begin_if(path: Option<&PathBuf>) -> Result<Option<Self>, Error> {
-        path.map(|path| Self::begin(path)).transpose()
+    pub(crate) fn begin_if(option: &str, path: Option<&PathBuf>) -> Result<Option<Self>, Error> {
+        path.map(|path| Self::begin(option, path)).transpose()
     }
 
     /// Writes what `fill` writes, and gives the file its name.
@@ -136,10 +142,6 @@ pub(crate) fn complete(file: BufWriter<AtomicFile>) -> io::Result<()> {
 
 /// Begins a file.
 pub(crate) fn create(path: &Path) -> Result<AtomicFile, Error> {
-    if path == Path::new("-") {
-        let message = "the name of a file is expected, found `-` (`run --json -` writes to standard output)";
-        return Err(ConfigError::new(message, None).into());
-    }
     AtomicFile::create(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => {
             let folder = path.parent().unwrap_or(Path::new("")).display();
@@ -184,6 +186,9 @@ mod tests {
 
     #[test]
     fn a_dash_is_no_file() {
-        assert!(create(Path::new("-")).is_err_and(|error| error.to_string().contains("`-`")));
+        let refused = Output::begin("--csv", Path::new("-")).err().map(|error| error.to_string());
+        assert!(
+            refused.is_some_and(|text| text.starts_with("--csv: the name of a file is expected, found `-`"))
+        );
     }
 }

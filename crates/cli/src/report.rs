@@ -35,7 +35,7 @@ impl Report {
         if self.html.is_some() && self.files.len() > 1 {
             return Err(one_page(self.files.len()));
         }
-        let page_file = Output::begin_if(self.html.as_ref())?;
+        let page_file = Output::begin_if("--html", self.html.as_ref())?;
         let mut results = Vec::new();
         for path in &self.files {
             results.extend(read(path)?);

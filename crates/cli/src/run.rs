@@ -116,12 +116,12 @@ impl Run {
         }
         let outputs = Outputs {
             json: self.begin_json()?,
-            trace: Output::begin_if(self.trace.as_ref())?,
-            csv: Output::begin_if(self.csv.as_ref())?,
-            picture: Output::begin_if(self.picture.as_ref())?,
-            heat_map: Output::begin_if(self.heat_map.as_ref())?,
-            flows: Output::begin_if(self.flows.as_ref())?,
-            cdf: Output::begin_if(self.cdf.out.as_ref())?,
+            trace: Output::begin_if("--trace", self.trace.as_ref())?,
+            csv: Output::begin_if("--csv", self.csv.as_ref())?,
+            picture: Output::begin_if("--picture", self.picture.as_ref())?,
+            heat_map: Output::begin_if("--heat-map", self.heat_map.as_ref())?,
+            flows: Output::begin_if("--flows", self.flows.as_ref())?,
+            cdf: Output::begin_if("--cdf", self.cdf.out.as_ref())?,
         };
         let mut prepared = Prepared::new(&document, &base)?;
         self.check(&prepared)?;
@@ -164,7 +164,7 @@ impl Run {
 
     /// Begins the result's file.
     fn begin_json(&self) -> Result<Option<Output>, Error> {
-        Output::begin_if(self.json.as_ref().filter(|_| !self.to_stdout()))
+        Output::begin_if("--json", self.json.as_ref().filter(|_| !self.to_stdout()))
     }
 
     /// Prints the result or the table.

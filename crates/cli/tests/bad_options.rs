@@ -83,6 +83,22 @@ fn no_link_is_faster_than_sums_over_links_can_be_told() {
 }
 
 #[test]
+fn an_option_that_writes_no_standard_output_says_so_by_its_name() {
+    let scratch = ring();
+    scratch.write("x.goal", GOAL);
+    let found = "the name of a file is expected, found `-`";
+    for option in ["--csv", "--trace", "--flows"] {
+        let ended =
+            scratch.stratasim(&["run", "ring.toml", "--network", "packet", "--json", "-", option, "-"]);
+        ended.failed(2, &[&format!("{option}: {found}")]);
+    }
+    let goal = scratch.stratasim(&["goal", "run", "x.goal", "--json", "-", "--csv", "-"]);
+    goal.failed(2, &[&format!("--csv: {found}")]);
+    let compare = scratch.stratasim(&["compare", "ring.toml", "--networks", "flow", "--json", "-"]);
+    compare.failed(2, &[&format!("--json: {found}")]);
+}
+
+#[test]
 fn a_byte_order_mark_is_taken_before_json_as_before_toml() {
     let scratch = Scratch::new();
     let json = r#"{"topology": {"kind": "ring", "nodes": 4, "bandwidth": "10 GB/s", "latency": "1 us"},

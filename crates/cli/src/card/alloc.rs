@@ -53,7 +53,7 @@ impl Alloc {
         if let Some(path) = &self.json {
             let text =
                 serde_json::to_string_pretty(&sizes.json(&tiers, &failures)).expect("numbers and text");
-            Output::begin(path)?.text(&(text + "\n"))?;
+            Output::begin("--json", path)?.text(&(text + "\n"))?;
         }
         terminal.print(&table(&tiers, &failures).to_text(&terminal.style))?;
         for failure in failures.iter().take(SHOWN) {

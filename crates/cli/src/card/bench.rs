@@ -48,8 +48,8 @@ impl Bench {
             return self.real.run(&card, self.operation, &self.sizes, self.json.as_deref(), terminal);
         }
         let to_output = self.json.as_ref().is_some_and(|path| path.as_os_str() == "-");
-        let json = Output::begin_if(self.json.as_ref().filter(|_| !to_output))?;
-        let picture = Output::begin_if(self.picture.as_ref())?;
+        let json = Output::begin_if("--json", self.json.as_ref().filter(|_| !to_output))?;
+        let picture = Output::begin_if("--picture", self.picture.as_ref())?;
         let bench = bench::Bench::run(&card, self.operation, &self.algorithms, &self.sizes, self.fidelity);
         let text = serde_json::to_string_pretty(&bench.json()).unwrap_or_default() + "\n";
         if to_output {

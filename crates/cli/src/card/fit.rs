@@ -50,8 +50,8 @@ impl Fit {
             std::fs::read_to_string(&self.anchors).map_err(|error| Error::file(&self.anchors, &error))?;
         let named = |reason: String| ConfigError::new(format!("{}: {reason}", self.anchors.display()), None);
         let anchors = read_anchors(&text).map_err(named)?;
-        let out = Output::begin_if(self.out.as_ref())?;
-        let json = Output::begin_if(self.json.as_ref())?;
+        let out = Output::begin_if("--out", self.out.as_ref())?;
+        let json = Output::begin_if("--json", self.json.as_ref())?;
         let fit = fit::Fit::run(&card, anchors, &self.free, self.tolerance, self.fidelity).map_err(named)?;
         let style = &terminal.style;
         let (parameters, anchors) = (fit.parameter_table().to_text(style), fit.anchor_table().to_text(style));

@@ -104,8 +104,9 @@ impl Run {
         let files =
             [("--json", self.json.as_ref()), ("--trace", self.trace.as_ref()), ("--csv", self.csv.as_ref())];
         check_apart(&self.file, &files)?;
-        let json = Output::begin_if(self.json.as_ref().filter(|_| !to_stdout))?;
-        let (trace, csv) = (Output::begin_if(self.trace.as_ref())?, Output::begin_if(self.csv.as_ref())?);
+        let json = Output::begin_if("--json", self.json.as_ref().filter(|_| !to_stdout))?;
+        let trace = Output::begin_if("--trace", self.trace.as_ref())?;
+        let csv = Output::begin_if("--csv", self.csv.as_ref())?;
         let schedule = read(&self.file, terminal, self.quiet)?.schedule;
         let run = GoalRun {
             schedule: &schedule,

@@ -34,7 +34,7 @@ impl Run {
             let message = "--csv writes the probes of all pairs one by one, and `traffic.probes` without `pairs` asks for them";
             return Err(ConfigError::new(message, None).into());
         }
-        let mut probes = Output::begin_if(self.csv.as_ref())?.map(Probes::begin);
+        let mut probes = Output::begin_if("--csv", self.csv.as_ref())?.map(Probes::begin);
         let progress = TrafficProgress::new(terminal, self.quiet);
         let sink = probes.as_mut().map(|probes| probes as &mut dyn ProbeSink);
         let result = traffic.run(&progress, sink, started);

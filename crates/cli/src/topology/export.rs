@@ -31,7 +31,7 @@ impl Export {
         match &self.output {
             None => terminal.print(&text)?,
             Some(path) => {
-                Output::begin(path)?.text(&text)?;
+                Output::begin("--output", path)?.text(&text)?;
                 terminal.note(&format!("  wrote {} ({format})", path.display()));
             }
         }
