@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use stratasim_experiment::{ConfigError, Error};
+use stratasim_experiment::{ConfigError, Error, files};
 use stratasim_report::listed::{longest_queues, slowest_messages};
 use stratasim_report::picture::{
     breakdown_bars, channel_map, job_bars, latency_over_time, link_bars, load_over_time,
@@ -68,7 +68,7 @@ fn one_page(found: usize) -> Error {
 
 /// Reads the results of a file, with names: one of a run, or the list of a comparison.
 fn read(path: &Path) -> Result<Vec<(String, RunResult)>, Error> {
-    let text = std::fs::read_to_string(path).map_err(|error| Error::file(path, &error))?;
+    let text = files::read_text(path).map_err(|error| Error::file(path, &error))?;
     let stem = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
     let no_result = |what: &str| Error::File {
         path: path.display().to_string(),

@@ -138,7 +138,19 @@ fn files_that_cannot_be_read_are_named() {
     refused(&scratch.stratasim(&["run", "no-such.toml"]), &["no-such.toml", "no such file"]);
     refused(&scratch.stratasim(&["run", "."]), &["folder"]);
     std::fs::write(scratch.path().join("binary.toml"), [0x7f, b'E', b'L', b'F', 0xff, 0xfe, 0, 1]).unwrap();
-    refused(&scratch.stratasim(&["run", "binary.toml"]), &["binary.toml", "text"]);
+    refused(&scratch.stratasim(&["run", "binary.toml"]), &["binary.toml", "no UTF-8 text", "line 1"]);
+    // the letter of a file in another encoding is where its line says
+    let latin = b"# a\n# b\n# na\xefve\n";
+    for (file, verb) in [
+        ("latin.toml", &["run"][..]),
+        ("latin.graphml", &["topology", "show"]),
+        ("latin.xml", &["topology", "show"]),
+        ("latin.json", &["report"]),
+    ] {
+        std::fs::write(scratch.path().join(file), latin).unwrap();
+        let ended = scratch.stratasim(&[verb, &[file]].concat());
+        refused(&ended, &[file, "the file is no UTF-8 text: line 3 has the byte 0xef"]);
+    }
     for verb in [["sweep", "no-such.toml", "--out", "x"].as_slice(), &["compare", "no-such.toml"]] {
         refused(&scratch.stratasim(verb), &["no-such.toml", "no such file"]);
     }

@@ -1,4 +1,4 @@
-//! Output files that are there whole or not at all.
+//! Output files that are there whole or not at all, and the text of input files.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -75,6 +75,19 @@ impl Drop for AtomicFile {
     }
 }
 
+/// The text of a file.
+///
+/// # Errors
+/// What the system says; of what is no UTF-8 text, the line.
+pub fn read_text(path: &Path) -> io::Result<String> {
+    String::from_utf8(fs::read(path)?).map_err(|error| {
+        let (text, rest) = error.as_bytes().split_at(error.utf8_error().valid_up_to());
+        let line = text.iter().filter(|&&byte| byte == b'\n').count() + 1;
+        let what = format!("the file is no UTF-8 text: line {line} has the byte 0x{:02x}", rest[0]);
+        io::Error::new(io::ErrorKind::InvalidData, what)
+    })
+}
+
 /// Writes a whole file.
 ///
 /// # Errors
@@ -125,6 +138,20 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         assert!(AtomicFile::create(folder.path()).is_err());
         assert!(AtomicFile::create(&folder.path().join("none/out.json")).is_err());
+    }
+
+    #[test]
+    fn what_is_no_text_is_told_with_its_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("in.toml");
+        fs::write(&path, "a\nä\n").unwrap();
+        assert_eq!(read_text(&path).unwrap(), "a\nä\n");
+        // the second ends within a letter
+        for (bytes, line, byte) in [(&b"a\n\nb\xff\n"[..], 3, "0xff"), (b"a\n\xc3", 2, "0xc3")] {
+            fs::write(&path, bytes).unwrap();
+            let text = read_text(&path).unwrap_err().to_string();
+            assert_eq!(text, format!("the file is no UTF-8 text: line {line} has the byte {byte}"));
+        }
     }
 
     #[cfg(unix)]

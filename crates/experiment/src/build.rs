@@ -20,6 +20,7 @@ use crate::booksim;
 use crate::card_nodes;
 use crate::document::Document;
 use crate::error::{ConfigError, Error};
+use crate::files;
 use crate::forecast::Forecast;
 use crate::jobs::{self, ScheduleWork};
 use crate::placement::PlacementSpec;
@@ -59,7 +60,7 @@ pub struct Prepared {
 /// # Errors
 /// A file that cannot be read or does not parse, an assignment that does not fit.
 pub fn load(path: &Path, sets: &[String]) -> Result<(Document, PathBuf), Error> {
-    let text = std::fs::read_to_string(path).map_err(|error| Error::file(path, &error))?;
+    let text = files::read_text(path).map_err(|error| Error::file(path, &error))?;
     let name = path.display().to_string();
     let mut document = Document::parse(&name, &text).map_err(|error| {
         match booksim::text::assignments(&text) {

@@ -15,6 +15,7 @@ use stratasim_topo::generators::cards::CardChoice;
 
 use crate::document::Document;
 use crate::error::{ConfigError, Error};
+use crate::files;
 
 /// A card that is shipped: its name and the text of its file.
 pub struct Profile {
@@ -111,7 +112,7 @@ pub fn document(name: &str) -> Result<Document, Error> {
             format!("no file and no shipped card is called `{name}`{hint} (shipped: {})", known.join(", "));
         return Err(ConfigError::new(message, None).into());
     }
-    let text = std::fs::read_to_string(path).map_err(|error| Error::file(path, &error))?;
+    let text = files::read_text(path).map_err(|error| Error::file(path, &error))?;
     Ok(Document::parse(name, &text)?)
 }
 

@@ -218,7 +218,6 @@ impl Error {
         let reason = match error.kind() {
             std::io::ErrorKind::NotFound => "no such file".to_owned(),
             std::io::ErrorKind::IsADirectory => "this is a folder; name a file".to_owned(),
-            std::io::ErrorKind::InvalidData => "the file is no UTF-8 text".to_owned(),
             _ => error.to_string(),
         };
         Self::File { path: path.as_ref().display().to_string(), reason }

@@ -9,6 +9,7 @@ use stratasim_core::{BuildError, Duration};
 use stratasim_engine::schedule::noise::{Noise, Source};
 
 use crate::error::Error;
+use crate::files;
 
 /// Detours that stop what the streams of a schedule do (`execution.noise`). Either a `trace`, or `every`
 /// and `length`.
@@ -49,7 +50,7 @@ impl NoiseSpec {
                 if std::fs::metadata(&path).is_ok_and(|data| !data.is_file()) {
                     return Err(BuildError::new("trace", format!("{} is not a file", path.display())));
                 }
-                let text = std::fs::read_to_string(&path)
+                let text = files::read_text(&path)
                     .map_err(|error| BuildError::new("trace", Error::file(&path, &error).to_string()))?;
                 read_trace(&text, self.together)
                     .map_err(|reason| BuildError::new("trace", format!("{}: {reason}", path.display())))?

@@ -50,13 +50,12 @@ pub(crate) fn read_text(field: &str, path: &Path) -> Result<String, BuildError> 
     if special {
         return Err(BuildError::new(field, format!("cannot read `{}`: it is not a file", path.display())));
     }
-    std::fs::read_to_string(path).map_err(|error| {
+    stratasim_core::files::read_text(path).map_err(|error| {
         let what = match error.kind() {
             std::io::ErrorKind::NotFound => {
-                "no such file; a relative path starts from the experiment's folder"
+                "no such file; a relative path starts from the experiment's folder".to_owned()
             }
-            std::io::ErrorKind::InvalidData => "the file is no UTF-8 text",
-            _ => return BuildError::new(field, format!("cannot read `{}`: {error}", path.display())),
+            _ => error.to_string(),
         };
         BuildError::new(field, format!("cannot read `{}`: {what}", path.display()))
     })

@@ -6,7 +6,7 @@ use clap::Args;
 use stratasim_device::card::Fidelity;
 use stratasim_experiment::card::bench;
 use stratasim_experiment::card::fit::{self, Parameter, read_anchors};
-use stratasim_experiment::{ConfigError, Error, card};
+use stratasim_experiment::{ConfigError, Error, card, files};
 use stratasim_report::style::Tone;
 
 use super::Source;
@@ -46,8 +46,7 @@ fn tolerance(text: &str) -> Result<f64, String> {
 impl Fit {
     pub(crate) fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
         let card = self.source.load()?;
-        let text =
-            std::fs::read_to_string(&self.anchors).map_err(|error| Error::file(&self.anchors, &error))?;
+        let text = files::read_text(&self.anchors).map_err(|error| Error::file(&self.anchors, &error))?;
         let named = |reason: String| ConfigError::new(format!("{}: {reason}", self.anchors.display()), None);
         let anchors = read_anchors(&text).map_err(named)?;
         let out = Output::begin_if("--out", self.out.as_ref())?;

@@ -7,6 +7,7 @@ use stratasim_core::error::nearest;
 
 use super::options::{self, Kind, OptionKind, Use};
 use super::text::{self, TextError, assignments};
+use crate::files;
 
 /// The values of all options: those that the text sets, and the defaults of the others.
 #[derive(Debug, Clone)]
@@ -158,7 +159,7 @@ impl Config {
         if size > MOST_FILE_BYTES {
             return Err(wrong(format!("{size} bytes; at most {MOST_FILE_BYTES} are read")));
         }
-        std::fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))
+        files::read_text(&path).map_err(|error| wrong(error.to_string()))
     }
 
     /// A single word.

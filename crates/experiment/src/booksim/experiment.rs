@@ -14,6 +14,7 @@ use super::text::TextError;
 use super::translate::translate;
 use crate::document::Document;
 use crate::error::{ConfigError, Error};
+use crate::files;
 use crate::kept;
 use crate::run::count;
 use crate::traffic::{Point, Subject, Traffic};
@@ -45,7 +46,7 @@ impl Experiment {
     /// # Errors
     /// A file that cannot be read, and what is no configuration, with the line.
     pub fn from_file(path: &Path, overrides: &[String]) -> Result<Self, Error> {
-        let mut text = std::fs::read_to_string(path).map_err(|error| Error::file(path, &error))?;
+        let mut text = files::read_text(path).map_err(|error| Error::file(path, &error))?;
         if !text.ends_with('\n') {
             text.push('\n');
         }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use stratasim_experiment::{ConfigError, Document, Error};
+use stratasim_experiment::{ConfigError, Document, Error, files};
 use stratasim_workload::goal::merge::NicPolicy;
 use stratasim_workload::goal::merge::placement::{JobPlacementSpec, List, Packed, Random, RoundRobin};
 
@@ -42,7 +42,7 @@ enum Pattern {
 
 /// Reads the file.
 pub(super) fn read(path: &Path) -> Result<Plan, Error> {
-    let text = std::fs::read_to_string(path).map_err(|error| Error::file(path, &error))?;
+    let text = files::read_text(path).map_err(|error| Error::file(path, &error))?;
     let document = Document::from_json(&path.to_string_lossy(), &text)?;
     let config: Config = document.read()?;
     let fail =
