@@ -610,7 +610,11 @@ fn negative_values_of_options_are_refused_by_the_options() {
         (&["goal", "run", "x.goal", "-L", "-5 us"], ["--latency <TIME>", "must not be negative"]),
         (&["goal", "run", "x.goal", "-S", "-5"], ["--eager-limit <BYTES>", "not negative is expected"]),
         (&["goal", "run", "x.goal", "-S", "-5kB"], ["--eager-limit <BYTES>", "must not be negative"]),
-        (&["goal", "run", "x.goal", "--seed", "-1"], ["--seed", "'-1'"]),
+        (&["goal", "run", "x.goal", "--seed", "-1"], ["'-1' for '--seed", "a whole number from 0 to 18446"]),
+        (
+            &["goal", "run", "x.goal", "--noise-every", "0", "--noise-length", "5us"],
+            ["'0' for '--noise-every <TIME>'", "a time above zero is expected"],
+        ),
         (&["goal", "generate", "-p", "ring-allreduce", "-r", "-4", "-o", "-"], ["--ranks", "'-4'"]),
         (&["goal", "generate", "-p", "incast", "-r", "4", "-b", "-4 B", "-o", "-"], ["--bytes", "negative"]),
         (

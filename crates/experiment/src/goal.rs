@@ -165,7 +165,7 @@ impl GoalRun<'_> {
     fn noise(&self) -> Result<Option<Noise>, ConfigError> {
         let Some(spec) = &self.noise else { return Ok(None) };
         let noise = spec.build(self.schedule.ranks(), Streams::new(self.seed), Path::new(""));
-        noise.map(Some).map_err(|error| ConfigError::new(format!("noise: {}", error.reason), None))
+        noise.map(Some).map_err(|error| ConfigError::new(error.within("noise").to_string(), None))
     }
 
     fn native(&self, observer: &mut dyn Observer) -> Result<RunResult, Error> {

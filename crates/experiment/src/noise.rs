@@ -59,7 +59,7 @@ impl NoiseSpec {
                 Source::Random { every_ps: every.as_ps() as f64, length_ps: length.as_ps() as f64 }
             }
             (None, Some(_), Some(_)) => {
-                return Err(BuildError::new("every", "a time above zero is expected"));
+                return Err(BuildError::new("every", "a time above zero is expected, found 0 s"));
             }
             _ => {
                 let reason = "either `trace`, or `every` and `length` are expected";

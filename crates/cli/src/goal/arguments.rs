@@ -50,6 +50,19 @@ pub(super) fn time(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// The same, where none would be none at all.
+pub(super) fn time_above_zero(text: &str) -> Result<Duration, String> {
+    match time(text)? {
+        Duration::ZERO => Err("a time above zero is expected".to_owned()),
+        time => Ok(time),
+    }
+}
+
+/// A seed.
+pub(super) fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("a whole number from 0 to {} is expected", u64::MAX))
+}
+
 /// A bare number of nanoseconds; none where there is something else.
 fn bare_ns(text: &str) -> Option<Result<f64, String>> {
     let ns: f64 = text.trim().parse().ok()?;
@@ -137,6 +150,8 @@ mod tests {
             (fractional_ns("-1 us").map(|_| 0), "must not be negative"),
             (ns_per_byte("1 ns").map(|_| 0), "a time per byte"),
             (time("soon").map(|_| 0), "or a bare number of nanoseconds"),
+            (time_above_zero("0.0001").map(|_| 0), "a time above zero"),
+            (seed("-1"), "a whole number from 0 to 18446744073709551615"),
             (bytes_per_ns("0").map(|_| 0), "more than 0"),
             (bytes_per_ns("fast").map(|_| 0), "or a bare number"),
         ] {

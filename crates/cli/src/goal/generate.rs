@@ -14,7 +14,7 @@ use stratasim_workload::goal::Schedule;
 use stratasim_workload::goal::generate::{Background, GenerateContext, GenerateSpec};
 use stratasim_workload::goal::nccl::NcclSpec;
 
-use super::arguments::{bytes, nanoseconds, wrong};
+use super::arguments::{bytes, nanoseconds, seed, wrong};
 use super::file::Output;
 use crate::terminal::Terminal;
 
@@ -55,7 +55,7 @@ pub(crate) struct Generate {
     #[arg(long, short, value_name = "OUT", required_unless_present = "list")]
     output: Option<PathBuf>,
     /// Seed of what is drawn
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = seed)]
     seed: u64,
     /// The rank that a tree, a star or a pipeline starts from
     #[arg(long, value_name = "RANK", default_value_t = 0)]

@@ -16,7 +16,7 @@ use stratasim_workload::goal::merge::placement::{JobPlacementSpec, Nodes, placem
 use stratasim_workload::goal::merge::{Job, MergeOptions, Merged, NicPolicy, merge};
 
 use self::job::{JobArgument, ranges};
-use super::arguments::wrong;
+use super::arguments::{seed, wrong};
 use super::file::{Output, read};
 use crate::terminal::Terminal;
 
@@ -60,7 +60,7 @@ pub(crate) struct Merge {
     #[arg(long, value_name = "HOW", default_value = "shared", value_parser = nic_policy)]
     nic: NicPolicy,
     /// Seed of random placement
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = seed)]
     seed: u64,
     /// Where to; the ending says in which form. - writes text to standard output
     #[arg(long, short, value_name = "OUT")]

@@ -13,7 +13,7 @@ use stratasim_experiment::{ConfigError, Error};
 use stratasim_report::perfetto::PerfettoOptions;
 use stratasim_report::{Columns, Filter, PerfettoTrace, summary};
 
-use super::arguments::{bytes, fractional_ns, ns_per_byte, time};
+use super::arguments::{bytes, fractional_ns, ns_per_byte, seed, time, time_above_zero};
 use super::file::read;
 use crate::output::{Output, Unwritten, check_apart, complete};
 use crate::progress::Progress;
@@ -53,13 +53,13 @@ pub(crate) struct Run {
     #[arg(long, requires = "noise_trace", help_heading = "Noise")]
     noise_together: bool,
     /// Mean time between two random detours, such as "1 ms"
-    #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true, requires = "noise_length", help_heading = "Noise")]
+    #[arg(long, value_name = "TIME", value_parser = time_above_zero, allow_hyphen_values = true, requires = "noise_length", help_heading = "Noise")]
     noise_every: Option<Duration>,
     /// Their mean length, such as "10 us"
     #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true, requires = "noise_every", help_heading = "Noise")]
     noise_length: Option<Duration>,
     /// Seed of the noise
-    #[arg(long, default_value_t = 1, help_heading = "Noise")]
+    #[arg(long, default_value_t = 1, value_parser = seed, help_heading = "Noise")]
     seed: u64,
     /// Write the result as JSON; - writes it to standard output, in place of the table
     #[arg(long, value_name = "OUT")]
