@@ -160,6 +160,16 @@ fn what_is_wrong_with_a_section_is_said_with_its_place() {
             "\"a\"",
         ),
         (
+            "[sweep]\nproduct = { seed = [1] }\nplot = [{ x = \"seed\", y = \"step_s\", name = \"a b\" }, { x = \"seed\", y = \"idle_s\", name = \"A-b\" }]",
+            "sweep.plot.1.name: two plots are called `A-b`; give each a `name` of its own",
+            "\"A-b\"",
+        ),
+        (
+            "[sweep]\nproduct = { seed = [1] }\nplot = [{ x = \"seed\", y = \"step_s\", title = \"a\" }, { x = \"seed\", y = \"idle_s\", title = \"a\" }]",
+            "sweep.plot.1: two plots are called `a`",
+            "{ x = \"seed\", y = \"idle_s\"",
+        ),
+        (
             "[sweep]\nproduct = { seed = [1] }\nzip = { seed = [1] }",
             "`seed` is in `zip` and in `product`",
             "[1] }",

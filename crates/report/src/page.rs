@@ -190,8 +190,8 @@ fn figcaption(caption: &str) -> String {
     }
 }
 
-/// Letters, digits and dashes: safe in every file system and link.
-fn file_name(name: &str) -> String {
+/// What the files of a picture are called: letters, digits and dashes, safe in every file system and link.
+pub fn file_name(name: &str) -> String {
     let kept = name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' });
     let name: String = kept.collect();
     let name = name.split('-').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-");

@@ -31,11 +31,7 @@ impl Sweep {
             let Ok((x, metric)) = self.find(&plot.x).and_then(|x| Ok((x, self.metric(&plot.y)?))) else {
                 continue;
             };
-            let title = plot
-                .title
-                .clone()
-                .unwrap_or_else(|| capital(&format!("{} over {}", metric.title, self.columns[x].heading)));
-            let name = plot.name.clone().unwrap_or_else(|| title.clone());
+            let (name, title) = self.words_for(plot, x, &metric);
             let picture = match self.unit(x) {
                 Some(unit) => self.curves(rows, plot, x, unit, &metric, &title),
                 None => self.bars(rows, plot, x, &metric, &title),
@@ -43,6 +39,13 @@ impl Sweep {
             pictures.push((name, picture, plot.caption.clone()));
         }
         pictures
+    }
+
+    /// What a picture, and what its heading is called.
+    pub(super) fn words_for(&self, plot: &Plot, x: usize, metric: &Metric) -> (String, String) {
+        let usual = || capital(&format!("{} over {}", metric.title, self.columns[x].heading));
+        let title = plot.title.clone().unwrap_or_else(usual);
+        (plot.name.clone().unwrap_or_else(|| title.clone()), title)
     }
 
     /// The picture of a sweep that asks for none: where its rows differ, and are not too many to be told apart.

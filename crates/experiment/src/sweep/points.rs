@@ -7,6 +7,7 @@ use serde_json::Value;
 use stratasim_core::error::nearest;
 use stratasim_core::{Bandwidth, Bytes, ComputeRate, Duration, Flops};
 use stratasim_report::Unit;
+use stratasim_report::page::file_name;
 
 use super::SweepSpec;
 use crate::document::Document;
@@ -251,14 +252,17 @@ impl Sweep {
                 return fail(&["metrics", &number.to_string()], reason);
             }
         }
+        let mut names = BTreeSet::new();
         for (number, plot) in self.spec.plots.iter().enumerate() {
             let number = number.to_string();
-            if let Err(reason) = self.metric(&plot.y) {
-                return fail(&["plot", &number, "y"], reason);
-            }
-            if let Err(reason) = self.find(&plot.x) {
-                return fail(&["plot", &number, "x"], reason);
-            }
+            let metric = match self.metric(&plot.y) {
+                Ok(metric) => metric,
+                Err(reason) => return fail(&["plot", &number, "y"], reason),
+            };
+            let x = match self.find(&plot.x) {
+                Ok(x) => x,
+                Err(reason) => return fail(&["plot", &number, "x"], reason),
+            };
             for (key, names) in [
                 ("by", plot.by.iter().flatten().collect::<Vec<_>>()),
                 ("where", plot.only.keys().collect()),
@@ -267,6 +271,12 @@ impl Sweep {
                 if let Some(reason) = names.into_iter().find_map(|name| self.find(name).err()) {
                     return fail(&["plot", &number, key], reason);
                 }
+            }
+            let (name, _) = self.words_for(plot, x, &metric);
+            if !names.insert(file_name(&name)) {
+                let reason = format!("two plots are called `{name}`; give each a `name` of its own");
+                let path = ["plot", &number, "name"];
+                return fail(if plot.name.is_some() { &path } else { &path[..2] }, reason);
             }
         }
         for (number, reference) in self.spec.references.iter().enumerate() {
