@@ -49,13 +49,16 @@ class Result:
         self._flows: dict[str, Any] | None = None
         self._vertex_names: list[str] = []
         self._rank_nodes: list[str] = []
+        # the window of time that was recorded
+        self._window: str | None = None
         # a run that has not been asked for its columns yet
         self._run: _core.Run | None = None
 
     @classmethod
-    def _of(cls, run: _core.Run, base: str) -> "Result":
+    def _of(cls, run: _core.Run, base: str, window: str | None) -> "Result":
         result = cls(run.json(), base=base)
         result._run = run
+        result._window = window
         return result
 
     @classmethod
@@ -336,10 +339,12 @@ class Result:
     ) -> _core.Picture:
         """What each rank did when, from the recorded tasks; at most 48 ranks are drawn.
 
-        `width` is in pixels. Raises ValueError when tasks were not recorded.
+        The axis goes over `window`; when None, over the one that was recorded. `width` is in pixels. Raises
+        ValueError when tasks were not recorded.
         """
         raw = self._recorded_tasks()
-        shown, during = recorded_ranks(ranks), recorded_window(window)
+        shown = recorded_ranks(ranks)
+        during = self._window if window is None else recorded_window(window)
         words = self.title
         heading = title if title is not None else words["experiment"] or "Time line"
         subtitle = f"{words['topology']} · {words['workload']}"
@@ -409,6 +414,7 @@ class Result:
             "_flows",
             "_vertex_names",
             "_rank_nodes",
+            "_window",
             "_run",
         )
         return {key: self.__dict__[key] for key in kept}

@@ -162,21 +162,22 @@ def _run(
         failure = _core.SimulationError(f"a physics check is broken: {broken}")
         failure.result = result
         raise failure
+    during = recorded_window(window)
     try:
         finished = experiment.run(
             topology=None if topology is None else topology._core,
             tasks=record is not None,
             messages=record == "messages",
             ranks=recorded_ranks(ranks),
-            window=recorded_window(window),
+            window=during,
             trace=None if trace is None else os.fspath(trace),
             progress=progress,
         )
     except _core.SimulationError as error:
         if isinstance(left := error.result, _core.Run):
-            error.result = Result._of(left, experiment.base)
+            error.result = Result._of(left, experiment.base, during)
         raise
-    return Result._of(finished, experiment.base)
+    return Result._of(finished, experiment.base, during)
 
 
 def _topology(

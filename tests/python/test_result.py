@@ -182,6 +182,16 @@ def test_a_time_line_shows_the_ranks_that_were_asked_for(result: ss.Result) -> N
     assert "rank 2" not in few.svg()
 
 
+def test_a_time_line_goes_over_the_window_that_was_recorded() -> None:
+    step = {"topology": RING, "workload": {**ALL_REDUCE, "iterations": 3}}
+    end = ss.run(step).makespan_s
+    window = f"{0.4 * end} s..{0.6 * end} s"
+    some = ss.run(step, window=window)
+    assert some.timeline().svg() == ss.run(step).timeline(window=window).svg()
+    assert pickle.loads(pickle.dumps(some)).timeline().svg() == some.timeline().svg()
+    assert some.timeline(window="0 s..").svg() != some.timeline().svg()
+
+
 def test_a_result_of_the_examples_reads_well_in_a_notebook(result: ss.Result) -> None:
     html = result._repr_html_()
     assert html.startswith("<pre>")

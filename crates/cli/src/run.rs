@@ -276,7 +276,9 @@ impl Run {
         }
         unwritten.keep(outputs.csv, |csv| csv.write(|file| columns.tasks.write_csv(file, &labels)));
         unwritten.keep(outputs.picture, |picture| {
-            picture.draw(&timeline(prepared, &columns, &labels, result.as_ref().ok()).draw())
+            let mut timeline = timeline(prepared, &columns, &labels, result.as_ref().ok());
+            timeline.filter.window = window;
+            picture.draw(&timeline.draw())
         });
         if let Some(load) = &load {
             if load.bin_count() == 0 {

@@ -120,6 +120,27 @@ fn ranks_and_window_limit_what_is_recorded() {
 }
 
 #[test]
+fn a_picture_of_a_window_goes_from_its_beginning_to_its_end() {
+    let scratch = scratch();
+    let picture = |window: &str| {
+        let options =
+            ["run", "small.toml", "--quiet", "--picture", "out.svg", "--ranks", "0,2", "--window", window];
+        assert_eq!(scratch.stratasim(&options).code, 0);
+        scratch.read("out.svg")
+    };
+    // the run takes 156 us
+    let all = picture("..");
+    assert!(all.contains(">0<") && all.contains(">140<"), "{all}");
+    let some = picture("30 us..60 us");
+    assert!(some.contains(">40<") && some.contains(">60<") && !some.contains(">0<"), "{some}");
+    let none = picture("1 s..2 s");
+    assert!(
+        none.contains(">1.0<") && none.contains(">2.0<") && none.contains("no task in this window"),
+        "{none}"
+    );
+}
+
+#[test]
 fn files_that_are_empty_say_why_and_when_the_run_ended() {
     let scratch = scratch();
     let errors = |arguments: &[&str]| {

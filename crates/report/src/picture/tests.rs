@@ -320,6 +320,30 @@ fn the_window_and_the_ranks_choose_what_is_drawn() {
 }
 
 #[test]
+fn the_axis_is_the_window_whatever_happens_in_it() {
+    // ten tasks of 60 ms, one every 100 ms
+    let tasks = tasks(1, 10, 0.6);
+    let mut timeline = Timeline::new("Window", &tasks, &Plain);
+    let mut axis = |window: &str| {
+        timeline.filter.window = window.parse().unwrap();
+        let svg = timeline.draw().svg();
+        // of the texts, the numbers, which are those of the axis
+        let texts = svg.split('>').filter_map(|text| text.split_once('<'));
+        let ticks: Vec<f64> = texts.filter_map(|(text, _)| text.parse().ok()).collect();
+        (ticks[0], ticks[ticks.len() - 1], svg.contains("no task in this window"))
+    };
+    for (window, first, last, is_empty) in [
+        ("500 ms..2 s", 0.6, 2.0, false),
+        ("500 ms..", 500.0, 900.0, false),
+        ("..2 s", 0.0, 2.0, false),
+        ("1 s..2 s", 1.0, 2.0, true),
+        ("1 s..", 1.0, 1.000_001, true),
+    ] {
+        assert_eq!(axis(window), (first, last, is_empty), "{window}");
+    }
+}
+
+#[test]
 fn of_very_many_ranks_some_are_drawn_and_the_picture_says_so() {
     let tasks = tasks(500, 1, 1.0);
     let svg = Timeline::new("Many", &tasks, &Plain).draw().svg();

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use stratasim_core::Rank;
+use stratasim_core::{Rank, Time};
 
 use super::Picture;
 use super::axis::Scale;
@@ -14,7 +14,7 @@ use super::font;
 use super::palette::Paint;
 use super::scene::{Anchor, BODY, SMALL, Scene, TITLE};
 use crate::columns::{ACTIVITIES, TaskColumns};
-use crate::filter::Filter;
+use crate::filter::{Filter, TimeWindow};
 use crate::labels::{Labels, activity_name};
 use crate::units::Unit;
 
@@ -35,7 +35,7 @@ pub struct Timeline<'a> {
     pub tasks: &'a TaskColumns,
     /// Names.
     pub labels: &'a dyn Labels,
-    /// Ranks and window of time to draw.
+    /// Ranks and window of time to draw; the axis is the window.
     pub filter: Filter,
     /// A row for each stream of a rank, named by [`Labels::stream`], in place of one for each activity:
     /// for schedules, whose streams are what the user wrote. Computation is drawn over communication,
@@ -85,7 +85,7 @@ impl<'a> Timeline<'a> {
         let stream_room = if streams.is_empty() { 0.0 } else { stream_room + 12.0 };
         let left = (widest + 30.0).clamp(60.0, width * 0.28) + stream_room;
         let plot = (left, width - 22.0);
-        let (low, high) = range.unwrap_or((0, 1_000_000));
+        let (low, high) = self.axis(range);
         let seconds = |ps: u64| ps as f64 * 1e-12;
         let ticks = ((plot.1 - plot.0) / 95.0) as usize;
         let time = Scale::exact("time", Unit::Seconds, seconds(low), seconds(high), ticks.max(2))
@@ -183,7 +183,19 @@ impl<'a> Timeline<'a> {
         }
         ranks.sort_unstable();
         ranks.dedup();
-        (ranks, range.map(|(low, high)| (low, high.max(low + 1))))
+        (ranks, range)
+    }
+
+    /// From when to when the axis goes: over the window, up to where something happens at an end that it leaves open.
+    fn axis(&self, range: Option<(u64, u64)>) -> (u64, u64) {
+        let TimeWindow { from, until } = self.filter.window;
+        let low = if from == Time::ZERO { range.map_or(0, |(low, _)| low) } else { from.as_ps() };
+        let high = if until == Time::MAX {
+            range.map_or(low.saturating_add(1_000_000), |(_, high)| high)
+        } else {
+            until.as_ps()
+        };
+        (low, high.max(low + 1))
     }
 
     /// Sorts tasks into rows.
