@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from . import _core
 from .result import Columns, columns
-from .spec import assignment, encode
+from .spec import assignment, encode, whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +25,7 @@ __all__ = ["Card", "CardBench", "CardFit", "card"]
 _ALGORITHMS = ("ring", "csc", "direct")
 
 
-def card(name: "_Path | Mapping[str, Any]", *, set: Mapping[str, Any] | None = None) -> "Card":
+def card(name: "_Path | bytes | Mapping[str, Any]", *, set: Mapping[str, Any] | None = None) -> "Card":
     """A card: a shipped one by name, a file (TOML or JSON), or a description as a dict.
 
     `set` replaces values by dotted path: `ss.card("sw-ai", set={"bandwidth.ring": "200 GB/s"})`.
@@ -34,7 +34,7 @@ def card(name: "_Path | Mapping[str, Any]", *, set: Mapping[str, Any] | None = N
     sets = _assignments(set)
     if isinstance(name, Mapping):
         return Card(_core.CardModel.of(encode(name), sets))
-    return Card(_core.CardModel.load(os.fspath(name), sets))
+    return Card(_core.CardModel.load(os.fsdecode(name), sets))
 
 
 class Card:
@@ -51,7 +51,7 @@ class Card:
     @classmethod
     def load(cls, path: "_Path", *, set: Mapping[str, Any] | None = None) -> "Card":
         """The card in a file, or a shipped one, with values by dotted path that replace its own."""
-        return cls(_core.CardModel.load(os.fspath(path), _assignments(set)))
+        return cls(_core.CardModel.load(os.fsdecode(path), _assignments(set)))
 
     @staticmethod
     def shipped() -> list[str]:
@@ -125,7 +125,7 @@ class Card:
 
         Raises ConfigError where no algorithm can do it, as with a vector that is larger than the memory.
         """
-        found = self._core.fastest(op, bytes, _names(algorithms), fidelity)
+        found = self._core.fastest(op, whole("bytes", bytes, 2**64 - 1), _names(algorithms), fidelity)
         if found is None:
             times = json.loads(self._core.bench(op, f"{bytes} B", _names(algorithms), fidelity).json())
             reasons = "; ".join(time["reason"] for time in times["rows"][0]["times"])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from . import _core
 from .result import Columns, Result, columns
 from .simulation import load
-from .spec import settings
+from .spec import settings, thread_count, whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,9 +74,9 @@ def traffic(
     options: dict[str, Any] = {
         "loads": _loads(loads),
         "saturation": saturation,
-        "seeds": seeds,
+        "seeds": whole("seeds", seeds, 2**32 - 1),
         "out": None if out is None else os.fspath(out),
-        "threads": threads,
+        "threads": thread_count(threads),
         "force": force,
         "progress": progress,
     }

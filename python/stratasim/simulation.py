@@ -89,7 +89,7 @@ def simulate(
 
 
 def run(
-    experiment: "_Path | Mapping[str, Any]",
+    experiment: "_Path | bytes | Mapping[str, Any]",
     *,
     set: Mapping[str, Any] | None = None,
     base: "_Path" = "",
@@ -120,14 +120,14 @@ def run(
 
 
 def load(
-    experiment: "_Path | Mapping[str, Any]", set: Mapping[str, Any] | None, base: "_Path" = ""
+    experiment: "_Path | bytes | Mapping[str, Any]", set: Mapping[str, Any] | None, base: "_Path" = ""
 ) -> _core.Experiment:
     """The experiment with values replaced."""
     given = settings("set", set, "{'topology.k': 8}")
     sets = [assignment(path, value) for path, value in given.items()]
     if isinstance(experiment, Mapping):
         return _core.Experiment.from_json(encode(experiment), os.fspath(base), sets)
-    return _core.Experiment.load(os.fspath(experiment), sets)
+    return _core.Experiment.load(os.fsdecode(experiment), sets)
 
 
 def _run(

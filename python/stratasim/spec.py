@@ -94,6 +94,21 @@ def recorded_ranks(ranks: object) -> str | list[int] | None:
     return numbers
 
 
+def whole(name: str, value: object, most: int) -> int:
+    """The argument `name`, which is a whole number."""
+    number = -1
+    with contextlib.suppress(TypeError):
+        number = operator.index(value)  # type: ignore[arg-type]
+    if not 0 <= number <= most:
+        raise _core.ConfigError(f"{name}: found {value!r}, expected a whole number from 0 to {most}")
+    return number
+
+
+def thread_count(threads: object) -> int | None:
+    """The argument `threads`."""
+    return None if threads is None else whole("threads", threads, 4096)
+
+
 def recorded_window(window: object) -> str | None:
     """The argument `window`, which is text."""
     if window is None or isinstance(window, str):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from . import _core
 from .result import Columns, Result, columns
 from .simulation import load
-from .spec import encode, settings
+from .spec import encode, settings, thread_count
 
 if TYPE_CHECKING:
     _Values = Mapping[str, Sequence[Any]]
@@ -97,7 +97,7 @@ def _fill(
 ) -> dict[int, str]:
     """Runs what has no result in `out` yet. Returns what went wrong, by point."""
     if backend == "threads":
-        return dict(plan.run(os.fspath(out), threads=threads, force=force, progress=progress))
+        return dict(plan.run(os.fspath(out), threads=thread_count(threads), force=force, progress=progress))
     there = {} if force else dict.fromkeys(plan.finished(os.fspath(out)))
     # equal points are run once
     missing = {digest: index for index, digest in reversed(list(enumerate(plan.digests)))}

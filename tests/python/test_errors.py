@@ -1,6 +1,7 @@
 """What is wrong is said in the words of the command."""
 
 import json
+import os
 import re
 import subprocess
 from collections.abc import Callable
@@ -202,6 +203,29 @@ def test_arguments_that_do_not_fit_are_named_with_what_is_expected(tmp_path: Pat
         ss.topology.ring(nodes=4, bandwidth=float("nan"), latency="1 us")  # type: ignore[arg-type]
     with pytest.raises(ss.ConfigError, match=r"^sweep.product.topology.nodes.1: nan and infinity"):
         ss.sweep(path, {"topology.nodes": [4, float("nan")]})
+
+
+def test_numbers_that_an_argument_does_not_take_are_named_with_those_that_it_takes(tmp_path: Path) -> None:
+    path = tmp_path / "experiment.toml"
+    path.write_text(GOOD, encoding="utf-8")
+    wrong: Any
+    for wrong in (-1, 1.5, "2", 2**64):
+        expected = f"found {wrong!r}, expected a whole number from 0 to "
+        for call in (ss.sweep, ss.traffic):
+            with pytest.raises(ss.ConfigError, match=f"^threads: {expected}4096"):
+                call(path, threads=wrong, **({} if call is ss.traffic else {"product": {"seed": [1]}}))
+        with pytest.raises(ss.ConfigError, match=f"^seeds: {expected}4294967295"):
+            ss.traffic(path, seeds=wrong)
+        with pytest.raises(ss.ConfigError, match=f"^bytes: {expected}18446744073709551615"):
+            ss.card("sw-ai").best("all-reduce", wrong)
+
+
+def test_an_experiment_has_a_path_of_any_kind(tmp_path: Path) -> None:
+    path = tmp_path / "experiment.toml"
+    path.write_text(GOOD, encoding="utf-8")
+    assert ss.run(os.fsencode(path)).digest == ss.run(str(path)).digest == ss.run(path).digest
+    with pytest.raises(TypeError, match=r"expected str, bytes or os.PathLike object, not int"):
+        ss.run(3)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
