@@ -408,6 +408,9 @@ fn json_that_is_cut_deep_or_no_graph_is_refused_with_its_place() {
         let found = file_error(text);
         assert!(found.starts_with(expected), "{text}\n  gives    {found}\n  not      {expected}");
     }
+    // a byte order mark is no part of the text
+    let marked = file_error("\u{feff}{\"vertices\": [], \"edges\": 3}");
+    assert_eq!(marked, file_error("{\"vertices\": [], \"edges\": 3}"));
     let lost = machine().error(r#"{"kind": "graph", "path": "no-such.json"}"#);
     assert!(lost.starts_with("path: cannot read ") && lost.contains("no-such.json"), "{lost}");
     // the same through `data`: the field leads to the place

@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use stratasim_core::BuildError;
 use stratasim_core::error::nearest;
+use stratasim_core::files::read_text;
 
 use super::spec::{EdgeSpec, VertexSpec};
 
@@ -76,9 +77,11 @@ pub(super) struct Graph {
 pub(super) fn file(base: &Path, path: &Path) -> Result<Graph, BuildError> {
     let full = base.join(path);
     let source = Source::File(path.to_owned());
-    let text = std::fs::read_to_string(&full)
+    let text = read_text(&full)
         .map_err(|error| BuildError::new("path", format!("cannot read {}: {error}", full.display())))?;
-    let json = serde_json::from_str(&text).map_err(|error| source.error("", &syntax(&error)))?;
+    // editors of Windows begin a file with a mark
+    let json = serde_json::from_str(text.trim_start_matches('\u{feff}'))
+        .map_err(|error| source.error("", &syntax(&error)))?;
     value(json, source)
 }
 
