@@ -347,6 +347,10 @@ impl Terminals for Source {
         true
     }
 
+    fn insists(&self) -> bool {
+        true
+    }
+
     #[inline]
     fn offer(&mut self, terminal: u32, queue: u8, now: u64) -> Option<Offer> {
         if self.plain && self.counts_rates() {

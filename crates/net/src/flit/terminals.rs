@@ -87,6 +87,12 @@ pub trait Terminals {
         false
     }
 
+    /// Whether a head that could not go at once keeps the virtual channel that it found, and waits when another queue takes
+    /// that. Otherwise it looks for another one.
+    fn insists(&self) -> bool {
+        false
+    }
+
     /// The next packet of `queue` of `terminal` if there is one at cycle `now`. The queue is empty: all
     /// flits of the packet before have entered the network.
     fn offer(&mut self, terminal: u32, queue: u8, now: u64) -> Option<Offer>;

@@ -160,17 +160,19 @@ impl Full {
                 self.find_vc(terminal, first + queue, terminals);
             }
             let vc = self.queues[first + queue].vc;
-            if vc.is_some_and(|vc| !self.source_credits.is_full(terminal, vc)) {
+            let credits = &self.source_credits;
+            let goes = |vc| !credits.is_full(terminal, vc) && (sent > 0 || credits.is_free(terminal, vc));
+            if vc.is_some_and(goes) {
                 chosen = Some((queue, priority));
             }
         }
         chosen.map(|(queue, _)| queue)
     }
 
-    /// Finds a virtual channel for a head, unless it has one that is still free.
+    /// Finds a virtual channel for a head, unless it has one that is still free, or that it waits for.
     fn find_vc<T: Terminals>(&mut self, terminal: usize, place: usize, terminals: &mut T) {
         let Queue { packet: number, vc, last_vc, range, .. } = self.queues[place];
-        if vc.is_some_and(|vc| self.source_credits.is_free(terminal, vc)) {
+        if vc.is_some_and(|vc| terminals.insists() || self.source_credits.is_free(terminal, vc)) {
             return;
         }
         if let Some(unrouted) = self.queues[place].unrouted.take() {

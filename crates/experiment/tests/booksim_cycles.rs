@@ -1,0 +1,31 @@
+//! Finer rules of BookSim2: cycles until network and credits are empty, where a rule and its neighbour give different ones. The
+//! numbers are those of a literal rendering of its sources.
+
+use stratasim_experiment::booksim::Setup;
+
+const MESH: &str = "topology = mesh; routing_function = dor; k = 4; n = 2; num_vcs = 4; vc_buf_size = 4; packet_size = 1; \
+                    injection_rate_uses_flits = 1; sample_period = 200; seed = 3; injection_rate = 0.3;";
+
+/// Cycles of a run; `None` where it is unstable.
+fn cycles(text: &str) -> Option<u64> {
+    let run = Setup::read(text).unwrap_or_else(|error| panic!("{text}: {error}")).run().unwrap();
+    assert_eq!(run.violations, Vec::<String>::new(), "{text}");
+    run.outcome.total_cycles
+}
+
+/// Runs of [`MESH`] with these options take these cycles.
+fn takes(cases: &[(&str, u64)]) {
+    for &(options, expected) in cases {
+        assert_eq!(cycles(&format!("{MESH} {options}")), Some(expected), "{options}");
+    }
+}
+
+#[test]
+fn a_head_at_its_source_waits_for_the_virtual_channel_that_it_found() {
+    // the class that goes first takes it from the other
+    let two = "topology = mesh; k = 2; n = 1; routing_function = dor; num_vcs = 2; vc_buf_size = 2; packet_size = {1,4}; \
+               injection_rate = {0.1,0.4}; injection_rate_uses_flits = 1; classes = 2; sample_period = 100; seed = 1;";
+    for (priority, expected) in [("class; class_priority = {0,1}", 1138), ("age", 1122), ("sequence", 1261)] {
+        assert_eq!(cycles(&format!("{two} priority = {priority};")), Some(expected), "{priority}");
+    }
+}
