@@ -29,3 +29,14 @@ fn a_head_at_its_source_waits_for_the_virtual_channel_that_it_found() {
         assert_eq!(cycles(&format!("{two} priority = {priority};")), Some(expected), "{priority}");
     }
 }
+
+#[test]
+fn the_size_of_a_packet_of_a_batch_is_drawn_twice() {
+    let sizes = "num_vcs = 6; packet_size = {{1,5}}; packet_size_rate = {{2,1}};";
+    takes(&[(
+        &format!(
+            "{sizes} sim_type = batch; batch_size = 25; batch_count = 2; max_outstanding_requests = 4; seed = 8983;"
+        ),
+        413,
+    )]);
+}

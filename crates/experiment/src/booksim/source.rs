@@ -227,6 +227,10 @@ impl Source {
             return None;
         }
         self.outstanding[place] += 1;
+        if self.batch.is_some() && read_write.is_none() {
+            // that there is a packet is told by its flits, which are drawn again where it is made
+            self.draw_flits(class);
+        }
         Some(match read_write {
             None => Message::Any,
             Some(how) if self.knuth.below(Chance::new(how.write)) => Message::WriteRequest,
@@ -281,17 +285,23 @@ impl Source {
         offer
     }
 
-    /// Draws a packet and enters it in the books.
-    #[inline(never)]
-    fn make(&mut self, node: u32, class: usize, message: Message, clock: u64, now: u64) -> Offer {
-        let kind = &self.classes[class];
-        let mut flits = match kind.sizes[..] {
+    /// Draws the flits of a packet.
+    #[inline]
+    fn draw_flits(&mut self, class: usize) -> u16 {
+        match self.classes[class].sizes[..] {
             [(flits, _)] => flits,
             ref sizes => {
                 let drawn = self.knuth.integer_below(sizes[sizes.len() - 1].1);
                 sizes[sizes.partition_point(|&(_, upto)| upto <= drawn)].0
             }
-        };
+        }
+    }
+
+    /// Draws a packet and enters it in the books.
+    #[inline(never)]
+    fn make(&mut self, node: u32, class: usize, message: Message, clock: u64, now: u64) -> Offer {
+        let mut flits = self.draw_flits(class);
+        let kind = &self.classes[class];
         let mut dest = kind.pattern.dest(node, self.nodes, &mut self.knuth);
         let mut created = if self.include_queueing { clock } else { now };
         let mut recorded = false;
