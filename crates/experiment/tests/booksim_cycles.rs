@@ -40,3 +40,18 @@ fn the_size_of_a_packet_of_a_batch_is_drawn_twice() {
         413,
     )]);
 }
+
+#[test]
+fn half_of_the_requests_of_a_batch_write() {
+    for write_fraction in ["0.2", "0.9"] {
+        let requests =
+            "use_read_write = 1; num_vcs = 16; write_request_size = 5; read_reply_size = 3; seed = 5;";
+        takes(&[(
+            &format!(
+                "{requests} write_fraction = {write_fraction}; sim_type = batch; batch_size = 25; batch_count = 2; \
+                 max_outstanding_requests = 4;"
+            ),
+            468,
+        )]);
+    }
+}

@@ -38,7 +38,7 @@ impl Message {
 /// Requests and replies of a class.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ReadWrite {
-    /// Chance that a request writes.
+    /// Chance that a request writes; in batches it is a half.
     pub write: f64,
     /// Flits by [`Message`].
     pub flits: [u16; 5],

@@ -233,8 +233,14 @@ impl Source {
         }
         Some(match read_write {
             None => Message::Any,
-            Some(how) if self.knuth.below(Chance::new(how.write)) => Message::WriteRequest,
-            Some(_) => Message::ReadRequest,
+            Some(how) => {
+                // in batches it does not ask how many write
+                let write = if self.batch.is_some() { 0.5 } else { how.write };
+                match self.knuth.below(Chance::new(write)) {
+                    true => Message::WriteRequest,
+                    false => Message::ReadRequest,
+                }
+            }
         })
     }
 
