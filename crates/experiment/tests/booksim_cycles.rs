@@ -55,3 +55,12 @@ fn half_of_the_requests_of_a_batch_write() {
         )]);
     }
 }
+
+#[test]
+fn steps_are_counted_as_their_sum_is_rounded() {
+    takes(&[
+        ("internal_speedup = 2.2;", 1243),
+        ("internal_speedup = 1.1;", 1265),
+        ("internal_speedup = 2.7;", 1241),
+    ]);
+}

@@ -16,7 +16,7 @@
 //! | `update` | decisions take effect |
 //! | `inspect` | deadlocks, invariants |
 //! | `combined`, `ahead`, `precedence` | rules of requests that few routers have |
-//! | `credits`, `shared`, `feedback`, `packet`, `router`, `stage` | what is remembered |
+//! | `credits`, `shared`, `feedback`, `packet`, `router`, `stage`, `steps` | what is remembered |
 //! | `bits`, `chains`, `wheel` | containers |
 
 mod ahead;
@@ -34,6 +34,7 @@ mod router;
 mod shared;
 mod source;
 mod stage;
+mod steps;
 mod update;
 mod wheel;
 
@@ -54,6 +55,7 @@ use credits::{Admission, Credits};
 use packet::{Flit, Here, Packets};
 use router::{InputChannel, Router, Waiting};
 use source::{Queue, Source};
+use steps::Steps;
 use wheel::Wheel;
 
 /// Violations that are kept; the first ones say what is wrong.
@@ -75,8 +77,8 @@ pub struct Full {
     favoured: Vec<bool>,
     /// Routes are found one router ahead.
     lookahead: bool,
-    /// Steps of a router per cycle, in 2^-32.
-    steps_per_cycle: u64,
+    /// Steps of routers.
+    steps: Steps,
 
     now: u64,
     in_flight: u64,
@@ -248,8 +250,7 @@ impl Full {
             prefers: routing.prefers(),
             favoured: vec![false; most_outputs],
             lookahead: spec.routing_delay == 0,
-            // Exact for halves, quarters, ..., and to 10^-9 for the rest.
-            steps_per_cycle: (spec.internal_speedup * f64::from(1 << 16) * f64::from(1 << 16)).round() as u64,
+            steps: Steps::new(spec.internal_speedup),
             seed,
             now: 0,
             in_flight: 0,
@@ -296,11 +297,6 @@ impl Full {
             spec: spec.clone(),
             routing,
         })
-    }
-
-    /// Number of the step that begins cycle `now`; steps count from the beginning of the run.
-    fn first_step(&self, now: u64) -> u64 {
-        ((u128::from(now) * u128::from(self.steps_per_cycle)) >> 32) as u64
     }
 
     /// Finds the outputs that a packet may take at `place`.

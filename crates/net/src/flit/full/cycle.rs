@@ -13,13 +13,12 @@ impl Full {
         self.generate(terminals);
         self.inject(terminals);
         self.retire(terminals);
-        let first_step = self.first_step(self.now);
-        let end_step = self.first_step(self.now + 1);
+        let steps = self.steps.of_cycle(self.now);
         let count = self.routers.len();
         let mut next = 0;
         while let Some(router) = self.active.next(next, count) {
             next = router + 1;
-            for step in first_step..end_step {
+            for step in steps.clone() {
                 self.step(router as u32, step, terminals);
             }
             self.send(router as u32);
