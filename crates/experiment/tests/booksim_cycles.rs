@@ -64,3 +64,16 @@ fn steps_are_counted_as_their_sum_is_rounded() {
         ("internal_speedup = 2.7;", 1241),
     ]);
 }
+
+#[test]
+fn a_stage_of_several_cycles_takes_them_however_many_steps_they_have() {
+    takes(&[
+        ("injection_rate = 0.05; internal_speedup = 2.0; routing_delay = 2;", 1239),
+        (
+            "injection_rate = 0.05; internal_speedup = 2.0; routing_delay = 2; vc_alloc_delay = 3; sw_alloc_delay = 2; \
+             st_final_delay = 3;",
+            1694,
+        ),
+        ("injection_rate = 0.05; internal_speedup = 1.5; sw_alloc_delay = 2;", 1240),
+    ]);
+}

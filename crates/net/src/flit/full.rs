@@ -79,6 +79,8 @@ pub struct Full {
     lookahead: bool,
     /// Steps of routers.
     steps: Steps,
+    /// The step that is taken, which names its draws.
+    step: u64,
 
     now: u64,
     in_flight: u64,
@@ -251,6 +253,7 @@ impl Full {
             favoured: vec![false; most_outputs],
             lookahead: spec.routing_delay == 0,
             steps: Steps::new(spec.internal_speedup),
+            step: 0,
             seed,
             now: 0,
             in_flight: 0,

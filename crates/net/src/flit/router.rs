@@ -49,7 +49,8 @@ pub struct RouterSpec {
     pub input_speedup: u8,
     /// Crossbar outputs per output port.
     pub output_speedup: u8,
-    /// Steps that a router takes in a cycle of its channels, 1 or more.
+    /// Steps that a router takes in a cycle of its channels, 1 or more. The cycles of its stages are steps then, unless they are
+    /// `batches`.
     pub internal_speedup: f64,
     /// Flits that wait behind the crossbar of an output; unlimited when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -102,7 +103,8 @@ pub enum Stages {
     /// A stage takes new work every cycle.
     #[default]
     Pipelined,
-    /// A stage takes new work when it has finished the batch before, as BookSim2 does.
+    /// A stage takes new work when it has finished the batch before, as BookSim2 does. A stage of several cycles takes as many
+    /// with an `internal-speedup`, too: it ends in the first step of its last one.
     Batches,
 }
 

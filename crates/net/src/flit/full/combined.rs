@@ -34,7 +34,7 @@ pub(super) fn open(
 impl Full {
     /// A head that got the switch to `output` takes a virtual channel there. False where the last one went to another
     /// head in this step: outputs with a speedup take several.
-    pub(super) fn take_with_switch(&mut self, router: u32, local: u32, output: u16, step: u64) -> bool {
+    pub(super) fn take_with_switch(&mut self, router: u32, local: u32, output: u16, time: u64) -> bool {
         let vcs = self.spec.virtual_channels;
         let place = self.fabric.index(router, output);
         let channel = &mut self.channels[self.fabric.index(router, 0) * usize::from(vcs) + local as usize];
@@ -50,7 +50,7 @@ impl Full {
         channel.output = output;
         channel.output_vc = vc;
         channel.state = State::Active;
-        channel.since = self.spec.since_granted(step);
+        channel.since = self.spec.since_granted(time);
         self.credits.take(place, vc, head.packet);
         true
     }

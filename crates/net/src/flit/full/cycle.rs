@@ -2,7 +2,7 @@
 
 use super::router::{Asking, State, Waiting};
 use super::{Full, NOWHERE};
-use crate::flit::router::Speculation;
+use crate::flit::router::{Speculation, Stages};
 use crate::flit::terminals::{Arrival, FlitArrival, Terminals};
 
 impl Full {
@@ -107,9 +107,14 @@ impl Full {
 
     /// One step of a router.
     fn step<T: Terminals>(&mut self, router: u32, step: u64, terminals: &mut T) {
-        self.take_in(router, step, terminals);
-        self.evaluate(router, step, terminals);
-        self.update(router, step, terminals);
+        self.step = step;
+        let time = match self.spec.stages {
+            Stages::Pipelined => step,
+            Stages::Batches => self.now,
+        };
+        self.take_in(router, time, terminals);
+        self.evaluate(router, time, terminals);
+        self.update(router, time, terminals);
         for place in self.freed_places.drain(..) {
             let mask = std::mem::take(&mut self.freed[place as usize]);
             self.messages.push(&mut self.message_queues[place as usize], mask);
@@ -118,7 +123,7 @@ impl Full {
     }
 
     /// Flits that arrived join the queue of their virtual channel, credits are counted.
-    fn take_in<T: Terminals>(&mut self, router: u32, step: u64, terminals: &mut T) {
+    fn take_in<T: Terminals>(&mut self, router: u32, time: u64, terminals: &mut T) {
         let first = self.fabric.index(router, 0);
         let end = first + self.fabric.stride();
         let vcs = usize::from(self.spec.virtual_channels);
@@ -130,13 +135,13 @@ impl Full {
             let number = place * vcs + usize::from(flit.vc);
             let channel = &mut self.channels[number];
             let was_empty = channel.flits.len == 0;
-            self.waiting.push(&mut channel.flits, Waiting { flit, since: step });
+            self.waiting.push(&mut channel.flits, Waiting { flit, since: time });
             let local = (number - first * vcs) as u32;
             match channel.state {
-                State::Idle if flit.head => self.begin_packet(router, local, step, terminals),
+                State::Idle if flit.head => self.begin_packet(router, local, time, terminals),
                 State::Idle => self.complain(format!("a flit without its head at input place {place}")),
                 State::Active if was_empty => {
-                    let since = channel.since.max(step);
+                    let since = channel.since.max(time);
                     self.routers[router as usize].active.push_since(Asking::new(local), since);
                 }
                 _ => {}
@@ -155,7 +160,7 @@ impl Full {
     }
 
     /// The head of a packet is now the first flit of its virtual channel: it is routed, or, where that was
-    /// done one router ahead, asks for a virtual channel. `since` is the first step in which it can.
+    /// done one router ahead, asks for a virtual channel. `since` is the first time at which it can.
     pub(super) fn begin_packet<T: Terminals>(
         &mut self,
         router: u32,

@@ -25,25 +25,25 @@ const SPECULATIVE: i64 = 1 << 62;
 
 impl Full {
     /// Decides, in this order: virtual channels, kept connections, the switch.
-    pub(super) fn evaluate<T: Terminals>(&mut self, router: u32, step: u64, terminals: &mut T) {
+    pub(super) fn evaluate<T: Terminals>(&mut self, router: u32, time: u64, terminals: &mut T) {
         let lists = &mut self.routers[router as usize];
-        lists.routing.begin(step);
-        lists.crossing.begin(step);
+        lists.routing.begin(time);
+        lists.crossing.begin(time);
         let (waiting, holding, active) =
             (!lists.waiting.is_empty(), !lists.holding.is_empty(), !lists.active.is_empty());
         if waiting {
-            self.allocate_channels(router, step, terminals);
+            self.allocate_channels(router, time, terminals);
         }
         if holding {
-            self.check_held(router, step);
+            self.check_held(router, time);
         }
         if active {
-            self.allocate_switch(router, step, terminals);
+            self.allocate_switch(router, time, terminals);
         }
     }
 
     /// Virtual-channel allocation: heads ask for every free channel among their candidates.
-    fn allocate_channels<T: Terminals>(&mut self, number: u32, step: u64, terminals: &mut T) {
+    fn allocate_channels<T: Terminals>(&mut self, number: u32, time: u64, terminals: &mut T) {
         let base = self.channel_base(number);
         let place = self.fabric.index(number, 0);
         let vcs = u32::from(self.spec.virtual_channels);
@@ -61,7 +61,7 @@ impl Full {
             ..
         } = self;
         let Router { waiting: stage, vc_allocator, .. } = &mut routers[number as usize];
-        let decided = stage.begin(step);
+        let decided = stage.begin(time);
         let rules = &spec.requests;
         // the number of a virtual channel of an input, as the allocator counts them
         let inputs = u32::from(fabric.input_count(number));
@@ -130,7 +130,7 @@ impl Full {
             }
         }
         if any {
-            let mut draw = Draws::new(self.seed, number, step, 0, terminals);
+            let mut draw = Draws::new(self.seed, number, self.step, 0, terminals);
             vc_allocator.allocate(requests, &mut |bound| draw.below(bound));
             for asking in stage.decided(decided) {
                 let granted = requests.granted_to(input(asking));
@@ -141,7 +141,7 @@ impl Full {
         if !again && spec.speculation == Speculation::None {
             return;
         }
-        for asking in stage.ending(step) {
+        for asking in stage.ending(time) {
             let channel = &mut channels[base + asking.channel as usize];
             if again && asking.granted != NONE {
                 // What was granted at the beginning of the stage may be gone at its end.
@@ -156,13 +156,13 @@ impl Full {
     }
 
     /// Connections that are kept go on if there is a credit and room behind the crossbar.
-    fn check_held(&mut self, number: u32, step: u64) {
+    fn check_held(&mut self, number: u32, time: u64) {
         let (base, place) = (self.channel_base(number), self.fabric.index(number, 0));
         let Self { routers, channels, waiting, packets, credits, outputs, spec, .. } = self;
         let Router { holding, held, output_held, .. } = &mut routers[number as usize];
         let view =
             View { spec, base, place, channels, waiting, packets, credits, outputs, held, output_held };
-        let decided = holding.begin(step);
+        let decided = holding.begin(time);
         for asking in holding.decided(decided) {
             let channel = &view.channels[base + asking.channel as usize];
             let held = view.held[spec.crossbar_input(asking.channel).0 as usize];
@@ -173,7 +173,7 @@ impl Full {
 
     /// Switch allocation: virtual channels with an output ask for the switch, heads that speculate for the
     /// switch to every output where they may get a channel.
-    fn allocate_switch<T: Terminals>(&mut self, number: u32, step: u64, terminals: &mut T) {
+    fn allocate_switch<T: Terminals>(&mut self, number: u32, time: u64, terminals: &mut T) {
         let (base, place) = (self.channel_base(number), self.fabric.index(number, 0));
         let Self { routers, channels, waiting, packets, credits, outputs, spec, prefers, .. } = self;
         // those that guess whatever there is to give, or get what they guess only, ask for all
@@ -186,7 +186,7 @@ impl Full {
             View { spec, base, place, channels, waiting, packets, credits, outputs, held, output_held };
         certain.clear();
         speculative.clear();
-        let decided = active.begin(step);
+        let decided = active.begin(time);
         let mut any = false;
         for asking in active.decided(decided) {
             any = true;
@@ -221,10 +221,10 @@ impl Full {
             }
         }
         if any {
-            let mut draw = Draws::new(self.seed, number, step, 1, terminals);
+            let mut draw = Draws::new(self.seed, number, self.step, 1, terminals);
             switch_allocator.allocate(certain, &mut |bound| draw.below(bound));
             if let Some(allocator) = speculative_allocator {
-                let mut draw = Draws::new(self.seed, number, step, 2, terminals);
+                let mut draw = Draws::new(self.seed, number, self.step, 2, terminals);
                 allocator.allocate(speculative, &mut |bound| draw.below(bound));
             }
         }
@@ -253,7 +253,7 @@ impl Full {
         }
         let again = spec.stages == Stages::Batches && spec.switch_allocation_delay > 1;
         if again || spec.speculation != Speculation::None {
-            for asking in active.ending(step) {
+            for asking in active.ending(time) {
                 if asking.granted != NONE && !view.still_holds(asking) {
                     asking.granted = NONE;
                 }

@@ -32,7 +32,7 @@ pub(super) struct InputChannel {
     pub(super) output: u16,
     /// Flits that wait here.
     pub(super) flits: Chain,
-    /// First step in which the packet may ask for the switch.
+    /// First time at which the packet may ask for the switch.
     pub(super) since: u64,
     /// The virtual channel of an output that is given to it at the end of this step, for heads that
     /// speculate; [`NONE`] otherwise.
@@ -45,7 +45,7 @@ impl Default for InputChannel {
     }
 }
 
-/// A flit that waits in an input, with the step in which it came.
+/// A flit that waits in an input, with the time at which it came.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Waiting {
     pub(super) flit: Flit,
@@ -83,14 +83,14 @@ pub(super) struct Held {
 }
 
 impl RouterSpec {
-    /// First step in which a packet may ask for the switch that was given its virtual channel in `step`.
-    pub(super) fn since_granted(&self, step: u64) -> u64 {
+    /// First time at which a packet may ask for the switch that was given its virtual channel at `time`.
+    pub(super) fn since_granted(&self, time: u64) -> u64 {
         // Flits behind a head that speculates follow it through the pipeline one by one.
         let ahead = match self.speculation {
             Speculation::None => 0,
             _ => u64::from(self.switch_allocation_delay) - 1,
         };
-        (step + 1).saturating_sub(ahead)
+        (time + 1).saturating_sub(ahead)
     }
 }
 

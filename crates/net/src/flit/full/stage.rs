@@ -4,11 +4,12 @@ use crate::flit::router::Stages;
 
 const NOT_YET: u64 = u64::MAX;
 
-/// Items in the order in which they are served, each with the step in which its stage ends.
+/// Items in the order in which they are served, each with the time at which its stage ends.
 ///
 /// With [`Stages::Batches`] the stage takes in everything that is there when it has nothing to do, and
-/// nothing more until all of that has ended. With [`Stages::Pipelined`] it takes in everything at once. A
-/// stage of one step does the same either way.
+/// nothing more until all of that has ended. Its time is that of channels: cycles, however many steps they have. With
+/// [`Stages::Pipelined`] it takes in everything at once, and its time are steps. A stage of one step or cycle does the same
+/// either way.
 #[derive(Debug)]
 pub(super) struct Stage<T> {
     delay: u64,
@@ -35,7 +36,7 @@ impl<T: Copy> Stage<T> {
         self.behind.push((NOT_YET, item));
     }
 
-    /// Like `push`, but in a pipeline the time began in step `since`.
+    /// Like `push`, but in a pipeline its stage began at time `since`.
     #[inline]
     pub(super) fn push_since(&mut self, item: T, since: u64) {
         let end = match self.stages {
@@ -48,22 +49,22 @@ impl<T: Copy> Stage<T> {
     /// An item that got nothing, at the end of the list: a batch goes through all of the stage again, in a
     /// pipeline only the last step is repeated.
     #[inline]
-    pub(super) fn push_again(&mut self, item: T, step: u64) {
+    pub(super) fn push_again(&mut self, item: T, time: u64) {
         let end = match self.stages {
             Stages::Batches => NOT_YET,
-            Stages::Pipelined => step,
+            Stages::Pipelined => time,
         };
         self.behind.push((end, item));
     }
 
     /// Takes in what the stage has room for. What is decided in this step is visited by `decided`.
-    pub(super) fn begin(&mut self, step: u64) -> Decided {
+    pub(super) fn begin(&mut self, time: u64) -> Decided {
         if !self.items.is_empty() {
             // A batch is under way; pipelines leave nothing behind.
             return Decided::Nothing;
         }
         std::mem::swap(&mut self.items, &mut self.behind);
-        let end = step + self.delay - 1;
+        let end = time + self.delay - 1;
         match self.stages {
             Stages::Batches => {
                 self.items.iter_mut().for_each(|item| item.0 = end);
@@ -71,7 +72,7 @@ impl<T: Copy> Stage<T> {
             }
             Stages::Pipelined => {
                 self.items.iter_mut().filter(|item| item.0 == NOT_YET).for_each(|item| item.0 = end);
-                Decided::Ended(step)
+                Decided::Ended(time)
             }
         }
     }
@@ -83,15 +84,15 @@ impl<T: Copy> Stage<T> {
     }
 
     /// The items whose stage ends in this step, in order.
-    pub(super) fn ending(&mut self, step: u64) -> impl Iterator<Item = &mut T> {
-        self.items.iter_mut().filter(move |(end, _)| *end <= step).map(|(_, item)| item)
+    pub(super) fn ending(&mut self, time: u64) -> impl Iterator<Item = &mut T> {
+        self.items.iter_mut().filter(move |(end, _)| *end <= time).map(|(_, item)| item)
     }
 
     /// How many items to take with `take` in this step.
     #[inline]
-    pub(super) fn count(&self, step: u64) -> usize {
+    pub(super) fn count(&self, time: u64) -> usize {
         match self.stages {
-            Stages::Batches if self.items.first().is_none_or(|&(end, _)| end > step) => 0,
+            Stages::Batches if self.items.first().is_none_or(|&(end, _)| end > time) => 0,
             _ => self.items.len(),
         }
     }
@@ -99,12 +100,12 @@ impl<T: Copy> Stage<T> {
     /// The item of that index if its stage ends in this step; in a pipeline the others go around. With the
     /// last one the stage is done.
     #[inline]
-    pub(super) fn take(&mut self, index: usize, step: u64) -> Option<T> {
+    pub(super) fn take(&mut self, index: usize, time: u64) -> Option<T> {
         let (end, item) = self.items[index];
         if index + 1 == self.items.len() {
             self.items.clear();
         }
-        if end > step {
+        if end > time {
             self.behind.push((end, item));
             return None;
         }
@@ -132,7 +133,7 @@ impl Decided {
         match self {
             Self::All => true,
             Self::Nothing => false,
-            Self::Ended(step) => end <= step,
+            Self::Ended(time) => end <= time,
         }
     }
 }
@@ -145,14 +146,14 @@ mod tests {
     fn ends(delay: u16, stages: Stages, pushed: &[u64]) -> Vec<u64> {
         let mut stage = Stage::new(delay, stages);
         let mut ends = vec![0; pushed.len()];
-        for step in 0..100 {
-            for (item, _) in pushed.iter().enumerate().filter(|&(_, &at)| at == step) {
+        for time in 0..100 {
+            for (item, _) in pushed.iter().enumerate().filter(|&(_, &at)| at == time) {
                 stage.push(item);
             }
-            stage.begin(step);
-            for index in 0..stage.count(step) {
-                if let Some(item) = stage.take(index, step) {
-                    ends[item] = step;
+            stage.begin(time);
+            for index in 0..stage.count(time) {
+                if let Some(item) = stage.take(index, time) {
+                    ends[item] = time;
                 }
             }
         }

@@ -11,40 +11,40 @@ use crate::flit::routing::Place;
 use crate::flit::terminals::Terminals;
 
 impl Full {
-    pub(super) fn update<T: Terminals>(&mut self, router: u32, step: u64, terminals: &mut T) {
-        self.update_routes(router, step, terminals);
-        self.update_channels(router, step);
-        self.update_held(router, step, terminals);
-        self.update_switch(router, step, terminals);
-        self.update_crossing(router, step);
+    pub(super) fn update<T: Terminals>(&mut self, router: u32, time: u64, terminals: &mut T) {
+        self.update_routes(router, time, terminals);
+        self.update_channels(router, time);
+        self.update_held(router, time, terminals);
+        self.update_switch(router, time, terminals);
+        self.update_crossing(router, time);
     }
 
-    fn update_routes<T: Terminals>(&mut self, router: u32, step: u64, terminals: &mut T) {
+    fn update_routes<T: Terminals>(&mut self, router: u32, time: u64, terminals: &mut T) {
         let vcs = u32::from(self.spec.virtual_channels);
         let base = self.channel_base(router);
-        for index in 0..self.routers[router as usize].routing.count(step) {
-            let Some(local) = self.routers[router as usize].routing.take(index, step) else { continue };
+        for index in 0..self.routers[router as usize].routing.count(time) {
+            let Some(local) = self.routers[router as usize].routing.take(index, time) else { continue };
             let flits = &self.channels[base + local as usize].flits;
             let head = self.waiting.first(flits).expect("who is routed has a head").flit;
             debug_assert!(head.head, "the first flit of a packet is its head");
             let place = Place { router, input: (local / vcs) as u16, vc: (local % vcs) as u8 };
             self.route(head.packet, place, terminals);
-            self.ask_for_channel(router, local, step + 1);
+            self.ask_for_channel(router, local, time + 1);
         }
     }
 
-    fn update_channels(&mut self, router: u32, step: u64) {
+    fn update_channels(&mut self, router: u32, time: u64) {
         let vcs = u32::from(self.spec.virtual_channels);
         let base = self.channel_base(router);
         let place = self.fabric.index(router, 0);
         let speculates = self.spec.speculation != Speculation::None;
         let lists = &mut self.routers[router as usize];
-        for index in 0..lists.waiting.count(step) {
-            let Some(asking) = lists.waiting.take(index, step) else { continue };
+        for index in 0..lists.waiting.count(time) {
+            let Some(asking) = lists.waiting.take(index, time) else { continue };
             let channel = &mut self.channels[base + asking.channel as usize];
             let granted = asking.granted;
             if granted == NONE {
-                lists.waiting.push_again(asking, step);
+                lists.waiting.push_again(asking, time);
                 continue;
             }
             channel.granted = NONE;
@@ -52,18 +52,18 @@ impl Full {
             channel.output = (granted / vcs) as u16;
             channel.output_vc = (granted % vcs) as u8;
             channel.state = State::Active;
-            channel.since = self.spec.since_granted(step);
+            channel.since = self.spec.since_granted(time);
             self.credits.take(place + channel.output as usize, channel.output_vc, head.packet);
             if !speculates {
-                lists.active.push_since(Asking::new(asking.channel), step + 1);
+                lists.active.push_since(Asking::new(asking.channel), time + 1);
             }
         }
     }
 
     /// Flits of kept connections move on; a connection that cannot be used is given up.
-    fn update_held<T: Terminals>(&mut self, router: u32, step: u64, terminals: &mut T) {
-        for index in 0..self.routers[router as usize].holding.count(step) {
-            let Some(asking) = self.routers[router as usize].holding.take(index, step) else { continue };
+    fn update_held<T: Terminals>(&mut self, router: u32, time: u64, terminals: &mut T) {
+        for index in 0..self.routers[router as usize].holding.count(time) {
+            let Some(asking) = self.routers[router as usize].holding.take(index, time) else { continue };
             if asking.granted == NONE || self.place_is_gone(router, asking.channel) {
                 self.give_up(router, asking.channel);
                 let since = self.since(router, asking.channel);
@@ -75,18 +75,18 @@ impl Full {
                 Rest::Nothing => self.give_up(router, asking.channel),
                 Rest::NextPacket => {
                     self.give_up(router, asking.channel);
-                    self.begin_packet(router, asking.channel, step + 1, terminals);
+                    self.begin_packet(router, asking.channel, time + 1, terminals);
                 }
             }
         }
     }
 
-    fn update_switch<T: Terminals>(&mut self, router: u32, step: u64, terminals: &mut T) {
-        for index in 0..self.routers[router as usize].active.count(step) {
-            let Some(asking) = self.routers[router as usize].active.take(index, step) else { continue };
+    fn update_switch<T: Terminals>(&mut self, router: u32, time: u64, terminals: &mut T) {
+        for index in 0..self.routers[router as usize].active.count(time) {
+            let Some(asking) = self.routers[router as usize].active.take(index, time) else { continue };
             let local = asking.channel;
-            if asking.granted == NONE || !self.may_use(router, asking, step) {
-                self.routers[router as usize].active.push_again(Asking::new(local), step);
+            if asking.granted == NONE || !self.may_use(router, asking, time) {
+                self.routers[router as usize].active.push_again(Asking::new(local), time);
                 continue;
             }
             match self.move_flit(router, local, terminals) {
@@ -102,17 +102,17 @@ impl Full {
                     self.routers[router as usize].active.push_since(Asking::new(local), since);
                 }
                 Rest::Nothing => {}
-                Rest::NextPacket => self.begin_packet(router, local, step + 1, terminals),
+                Rest::NextPacket => self.begin_packet(router, local, time + 1, terminals),
             }
         }
     }
 
     /// Whether a grant of the switch can still be used, after those before it in this step.
-    fn may_use(&mut self, router: u32, asking: Asking, step: u64) -> bool {
+    fn may_use(&mut self, router: u32, asking: Asking, time: u64) -> bool {
         let number = self.channel_base(router) + asking.channel as usize;
         if self.spec.requests.combined_allocation && self.channels[number].state == State::Waiting {
             let output = asking.granted / u32::from(self.spec.output_speedup);
-            return self.take_with_switch(router, asking.channel, output as u16, step);
+            return self.take_with_switch(router, asking.channel, output as u16, time);
         }
         !self.place_is_gone(router, asking.channel)
     }
@@ -124,7 +124,7 @@ impl Full {
         self.credits.has_no_place(self.fabric.index(router, channel.output), channel.output_vc)
     }
 
-    /// First step in which the first flit of a virtual channel with an output could ask for the switch.
+    /// First time at which the first flit of a virtual channel with an output could ask for the switch.
     fn since(&self, router: u32, local: u32) -> u64 {
         let channel = &self.channels[self.channel_base(router) + local as usize];
         let came = self.waiting.first(&channel.flits).map_or(0, |first| first.since);
@@ -181,9 +181,9 @@ impl Full {
         }
     }
 
-    fn update_crossing(&mut self, router: u32, step: u64) {
-        for index in 0..self.routers[router as usize].crossing.count(step) {
-            let Some(Crossing { flit, output }) = self.routers[router as usize].crossing.take(index, step)
+    fn update_crossing(&mut self, router: u32, time: u64) {
+        for index in 0..self.routers[router as usize].crossing.count(time) {
+            let Some(Crossing { flit, output }) = self.routers[router as usize].crossing.take(index, time)
             else {
                 continue;
             };
