@@ -77,3 +77,16 @@ fn a_stage_of_several_cycles_takes_them_however_many_steps_they_have() {
         ("injection_rate = 0.05; internal_speedup = 1.5; sw_alloc_delay = 2;", 1240),
     ]);
 }
+
+#[test]
+fn allocators_work_while_a_batch_is_under_way() {
+    // one draws in every cycle, the other starts at the next input
+    takes(&[
+        ("vc_allocator = pim; vc_alloc_delay = 2;", 1492),
+        ("injection_rate = 0.15; sw_allocator = max_size; sw_alloc_delay = 2;", 1492),
+        (
+            "injection_rate = 0.15; sw_allocator = pim; sw_alloc_delay = 3; vc_allocator = max_size; vc_alloc_delay = 2;",
+            1334,
+        ),
+    ]);
+}

@@ -89,7 +89,7 @@ impl Full {
         };
         favoured.fill(false);
         requests.clear();
-        let mut any = false;
+        let mut any = works_always(spec);
         for asking in stage.decided(decided) {
             any = true;
             asking.granted = NONE;
@@ -187,7 +187,7 @@ impl Full {
         certain.clear();
         speculative.clear();
         let decided = active.begin(time);
-        let mut any = false;
+        let mut any = works_always(spec);
         for asking in active.decided(decided) {
             any = true;
             asking.granted = NONE;
@@ -260,6 +260,11 @@ impl Full {
             }
         }
     }
+}
+
+/// Whether allocators work while nobody asks, for the batch before is under way: some draw numbers and some turn even so.
+fn works_always(spec: &RouterSpec) -> bool {
+    spec.stages == Stages::Batches
 }
 
 /// Whether a head with a packet of `flits` may take a virtual channel of an output.
