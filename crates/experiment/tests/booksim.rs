@@ -574,7 +574,8 @@ fn texts_are_read_with_comments_and_lists() {
     assert_eq!(entries("{a,{b,c}}").unwrap(), ["a", "{b,c}"]);
     assert_eq!(call("randperm(7)").unwrap(), ("randperm", vec!["7"]));
     assert_eq!(call("hotspot({{0,1},{3,1}})").unwrap(), ("hotspot", vec!["{0,1}", "{3,1}"]));
-    assert_eq!(call("on_off(0.1,0.2,-1)").unwrap(), ("on_off", vec!["0.1", "0.2", "-1"]));
+    assert_eq!(call("on_off({0.1,0.2,-1})").unwrap(), ("on_off", vec!["0.1", "0.2", "-1"]));
+    assert_eq!(call("on_off(0.1,0.2,-1)").unwrap(), ("on_off", vec!["0.1"]));
     let one_list = call("hotspot({0,5},{1,1})").unwrap_err();
     assert!(one_list.contains("hotspot({{0,5},{1,1}})"), "{one_list}");
 }

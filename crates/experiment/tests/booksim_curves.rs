@@ -257,7 +257,7 @@ fn options_of_routers_and_traffic_have_the_simulators_names() {
         "vc_allocator = pim(2);",
         "spec_sw_allocator = separable_input_first(matrix);",
         "traffic = hotspot({{3,5},{1,2}});",
-        "injection_process = on_off(0.02,0.05,-1);",
+        "injection_process = on_off({0.02,0.05,-1});",
         "packet_size = {{1,5}};",
         "packet_size_rate = {{2,1}};",
     ] {

@@ -90,3 +90,15 @@ fn allocators_work_while_a_batch_is_under_way() {
         ),
     ]);
 }
+
+#[test]
+fn of_arguments_without_braces_the_first_one_counts() {
+    takes(&[
+        ("injection_process = on_off(0.1,0.2,-1.0);", 1657),
+        ("injection_process = on_off({0.1});", 1657),
+        ("injection_process = on_off({0.1,0.2,-1.0});", 1468),
+        ("traffic = tornado(2,4);", 3098),
+        ("traffic = tornado({2});", 3098),
+        ("traffic = tornado({2,4});", 1216),
+    ]);
+}

@@ -237,7 +237,7 @@ fn process(
                 initial,
             })
         }
-        _ => Err(refuse(format!("found `{text}`; expected `bernoulli` or `on_off(alpha,beta,r1)`"))),
+        _ => Err(refuse(format!("found `{text}`; expected `bernoulli` or `on_off({{alpha,beta,r1}})`"))),
     }
 }
 
@@ -279,7 +279,7 @@ fn pattern(
     let argument = |index: usize| -> Result<Option<u32>, TextError> {
         arguments.get(index).map(|text| numbers(text).map(|list| list[0])).transpose()
     };
-    // extent of a digit, and number of digits: `name(k,n,xr)`, or the options of the same names
+    // extent of a digit, and number of digits: `name({k,n,xr})`, or the options of the same names
     let digits = || -> Result<(u32, u32), TextError> {
         let xr = match argument(2)? {
             Some(xr) => xr,

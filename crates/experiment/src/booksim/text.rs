@@ -116,11 +116,11 @@ pub fn entries(text: &str) -> Result<Vec<&str>, String> {
     Ok(out)
 }
 
-/// A name with arguments: `randperm(7)` gives `randperm` and its list, `uniform` an empty one. Arguments
-/// may stand in braces; lists must, since BookSim2 looks at the first one only: `hotspot({{0,1},{3,1}})`.
+/// A name with arguments: `randperm(7)` gives `randperm` and its list, `uniform` an empty one. Several arguments stand in
+/// braces: `on_off({0.1,0.2,-1})`. Of those that do not, BookSim2 looks at the first one only, and so does this.
 ///
 /// # Errors
-/// Brackets that do not match, and lists without braces around them.
+/// Brackets that do not match, and lists without braces around them: `hotspot({{0,1},{3,1}})` has them.
 pub fn call(text: &str) -> Result<(&str, Vec<&str>), String> {
     match text.find('(') {
         None => Ok((text.trim(), Vec::new())),
@@ -132,7 +132,7 @@ pub fn call(text: &str) -> Result<(&str, Vec<&str>), String> {
                     let list = arguments.join(",");
                     Err(format!("found `{text}`; lists stand in braces of their own: `{name}({{{list}}})`"))
                 }
-                _ => Ok((name, arguments)),
+                _ => Ok((name, arguments[..1].to_vec())),
             }
         }
     }

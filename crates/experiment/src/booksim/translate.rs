@@ -345,7 +345,7 @@ fn injection(spec: &InjectionSpec) -> Refused<String> {
         InjectionSpec::OnOff(on_off) => {
             // what follows from the load is negative there
             let [alpha, beta, r1] = [on_off.alpha, on_off.beta, on_off.r1].map(|it| it.unwrap_or(-1.0));
-            Ok(format!("on_off({alpha},{beta},{r1})"))
+            Ok(format!("on_off({{{alpha},{beta},{r1}}})"))
         }
         other => refuse(
             "traffic.injection",
