@@ -102,3 +102,11 @@ fn of_arguments_without_braces_the_first_one_counts() {
         ("traffic = tornado({2,4});", 1216),
     ]);
 }
+
+#[test]
+fn a_class_that_is_not_measured_can_be_too_slow_to_drain() {
+    let text = "topology = mesh; routing_function = adaptive_xy_yx; k = 4; n = 2; num_vcs = 2; vc_buf_size = 1; \
+                packet_size = {{1,3},{2,5}}; injection_rate = {0.1,0.15}; injection_rate_uses_flits = 1; classes = 2; \
+                priority = hop_count; sample_period = 150; seed = 4661;";
+    assert_eq!(cycles(&format!("{text} measure_stats = {{1,0}};")), None);
+}

@@ -250,7 +250,7 @@ impl<K: Kernel> Course<'_, K> {
                 latency_moved |= latency_limit >= 0.0 && ((latency - before) / latency).abs() > latency_limit;
                 load_moved |= load_limit >= 0.0 && ((load - load_before) / load).abs() > load_limit;
             }
-            if latency_matters && self.too_slow(&measured) {
+            if latency_matters && self.too_slow(measured.iter().copied()) {
                 self.outcome.verdict = Verdict::Unstable;
                 return false;
             }
@@ -295,10 +295,10 @@ impl<K: Kernel> Course<'_, K> {
         });
     }
 
-    /// Whether a measured class's mean latency, with all flits in flight counted as far as they are, has
+    /// Whether the mean latency of one of these classes, with all flits in flight counted as far as they are, has
     /// passed its threshold.
-    fn too_slow(&self, measured: &[usize]) -> bool {
-        measured.iter().any(|&class| {
+    fn too_slow(&self, mut classes: impl Iterator<Item = usize>) -> bool {
+        classes.any(|class| {
             let (packets, flits) = (&self.source.counters[class].packet, self.source.in_flight[class]);
             let waited = flits * self.kernel.now() - self.source.created_sum[class];
             let threshold = self.source.classes()[class].latency_threshold;
@@ -307,7 +307,8 @@ impl<K: Kernel> Course<'_, K> {
         })
     }
 
-    /// Goes on until all that is recorded has arrived, and has come into being.
+    /// Goes on until all that is recorded has arrived, and has come into being. Here no class may be too slow, measured or
+    /// not.
     fn drain(&mut self) -> bool {
         let measured: Vec<usize> =
             (0..self.outcome.classes.len()).filter(|&class| self.source.classes()[class].measured).collect();
@@ -318,7 +319,7 @@ impl<K: Kernel> Course<'_, K> {
         {
             self.step();
             steps += 1;
-            if steps.is_multiple_of(1000) && self.too_slow(&measured) {
+            if steps.is_multiple_of(1000) && self.too_slow(0..self.outcome.classes.len()) {
                 self.outcome.verdict = Verdict::UnstableWhileDraining;
                 return false;
             }
