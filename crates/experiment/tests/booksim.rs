@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use stratasim_experiment::booksim::Setup;
 use stratasim_experiment::booksim::control::Verdict;
+use stratasim_experiment::booksim::statistics::{Counters, Printed};
 use stratasim_experiment::booksim::text::{assignments, call, entries};
 use stratasim_experiment::booksim::traffic::{Pattern, Process};
 use stratasim_experiment::conformance::flit::{self, Selection};
@@ -485,6 +486,19 @@ fn classes_have_rates_sizes_and_statistics_of_their_own() {
     assert!((other.injected_packets.mean - 0.01).abs() < 0.0015);
     assert_eq!(one.injected_size, 1.0);
     assert!((other.injected_size - 7.0).abs() < 0.3, "{}", other.injected_size);
+}
+
+#[test]
+fn flits_per_packet_of_several_simulations_are_those_of_all_packets() {
+    let printed = |packets: u64, flits: u64| {
+        let mut counters = Counters::new(1);
+        (counters.sent_packets, counters.sent_flits) = (vec![packets], vec![flits]);
+        (counters.accepted_packets, counters.accepted_flits) = (vec![packets], vec![flits]);
+        counters.printed(1000, 0)
+    };
+    let mean = Printed::mean(&[printed(10, 10), printed(20, 60)]);
+    assert!((mean.injected_size - 70.0 / 30.0).abs() < 1e-12, "{}", mean.injected_size);
+    assert!((mean.accepted_size - 70.0 / 30.0).abs() < 1e-12, "{}", mean.accepted_size);
 }
 
 #[test]

@@ -205,7 +205,7 @@ pub struct Printed {
 }
 
 impl Printed {
-    /// The mean over several simulations.
+    /// The mean over several simulations. Flits per packet are those of the mean rates, not a mean of their own.
     pub fn mean(all: &[Self]) -> Self {
         let mut mean = Self::default();
         for one in all {
@@ -213,15 +213,13 @@ impl Printed {
                 sum.add(*value);
             }
             mean.hops += one.hops;
-            mean.injected_size += one.injected_size;
-            mean.accepted_size += one.accepted_size;
             mean.in_flight_flits += one.in_flight_flits;
         }
         let count = all.len() as f64;
         mean.summaries().into_iter().for_each(|sum| sum.divide(count));
         mean.hops /= count;
-        mean.injected_size /= count;
-        mean.accepted_size /= count;
+        mean.injected_size = mean.injected_flits.mean / mean.injected_packets.mean;
+        mean.accepted_size = mean.accepted_flits.mean / mean.accepted_packets.mean;
         mean.in_flight_flits /= all.len().max(1) as u64;
         mean
     }
