@@ -110,3 +110,11 @@ fn a_class_that_is_not_measured_can_be_too_slow_to_drain() {
                 priority = hop_count; sample_period = 150; seed = 4661;";
     assert_eq!(cycles(&format!("{text} measure_stats = {{1,0}};")), None);
 }
+
+#[test]
+fn what_select_grants_stands_in_its_next_iteration() {
+    takes(&[
+        ("vc_allocator = select(2); sw_allocator = select(2);", 1275),
+        ("injection_rate = 0.45; packet_size = 5; vc_allocator = select(3); sw_allocator = select(3);", 1505),
+    ]);
+}

@@ -62,6 +62,15 @@ impl Allocator {
         })
     }
 
+    /// The same, where what outputs grant in one iteration stands in the next, as in BookSim2's `select`.
+    #[must_use]
+    pub fn with_lasting_grants(self) -> Self {
+        match self.0 {
+            Kind::Separable(separable) => Self(Kind::Separable(separable.with_lasting_grants())),
+            other => Self(other),
+        }
+    }
+
     /// Bytes that [`Allocator::new`] would take, without taking them.
     pub fn bytes(spec: &AllocatorSpec, inputs: u64, outputs: u64) -> u64 {
         let is_matrix = match spec.arbiter {

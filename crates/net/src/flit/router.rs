@@ -195,7 +195,8 @@ pub enum AllocatorKind {
     Pim,
     /// Outputs with fewest requests first.
     LonelyOutput,
-    /// iSLIP that heeds priorities.
+    /// iSLIP that heeds priorities. With `batches` for stages, grants last over its iterations, as in BookSim2: an input may accept
+    /// another one then, and what it had before stays unused.
     Select,
     /// A largest matching.
     MaximumSize,

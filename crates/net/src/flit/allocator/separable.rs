@@ -19,6 +19,8 @@ pub(super) enum Order {
 pub(super) struct Separable {
     order: Order,
     heeds_priority: bool,
+    /// What an output granted stands in the iterations that follow.
+    grants_last: bool,
     iterations: u8,
     /// One per input, over outputs.
     inputs: Arbiters,
@@ -31,6 +33,7 @@ impl Separable {
         Self {
             order,
             heeds_priority: true,
+            grants_last: false,
             iterations,
             inputs: Arbiters::new(arbiter, inputs, outputs),
             outputs: Arbiters::new(arbiter, outputs, inputs),
@@ -41,7 +44,15 @@ impl Separable {
         Self { heeds_priority: false, ..self }
     }
 
+    pub(super) fn with_lasting_grants(self) -> Self {
+        Self { grants_last: true, ..self }
+    }
+
     pub(super) fn allocate(&mut self, requests: &mut Requests) {
+        if self.grants_last && self.iterations > 1 {
+            self.allocate_lasting(requests);
+            return;
+        }
         if let &[input] = requests.used_inputs() {
             // Nobody competes: every output proposes to this input, or it chooses first; it is the same.
             let best =
@@ -56,6 +67,34 @@ impl Separable {
             };
             if !any {
                 break;
+            }
+        }
+    }
+
+    /// Outputs that nobody has accepted grant anew where an input is free. Then inputs accept among all that is granted to them,
+    /// again where they have accepted before, and by then with an arbiter that has moved on: the output that they had stays
+    /// taken, and nothing goes there.
+    fn allocate_lasting(&mut self, requests: &mut Requests) {
+        for iteration in 0..self.iterations {
+            for index in 0..requests.used_outputs().len() {
+                let output = requests.used_outputs()[index];
+                if !requests.output_is_free(output) {
+                    continue;
+                }
+                let open = requests.of_output(output);
+                let open = open.filter(|&number| requests.input_is_free(requests.request(number).input));
+                let chosen = open.min_by_key(|&number| self.rank_at_output(requests.request(number)));
+                if let Some(number) = chosen {
+                    *requests.proposed_to_output(output) = number;
+                }
+            }
+            for index in 0..requests.used_inputs().len() {
+                let input = requests.used_inputs()[index];
+                let granted = requests
+                    .of_input(input)
+                    .filter(|&number| requests.is_proposed(requests.request(number).output, number));
+                let best = granted.min_by_key(|&number| self.rank_at_input(requests.request(number)));
+                self.settle(requests, best.unwrap_or(NONE), iteration == 0);
             }
         }
     }

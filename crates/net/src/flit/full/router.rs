@@ -7,7 +7,7 @@ use super::packet::Flit;
 use super::stage::Stage;
 use crate::flit::allocator::{Allocator, NONE};
 use crate::flit::fabric::Fabric;
-use crate::flit::router::{RouterSpec, Speculation};
+use crate::flit::router::{AllocatorKind, AllocatorSpec, RouterSpec, Speculation, Stages};
 
 /// What the packet at the front of an input's virtual channel waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -121,17 +121,24 @@ impl Router {
         let (inputs, outputs) = (u32::from(inputs), u32::from(outputs));
         let crossbar_inputs = inputs * u32::from(spec.input_speedup);
         let crossbar_outputs = outputs * u32::from(spec.output_speedup);
+        let allocator = |of: &AllocatorSpec, inputs, outputs| {
+            let allocator = Allocator::new(of, inputs, outputs);
+            match spec.stages {
+                Stages::Batches if of.kind == AllocatorKind::Select => allocator.with_lasting_grants(),
+                _ => allocator,
+            }
+        };
         Self {
             routing: Stage::new(spec.routing_delay.max(1), spec.stages),
             waiting: Stage::new(spec.vc_allocation_delay, spec.stages),
             active: Stage::new(spec.switch_allocation_delay, spec.stages),
             holding: Stage::new(1, spec.stages),
             crossing: Stage::new(spec.traversal_delay, spec.stages),
-            vc_allocator: Allocator::new(&spec.vc_allocator, inputs * vcs, outputs * vcs),
-            switch_allocator: Allocator::new(&spec.switch_allocator, crossbar_inputs, crossbar_outputs),
+            vc_allocator: allocator(&spec.vc_allocator, inputs * vcs, outputs * vcs),
+            switch_allocator: allocator(&spec.switch_allocator, crossbar_inputs, crossbar_outputs),
             speculative_allocator: (spec.speculation == Speculation::Separate).then(|| {
                 let guess = spec.requests.guess_allocator.as_ref().unwrap_or(&spec.switch_allocator);
-                Allocator::new(guess, crossbar_inputs, crossbar_outputs)
+                allocator(guess, crossbar_inputs, crossbar_outputs)
             }),
             first_vc: vec![0; crossbar_inputs as usize],
             held: vec![None; crossbar_inputs as usize],
