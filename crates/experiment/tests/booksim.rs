@@ -678,6 +678,14 @@ fn mistakes_are_named_with_their_line() {
             "node 99; the network has nodes 0 to 63",
         ),
         ("traffic = hotspot({{0,9}; topology = mesh; routing_function = dor;", "is not closed"),
+        (
+            "topology = mesh; routing_function = dor; injection_process = on_off({0.1,0.2,0.5});",
+            "alpha 0.1, beta 0.2, r1 0.5; the load gives one of them, which is negative",
+        ),
+        (
+            "topology = mesh; routing_function = dor; use_read_write = 1; read_reply_begin_vc = 14;",
+            "`read_reply_end_vc`: found 13, and the first one is 14",
+        ),
     ] {
         let message = message(text);
         assert!(message.contains(expected), "{text}: {message:?} lacks {expected:?}");
@@ -763,6 +771,7 @@ fn what_a_router_cannot_be_is_refused_at_its_line() {
         ("sw_allocator = separable_output_first(tree(2,matrix));", "a tree of 2 groups"),
         ("internal_speedup = 0.5;", "0.5; 1 to 8 are possible"),
         ("st_final_delay = 0;", "0 cycles, and 0 of `st_prepare_delay`"),
+        ("output_buffer_size = 0;", "no flit would ever get behind the crossbar"),
     ] {
         let error = Setup::read(&format!("{mesh}{line}\n")).map(|_| ()).expect_err("it is refused");
         let option = line.split(' ').next().unwrap();

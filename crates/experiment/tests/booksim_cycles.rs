@@ -118,3 +118,20 @@ fn what_select_grants_stands_in_its_next_iteration() {
         ("injection_rate = 0.45; packet_size = 5; vc_allocator = select(3); sw_allocator = select(3);", 1505),
     ]);
 }
+
+#[test]
+fn ranges_of_messages_are_halves_where_their_ends_are_negative() {
+    let range = |message: &str, first: i32, last: i32| {
+        format!("{message}_begin_vc = {first}; {message}_end_vc = {last};")
+    };
+    let ranges = |[lower, upper]: [(i32, i32); 2]| {
+        [("read_request", lower), ("write_request", lower), ("read_reply", upper), ("write_reply", upper)]
+            .map(|(message, (first, last))| range(message, first, last))
+            .concat()
+    };
+    for ends in [[(-1, -1); 2], [(0, 3), (4, 7)]] {
+        let requests =
+            "num_vcs = 8; injection_rate_uses_flits = 0; injection_rate = 0.05; use_read_write = 1;";
+        takes(&[(&format!("{requests} {}", ranges(ends)), 1692)]);
+    }
+}

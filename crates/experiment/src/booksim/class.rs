@@ -222,11 +222,15 @@ fn process(
                 (value(0, "burst_alpha")?, value(1, "burst_beta")?, value(2, "burst_r1")?);
             // exactly one follows from the load
             let (alpha, beta, packet) = match (alpha < 0.0, beta < 0.0, packet < 0.0) {
-                (false, false, false) => (alpha, beta, packet),
                 (true, false, false) => (beta * rate / (packet - rate), beta, packet),
                 (false, true, false) => (alpha, alpha * (packet - rate) / rate, packet),
                 (false, false, true) => (alpha, beta, rate * (alpha + beta) / alpha),
-                _ => return Err(refuse("on_off: more than one of alpha, beta and r1 is negative".into())),
+                _ => {
+                    let reason = format!(
+                        "alpha {alpha}, beta {beta}, r1 {packet}; the load gives one of them, which is negative"
+                    );
+                    return Err(refuse(reason));
+                }
             };
             let initial: Vec<bool> = (0..extent.nodes).map(|_| unseeded.integer_below(2) == 1).collect();
             Ok(Process::OnOff {

@@ -9,15 +9,27 @@ use super::buffers;
 use super::config::Config;
 use super::text::{TextError, call};
 
-/// Virtual channels of each kind of message; that of packets which ask for nothing has all.
+/// Virtual channels of each kind of message; that of packets which ask for nothing has all. An end that is -1 is that of
+/// the lower half for requests, of the upper one for replies.
 pub(super) fn ranges(config: &Config) -> Result<Vec<[u8; 2]>, TextError> {
     let vcs = config.integer("num_vcs", 1, 32)?;
     let mut ranges = vec![[0, (vcs - 1) as u8]];
     if config.integers("use_read_write")?.iter().any(|&value| value != 0) {
-        for message in ["read_request", "write_request", "read_reply", "write_reply"] {
-            let (first, last) = (format!("{message}_begin_vc"), format!("{message}_end_vc"));
-            let begin = config.integer(&first, 0, vcs - 1)?;
-            ranges.push([begin as u8, config.integer(&last, begin, vcs - 1)? as u8]);
+        let (lower, upper) = ([0, vcs / 2 - 1], [vcs / 2, vcs - 1]);
+        for (message, [first, last]) in
+            [("read_request", lower), ("write_request", lower), ("read_reply", upper), ("write_reply", upper)]
+        {
+            let end = |name: &str, own: i64| match config.integer(name, -1, vcs - 1)? {
+                -1 => Ok(own),
+                given => Ok(given),
+            };
+            let begin = end(&format!("{message}_begin_vc"), first)?;
+            let name = format!("{message}_end_vc");
+            let last = end(&name, last)?;
+            if last < begin {
+                return Err(config.refuse(&name, format!("found {last}, and the first one is {begin}")));
+            }
+            ranges.push([begin as u8, last as u8]);
         }
     }
     Ok(ranges)
@@ -95,7 +107,11 @@ pub fn router(config: &Config) -> Result<RouterSpec, TextError> {
         output_speedup: config.integer("output_speedup", 1, 8)? as u8,
         internal_speedup: config.number("internal_speedup")?,
         output_buffer_flits: match config.integer("output_buffer_size", -1, 1 << 15)? {
-            ..=0 => None,
+            -1 => None,
+            0 => {
+                let reason = "found 0; no flit would ever get behind the crossbar, expected 1 or more, or -1 for any number";
+                return Err(config.refuse("output_buffer_size", reason));
+            }
             flits => Some(flits as u16),
         },
         vc_allocator: match combined_allocation {
