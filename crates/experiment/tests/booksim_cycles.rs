@@ -135,3 +135,12 @@ fn ranges_of_messages_are_halves_where_their_ends_are_negative() {
         takes(&[(&format!("{requests} {}", ranges(ends)), 1692)]);
     }
 }
+
+#[test]
+fn buffers_with_feedback_reckon_with_links_of_one_cycle_where_the_next_router_was_made_later() {
+    let torus = "topology = torus; routing_function = dim_order; k = 3; num_vcs = 2; vc_buf_size = 8; packet_size = 5; \
+                 injection_rate = 0.6; sample_period = 100; seed = 1;";
+    for (policy, expected) in [("feedback", 1575), ("simplefeedback", 1187)] {
+        takes(&[(&format!("{torus} buffer_policy = {policy};"), expected)]);
+    }
+}

@@ -35,6 +35,8 @@ pub struct Channel {
     pub credit_latency: u32,
     /// Width: 256ths of a cycle from one flit to the next; 256 is one flit per cycle, 512 one every other.
     pub spacing: u32,
+    /// Cycles out and back that buffers with `feedback` reckon with, where they are not those of the channel.
+    pub reckoned: Option<u32>,
     /// The link of the topology whose flits these are.
     pub link: Option<LinkId>,
 }
@@ -44,7 +46,14 @@ pub const FULL_WIDTH: u32 = 256;
 
 impl Default for Channel {
     fn default() -> Self {
-        Self { end: End::Nothing, latency: 1, credit_latency: 1, spacing: FULL_WIDTH, link: None }
+        Self {
+            end: End::Nothing,
+            latency: 1,
+            credit_latency: 1,
+            spacing: FULL_WIDTH,
+            reckoned: None,
+            link: None,
+        }
     }
 }
 

@@ -244,7 +244,10 @@ impl Full {
                 (fabric.index(joined.router, joined.output) as u32, latency + u32::from(spec.credit_delay));
         }
         let to_leave = i64::from(spec.routing_delay + spec.allocation_delay()) + 1;
-        let both_ways = |channel: &Channel| i64::from(channel.latency) + i64::from(channel.credit_latency);
+        let both_ways = |channel: &Channel| match channel.reckoned {
+            Some(cycles) => i64::from(cycles),
+            None => i64::from(channel.latency) + i64::from(channel.credit_latency),
+        };
         let own = i64::from(spec.traversal_delay) + i64::from(spec.credit_delay);
         let at_outputs = fabric.channels().iter().map(|channel| to_leave + own + both_ways(channel));
         let at_sources = fabric.terminals().iter().map(|joined| to_leave + both_ways(&joined.injection));

@@ -40,7 +40,8 @@ impl Cube {
         Ok(Self { k, n, nodes, coordinates })
     }
 
-    /// The routers and channels: `wrapped` makes a torus, `latency` is that of links between routers.
+    /// The routers and channels: `wrapped` makes a torus, `latency` is that of links between routers. Routers are made one by one,
+    /// and a link has the usual cycle each way until the first of its two is made: the output to the second is told that.
     pub fn fabric(&self, wrapped: bool, latency: u32) -> Fabric {
         let ports = 2 * self.n as u16 + 1;
         let mut fabric = Fabric::new(vec![(ports, ports); self.nodes as usize]);
@@ -56,7 +57,8 @@ impl Cube {
                     }
                     let to = router - here * stride + (neighbour % self.k) * stride;
                     let end = End::Router { router: to, port: (output ^ 1) as u16 };
-                    fabric.connect((router, output as u16), Channel { end, ..link });
+                    let reckoned = (to > router).then_some(2);
+                    fabric.connect((router, output as u16), Channel { end, reckoned, ..link });
                 }
                 stride *= self.k;
             }

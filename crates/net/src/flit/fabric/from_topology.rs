@@ -338,6 +338,7 @@ fn channel(topology: &Topology, id: LinkId, clock: &Clock, flit_bytes: u32) -> R
         latency: cycles + spacing.div_ceil(FULL_WIDTH) - 1,
         credit_latency: cycles,
         spacing,
+        reckoned: None,
         link: Some(id),
     })
 }
