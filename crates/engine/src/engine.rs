@@ -293,7 +293,8 @@ impl<'a> Engine<'a> {
         let is_left = !self.timers.is_empty()
             || !self.waits.is_empty()
             || self.compute.next_event().is_some()
-            || self.network.next_event().is_some();
+            || self.network.next_event().is_some()
+            || !self.network_done.is_empty();
         if is_left { Err(RunError::TooLong { at: self.now }) } else { Ok(false) }
     }
 

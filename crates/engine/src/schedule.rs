@@ -255,7 +255,8 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
 
     /// Nothing happens before the last instant that a time can say: what is left takes longer, or waits for ever.
     fn end_of_time(&mut self) -> Result<bool, RunError> {
-        let is_left = self.ends.earliest().is_some() || self.network.next_event().is_some();
+        let is_left =
+            self.ends.earliest().is_some() || self.network.next_event().is_some() || !self.done.is_empty();
         if is_left { Err(RunError::TooLong { at: self.now }) } else { Ok(false) }
     }
 

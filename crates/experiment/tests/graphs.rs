@@ -216,8 +216,11 @@ fn a_slow_message_is_no_deadlock() {
         "[workload]\nkind = \"graph\"\nvertices = [{ name = \"s\", kind = \"send\", rank = 0, destination = 1, bytes = \"64 MB\" }, \
          { name = \"r\", kind = \"receive\", rank = 1, source = 0 }]",
     ] {
-        let error = error(&slow(workload));
-        assert!(error.contains("more than 213 days"), "{error}");
+        // of the message level half a second for each byte
+        for network in ["kind = \"flow\"", "kind = \"message\"\ngap-per-byte = \"500 ms/B\""] {
+            let error = error(&format!("{}\n[network]\n{network}", slow(workload)));
+            assert!(error.contains("more than 213 days"), "{error}");
+        }
     }
     let waits = "vertices = [{ name = \"r\", kind = \"receive\", rank = 3, source = 1 }, \
          { name = \"s\", kind = \"send\", rank = 1, destination = 3, bytes = \"1 kB\" }, \
