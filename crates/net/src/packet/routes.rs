@@ -71,7 +71,7 @@ pub(super) struct Routes {
     /// Sets of ports, one after the other, and where each begins and ends.
     ports: Vec<u32>,
     sets: Vec<(u32, u32)>,
-    /// By column: the host of it that is farthest from the others, and of these the farthest, by what a full packet takes.
+    /// By column: the farthest other host, by what a full packet takes, and the host of the column with the longest last link.
     farthest: Vec<(u32, u32)>,
     /// The NICs of hosts that have several, one host after the other, and by host, where they begin and end.
     gates: Vec<Gate>,

@@ -78,13 +78,7 @@ impl Separable {
         for iteration in 0..self.iterations {
             for index in 0..requests.used_outputs().len() {
                 let output = requests.used_outputs()[index];
-                if !requests.output_is_free(output) {
-                    continue;
-                }
-                let open = requests.of_output(output);
-                let open = open.filter(|&number| requests.input_is_free(requests.request(number).input));
-                let chosen = open.min_by_key(|&number| self.rank_at_output(requests.request(number)));
-                if let Some(number) = chosen {
+                if let Some(number) = self.choice_of_output(requests, output) {
                     *requests.proposed_to_output(output) = number;
                 }
             }
@@ -111,19 +105,22 @@ impl Separable {
         (priority, self.outputs.rank(request.output, request.input))
     }
 
+    /// The request of a free input that an output chooses, where it is free itself.
+    #[inline]
+    fn choice_of_output(&self, requests: &Requests, output: u32) -> Option<u32> {
+        if !requests.output_is_free(output) {
+            return None;
+        }
+        let open = requests.of_output(output);
+        let open = open.filter(|&number| requests.input_is_free(requests.request(number).input));
+        open.min_by_key(|&number| self.rank_at_output(requests.request(number)))
+    }
+
     /// One iteration with the outputs first; whether anybody was matched.
     fn outputs_propose(&mut self, requests: &mut Requests, first: bool) -> bool {
         for index in 0..requests.used_outputs().len() {
             let output = requests.used_outputs()[index];
-            if !requests.output_is_free(output) {
-                continue;
-            }
-            let open = requests.of_output(output);
-            let open = open.filter(|&number| requests.input_is_free(requests.request(number).input));
-            let Some(number) = open.min_by_key(|&number| self.rank_at_output(requests.request(number)))
-            else {
-                continue;
-            };
+            let Some(number) = self.choice_of_output(requests, output) else { continue };
             let request = *requests.request(number);
             let present = *requests.proposed_to_input(request.input);
             if present == NONE || self.rank_at_input(&request) < self.rank_at_input(requests.request(present))
