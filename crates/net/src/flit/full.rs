@@ -381,7 +381,7 @@ impl Kernel for Full {
     }
 
     fn channel_flits(&self) -> Vec<u64> {
-        self.outputs.iter().map(|output| output.sent).collect()
+        self.sent()
     }
 
     fn last_progress(&self) -> u64 {

@@ -1,7 +1,7 @@
 //! Looking in from outside: who waits for what, and whether anything is broken.
 
 use super::router::State;
-use super::{Full, NOWHERE};
+use super::{Full, NOWHERE, Output};
 use crate::flit::kernel::Wait;
 
 impl Full {
@@ -32,6 +32,23 @@ impl Full {
             }
         }
         found
+    }
+
+    /// Flits sent by every output, with those that enter their channel in the cycle that comes next: nothing can
+    /// hold them back any more, and the fast kernel counts a flit as soon as the switch is its.
+    pub(super) fn sent(&self) -> Vec<u64> {
+        let mut leaving: Vec<bool> = self.outputs.iter().map(|output| output.flits.len > 0).collect();
+        if let Some(step) = self.steps.clone().of_cycle(self.now).last() {
+            for (router, lists) in self.routers.iter().enumerate() {
+                for crossing in lists.crossing.next_through(step) {
+                    leaving[self.fabric.index(router as u32, crossing.output)] = true;
+                }
+            }
+        }
+        let sent = |(output, leaves): (&Output, bool)| {
+            output.sent + u64::from(leaves && output.free_at <= self.now << 8)
+        };
+        self.outputs.iter().zip(leaving).map(sent).collect()
     }
 
     /// Whether every flit under way is in exactly one place; what is wrong otherwise.

@@ -112,6 +112,13 @@ impl<T: Copy> Stage<T> {
         Some(item)
     }
 
+    /// What the stage is through with in a step that comes next.
+    pub(super) fn next_through(&self, time: u64) -> impl Iterator<Item = &T> {
+        let at_once = self.delay == 1 && self.items.is_empty();
+        let through = move |end| end <= time || (end == NOT_YET && at_once);
+        self.items.iter().chain(&self.behind).filter(move |(end, _)| through(*end)).map(|(_, item)| item)
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
         self.items.iter().chain(&self.behind).map(|(_, item)| item)
     }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 /// Counts steps. What is left of one at the end of a cycle is carried to the next, as a floating-point number: that is how
 /// BookSim2 counts, and so where it rounds.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Steps {
     per_cycle: f64,
     /// The part of a step that is left at the beginning of `cycle`.

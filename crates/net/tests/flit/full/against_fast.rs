@@ -65,3 +65,24 @@ proptest! {
         prop_assert_eq!(full, fast);
     }
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+    #[test]
+    fn both_kernels_have_sent_as_many_flits_in_every_cycle(
+        virtual_channels in 1_u8..5, spacing in 256_u32..900, longest in 1_u16..9, seed in any::<u64>(),
+    ) {
+        let spec = RouterSpec { virtual_channels, ..RouterSpec::default() };
+        let fabric = Arc::new(grid(4, 3, Channel { spacing, ..Channel::default() }, Channel::default()));
+        let routing = Arc::new(GridRouting { width: 4, adaptive: false });
+        let packets = traffic(300, 12, 1, longest, 300);
+        let mut full = Full::new(fabric.clone(), &spec, routing.clone(), seed).unwrap();
+        let mut fast = Fast::new(fabric, &spec, routing, seed).unwrap();
+        let (mut of_full, mut of_fast) = (List::new(&packets), List::new(&packets));
+        for cycle in 1..600 {
+            full.run(cycle, &mut of_full);
+            fast.run(cycle, &mut of_fast);
+            prop_assert_eq!(full.channel_flits(), fast.channel_flits(), "before cycle {}", cycle);
+        }
+    }
+}
