@@ -24,6 +24,8 @@ mod topology;
 mod traffic;
 
 use std::ffi::OsString;
+use std::io::Write as _;
+use std::num::ParseIntError;
 use std::time::Instant;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -85,6 +87,21 @@ fn with_negative_numbers(command: clap::Command) -> clap::Command {
     command.mut_args(told).mut_subcommands(with_negative_numbers)
 }
 
+/// Shows an error of the arguments, or help. Rust says of a number that it has an invalid digit, but not what is expected.
+fn show(error: &clap::Error) {
+    match std::error::Error::source(error).filter(|source| source.is::<ParseIntError>()) {
+        Some(source) => {
+            let shown = error.render();
+            let coloured = Terminal::new(Colour::Auto).shows_colour_in_errors();
+            let text = if coloured { shown.ansi().to_string() } else { shown.to_string() };
+            let better = text.replace(&source.to_string(), "a whole number is expected");
+            let _ = std::io::stderr().write_all(better.as_bytes());
+        }
+        // help and version are no errors, and go to standard output; a closed pipe is nobody's fault
+        None => drop(error.print()),
+    }
+}
+
 /// Runs the command with its arguments, the first of which is its own name. Returns the exit code.
 pub fn main_with_args(args: impl IntoIterator<Item = OsString>) -> u8 {
     #[allow(clippy::disallowed_methods, reason = "the wall time of a run counts from here")]
@@ -93,8 +110,7 @@ pub fn main_with_args(args: impl IntoIterator<Item = OsString>) -> u8 {
     let command = match parsed.and_then(|mut matches| Command::from_arg_matches_mut(&mut matches)) {
         Ok(command) => command,
         Err(error) => {
-            // help and version are no errors, and go to standard output; a closed pipe is nobody's fault
-            let _ = error.print();
+            show(&error);
             return u8::try_from(error.exit_code()).unwrap_or(2);
         }
     };

@@ -76,6 +76,11 @@ impl Terminal {
         self.say(&self.errors.paint(Tone::Muted, line));
     }
 
+    /// Whether errors are in colours.
+    pub(crate) fn shows_colour_in_errors(&self) -> bool {
+        self.errors.colour
+    }
+
     /// Says what went wrong.
     pub(crate) fn fail(&self, error: &Error) {
         self.say(error.render(self.errors.colour, self.errors.width).trim_end());

@@ -4,9 +4,10 @@
 //! misses; iterations of one instance run in order. A completion costs one decrement per successor.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use stratasim_core::Rank;
-use stratasim_workload::program::{Edge, Link, Program, Scope, VertexId};
+use stratasim_workload::program::{Edge, Link, Op, Peer, Program, Scope, VertexId};
 
 /// Number of an instance.
 pub(crate) type Instance = u32;
@@ -18,6 +19,8 @@ enum Map {
     Same,
     /// By rank, where both ends have it.
     Rank,
+    /// A transfer to its receiver.
+    Receiver(Peer),
     /// Every one to every one.
     All,
 }
@@ -60,7 +63,7 @@ struct Rows {
 
 impl Rows {
     #[inline]
-    fn range(&self, vertex: VertexId) -> std::ops::Range<usize> {
+    fn range(&self, vertex: VertexId) -> Range<usize> {
         self.start[vertex as usize] as usize..self.start[vertex as usize + 1] as usize
     }
 }
@@ -140,7 +143,14 @@ impl Instances {
             for edge in edges(vertex) {
                 let ends = if reversed { (edge.vertex, vertex) } else { (vertex, edge.vertex) };
                 let map = self.map(program, ends.0, ends.1, edge.link);
-                rows.arcs.push(Arc { vertex: edge.vertex, distance: edge.distance, map });
+                let arc = Arc { vertex: edge.vertex, distance: edge.distance, map };
+                rows.arcs.push(arc);
+                if edge.link == Link::BothEnds
+                    && map != Map::All
+                    && let Op::Transfer { to, .. } = program.vertex(ends.0).op
+                {
+                    rows.arcs.push(Arc { map: Map::Receiver(to), ..arc });
+                }
             }
             rows.start.push(rows.arcs.len() as u32);
         }
@@ -162,6 +172,16 @@ impl Instances {
         }
     }
 
+    /// The instances (from, to) of a vertex whose transfers go to a rank.
+    fn senders_to(&self, program: &Program, vertex: VertexId, to: Peer, rank: Rank) -> Range<u32> {
+        let scope = self.scopes[vertex as usize];
+        if to == Peer::Rank(rank) {
+            return 0..self.len(vertex);
+        }
+        let sender = program.sender_to(rank, to).and_then(|sender| self.index_in(scope, sender));
+        sender.map_or(0..0, |index| index..index + 1)
+    }
+
     /// The first iteration misses one per applicable edge of distance 0.
     fn arm_first(&mut self, vertex: VertexId, program: &Program) {
         let range = self.base[vertex as usize] as usize..self.base[vertex as usize + 1] as usize;
@@ -170,14 +190,13 @@ impl Instances {
             if arc.distance > 0 {
                 continue;
             }
-            if arc.map == Map::Rank {
-                for index in 0..range.len() as u32 {
-                    let rank = self.rank(program, vertex, index);
-                    let applies = self.index_in(self.scopes[arc.vertex as usize], rank).is_some();
-                    self.missing[range.start + index as usize] += u32::from(applies);
-                }
-            } else {
-                self.missing[range.clone()].iter_mut().for_each(|missing| *missing += 1);
+            for index in 0..range.len() as u32 {
+                let rank = self.rank(program, vertex, index);
+                self.missing[range.start + index as usize] += match arc.map {
+                    Map::Rank => u32::from(self.index_in(self.scopes[arc.vertex as usize], rank).is_some()),
+                    Map::Receiver(to) => self.senders_to(program, arc.vertex, to, rank).len() as u32,
+                    Map::Same | Map::All => 1,
+                };
             }
         }
     }
@@ -273,6 +292,12 @@ impl Instances {
                     Some(other) => self.ended[self.number(arc.vertex, other) as usize],
                     None => continue,
                 },
+                Map::Receiver(to) => {
+                    let senders = self.senders_to(program, arc.vertex, to, rank);
+                    let ended = senders.map(|other| self.ended[self.number(arc.vertex, other) as usize]);
+                    missing += ended.filter(|&ended| ended < needed).count() as u32;
+                    continue;
+                }
                 Map::All => self.all_ended[arc.vertex as usize],
             };
             missing += u32::from(ended < needed);
@@ -308,6 +333,13 @@ impl Instances {
                 Map::Rank => {
                     let rank = self.rank(program, vertex, index);
                     if let Some(other) = self.index_in(self.scopes[arc.vertex as usize], rank) {
+                        self.arrive(arc, other, ended, ready);
+                    }
+                }
+                Map::Receiver(to) => {
+                    let receiver = program.peer(self.rank(program, vertex, index), to);
+                    let scope = self.scopes[arc.vertex as usize];
+                    if let Some(other) = receiver.and_then(|rank| self.index_in(scope, rank)) {
                         self.arrive(arc, other, ended, ready);
                     }
                 }
@@ -390,6 +422,9 @@ impl Instances {
                 Map::Same => Some(index).filter(|&other| unmet(other)),
                 Map::Rank => {
                     self.index_in(self.scopes[arc.vertex as usize], rank).filter(|&other| unmet(other))
+                }
+                Map::Receiver(to) => {
+                    self.senders_to(program, arc.vertex, to, rank).find(|&other| unmet(other))
                 }
                 Map::All => (0..self.len(arc.vertex)).find(|&other| unmet(other)),
             };

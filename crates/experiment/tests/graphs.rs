@@ -229,3 +229,51 @@ fn a_slow_message_is_no_deadlock() {
     let error = error(&text(4, waits));
     assert!(error.contains("tasks will never end") && error.contains("`s` on rank 1"), "{error}");
 }
+
+#[test]
+fn who_gets_something_waits_until_it_is_there() {
+    let late = "{ name = \"late\", kind = \"delay\", rank = 0, duration = \"1 s\" }";
+    // rank 1 waits for the late rank 0, whether all send or one does, and whatever it does then
+    let shift = "{ name = \"x\", kind = \"communication\", ranks = \"all\", offset = 1, bytes = \"1 MB\" }";
+    let from_0 = "{ name = \"x\", kind = \"communication\", source = 0, destination = 1, bytes = \"1 MB\" }";
+    let to_1 =
+        "{ name = \"x\", kind = \"communication\", ranks = [0, 2], destination = 1, bytes = \"1 MB\" }";
+    let delay = "{ name = \"use\", kind = \"delay\", ranks = [1, 2], duration = \"1 s\" }";
+    let every = "{ name = \"use\", kind = \"delay\", ranks = \"all\", duration = \"1 s\" }";
+    let sum = "{ name = \"use\", kind = \"communication\", collective = \"broadcast\", members = [1, 0], bytes = \"10 GB\" }";
+    for (x, then, iterations, ends_us) in [
+        (shift, every, 1, 2_000_102.0),
+        (shift, delay, 1, 2_000_102.0),
+        (to_1, every, 1, 2_000_102.0),
+        (from_0, sum, 1, 2_000_104.0),
+        // what rank 0 sends in the second iteration is there long before rank 1 is
+        (shift, every, 2, 3_000_102.0),
+    ] {
+        let graph = format!(
+            "iterations = {iterations}\nvertices = [{late}, {x}, {then}]\nedges = [{{ from = \"late\", to = \"x\", \
+             link = \"same-rank\" }}, {{ from = \"x\", to = \"use\" }}]"
+        );
+        let ends = run(&text(3, &graph)).makespan_s * 1e6;
+        assert!((ends - ends_us).abs() < 1.0, "{x}, then {then}: {ends} us, expected {ends_us}");
+    }
+}
+
+#[test]
+fn a_processor_takes_up_a_message_when_all_of_it_is_there() {
+    // while 1 MB comes to rank 1, it sends a byte to rank 2, which is at work for 200 us then
+    let graph = r#"
+vertices = [
+  { name = "long", kind = "communication", source = 0, destination = 1, bytes = "1 MB" },
+  { name = "later", kind = "delay", rank = 1, duration = "10 us" },
+  { name = "short", kind = "communication", source = 1, destination = 2, bytes = "1 B" },
+  { name = "work", kind = "delay", rank = 2, duration = "200 us" },
+]
+edges = [{ from = "later", to = "short" }, { from = "short", to = "work" }]
+[network]
+kind = "message"
+latency = "2 us"
+overhead = "1 us"
+gap = "0 ns"
+gap-per-byte = "0.1 ns/B""#;
+    assert_eq!(run(&text(3, graph)).makespan_s, 214e-6);
+}

@@ -151,6 +151,8 @@ struct Flight {
 enum Event {
     /// The first byte is at the receiver.
     Arrives(u32),
+    /// The last one is, and the receiver's processor takes it up when it is free.
+    Received(u32),
     /// The message is there, as a whole.
     Delivered(u32),
 }
@@ -270,19 +272,22 @@ impl Model for MessageNetwork {
                     let begin = at.max(lane.receives);
                     // without a gap, the one before may be due in this instant, and goes first
                     let follows = lane.receives >= at;
-                    let mut end = begin.saturating_add(flight.bytes_ps);
+                    let end = begin.saturating_add(flight.bytes_ps);
                     lane.receives = end.saturating_add(flight.gap_ps);
                     if flight.host_ps > 0 {
-                        let host = &mut self.hosts[flight.lane as usize / self.lanes];
-                        end = end.max(*host).saturating_add(flight.host_ps);
-                        *host = end;
-                    }
-                    if end > at || follows {
+                        self.queue.push(end, Event::Received(slot));
+                    } else if end > at || follows {
                         self.queue.push(end, Event::Delivered(slot));
                     } else {
                         self.flights.release(slot);
                         cx.done.push(NetworkDone::Delivered(flight.token));
                     }
+                }
+                Event::Received(slot) => {
+                    let flight = self.flights[slot];
+                    let host = &mut self.hosts[flight.lane as usize / self.lanes];
+                    *host = at.max(*host).saturating_add(flight.host_ps);
+                    self.queue.push(*host, Event::Delivered(slot));
                 }
                 Event::Delivered(slot) => {
                     self.flights.release(slot);

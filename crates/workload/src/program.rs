@@ -224,6 +224,9 @@ pub enum Link {
     /// holds back every instance of the second.
     #[default]
     SameRank,
+    /// Instances on the same rank, and, of a transfer, those on the rank that it goes to. Where the scopes do not overlap:
+    /// every instance of the first holds back every instance of the second.
+    BothEnds,
     /// Every instance of the first holds back every instance of the second.
     AllToAll,
 }
@@ -394,5 +397,11 @@ impl Program {
             }
             Peer::Any => None,
         }
+    }
+
+    /// The one rank from which `to` leads to `rank`; `None` where that is no [`Peer::Offset`].
+    pub fn sender_to(&self, rank: Rank, to: Peer) -> Option<Rank> {
+        let Peer::Offset(offset) = to else { return None };
+        Some(Rank((i64::from(rank.0) - i64::from(offset)).rem_euclid(i64::from(self.ranks)) as u32))
     }
 }

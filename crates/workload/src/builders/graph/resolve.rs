@@ -297,7 +297,8 @@ impl Writer<'_, '_> {
             Some(LinkChoice::SameRank) => Link::SameRank,
             Some(LinkChoice::AllToAll) => Link::AllToAll,
             None if !collective && single(from) != single(to) => Link::AllToAll,
-            None => Link::SameRank,
+            // who gets something waits until it is there
+            None => Link::BothEnds,
         };
         self.builder.edge_linked(from, to, distance, link);
         Ok(())

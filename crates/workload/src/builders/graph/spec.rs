@@ -198,8 +198,9 @@ pub struct EdgeSpec {
     /// The paper's words for the same, the other way round: `true` is short for `distance = 1`.
     #[serde(default, alias = "not_considered_first", skip_serializing_if = "Option::is_none")]
     pub not_considered_first: Option<bool>,
-    /// Between vertices on several ranks: `same-rank` or `all-to-all`. When absent, ranks wait for
-    /// themselves between two vertices on several ranks and at collectives; otherwise for all.
+    /// Between vertices on several ranks: `same-rank` or `all-to-all`. When absent, ranks wait for themselves between two
+    /// vertices on several ranks and at collectives, and for what a communication from another rank brings them; otherwise
+    /// for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkChoice>,
     /// Tells parallel edges of a NetworkX multigraph apart; says nothing here.
