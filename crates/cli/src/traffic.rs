@@ -183,9 +183,12 @@ impl Traffic {
                  what would show\n"
             ))?;
         } else if self.saturation.is_some() && !interrupt::wanted() && !self.quiet {
-            terminal.print(
-                "\nnot saturated at one flit per cycle and terminal, the most that can be injected\n",
-            )?;
+            // the last point is the largest load that was carried
+            let most = curve.points.last().map_or(1.0, |point| point.load);
+            terminal.print(&match most {
+                1.0.. => "\nnot saturated at one flit per cycle and terminal, the most that can be injected\n".to_owned(),
+                _ => format!("\ncarries {most:.4} flits per cycle and terminal, about the most that the sources can make\n"),
+            })?;
         }
         if let Some(out) = self.out.as_deref().filter(|_| !curve.points.is_empty()) {
             let written = curve.write(out)?;

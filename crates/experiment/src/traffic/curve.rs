@@ -338,6 +338,8 @@ impl Curve {
         threads: Option<usize>,
         progress: &dyn Progress,
     ) -> Result<(), Error> {
+        // the least load so far that the sources cannot make
+        let mut beyond = f64::INFINITY;
         loop {
             let carried = self.points.iter().take_while(|point| point.carried()).count();
             let low = self.points[..carried].last().map_or(0.0, |point| point.load);
@@ -354,9 +356,15 @@ impl Curve {
                 // of few digits, as it is a name, too
                 Some(high) => ((low + high.load) / 2.0 * 1e9).round() / 1e9,
                 // all are carried so far: towards the most that a terminal can inject
-                None if low >= 1.0 => return Ok(()),
+                None if low >= 1.0 || beyond - low <= precision => return Ok(()),
+                None if beyond.is_finite() => ((low + beyond) / 2.0 * 1e9).round() / 1e9,
                 None => (2.0 * low).clamp(0.1, 1.0),
             };
+            // sources that are all carried at less may not be able to make so much
+            if carried == self.points.len() && low > 0.0 && subject.at(next, subject.seed()).is_err() {
+                beyond = next;
+                continue;
+            }
             let before = self.points.len();
             self.add(subject, &[next], seeds, threads, progress)?;
             if self.points.len() == before {

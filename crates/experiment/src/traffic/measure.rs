@@ -232,7 +232,7 @@ impl<K: InParts> Run<'_, '_, K> {
                 self.stage.most = None;
             }
         }
-        course.filled = !self.still_fills(course);
+        course.filled = !course.slices.is_empty() && !self.still_fills(course);
         course.warm_up = course.slices.len();
         Ok(())
     }
@@ -290,11 +290,13 @@ impl<K: InParts> Run<'_, '_, K> {
         let accepted_of =
             after.accepted_of.iter().zip(&before.accepted_of).map(|(after, before)| after - before);
         let classes = self.traffic.plan().classes.iter().zip(offered_of).zip(accepted_of);
-        let classes = classes.filter(|((class, _), _)| class.purpose == Purpose::Load);
+        let classes = classes.filter(|((class, _), _)| class.purpose != Purpose::Probe);
+        let late = late_part(slices, &offered, (self.longest_way)());
         let classes: Vec<_> = classes
             .map(|((class, offered), accepted)| ClassEvidence {
                 name: class.name.clone(),
                 offered: offered as f64,
+                late: late * offered as f64,
                 accepted: accepted as f64,
                 length: class.mean_flits(),
             })
@@ -444,4 +446,17 @@ impl<K: InParts> Run<'_, '_, K> {
         }
         Ok(())
     }
+}
+
+/// The part of what was offered in a sample that came into being so few cycles before its end that it cannot all have arrived:
+/// bursts may hold much of it.
+fn late_part(slices: &[Slice], offered: &[u64], cycles: u64) -> f64 {
+    let mut left = cycles;
+    let mut late = 0.0;
+    for (slice, &offered) in slices.iter().zip(offered).rev() {
+        let own = left.min(slice.cycles);
+        late += offered as f64 * own as f64 / slice.cycles.max(1) as f64;
+        left -= own;
+    }
+    late / (offered.iter().sum::<u64>() as f64).max(1.0)
 }

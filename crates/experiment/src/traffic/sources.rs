@@ -189,21 +189,25 @@ impl Sources {
     fn offer_alone(&mut self, terminal: u32, now: u64) -> Option<Offer> {
         let at = self.at(terminal);
         let place = &mut self.places[at];
-        let created = place.clock.cycle;
+        let lane = &self.plan.lanes[0];
+        let mut found = None;
+        let mut created = place.clock.cycle;
         if created > now {
             return None;
         }
-        let lane = &self.plan.lanes[0];
-        let packet = self.plan.packet_of(lane, place.keys, terminal, place.number);
-        place.number += 1;
-        lane.process.next(&mut place.clock, &mut place.keys.gap(place.number));
+        // silent terminals have no date, others may leave packets out, which takes no time
+        while found.is_none() && place.clock.cycle <= now {
+            created = place.clock.cycle;
+            found = self.plan.packet_of(lane, place.keys, terminal, place.number);
+            place.number += 1;
+            lane.process.next(&mut place.clock, &mut place.keys.gap(place.number));
+        }
         let next = place.clock.cycle;
         // one that is late is announced in the next cycle
         if next != Clock::NEVER {
             self.calendar.add(next.max(now + 1), terminal);
         }
-        // silent terminals have no date, others may leave packets out
-        let (dest, flits) = packet?;
+        let (dest, flits) = found?;
         Some(self.packet(lane.class, dest, flits, created, created < now))
     }
 
@@ -335,11 +339,16 @@ impl Sources {
             && self.replies.iter().flatten().all(|reply| reply.created >= cycle)
     }
 
-    /// The cycles for which the packet at the head of the source queue of each terminal has been waiting outside the network.
+    /// The cycles for which the packet at the head of the source queue of each terminal has been waiting outside the network,
+    /// be it a reply or not.
     pub(super) fn waits(&self, now: u64) -> impl Iterator<Item = u64> {
-        let oldest =
-            move |places: &[Place]| places.iter().map(|place| place.clock.cycle).min().unwrap_or(now);
-        self.places.chunks(self.plan.lanes.len().max(1)).map(move |places| now.saturating_sub(oldest(places)))
+        let lanes = self.plan.lanes.len();
+        let terminals = self.places.len().checked_div(lanes).unwrap_or(self.replies.len());
+        (0..terminals).map(move |at| {
+            let dates = self.places[at * lanes..][..lanes].iter().map(|place| place.clock.cycle);
+            let reply = self.replies.get(at).and_then(VecDeque::front).map(|reply| reply.created);
+            now.saturating_sub(dates.chain(reply).min().unwrap_or(now))
+        })
     }
 
     /// Calls `seen(class, flits, cycle)` for each packet of a lane that comes into being before `until` and has

@@ -71,7 +71,7 @@ pub(super) struct Evidence {
     pub(super) waits: Vec<f64>,
     /// Cycles of a batch.
     pub(super) window: f64,
-    /// Classes of load.
+    /// Classes of load, and of replies to it.
     pub(super) classes: Vec<ClassEvidence>,
 }
 
@@ -139,6 +139,8 @@ pub(super) struct ClassEvidence {
     /// Flits that came into being, and that arrived.
     pub(super) offered: f64,
     pub(super) accepted: f64,
+    /// Of those that came into being, as many as did so when they could not arrive any more.
+    pub(super) late: f64,
     /// Mean flits of a packet.
     pub(super) length: f64,
 }
@@ -162,7 +164,7 @@ const STUCK_MEDIANS: f64 = 10.0;
 impl ClassEvidence {
     /// The part that did not arrive, where that is more than chance.
     fn loss(&self) -> Option<f64> {
-        let missing = self.offered - self.accepted;
+        let missing = self.offered - self.accepted - self.late;
         let chance = CLASS_DEVIATIONS * (self.offered * self.length).sqrt();
         (missing > CLASS_TOLERANCE * self.offered && missing > chance).then(|| missing / self.offered)
     }
@@ -404,8 +406,9 @@ mod tests {
     fn a_class_that_does_not_get_through_is_saturation() {
         let of = |offered: f64, accepted: f64| {
             let name = "hot".to_owned();
-            let hot = ClassEvidence { name, offered, accepted, length: 1.0 };
-            let rest = ClassEvidence { name: "rest".to_owned(), offered: 1e6, accepted: 1e6, length: 1.0 };
+            let hot = ClassEvidence { name, offered, accepted, late: 0.0, length: 1.0 };
+            let rest =
+                ClassEvidence { name: "rest".to_owned(), offered: 1e6, accepted: 1e6, late: 0.0, length: 1.0 };
             let several =
                 Evidence { classes: vec![hot.clone(), rest], ..evidence(0.0, 0.0, 5.0) }.saturation();
             // of two batches, that of which everything gets through, an interval says nothing

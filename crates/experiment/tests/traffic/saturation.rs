@@ -173,3 +173,66 @@ fn nobody_waits_longer_than_the_drain_says() {
     let (waited, saturated) = of(10_000);
     assert!(waited < 1000 && saturated == Some(false), "{waited}");
 }
+
+const SWITCH: &str = "[topology]\nkind = \"single-switch\"\nnodes = ";
+
+/// One terminal has to answer 1.1 flits per cycle, and can send 1; 60 others have enough room.
+#[test]
+fn replies_that_wait_ever_longer_are_saturation() {
+    let pairs: Vec<String> = (4..64).map(|host| format!("[{host}, {}]", 4 + (host - 3) % 60)).collect();
+    let classes = format!(
+        "[[traffic.class]]\nname = \"others\"\nload = 0.3\npattern = {{ kind = \"list\", pairs = [{}] }}\n\
+         [[traffic.class]]\nname = \"reads\"\nload = 0.0917\nrange = 0\nreply = {{ flits = 4, range = 1 }}\n\
+         pattern = {{ kind = \"list\", pairs = [[1, 0], [2, 0], [3, 0]] }}",
+        pairs.join(", ")
+    );
+    let text = experiment(&format!("{SWITCH}64"), &classes)
+        .replace("buffer-flits = 8", "buffer-flits = 8, ranges = [[0, 1], [2, 3]]");
+    let result = run(&text);
+    let found = statistics(&result);
+    assert!(found.saturated == Some(true), "{}", found.verdict);
+    // half of that is carried
+    let result = run(&text.replace("0.0917", "0.0458"));
+    let found = statistics(&result);
+    assert!(found.saturated == Some(false), "{}", found.verdict);
+}
+
+/// Packets that never wait, on links of 500 cycles: what is under way at the end of the sample depends on the bursts.
+#[test]
+fn bursts_that_are_under_way_are_no_loss() {
+    let bursts =
+        "load = 0.1\nflits = 1\npattern = { kind = \"shift\" }\ninjection = { kind = \"on-off\", beta = 0.01, r1 = 0.8 }";
+    let text = experiment(&format!("{SWITCH}4"), bursts)
+        .replace("latency = \"1 ns\"", "latency = \"500 ns\"")
+        .replace("buffer-flits = 8", "buffer-flits = 4096");
+    for seed in 0..12 {
+        let result = run(&format!("seed = {seed}\n{text}"));
+        let found = statistics(&result);
+        assert!(found.saturated == Some(false), "seed {seed}: {}", found.verdict);
+        assert_eq!(found.packet_latency_cycles.min, found.packet_latency_cycles.max, "seed {seed}");
+    }
+}
+
+#[test]
+fn without_a_warm_up_long_links_are_not_known_to_be_full() {
+    let torus = "[topology]\nkind = \"torus\"\ndimensions = [4, 4]";
+    let text = experiment(torus, "load = 0.1\nmeasure = { warm-up = 0 }")
+        .replace("buffer-flits = 8", "buffer-flits = 4096");
+    for latency in ["500 ns", "3 us"] {
+        let result = run(&text.replace("latency = \"1 ns\"", &format!("latency = \"{latency}\"")));
+        let found = statistics(&result);
+        assert_ne!(found.saturated, Some(true), "{latency}: {}", found.verdict);
+    }
+}
+
+/// A class of its own takes 0.3 of what terminals can send.
+#[test]
+fn the_search_ends_at_the_most_that_the_sources_can_make() {
+    let classes = "pattern = { kind = \"shift\" }\n[[traffic.class]]\nload = 0.3\n[[traffic.class]]\n";
+    let traffic = prepare(&experiment(&format!("{SWITCH}4"), classes)).unwrap();
+    let mut curve = Curve::run(&traffic, &[0.1], 1, Some(2), &()).unwrap();
+    curve.find_saturation(&traffic, 0.05, 1, Some(2), &()).unwrap();
+    let last = curve.points.last().unwrap().load;
+    let all_carried = curve.points.iter().all(|point| point.carried());
+    assert!(all_carried && curve.saturation.is_none() && last > 0.65 && last <= 0.7, "up to {last}");
+}

@@ -88,7 +88,7 @@ pub trait Terminals {
     }
 
     /// Whether a head that could not go at once keeps the virtual channel that it found, and waits when another queue takes
-    /// that. Otherwise it looks for another one.
+    /// that; and looks at the first one only where the packet before it had none of its range. Otherwise it looks for another one.
     fn insists(&self) -> bool {
         false
     }

@@ -107,7 +107,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         let source = &mut self.sources[terminal];
         source.range = self.ranges[offer.range as usize];
         source.vc = NO_VC;
-        source.choose();
+        source.choose(terminals.insists());
         let vc = source.vc;
         if vc == NO_VC {
             return false;
@@ -190,7 +190,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
                 busy &= busy - 1;
                 let source = &mut self.sources[terminal];
                 if source.vc == NO_VC {
-                    source.choose();
+                    source.choose(terminals.insists());
                 }
                 let vc = source.vc as usize;
                 if source.vc == NO_VC || source.credits[vc % VS] == 0 {

@@ -54,13 +54,13 @@ impl<const VS: usize> Source<VS> {
     }
 
     /// Looks for a virtual channel with a place, the one after the last first. Packets leave one after
-    /// the other, so that no channel is in use when a head looks for one.
+    /// the other, so that no channel is in use when a head looks for one. Where the last one is not in the range, sources that
+    /// insist look at the first channel only, as the peer does.
     #[inline(always)]
-    pub(super) fn choose(&mut self) {
+    pub(super) fn choose(&mut self, insists: bool) {
         let (first, last) = self.range;
-        // where the last one is not in the range, only the first channel is looked at, as the peer does
         let follows = (first..=last).contains(&self.last_vc);
-        let count = if follows { last - first + 1 } else { 1 };
+        let count = if insists && !follows { 1 } else { last - first + 1 };
         let mut vc = if !follows || self.last_vc == last { first } else { self.last_vc + 1 };
         for _ in 0..count {
             if self.credits[vc as usize % VS] != 0 {

@@ -205,7 +205,9 @@ impl Full {
                 let count = last - first + 1;
                 (1..=count).map(|step| first + (before - first + step) % count).find(|&vc| open(vc))
             }
-            _ => open(first).then_some(first),
+            // what the peer does
+            _ if terminals.insists() => open(first).then_some(first),
+            _ => (first..=last).find(|&vc| open(vc)),
         };
         match found {
             Some(_) => self.queues[place].unrouted = Some(before),
