@@ -123,6 +123,13 @@ impl Sweep {
                 terminal.note(&format!("  wrote {} (page) and its pictures and tables", page.display()));
             }
         }
+        let page = self.out.join("index.html");
+        if finished.left == 0 && finished.rows.is_empty() && page.exists() {
+            terminal.say(&format!(
+                "  {} is of an earlier run: no point of this one has a result",
+                page.display()
+            ));
+        }
         if !self.quiet {
             let kept = finished.rows.len() - finished.ran.min(finished.rows.len());
             let mut words = format!("  {} ran, {kept} were there", counted(finished.ran as u64, "point"));

@@ -462,7 +462,10 @@ fn mistakes_are_said_with_what_is_expected() {
         ),
         (generate(&["-p", "linear-alltoall", "-r", "1000000000"]), &["a schedule holds 2^32 - 2 of each"]),
         (generate(&["-p", "linear-alltoall", "-r", "9999999999"]), &["9999999999 is not in 0..=4294967295"]),
-        (generate(&["-p", "linear-alltoall", "-r", "1k"]), &["'1k' for '--ranks <N>': a whole number is expected"]),
+        (
+            generate(&["-p", "linear-alltoall", "-r", "1k"]),
+            &["'1k' for '--ranks <N>': a whole number is expected"],
+        ),
         (
             generate(&["-p", "linear-alltoall", "-r", "4", "-b", "4 mb"]),
             &["4 mb", "did you mean `MB`?", "bare number of bytes"],

@@ -55,7 +55,7 @@ impl Prepared {
         let make = || noise.as_ref().map(|noise| noise.fresh());
         let common = Common { nodes: &nodes, host, noise: &make };
         let (first, job_of) = work.parts();
-        if work.jobs.len() > 1 {
+        if !work.jobs.is_empty() {
             self.network.draw_by_source();
         }
         let summary = run(&work.schedule, self.network.as_mut(), observer, &common, &first)?;

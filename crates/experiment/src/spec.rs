@@ -79,7 +79,8 @@ pub struct Execution {
     /// Events closer than this to the clock happen at the clock, as with SimGrid's
     /// `precision/timing` (1 ns there). Zero, the default, is exact.
     pub timing_precision: Duration,
-    /// Sends of more bytes wait for their receive (rendezvous). Absent: none do (eager).
+    /// Sends of more bytes wait for their receive (rendezvous), which messages of collectives do not have. Absent: none do
+    /// (eager).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub eager_limit: Option<Bytes>,
     /// What the system takes from the streams of a schedule (GOAL).

@@ -49,7 +49,7 @@ pub struct Message {
     pub gap_per_byte: TimePerByte,
     /// O: time that each byte but the first adds to o.
     pub overhead_per_byte: TimePerByte,
-    /// S: larger messages wait for their receive (rendezvous).
+    /// S: larger messages wait for their receive (rendezvous), where they have one: those of collectives do not.
     pub eager_limit: Bytes,
     /// Adds the latency of the route to L, and takes the rate of the route's slowest link where that is
     /// less than 1 / G.

@@ -302,6 +302,19 @@ impl Sender {
         self.candidate(now).map_or_else(|readiness| readiness, |_| Readiness::Ready)
     }
 
+    /// Bytes on the wire of the packet that it would send now, if there is one. Asking changes nothing.
+    pub fn next_wire_bytes(&self, now: Time) -> Option<u32> {
+        let sizes = self.messages.sizes();
+        if self.request.is_some() {
+            return Some(sizes.control_bytes);
+        }
+        if self.profile.hands_over {
+            return self.handed.front().map(|header| sizes.bytes_of(header));
+        }
+        let next = self.candidate(now).ok()?;
+        Some(u32::from(self.messages.payload_bytes(next.sequence)) + sizes.header_bytes)
+    }
+
     /// The next packet, where there is one. `sharing` connections of this host, this one included, would like
     /// to send (only credit looks at it).
     #[inline]

@@ -177,8 +177,8 @@ impl Evidence {
     /// confidence interval of the difference; or when the packets at the heads of the source queues waited longer
     /// and longer: the line through the waits at the ends of the batches (least squares) rises by more than one
     /// cycle in 100 and by more than three times its standard error; or when of one class more than 5 %
-    /// did not arrive, and more packets than four times the square root of those offered; of a single class, too, as intervals
-    /// of few batches are wide. Terminals that are [`stuck`] are another matter. In a network that fills, only the queues tell.
+    /// did not arrive, and more packets than four times the square root of those offered, what came into being too late for
+    /// that aside; of a single class, too, as intervals of few batches are wide. Terminals that are [`stuck`] are another matter. In a network that fills, only the queues tell.
     pub(super) fn saturation(&self) -> Option<String> {
         let lost = |lost: Option<String>| lost.filter(|_| !self.fills);
         lost(self.loss()).or_else(|| self.queues_grow()).or_else(|| lost(self.loss_of_class()))
@@ -407,8 +407,13 @@ mod tests {
         let of = |offered: f64, accepted: f64| {
             let name = "hot".to_owned();
             let hot = ClassEvidence { name, offered, accepted, late: 0.0, length: 1.0 };
-            let rest =
-                ClassEvidence { name: "rest".to_owned(), offered: 1e6, accepted: 1e6, late: 0.0, length: 1.0 };
+            let rest = ClassEvidence {
+                name: "rest".to_owned(),
+                offered: 1e6,
+                accepted: 1e6,
+                late: 0.0,
+                length: 1.0,
+            };
             let several =
                 Evidence { classes: vec![hot.clone(), rest], ..evidence(0.0, 0.0, 5.0) }.saturation();
             // of two batches, that of which everything gets through, an interval says nothing

@@ -200,8 +200,7 @@ fn replies_that_wait_ever_longer_are_saturation() {
 /// Packets that never wait, on links of 500 cycles: what is under way at the end of the sample depends on the bursts.
 #[test]
 fn bursts_that_are_under_way_are_no_loss() {
-    let bursts =
-        "load = 0.1\nflits = 1\npattern = { kind = \"shift\" }\ninjection = { kind = \"on-off\", beta = 0.01, r1 = 0.8 }";
+    let bursts = "load = 0.1\nflits = 1\npattern = { kind = \"shift\" }\ninjection = { kind = \"on-off\", beta = 0.01, r1 = 0.8 }";
     let text = experiment(&format!("{SWITCH}4"), bursts)
         .replace("latency = \"1 ns\"", "latency = \"500 ns\"")
         .replace("buffer-flits = 8", "buffer-flits = 4096");

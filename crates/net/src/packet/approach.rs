@@ -163,9 +163,9 @@ fn foresee(
     match next {
         Next::Port(port) => Some(port),
         Next::Set(set) if !balancing.is_by_source() => {
-            let Flying { connection, entropy, control, .. } = *flying;
-            let members = &routes.members()[routes.set(set)];
-            balancing.by_packet(node, Features { connection, entropy, control }, members)
+            let Flying { connection, entropy, .. } = *flying;
+            let features = Features { connection, entropy, control: flying.is_control() };
+            balancing.by_packet(node, features, &routes.members()[routes.set(set)])
         }
         _ => None,
     }

@@ -186,14 +186,17 @@ impl AtWork<'_> {
         if self.service.data_bytes() == 0 {
             return;
         }
+        // a sender learns of the way of its data; where acknowledgements are not ahead of all, they wait in the same lines
+        let is_back = || packets[packet as usize].signs & Flying::BACK != 0;
         let queue_bytes = self.line(self.service.class()).bytes;
         if let Some(telemetry) = telemetry.get_mut(packet as usize)
             && self.port().is_queue()
+            && !is_back()
         {
             telemetry.push(self.record(queue_bytes));
         }
         // ports of hosts that serve nobody else have no threshold
-        if queue_bytes > self.kind.mark_from && self.is_marked(queue_bytes) {
+        if queue_bytes > self.kind.mark_from && !is_back() && self.is_marked(queue_bytes) {
             packets[packet as usize].mark.ecn = true;
         }
     }

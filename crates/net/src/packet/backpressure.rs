@@ -1,7 +1,7 @@
 //! How a switch keeps the other end of a link from sending what it has no room for.
 
 use super::deadlock::LaneId;
-use super::engine::{Engine, Event};
+use super::engine::{Engine, Event, Flying};
 use super::port::NOTHING;
 use super::queue::Backpressure;
 
@@ -19,8 +19,15 @@ impl Engine {
 
     /// A packet that came by `from` is held at the switch behind it until it has left; false where there is no room for it.
     pub(super) fn hold(&mut self, from: u32, packet: u32) -> bool {
+        let Flying { class, bytes, .. } = self.packets[packet as usize];
+        if let Backpressure::Pause { above_bytes, .. } = self.rules.queue.backpressure {
+            let port = &mut self.ports[from as usize];
+            let held_bytes = port.lanes.get_mut(class).held_bytes + u64::from(bytes);
+            if held_bytes > above_bytes.saturating_add(port.raised_bytes) {
+                self.see_off(from);
+            }
+        }
         let flying = &mut self.packets[packet as usize];
-        let class = flying.class;
         flying.came_by = from;
         let port = &mut self.ports[from as usize];
         let (room, raised) = (port.room_bytes, port.raised_bytes);
@@ -46,6 +53,19 @@ impl Engine {
             _ => {}
         }
         true
+    }
+
+    /// What came by `from` and leaves its switch in this very instant is not there any more when others arrive.
+    fn see_off(&mut self, from: u32) {
+        for number in self.routes.ports_of(self.ends[from as usize].node) {
+            let service = self.ports.service(number);
+            if service.busy_until == self.now
+                && service.current != NOTHING
+                && self.ports[number as usize].leaving_from == from
+            {
+                self.finish(number);
+            }
+        }
     }
 
     /// Bytes of a class that came by `from` have left the switch behind it.

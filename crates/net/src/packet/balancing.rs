@@ -53,7 +53,7 @@ pub enum Choice {
     BySource,
     /// The shortest queue, in steps of so many bytes.
     ShortestQueue {
-        /// Queues that differ by less are as long as each other.
+        /// Queues count in whole steps of this: those with as many are equal.
         step_bytes: u64,
     },
     /// The shortest queue for the first packet after a pause of the flow, the same port for those behind it.
@@ -113,7 +113,7 @@ impl BalancingKind for Random {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct LeastQueue {
-    /// Queues that differ by less than this count as equal.
+    /// Queues count in whole steps of this: those with as many are equal.
     pub step: stratasim_core::Bytes,
 }
 

@@ -63,6 +63,12 @@ impl Flying {
     pub(super) const LEADS: u8 = 8;
     /// It goes to the sender of its connection.
     pub(super) const BACK: u8 = 32;
+
+    /// Whether it is no data on its way as data: what says something to the sender, and what lost its payload.
+    #[inline]
+    pub(super) const fn is_control(&self) -> bool {
+        self.control || self.signs & Self::BACK != 0
+    }
 }
 
 /// What lies at the ends of a port's link.

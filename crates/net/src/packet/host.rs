@@ -290,11 +290,14 @@ impl Engine {
         }
     }
 
-    /// The next packet of a class of an interface whose link is free.
+    /// The next packet of a class of an interface whose link is free, where the other end has said that it has room for it.
     #[inline]
-    pub(super) fn next_of_nic(&mut self, nic: u32, class: u8) -> Option<u32> {
+    pub(super) fn next_of_nic(&mut self, nic: u32, class: u8, room_bytes: u64) -> Option<u32> {
         let now = Time::from_ps(self.now);
         loop {
+            if room_bytes < u64::from(self.rules.full_bytes) && !self.fits(nic, class, room_bytes) {
+                return None;
+            }
             let list = self.nics[nic as usize].ready.get_mut(class);
             let number = list.pop_front()?;
             let sharing = list.len() as u32 + 1;
@@ -325,6 +328,16 @@ impl Engine {
                 Poll::Blocked => {}
             }
         }
+    }
+
+    /// Whether the packet of the sender whose turn it is fits into so much room, if it has one.
+    #[inline(never)]
+    fn fits(&mut self, nic: u32, class: u8, room_bytes: u64) -> bool {
+        let first = self.nics[nic as usize].ready.get_mut(class).front();
+        let connection = first.and_then(|&number| self.connections[number as usize].as_ref());
+        let open = connection.filter(|connection| !connection.closed);
+        let next = open.and_then(|connection| connection.sender.next_wire_bytes(Time::from_ps(self.now)));
+        next.is_none_or(|bytes| u64::from(bytes) <= room_bytes)
     }
 
     /// An event for a sender's deadline, unless an earlier one is noted.

@@ -94,8 +94,8 @@ impl Engine {
         match next {
             Next::Port(port) => port,
             Next::Set(set) => {
-                let Flying { connection, entropy, control, .. } = *flying;
-                let features = Features { connection, entropy, control };
+                let Flying { connection, entropy, .. } = *flying;
+                let features = Features { connection, entropy, control: flying.is_control() };
                 let range = self.routes.set(set);
                 let mut members = &self.routes.members()[range.clone()];
                 if self.detours.are_needed() {
@@ -318,12 +318,17 @@ impl Engine {
     /// The next packet of a class, where it may go.
     #[inline]
     fn next_of_class(&mut self, number: u32, class: u8) -> Option<u32> {
-        let own_may =
-            self.ports.service(number).is_of_host() && self.lets(number, class, self.rules.full_bytes);
+        // whether there is room for all of a packet is asked when it is known how large it is
+        let own_may = self.ports.service(number).is_of_host() && self.lets(number, class, 1);
+        let room = if self.rules.queue.holds() {
+            self.ports[number as usize].lanes.get(class).credit_bytes
+        } else {
+            u64::MAX
+        };
         let own = self.ends[number as usize].nic;
         let line = *self.ports.line(number, class);
         if line.is_empty() {
-            return if own_may { self.next_of_nic(own, class) } else { None };
+            return if own_may { self.next_of_nic(own, class, room) } else { None };
         }
         if !self.lets(number, class, self.packets[line.head as usize].bytes) {
             return None;
@@ -333,7 +338,7 @@ impl Engine {
             let port = &mut self.ports[number as usize];
             port.own_turn = !port.own_turn;
             if port.own_turn
-                && let Some(packet) = self.next_of_nic(own, class)
+                && let Some(packet) = self.next_of_nic(own, class, room)
             {
                 return Some(packet);
             }

@@ -77,12 +77,17 @@ impl DragonflyUgal {
         ports[index as usize]
     }
 
-    /// The group to go by, if any.
-    fn detour(&self, router: u32, target: u32, surroundings: &mut dyn Surroundings) -> Option<u32> {
+    /// The group to go by, if any, and the port toward it or toward the target's group: the one whose queue was looked at.
+    fn decide(
+        &self,
+        router: u32,
+        target: u32,
+        surroundings: &mut dyn Surroundings,
+    ) -> (Option<u32>, Option<u16>) {
         let map = &self.map;
         let (own, group) = (map.group(router), map.group(target));
         if own == group || map.groups() < 3 {
-            return None;
+            return (None, None);
         }
         // any but these two
         let mut between = surroundings.draw(map.groups() - 2);
@@ -97,7 +102,7 @@ impl DragonflyUgal {
             (surroundings.used(by), local(between) + 3),
             self.threshold,
         );
-        better.then_some(between)
+        (better.then_some(between), Some(if better { by } else { direct }))
     }
 }
 
@@ -109,8 +114,11 @@ impl FlitRouting for DragonflyUgal {
         if place.router == target {
             return map.destinations.eject(head.dest, head.range);
         }
+        let mut first_port = None;
         if head.memory & CHOSEN == 0 {
-            head.memory = match self.detour(place.router, target, surroundings) {
+            let (between, port) = self.decide(place.router, target, surroundings);
+            first_port = port;
+            head.memory = match between {
                 Some(between) => CHOSEN | (u64::from(between) << BETWEEN),
                 None => CHOSEN | SECOND,
             };
@@ -125,7 +133,8 @@ impl FlitRouting for DragonflyUgal {
         if own == group {
             any(map.within(place.router, target), part(head.range, 3, 2))
         } else {
-            any(self.port(place.router, group, surroundings), part(head.range, 3, (head.memory & 1) as u8))
+            let port = first_port.unwrap_or_else(|| self.port(place.router, group, surroundings));
+            any(port, part(head.range, 3, (head.memory & 1) as u8))
         }
     }
 

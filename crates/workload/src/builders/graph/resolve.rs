@@ -298,7 +298,8 @@ impl Writer<'_, '_> {
             Some(LinkChoice::AllToAll) => Link::AllToAll,
             None if !collective && single(from) != single(to) => Link::AllToAll,
             // who gets something waits until it is there
-            None => Link::BothEnds,
+            None if matches!(self.builder.vertex_ref(from).op, Op::Transfer { .. }) => Link::BothEnds,
+            None => Link::SameRank,
         };
         self.builder.edge_linked(from, to, distance, link);
         Ok(())
