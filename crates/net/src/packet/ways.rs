@@ -67,14 +67,31 @@ pub(super) struct Alone {
     pub(super) spread: bool,
 }
 
+/// From the start of a packet on one link to its start on the next, where nothing is before it, and where it has to be stored.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    free: u64,
+    stored: u64,
+}
+
+impl Step {
+    /// When a packet starts that has started at `start` on the link before, and finds the link free from `free` on.
+    fn start(self, start: u64, free: u64) -> u64 {
+        let soonest = start.saturating_add(self.free);
+        if free <= soonest { soonest } else { start.saturating_add(self.stored).max(free) }
+    }
+}
+
 /// Its packets on one link of the way.
 #[derive(Debug, Clone, Copy)]
 struct Stream {
     /// When the first packet starts,
     first: u64,
+    /// the second one, behind which all others but the last one are `apart`,
+    second: u64,
     /// and the last one.
     last: u64,
-    /// Time between two full packets: that of the slowest link so far.
+    /// Time between two full packets from the second one on: that of the slowest link so far.
     apart: u64,
     /// Whether all have come the same way, in order.
     together: bool,
@@ -89,28 +106,45 @@ impl Alone {
     /// On the first link, at once.
     fn start(&self, port: &Port) -> Stream {
         let apart = port.time_of(self.full);
-        Stream { first: 0, last: (self.packets - 1).saturating_mul(apart), apart, together: true }
+        let last = (self.packets - 1).saturating_mul(apart);
+        Stream { first: 0, second: apart, last, apart, together: true }
     }
 
     /// When the last full packet has left `port`; 0 where there is none.
     fn full_end(&self, stream: Stream, port: &Port) -> u64 {
         match self.packets {
             1 => 0,
-            packets => (packets - 2)
+            2 => stream.first.saturating_add(port.time_of(self.full)),
+            packets => (packets - 3)
                 .saturating_mul(stream.apart)
-                .saturating_add(stream.first + port.time_of(self.full)),
+                .saturating_add(stream.second.saturating_add(port.time_of(self.full))),
         }
     }
 
     /// On the link `to`, where a packet can start so long after its start on the link before. Whether there is no
     /// other link beside it; whether packets on all of them meet here.
-    fn follow(&self, stream: Stream, step: impl Fn(u32) -> u64, to: &Port, only: bool, meet: bool) -> Stream {
+    fn follow(
+        &self,
+        stream: Stream,
+        step: impl Fn(u32) -> Step,
+        to: &Port,
+        only: bool,
+        meet: bool,
+    ) -> Stream {
         let together = stream.together && (only || !self.spread);
-        let apart = if together || meet { stream.apart.max(to.time_of(self.full)) } else { stream.apart };
-        let (first, last) = (stream.first + step(self.full), stream.last.saturating_add(step(self.last)));
-        let next = Stream { first, last, apart, together };
-        // the last packet waits for the one before it
-        if together { Stream { last: last.max(self.full_end(next, to)), ..next } } else { next }
+        let time = to.time_of(self.full);
+        let apart = if together || meet { stream.apart.max(time) } else { stream.apart };
+        let (full, last) = (step(self.full), step(self.last));
+        let first = full.start(stream.first, 0);
+        if !together {
+            let second = first.saturating_add(apart);
+            return Stream { first, second, last: last.start(stream.last, 0), apart, together };
+        }
+        // each waits for the one before it, and is stored if it has to; those behind the second one come no sooner than it can
+        // send them on
+        let second = full.start(stream.second, first.saturating_add(time));
+        let next = Stream { first, second, last: 0, apart, together };
+        Stream { last: last.start(stream.last, self.full_end(next, to)), ..next }
     }
 
     /// When all of it has arrived behind `port`.
@@ -255,9 +289,10 @@ impl Ways {
     }
 
     /// From the start of a packet on one link to its start on the next.
-    fn step(&self, from: &Port, to: &Port, bytes: u32) -> u64 {
+    fn step(&self, from: &Port, to: &Port, bytes: u32) -> Step {
         let cuts = from.beyond == Beyond::Header && !to.kind.rate.is_faster_than(from.kind.rate);
-        from.kind.delay + from.time_of(if cuts { self.header_bytes.min(bytes) } else { bytes })
+        let after = |bytes: u32| from.kind.delay + from.time_of(bytes);
+        Step { free: after(if cuts { self.header_bytes.min(bytes) } else { bytes }), stored: after(bytes) }
     }
 
     /// The round trip on the longest way, for a full packet and its acknowledgement, and the most links of such a way.

@@ -42,7 +42,10 @@ fn a_message_alone_waits_for_headers_only() {
 /// before it.
 #[test]
 fn the_least_time_of_a_message_is_that_of_the_message_alone() {
-    for (spines, hosts, uplinks) in [(1, 100, 25), (1, 25, 100), (2, 100, 25), (2, 100, 100), (2, 100, 400)] {
+    let machines =
+        [(1, 100, 25), (1, 25, 100), (1, 40, 25), (2, 100, 25), (2, 100, 100), (2, 100, 400), (1, 100, 60)];
+    let both = ["store-and-forward", "cut-through"].map(|switching| machines.map(|it| (it, switching)));
+    for ((spines, hosts, uplinks), switching) in both.into_iter().flatten() {
         let machine = topology(&format!(
             r#"{{"kind": "leaf-spine", "leaves": 2, "spines": {spines}, "hosts-per-leaf": 2, "latency": "100 ns",
                 "bandwidth": "{hosts} Gbps", "uplink-bandwidth": "{uplinks} Gbps"}}"#
@@ -50,10 +53,10 @@ fn the_least_time_of_a_message_is_that_of_the_message_alone() {
         let nodes = machine.compute_nodes();
         for (balancing, exact) in [("per-flow", true), ("ecmp", true), ("round-robin", spines == 1)] {
             for (to, completion) in [(1, "receiver"), (3, "receiver"), (3, "sender")] {
-                for bytes in [1_u64, 4096, 4097, 8193, 65_536, 100_001] {
+                for bytes in [1_u64, 4096, 4097, 7758, 8193, 65_536, 100_001] {
                     let spec = format!(
                         r#"{{"kind": "packet", "completion": "{completion}", {ALONE},
-                            "balancing": {{"kind": "{balancing}"}}}}"#
+                            "switching": "{switching}", "balancing": {{"kind": "{balancing}"}}}}"#
                     );
                     let mut network = network(&spec, machine.clone());
                     let least = network.least_duration(nodes[0], nodes[to], bytes).as_ps();
