@@ -15,6 +15,7 @@ use super::engine::{Engine, Event};
 use super::given::{Guide, Way};
 use super::host::{Ends, Message};
 use super::interfaces::Turns;
+use super::landing::ANY;
 use super::parts::Parts;
 use super::patience::Patience;
 use super::port::NOTHING;
@@ -390,14 +391,15 @@ impl PacketNetwork {
             if let Some(least) = given.min() {
                 return Some(least);
             }
+            // all packets go to one NIC, whichever that is
+            let nics = routes.nics_of(to) as u16;
+            let nics: Vec<u16> = if nics > 1 { (0..nics).collect() } else { vec![ANY] };
             let choices = routes.choices(routes.node_of(from), to);
-            let times = choices.into_iter();
-            times
-                .filter_map(|port| {
-                    self.ways.alone((routes, ports), port, Goal::host(to), message, Pick::Fastest)
-                })
-                .map(|(time, _)| time)
-                .min()
+            let ways = nics.iter().flat_map(|&nic| choices.iter().map(move |&port| (port, nic)));
+            let times = ways.filter_map(|(port, nic)| {
+                self.ways.alone((routes, ports), port, Goal { host: to, nic }, message, Pick::Fastest)
+            });
+            times.map(|(time, _)| time).min()
         };
         let there = fastest(from, to, message)?;
         if !rules.complete_at_sender {

@@ -156,3 +156,27 @@ fn cut_through_packets_are_lost_doubled_and_held_up_as_others() {
     }
     assert_eq!(ends, run(network(&spec, machine.clone()).as_mut(), hosts, &messages).0);
 }
+
+/// Two cables from every host to the switch: a message goes by one of them at each end, and its last packet overtakes nobody.
+#[test]
+fn the_least_time_knows_that_a_message_lands_at_one_nic() {
+    let cable = |host: &str| {
+        format!(
+            r#"{{"from": "{host}", "to": "s", "bandwidth": "100 Gbps", "latency": "1 us", "parallel": 2}}"#
+        )
+    };
+    let machine = topology(&format!(
+        r#"{{"kind": "graph", "nodes": [{{"name": "a"}}, {{"name": "b"}}, {{"name": "s", "kind": "switch"}}],
+            "links": [{}, {}]}}"#,
+        cable("a"),
+        cable("b")
+    ));
+    let hosts = machine.compute_nodes();
+    for (balancing, bytes) in [("ecmp", 5661), ("random", 5661), ("round-robin", 100_001)] {
+        let spec = format!(r#"{{"kind": "packet", {ALONE}, "balancing": {{"kind": "{balancing}"}}}}"#);
+        let mut network = network(&spec, machine.clone());
+        let least = network.least_duration(hosts[0], hosts[1], bytes);
+        let (ends, _) = run(network.as_mut(), hosts, &[(0, 1, bytes)]);
+        assert_eq!(ends[0].as_ps(), least.as_ps(), "{balancing}, {bytes} B");
+    }
+}
