@@ -61,7 +61,7 @@ fn measure(name: &str, k: u32, pairs: &[(u32, u32)], bytes: u64, protocol: &str)
     let topology = Arc::new(spec.plugin().build(&BuildContext::default()).expect("a fat tree"));
     let transport = presets::htsim(protocol, Bandwidth(12.5e9)).expect("a known transport");
     let started = cpu_s();
-    let network = Packet { completion: Completion::Sender, ..Packet::from(transport) };
+    let network = Packet { completion: Some(Completion::Sender), ..Packet::from(transport) };
     let context = NetworkContext {
         routing: RoutingSpec::default().plugin().build(&topology).expect("routes"),
         topology: topology.clone(),

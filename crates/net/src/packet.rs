@@ -148,8 +148,9 @@ pub struct Packet {
     pub connections: Connections,
     /// When switches begin to send a packet on.
     pub switching: Switching,
-    /// When a message is complete.
-    pub completion: Completion,
+    /// When a message is complete. Absent: when its receiver has it, and with `preset = "htsim"` when its sender knows that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub completion: Option<Completion>,
     /// Packets that vanish on links; none when absent. The recovery must be one that notices, and queues are
     /// not to blame.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -178,7 +179,7 @@ impl Default for Packet {
             balancing: BalancingSpec::default(),
             connections: Connections::default(),
             switching: Switching::default(),
-            completion: Completion::default(),
+            completion: None,
             loss: None,
             faults: None,
             threads: 1,
@@ -250,8 +251,9 @@ pub enum Preset {
     /// Those that are published.
     #[default]
     Published,
-    /// Those of htsim, for comparison: its variant of the congestion control, if only its kind is given, its recovery, choice of
-    /// paths and sizes of packets, where they are not, and messages are complete when the sender knows.
+    /// Those of htsim, for comparison: its variant of the congestion control and sizes of packets, where what is given is the
+    /// default, its recovery and choice of paths, where they are not given, and messages are complete when the sender knows, where
+    /// `completion` is not.
     Htsim,
 }
 
@@ -288,6 +290,7 @@ impl Packet {
             recovery: Some(transport.recovery()),
             entropy: Some(transport.entropy()),
             queue: Some(self.queue()),
+            completion: Some(self.completion.unwrap_or_default()),
             ..self.clone()
         }
     }
@@ -360,7 +363,7 @@ impl Packet {
             recovery: self.recovery.clone().or(theirs.recovery),
             entropy: self.entropy.clone().or(theirs.entropy),
             packets: if self.packets == PacketSizes::default() { theirs.packets } else { self.packets },
-            completion: Completion::Sender,
+            completion: self.completion.or(Some(Completion::Sender)),
             ..self.clone()
         })
     }
@@ -412,7 +415,7 @@ impl Packet {
         let least_delay = ports.iter().map(|port| port.kind.delay).min().unwrap_or(0);
         let rules = Rules {
             queue: rules,
-            complete_at_sender: self.completion == Completion::Sender,
+            complete_at_sender: self.completion == Some(Completion::Sender),
             keeps_count: rules.holds() || self.buffer_sharing.is_some(),
             records,
             settles_late: records || least_delay == 0,
@@ -481,6 +484,10 @@ impl Packet {
         }
         let rtt_s = rtt.as_secs_f64();
         let wait_s = self.congestion.plugin().standing_wait(rtt, links).as_secs_f64();
+        // what one pull lets go comes at once, where the links before are faster
+        let payload = u64::from(self.packets.payload_bytes).max(1);
+        let burst = self.congestion.plugin().burst_bytes(&self.packets).div_ceil(payload);
+        let burst = if burst > 0 { burst.saturating_add(1) } else { 0 };
         let Engine { rules, ports, .. } = engine;
         let (mut largest, mut drain_s) = (0, 0.0_f64);
         for port in ports.iter_mut() {
@@ -490,7 +497,9 @@ impl Packet {
             // the packets that fill the longest way
             let packets = (rtt_s * kind.rate.bytes_per_s() / full as f64).ceil().clamp(1.0, 1e9) as u64;
             let standing = (wait_s * kind.rate.bytes_per_s() / full as f64).ceil().min(1e9) as u64;
-            let usual = ((packets * rules.queue.buffer_factor).max(standing) * full).min(MOST_BUFFER);
+            let least = standing.max(burst);
+            let usual =
+                (packets * rules.queue.buffer_factor).max(least).saturating_mul(full).min(MOST_BUFFER);
             let buffer = self.buffer.map_or(usual, |buffer| buffer.count());
             let share = |given: Option<Bytes>, fifths: u64| {
                 given.map_or((packets * fifths).div_ceil(5) * full, |bytes| bytes.count())

@@ -181,6 +181,12 @@ pub trait CongestionKind {
         false
     }
 
+    /// Bytes of payload that a sender may send at once because its receiver has said so; 0 where none ever does.
+    fn burst_bytes(&self, sizes: &PacketSizes) -> u64 {
+        let _ = sizes;
+        0
+    }
+
     /// The longest wait in queues that it lets stand where many meet, over ways of so many links and such a round trip: default
     /// buffers hold it. Zero where the bytes in flight on an idle way are room enough.
     fn standing_wait(&self, rtt: Duration, links: u32) -> Duration {

@@ -27,6 +27,13 @@ pub enum CreditRules {
     Quanta(Arc<QuantaRules>),
 }
 
+impl QuantaRules {
+    /// Bytes for which a sender may ask in all: half of what 32 bits of quanta count, as much may have to be sent again.
+    pub const fn most_counted_bytes(&self) -> u64 {
+        (self.quantum_bytes as u64) << 31
+    }
+}
+
 /// Rules of credit in quanta.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct QuantaRules {

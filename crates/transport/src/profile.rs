@@ -246,6 +246,14 @@ pub struct Profile {
 }
 
 impl Profile {
+    /// The most bytes on the wire for which its connections can ask for credit, where they do.
+    pub fn most_counted_bytes(&self) -> Option<u64> {
+        match &self.credit {
+            CreditRules::Quanta(rules) => Some(rules.most_counted_bytes()),
+            CreditRules::None | CreditRules::Packets { .. } => None,
+        }
+    }
+
     /// The profile of connections over `path`.
     ///
     /// # Errors

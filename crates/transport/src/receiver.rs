@@ -31,6 +31,8 @@ pub enum Acknowledge {
     /// Once so many bytes have arrived since the last acknowledgement; at once for the first packet, for
     /// packets that are marked, ask for it or came before, and when the last gap closes after a request.
     EveryBytes(u32),
+    /// The same once so many packets have arrived, however small.
+    EveryPackets(u32),
 }
 
 /// Rules of a receiver, set by the recovery and by the congestion control of the connection.
@@ -72,7 +74,8 @@ pub struct Receiver {
     beyond: BitRing,
     out_of_order: u32,
     received_bytes: u64,
-    unacknowledged_bytes: u32,
+    /// What has come since the last acknowledgement, bytes or packets.
+    unacknowledged: u32,
     acknowledge_when_closed: bool,
     gap_reported: bool,
     /// Past the last packet that is known of, or 0.
@@ -98,7 +101,7 @@ impl Receiver {
             beyond: BitRing::new(0),
             out_of_order: 0,
             received_bytes: 0,
-            unacknowledged_bytes: 0,
+            unacknowledged: 0,
             acknowledge_when_closed: false,
             gap_reported: false,
             end: 0,
@@ -220,7 +223,9 @@ impl Receiver {
         if fresh {
             let bytes = self.profile.sizes.accounted(u64::from(header.payload_bytes));
             self.received_bytes += bytes;
-            self.unacknowledged_bytes = self.unacknowledged_bytes.saturating_add(bytes as u32);
+            let counted =
+                if matches!(rules.acknowledge, Acknowledge::EveryPackets(_)) { 1 } else { bytes as u32 };
+            self.unacknowledged = self.unacknowledged.saturating_add(counted);
         }
         Arrival { fresh, delivered_to: self.expected }
     }
@@ -252,13 +257,17 @@ impl Receiver {
         let silent = beyond_gap && !rules.keeps_out_of_order && rules.gaps != GapReport::Never;
         let wanted = match rules.acknowledge {
             Acknowledge::EveryPacket => !silent,
-            Acknowledge::EveryBytes(bytes) => {
+            Acknowledge::EveryBytes(most) | Acknowledge::EveryPackets(most) => {
                 let asked = header.flags.has(Flags::ACK_REQUEST);
                 let closed = self.acknowledge_when_closed && self.out_of_order == 0;
                 self.acknowledge_when_closed =
                     (self.acknowledge_when_closed || asked) && self.out_of_order > 0;
-                let first = self.received_bytes == u64::from(self.unacknowledged_bytes);
-                mark.ecn || asked || closed || first || !fresh || self.unacknowledged_bytes >= bytes
+                let all = match rules.acknowledge {
+                    Acknowledge::EveryPackets(_) => self.expected + u64::from(self.out_of_order),
+                    _ => self.received_bytes,
+                };
+                let first = all == u64::from(self.unacknowledged);
+                mark.ecn || asked || closed || first || !fresh || self.unacknowledged >= most
             }
         };
         if wanted || released.is_something() {
@@ -271,7 +280,7 @@ impl Receiver {
     fn report(&mut self, cause: &Header, kind: Kind, mark: Mark, released: Released) -> Header {
         // a report of a trimmed packet speaks of nothing else
         if !mark.trimmed {
-            self.unacknowledged_bytes = 0;
+            self.unacknowledged = 0;
         }
         let first = self.expected + 1;
         let near = self.profile.receiver.sack_near_packet && cause.kind == Kind::Data;

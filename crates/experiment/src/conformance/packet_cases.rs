@@ -337,7 +337,7 @@ pub(super) fn network(protocol: &str, args: &str, machine: &Machine) -> Result<P
     {
         rccc.oversubscription = machine.oversubscription();
     }
-    let mut network = Packet { completion: Completion::Sender, ..Packet::from(transport) };
+    let mut network = Packet { completion: Some(Completion::Sender), ..Packet::from(transport) };
     match argument(args, "-strat") {
         Some("ecmp_rr") => network.balancing = BalancingSpec::RoundRobin(RoundRobin {}),
         // it compares queues in bands, the narrowest of which is a twentieth of the usual buffer

@@ -173,6 +173,10 @@ impl Engine {
     pub(super) fn post(&mut self, number: u32, ends: &Ends) -> bool {
         let now = self.now;
         let Some(connection) = self.sender(number) else { return false };
+        // a new connection begins to count anew
+        if !connection.sender.can_count(ends.bytes) {
+            return false;
+        }
         let end = connection.sender.post(Time::from_ps(now), ends.bytes).end;
         let message = ends.message(end, now);
         if std::mem::replace(&mut connection.reported, false) {

@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use stratasim_core::model::{self, FlowRecord, NetworkDone, NetworkReport, NetworkRequest, Transfer};
 use stratasim_core::observe::{MessageCounts, Observer};
 use stratasim_core::random::key;
-use stratasim_core::{Bandwidth, BuildError, Cx, Duration, Model, NodeId, Time, Token};
+use stratasim_core::{Bandwidth, BuildError, Bytes, Cx, Duration, Model, NodeId, Time, Token};
 use stratasim_topo::Topology;
 use stratasim_transport::{Path, Profile, TransportSpec};
 
@@ -268,6 +268,15 @@ impl PacketNetwork {
             self.kept.insert(pair, next);
         }
         let profile = self.profile(&ends).map_err(|error| error.reason)?;
+        let sizes = profile.sizes();
+        let wire_bytes = (bytes / u64::from(sizes.payload_bytes) + 1).saturating_mul(sizes.wire_bytes());
+        if let Some(most) = profile.most_counted_bytes().filter(|&most| wire_bytes >= most) {
+            return Err(format!(
+                "a message of {}: credit for {} at most can be counted on one connection",
+                Bytes(bytes),
+                Bytes(most)
+            ));
+        }
         self.parts.open(ends, &profile, name);
         if self.sent_by.is_some() {
             self.parts.call(name as u32);

@@ -75,11 +75,12 @@ struct Parameters {
 
 impl Parameters {
     /// The largest window where a round trip takes so many picoseconds: at least as many packets as are under way then, on
-    /// short ways, too.
+    /// short ways, too, or that part of them where less is wanted.
     fn max_window(&self, rtt: f64) -> f64 {
         let filled = rtt * self.rate_bytes_per_ps;
         let whole = (filled / self.packet_bytes).ceil().max(1.0) * self.packet_bytes;
-        (self.max_window_factor * filled).max(whole)
+        let least = (self.max_window_factor.min(1.0) * whole).max(self.packet_bytes);
+        (self.max_window_factor * filled).max(least)
     }
 }
 

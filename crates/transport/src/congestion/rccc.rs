@@ -91,6 +91,10 @@ impl CongestionKind for Rccc {
         })))
     }
 
+    fn burst_bytes(&self, sizes: &PacketSizes) -> u64 {
+        u64::from(self.packets_per_pull) * u64::from(sizes.payload_bytes)
+    }
+
     fn recovery(&self) -> RecoverySpec {
         RecoverySpec::Trimming(Trimming { acknowledge_every: Some(Bytes(16_384)), ..Trimming::default() })
     }

@@ -192,8 +192,8 @@ impl Grants {
                         *listed = Listed::Active;
                         pacer.join(id);
                     }
-                    let bytes = rules.per_turn * rules.quantum_bytes;
-                    pacer.charge_slowed(now, f64::from(bytes) * rules.ps_per_byte);
+                    let bytes = u64::from(rules.per_turn) * u64::from(rules.quantum_bytes);
+                    pacer.charge_slowed(now, bytes as f64 * rules.ps_per_byte);
                     return true;
                 }
                 if blind {
@@ -224,8 +224,11 @@ impl Grants {
                     }
                     pacer.join_idle(id);
                 }
-                let bytes = if quanta == 0 { rules.least_bytes } else { quanta * rules.quantum_bytes };
-                pacer.charge_slowed(now, f64::from(bytes) * rules.ps_per_byte);
+                let bytes = match quanta {
+                    0 => u64::from(rules.least_bytes),
+                    _ => u64::from(quanta) * u64::from(rules.quantum_bytes),
+                };
+                pacer.charge_slowed(now, bytes as f64 * rules.ps_per_byte);
                 true
             }
         }

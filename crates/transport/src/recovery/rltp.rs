@@ -184,7 +184,7 @@ impl RecoveryKind for Rltp {
         Some(self.min_probe_timeout)
     }
 
-    fn build(&self, path: &Path, sizes: &PacketSizes) -> Result<(Recovery, ReceiverRules), BuildError> {
+    fn build(&self, path: &Path, _: &PacketSizes) -> Result<(Recovery, ReceiverRules), BuildError> {
         check_timeout("min-probe-timeout", self.min_probe_timeout)?;
         let range = |field: &str, value: u32, least: u32, most: u32| {
             let reason = format!("{value}; {least} to {most} are possible");
@@ -197,7 +197,7 @@ impl RecoveryKind for Rltp {
         range("acknowledge-every", self.acknowledge_every, 1, 1024)?;
         let acknowledge = match self.acknowledge_every {
             1 => Acknowledge::EveryPacket,
-            packets => Acknowledge::EveryBytes(packets.saturating_mul(sizes.packet_bytes() as u32)),
+            packets => Acknowledge::EveryPackets(packets),
         };
         let rules = ReceiverRules {
             keeps_out_of_order: true,

@@ -21,6 +21,8 @@ pub(crate) struct Sleek {
     bytes_per_ps: f64,
     /// The shortest round trip so far; that of the longest way before.
     base_rtt: Duration,
+    /// That of a full packet on the own way, empty: short ones are faster.
+    least_rtt: Duration,
     target_delay: Duration,
     /// Where packets are taken for lost up to, while recovering.
     recover_to: Option<u64>,
@@ -38,6 +40,7 @@ impl Sleek {
             payload_bytes: u64::from(sizes.payload_bytes),
             bytes_per_ps: path.rate.bytes_per_s() * 1e-12,
             base_rtt: path.network_rtt,
+            least_rtt: path.base_rtt,
             target_delay: path.network_rtt,
             recover_to: None,
             marked_to: 0,
@@ -54,7 +57,7 @@ impl Sleek {
 
     /// A round trip of a packet.
     pub(crate) fn sample(&mut self, rtt: Duration) {
-        self.base_rtt = self.base_rtt.min(rtt);
+        self.base_rtt = self.base_rtt.min(rtt.max(self.least_rtt));
     }
 
     /// The round trip that the answer to a probe tells of, at least the shortest: a probe is small, and measures queues. None

@@ -161,6 +161,10 @@ impl SenderRecovery for State {
         self.sleek.is_none()
     }
 
+    fn asks_again(&self) -> bool {
+        self.sleek.is_none() && self.asks_at < Duration::MAX
+    }
+
     fn wants_probe(&mut self) -> bool {
         self.sleek.as_mut().is_some_and(|sleek| sleek.take_probe())
     }
@@ -182,6 +186,7 @@ impl RecoveryKind for Trimming {
         let silent_bytes = match acknowledge {
             Acknowledge::EveryPacket => 0,
             Acknowledge::EveryBytes(bytes) => u64::from(bytes),
+            Acknowledge::EveryPackets(packets) => u64::from(packets) * sizes.packet_bytes(),
         };
         // packets that are merely under way on long links, or not worth an acknowledgement yet, are not sent again
         let derived = || {
