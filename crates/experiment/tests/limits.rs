@@ -1,5 +1,6 @@
 //! What machines cannot exceed: capacities and rates of memories, speeds that change.
 
+use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Instant;
 
@@ -300,4 +301,33 @@ fn packets_end_with_time() {
     let network = "recovery = { kind = \"go-back-n\", timeout = \"200 d\" }\nloss = { probability = 0.1 }";
     let error = prepare(&text("100 Gbps", "1 us", "1 MB", network), Path::new("")).err();
     assert!(error.as_ref().is_some_and(|error| error.contains("at most a day is possible")), "{error:?}");
+}
+
+/// Five hosts send a flit each in four cycles, to one behind an output that holds one flit. When each is done, in cycles, is what a
+/// router that was written down independently says; guesses that look at nothing would let seven flits in.
+#[test]
+fn guesses_that_look_at_nothing_find_no_room_behind_the_crossbar() {
+    let mut vertices = String::new();
+    let mut edges = String::new();
+    for (at, (cycle, host)) in (3..7).flat_map(|cycle| (1..6).map(move |host| (cycle, host))).enumerate() {
+        let _ = write!(
+            vertices,
+            "{{ name = \"m{at}\", kind = \"communication\", source = {host}, destination = 0, bytes = 32 }}, \
+             {{ name = \"d{at}\", kind = \"delay\", rank = {host}, duration = \"{cycle} ns\" }}, "
+        );
+        let _ = write!(edges, "{{ from = \"d{at}\", to = \"m{at}\" }}, ");
+    }
+    for guess in ["credit", "always"] {
+        let text = format!(
+            "[topology]\nkind = \"single-switch\"\nnodes = 6\nbandwidth = \"32 GB/s\"\nlatency = \"1 ns\"\n\
+             [workload]\nkind = \"graph\"\nvertices = [{vertices}]\nedges = [{edges}]\n\
+             [network]\nkind = \"flit\"\nflit-bytes = \"32 B\"\npacket-flits = 64\n[network.router]\nvirtual-channels = 4\n\
+             buffer-flits = 8\nrouting-delay = 0\nspeculation = \"separate\"\ninternal-speedup = 4.0\noutput-buffer-flits = 1\n\
+             requests = {{ guess = \"{guess}\" }}\n"
+        );
+        let result = run_in(&text, Path::new(""));
+        let done: Vec<u64> =
+            result.ranks[1..].iter().map(|rank| (rank.finish_s * 1e9).round() as u64).collect();
+        assert_eq!(done, [18, 19, 23, 24, 27], "{guess}");
+    }
 }

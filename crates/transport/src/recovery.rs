@@ -133,11 +133,6 @@ pub trait SenderRecovery {
         false
     }
 
-    /// Whether a sender whose probe has changed nothing asks once more: where probes overtake the data that they ask about.
-    fn asks_again(&self) -> bool {
-        false
-    }
-
     /// Whether the last timer asked for a probe.
     fn wants_probe(&mut self) -> bool {
         false
@@ -213,9 +208,6 @@ macro_rules! recoveries {
             }
             fn asks_when_full(&self) -> bool {
                 match self { $(Self::$variant(state) => state.asks_when_full()),+ }
-            }
-            fn asks_again(&self) -> bool {
-                match self { $(Self::$variant(state) => state.asks_again()),+ }
             }
             fn wants_probe(&mut self) -> bool {
                 match self { $(Self::$variant(state) => state.wants_probe()),+ }

@@ -150,6 +150,14 @@ impl FatTree {
             ));
         }
         let parallel = per_level("parallel", &self.parallel, levels, 1)?;
+        for (field, list) in [("up", &self.up), ("parallel", &self.parallel)] {
+            if let Some(level) = list.iter().position(|&count| count == 0) {
+                return Err(BuildError::new(
+                    field,
+                    format!("level {} has 0; at least 1 is needed", level + 1),
+                ));
+            }
+        }
         Ok((0..levels).map(|level| (self.down[level], self.up[level], parallel[level])).collect())
     }
 }

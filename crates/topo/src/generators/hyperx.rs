@@ -59,6 +59,10 @@ impl Generator for HyperX {
             let what = format!("there are {extents} dimensions, this list has {cables} entries");
             return Err(BuildError::new("parallel", what));
         }
+        if let Some(index) = self.parallel.iter().position(|&cables| cables == 0) {
+            let what = format!("dimension {index} (from 0) needs at least one cable");
+            return Err(BuildError::new("parallel", what));
+        }
         let dimensions: Vec<Dimension> = self
             .dimensions
             .iter()

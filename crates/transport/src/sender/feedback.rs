@@ -33,8 +33,10 @@ impl Sender {
         match header.kind {
             Kind::CongestionNotification => return self.congestion.on_notification(now),
             Kind::Ack | Kind::Nack => {}
-            // what has been posted since it was asked for is not in it
-            Kind::Pull => return self.request_credit(now, false),
+            // what has been posted since it was asked for is not in it, and no acknowledgement will come
+            Kind::Pull if self.recovery.account().in_flight_bytes == 0 => {
+                return self.request_credit(now, false);
+            }
             _ => return,
         }
         let in_flight = self.recovery.account().in_flight_bytes;
@@ -75,10 +77,6 @@ impl Sender {
         }
         if header.kind == Kind::Nack && header.flags.has(Flags::TRIMMED) && self.recovery.asks_when_full() {
             // the packet that asked may be the one that did not arrive
-            self.asked = false;
-        }
-        if header.flags.has(Flags::PROBE) && self.recovery.asks_again() {
-            // what it overtook has come since
             self.asked = false;
         }
         self.messages.forget(self.recovery.account().cumulative);
