@@ -66,7 +66,7 @@ def packet(
     balancing: Mapping[str, Any] | None = None,
     connections: Literal["per-message", "per-pair"] | None = "per-message",
     switching: Literal["store-and-forward", "cut-through"] | None = "store-and-forward",
-    completion: Literal["receiver", "sender"] | None = "receiver",
+    completion: Literal["receiver", "sender"] | None = None,
     loss: Mapping[str, Any] | None = None,
     faults: Mapping[str, Any] | None = None,
     threads: int | None = 1,
