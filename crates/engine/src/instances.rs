@@ -190,12 +190,15 @@ impl Instances {
             if arc.distance > 0 {
                 continue;
             }
+            if let Map::Same | Map::All = arc.map {
+                self.missing[range.clone()].iter_mut().for_each(|missing| *missing += 1);
+                continue;
+            }
             for index in 0..range.len() as u32 {
                 let rank = self.rank(program, vertex, index);
                 self.missing[range.start + index as usize] += match arc.map {
-                    Map::Rank => u32::from(self.index_in(self.scopes[arc.vertex as usize], rank).is_some()),
                     Map::Receiver(to) => self.senders_to(program, arc.vertex, to, rank).len() as u32,
-                    Map::Same | Map::All => 1,
+                    _ => u32::from(self.index_in(self.scopes[arc.vertex as usize], rank).is_some()),
                 };
             }
         }
