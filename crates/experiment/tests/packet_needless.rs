@@ -57,6 +57,20 @@ fn a_short_message_makes_no_full_packet_late() {
     assert!(result.makespan_s < 85e-6, "{} s", result.makespan_s);
 }
 
+/// Packets are trimmed and sent again, and none is lost: a probe that overtakes what it asks about has it acknowledged.
+#[test]
+fn an_all_to_all_without_drops_has_no_time_outs() {
+    for seed in 1..6 {
+        let result = run(&format!(
+            "seed = {seed}\n[topology]\nkind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts-per-leaf = 4\n\
+             bandwidth = \"100 Gbps\"\nlatency = \"500 ns\"\n[workload]\nkind = \"collective\"\noperation = \"all-to-all\"\n\
+             bytes = \"1 MB\"\n[network]\nkind = \"packet\"\n"
+        ));
+        assert_eq!(counter(&result, "network.drops"), 0, "seed {seed}");
+        assert_eq!(counter(&result, "network.timeouts"), 0, "seed {seed}: {} s", result.makespan_s);
+    }
+}
+
 /// Four packets at once come faster than the second link takes them, again and again.
 #[test]
 fn a_flow_alone_fills_a_slower_link_behind_a_faster_one() {

@@ -76,6 +76,8 @@ pub struct Receiver {
     received_bytes: u64,
     /// What has come since the last acknowledgement, bytes or packets.
     unacknowledged: u32,
+    /// Packets below are acknowledged one by one: a probe has overtaken them.
+    overtaken_to: u32,
     acknowledge_when_closed: bool,
     gap_reported: bool,
     /// Past the last packet that is known of, or 0.
@@ -102,6 +104,7 @@ impl Receiver {
             out_of_order: 0,
             received_bytes: 0,
             unacknowledged: 0,
+            overtaken_to: 0,
             acknowledge_when_closed: false,
             gap_reported: false,
             end: 0,
@@ -177,7 +180,11 @@ impl Receiver {
         match header.kind {
             Kind::Data if mark.trimmed => emit(self.report(header, Kind::Nack, mark, released)),
             Kind::Data => self.answer(header, mark, arrival.fresh, released, emit),
-            Kind::Probe => emit(self.report(header, Kind::Ack, mark, released)),
+            Kind::Probe => {
+                // further on than any message is long, nobody is told
+                self.overtaken_to = self.overtaken_to.max(u32::try_from(header.cumulative).unwrap_or(0));
+                emit(self.report(header, Kind::Ack, mark, released));
+            }
             Kind::RequestToSend if !self.grants.gives() => {
                 emit(self.report(header, Kind::Ack, mark, released));
             }
@@ -267,7 +274,8 @@ impl Receiver {
                     _ => self.received_bytes,
                 };
                 let first = all == u64::from(self.unacknowledged);
-                mark.ecn || asked || closed || first || !fresh || self.unacknowledged >= most
+                let overtaken = header.sequence < u64::from(self.overtaken_to);
+                mark.ecn || asked || closed || first || overtaken || !fresh || self.unacknowledged >= most
             }
         };
         if wanted || released.is_something() {

@@ -133,6 +133,11 @@ pub trait SenderRecovery {
         false
     }
 
+    /// Whether a probe asks for word of each packet that it may overtake, too: it tells where they end.
+    fn asks_for_overtaken(&self) -> bool {
+        false
+    }
+
     /// Whether the last timer asked for a probe.
     fn wants_probe(&mut self) -> bool {
         false
@@ -208,6 +213,9 @@ macro_rules! recoveries {
             }
             fn asks_when_full(&self) -> bool {
                 match self { $(Self::$variant(state) => state.asks_when_full()),+ }
+            }
+            fn asks_for_overtaken(&self) -> bool {
+                match self { $(Self::$variant(state) => state.asks_for_overtaken()),+ }
             }
             fn wants_probe(&mut self) -> bool {
                 match self { $(Self::$variant(state) => state.wants_probe()),+ }

@@ -161,6 +161,10 @@ impl SenderRecovery for State {
         self.sleek.is_none()
     }
 
+    fn asks_for_overtaken(&self) -> bool {
+        self.sleek.is_none() && self.asks_at < Duration::MAX
+    }
+
     fn wants_probe(&mut self) -> bool {
         self.sleek.as_mut().is_some_and(|sleek| sleek.take_probe())
     }

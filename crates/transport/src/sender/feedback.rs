@@ -215,6 +215,15 @@ impl Sender {
         let limit = self.congestion.window_bytes().saturating_add(packet);
         let backlog = self.backlog_bytes(true);
         let pull = self.credit.request(backlog, limit, packet, sharing);
-        Header { kind, entropy: self.entropy.choose(now), pull, sent_at: now, ..Header::default() }
+        let overtaken = kind == Kind::Probe && self.recovery.asks_for_overtaken();
+        let cumulative = if overtaken { self.recovery.account().next_new } else { 0 };
+        Header {
+            kind,
+            entropy: self.entropy.choose(now),
+            pull,
+            sent_at: now,
+            cumulative,
+            ..Header::default()
+        }
     }
 }
