@@ -178,7 +178,8 @@ impl Evidence {
     /// and longer: the line through the waits at the ends of the batches (least squares) rises by more than one
     /// cycle in 100 and by more than three times its standard error; or when of one class more than 5 %
     /// did not arrive, and more packets than four times the square root of those offered, what came into being too late for
-    /// that aside; of a single class, too, as intervals of few batches are wide. Terminals that are [`stuck`] are another matter. In a network that fills, only the queues tell.
+    /// that aside; of a single class, too, as intervals of few batches are wide. Terminals that are [`stuck`] are another matter.
+    /// In a network that fills, only the queues tell.
     pub(super) fn saturation(&self) -> Option<String> {
         let lost = |lost: Option<String>| lost.filter(|_| !self.fills);
         lost(self.loss()).or_else(|| self.queues_grow()).or_else(|| lost(self.loss_of_class()))
