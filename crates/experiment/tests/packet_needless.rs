@@ -30,10 +30,6 @@ fn chain(messages: &[u64], latency: &str, network: &str) -> RunResult {
     ))
 }
 
-fn counter(result: &RunResult, name: &str) -> u64 {
-    result.counters.iter().find(|(known, _)| *known == name).map_or(0, |(_, count)| *count)
-}
-
 /// A sender of a connection that is kept, with credit for less than a packet, asks for more when a pull leaves it with none.
 #[test]
 fn no_sender_waits_for_credit_that_nobody_asked_for() {
@@ -53,7 +49,7 @@ fn a_short_message_makes_no_full_packet_late() {
     let network = "congestion = { kind = \"nscc\" }\nrecovery = { kind = \"trimming\", sleek = true }\n\
                    queue = { kind = \"drop-tail\" }\nconnections = \"per-pair\"";
     let result = chain(&[1, 1_000_000], "10 ns", network);
-    assert_eq!(counter(&result, "network.retransmissions"), 0);
+    assert_eq!(result.counter("network.retransmissions").expect("counted"), 0);
     assert!(result.makespan_s < 85e-6, "{} s", result.makespan_s);
 }
 
@@ -66,8 +62,13 @@ fn an_all_to_all_without_drops_has_no_time_outs() {
              bandwidth = \"100 Gbps\"\nlatency = \"500 ns\"\n[workload]\nkind = \"collective\"\noperation = \"all-to-all\"\n\
              bytes = \"1 MB\"\n[network]\nkind = \"packet\"\n"
         ));
-        assert_eq!(counter(&result, "network.drops"), 0, "seed {seed}");
-        assert_eq!(counter(&result, "network.timeouts"), 0, "seed {seed}: {} s", result.makespan_s);
+        assert_eq!(result.counter("network.drops").expect("counted"), 0, "seed {seed}");
+        assert_eq!(
+            result.counter("network.timeouts").expect("counted"),
+            0,
+            "seed {seed}: {} s",
+            result.makespan_s
+        );
     }
 }
 
@@ -148,7 +149,7 @@ fn a_receiver_counts_packets_however_small() {
              kind = \"graph\"\nvertices = [{vertices}]\n[network]\nkind = \"packet\"\ncongestion = {{ kind = \"fixed-window\" }}\n\
              connections = \"per-pair\"\n{recovery}\n"
         ));
-        counter(&result, "network.packets") - 64
+        result.counter("network.packets").expect("counted") - 64
     };
     assert_eq!([1, 2, 4, 16].map(acknowledgements), [64, 33, 17, 5]);
 }

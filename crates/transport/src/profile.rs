@@ -246,12 +246,16 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// The most bytes on the wire for which its connections can ask for credit, where they do.
-    pub fn most_counted_bytes(&self) -> Option<u64> {
-        match &self.credit {
-            CreditRules::Quanta(rules) => Some(rules.most_counted_bytes()),
-            CreditRules::None | CreditRules::Packets { .. } => None,
-        }
+    /// Whether a connection can count credit for so many bytes behind so many packets, those that are sent again included; the
+    /// most bytes on the wire for which it can where not.
+    ///
+    /// # Errors
+    /// Those bytes.
+    pub fn counts(&self, packets_before: u64, bytes: u64) -> Result<(), u64> {
+        let CreditRules::Quanta(rules) = &self.credit else { return Ok(()) };
+        let packets = packets_before.saturating_add(bytes / u64::from(self.sizes.payload_bytes).max(1) + 1);
+        let most = rules.most_counted_bytes();
+        if packets.saturating_mul(self.sizes.wire_bytes()) < most { Ok(()) } else { Err(most) }
     }
 
     /// The profile of connections over `path`.

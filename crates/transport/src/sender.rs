@@ -148,12 +148,9 @@ impl Sender {
         packets
     }
 
-    /// Whether credit for so many bytes more can be counted, packets that are sent again included.
+    /// Whether credit for so many bytes more can be counted.
     pub fn can_count(&self, bytes: u64) -> bool {
-        let Credit::Quanta { rules, .. } = &self.credit else { return true };
-        let sizes = self.messages.sizes();
-        let packets = self.messages.end().saturating_add(bytes / u64::from(sizes.payload_bytes).max(1) + 1);
-        packets.saturating_mul(sizes.wire_bytes()) < rules.most_counted_bytes()
+        self.profile.counts(self.messages.end(), bytes).is_ok()
     }
 
     /// Sends to the host's link what the window lets go, where the profile says so: there it waits, and no window calls it back.

@@ -129,3 +129,31 @@ fn no_class_has_the_name_of_the_probes() {
         prepare(&experiment(SMALL, &format!("{classes}probes = {{ interval = 1000 }}\n"))).err().unwrap();
     assert!(refusal.contains("traffic.class.0.name"), "{refusal}");
 }
+
+/// Two classes of one queue with channels of their own: each takes turns among its own, whatever the other did last.
+#[test]
+fn classes_with_ranges_of_their_own_use_all_channels() {
+    let classes = "pattern = { kind = \"shift\" }\ninjection = { kind = \"periodic\" }\n\
+                   [[traffic.class]]\nload = 0.45\nrange = 0\n[[traffic.class]]\nload = 0.45\nrange = 1";
+    let switch = "[topology]\nkind = \"single-switch\"\nnodes = 4";
+    let text = experiment(switch, classes)
+        .replace("buffer-flits = 8", "buffer-flits = 8, ranges = [[0, 1], [2, 3]]");
+    let result = run(&text);
+    let found = statistics(&result);
+    assert!(found.saturated == Some(false), "{}", found.verdict);
+    assert!((found.accepted_flits_per_cycle - 0.9).abs() < 0.01, "{}", found.accepted_flits_per_cycle);
+}
+
+/// Most sources leave most packets out, which takes no time: a second class that hardly sends changes nothing.
+#[test]
+fn packets_that_go_nowhere_hold_up_none() {
+    let hot = "injection = { kind = \"poisson\" }\n[[traffic.class]]\nload = 0.95\npattern = { kind = \"hot-spots\", \
+               targets = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9], fraction = 0.1, background = { kind = \"list\", pairs = [[0, 29]] } }\n";
+    let second = "[[traffic.class]]\nload = 1e-6\npattern = { kind = \"list\", pairs = [[20, 21]] }\n";
+    let switch = "[topology]\nkind = \"single-switch\"\nnodes = 30";
+    let [alone, beside] = ["", second].map(|second| {
+        let result = run(&experiment(switch, &format!("{hot}{second}")));
+        result.traffic.as_ref().unwrap().packet_latency_cycles.p50.unwrap()
+    });
+    assert_eq!(alone, beside);
+}

@@ -268,15 +268,10 @@ impl PacketNetwork {
             self.kept.insert(pair, next);
         }
         let profile = self.profile(&ends).map_err(|error| error.reason)?;
-        let sizes = profile.sizes();
-        let wire_bytes = (bytes / u64::from(sizes.payload_bytes) + 1).saturating_mul(sizes.wire_bytes());
-        if let Some(most) = profile.most_counted_bytes().filter(|&most| wire_bytes >= most) {
-            return Err(format!(
-                "a message of {}: credit for {} at most can be counted on one connection",
-                Bytes(bytes),
-                Bytes(most)
-            ));
-        }
+        profile.counts(0, bytes).map_err(|most| {
+            let [bytes, most] = [bytes, most].map(Bytes);
+            format!("a message of {bytes}: credit for {most} at most can be counted on one connection")
+        })?;
         self.parts.open(ends, &profile, name);
         if self.sent_by.is_some() {
             self.parts.call(name as u32);

@@ -61,7 +61,7 @@ impl CongestionKind for Eqds {
         check_range("credit-rate", self.credit_rate, 1e-6, 1.0)?;
         let is_given = self.htsim_pace && self.credit_rate != Self::default().credit_rate;
         check_alone("credit-rate", is_given, "`htsim-pace` says what the rate is")?;
-        let pull = u64::from(self.quantum_bytes) * u64::from(self.quanta_per_pull);
+        let pull = self.burst_bytes(sizes);
         let ps_per_byte = if self.htsim_pace {
             0.99 * (sizes.wire_bytes() + 38) as f64 * path.receiver_ps_per_byte() / pull as f64
         } else {
