@@ -58,9 +58,11 @@ fn longest(vertices: &[Vertex], edges: &[Edge], iterations: u32) -> Option<u64> 
                     };
                     for &(from, to, distance, all) in edges.iter().filter(|edge| edge.1 == vertex) {
                         let Some(before) = iteration.checked_sub(distance as usize) else { continue };
-                        let apart = vertices[from].ranks & vertices[to].ranks == 0;
+                        let [on_from, on_to] = [from, to].map(|at| vertices[at].ranks);
+                        let one_and_several = on_from.is_power_of_two() != on_to.is_power_of_two();
+                        let for_all = all || one_and_several || on_from & on_to == 0;
                         for other in (0..2).filter(|&other| has(from, other)) {
-                            if all || apart || other == rank {
+                            if for_all || other == rank {
                                 begins =
                                     begins.zip(ends[before][from][other]).map(|(a, b): (u64, u64)| a.max(b));
                             }
@@ -132,6 +134,21 @@ proptest! {
             let took_us = run(&text(2, &body)).makespan_s * 1e6;
             prop_assert!((took_us - expected as f64).abs() < 1e-6, "{took_us} us, not {expected}\n{body}");
         }
+    }
+}
+
+/// One rank holds back all of several without a `link`, and all of several hold back one.
+#[test]
+fn all_wait_for_a_vertex_on_one_rank() {
+    for (link, ends_us) in [("", 39.0), (", link = \"same-rank\"", 36.0)] {
+        let body = format!(
+            "iterations = 2\nvertices = [{{ name = \"a\", kind = \"delay\", ranks = \"all\", start = true, duration = \"10 us\" }}, \
+             {{ name = \"b\", kind = \"delay\", rank = 0, duration = \"11 us\" }}, \
+             {{ name = \"late\", kind = \"delay\", rank = 1, start = true, duration = \"18 us\" }}]\n\
+             edges = [{{ from = \"late\", to = \"a\", distance = 1{link} }}, {{ from = \"a\", to = \"b\"{link} }}]"
+        );
+        let took_us = run(&text(2, &body)).makespan_s * 1e6;
+        assert!((took_us - ends_us).abs() < 1e-6, "{link}: {took_us} us, not {ends_us}");
     }
 }
 
