@@ -19,7 +19,7 @@ SOURCES := Cargo.toml Cargo.lock .cargo/config.toml pyproject.toml packaging/str
 	$(shell find crates -type f ! -path '*/tests/*' ! -path '*/benches/*' ! -path '*/target/*') \
 	$(shell find python/stratasim -name '*.py' -o -name '*.pyi' -o -name py.typed)
 
-.PHONY: help build release demo test test-rust test-python format stubs bench docs clean
+.PHONY: help build release demo test test-rust test-python fuzz format stubs bench docs clean
 .DEFAULT_GOAL := help
 
 help: ## Say what there is
@@ -50,6 +50,13 @@ test-python: $(INSTALLED_FOR_TESTS) ## The Python half of `make test`, on the in
 	$(BIN)/python -m mypy.stubtest stratasim --mypy-config-file pyproject.toml
 	$(BIN)/python packaging/generate_stubs.py --check
 	$(BIN)/python -m pytest
+
+ROUNDS ?= 20
+fuzz: $(TOOLS) ## The Rust tests with other draws, ROUNDS=20 times or until one fails; each round says its seed
+	@for seed in $$(shuf --input-range=1-4294967295 --head-count=$(ROUNDS)); do \
+		echo "PROPTEST_RNG_SEED=$$seed"; \
+		PROPTEST_RNG_SEED=$$seed PROPTEST_CASES=2000 cargo test --workspace --locked --quiet || exit 1; \
+	done
 
 format: $(TOOLS) ## Format Rust and Python
 	cargo fmt --all

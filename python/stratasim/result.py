@@ -250,7 +250,7 @@ class Result:
         """
         self._take()
         if (raw := self._messages) is None:
-            raise ValueError('messages were not recorded; run with record="messages"')
+            raise ValueError('no messages: run with record="messages" (result files hold none)')
         return Columns(
             src=raw["src"],
             dst=raw["dst"],
@@ -275,7 +275,7 @@ class Result:
         """
         self._take()
         if (raw := self._flows) is None:
-            raise ValueError('messages were not recorded; run with record="messages"')
+            raise ValueError('no messages: run with record="messages" (result files hold none)')
         made = Columns()
         for name, column in raw.items():
             if name in ("from", "to", "path"):

@@ -15,6 +15,7 @@ mod oncard_rows;
 pub mod packet;
 mod packet_cases;
 mod packet_goal;
+mod packet_options;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -130,7 +130,7 @@ impl Traffic {
         for (section, is_default, instead) in [
             (
                 "placement",
-                spec.placement.kind() == PlacementSpec::default().kind(),
+                spec.placement == PlacementSpec::default(),
                 "terminals send by their own numbers, and mappings are options of patterns",
             ),
             (

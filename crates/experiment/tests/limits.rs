@@ -331,3 +331,35 @@ fn guesses_that_look_at_nothing_find_no_room_behind_the_crossbar() {
         assert_eq!(done, [18, 19, 23, 24, 27], "{guess}");
     }
 }
+
+/// A message with a limit that was held up by others does not make up for all of that afterwards.
+#[test]
+fn a_limit_of_the_sender_holds_after_others_are_done() {
+    let ends = |network: &str, cap: &str| {
+        let text = format!(
+            r#"
+[topology]
+kind = "mesh"
+dimensions = [2]
+bandwidth = "32 GB/s"
+latency = "1 ns"
+[network]
+kind = "{network}"
+[workload]
+kind = "graph"
+vertices = [
+ {{ name = "a", kind = "communication", source = 0, destination = 1, bytes = "64 kB"{cap} }},
+ {{ name = "b", kind = "communication", source = 0, destination = 1, bytes = "16 kB" }},
+ {{ name = "c", kind = "communication", source = 0, destination = 1, bytes = "16 kB" }},
+ {{ name = "d", kind = "communication", source = 0, destination = 1, bytes = "16 kB" }},
+]
+"#
+        );
+        run_in(&text, Path::new("")).makespan_s
+    };
+    for cap in ["16 GB/s", "12 GB/s"] {
+        let cap = format!(", rate-cap = \"{cap}\"");
+        let [flit, flow] = ["flit", "flow"].map(|network| ends(network, &cap));
+        assert!((flit / flow - 1.0).abs() < 0.03, "{cap}: {flit} s, {flow} s at flow level");
+    }
+}

@@ -30,16 +30,18 @@ fn chain(messages: &[u64], latency: &str, network: &str) -> RunResult {
     ))
 }
 
-/// A sender of a connection that is kept, with credit for less than a packet, asks for more when a pull leaves it with none.
+/// A sender of a connection that is kept guesses anew what it may send unasked when it has something to send again, and asks for more
+/// when a pull leaves it with none.
 #[test]
 fn no_sender_waits_for_credit_that_nobody_asked_for() {
     for control in ["rccc", "eqds"] {
-        for bytes in [3000, 4096, 32_768] {
-            let network = format!("congestion = {{ kind = \"{control}\" }}\nconnections = \"per-pair\"");
-            let result = chain(&vec![bytes; 40], "1 us", &network);
-            // a message alone, a round trip to ask, and what the pacer takes
-            let most = 40.0 * (2.0 * (4e-6 + 8.0 * bytes as f64 / 100e9) + 1e-6);
-            assert!(result.makespan_s < most, "{control}, {bytes} B: {} s, {most} s", result.makespan_s);
+        for bytes in [3000, 4096, 32_768, 300_000] {
+            let [kept, fresh] = ["per-pair", "per-message"].map(|connections| {
+                let network =
+                    format!("congestion = {{ kind = \"{control}\" }}\nconnections = \"{connections}\"");
+                chain(&vec![bytes; 40], "1 us", &network).makespan_s
+            });
+            assert!(kept < 1.001 * fresh, "{control}, {bytes} B: {kept} s, {fresh} s");
         }
     }
 }
@@ -159,4 +161,38 @@ fn what_is_given_beside_a_preset_counts() {
     let took = |more: &str| chain(&[4096], "500 ns", &format!("preset = \"htsim\"\n{more}")).makespan_s;
     assert_eq!(took(""), took("completion = \"sender\""));
     assert!(took("completion = \"receiver\"") < 0.7 * took(""));
+}
+
+/// So many senders to one receiver of a switch, each so many bytes.
+fn gather(senders: u32, rate: &str, bytes: u64, network: &str) -> RunResult {
+    run(&format!(
+        "[topology]\nkind = \"single-switch\"\nnodes = {}\nbandwidth = \"{rate}\"\nlatency = \"1 us\"\n\
+         [workload]\nkind = \"collective\"\noperation = \"gather\"\nalgorithm = {{ kind = \"direct\" }}\nbytes = \"{} B\"\n\
+         [network]\nkind = \"packet\"\n{network}\n",
+        senders + 1,
+        bytes * u64::from(senders + 1),
+    ))
+}
+
+/// A queue may be far longer than its own buffer where ports share theirs, and what waits there is not lost.
+#[test]
+fn time_outs_wait_for_queues_in_shared_buffers() {
+    for control in ["rccc", "eqds", "ndp", "nscc", "mprdma"] {
+        let network = format!("congestion = {{ kind = \"{control}\" }}\nbuffer-sharing = {{ alpha = 1.0 }}");
+        let result = gather(64, "100 Gbps", 200_000, &network);
+        assert_eq!(result.counter("network.timeouts").expect("counted"), 0, "{control}");
+        assert!(result.makespan_s < 1.1e-3, "{control}: {} s", result.makespan_s);
+    }
+}
+
+/// A larger buffer makes nothing worse.
+#[test]
+fn time_outs_of_irn_wait_for_long_queues() {
+    for buffer in ["400 kB", "1600 kB", "10 MB"] {
+        let network = format!(
+            "congestion = {{ kind = \"nscc\" }}\nrecovery = {{ kind = \"irn\" }}\nqueue = {{ kind = \"drop-tail\" }}\nbuffer = \"{buffer}\""
+        );
+        let result = gather(39, "10 Gbps", 100_000, &network);
+        assert!(result.makespan_s < 5e-3, "{buffer}: {} s", result.makespan_s);
+    }
 }

@@ -79,11 +79,12 @@ pub use self::faults::{Corruption, Duplication, Faults, Links, Loss, Outage, Reo
 use self::given::Guide;
 use self::landing::Landings;
 use self::lane::{Lane, PerClass};
-use self::link_kind::{LinkKind, PerByte};
+use self::link_kind::{LinkKind, MARK_UNIT, PerByte};
 use self::network::{PacketNetwork, Transports};
 use self::parts::Parts;
 use self::patience::Patience;
 pub use self::pool::BufferSharing;
+use self::pool::Pool;
 use self::port::{Beyond, NOTHING, Port, PortCounts};
 pub use self::queue::{Backpressure, Credit, DropTail, Lossless, QueueKind, QueueRules, QueueSpec, Trimming};
 use self::routes::Routes;
@@ -209,13 +210,17 @@ pub struct Ecn {
     /// Bytes above which all are; four fifths when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max: Option<Bytes>,
-    /// Whether ports that lead to hosts mark, too.
-    pub last_hop: bool,
+    /// The share of packets that are marked where almost `max` bytes wait, above 0 and at most 1: `P_max` of DCQCN, 0.01 there.
+    /// Above `max`, all are.
+    pub max_probability: f64,
+    /// Whether ports that lead to hosts mark, too. When absent, they do, unless receivers give credit (`ndp`, `eqds`, `rccc`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_hop: Option<bool>,
 }
 
 impl Default for Ecn {
     fn default() -> Self {
-        Self { enabled: true, min: None, max: None, last_hop: true }
+        Self { enabled: true, min: None, max: None, max_probability: 1.0, last_hop: None }
     }
 }
 
@@ -371,11 +376,17 @@ impl Packet {
     fn assemble(&self, context: NetworkContext) -> Result<PacketNetwork, BuildError> {
         let topology = context.topology;
         refuse(&topology)?;
-        let transport = self.transport();
+        let mut transport = self.transport();
         let sizes = transport.packets;
         let (full, control) = (sizes.wire_bytes() as u32, sizes.control_bytes);
         let rules = self.queue().plugin().rules(u64::from(full)).map_err(|error| error.within("queue"))?;
         self.refuse_sharing(&rules)?;
+        if let Some(EntropySpec::Reps(reps)) = &mut transport.entropy
+            && !rules.trims
+            && !rules.holds()
+        {
+            reps.freeze.get_or_insert(Duration::ZERO);
+        }
         let limits = classes::limits(&self.classes).map_err(|error| error.within("classes"))?;
         let classes = limits.len() as u8 + 1;
         let choice = self.balancing.plugin().choice().map_err(|error| error.within("balancing"))?;
@@ -420,7 +431,7 @@ impl Packet {
             records,
             settles_late: records || least_delay == 0,
             trimmed_bytes: control,
-            marks_last_hop: self.ecn.last_hop,
+            marks_last_hop: self.ecn.last_hop.unwrap_or(!self.congestion.plugin().is_receiver_driven()),
             header_bytes: sizes.header_bytes,
             full_bytes: full.max(control),
             classes,
@@ -488,19 +499,28 @@ impl Packet {
         let payload = u64::from(self.packets.payload_bytes).max(1);
         let burst = self.congestion.plugin().burst_bytes(&self.packets).div_ceil(payload);
         let burst = if burst > 0 { burst.saturating_add(1) } else { 0 };
+        let share = self.ecn.max_probability;
+        if !(1e-6..=1.0).contains(&share) {
+            let reason = format!("{share}; above 0 and at most 1 is expected, in millionths");
+            return Err(BuildError::new("max-probability", reason).within("ecn"));
+        }
+        let mark_share = (share * f64::from(MARK_UNIT)).round() as u32;
+        let buffer_factor = engine.rules.queue.buffer_factor;
+        // the packets that fill the longest way, and the bytes of a buffer
+        let buffer_of = |kind: &LinkKind| {
+            let packets = (rtt_s * kind.rate.bytes_per_s() / full as f64).ceil().clamp(1.0, 1e9) as u64;
+            let standing = (wait_s * kind.rate.bytes_per_s() / full as f64).ceil().min(1e9) as u64;
+            let least = standing.max(burst);
+            let usual = (packets * buffer_factor).max(least).saturating_mul(full).min(MOST_BUFFER);
+            (packets, self.buffer.map_or(usual, |buffer| buffer.count()))
+        };
         let Engine { rules, ports, .. } = engine;
         let (mut largest, mut drain_s) = (0, 0.0_f64);
         for port in ports.iter_mut() {
             // those of hosts that forward, too
             let is_queue = port.is_queue();
             let kind = &mut port.kind;
-            // the packets that fill the longest way
-            let packets = (rtt_s * kind.rate.bytes_per_s() / full as f64).ceil().clamp(1.0, 1e9) as u64;
-            let standing = (wait_s * kind.rate.bytes_per_s() / full as f64).ceil().min(1e9) as u64;
-            let least = standing.max(burst);
-            let usual =
-                (packets * rules.queue.buffer_factor).max(least).saturating_mul(full).min(MOST_BUFFER);
-            let buffer = self.buffer.map_or(usual, |buffer| buffer.count());
+            let (packets, buffer) = buffer_of(kind);
             let share = |given: Option<Bytes>, fifths: u64| {
                 given.map_or((packets * fifths).div_ceil(5) * full, |bytes| bytes.count())
             };
@@ -511,6 +531,7 @@ impl Packet {
             }
             let marks = self.ecn.enabled && is_queue && (rules.marks_last_hop || !port.last_hop);
             (kind.mark_from, kind.mark_all) = if marks { (min, max) } else { (u64::MAX, u64::MAX) };
+            kind.mark_share = mark_share;
             let of_delays = (2e-12 * kind.delay as f64 * kind.rate.bytes_per_s()).ceil() as u64;
             let of_delays = of_delays.min(MOST_BUFFER);
             match rules.queue.backpressure {
@@ -528,10 +549,6 @@ impl Packet {
             kind.capacity = if lossless { u64::MAX } else { buffer };
             let control = rules.queue.control_bytes.unwrap_or(2 * buffer);
             kind.control_capacity = if lossless { u64::MAX } else { control };
-            if is_queue {
-                largest = largest.max(buffer);
-                drain_s = drain_s.max(buffer as f64 / kind.rate.bytes_per_s());
-            }
         }
         if rules.queue.holds() {
             engine.returning = vec![VecDeque::new(); engine.ports.len() * usize::from(rules.classes)];
@@ -540,6 +557,12 @@ impl Packet {
             engine
                 .share_buffers(sharing)
                 .map_err(|small| small.error(sharing, topology).within("buffer-sharing"))?;
+        }
+        for port in engine.ports.iter().filter(|port| port.is_queue()) {
+            let of_pool = engine.pools.get(port.pool as usize).map(Pool::longest_queue);
+            let longest = of_pool.unwrap_or_else(|| buffer_of(&port.kind).1);
+            largest = largest.max(longest);
+            drain_s = drain_s.max(longest as f64 / port.kind.rate.bytes_per_s());
         }
         Ok((largest, drain_s))
     }
@@ -559,7 +582,8 @@ impl Packet {
                 return Err(BuildError::new("buffer-sharing", reason));
             }
         }
-        let doubles = self.faults.as_ref().is_some_and(|faults| faults.duplication.is_some());
+        let doubling = self.faults.as_ref().and_then(|faults| faults.duplication.as_ref());
+        let doubles = doubling.is_some_and(|duplication| duplication.probability != 0.0);
         if doubles && matches!(rules.backpressure, Backpressure::Credit { .. }) {
             let reason = "links with credits have room for what was sent, and none for a second one of it";
             return Err(BuildError::new("faults.duplication", reason));
@@ -636,6 +660,7 @@ fn ports(topology: &Topology, routes: &Routes, seed: u64, classes: u8) -> Vec<Po
                 control_capacity: 0,
                 mark_from: u64::MAX,
                 mark_all: u64::MAX,
+                mark_share: 0,
             },
             to: wire.to,
             nic: if is_host(wire.from) { 0 } else { NOTHING },

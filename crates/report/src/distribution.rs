@@ -13,13 +13,22 @@ const POINTS: usize = 200;
 /// Points `[value, share that is no larger]`.
 pub type Points = Vec<[f64; 2]>;
 
-/// Points of the distribution of a sorted sample, at most so many, the first and the last value among them.
+/// Points of the distribution of a sorted sample, one for each of its values, at most so many, the first and the last among them.
 pub(crate) fn points(sorted: &[f64]) -> Points {
-    let count = sorted.len();
-    let Some(last) = count.checked_sub(1) else { return Points::new() };
-    let points = count.min(POINTS);
-    let at = |point: usize| if points == 1 { last } else { point * last / (points - 1) };
-    (0..points).map(|point| [sorted[at(point)], (at(point) + 1) as f64 / count as f64]).collect()
+    let mut below = 0;
+    let values = sorted.chunk_by(|a, b| a == b).map(|equal| {
+        below += equal.len();
+        [equal[0], below as f64 / sorted.len() as f64]
+    });
+    thinned(values.collect())
+}
+
+/// At most so many of them, the first and the last among them.
+fn thinned(all: Points) -> Points {
+    match all.len().checked_sub(1) {
+        Some(last) if last >= POINTS => (0..POINTS).map(|point| all[point * last / (POINTS - 1)]).collect(),
+        _ => all,
+    }
 }
 
 /// Points of the distribution of values in ascending order that weigh differently, at most as many, the first and the last
@@ -33,11 +42,7 @@ pub(crate) fn weighted_points(values: impl Iterator<Item = (f64, f64)>) -> Point
         })
         .collect();
     all.iter_mut().for_each(|point| point[1] /= sum);
-    let Some(last) = all.len().checked_sub(1) else { return all };
-    if all.len() <= POINTS {
-        return all;
-    }
-    (0..POINTS).map(|point| all[point * last / (POINTS - 1)]).collect()
+    thinned(all)
 }
 
 /// The corners of a distribution, which goes up where a value is and nowhere else.
@@ -155,6 +160,7 @@ mod tests {
         assert_eq!(points(&[]), Points::new());
         assert_eq!(points(&[3.0]), [[3.0, 1.0]]);
         assert_eq!(points(&sorted([2.0, 1.0].into_iter())), [[1.0, 0.5], [2.0, 1.0]]);
+        assert_eq!(points(&[1.0, 1.0, 1.0, 2.0]), [[1.0, 0.75], [2.0, 1.0]], "a value has one share");
         let many: Vec<f64> = (0..1000).map(f64::from).collect();
         let found = points(&many);
         assert_eq!(found.len(), POINTS);

@@ -85,6 +85,10 @@ pub struct Lost {
     pub cause: LossCause,
     /// The loss belongs to none that was known before: a new window of data is hit.
     pub first_of_window: bool,
+    /// Every packet below has arrived; the first lost one is not below.
+    pub cumulative: u64,
+    /// The first packet that was never sent.
+    pub next: u64,
     /// Bytes under way, the lost ones included.
     pub in_flight: u64,
     /// Time since the packet was sent of which a report came; what was found without one has none.
@@ -185,6 +189,11 @@ pub trait CongestionKind {
     fn burst_bytes(&self, sizes: &PacketSizes) -> u64 {
         let _ = sizes;
         0
+    }
+
+    /// Whether senders go by what receivers give, at the rate of the links to these: marks there say nothing of paths.
+    fn is_receiver_driven(&self) -> bool {
+        false
     }
 
     /// The longest wait in queues that it lets stand where many meet, over ways of so many links and such a round trip: default

@@ -100,7 +100,11 @@ pub(crate) enum Credit {
         rules: Arc<QuantaRules>,
         /// Bytes left; may go below zero by less than a packet.
         bytes: i64,
-        /// Nothing was heard from the receiver yet: the credit is a guess.
+        /// How many of these are a guess; they are spent first.
+        guess: i64,
+        /// The packet from which on they are, modulo 2^32.
+        guessed_from: u32,
+        /// Nothing was heard from the receiver of that packet or later ones.
         speculative: bool,
         /// The highest pull so far, quanta.
         pulled: u32,
@@ -120,10 +124,25 @@ impl Credit {
             CreditRules::Quanta(rules) => Self::Quanta {
                 rules: Arc::clone(rules),
                 bytes: rules.most_bytes as i64,
+                guess: rules.most_bytes as i64,
+                guessed_from: 0,
                 speculative: true,
                 pulled: 0,
                 target: 0,
             },
+        }
+    }
+
+    /// The sender had nothing to send, and has something from packet `next` on: it guesses once more what it may send unasked, together
+    /// with what is under way (EQDS, section 3: from idle to speculating). One that knows no more than htsim's lives on
+    /// what was left over.
+    pub(crate) fn guess(&mut self, next: u64, in_flight_bytes: u64) {
+        let Self::Quanta { rules, bytes, guess, guessed_from, speculative, .. } = self else { return };
+        let more = rules.most_bytes.saturating_sub(in_flight_bytes) as i64 - *bytes;
+        if rules.blind.is_none() && more > 0 {
+            *bytes += more;
+            *guess += more;
+            (*guessed_from, *speculative) = (next as u32, true);
         }
     }
 
@@ -182,8 +201,9 @@ impl Credit {
                 *used += 1;
                 0
             }
-            Self::Quanta { bytes: left, .. } => {
+            Self::Quanta { bytes: left, guess, .. } => {
                 *left -= bytes as i64;
+                *guess = (*guess - bytes as i64).max(0);
                 self.ask(backlog_bytes, limit_bytes, packet_bytes, sharing)
             }
         }
@@ -202,7 +222,7 @@ impl Credit {
 
     /// The target to ask for, in quanta; never below an earlier one.
     fn ask(&mut self, backlog_bytes: u64, limit_bytes: u64, packet_bytes: u64, sharing: u32) -> u32 {
-        let Self::Quanta { rules, bytes, speculative, pulled, target } = self else { return 0 };
+        let Self::Quanta { rules, bytes, speculative, pulled, target, .. } = self else { return 0 };
         let wanted = backlog_bytes.min(limit_bytes).min(rules.most_bytes) as i64;
         let quantum = i64::from(rules.quantum_bytes);
         if rules.blind.is_some_and(|blind| blind.asks_without_sign)
@@ -248,14 +268,21 @@ impl Credit {
                     *allowed = granted.min(*used + most.saturating_sub(in_flight_packets)).max(*allowed);
                 }
             }
-            Self::Quanta { rules, bytes, speculative, pulled, .. } => {
-                if std::mem::replace(speculative, false) {
-                    *bytes = (*bytes).min(0);
+            Self::Quanta { rules, bytes, guess, guessed_from, speculative, pulled, .. } => {
+                let is_of_guess = match header.kind {
+                    // later on, it may answer what was sent before
+                    Kind::Pull => *guessed_from == 0,
+                    _ => (header.sequence as u32).wrapping_sub(*guessed_from) < 1 << 31,
+                };
+                if *speculative && is_of_guess {
+                    *bytes -= std::mem::take(guess);
+                    *speculative = false;
                 }
                 if header.kind == Kind::Pull && header.pull > *pulled {
                     let granted = i64::from(header.pull - *pulled) * i64::from(rules.quantum_bytes);
                     // on short ways a turn grants more than a sender may hold otherwise, and took its time at the pacer
-                    *bytes = (*bytes + granted).min(granted.max(rules.most_bytes as i64));
+                    let given = (*bytes - *guess + granted).min(granted.max(rules.most_bytes as i64));
+                    *bytes = *guess + given;
                     *pulled = header.pull;
                 }
             }

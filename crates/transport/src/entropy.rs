@@ -22,8 +22,6 @@ pub enum PathFeedback {
     Marked,
     /// It was trimmed, not in the last switch.
     Trimmed,
-    /// Nothing was heard of it; its path is not known.
-    Timeout,
 }
 
 /// A choice of paths, per connection.
@@ -34,6 +32,11 @@ pub trait SenderEntropy {
     /// A packet with this number has met its fate.
     fn on_feedback(&mut self, now: Time, entropy: u16, feedback: PathFeedback) {
         let _ = (now, entropy, feedback);
+    }
+
+    /// Nothing was heard of a packet with this number for too long; none where it is not known.
+    fn on_timeout(&mut self, now: Time, entropy: Option<u16>) {
+        let _ = (now, entropy);
     }
 
     /// Asks for what of it lies elsewhere, without waiting: nothing depends on it but speed.
@@ -83,6 +86,9 @@ macro_rules! entropies {
             #[inline]
             fn on_feedback(&mut self, now: Time, entropy: u16, feedback: PathFeedback) {
                 match self { $(Self::$variant(state) => state.on_feedback(now, entropy, feedback)),+ }
+            }
+            fn on_timeout(&mut self, now: Time, entropy: Option<u16>) {
+                match self { $(Self::$variant(state) => state.on_timeout(now, entropy)),+ }
             }
             #[inline]
             fn prefetch(&self) {

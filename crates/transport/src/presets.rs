@@ -1,7 +1,8 @@
 //! Transports as htsim runs them, by the names of its reference cases: for comparison, not for use.
 //!
 //! The rules are our own; where htsim departs from what is published, a preset of the rule follows htsim. Its defects are not
-//! repeated: NDP flows that never finish after a lost header, DCQCN's and HPCC's shared or stale state.
+//! repeated: NDP flows that never finish after a lost header, DCQCN's and HPCC's shared or stale state, the penalty of a path for
+//! packets that timed out on others (here none has one).
 
 use stratasim_core::{Bandwidth, Bytes, Duration};
 
@@ -55,8 +56,8 @@ pub const HTSIM: &[&str] = &[
 /// unknown.
 pub fn htsim(protocol: &str, rate: Bandwidth) -> Option<TransportSpec> {
     let name = HTSIM.iter().find(|name| protocol == **name || protocol.starts_with(&format!("{name}_")))?;
-    let spec = if let Some(variant) = name.strip_prefix("uec_") {
-        ultra_ethernet(variant)
+    let spec = if name.starts_with("uec_") {
+        ultra_ethernet(&protocol.split('_').skip(1).collect::<Vec<_>>())
     } else if let Some(variant) = name.strip_prefix("atlahs_") {
         atlahs(variant)
     } else {
@@ -86,8 +87,9 @@ pub fn htsim_of(kind: &str, rate: Bandwidth) -> Option<TransportSpec> {
     htsim(protocol, rate)
 }
 
-/// uet-htsim: 4,150 bytes with 64 of headers, short last packets, acknowledgements every 16 KiB.
-fn ultra_ethernet(variant: &str) -> TransportSpec {
+/// uet-htsim: 4,150 bytes with 64 of headers, short last packets, acknowledgements every 16 KiB. The words of a name are the congestion
+/// control, and what else differs from usual: any choice of paths with any control.
+fn ultra_ethernet(words: &[&str]) -> TransportSpec {
     let packets = PacketSizes {
         payload_bytes: 4086,
         header_bytes: 64,
@@ -95,26 +97,32 @@ fn ultra_ethernet(variant: &str) -> TransportSpec {
         full_packets: false,
         count_headers: true,
     };
-    let drops = variant.starts_with("nscc_notrim");
-    let nscc = Nscc { target_factor: if drops { 1.0 } else { 0.75 }, ..Nscc::default() };
-    let congestion = match variant {
-        "dctcp" => CongestionSpec::Dctcp(Dctcp { preset: dctcp::Preset::Htsim, ..Dctcp::default() }),
-        "const" => CongestionSpec::FixedWindow(FixedWindow { window: None, factor: 1.5 }),
-        "rccc" => CongestionSpec::Rccc(Rccc { htsim_leftovers: true, ..Rccc::default() }),
-        "both" => CongestionSpec::Rccc(Rccc { sender: Some(nscc), htsim_leftovers: true, ..Rccc::default() }),
+    let has = |word| words.contains(&word);
+    let nscc = Nscc { target_factor: if has("notrim") { 1.0 } else { 0.75 }, ..Nscc::default() };
+    let congestion = match words.first().copied() {
+        Some("dctcp") => CongestionSpec::Dctcp(Dctcp { preset: dctcp::Preset::Htsim, ..Dctcp::default() }),
+        Some("const") => CongestionSpec::FixedWindow(FixedWindow { window: None, factor: 1.5 }),
+        Some("rccc") => CongestionSpec::Rccc(Rccc { htsim_leftovers: true, ..Rccc::default() }),
+        Some("both") => {
+            CongestionSpec::Rccc(Rccc { sender: Some(nscc), htsim_leftovers: true, ..Rccc::default() })
+        }
         _ => CongestionSpec::Nscc(nscc),
     };
-    let entropy = match variant {
-        "nscc_bitmap" => EntropySpec::Bitmap(Bitmap::default()),
-        "nscc_oblivious" => EntropySpec::Oblivious(Oblivious::default()),
-        "nscc_reps" => EntropySpec::Reps(Reps::default()),
-        "nscc_ecmp1" => EntropySpec::Fixed(Fixed::default()),
-        _ => EntropySpec::Mixed(Mixed::default()),
+    let entropy = if has("bitmap") {
+        EntropySpec::Bitmap(Bitmap { timeout_penalty: 0, ..Bitmap::default() })
+    } else if has("oblivious") {
+        EntropySpec::Oblivious(Oblivious::default())
+    } else if has("reps") {
+        EntropySpec::Reps(Reps::default())
+    } else if has("ecmp1") {
+        EntropySpec::Fixed(Fixed::default())
+    } else {
+        EntropySpec::Mixed(Mixed { timeout_penalty: 0, ..Mixed::default() })
     };
     let recovery = RecoverySpec::Trimming(Trimming {
         acknowledge_every: Some(Bytes(16_384)),
         asks_in_time: false,
-        sleek: variant.ends_with("sleek"),
+        sleek: has("sleek"),
         ..Trimming::default()
     });
     TransportSpec { congestion, recovery: Some(recovery), entropy: Some(entropy), packets }
@@ -159,7 +167,7 @@ fn classic(name: &str, protocol: &str, rate: Bandwidth) -> TransportSpec {
                 htsim_leftovers: true,
                 ..Eqds::default()
             };
-            let bitmap = Bitmap { paths: 128, trim_penalty: 1, skip_all: true };
+            let bitmap = Bitmap { paths: 128, trim_penalty: 1, timeout_penalty: 0, skip_all: true };
             (CongestionSpec::Eqds(eqds), trimming, EntropySpec::Bitmap(bitmap), PacketSizes::default())
         }
         "dcqcn" => {

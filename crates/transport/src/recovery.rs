@@ -43,6 +43,8 @@ pub struct Cx<'a> {
     pub window_bytes: u64,
     /// The average wait in queues that congestion control has found, where the answer to a probe comes; zero otherwise.
     pub queueing_delay: Duration,
+    /// The number that chooses the path of the packet that is sent now; zero where none is.
+    pub entropy: u16,
 }
 
 /// What an acknowledgement or a timer changed.
@@ -116,6 +118,11 @@ pub trait SenderRecovery {
 
     /// Asks for what of it lies elsewhere, without waiting: nothing depends on it but speed.
     fn prefetch(&self) {}
+
+    /// The number that chose the path of the packet that is under way longest, where that is kept.
+    fn oldest_entropy(&self) -> Option<u16> {
+        None
+    }
 
     /// Whether it has given up.
     fn has_failed(&self) -> bool {
@@ -203,6 +210,9 @@ macro_rules! recoveries {
             #[inline]
             fn prefetch(&self) {
                 match self { $(Self::$variant(state) => state.prefetch()),+ }
+            }
+            fn oldest_entropy(&self) -> Option<u16> {
+                match self { $(Self::$variant(state) => state.oldest_entropy()),+ }
             }
             fn has_failed(&self) -> bool {
                 match self { $(Self::$variant(state) => state.has_failed()),+ }

@@ -97,7 +97,8 @@ pub struct Sender {
     entropy: Entropy,
     messages: Messages,
     statistics: SenderStatistics,
-    last_request: Option<Time>,
+    /// When the last request went out; [`Time::MAX`] where none did.
+    last_request: Time,
     /// What was handed over to the host's link and waits there, where the profile hands packets over.
     handed: VecDeque<Header>,
 }
@@ -124,7 +125,7 @@ impl Sender {
             entropy: profile.entropy.started(key),
             messages: Messages::new(profile.sizes),
             statistics: SenderStatistics::default(),
-            last_request: None,
+            last_request: Time::MAX,
             handed: VecDeque::new(),
         }
     }
@@ -142,6 +143,10 @@ impl Sender {
 
     /// Gives it a message of `bytes` now; the numbers of its packets. A message of no bytes is one byte.
     pub fn post(&mut self, now: Time, bytes: u64) -> Range<u64> {
+        let Account { next_new, lost_bytes, in_flight_bytes, .. } = self.recovery.account();
+        if next_new >= self.messages.end() && lost_bytes == 0 {
+            self.credit.guess(next_new, in_flight_bytes);
+        }
         let packets = self.messages.post(bytes);
         self.request_credit(now, false);
         self.hand_over(now, false);
@@ -340,7 +345,8 @@ impl Sender {
     #[inline]
     fn send(&mut self, now: Time, next: Next, sharing: u32) -> Header {
         let bytes = self.messages.accounted_bytes(next.sequence);
-        let cx = cx(now, &self.messages, &self.congestion);
+        let entropy = self.entropy.choose(now);
+        let cx = Cx { entropy, ..cx(now, &self.messages, &self.congestion) };
         let serial = self.recovery.on_sent(&cx, next);
         self.congestion.on_sent(now, bytes);
         self.next_start = now + self.congestion.gap(bytes);
@@ -390,7 +396,7 @@ impl Sender {
             flags: Flags::when(asks, Flags::ACK_REQUEST)
                 | Flags::when(next.retransmission, Flags::RETRANSMISSION)
                 | Flags::when(is_last, Flags::LAST),
-            entropy: self.entropy.choose(now),
+            entropy,
             payload_bytes: self.messages.payload_bytes(next.sequence),
             sequence: next.sequence,
             serial,
@@ -416,7 +422,8 @@ impl Sender {
 /// What a recovery may look at.
 #[inline]
 fn cx<'a>(now: Time, messages: &'a Messages, congestion: &Control) -> Cx<'a> {
-    Cx { now, messages, window_bytes: congestion.window_bytes(), queueing_delay: Duration::ZERO }
+    let window_bytes = congestion.window_bytes();
+    Cx { now, messages, window_bytes, queueing_delay: Duration::ZERO, entropy: 0 }
 }
 
 #[cfg(test)]

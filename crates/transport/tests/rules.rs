@@ -117,6 +117,8 @@ fn a_header_is_faster_than_what_the_window_is_for_and_reports_of_older_packets_a
         bytes: 4150,
         cause: LossCause::Trimmed { last_hop: true },
         first_of_window: true,
+        cumulative: 0,
+        next: 0,
         in_flight: 20 * 4150,
         age,
     };

@@ -14,8 +14,9 @@ use stratasim_core::{Duration, NodeId, Time, Token};
 use stratasim_net::{NetworkContext, NetworkKind as _};
 use stratasim_topo::{BuildContext, RoutingSpec};
 
-use super::packet_cases::{self, File, Flow, Run};
+use super::packet_cases::{File, Flow, Run};
 use super::packet_goal;
+use super::packet_options;
 use super::{CaseReport, CpuSeconds, bad, files, in_order, read, thread_cpu_s};
 use crate::error::Error;
 
@@ -196,7 +197,7 @@ pub(super) fn network_of(case: &File, run: &Run) -> Result<(Box<dyn Network>, Ve
     let spec = case.topology.topology(&run.args)?;
     let topology = Arc::new(spec.plugin().build(&BuildContext::default()).map_err(words)?);
     let hosts = topology.compute_nodes().to_vec();
-    let network = packet_cases::network(&case.protocol, &run.args, &case.topology)?;
+    let network = packet_options::network(&case.protocol, &run.args, &case.topology)?;
     let routing = RoutingSpec::default().plugin().build(&topology).map_err(words)?;
     let context = NetworkContext {
         topology,

@@ -1,14 +1,12 @@
-//! The form of `ref/packet`: a case, its fat tree and what htsim's arguments say of queues.
+//! The form of `ref/packet`: a case and its fat tree.
 
 use std::path::PathBuf;
 
 use serde::Deserialize;
-use stratasim_core::{Bandwidth, Bytes};
-use stratasim_net::packet::{
-    BalancingSpec, Completion, DropTail, Ecn, LeastQueue, Lossless, Packet, QueueSpec, RoundRobin, Trimming,
-};
+use stratasim_core::Bandwidth;
 use stratasim_topo::TopologySpec;
-use stratasim_transport::{CongestionSpec, TransportSpec, presets};
+
+use super::packet_options::number;
 
 /// A file of `ref/packet`.
 #[derive(Deserialize, Clone)]
@@ -41,6 +39,9 @@ pub(super) struct Machine {
     hop_latency_us: Option<f64>,
     #[serde(default)]
     switch_latency_us: f64,
+    /// Of a full tree: 1.
+    #[serde(default)]
+    oversub: Option<f64>,
     /// A topology file of htsim.
     #[serde(default)]
     text: Option<String>,
@@ -135,16 +136,6 @@ impl Run {
     }
 }
 
-/// The value behind an option in htsim's arguments; the last one counts.
-fn argument<'a>(args: &'a str, option: &str) -> Option<&'a str> {
-    let words = args.split_whitespace();
-    words.clone().zip(words.skip(1)).filter(|(word, _)| *word == option).last().map(|(_, value)| value)
-}
-
-fn number(args: &str, option: &str) -> Option<u64> {
-    argument(args, option)?.parse().ok()
-}
-
 impl Machine {
     /// The machine as a topology; where a cable between the first switch of level 2 and its first parent has `failed`, what it
     /// carries downwards has a quarter of its rate. htsim's trees of three levels leave the way up as it is.
@@ -158,10 +149,15 @@ impl Machine {
                 self.switch_latency_us
             ));
         }
-        if let (Some(asked), Some(links)) = (number(args, "-linkspeed"), self.link_gbps)
+        if let (Some(asked), Some(links)) = (number(args, "-linkspeed"), self.gbps())
             && asked as f64 != 1e3 * links
         {
             return Err(format!("`-linkspeed {asked}`, and links of {links} Gb/s"));
+        }
+        if let (Some(oversub), "fat_tree_3tier_full") = (self.oversub, self.kind.as_str())
+            && oversub != 1.0
+        {
+            return Err(format!("`oversub` {oversub} of a full tree; 1 is expected"));
         }
         let tree = match self.kind.as_str() {
             "fat_tree_3tier_full" => {
@@ -180,7 +176,7 @@ impl Machine {
             0 => tree,
             1 => serde_json::json!({
                 "kind": "degraded", "factor": 0.25, "of": tree,
-                "links": ["core-0->aggregation-0"],
+                "links": [if self.has_two_tiers() { "spine-0->leaf-0" } else { "core-0->aggregation-0" }],
             }),
             other => return Err(format!("`-failed {other}`; 0 and 1 are known")),
         };
@@ -196,8 +192,15 @@ impl Machine {
 
     /// Rate of the hosts' links.
     pub(super) fn rate(&self) -> Bandwidth {
-        let of_text = || setting(self.text.as_deref()?, "Downlink_speed_Gbps");
-        bandwidth(self.link_gbps.or_else(of_text).unwrap_or(100.0))
+        bandwidth(self.gbps().unwrap_or(100.0))
+    }
+
+    fn gbps(&self) -> Option<f64> {
+        self.link_gbps.or_else(|| setting(self.text.as_deref()?, "Downlink_speed_Gbps"))
+    }
+
+    fn has_two_tiers(&self) -> bool {
+        self.text.as_deref().is_some_and(|text| text.split("\nTier ").count() == 3)
     }
 }
 
@@ -239,159 +242,23 @@ fn of_text(text: &str) -> Result<serde_json::Value, String> {
         if setting(tiers[tier], "Bundle").unwrap_or(1.0) != 1.0 {
             return Err(format!("tier {tier} of the topology has bundles of cables, which are not modelled"));
         }
+        if let Some(key) = ["Queue_Up", "Queue_Down"].iter().find(|key| setting(tiers[tier], key).is_some()) {
+            return Err(format!(
+                "tier {tier} of the topology has `{key}`; queues are expected among the arguments"
+            ));
+        }
+        if let (Some(said), Some(next)) = (setting(tiers[tier], "Oversubscribed"), tiers.get(tier + 1)) {
+            let above = setting(next, "Downlink_speed_Gbps").unwrap_or(f64::NAN) * get(tier, "Radix_Up")?;
+            let is = get(tier, "Radix_Down")? * get(tier, "Downlink_speed_Gbps")? / above;
+            if (said - is).abs() > 1e-9 {
+                return Err(format!(
+                    "tier {tier} of the topology says `Oversubscribed {said}`, and is {is} times"
+                ));
+            }
+        }
     }
     Ok(serde_json::json!({
         "kind": "fat-tree", "down": down, "up": up, "bandwidth": rates[0], "latency": delays[0],
         "level-bandwidth": rates, "level-latency": delays,
     }))
-}
-
-/// Options that say nothing of the network, or that [`Machine`], [`network`] or the name of the transport take up.
-const KNOWN: [&str; 27] = [
-    "-tm",
-    "-nodes",
-    "-end",
-    "-seed",
-    "-strat",
-    "-paths",
-    "-cwnd",
-    "-q",
-    "-mtu",
-    "-linkspeed",
-    "-sender_cc_only",
-    "-receiver_cc_only",
-    "-sender_cc_algo",
-    "-load_balancing_algo",
-    "-disable_trim",
-    "-sleek",
-    "-topo",
-    "-goal",
-    "-lgs_flow_stats",
-    "-algorithm",
-    "-failed",
-    "-flowsize",
-    "-pfc_thresholds",
-    "-dcqcn",
-    "-max_queue_size",
-    "-log",
-    "-o",
-];
-
-/// Refuses arguments that would make another run of the case than what its transport is taken for.
-fn check(protocol: &str, args: &str) -> Result<(), String> {
-    let is_option = |word: &&str| word.starts_with('-') && word.len() > 1 && word.parse::<f64>().is_err();
-    let mut options = args.split_whitespace().filter(is_option);
-    if let Some(word) = options.find(|word| !KNOWN.contains(word)) {
-        return Err(format!("htsim's option `{word}` is not known here"));
-    }
-    let expect = |option: &str, expected: &str| match argument(args, option) {
-        Some(found) if found != expected => {
-            Err(format!("`{option} {found}`; of `{protocol}` {expected} is expected"))
-        }
-        _ => Ok(()),
-    };
-    let Some(variant) = protocol.strip_prefix("uec_") else { return Ok(()) };
-    if let Some(packets) = argument(args, "-q") {
-        return Err(format!("`-q {packets}`; the queues of `{protocol}` follow from its links"));
-    }
-    expect("-paths", "64")?;
-    let algorithms = [("dctcp", "dctcp"), ("const", "constant")];
-    let algorithm = algorithms.into_iter().find(|(name, _)| variant.starts_with(name));
-    expect("-sender_cc_algo", algorithm.map_or("nscc", |(_, word)| word))?;
-    let balancing = ["bitmap", "oblivious", "reps"].into_iter().find(|name| variant.contains(name));
-    expect("-load_balancing_algo", balancing.unwrap_or("mixed"))
-}
-
-/// What arguments say of packets and first windows, where a transport of that name has something else.
-fn adapt(transport: &mut TransportSpec, protocol: &str, args: &str) -> Result<(), String> {
-    if let Some(mtu) = number(args, "-mtu") {
-        // these count their headers
-        let headers = if protocol.starts_with("uec") || protocol == "eqds" { 64 } else { 0 };
-        let payload = u32::try_from(mtu).ok().and_then(|mtu| mtu.checked_sub(headers)).filter(|&it| it > 0);
-        transport.packets.payload_bytes = payload.ok_or_else(|| format!("`-mtu {mtu}` is out of range"))?;
-    }
-    if let Some(window) = number(args, "-cwnd").and_then(|window| u32::try_from(window).ok()) {
-        let packet = transport.packets.wire_bytes();
-        match &mut transport.congestion {
-            CongestionSpec::Ndp(ndp) => ndp.initial_packets = Some(window),
-            CongestionSpec::Eqds(eqds) => eqds.max_window = Some(Bytes(u64::from(window) * packet)),
-            CongestionSpec::Swift(swift) => swift.initial_packets = f64::from(window),
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-/// The network that htsim's arguments describe.
-///
-/// # Errors
-/// Transports that are not known.
-pub(super) fn network(protocol: &str, args: &str, machine: &Machine) -> Result<Packet, String> {
-    let mut transport = presets::htsim(protocol, machine.rate())
-        .ok_or_else(|| format!("no transport is called `{protocol}`"))?;
-    check(protocol, args)?;
-    adapt(&mut transport, protocol, args)?;
-    // where credit alone limits senders, its receivers look at how much the tree can carry
-    if let CongestionSpec::Rccc(rccc) = &mut transport.congestion
-        && rccc.sender.is_none()
-    {
-        rccc.oversubscription = machine.oversubscription();
-    }
-    let mut network = Packet { completion: Some(Completion::Sender), ..Packet::from(transport) };
-    match argument(args, "-strat") {
-        Some("ecmp_rr") => network.balancing = BalancingSpec::RoundRobin(RoundRobin {}),
-        // it compares queues in bands, the narrowest of which is a twentieth of the usual buffer
-        Some("ecmp_ar") => {
-            network.balancing = BalancingSpec::LeastQueue(LeastQueue { step: Bytes(8922) });
-        }
-        _ => {}
-    }
-    let mtu = number(args, "-mtu").unwrap_or(4096);
-    let no_marks = Ecn { enabled: false, ..Ecn::default() };
-    if protocol.starts_with("uec") {
-        network.queue = Some(if args.contains("-disable_trim") {
-            QueueSpec::DropTail(DropTail { control_first: true, spares_newcomers: true })
-        } else {
-            QueueSpec::Trimming(Trimming::default())
-        });
-        // where receivers give credit, the ports to them do not mark
-        network.ecn.last_hop = !(protocol.contains("rccc") || protocol.contains("both"));
-        return Ok(network);
-    }
-    if protocol.starts_with("atlahs") {
-        let pulls = protocol.starts_with("atlahs_ndp");
-        // only the sender with pulls reads `-q`; the other has what is in flight at 1 us per link
-        let own = if pulls { number(args, "-q") } else { number(args, "-max_queue_size") };
-        let buffer = own.unwrap_or(216_500);
-        network.buffer = Some(Bytes(buffer));
-        network.ecn =
-            Ecn { min: Some(Bytes(buffer / 5)), max: Some(Bytes(buffer * 4 / 5)), ..Ecn::default() };
-        let control_buffer = Some(Bytes(buffer * 20_000));
-        network.queue = Some(QueueSpec::Trimming(Trimming { control_buffer, ..Trimming::default() }));
-        return Ok(network);
-    }
-    network.ecn = no_marks;
-    let thresholds = args.split("-pfc_thresholds ").nth(1).and_then(|rest| {
-        let mut words = rest.split_whitespace().map(str::parse::<u64>);
-        Some((words.next()?.ok()?, words.next()?.ok()?))
-    });
-    network.queue = Some(match (protocol, thresholds) {
-        (_, Some((low, high))) => QueueSpec::Lossless(Lossless {
-            pause_above: Some(Bytes(high * mtu)),
-            resume_below: Some(Bytes(low * mtu)),
-            control_first: false,
-            headroom: None,
-        }),
-        ("swift", _) => QueueSpec::DropTail(DropTail { control_first: false, spares_newcomers: false }),
-        _ => QueueSpec::Trimming(Trimming::default()),
-    });
-    // queues that drop nothing have rooms of their own
-    if thresholds.is_none() {
-        network.buffer = number(args, "-q").map(|packets| Bytes(packets * mtu));
-    }
-    if let Some(packets) = number(args, "-dcqcn") {
-        let step = Some(Bytes(packets * mtu));
-        network.ecn = Ecn { enabled: true, min: step, max: step, ..Ecn::default() };
-    }
-    Ok(network)
 }

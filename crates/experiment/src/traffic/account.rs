@@ -240,10 +240,11 @@ impl<'a> Account<'a> {
         self.classes[class].flit_latency.add(latency);
     }
 
-    /// The same, of load: it counts in the batch in which it arrives.
+    /// The same, of load: it counts in the batch in which it entered the network, as those that arrive first are those with the
+    /// shortest ways.
     #[inline]
-    pub(super) fn flit_of_batch(&mut self, arrived: u64, latency: u64) {
-        let offset = arrived - self.from;
+    pub(super) fn flit_of_batch(&mut self, entered: u64, latency: u64) {
+        let offset = entered - self.from;
         let (at, start) = self.last_of_flits;
         if offset.wrapping_sub(start) >= self.window || at >= self.batches.len() {
             self.last_of_flits = self.look_up(offset);

@@ -49,7 +49,7 @@ impl Histogram {
     }
 
     /// How many there are.
-    fn count(&self) -> u64 {
+    pub(super) fn count(&self) -> u64 {
         self.near.iter().sum::<u64>() + self.far.count
     }
 

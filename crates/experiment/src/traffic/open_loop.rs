@@ -59,7 +59,7 @@ impl Terminals for OpenLoop<'_> {
         if flit.measured {
             self.account.flit(flit.tag as usize, flit.latency);
             if self.probes != Some(flit.tag) {
-                self.account.flit_of_batch(flit.arrived, flit.latency);
+                self.account.flit_of_batch(flit.arrived - flit.latency, flit.latency);
             }
         }
     }

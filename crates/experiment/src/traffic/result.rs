@@ -78,6 +78,12 @@ pub(super) fn result(
             ),
         ),
         Some(reason) => (Some(true), format!("saturated: {reason}")),
+        None if plan.batch.is_none() && all.packet_latency.count() == 0 => (
+            None,
+            format!(
+                "{NOT_KNOWN}: no packet of the {cycles} cycles measured has arrived; a longer sample, or a longer `drain`, would show"
+            ),
+        ),
         None if course.early => (
             None,
             format!(

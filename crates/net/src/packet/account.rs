@@ -36,7 +36,10 @@ impl PacketNetwork {
         link_busy_s.iter_mut().for_each(|busy_s| *busy_s = busy_s.min(now_s));
         // hosts have no queue for what they send themselves, but they are asked to pause, and what follows may be dropped
         let waited = parts.ports().map(|port| port.rest).filter(|port| match port.is_queue() {
-            true => port.counts.most_bytes > 0,
+            // control may be dropped where no data ever waited
+            true => {
+                port.counts.most_bytes > 0 || port.counts.drops + port.counts.trims + port.counts.marks > 0
+            }
             false => port.counts.pauses + port.counts.drops > 0,
         });
         let mut queues: Vec<QueueRecord> = waited

@@ -4,7 +4,7 @@ use stratasim_core::Time;
 use stratasim_transport::{HopRecord, Telemetry};
 
 use super::engine::Flying;
-use super::link_kind::LinkKind;
+use super::link_kind::{LinkKind, MARK_UNIT};
 use super::port::{NOTHING, Port, Waiting};
 use super::service::{MARKED, Service};
 
@@ -225,12 +225,13 @@ impl AtWork<'_> {
     }
 
     /// Whether a packet is marked that leaves so much behind: as likely as the share of the way from the first threshold to the
-    /// second.
+    /// second, times the largest probability (DCQCN, section 3.1; RED).
     fn is_marked(&mut self, queue_bytes: u64) -> bool {
-        let LinkKind { mark_from: from, mark_all: all, .. } = *self.kind;
+        let LinkKind { mark_from: from, mark_all: all, mark_share, .. } = *self.kind;
         let port = self.port();
-        let marked = queue_bytes > all
-            || u128::from(port.draws.bits()) * u128::from(all - from) < u128::from(queue_bytes - from) << 64;
+        // at most 2^40 bytes, of 2^20 parts: no product overflows
+        let sought = u128::from(queue_bytes - from) * u128::from(mark_share) << (64 - MARK_UNIT.ilog2());
+        let marked = queue_bytes > all || u128::from(port.draws.bits()) * u128::from(all - from) < sought;
         port.counts.marks += u64::from(marked);
         marked
     }

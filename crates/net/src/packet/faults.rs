@@ -282,7 +282,7 @@ impl Engine {
             self.vanish(from, packet);
             return false;
         }
-        if faults.lossy.loses(&mut port.draws) {
+        if faults.lossy.loses() {
             port.counts.vanished += 1;
             self.vanish(from, packet);
             return false;

@@ -1,5 +1,8 @@
 //! Kinds of links, with the room before them: what many ports have in common.
 
+/// All packets, as a share of those that are marked.
+pub(super) const MARK_UNIT: u32 = 1 << 20;
+
 /// What many ports have in common, so that it is near. Nothing of it changes while the network is at work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(align(64))]
@@ -13,6 +16,8 @@ pub(super) struct LinkKind {
     /// Where marking begins, and where every packet is marked.
     pub(super) mark_from: u64,
     pub(super) mark_all: u64,
+    /// The share of packets that are marked just below that, in [`MARK_UNIT`]th parts.
+    pub(super) mark_share: u32,
     /// Most bytes of control that wait.
     pub(super) control_capacity: u64,
 }

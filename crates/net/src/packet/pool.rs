@@ -46,6 +46,11 @@ impl Pool {
         Self { total_bytes: 0, used_bytes: 0, alpha: sharing.alpha }
     }
 
+    /// What a queue may hold at most, where all others are empty.
+    pub(super) fn longest_queue(&self) -> u64 {
+        (self.total_bytes as f64 * (self.alpha / (1.0 + self.alpha))) as u64
+    }
+
     /// Whether a queue that holds `held` bytes may take `bytes` more.
     pub(super) fn admits(&self, held: u64, bytes: u64) -> bool {
         let free = self.total_bytes - self.used_bytes;

@@ -171,7 +171,7 @@ fn collapse(verdict: Verdict, parts: &Parts, topology: &Topology, since: &Since,
         format!("links lost or changed {faulty} packets: see `loss` and `faults`")
     } else if most == trims && parts.any().rules.queue.control_in_a_row == u32::MAX {
         "headers go before all data and leave it no turn: `headers-in-a-row = 10` of the trimming queue, or a congestion \
-         control that slows down when packets are trimmed (such as nscc or ndp), may help"
+         control that slows down when packets are trimmed (such as nscc), may help"
             .into()
     } else {
         format!(

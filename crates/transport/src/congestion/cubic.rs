@@ -51,7 +51,7 @@ pub struct State {
     back_after: f64,
     /// The last cut was by a time-out.
     timed_out: bool,
-    /// Marks of packets below belong to a window that was cut.
+    /// Marks and losses of packets below belong to a window of data that was cut (once is enough: RFC 3168, section 6.1.2).
     window_end: u64,
 }
 
@@ -120,14 +120,16 @@ impl CongestionControl for State {
     }
 
     fn on_loss(&mut self, lost: &Lost) {
-        if !lost.first_of_window {
+        let timed_out = lost.cause == LossCause::Timeout;
+        if !lost.first_of_window || !timed_out && lost.cumulative < self.window_end {
             return;
         }
+        self.window_end = lost.next;
         // who times out again and again keeps what the first time-out found (RFC 5681, section 3.1)
-        if lost.cause != LossCause::Timeout || self.window > 1.0 {
+        if !timed_out || self.window > 1.0 {
             self.cut();
         }
-        if lost.cause == LossCause::Timeout {
+        if timed_out {
             self.window = 1.0;
             self.timed_out = true;
         }
@@ -208,6 +210,8 @@ mod tests {
             bytes: 1000,
             cause,
             first_of_window: true,
+            cumulative: 0,
+            next: 0,
             in_flight: 0,
             age: Duration::ZERO,
         };
@@ -220,5 +224,47 @@ mod tests {
         state.on_loss(&lost(LossCause::Gap));
         state.avoid(Time::from_ps(2), 1.0, 1e-4);
         assert!(state.back_after > 0.1, "{state:?}");
+    }
+
+    /// A mark and a loss in one window of data are one sign of congestion, whichever comes first (RFC 3168, section 6.1.2).
+    #[test]
+    fn a_window_is_cut_once_by_marks_and_losses() {
+        let path = Path::of_equal_links(Duration::from_ns(100_000), Bandwidth(1e9), 2, 100_000);
+        for mark_first in [true, false] {
+            let Control::Cubic(mut state) = Cubic::default().build(&path, &PacketSizes::default()).unwrap()
+            else {
+                unreachable!()
+            };
+            state.window = 100.0;
+            // packets 10 to 109 are under way
+            for is_mark in [mark_first, !mark_first] {
+                if is_mark {
+                    state.on_ack(&Acked {
+                        now: Time::ZERO,
+                        bytes: 1000,
+                        ecn: true,
+                        rtt: None,
+                        age: Duration::ZERO,
+                        in_flight: 100_000,
+                        sequence: 40,
+                        cumulative: 10,
+                        next: 110,
+                        telemetry: None,
+                    });
+                } else {
+                    state.on_loss(&Lost {
+                        now: Time::ZERO,
+                        bytes: 1000,
+                        cause: LossCause::Gap,
+                        first_of_window: true,
+                        cumulative: 10,
+                        next: 110,
+                        in_flight: 100_000,
+                        age: Duration::ZERO,
+                    });
+                }
+            }
+            assert!((state.window - 70.0).abs() < 1e-9, "{}", state.window);
+        }
     }
 }

@@ -117,6 +117,8 @@ impl CongestionControl for State {
             return;
         }
         self.was_cut = true;
+        // what else was under way then belongs to the same window of data
+        self.window_end = self.window_end.max(lost.next);
         if lost.cause == LossCause::Timeout {
             // who times out again and again keeps what the first time-out found
             if self.window > self.packet {
@@ -228,6 +230,8 @@ mod tests {
             bytes: PACKET,
             cause: LossCause::Gap,
             first_of_window: true,
+            cumulative: 0,
+            next: 10,
             in_flight: 9 * PACKET,
             age: Duration::ZERO,
         });
@@ -236,6 +240,30 @@ mod tests {
         (2..10).for_each(|at| ack(&mut state, at, 9, true));
         assert!(state.window >= cut, "cut once more: {}", state.window);
         assert!(state.alpha > 0.0);
+    }
+
+    /// Packets that were under way when one was lost belong to its window, though an observation ends among them.
+    #[test]
+    fn marks_behind_a_loss_cut_nothing_more() {
+        let mut state = state();
+        state.slow_start_to = 0.0;
+        ack(&mut state, 0, 9, false);
+        state.on_loss(&Lost {
+            now: Time::ZERO,
+            bytes: PACKET,
+            cause: LossCause::Gap,
+            first_of_window: true,
+            cumulative: 1,
+            next: 18,
+            in_flight: 9 * PACKET,
+            age: Duration::ZERO,
+        });
+        let cut = state.window;
+        (1..18).for_each(|at| ack(&mut state, at, 9, true));
+        assert!(state.window >= cut, "cut once more: {cut} to {}", state.window);
+        // the next window is cut by its own marks
+        (18..40).for_each(|at| ack(&mut state, at, 9, true));
+        assert!(state.window < cut, "{cut} to {}", state.window);
     }
 
     #[test]

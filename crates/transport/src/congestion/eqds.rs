@@ -86,11 +86,15 @@ impl CongestionKind for Eqds {
         u64::from(self.quantum_bytes) * u64::from(self.quanta_per_pull)
     }
 
+    fn is_receiver_driven(&self) -> bool {
+        true
+    }
+
     fn recovery(&self) -> RecoverySpec {
         RecoverySpec::Trimming(Trimming::default())
     }
 
     fn entropy(&self) -> EntropySpec {
-        EntropySpec::Bitmap(Bitmap { paths: 256, trim_penalty: 1, skip_all: true })
+        EntropySpec::Bitmap(Bitmap { paths: 256, trim_penalty: 1, skip_all: true, ..Bitmap::default() })
     }
 }

@@ -47,6 +47,10 @@ impl CongestionKind for Ndp {
         Ok(CreditRules::Packets { initial: initial as u32, interval_ps: interval_ps as u64 })
     }
 
+    fn is_receiver_driven(&self) -> bool {
+        true
+    }
+
     fn recovery(&self) -> RecoverySpec {
         RecoverySpec::Trimming(Trimming::default())
     }

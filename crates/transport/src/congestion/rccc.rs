@@ -95,6 +95,10 @@ impl CongestionKind for Rccc {
         u64::from(self.packets_per_pull) * u64::from(sizes.payload_bytes)
     }
 
+    fn is_receiver_driven(&self) -> bool {
+        true
+    }
+
     fn recovery(&self) -> RecoverySpec {
         RecoverySpec::Trimming(Trimming { acknowledge_every: Some(Bytes(16_384)), ..Trimming::default() })
     }

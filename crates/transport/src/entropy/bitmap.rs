@@ -9,8 +9,8 @@ use super::walk::Walk;
 use super::{Entropy, EntropyKind, PathFeedback, SenderEntropy, check_paths};
 use crate::congestion::check_range;
 
-/// All paths in turn, each cycle in another order; a mark or a trimmed packet gives its path a penalty, and paths with a
-/// penalty are passed over until it is used up.
+/// All paths in turn, each cycle in another order; a mark, a trimmed packet or a time-out gives its path a penalty, and paths with
+/// a penalty are passed over until it is used up.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Bitmap {
@@ -18,13 +18,15 @@ pub struct Bitmap {
     pub paths: u32,
     /// Penalty of a trimmed packet, 0 to 15; a mark is 1.
     pub trim_penalty: u8,
+    /// Penalty of the path of a packet that timed out, 0 to 15.
+    pub timeout_penalty: u8,
     /// Every path that is passed over uses up one; otherwise only the first per packet.
     pub skip_all: bool,
 }
 
 impl Default for Bitmap {
     fn default() -> Self {
-        Self { paths: 64, trim_penalty: 4, skip_all: false }
+        Self { paths: 64, trim_penalty: 4, timeout_penalty: MOST, skip_all: false }
     }
 }
 
@@ -36,20 +38,24 @@ pub struct State {
     /// Paths with a penalty.
     penalised: u32,
     trim_penalty: u8,
+    timeout_penalty: u8,
     skip_all: bool,
 }
 
+/// The largest penalty.
 const MOST: u8 = 15;
 
 impl State {
     pub(crate) fn new(spec: &Bitmap) -> Result<Self, BuildError> {
         let paths = check_paths(spec.paths)?;
         check_range("trim-penalty", f64::from(spec.trim_penalty), 0.0, f64::from(MOST))?;
+        check_range("timeout-penalty", f64::from(spec.timeout_penalty), 0.0, f64::from(MOST))?;
         Ok(Self {
             walk: Walk::new(paths, 0),
             penalties: vec![0; paths as usize].into(),
             penalised: 0,
             trim_penalty: spec.trim_penalty,
+            timeout_penalty: spec.timeout_penalty,
             skip_all: spec.skip_all,
         })
     }
@@ -58,6 +64,15 @@ impl State {
     #[inline]
     pub(crate) fn paths(&self) -> usize {
         self.penalties.len()
+    }
+
+    #[inline]
+    fn blame(&mut self, entropy: u16, more: u8) {
+        if more > 0 {
+            let penalty = &mut self.penalties[self.walk.path(entropy) as usize];
+            self.penalised += u32::from(*penalty == 0);
+            *penalty = penalty.saturating_add(more).min(MOST);
+        }
     }
 
     fn forgive(&mut self, path: u16) {
@@ -97,13 +112,14 @@ impl SenderEntropy for State {
         let more = match feedback {
             PathFeedback::Marked => 1,
             PathFeedback::Trimmed => self.trim_penalty,
-            // the path of what timed out is not known
-            PathFeedback::Good | PathFeedback::Timeout => 0,
+            PathFeedback::Good => 0,
         };
-        if more > 0 {
-            let penalty = &mut self.penalties[self.walk.path(entropy) as usize];
-            self.penalised += u32::from(*penalty == 0);
-            *penalty = penalty.saturating_add(more).min(MOST);
+        self.blame(entropy, more);
+    }
+
+    fn on_timeout(&mut self, _: Time, entropy: Option<u16>) {
+        if let Some(entropy) = entropy {
+            self.blame(entropy, self.timeout_penalty);
         }
     }
 

@@ -17,11 +17,13 @@ use super::{Entropy, EntropyKind, PathFeedback, SenderEntropy};
 pub struct Mixed {
     /// How many, a power of two.
     pub paths: u32,
+    /// Penalty of the path of a packet that timed out, 0 to 15.
+    pub timeout_penalty: u8,
 }
 
 impl Default for Mixed {
     fn default() -> Self {
-        Self { paths: 64 }
+        Self { paths: 64, timeout_penalty: Bitmap::default().timeout_penalty }
     }
 }
 
@@ -61,6 +63,10 @@ impl SenderEntropy for State {
         }
     }
 
+    fn on_timeout(&mut self, now: Time, entropy: Option<u16>) {
+        self.rest.on_timeout(now, entropy);
+    }
+
     fn started(&self, key: u64) -> Self {
         Self { good: self.good.clone(), rest: self.rest.started(key) }
     }
@@ -68,7 +74,8 @@ impl SenderEntropy for State {
 
 impl EntropyKind for Mixed {
     fn build(&self) -> Result<Entropy, BuildError> {
-        let rest = bitmap::State::new(&Bitmap { paths: self.paths, ..Bitmap::default() })?;
+        let Self { paths, timeout_penalty } = *self;
+        let rest = bitmap::State::new(&Bitmap { paths, timeout_penalty, ..Bitmap::default() })?;
         Ok(Entropy::Mixed(State { good: VecDeque::new(), rest }))
     }
 }

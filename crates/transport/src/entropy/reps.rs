@@ -8,7 +8,8 @@ use stratasim_core::{BuildError, Duration, Time};
 use super::{Entropy, EntropyKind, PathFeedback, SenderEntropy, check_paths};
 
 /// A ring of numbers of which good news has come: each is used once more, the oldest first; without one, a number is drawn
-/// at random. A time-out freezes the ring: for a while its numbers are used in turn, news or not.
+/// at random. A time-out freezes the ring: for a while its numbers are used in turn, news or not; where full queues drop packets, a
+/// time-out says nothing of a failure, and freezes nothing.
 ///
 /// Source: Bonato et al., "REPS: recycled entropy packet spraying for adaptive load balancing and failure mitigation",
 /// 2024.
@@ -17,19 +18,21 @@ use super::{Entropy, EntropyKind, PathFeedback, SenderEntropy, check_paths};
 pub struct Reps {
     /// Numbers that are drawn from, a power of two.
     pub paths: u32,
-    /// How long a time-out freezes the ring.
-    pub freeze: Duration,
+    /// How long a time-out freezes the ring; when absent 10 ms, and not at all where full queues drop packets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub freeze: Option<Duration>,
     /// Random packets after that.
     pub explore_packets: u32,
 }
 
 impl Default for Reps {
     fn default() -> Self {
-        Self { paths: 64, freeze: Duration::from_ns(10_000_000), explore_packets: 16 }
+        Self { paths: 64, freeze: None, explore_packets: 16 }
     }
 }
 
 const RING: usize = 8;
+const FREEZE: Duration = Duration::from_ns(10_000_000);
 
 /// The ring.
 #[derive(Debug, Clone)]
@@ -76,16 +79,18 @@ impl SenderEntropy for State {
         self.draws.below(self.paths) as u16
     }
 
-    fn on_feedback(&mut self, now: Time, entropy: u16, feedback: PathFeedback) {
-        match feedback {
-            PathFeedback::Good if self.frozen_until.is_none() => {
-                self.ring[self.head as usize] = entropy;
-                self.valid |= 1 << self.head;
-                self.head = (self.head + 1) % RING as u8;
-                self.filled = (self.filled + 1).min(RING as u8);
-            }
-            PathFeedback::Timeout => self.frozen_until = Some(now + self.freeze),
-            _ => {}
+    fn on_feedback(&mut self, _: Time, entropy: u16, feedback: PathFeedback) {
+        if feedback == PathFeedback::Good && self.frozen_until.is_none() {
+            self.ring[self.head as usize] = entropy;
+            self.valid |= 1 << self.head;
+            self.head = (self.head + 1) % RING as u8;
+            self.filled = (self.filled + 1).min(RING as u8);
+        }
+    }
+
+    fn on_timeout(&mut self, now: Time, _: Option<u16>) {
+        if self.frozen_until.is_none() && self.freeze > Duration::ZERO {
+            self.frozen_until = Some(now + self.freeze);
         }
     }
 
@@ -98,7 +103,7 @@ impl EntropyKind for Reps {
     fn build(&self) -> Result<Entropy, BuildError> {
         Ok(Entropy::Reps(State {
             paths: check_paths(self.paths)?,
-            freeze: self.freeze,
+            freeze: self.freeze.unwrap_or(FREEZE),
             explore_packets: self.explore_packets,
             draws: Draws::new(0),
             ring: [0; RING],
@@ -140,9 +145,11 @@ mod tests {
         for entropy in [200, 201] {
             state.on_feedback(Time::ZERO, entropy, PathFeedback::Good);
         }
-        state.on_feedback(Time::ZERO, 0, PathFeedback::Timeout);
+        state.on_timeout(Time::ZERO, None);
         let used: Vec<u16> = (0..4).map(|_| state.choose(Time::ZERO)).collect();
         assert_eq!(used, [201, 200, 201, 200]);
+        // another one does not begin anew
+        state.on_timeout(Time::ZERO + Duration::from_ns(5_000_000), None);
         let later = Time::ZERO + Duration::from_ns(10_000_000);
         assert!((0..20).all(|_| state.choose(later) < 64));
     }

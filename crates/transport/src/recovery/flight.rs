@@ -7,7 +7,7 @@ use smallvec::{SmallVec, smallvec};
 use stratasim_core::Time;
 use stratasim_core::memory::{prefetch, prefetch_all};
 
-use super::{Account, Next};
+use super::{Account, Cx, Next};
 use crate::bits::BitRing;
 use crate::messages::Messages;
 use crate::packet::Header;
@@ -16,7 +16,19 @@ use crate::packet::Header;
 #[derive(Debug, Clone, Copy, Default)]
 struct Sent {
     at: Time,
-    sequence: u64,
+    /// Its packet, and in the low 16 bits the number that chose its path: both in a word, as there are many of these.
+    packet: u64,
+}
+
+impl Sent {
+    fn new(at: Time, sequence: u64, entropy: u16) -> Self {
+        Self { at, packet: sequence << 16 | u64::from(entropy) }
+    }
+
+    #[inline]
+    const fn sequence(&self) -> u64 {
+        self.packet >> 16
+    }
 }
 
 /// A packet that is under way.
@@ -25,6 +37,7 @@ pub(crate) struct UnderWay {
     pub(crate) sequence: u64,
     pub(crate) at: Time,
     pub(crate) serial: u64,
+    pub(crate) entropy: u16,
 }
 
 /// Packets from the first that is not known to have arrived up to the first that was never sent.
@@ -124,8 +137,8 @@ impl Flight {
 
     /// A packet was sent; the serial number of its transmission.
     #[inline]
-    pub(crate) fn on_sent(&mut self, now: Time, sequence: u64, messages: &Messages) -> u64 {
-        let bytes = messages.accounted_bytes(sequence);
+    pub(crate) fn on_sent(&mut self, cx: &Cx<'_>, sequence: u64) -> u64 {
+        let bytes = cx.messages.accounted_bytes(sequence);
         let serial = self.next_serial();
         if sequence >= self.next {
             if self.has_repeated() {
@@ -148,7 +161,7 @@ impl Flight {
         }
         self.in_flight_packets += 1;
         self.in_flight_bytes += bytes;
-        let sent = Sent { at: now, sequence };
+        let sent = Sent::new(cx.now, sequence, cx.entropy);
         if self.sent.is_empty() {
             self.front = sent;
         }
@@ -326,9 +339,8 @@ impl Flight {
     /// Whether a transmission is the last one of a packet that is under way.
     #[inline]
     fn matters(&self, serial: u64, sent: &Sent) -> bool {
-        self.is_open(sent.sequence)
-            && !self.is_lost(sent.sequence)
-            && self.is_last_transmission(sent.sequence, serial)
+        let sequence = sent.sequence();
+        self.is_open(sequence) && !self.is_lost(sequence) && self.is_last_transmission(sequence, serial)
     }
 
     /// Takes transmissions that no longer matter from the front.
@@ -352,8 +364,14 @@ impl Flight {
     /// The packet under way that was sent first. Exact after [`Flight::prune`], else one that no longer matters.
     #[inline]
     pub(crate) fn oldest(&self) -> Option<UnderWay> {
-        let Sent { at, sequence } = self.front;
-        (!self.sent.is_empty()).then_some(UnderWay { sequence, at, serial: self.first_serial })
+        let front = self.front;
+        let under_way = UnderWay {
+            sequence: front.sequence(),
+            at: front.at,
+            serial: self.first_serial,
+            entropy: front.packet as u16,
+        };
+        (!self.sent.is_empty()).then_some(under_way)
     }
 
     /// The oldest transmission matters no more: whatever becomes of its packet, no time-out tells.
@@ -371,7 +389,7 @@ impl Flight {
             let front = self.front;
             if self.matters(self.first_serial, &front) {
                 packets += 1;
-                bytes += self.lose(front.sequence, messages);
+                bytes += self.lose(front.sequence(), messages);
             }
             self.pop();
         }

@@ -30,7 +30,7 @@ impl SenderRecovery for State {
 
     #[inline]
     fn on_sent(&mut self, cx: &Cx<'_>, next: Next) -> u64 {
-        self.flight.on_sent(cx.now, next.sequence, cx.messages)
+        self.flight.on_sent(cx, next.sequence)
     }
 
     #[inline]

@@ -95,7 +95,7 @@ impl SenderRecovery for State {
     #[inline]
     fn on_sent(&mut self, cx: &Cx<'_>, next: Next) -> u64 {
         self.active_at = cx.now;
-        let serial = self.flight.on_sent(cx.now, next.sequence, cx.messages);
+        let serial = self.flight.on_sent(cx, next.sequence);
         if self.probe_due {
             self.probe_due = false;
             self.probe = Some(serial);
@@ -166,6 +166,10 @@ impl SenderRecovery for State {
     #[inline]
     fn prefetch(&self) {
         prefetch_all(self);
+    }
+
+    fn oldest_entropy(&self) -> Option<u16> {
+        self.flight.oldest().map(|oldest| oldest.entropy)
     }
 
     #[inline]

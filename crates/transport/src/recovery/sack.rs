@@ -56,7 +56,7 @@ impl SenderRecovery for State {
         if self.flight.in_flight_packets() == 0 {
             self.progress_at = cx.now;
         }
-        self.flight.on_sent(cx.now, next.sequence, cx.messages)
+        self.flight.on_sent(cx, next.sequence)
     }
 
     fn on_feedback(&mut self, cx: &Cx<'_>, header: &Header, sack: &[u64]) -> Progress {
@@ -114,6 +114,10 @@ impl SenderRecovery for State {
     #[inline]
     fn prefetch(&self) {
         prefetch_all(self);
+    }
+
+    fn oldest_entropy(&self) -> Option<u16> {
+        self.flight.oldest().map(|oldest| oldest.entropy)
     }
 
     #[inline]

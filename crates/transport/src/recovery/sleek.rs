@@ -98,13 +98,14 @@ impl Sleek {
             return (0, 0);
         }
         let largest = (self.bytes_per_ps * self.base_rtt.as_ps() as f64 * 1.5) as u64;
-        let threshold = (cx.window_bytes + cx.window_bytes / 2).min(largest) / self.payload_bytes;
+        let threshold = cx.window_bytes.saturating_add(cx.window_bytes / 2).min(largest) / self.payload_bytes;
         let many = u64::from(header.out_of_order) >= threshold.max(LEAST_PACKETS);
         if self.recover_to.is_none() && many && flight.first_lost().is_none() {
             self.enter(flight);
         }
         let Some(end) = self.recover_to else { return (0, 0) };
-        let limit = end.min(base.saturating_add(cx.window_bytes / self.payload_bytes));
+        // a window below a packet lets one go, too
+        let limit = end.min(base.saturating_add((cx.window_bytes / self.payload_bytes).max(1)));
         let (mut packets, mut bytes) = (0, 0);
         let mut at = self.marked_to.max(base);
         while let Some(open) = flight.next_open(at).filter(|&open| open < limit) {

@@ -91,7 +91,7 @@ impl SenderRecovery for State {
 
     #[inline]
     fn on_sent(&mut self, cx: &Cx<'_>, next: Next) -> u64 {
-        self.flight.on_sent(cx.now, next.sequence, cx.messages)
+        self.flight.on_sent(cx, next.sequence)
     }
 
     fn on_feedback(&mut self, cx: &Cx<'_>, header: &Header, sack: &[u64]) -> Progress {
@@ -144,6 +144,10 @@ impl SenderRecovery for State {
     #[inline]
     fn prefetch(&self) {
         self.flight.prefetch();
+    }
+
+    fn oldest_entropy(&self) -> Option<u16> {
+        self.flight.oldest().map(|oldest| oldest.entropy)
     }
 
     #[inline]

@@ -116,7 +116,6 @@ impl Sender {
             LossCause::Trimmed { .. } => self.statistics.trims += 1,
             LossCause::Timeout => {
                 self.statistics.timeouts += 1;
-                self.entropy.on_feedback(now, 0, PathFeedback::Timeout);
                 self.credit.on_vanished(loss.packets, self.in_flight_packets());
             }
             LossCause::Gap => self.credit.on_vanished(loss.packets, self.in_flight_packets()),
@@ -126,6 +125,8 @@ impl Sender {
             bytes: loss.bytes,
             cause: loss.cause,
             first_of_window: loss.first_of_window,
+            cumulative: self.recovery.account().cumulative,
+            next: self.recovery.account().next_new,
             in_flight,
             age,
         });
@@ -144,7 +145,8 @@ impl Sender {
 
     /// Whether a request went out in the last round trip.
     fn has_asked(&self, now: Time) -> bool {
-        self.last_request.is_some_and(|at| now.saturating_since(at) < self.profile.path.network_rtt)
+        let at = self.last_request;
+        at != Time::MAX && now.saturating_since(at) < self.profile.path.network_rtt
     }
 
     /// What was lost counts as under way until its time-out, and may fill the window. The answer tells of what has arrived
@@ -192,9 +194,13 @@ impl Sender {
         }
         let Account { in_flight_bytes: in_flight, lost_bytes: waiting, .. } = self.recovery.account();
         let cx = cx(now, &self.messages, &self.congestion);
+        let entropy = self.recovery.oldest_entropy();
         let Progress { loss, .. } = self.recovery.on_timer(&cx);
         if let Some(loss) = loss {
             let timed_out = loss.cause == LossCause::Timeout;
+            if timed_out {
+                self.entropy.on_timeout(now, entropy);
+            }
             self.on_loss(now, in_flight, &loss, Duration::MAX);
             self.hand_over(now, false);
             self.request_credit(now, timed_out);
@@ -210,7 +216,7 @@ impl Sender {
 
     pub(super) fn make_request(&mut self, now: Time, kind: Kind, sharing: u32) -> Header {
         self.statistics.requests += 1;
-        self.last_request = Some(now);
+        self.last_request = now;
         let packet = self.profile.sizes.packet_bytes();
         let limit = self.congestion.window_bytes().saturating_add(packet);
         let backlog = self.backlog_bytes(true);

@@ -47,6 +47,8 @@ pub(super) struct Flight {
     pub(super) bytes: u64,
     /// Bytes in packets that were offered.
     sent: u64,
+    /// The sender's limit counts from then and from so many bytes on.
+    limit_from: (Time, u64),
     /// Since when its next packet may enter.
     ready: u64,
     /// Packets that were offered and have not arrived.
@@ -72,6 +74,7 @@ impl Flight {
             cap_ps_per_byte,
             bytes,
             sent: 0,
+            limit_from: (submitted, 0),
             ready: 0,
             open: 0,
             complete: false,
@@ -80,8 +83,21 @@ impl Flight {
 
     /// The first instant at which the sender's limit allows the first `bytes` to have gone.
     pub(super) fn allowed(&self, bytes: u64) -> Time {
-        let ps = (bytes as f64 * self.cap_ps_per_byte).ceil();
-        Time::from_ps(self.submitted.as_ps().saturating_add(ps as u64))
+        let (from, before) = self.limit_from;
+        Time::from_ps(from.as_ps().saturating_add(self.limited_ps(bytes - before)))
+    }
+
+    fn limited_ps(&self, bytes: u64) -> u64 {
+        (bytes as f64 * self.cap_ps_per_byte).ceil() as u64
+    }
+
+    /// The end of a packet of so many bytes leaves at `end`, everything before it included. Who was held up by others may make up
+    /// for a packet of that, and no more: it would exceed its limit for as long as it had waited.
+    fn leave(&mut self, end: Time, bytes: u64) {
+        let most_late = self.limited_ps(bytes);
+        if end > Time::from_ps(self.allowed(self.sent).as_ps().saturating_add(most_late)) {
+            self.limit_from = (Time::from_ps(end.as_ps() - most_late), self.sent);
+        }
     }
 }
 
@@ -143,11 +159,15 @@ impl Programs {
         let flight = &self.flights[slot];
         let (bytes, flits) = self.cut.packet(flight.bytes - flight.sent);
         let out = self.clock.first_from(flight.allowed(flight.sent + bytes));
-        let spacing = self.fabric.terminal(flight.from).injection.spacing;
-        let takes = u64::from(flits) * u64::from(spacing) / u64::from(FULL_WIDTH);
-        let cycle = out.saturating_sub(takes).max(first);
+        let cycle = out.saturating_sub(self.takes(flight.from, flits)).max(first);
         self.later.push(Reverse((cycle, flight.from, self.order, slot)));
         self.order += 1;
+    }
+
+    /// Cycles in which so many flits enter the network.
+    fn takes(&self, terminal: u32, flits: u16) -> u64 {
+        let spacing = self.fabric.terminal(terminal).injection.spacing;
+        u64::from(flits) * u64::from(spacing) / u64::from(FULL_WIDTH)
     }
 
     /// The cycle in which the next message becomes ready.
@@ -175,9 +195,14 @@ impl Programs {
 impl Terminals for Programs {
     fn offer(&mut self, terminal: u32, _queue: u8, now: u64) -> Option<Offer> {
         let slot = self.ready[terminal as usize].pop_front()?;
-        let flight = &mut self.flights[slot];
+        let flight = self.flights[slot];
         let (bytes, flits) = self.cut.packet(flight.bytes - flight.sent);
+        let end = self.clock.start(now + self.takes(flight.from, flits));
+        let flight = &mut self.flights[slot];
         flight.sent += bytes;
+        if flight.cap_ps_per_byte > 0.0 {
+            flight.leave(end, bytes);
+        }
         flight.open += 1;
         flight.complete = flight.sent == flight.bytes;
         let (dest, complete, waited) = (flight.to, flight.complete, flight.ready < now);

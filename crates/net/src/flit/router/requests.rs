@@ -49,7 +49,8 @@ pub enum Guess {
     Credit,
     /// Those that have a free virtual channel for it.
     Free,
-    /// All.
+    /// All. A switch allocator that is blind to priorities may prefer guesses that come to nothing to flits that could go; the
+    /// `maximum-size` does so for ever in places.
     Always,
     /// None.
     Never,

@@ -140,6 +140,13 @@ proptest! {
                 spec.requests.guess = Guess::Credit;
             }
         }
+        if spec.speculation == Speculation::Prioritised
+            && spec.requests.guess == Guess::Always
+            && spec.switch_allocator.kind == AllocatorKind::MaximumSize
+        {
+            // as said there, in vain and for ever
+            spec.requests.guess = Guess::Free;
+        }
         let link = Channel { latency, credit_latency, spacing, ..Channel::default() };
         let edge = Channel { latency: credit_latency, spacing, ..Channel::default() };
         let mut kernel = kernel(grid(3, 3, link, edge), &spec, GridRouting { width: 3, adaptive });
