@@ -9,6 +9,9 @@ use super::network::PacketNetwork;
 use super::port::NOTHING;
 use crate::cables;
 
+/// Time-outs of which nobody needs to know, be they in vain.
+const FEW_TIMEOUTS: u64 = 16;
+
 impl PacketNetwork {
     /// The account at `now`.
     pub(super) fn account(&self, now: Time) -> NetworkReport {
@@ -59,7 +62,11 @@ impl PacketNetwork {
             link_bytes,
             link_busy_s,
             violations: self.violations(),
-            notes: self.sent_in_vain(&senders).into_iter().chain(cables::note(&self.topology)).collect(),
+            notes: self
+                .sent_in_vain(&senders, totals.dropped + trims)
+                .into_iter()
+                .chain(cables::note(&self.topology))
+                .collect(),
             counters: vec![
                 ("network.messages", self.messages),
                 ("network.packets", totals.sent),
@@ -148,14 +155,25 @@ impl PacketNetwork {
         violations
     }
 
-    /// What a reader should know of packets that were sent again where nothing is ever lost.
-    fn sent_in_vain(&self, senders: &SenderStatistics) -> Vec<String> {
+    /// What a reader should know of packets that were sent again though they were not lost.
+    fn sent_in_vain(&self, senders: &SenderStatistics, lost: u64) -> Vec<String> {
         let engine = self.parts.any();
         let SenderStatistics { retransmissions, timeouts, .. } = *senders;
-        if !engine.is_lossless() || retransmissions.max(timeouts) == 0 {
+        if retransmissions.max(timeouts) == 0 {
             return Vec::new();
         }
         let times = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+        if !engine.is_lossless() {
+            let many = timeouts >= FEW_TIMEOUTS && timeouts.min(retransmissions) > 2 * lost;
+            let note = || {
+                format!(
+                    "{}, though only {lost} packets were dropped, cut or lost: others waited for longer in queues, and were sent again in \
+                     vain. `network.recovery` has longer time-outs where its kind has the keys",
+                    times(timeouts, "time-out"),
+                )
+            };
+            return many.then(note).into_iter().collect();
+        }
         let gives_up_what_is_early = matches!(self.transports.spec.recovery(), RecoverySpec::GoBackN(_));
         if gives_up_what_is_early && self.spreads() && !engine.routes.members().is_empty() {
             vec![format!(

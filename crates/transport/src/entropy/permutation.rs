@@ -7,7 +7,7 @@ use stratasim_core::{BuildError, Time};
 
 use super::{Entropy, EntropyKind, SenderEntropy, check_paths};
 
-/// All paths in turn, in one random order per connection, as NDP's senders do.
+/// All paths in turn, in one random order per connection, as ATLAHS' senders of NDP do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Permutation {

@@ -20,12 +20,11 @@ use crate::receiver::{Acknowledge, GapReport, ReceiverRules};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Irn {
-    /// Time-out where few packets are under way; when absent 100 us, or two round trips of the longest way, or one and what one
-    /// and a half full queues take to drain, where that is more, and 67 ms where nothing is lost.
+    /// Time-out where few packets are under way; when absent 100 us, or two round trips of the longest way
+    /// where that is more, and 67 ms where nothing is lost. Queues that take longer to drain need more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub low_timeout: Option<Duration>,
-    /// Time-out otherwise, not below the other; when absent 320 us, or a round trip of the longest way with a full queue at each
-    /// of its links where that is more (section 4.1 of the paper, whose buffers make 320 us of it).
+    /// Time-out otherwise, not below the other; when absent 320 us, or what the other is where that is more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub high_timeout: Option<Duration>,
     /// Few packets are at most so many.
@@ -175,16 +174,10 @@ impl SenderRecovery for State {
 
 impl RecoveryKind for Irn {
     fn build(&self, path: &Path, sizes: &PacketSizes) -> Result<(Recovery, ReceiverRules), BuildError> {
-        // a round trip with so many full queues on it
-        let full = path.slowest_time_of(path.buffer_bytes);
-        let behind = |queues: Duration| path.network_rtt + queues;
-        let one_and_a_half = Duration::from_ps(full.as_ps() + full.as_ps() / 2);
-        let low_timeout = given_timeout("low-timeout", self.low_timeout, false)?.unwrap_or_else(|| {
-            path.silence(path.patient(Duration::from_ns(100_000)).max(behind(one_and_a_half)))
-        });
-        let high_timeout = given_timeout("high-timeout", self.high_timeout, false)?.unwrap_or_else(|| {
-            Duration::from_ns(320_000).max(behind(full * u64::from(path.hops.max(1)))).max(low_timeout)
-        });
+        let low_timeout = given_timeout("low-timeout", self.low_timeout, false)?
+            .unwrap_or_else(|| path.silence(path.patient(Duration::from_ns(100_000))));
+        let high_timeout = given_timeout("high-timeout", self.high_timeout, false)?
+            .unwrap_or_else(|| Duration::from_ns(320_000).max(low_timeout));
         if high_timeout < low_timeout {
             let reason = format!("{low_timeout}, above `high-timeout`, {high_timeout}");
             return Err(BuildError::new("low-timeout", reason));
