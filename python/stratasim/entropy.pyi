@@ -13,26 +13,32 @@ __all__ = [
     "round_robin",
 ]
 
-def bitmap(*, paths: int | None = 64, trim_penalty: int | None = 4, skip_all: bool | None = False) -> Spec:
-    """All paths in turn, each cycle in another order; a mark or a trimmed packet gives its path a penalty, and paths with a penalty are passed over until it is used up."""
+def bitmap(
+    *,
+    paths: int | None = 64,
+    trim_penalty: int | None = 4,
+    timeout_penalty: int | None = 15,
+    skip_all: bool | None = False,
+) -> Spec:
+    """All paths in turn, each cycle in another order; a mark, a trimmed packet or a time-out gives its path a penalty, and paths with a penalty are passed over until it is used up."""
 
 def fixed() -> Spec:
     """One random number per connection: classic ECMP, all packets of a flow on one path."""
 
-def mixed(*, paths: int | None = 64) -> Spec:
+def mixed(*, paths: int | None = 64, timeout_penalty: int | None = 15) -> Spec:
     """Paths of which good news has come are used again, oldest news first; where there are none, all paths in turn without those with a penalty. The default of Ultra Ethernet's simulator."""
 
 def oblivious(*, paths: int | None = 64) -> Spec:
     """All paths in turn, each cycle in another order."""
 
 def permutation(*, paths: int | None = 128) -> Spec:
-    """All paths in turn, in one random order per connection, as NDP's senders do."""
+    """All paths in turn, in one random order per connection, as ATLAHS' senders of NDP do."""
 
 def random(*, paths: int | None = 65536) -> Spec:
     """Each packet on a path drawn at random."""
 
-def reps(*, paths: int | None = 64, freeze: str | None = "10 ms", explore_packets: int | None = 16) -> Spec:
-    """A ring of numbers of which good news has come: each is used once more, the oldest first; without one, a number is drawn at random. A time-out freezes the ring: for a while its numbers are used in turn, news or not."""
+def reps(*, paths: int | None = 64, freeze: str | None = None, explore_packets: int | None = 16) -> Spec:
+    """A ring of numbers of which good news has come: each is used once more, the oldest first; without one, a number is drawn at random. A time-out freezes the ring: for a while its numbers are used in turn, news or not; where full queues drop packets, a time-out says nothing of a failure, and freezes nothing."""
 
 def round_robin(*, paths: int | None = 128) -> Spec:
     """Numbers 1, 2, 3, ... and around, the same for every connection: switches that hash them with the connection spread them differently for each."""
