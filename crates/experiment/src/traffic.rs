@@ -352,6 +352,7 @@ impl Traffic {
         let mut notes: Vec<String> = self.unchecked().into_iter().collect();
         notes.extend_from_slice(&self.network.notes);
         notes.extend(notes::unprobed(&self.traffic, &statistics));
+        notes.extend(notes::unheeded(&self.traffic, &self.network.router));
         notes.extend(notes::silent(&self.traffic, traffic.senders(), self.plan.terminals));
         let mut checks = Vec::new();
         if course.stopped.is_none() {

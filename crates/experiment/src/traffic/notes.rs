@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use stratasim_net::flit::router::RouterSpec;
 use stratasim_report::traffic::TrafficResult;
 
 use super::spec::TrafficSpec;
@@ -46,6 +47,17 @@ pub(super) fn imprecise(spec: &TrafficSpec, result: &TrafficResult) -> Option<St
             100.0 * measure.precision,
             count(measure.most_windows.into())
         )
+    })
+}
+
+/// Where classes have different priorities, and routers look at none.
+pub(super) fn unheeded(spec: &TrafficSpec, router: &RouterSpec) -> Option<String> {
+    let differ = spec.classes.windows(2).any(|pair| pair[0].priority != pair[1].priority);
+    let allocators = [&router.vc_allocator, &router.switch_allocator];
+    (differ && allocators.iter().all(|allocator| !allocator.kind.heeds_priorities())).then(|| {
+        "Priorities of classes count at the sources only: these allocators of routers look at none. `select`, the separable ones and \
+         the wavefront do (`network.router.switch-allocator.kind`, `vc-allocator.kind`)."
+            .to_owned()
     })
 }
 

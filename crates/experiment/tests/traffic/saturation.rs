@@ -235,3 +235,52 @@ fn the_search_ends_at_the_most_that_the_sources_can_make() {
     let all_carried = curve.points.iter().all(|point| point.carried());
     assert!(all_carried && curve.saturation.is_none() && last > 0.65 && last <= 0.7, "up to {last}");
 }
+
+/// What arrived in the sample came from before it: of the sample itself nothing is known.
+#[test]
+fn a_sample_of_which_nothing_arrived_has_no_verdict() {
+    let text = "seed = 1670\n[topology]\nkind = \"fully-connected\"\nnodes = 5\nbandwidth = \"32 GB/s\"\nlatency = \"20 ns\"\n\
+                [network]\nkind = \"flit\"\nrouter = { virtual-channels = 1, buffer-flits = 2 }\nrouting = { kind = \"up-down\" }\n\
+                [traffic]\nload = 0.1\nflits = 7\npattern = { kind = \"tornado\" }\nto-self = false\n\
+                injection = { kind = \"on-off\", beta = 0.05, r1 = 1.0 }\n\
+                measure = { window = 500, warm-up = 1000, windows = 2, most-windows = 6, drain = 0 }\n";
+    let traffic = run(text).traffic.expect("traffic ran");
+    assert_eq!(traffic.packet_latency_cycles.count, 0);
+    assert_eq!(traffic.saturated, None, "{}", traffic.verdict);
+}
+
+/// A packet of one flit is known as well as the flit.
+#[test]
+fn intervals_of_packets_and_flits_are_of_the_same_batches() {
+    let text = "[topology]\nkind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts-per-leaf = 2\nbandwidth = \"100 Gbps\"\n\
+                latency = \"1 us\"\nuplink-bandwidth = \"200 Gbps\"\n[network]\nkind = \"flit\"\n[traffic]\nload = 0.5\n\
+                pattern = { kind = \"shift\" }\n";
+    let traffic = run(text).traffic.expect("traffic ran");
+    let [packets, flits] = [traffic.network_latency_cycles, traffic.flit_latency_cycles]
+        .map(|it| it.half_width.expect("batches"));
+    assert!(flits < 3.0 * packets, "{flits} for {packets}");
+}
+
+/// Of several seeds, the largest latency is the largest of all.
+#[test]
+fn the_largest_latency_of_seeds_is_no_mean() {
+    let traffic = prepare(&experiment(MESH, "flits = 2")).unwrap();
+    let curve = Curve::run(&traffic, &[0.2], 3, Some(2), &()).unwrap();
+    let of_seeds = curve.points[0].results.iter().map(|result| statistics(result).packet_latency_cycles.max);
+    let largest = of_seeds.flatten().max().expect("latencies");
+    assert_eq!(curve.points[0].number("packet_latency_max_cycles"), Some((largest as f64, None)));
+}
+
+#[test]
+fn priorities_that_no_router_looks_at_are_told() {
+    let notes = |allocator: &str, priority: i32| {
+        let text = format!(
+            "class = [{{ load = 0.1, priority = {priority} }}, {{ load = 0.1 }}]\nmeasure = {{ window = 200, windows = 2 }}\n"
+        );
+        let allocator = format!("buffer-flits = 8, switch-allocator = {{ kind = \"{allocator}\" }}");
+        run(&experiment(MESH, &text).replace("buffer-flits = 8", &allocator)).notes.join(" ")
+    };
+    assert!(notes("islip", 1).contains("Priorities"));
+    assert!(!notes("select", 1).contains("Priorities"));
+    assert!(!notes("islip", 0).contains("Priorities"));
+}

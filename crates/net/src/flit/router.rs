@@ -202,6 +202,13 @@ pub enum AllocatorKind {
     MaximumSize,
 }
 
+impl AllocatorKind {
+    /// Whether a request of higher priority goes first.
+    pub const fn heeds_priorities(self) -> bool {
+        !matches!(self, Self::Islip | Self::Pim | Self::LonelyOutput | Self::MaximumSize)
+    }
+}
+
 /// Arbiters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

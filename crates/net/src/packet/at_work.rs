@@ -230,7 +230,7 @@ impl AtWork<'_> {
         let LinkKind { mark_from: from, mark_all: all, mark_share, .. } = *self.kind;
         let port = self.port();
         // at most 2^40 bytes, of 2^20 parts: no product overflows
-        let sought = u128::from(queue_bytes - from) * u128::from(mark_share) << (64 - MARK_UNIT.ilog2());
+        let sought = (u128::from(queue_bytes - from) * u128::from(mark_share)) << (64 - MARK_UNIT.ilog2());
         let marked = queue_bytes > all || u128::from(port.draws.bits()) * u128::from(all - from) < sought;
         port.counts.marks += u64::from(marked);
         marked
