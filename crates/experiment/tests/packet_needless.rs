@@ -185,6 +185,20 @@ fn time_outs_wait_for_queues_in_shared_buffers() {
     }
 }
 
+/// A loss is noticed in time, though queues may be long.
+#[test]
+fn time_outs_in_shared_buffers_are_no_longer_than_they_must_be() {
+    let network = "congestion = { kind = \"nscc\" }\nloss = { probability = 0.0005 }";
+    let [own, shared] = ["", "\nbuffer-sharing = { alpha = 1.0 }"].map(|sharing| {
+        run(&format!(
+            "[topology]\nkind = \"single-switch\"\nnodes = 16\nbandwidth = \"100 Gbps\"\nlatency = \"1 us\"\n\
+             [workload]\nkind = \"collective\"\noperation = \"all-reduce\"\nbytes = \"4 MB\"\n[network]\nkind = \"packet\"\n{network}{sharing}\n"
+        ))
+        .makespan_s
+    });
+    assert!(shared < 2.0 * own, "{shared} s, {own} s with own buffers");
+}
+
 /// Where queues drain longer than a time-out waits, the run says so.
 #[test]
 fn time_outs_in_vain_are_told() {

@@ -83,19 +83,21 @@ fn paths_of_packets_that_time_out_are_passed_over() {
 /// A full queue that drops packets is no failed link: with a buffer of a few packets, time-outs tell of congestion.
 #[test]
 fn reps_freezes_only_where_a_time_out_tells_of_a_failure() {
-    let takes = |queue: &str, freeze: &str| {
+    let takes = |queue: &str, freeze: &str, loss: &str| {
         let network = format!(
-            "congestion = {{ kind = \"nscc\" }}\nqueue = {{ kind = \"{queue}\" }}\nbuffer = \"13 kB\"\n\
-             loss = {{ probability = 0.002 }}\nentropy = {{ kind = \"reps\"{freeze} }}"
+            "congestion = {{ kind = \"nscc\" }}\nqueue = {{ kind = \"{queue}\" }}\nbuffer = \"13 kB\"\n{loss}\n\
+             entropy = {{ kind = \"reps\"{freeze} }}"
         );
         cross("2 MB", &network)
     };
     let [never, long] = [", freeze = \"0 ns\"", ", freeze = \"10 ms\""];
+    let loss = "loss = { probability = 0.002 }";
+    assert_ne!(takes("drop-tail", never, ""), takes("drop-tail", long, ""), "there are time-outs");
+    assert_eq!(takes("drop-tail", "", ""), takes("drop-tail", never, ""));
     for queue in ["drop-tail", "trimming"] {
-        assert_ne!(takes(queue, never), takes(queue, long), "{queue}: there are time-outs");
+        assert_ne!(takes(queue, never, loss), takes(queue, long, loss), "{queue}: there are time-outs");
+        assert_eq!(takes(queue, "", loss), takes(queue, long, loss), "{queue}");
     }
-    assert_eq!(takes("drop-tail", ""), takes("drop-tail", never));
-    assert_eq!(takes("trimming", ""), takes("trimming", long));
 }
 
 /// SLEEK where windows are less than a packet, and where there are none.

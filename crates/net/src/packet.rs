@@ -384,6 +384,8 @@ impl Packet {
         if let Some(EntropySpec::Reps(reps)) = &mut transport.entropy
             && !rules.trims
             && !rules.holds()
+            && self.loss.is_none()
+            && self.faults.as_ref().is_none_or(|faults| faults.down.is_empty())
         {
             reps.freeze.get_or_insert(Duration::ZERO);
         }
@@ -559,9 +561,10 @@ impl Packet {
                 .map_err(|small| small.error(sharing, topology).within("buffer-sharing"))?;
         }
         for port in engine.ports.iter().filter(|port| port.is_queue()) {
-            let of_pool = engine.pools.get(port.pool as usize).map(Pool::longest_queue);
-            let longest = of_pool.unwrap_or_else(|| buffer_of(&port.kind).1);
-            largest = largest.max(longest);
+            let own = buffer_of(&port.kind).1;
+            let longest = engine.pools.get(port.pool as usize).map_or(own, Pool::longest_queue);
+            // time-outs wait for six queues; of those that hold all of a pool there is one
+            largest = largest.max(own).max(longest / 4);
             drain_s = drain_s.max(longest as f64 / port.kind.rate.bytes_per_s());
         }
         Ok((largest, drain_s))

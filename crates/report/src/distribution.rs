@@ -23,12 +23,17 @@ pub(crate) fn points(sorted: &[f64]) -> Points {
     thinned(values.collect())
 }
 
-/// At most so many of them, the first and the last among them.
+/// At most so many of them, about as far apart in their shares, the first and the last among them.
 fn thinned(all: Points) -> Points {
-    match all.len().checked_sub(1) {
-        Some(last) if last >= POINTS => (0..POINTS).map(|point| all[point * last / (POINTS - 1)]).collect(),
-        _ => all,
-    }
+    let Some(last) = all.len().checked_sub(1).filter(|&last| last >= POINTS) else { return all };
+    let at = |point: usize| {
+        let share = point as f64 / (POINTS - 1) as f64;
+        all.partition_point(|&[_, below]| below < share).min(last)
+    };
+    let mut kept: Vec<usize> = (0..POINTS).map(at).collect();
+    kept[0] = 0;
+    kept.dedup();
+    kept.into_iter().map(|place| all[place]).collect()
 }
 
 /// Points of the distribution of values in ascending order that weigh differently, at most as many, the first and the last
@@ -161,6 +166,12 @@ mod tests {
         assert_eq!(points(&[3.0]), [[3.0, 1.0]]);
         assert_eq!(points(&sorted([2.0, 1.0].into_iter())), [[1.0, 0.5], [2.0, 1.0]]);
         assert_eq!(points(&[1.0, 1.0, 1.0, 2.0]), [[1.0, 0.75], [2.0, 1.0]], "a value has one share");
+        // most of it lies in few values, and few of it spread far
+        let body = (0..95_000).map(|at| f64::from(at % 80)).chain((0..5000).map(|at| 100.0 + f64::from(at)));
+        let found = points(&sorted(body));
+        let steps = found.windows(2).map(|pair| pair[1][1] - pair[0][1]);
+        assert!(steps.fold(0.0, f64::max) < 0.03 && found.len() <= POINTS, "{} points", found.len());
+        assert_eq!(found.last(), Some(&[5099.0, 1.0]));
         let many: Vec<f64> = (0..1000).map(f64::from).collect();
         let found = points(&many);
         assert_eq!(found.len(), POINTS);

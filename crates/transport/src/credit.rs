@@ -100,7 +100,7 @@ pub(crate) enum Credit {
         rules: Arc<QuantaRules>,
         /// Bytes left; may go below zero by less than a packet.
         bytes: i64,
-        /// How many of these are a guess; they are spent first.
+        /// How many of these are a guess, with what was owed when it was made; they are spent first.
         guess: i64,
         /// The packet from which on they are, modulo 2^32.
         guessed_from: u32,
@@ -138,8 +138,10 @@ impl Credit {
     /// what was left over.
     pub(crate) fn guess(&mut self, next: u64, in_flight_bytes: u64) {
         let Self::Quanta { rules, bytes, guess, guessed_from, speculative, .. } = self else { return };
-        let more = rules.most_bytes.saturating_sub(in_flight_bytes) as i64 - *bytes;
-        if rules.blind.is_none() && more > 0 {
+        let more = (rules.most_bytes.saturating_sub(in_flight_bytes) as i64 - *bytes).max(0);
+        // what is left of an earlier guess is for these packets now: answers to others do not end it
+        let is_left = *speculative && *guess > 0;
+        if rules.blind.is_none() && (more > 0 || is_left) {
             *bytes += more;
             *guess += more;
             (*guessed_from, *speculative) = (next as u32, true);
@@ -270,8 +272,8 @@ impl Credit {
             }
             Self::Quanta { rules, bytes, guess, guessed_from, speculative, pulled, .. } => {
                 let is_of_guess = match header.kind {
-                    // later on, it may answer what was sent before
-                    Kind::Pull => *guessed_from == 0,
+                    // later on than the very first, it may answer what was sent before
+                    Kind::Pull => *guessed_from == 0 && *pulled == 0,
                     _ => (header.sequence as u32).wrapping_sub(*guessed_from) < 1 << 31,
                 };
                 if *speculative && is_of_guess {
@@ -287,5 +289,69 @@ impl Credit {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn credit() -> Credit {
+        Credit::new(&CreditRules::Quanta(Arc::new(QuantaRules {
+            quantum_bytes: 100,
+            per_turn: 8,
+            ps_per_byte: 1.0,
+            whole_turns: false,
+            repeat_quanta: 0,
+            least_bytes: 1,
+            most_bytes: 10_000,
+            slowdown: None,
+            blind: None,
+        })))
+    }
+
+    fn left(credit: &Credit) -> i64 {
+        let Credit::Quanta { bytes, .. } = credit else { unreachable!() };
+        *bytes
+    }
+
+    fn hear(credit: &mut Credit, kind: Kind, sequence: u64, pull: u32) {
+        credit.on_feedback(&Header { kind, sequence, pull, ..Header::default() }, 0);
+    }
+
+    /// Packets of 1,000 bytes: two of a first message, then others while nothing was heard of these.
+    #[test]
+    fn a_guess_ends_with_the_first_word_of_what_it_was_made_for() {
+        let mut credit = credit();
+        (0..2).for_each(|_| _ = credit.spend(1000, 0, u64::MAX, 1000, 1));
+        assert_eq!(left(&credit), 8000);
+        credit.guess(2, 2000);
+        assert_eq!(left(&credit), 8000, "with what is under way it is as much as ever");
+        hear(&mut credit, Kind::Ack, 1, 0);
+        assert_eq!(left(&credit), 8000, "that was of the first message");
+        credit.spend(1000, 0, u64::MAX, 1000, 1);
+        hear(&mut credit, Kind::Ack, 2, 0);
+        assert_eq!(left(&credit), 0);
+        // idle once more, with 500 bytes of real credit that count when the guess ends, and what comes for what was sent before
+        hear(&mut credit, Kind::Pull, 0, 5);
+        credit.guess(3, 0);
+        assert_eq!(left(&credit), 10_000);
+        hear(&mut credit, Kind::Pull, 0, 8);
+        assert_eq!(left(&credit), 10_300);
+        hear(&mut credit, Kind::Ack, 3, 0);
+        assert_eq!(left(&credit), 800);
+    }
+
+    /// The last packet may take more than there was.
+    #[test]
+    fn what_is_owed_stays_owed_when_a_guess_ends() {
+        let mut credit = credit();
+        (0..7).for_each(|_| _ = credit.spend(1500, 0, u64::MAX, 1500, 1));
+        assert_eq!(left(&credit), -500);
+        hear(&mut credit, Kind::Ack, 0, 0);
+        credit.guess(7, 0);
+        assert_eq!(left(&credit), 10_000);
+        hear(&mut credit, Kind::Ack, 7, 0);
+        assert_eq!(left(&credit), -500);
     }
 }

@@ -120,7 +120,7 @@ pub trait SenderRecovery {
     fn prefetch(&self) {}
 
     /// The number that chose the path of the packet that is under way longest, where that is kept.
-    fn oldest_entropy(&self) -> Option<u16> {
+    fn oldest_entropy(&mut self) -> Option<u16> {
         None
     }
 
@@ -211,7 +211,7 @@ macro_rules! recoveries {
             fn prefetch(&self) {
                 match self { $(Self::$variant(state) => state.prefetch()),+ }
             }
-            fn oldest_entropy(&self) -> Option<u16> {
+            fn oldest_entropy(&mut self) -> Option<u16> {
                 match self { $(Self::$variant(state) => state.oldest_entropy()),+ }
             }
             fn has_failed(&self) -> bool {

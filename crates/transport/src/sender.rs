@@ -97,7 +97,7 @@ pub struct Sender {
     entropy: Entropy,
     messages: Messages,
     statistics: SenderStatistics,
-    /// When the last request went out; [`Time::MAX`] where none did.
+    /// When the last request went out; [`Time::MAX`] where none did, as a flag beside it would make every sender larger.
     last_request: Time,
     /// What was handed over to the host's link and waits there, where the profile hands packets over.
     handed: VecDeque<Header>,

@@ -149,7 +149,7 @@ impl Machine {
                 self.switch_latency_us
             ));
         }
-        if let (Some(asked), Some(links)) = (number(args, "-linkspeed"), self.gbps())
+        if let (Some(asked), Some(links)) = (number(args, "-linkspeed")?, self.gbps())
             && asked as f64 != 1e3 * links
         {
             return Err(format!("`-linkspeed {asked}`, and links of {links} Gb/s"));
@@ -172,7 +172,7 @@ impl Machine {
             "topo_file" => of_text(self.text.as_deref().ok_or("the topology has no `text`")?)?,
             other => return Err(format!("topology `{other}` is not known")),
         };
-        let spec = match number(args, "-failed").unwrap_or(0) {
+        let spec = match number(args, "-failed")?.unwrap_or(0) {
             0 => tree,
             1 => serde_json::json!({
                 "kind": "degraded", "factor": 0.25, "of": tree,

@@ -9,8 +9,20 @@ use stratasim_transport::{CongestionSpec, EntropySpec, TransportSpec, presets};
 
 use super::packet_cases::Machine;
 
-/// Options that say nothing of the network, or that [`Machine`] or [`network`] take up.
-const KNOWN: [&str; 29] = [
+/// Options of Ultra Ethernet's program alone. The first two say what is so without them.
+const OF_ULTRA_ETHERNET: [&str; 8] = [
+    "-sender_cc",
+    "-receiver_cc",
+    "-sender_cc_only",
+    "-receiver_cc_only",
+    "-sender_cc_algo",
+    "-load_balancing_algo",
+    "-disable_trim",
+    "-sleek",
+];
+
+/// Other options that say nothing of the network, or that [`Machine`] or [`network`] take up.
+const KNOWN: [&str; 21] = [
     "-tm",
     "-nodes",
     "-end",
@@ -21,14 +33,6 @@ const KNOWN: [&str; 29] = [
     "-q",
     "-mtu",
     "-linkspeed",
-    "-sender_cc",
-    "-receiver_cc",
-    "-sender_cc_only",
-    "-receiver_cc_only",
-    "-sender_cc_algo",
-    "-load_balancing_algo",
-    "-disable_trim",
-    "-sleek",
     "-topo",
     "-goal",
     "-lgs_flow_stats",
@@ -49,8 +53,12 @@ fn argument<'a>(args: &'a str, option: &str) -> Option<&'a str> {
 }
 
 /// The same, a number.
-pub(super) fn number(args: &str, option: &str) -> Option<u64> {
-    argument(args, option)?.parse().ok()
+///
+/// # Errors
+/// A value that is none.
+pub(super) fn number(args: &str, option: &str) -> Result<Option<u64>, String> {
+    let no_number = |word: &str| format!("`{option} {word}` is no number");
+    argument(args, option).map(|word| word.parse().map_err(|_| no_number(word))).transpose()
 }
 
 fn has(args: &str, option: &str) -> bool {
@@ -64,8 +72,15 @@ fn has(args: &str, option: &str) -> bool {
 pub(super) fn network(protocol: &str, args: &str, machine: &Machine) -> Result<Packet, String> {
     let is_option = |word: &&str| word.starts_with('-') && word.len() > 1 && word.parse::<f64>().is_err();
     let mut options = args.split_whitespace().filter(is_option);
-    if let Some(word) = options.find(|word| !KNOWN.contains(word)) {
-        return Err(format!("htsim's option `{word}` is not known here"));
+    let is_known = |word: &str| {
+        let of_kind = match word {
+            "-algorithm" => protocol.starts_with("atlahs"),
+            _ => protocol.starts_with("uec_") && OF_ULTRA_ETHERNET.contains(&word),
+        };
+        of_kind || word != "-algorithm" && KNOWN.contains(&word)
+    };
+    if let Some(word) = options.find(|word| !is_known(word)) {
+        return Err(format!("htsim's option `{word}` is not known with `{protocol}`"));
     }
     let unknown = || format!("no transport is called `{protocol}`");
     presets::htsim(protocol, machine.rate()).ok_or_else(unknown)?;
@@ -148,15 +163,17 @@ fn atlahs(protocol: &str, args: &str) -> Result<String, String> {
 
 /// What arguments say of packets, first windows and paths, where a transport of that name has something else.
 fn adapt(transport: &mut TransportSpec, protocol: &str, args: &str) -> Result<(), String> {
-    if let Some(mtu) = number(args, "-mtu") {
+    if let Some(mtu) = number(args, "-mtu")? {
         // these count their headers
         let headers = if protocol.starts_with("uec") || protocol.starts_with("eqds") { 64 } else { 0 };
         let payload = u32::try_from(mtu).ok().and_then(|mtu| mtu.checked_sub(headers)).filter(|&it| it > 0);
         transport.packets.payload_bytes = payload.ok_or_else(|| format!("`-mtu {mtu}` is out of range"))?;
     }
-    let asked = argument(args, "-cwnd");
-    let window = asked.map(|asked| asked.parse::<u32>().map_err(|_| format!("`-cwnd {asked}` is no window")));
-    let window = window.transpose()?;
+    let window = match number(args, "-cwnd")?.map(u32::try_from) {
+        None => None,
+        Some(Ok(window)) if window > 0 => Some(window),
+        _ => return Err("`-cwnd` is no window".to_owned()),
+    };
     let packet = transport.packets.wire_bytes();
     match (&mut transport.congestion, window) {
         (CongestionSpec::Ndp(ndp), window) if protocol.starts_with("ndp") => {
@@ -188,7 +205,7 @@ fn adapt(transport: &mut TransportSpec, protocol: &str, args: &str) -> Result<()
 
 /// Queues, buffers and marks.
 fn queues(network: &mut Packet, protocol: &str, args: &str, machine: &Machine) -> Result<(), String> {
-    let mtu = number(args, "-mtu").unwrap_or(4096);
+    let mtu = number(args, "-mtu")?.unwrap_or(4096);
     if protocol.starts_with("uec") {
         network.queue = Some(if protocol.contains("notrim") {
             QueueSpec::DropTail(DropTail { control_first: true, spares_newcomers: true })
@@ -202,8 +219,8 @@ fn queues(network: &mut Packet, protocol: &str, args: &str, machine: &Machine) -
     if protocol.starts_with("atlahs") {
         let pulls = protocol.starts_with("atlahs_ndp");
         // only the sender with pulls reads `-q`; the other has what is in flight at 1 us per link
-        let own = if pulls { number(args, "-q") } else { number(args, "-max_queue_size") };
-        let rate = number(args, "-linkspeed").map_or(machine.rate(), |mbps| Bandwidth(mbps as f64 * 125e3));
+        let own = if pulls { number(args, "-q")? } else { number(args, "-max_queue_size")? };
+        let rate = number(args, "-linkspeed")?.map_or(machine.rate(), |mbps| Bandwidth(mbps as f64 * 125e3));
         let buffer = own.unwrap_or_else(|| in_flight(rate, mtu));
         network.buffer = Some(Bytes(buffer));
         network.ecn =
@@ -215,7 +232,7 @@ fn queues(network: &mut Packet, protocol: &str, args: &str, machine: &Machine) -
     network.ecn = Ecn { enabled: false, ..Ecn::default() };
     let lossless = ["roce", "uet_roce", "hpcc", "dcqcn"].iter().any(|name| protocol.starts_with(name));
     if lossless || has(args, "-pfc_thresholds") {
-        let mut words = args.split_whitespace().skip_while(|&word| word != "-pfc_thresholds").skip(1);
+        let mut words = args.rsplit_once("-pfc_thresholds").map_or("", |(_, rest)| rest).split_whitespace();
         let [low, high] = match (words.next(), words.next()) {
             (None, None) => [12, 15],
             (low, high) => {
@@ -239,9 +256,9 @@ fn queues(network: &mut Packet, protocol: &str, args: &str, machine: &Machine) -
             QueueSpec::Trimming(Trimming::default())
         });
         // queues that drop nothing have rooms of their own
-        network.buffer = number(args, "-q").map(|packets| Bytes(packets * mtu));
+        network.buffer = number(args, "-q")?.map(|packets| Bytes(packets * mtu));
     }
-    if let Some(packets) = number(args, "-dcqcn") {
+    if let Some(packets) = number(args, "-dcqcn")? {
         let step = Some(Bytes(packets * mtu));
         network.ecn = Ecn { enabled: true, min: step, max: step, ..Ecn::default() };
     }
@@ -267,7 +284,6 @@ mod tests {
         network(protocol, args, &machine)
     }
 
-    /// What it differs in from another, as fields of the form of files.
     fn is_same(a: (&str, &str), b: (&str, &str)) -> bool {
         of(a.0, a.1).expect("known") == of(b.0, b.1).expect("known")
     }
@@ -304,6 +320,10 @@ mod tests {
     fn what_cannot_be_followed_is_refused() {
         for (protocol, args) in [
             ("uec_nscc", "-cwnd 5"),
+            ("ndp", "-cwnd 0"),
+            ("ndp", "-q many"),
+            ("eqds", "-sleek"),
+            ("eqds", "-algorithm mprdma"),
             ("uec_nscc", "-q 50"),
             ("uec_nscc", "-strat perm"),
             ("uec_nscc", "-load_balancing_algo best"),

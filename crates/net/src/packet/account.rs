@@ -164,7 +164,9 @@ impl PacketNetwork {
         }
         let times = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
         if !engine.is_lossless() {
-            let many = timeouts >= FEW_TIMEOUTS && timeouts.min(retransmissions) > 2 * lost;
+            // who holds packets up has asked for it
+            let held_up = engine.fault_counts.reordered > 0;
+            let many = timeouts >= FEW_TIMEOUTS && timeouts.min(retransmissions) > 2 * lost && !held_up;
             let note = || {
                 format!(
                     "{}, though only {lost} packets were dropped, cut or lost: others waited for longer in queues, and were sent again in \

@@ -18,7 +18,7 @@ pub struct Bitmap {
     pub paths: u32,
     /// Penalty of a trimmed packet, 0 to 15; a mark is 1.
     pub trim_penalty: u8,
-    /// Penalty of the path of a packet that timed out, 0 to 15.
+    /// Penalty of the path of the packet that is under way longest when a time-out comes, 0 to 15; `go-back-n` does not know it.
     pub timeout_penalty: u8,
     /// Every path that is passed over uses up one; otherwise only the first per packet.
     pub skip_all: bool,

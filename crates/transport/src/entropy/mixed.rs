@@ -17,7 +17,7 @@ use super::{Entropy, EntropyKind, PathFeedback, SenderEntropy};
 pub struct Mixed {
     /// How many, a power of two.
     pub paths: u32,
-    /// Penalty of the path of a packet that timed out, 0 to 15.
+    /// Penalty of the path of the packet that is under way longest when a time-out comes, 0 to 15; `go-back-n` does not know it.
     pub timeout_penalty: u8,
 }
 

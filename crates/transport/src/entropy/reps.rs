@@ -8,8 +8,8 @@ use stratasim_core::{BuildError, Duration, Time};
 use super::{Entropy, EntropyKind, PathFeedback, SenderEntropy, check_paths};
 
 /// A ring of numbers of which good news has come: each is used once more, the oldest first; without one, a number is drawn
-/// at random. A time-out freezes the ring: for a while its numbers are used in turn, news or not; where full queues drop packets, a
-/// time-out says nothing of a failure, and freezes nothing.
+/// at random. A time-out freezes the ring: for a while its numbers are used in turn, news or not; where full queues drop packets
+/// and links do not, a time-out says nothing of a failure, and freezes nothing.
 ///
 /// Source: Bonato et al., "REPS: recycled entropy packet spraying for adaptive load balancing and failure mitigation",
 /// 2024.
@@ -18,7 +18,8 @@ use super::{Entropy, EntropyKind, PathFeedback, SenderEntropy, check_paths};
 pub struct Reps {
     /// Numbers that are drawn from, a power of two.
     pub paths: u32,
-    /// How long a time-out freezes the ring; when absent 10 ms, and not at all where full queues drop packets.
+    /// How long a time-out freezes the ring; when absent 10 ms, and not at all where full queues drop packets and no link loses any or
+    /// fails.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub freeze: Option<Duration>,
     /// Random packets after that.
@@ -89,6 +90,7 @@ impl SenderEntropy for State {
     }
 
     fn on_timeout(&mut self, now: Time, _: Option<u16>) {
+        self.thaw(now);
         if self.frozen_until.is_none() && self.freeze > Duration::ZERO {
             self.frozen_until = Some(now + self.freeze);
         }

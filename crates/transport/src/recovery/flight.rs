@@ -374,6 +374,12 @@ impl Flight {
         (!self.sent.is_empty()).then_some(under_way)
     }
 
+    /// The number that chose the path of the packet under way that was sent first.
+    pub(crate) fn oldest_entropy(&mut self) -> Option<u16> {
+        self.prune();
+        self.oldest().map(|oldest| oldest.entropy)
+    }
+
     /// The oldest transmission matters no more: whatever becomes of its packet, no time-out tells.
     pub(crate) fn forget_oldest(&mut self) {
         if !self.sent.is_empty() {

@@ -168,8 +168,8 @@ impl SenderRecovery for State {
         prefetch_all(self);
     }
 
-    fn oldest_entropy(&self) -> Option<u16> {
-        self.flight.oldest().map(|oldest| oldest.entropy)
+    fn oldest_entropy(&mut self) -> Option<u16> {
+        self.flight.oldest_entropy()
     }
 
     #[inline]

@@ -146,8 +146,8 @@ impl SenderRecovery for State {
         self.flight.prefetch();
     }
 
-    fn oldest_entropy(&self) -> Option<u16> {
-        self.flight.oldest().map(|oldest| oldest.entropy)
+    fn oldest_entropy(&mut self) -> Option<u16> {
+        self.flight.oldest_entropy()
     }
 
     #[inline]
