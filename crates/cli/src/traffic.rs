@@ -169,6 +169,14 @@ impl Traffic {
                 terminal.print(&format!("\n{}", classes.to_text(&terminal.style)))?;
             }
         }
+        let batches = curve.points.iter().flat_map(|point| &point.results);
+        let batches = batches.filter_map(|result| result.traffic.as_ref()?.booksim2.as_ref());
+        for cycles in
+            batches.map(|made| &made.batch_cycles).filter(|cycles| !cycles.is_empty() && !self.quiet)
+        {
+            let all: Vec<String> = cycles.iter().map(u64::to_string).collect();
+            terminal.print(&format!("\nbatches took {} cycles\n", all.join(", ")))?;
+        }
         if let Some((low, high)) = curve.saturation
             && !self.quiet
         {

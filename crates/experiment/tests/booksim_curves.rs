@@ -308,3 +308,19 @@ fn loads_are_in_flits_whatever_the_simulator_counts() {
         assert_eq!(a, b);
     }
 }
+
+/// Classes keep their shares of another load, and rates their points.
+#[test]
+fn other_loads_scale_the_rates_of_all_classes() {
+    let folder = std::env::temp_dir().join("stratasim-booksim-shares");
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("two.cfg");
+    std::fs::write(&file, "topology = mesh; k = 4; n = 2; routing_function = dor; num_vcs = 4; classes = 2;\ninjection_rate = {0.05, 0.15};\n")
+        .unwrap();
+    let experiment = Experiment::from_file(&file, &[]).unwrap();
+    for (load, rates) in [(0.1, "{0.025,0.075}"), (0.4, "{0.1,0.3}")] {
+        let curve = Curve::run(&experiment, &[load], 1, Some(1), &()).unwrap();
+        let made = statistics(&curve.points[0].results[0]).booksim2.as_ref().unwrap();
+        assert!(made.configuration.contains(&format!("injection_rate = {rates};")), "{}", made.configuration);
+    }
+}

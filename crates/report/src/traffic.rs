@@ -187,6 +187,13 @@ pub struct Fairness {
     pub by_terminal: Vec<[f32; 2]>,
 }
 
+impl TrafficResult {
+    /// Whether BookSim2's rules found that nothing moves any more; other networks end with an error then.
+    pub fn is_deadlocked(&self) -> bool {
+        self.booksim2.as_ref().is_some_and(|made| made.verdict == "deadlocked")
+    }
+}
+
 /// The channels between routers in the sample; 1 is a flit in every cycle that the channel's width allows.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ChannelSummary {

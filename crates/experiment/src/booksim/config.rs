@@ -193,9 +193,14 @@ impl Config {
         }
     }
 
-    /// A switch: any number but 0 is on.
+    /// A switch: which numbers but 1 are on is not the same for all of them.
     pub fn flag(&self, name: &str) -> Result<bool, TextError> {
-        Ok(self.integer(name, i64::MIN, i64::MAX)? != 0)
+        let value = self.integer(name, i64::MIN, i64::MAX)?;
+        Ok(match name {
+            "use_noc_latency" | "include_queuing" => value == 1,
+            "injection_rate_uses_flits" | "vc_priority_donation" | "wait_for_tail_credit" => value != 0,
+            _ => value > 0,
+        })
     }
 
     /// The value of a class in a list; the last one also stands for the classes behind it.

@@ -28,6 +28,8 @@ pub struct Experiment {
     folder: PathBuf,
     /// Load that it asks for itself, flits per cycle and terminal.
     load: f64,
+    /// `injection_rate`, by class.
+    rates: Vec<f64>,
     /// The same where `injection_rate` is 1: the flits of a packet of each class, or 1 where rates are in flits.
     flits_per_rate: f64,
     /// Whether it runs batches, which have no load.
@@ -76,6 +78,7 @@ impl Experiment {
         Ok(Self {
             name,
             load: loads.iter().sum(),
+            rates: config.numbers("injection_rate").map_err(wrong)?,
             flits_per_rate: flits.iter().sum(),
             is_batch: config.word("sim_type") == "batch",
             seed: config.integer("seed", i64::from(i32::MIN), i64::from(u32::MAX)).map_err(wrong)? as u32
@@ -99,6 +102,9 @@ impl Experiment {
         let experiment = Self {
             name: traffic.name.clone(),
             load: traffic.load(),
+            rates: Config::read(&translated, Path::new(""))
+                .and_then(|config| config.numbers("injection_rate"))
+                .map_err(|error| ConfigError::new(format!("as BookSim2: {error}"), None))?,
             flits_per_rate: 1.0,
             is_batch: false,
             seed: traffic.spec.seed,
@@ -111,6 +117,15 @@ impl Experiment {
         };
         experiment.at(experiment.load, experiment.seed)?;
         Ok(experiment)
+    }
+
+    /// What `injection_rate` is for a load: a number, or a list in which each class has its share.
+    fn rates_at(&self, load: f64) -> String {
+        if self.rates.len() == 1 || self.load <= 0.0 {
+            return rate(load / self.flits_per_rate);
+        }
+        let rates: Vec<String> = self.rates.iter().map(|&given| rate(given * (load / self.load))).collect();
+        format!("{{{}}}", rates.join(","))
     }
 
     /// The load that it asks for itself, flits per cycle and terminal of all classes.
@@ -127,6 +142,11 @@ impl Experiment {
     pub fn unwritten(&self) -> &[&'static str] {
         &self.unwritten
     }
+}
+
+/// A rate as BookSim2 reads it: it takes no whole number for one with a point.
+fn rate(value: f64) -> String {
+    if value.fract() == 0.0 { format!("{value:.1}") } else { value.to_string() }
 }
 
 /// The flits of a packet of each class, or 1 where `injection_rate` is in flits: what makes a load of a rate.
@@ -153,9 +173,9 @@ impl Subject for Experiment {
 
     fn at(&self, load: f64, seed: u64) -> Result<Box<dyn Point + '_>, ConfigError> {
         let mut text = self.text.clone();
-        // a list of rates stays as it is where no other load is asked for
+        // rates stay as they are where no other load is asked for, and classes keep their shares of one
         if load != self.load {
-            text += &format!("injection_rate = {};\n", load / self.flits_per_rate);
+            text += &format!("injection_rate = {};\n", self.rates_at(load));
         }
         if seed != self.seed {
             text += &format!("seed = {seed};\n");

@@ -146,6 +146,9 @@ impl CurvePoint {
     fn stable(&self) -> String {
         let unknown = self.seeds_with(None);
         let seeds = self.results.len();
+        if self.statistics().any(TrafficResult::is_deadlocked) {
+            return "deadlock".to_owned();
+        }
         match self.seeds_with(Some(false)) {
             0 if unknown > 0 => NOT_KNOWN.to_owned(),
             0 => "no".to_owned(),
