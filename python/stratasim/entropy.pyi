@@ -38,7 +38,7 @@ def random(*, paths: int | None = 65536) -> Spec:
     """Each packet on a path drawn at random."""
 
 def reps(*, paths: int | None = 64, freeze: str | None = None, explore_packets: int | None = 16) -> Spec:
-    """A ring of numbers of which good news has come: each is used once more, the oldest first; without one, a number is drawn at random. A time-out freezes the ring: for a while its numbers are used in turn, news or not; where full queues drop packets, a time-out says nothing of a failure, and freezes nothing."""
+    """A ring of numbers of which good news has come: each is used once more, the oldest first; without one, a number is drawn at random. A time-out freezes the ring: for a while its numbers are used in turn, news or not; where full queues drop packets and links do not, a time-out says nothing of a failure, and freezes nothing."""
 
 def round_robin(*, paths: int | None = 128) -> Spec:
     """Numbers 1, 2, 3, ... and around, the same for every connection: switches that hash them with the connection spread them differently for each."""
