@@ -503,7 +503,7 @@ impl Packet {
         let burst = if burst > 0 { burst.saturating_add(1) } else { 0 };
         let share = self.ecn.max_probability;
         if !(1e-6..=1.0).contains(&share) {
-            let reason = format!("{share}; above 0 and at most 1 is expected, in millionths");
+            let reason = format!("{share}; 0.000001 to 1 are possible");
             return Err(BuildError::new("max-probability", reason).within("ecn"));
         }
         let mark_share = (share * f64::from(MARK_UNIT)).round() as u32;

@@ -1,6 +1,6 @@
 //! Kinds of links, with the room before them: what many ports have in common.
 
-/// All packets, as a share of those that are marked.
+/// The share that is all packets.
 pub(super) const MARK_UNIT: u32 = 1 << 20;
 
 /// What many ports have in common, so that it is near. Nothing of it changes while the network is at work.
