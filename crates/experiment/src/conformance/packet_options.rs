@@ -22,7 +22,7 @@ const OF_ULTRA_ETHERNET: [&str; 8] = [
 ];
 
 /// Other options that say nothing of the network, or that [`Machine`] or [`network`] take up.
-const KNOWN: [&str; 21] = [
+const KNOWN: [&str; 20] = [
     "-tm",
     "-nodes",
     "-end",
@@ -36,7 +36,6 @@ const KNOWN: [&str; 21] = [
     "-topo",
     "-goal",
     "-lgs_flow_stats",
-    "-algorithm",
     "-failed",
     "-flowsize",
     "-pfc_thresholds",
@@ -73,11 +72,9 @@ pub(super) fn network(protocol: &str, args: &str, machine: &Machine) -> Result<P
     let is_option = |word: &&str| word.starts_with('-') && word.len() > 1 && word.parse::<f64>().is_err();
     let mut options = args.split_whitespace().filter(is_option);
     let is_known = |word: &str| {
-        let of_kind = match word {
-            "-algorithm" => protocol.starts_with("atlahs"),
-            _ => protocol.starts_with("uec_") && OF_ULTRA_ETHERNET.contains(&word),
-        };
-        of_kind || word != "-algorithm" && KNOWN.contains(&word)
+        KNOWN.contains(&word)
+            || word == "-algorithm" && protocol.starts_with("atlahs")
+            || protocol.starts_with("uec_") && OF_ULTRA_ETHERNET.contains(&word)
     };
     if let Some(word) = options.find(|word| !is_known(word)) {
         return Err(format!("htsim's option `{word}` is not known with `{protocol}`"));
