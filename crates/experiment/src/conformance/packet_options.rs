@@ -4,6 +4,7 @@ use stratasim_core::{Bandwidth, Bytes};
 use stratasim_net::packet::{
     BalancingSpec, Completion, DropTail, Ecn, LeastQueue, Lossless, Packet, QueueSpec, RoundRobin, Trimming,
 };
+use stratasim_transport::congestion::mprdma::assumed_in_flight;
 use stratasim_transport::entropy::fixed::Fixed;
 use stratasim_transport::{CongestionSpec, EntropySpec, TransportSpec, presets};
 
@@ -58,6 +59,13 @@ fn argument<'a>(args: &'a str, option: &str) -> Option<&'a str> {
 pub(super) fn number(args: &str, option: &str) -> Result<Option<u64>, String> {
     let no_number = |word: &str| format!("`{option} {word}` is no number");
     argument(args, option).map(|word| word.parse().map_err(|_| no_number(word))).transpose()
+}
+
+/// The same, from 1 on.
+fn positive(args: &str, option: &str) -> Result<Option<u32>, String> {
+    let wrong = |found: u64| format!("`{option} {found}`; 1 to {} are possible", u32::MAX);
+    let small = |found| u32::try_from(found).ok().filter(|&it| it > 0).ok_or_else(|| wrong(found));
+    number(args, option)?.map(small).transpose()
 }
 
 fn has(args: &str, option: &str) -> bool {
@@ -166,13 +174,8 @@ fn adapt(transport: &mut TransportSpec, protocol: &str, args: &str) -> Result<()
         let payload = u32::try_from(mtu).ok().and_then(|mtu| mtu.checked_sub(headers)).filter(|&it| it > 0);
         transport.packets.payload_bytes = payload.ok_or_else(|| format!("`-mtu {mtu}` is out of range"))?;
     }
-    let window = match number(args, "-cwnd")?.map(u32::try_from) {
-        None => None,
-        Some(Ok(window)) if window > 0 => Some(window),
-        _ => return Err("`-cwnd` is no window".to_owned()),
-    };
     let packet = transport.packets.wire_bytes();
-    match (&mut transport.congestion, window) {
+    match (&mut transport.congestion, positive(args, "-cwnd")?) {
         (CongestionSpec::Ndp(ndp), window) if protocol.starts_with("ndp") => {
             ndp.initial_packets = Some(window.unwrap_or(15));
         }
@@ -184,9 +187,7 @@ fn adapt(transport: &mut TransportSpec, protocol: &str, args: &str) -> Result<()
         (CongestionSpec::Swift(swift), Some(window)) => swift.initial_packets = f64::from(window),
         (_, Some(window)) => return Err(format!("`-cwnd {window}` is not known with `{protocol}`")),
     }
-    let Some(asked) = argument(args, "-paths") else { return Ok(()) };
-    let number = asked.parse::<u32>().ok().filter(|&number| number > 0);
-    let number = number.ok_or_else(|| format!("`-paths {asked}` is no number of paths"))?;
+    let Some(number) = positive(args, "-paths")? else { return Ok(()) };
     match transport.entropy.as_mut() {
         Some(entropy) if number == 1 => *entropy = EntropySpec::Fixed(Fixed::default()),
         Some(EntropySpec::Bitmap(bitmap)) => bitmap.paths = number,
@@ -218,7 +219,7 @@ fn queues(network: &mut Packet, protocol: &str, args: &str, machine: &Machine) -
         // only the sender with pulls reads `-q`; the other has what is in flight at 1 us per link
         let own = if pulls { number(args, "-q")? } else { number(args, "-max_queue_size")? };
         let rate = number(args, "-linkspeed")?.map_or(machine.rate(), |mbps| Bandwidth(mbps as f64 * 125e3));
-        let buffer = own.unwrap_or_else(|| in_flight(rate, mtu));
+        let buffer = own.unwrap_or_else(|| assumed_in_flight(rate, &network.packets));
         network.buffer = Some(Bytes(buffer));
         network.ecn =
             Ecn { min: Some(Bytes(buffer / 5)), max: Some(Bytes(buffer * 4 / 5)), ..Ecn::default() };
@@ -260,13 +261,6 @@ fn queues(network: &mut Packet, protocol: &str, args: &str, machine: &Machine) -
         network.ecn = Ecn { enabled: true, min: step, max: step, ..Ecn::default() };
     }
     Ok(())
-}
-
-/// Bytes in flight on ATLAHS' four hops of 1 us each way, in its whole nanoseconds.
-fn in_flight(rate: Bandwidth, mtu: u64) -> u64 {
-    let bytes_per_ns = rate.bytes_per_s() / 1e9;
-    let hop = |bytes: u64| 1000 + (bytes as f64 / bytes_per_ns) as u64;
-    ((4 * hop(mtu) + 4 * hop(64)) as f64 * bytes_per_ns) as u64
 }
 
 #[cfg(test)]

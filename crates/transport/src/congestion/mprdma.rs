@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stratasim_core::{BuildError, Duration};
+use stratasim_core::{Bandwidth, BuildError, Duration};
 
 use super::{Acked, CongestionControl, CongestionKind, Control, LossCause, Lost, check_alone, check_range};
 use crate::entropy::{EntropySpec, round_robin::RoundRobin};
@@ -123,9 +123,14 @@ impl CongestionControl for State {
 }
 
 /// The round trip that ATLAHS assumes: four hops of 1 us each way, whole nanoseconds.
-fn assumed_rtt(path: &Path, sizes: &PacketSizes) -> Duration {
-    let per_hop = |bytes: u32| 1000 + (f64::from(bytes) * 1e9 / path.rate.bytes_per_s()) as u64;
+fn assumed_rtt(rate: Bandwidth, sizes: &PacketSizes) -> Duration {
+    let per_hop = |bytes: u32| 1000 + (f64::from(bytes) * 1e9 / rate.bytes_per_s()) as u64;
     Duration::from_ns(4 * per_hop(sizes.payload_bytes) + 4 * per_hop(sizes.control_bytes))
+}
+
+/// Whole bytes in flight on links of `rate` in the round trip that ATLAHS assumes: its windows and its queues hold so many.
+pub fn assumed_in_flight(rate: Bandwidth, sizes: &PacketSizes) -> u64 {
+    (assumed_rtt(rate, sizes).as_ps() as f64 / 1e3 * (rate.bytes_per_s() / 1e9)) as u64
 }
 
 impl CongestionKind for Mprdma {
@@ -142,12 +147,15 @@ impl CongestionKind for Mprdma {
         let packet = sizes.packet_bytes() as f64;
         let bytes_per_ns = path.rate.bytes_per_s() / 1e9;
         let published = self.preset == Preset::Published;
-        let base = if published { path.base_rtt } else { assumed_rtt(path, sizes) };
-        let filled = base.as_ps() as f64 / 1e3 * bytes_per_ns;
+        let base = if published { path.base_rtt } else { assumed_rtt(path.rate, sizes) };
+        let assumed = assumed_in_flight(path.rate, sizes) as f64;
         let (window, most) = match self.preset {
-            Preset::Published => (filled * self.initial_factor, filled * self.max_factor),
-            Preset::Htsim => (filled.floor() / 2.0, filled.floor()),
-            _ => (filled.floor(), filled.floor()),
+            Preset::Published => {
+                let filled = base.as_ps() as f64 / 1e3 * bytes_per_ns;
+                (filled * self.initial_factor, filled * self.max_factor)
+            }
+            Preset::Htsim => (assumed / 2.0, assumed),
+            _ => (assumed, assumed),
         };
         Ok(Control::Mprdma(State {
             preset: self.preset,

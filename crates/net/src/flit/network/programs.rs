@@ -195,12 +195,13 @@ impl Programs {
 impl Terminals for Programs {
     fn offer(&mut self, terminal: u32, _queue: u8, now: u64) -> Option<Offer> {
         let slot = self.ready[terminal as usize].pop_front()?;
-        let flight = self.flights[slot];
+        let flight = &self.flights[slot];
         let (bytes, flits) = self.cut.packet(flight.bytes - flight.sent);
-        let end = self.clock.start(now + self.takes(flight.from, flits));
+        let is_limited = flight.cap_ps_per_byte > 0.0;
+        let end = is_limited.then(|| self.clock.start(now + self.takes(flight.from, flits)));
         let flight = &mut self.flights[slot];
         flight.sent += bytes;
-        if flight.cap_ps_per_byte > 0.0 {
+        if let Some(end) = end {
             flight.leave(end, bytes);
         }
         flight.open += 1;
@@ -208,7 +209,7 @@ impl Terminals for Programs {
         let (dest, complete, waited) = (flight.to, flight.complete, flight.ready < now);
         // the next one waits for this one
         flight.ready = now;
-        if !complete && flight.cap_ps_per_byte > 0.0 {
+        if !complete && is_limited {
             self.schedule(now + 1, slot);
         } else if !complete {
             self.ready[terminal as usize].push_back(slot);
