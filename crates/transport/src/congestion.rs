@@ -72,6 +72,9 @@ pub enum LossCause {
     Gap,
     /// Nothing was heard of it for too long.
     Timeout,
+    /// It is not: nothing was heard for long, and a probe asks, which may still wait for its turn; `first_of_window` where it
+    /// does not. Windows stay as they are.
+    Silence,
 }
 
 /// Packets that were found lost, as congestion control sees them.
@@ -127,6 +130,9 @@ pub trait CongestionControl {
     fn on_loss(&mut self, lost: &Lost) {
         let _ = lost;
     }
+
+    /// There is something to send again, after everything before had arrived: what was measured of the time since says nothing.
+    fn on_rest(&mut self) {}
 
     /// The receiver saw marks (DCQCN).
     fn on_notification(&mut self, now: Time) {
@@ -249,6 +255,9 @@ macro_rules! congestion_controls {
             #[inline]
             fn on_loss(&mut self, lost: &Lost) {
                 match self { $(Self::$variant(state) => state.on_loss(lost)),+ }
+            }
+            fn on_rest(&mut self) {
+                match self { $(Self::$variant(state) => state.on_rest()),+ }
             }
             #[inline]
             fn on_notification(&mut self, now: Time) {

@@ -15,6 +15,7 @@ pub mod trimming;
 
 use stratasim_core::{BuildError, Duration, Time, registry};
 
+use self::flight::Flight;
 use crate::congestion::LossCause;
 use crate::messages::Messages;
 use crate::packet::{Flags, Header};
@@ -59,12 +60,27 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// What a report of a trimmed packet of `bytes` changed; nothing where that was known.
-    fn trimmed(header: &Header, bytes: u64) -> Self {
+    /// What a report of a trimmed packet changed; nothing where that was known. Losses up to packet `window_end` are known,
+    /// which moves on with the first of a window of data.
+    fn trimmed(flight: &mut Flight, window_end: &mut u64, cx: &Cx<'_>, header: &Header) -> Self {
+        let bytes = flight.lose_trimmed(header, cx.messages);
+        if bytes == 0 {
+            return Self::default();
+        }
         let cause = LossCause::Trimmed { last_hop: header.flags.has(Flags::LAST_HOP) };
-        let loss = Loss { packets: 1, bytes, cause, first_of_window: false };
-        Self { loss: (bytes > 0).then_some(loss), ..Self::default() }
+        let first_of_window = begins_window(flight, window_end);
+        Self { loss: Some(Loss { packets: 1, bytes, cause, first_of_window }), ..Self::default() }
     }
+}
+
+/// Whether what has just been lost is the first of a window of data: everything below `window_end` has arrived, which then
+/// moves on.
+fn begins_window(flight: &Flight, window_end: &mut u64) -> bool {
+    let first = flight.base() >= *window_end;
+    if first {
+        *window_end = flight.next();
+    }
+    first
 }
 
 /// Packets that were found lost.

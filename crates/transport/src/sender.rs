@@ -146,6 +146,9 @@ impl Sender {
         let Account { next_new, lost_bytes, in_flight_bytes, .. } = self.recovery.account();
         if next_new >= self.messages.end() && lost_bytes == 0 {
             self.credit.guess(next_new, in_flight_bytes);
+            if in_flight_bytes == 0 && next_new > 0 {
+                self.congestion.on_rest();
+            }
         }
         let packets = self.messages.post(bytes);
         self.request_credit(now, false);

@@ -382,6 +382,15 @@ pub(super) fn words(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Array(list) => list.iter().map(words).collect::<Vec<_>>().join(" + "),
+        Value::Object(table) => {
+            let rest = table.iter().filter(|(key, _)| *key != "kind");
+            let rest: Vec<_> = rest.map(|(key, value)| format!("{key} {}", words(value))).collect();
+            match table.get("kind") {
+                Some(kind) if rest.is_empty() => words(kind),
+                Some(kind) => format!("{} ({})", words(kind), rest.join(", ")),
+                None => rest.join(", "),
+            }
+        }
         other => other.to_string(),
     }
 }

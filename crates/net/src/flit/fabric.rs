@@ -57,6 +57,17 @@ impl Default for Channel {
     }
 }
 
+impl Channel {
+    /// Cycles until a full set of flits behind a narrow channel has passed it, where its `vcs` virtual channels have `places`
+    /// each at the other end; 0 of a channel of full width, behind which nothing waits.
+    pub fn backlog(&self, vcs: u8, places: u64) -> u64 {
+        match self.spacing {
+            FULL_WIDTH => 0,
+            spacing => u64::from(spacing) * (u64::from(vcs) * places + 1) / u64::from(FULL_WIDTH),
+        }
+    }
+}
+
 /// A place where packets enter and leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Terminal {

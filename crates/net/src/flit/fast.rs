@@ -35,7 +35,7 @@ use self::flit::Flit;
 use self::link::Link;
 use self::mask::Wide;
 use self::part::Part;
-use super::fabric::Fabric;
+use super::fabric::{Channel, Fabric};
 use super::kernel::{Kernel, Wait};
 use super::router::{AllocatorKind, AllocatorSpec, Arbiter, BufferPolicy, RouterSpec, Speculation};
 use super::routing::FlitRouting;
@@ -73,8 +73,10 @@ macro_rules! each {
     };
 }
 
-/// Longest latency of a channel in cycles that the calendar is made for.
+/// Longest latency of a channel in cycles that the calendar is made for,
 const MOST_LATENCY: u32 = 1 << 12;
+/// and the longest time that what waits for a narrow one takes to pass it.
+const MOST_BACKLOG: u64 = 1 << 14;
 
 impl Fast {
     /// Why this kernel cannot run it with so many [`queues`](Terminals::queues) per terminal; `None` when it
@@ -98,6 +100,9 @@ impl Fast {
             spec.traversal_delay,
         ];
         let far = |latency: u32| latency > MOST_LATENCY;
+        let narrow = |channel: &Channel| {
+            channel.backlog(spec.virtual_channels, spec.buffer_flits.into()) > MOST_BACKLOG
+        };
         if queues != 1 {
             Some("several queues per terminal, which priorities and replies need")
         } else if stages != [1; 4] || spec.credit_delay != 0 {
@@ -128,7 +133,7 @@ impl Fast {
             .channels()
             .iter()
             .chain(fabric.terminals().iter().map(|terminal| &terminal.injection))
-            .any(|channel| far(channel.latency) || far(channel.credit_latency) || channel.spacing > 256 * 16)
+            .any(|channel| far(channel.latency) || far(channel.credit_latency) || narrow(channel))
         {
             Some("channels so long or so narrow")
         } else if fabric.terminals().len() > Flit::TERMINALS || fabric.router_count() > Link::NUMBERS / 128 {

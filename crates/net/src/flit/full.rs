@@ -17,7 +17,7 @@
 //! | `inspect` | deadlocks, invariants |
 //! | `combined`, `ahead`, `precedence` | rules of requests that few routers have |
 //! | `credits`, `shared`, `feedback`, `packet`, `router`, `stage`, `steps` | what is remembered |
-//! | `bits`, `chains`, `wheel` | containers |
+//! | `bits`, `chains`, `dozing`, `wheel` | containers |
 
 mod ahead;
 mod bits;
@@ -25,6 +25,7 @@ mod chains;
 mod combined;
 mod credits;
 mod cycle;
+mod dozing;
 mod evaluate;
 mod feedback;
 mod inspect;
@@ -52,6 +53,7 @@ use super::terminals::Terminals;
 use bits::BitSet;
 use chains::{Chain, Chains};
 use credits::{Admission, Credits};
+use dozing::Dozing;
 use packet::{Flit, Here, Packets};
 use router::{InputChannel, Router, Waiting};
 use source::{Queue, Source};
@@ -130,6 +132,7 @@ pub struct Full {
     behind: Chains<Flit>,
     /// Outputs with flits behind the crossbar.
     sending: BitSet,
+    dozing: Dozing,
     /// Flits in crossbars.
     crossing: u64,
     /// Credits of this step, by input place.
@@ -290,6 +293,7 @@ impl Full {
             credits: Credits::new(spec, Admission::at_output(spec, &*routing), at_outputs.collect()),
             behind: Chains::default(),
             sending: BitSet::new(ports),
+            dozing: Dozing::new(fabric.router_count()),
             crossing: 0,
             freed: vec![0; ports],
             freed_places: Vec::new(),
@@ -337,14 +341,14 @@ impl Full {
 
     /// The first cycle, from the present one on, in which anything can happen.
     fn next_event<T: Terminals>(&self, terminals: &mut T) -> Option<u64> {
-        let busy =
-            self.queued > 0 || terminals.polled() || !self.active.is_empty() || !self.asking.is_empty();
-        if busy {
-            return Some(self.now);
+        let busy = terminals.polled() || !self.active.is_empty() || !self.asking.is_empty();
+        let source = if busy { Some(self.now) } else { self.next_source() };
+        if source == Some(self.now) {
+            return source;
         }
         let flits = self.flits_underway.next(self.now);
         let credits = self.credits_underway.next(self.now);
-        [flits, credits, terminals.next_due(self.now)].into_iter().flatten().min()
+        [source, flits, credits, self.dozing.next(), terminals.next_due(self.now)].into_iter().flatten().min()
     }
 }
 

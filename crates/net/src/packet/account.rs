@@ -27,7 +27,7 @@ impl PacketNetwork {
             let counts = &port.counts;
             drops += counts.drops;
             trims += counts.trims;
-            marks += counts.marks;
+            marks += counts.marked_packets;
             pauses += counts.pauses;
             vanished += counts.vanished;
             if port.is_queue() {

@@ -197,7 +197,8 @@ impl AtWork<'_> {
         }
         // ports of hosts that serve nobody else have no threshold
         if queue_bytes > self.kind.mark_from && !is_back() && self.is_marked(queue_bytes) {
-            packets[packet as usize].mark.ecn = true;
+            let was_marked = std::mem::replace(&mut packets[packet as usize].mark.ecn, true);
+            self.port().counts.marked_packets += u64::from(!was_marked);
         }
     }
 

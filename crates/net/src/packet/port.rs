@@ -86,6 +86,8 @@ pub(super) struct PortCounts {
     pub(super) drops: u64,
     pub(super) trims: u64,
     pub(super) marks: u64,
+    /// Those that had no mark before.
+    pub(super) marked_packets: u64,
     pub(super) pauses: u64,
     pub(super) vanished: u64,
     /// Packets for which the other end had no room, against what it had said.

@@ -45,8 +45,11 @@ pub struct State {
     prior: f64,
     /// What Reno would have.
     reno: f64,
-    /// Start of congestion avoidance after the last loss.
+    /// Start of congestion avoidance after the last loss, later by all that passed while the window was not used.
     epoch: Option<Time>,
+    /// When the window last grew along the cubic, and whether it was not used since.
+    grown_at: Time,
+    rested: bool,
     /// Seconds until the plateau is reached again (`K`).
     back_after: f64,
     /// The last cut was by a time-out.
@@ -78,6 +81,14 @@ impl State {
             self.reno = self.window;
             now
         });
+        // time without use is none of the cubic's (section 5.8)
+        let epoch = if std::mem::take(&mut self.rested) && epoch < now {
+            let later = epoch + now.saturating_since(self.grown_at.max(epoch));
+            *self.epoch.insert(later)
+        } else {
+            epoch
+        };
+        self.grown_at = now;
         let elapsed = now.saturating_since(epoch).as_secs_f64();
         let cubic = |seconds: f64| self.c * (seconds - self.back_after).powi(3) + self.plateau;
         // Reno with the same average (equation 4), and Reno itself above the window before the cut (section 4.3)
@@ -110,6 +121,7 @@ impl CongestionControl for State {
         let packets = acked.bytes as f64 / self.packet;
         let is_slow_start = self.window < self.slow_start_to;
         if !acked.uses(self.window * self.packet, self.packet, is_slow_start) {
+            self.rested = true;
             return;
         }
         if is_slow_start {
@@ -152,6 +164,8 @@ impl CongestionKind for Cubic {
             prior: 0.0,
             reno: 0.0,
             epoch: None,
+            grown_at: Time::ZERO,
+            rested: false,
             back_after: 0.0,
             timed_out: false,
             window_end: 0,

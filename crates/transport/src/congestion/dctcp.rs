@@ -89,14 +89,17 @@ impl CongestionControl for State {
             return self.clamp();
         }
         self.acked += bytes;
+        // a mark is told at once (RFC 8257, section 3.2): what was not worth an acknowledgement before has none
+        let marked = if acked.ecn { bytes.min(self.packet) } else { 0.0 };
         if acked.ecn {
-            self.marked += bytes;
+            self.marked += marked;
             // the first mark ends slow start
             self.slow_start_to = self.slow_start_to.min(self.window);
         }
         let is_slow_start = self.window < self.slow_start_to;
-        if !acked.ecn && acked.uses(self.window, self.packet, is_slow_start) {
-            self.window += if is_slow_start { bytes } else { bytes * self.packet / self.window };
+        if acked.uses(self.window, self.packet, is_slow_start) {
+            let unmarked = bytes - marked;
+            self.window += if is_slow_start { unmarked } else { unmarked * self.packet / self.window };
         }
         if self.window_end == 0 {
             // what was sent at the start is the first window
@@ -215,6 +218,26 @@ mod tests {
         assert!(state.window < before + 9.0 * PACKET as f64, "slow start is over");
         (10..=10).for_each(|at| ack(&mut state, at, 9, false));
         assert_eq!(state.window_end, 20);
+    }
+
+    /// An acknowledgement of several packets with a mark is of one that was marked and others that were not.
+    #[test]
+    fn a_mark_is_of_one_packet() {
+        let mut state = state();
+        let acked = Acked {
+            now: Time::ZERO,
+            bytes: 8 * PACKET,
+            ecn: true,
+            rtt: None,
+            age: Duration::ZERO,
+            in_flight: 8 * PACKET,
+            sequence: 7,
+            cumulative: 8,
+            next: 16,
+            telemetry: None,
+        };
+        state.on_ack(&acked);
+        assert!((state.marked / state.acked - 0.125).abs() < 1e-12, "{state:?}");
     }
 
     /// What was lost and what was marked in one window of data are one sign of congestion.

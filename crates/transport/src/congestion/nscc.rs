@@ -277,6 +277,11 @@ impl CongestionControl for State {
     fn on_loss(&mut self, lost: &Lost) {
         self.now.on_loss(&self.parameters, lost);
     }
+
+    fn on_rest(&mut self) {
+        // the next answer begins a round trip of quick adapt
+        (self.now.adapt_at, self.now.triggered) = (Time::ZERO, false);
+    }
 }
 
 impl Nscc {

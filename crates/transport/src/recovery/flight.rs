@@ -66,6 +66,8 @@ pub(crate) struct Flight {
 #[derive(Debug, Clone)]
 struct Repairs {
     lost: BitRing,
+    /// Whose header came without payload: whatever overtakes them later says nothing of their repetition.
+    trimmed: BitRing,
     /// Low bits of the serial of each packet's last transmission; a ring, empty while each was sent once.
     last_serials: SmallVec<[u32; HERE]>,
 }
@@ -178,7 +180,8 @@ impl Flight {
     fn repairs(&mut self) -> &mut Repairs {
         let base = self.base;
         self.repairs.get_or_insert_with(|| {
-            Box::new(Repairs { lost: BitRing::new(base), last_serials: SmallVec::new() })
+            let [lost, trimmed] = [BitRing::new(base), BitRing::new(base)];
+            Box::new(Repairs { lost, trimmed, last_serials: SmallVec::new() })
         })
     }
 
@@ -273,6 +276,7 @@ impl Flight {
         self.arrived.advance(self.base);
         if let Some(repairs) = &mut self.repairs {
             repairs.lost.advance(self.base);
+            repairs.trimmed.advance(self.base);
         }
         self.prune();
     }
@@ -333,7 +337,16 @@ impl Flight {
         if !self.is_open(header.sequence) || !self.is_last_transmission(header.sequence, header.serial) {
             return 0;
         }
+        self.repairs().trimmed.set(header.sequence);
         self.lose(header.sequence, messages)
+    }
+
+    /// Repetitions of trimmed packets are lost for all that is known.
+    pub(crate) fn forget_trims(&mut self) {
+        let base = self.base;
+        if let Some(repairs) = &mut self.repairs {
+            repairs.trimmed = BitRing::new(base);
+        }
     }
 
     /// Whether a transmission is the last one of a packet that is under way.
@@ -417,5 +430,15 @@ impl Flight {
             at += 1;
         }
         None
+    }
+
+    /// The same of those of which nothing was heard: trimmed ones were sent again when their headers came.
+    pub(crate) fn next_silent(&self, from: u64) -> Option<u64> {
+        let is_trimmed = |at: u64| self.repairs.as_ref().is_some_and(|repairs| repairs.trimmed.get(at));
+        let mut open = self.next_open(from)?;
+        while is_trimmed(open) {
+            open = self.next_open(open + 1)?;
+        }
+        Some(open)
     }
 }

@@ -6,7 +6,9 @@ use stratasim_core::memory::prefetch_all;
 use stratasim_core::{BuildError, Duration, Time};
 
 use super::flight::Flight;
-use super::{Account, Cx, Loss, Next, Progress, Recovery, RecoveryKind, SenderRecovery, given_timeout};
+use super::{
+    Account, Cx, Loss, Next, Progress, Recovery, RecoveryKind, SenderRecovery, begins_window, given_timeout,
+};
 use crate::congestion::LossCause;
 use crate::packet::{Flags, Header, Kind};
 use crate::profile::{PacketSizes, Path};
@@ -52,6 +54,8 @@ pub struct State {
     recover_to: Option<u64>,
     /// Every packet below was looked at in this recovery.
     marked_to: u64,
+    /// Losses below belong to a window of data of which some are known.
+    window_end: u64,
     progress_at: Time,
     /// A time-out has come, and the first missing packet was not sent since: it goes whatever the window is, which
     /// may be full of packets that are lost, too.
@@ -64,7 +68,7 @@ impl State {
         let (mut packets, mut bytes) = (0, 0);
         let limit = self.flight.highest_arrived();
         let mut at = self.marked_to.max(self.flight.base());
-        while let Some(open) = self.flight.next_open(at).filter(|&open| open < limit) {
+        while let Some(open) = self.flight.next_silent(at).filter(|&open| open < limit) {
             bytes += self.flight.lose(open, cx.messages);
             packets += 1;
             at = open + 1;
@@ -101,7 +105,7 @@ impl SenderRecovery for State {
 
     fn on_feedback(&mut self, cx: &Cx<'_>, header: &Header, _: &[u64]) -> Progress {
         if header.flags.has(Flags::TRIMMED) {
-            return Progress::trimmed(header, self.flight.lose_trimmed(header, cx.messages));
+            return Progress::trimmed(&mut self.flight, &mut self.window_end, cx, header);
         }
         let before = self.flight.base();
         // a report names one packet besides the first missing one: there is no bitmap on the wire
@@ -124,7 +128,8 @@ impl SenderRecovery for State {
         if self.recover_to.is_some() {
             let (packets, bytes) = self.mark(cx);
             if packets > 0 {
-                progress.loss = Some(Loss { packets, bytes, cause: LossCause::Gap, first_of_window: enters });
+                let first_of_window = begins_window(&self.flight, &mut self.window_end) && enters;
+                progress.loss = Some(Loss { packets, bytes, cause: LossCause::Gap, first_of_window });
             }
         }
         progress
@@ -136,6 +141,7 @@ impl SenderRecovery for State {
         }
         let entered = self.recover_to.is_none();
         self.recover();
+        self.flight.forget_trims();
         self.progress_at = cx.now;
         self.timed_out = true;
         let mut bytes = self.flight.lose(self.flight.base(), cx.messages);
@@ -203,6 +209,7 @@ impl RecoveryKind for Irn {
             cap_packets,
             recover_to: None,
             marked_to: 0,
+            window_end: 0,
             progress_at: Time::ZERO,
             timed_out: false,
         };

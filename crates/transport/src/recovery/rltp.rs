@@ -7,7 +7,9 @@ use stratasim_core::{BuildError, Duration, Time};
 
 use super::flight::Flight;
 use super::round_trip::{RoundTrip, backed_off};
-use super::{Account, Cx, Loss, Next, Progress, Recovery, RecoveryKind, SenderRecovery, check_timeout};
+use super::{
+    Account, Cx, Loss, Next, Progress, Recovery, RecoveryKind, SenderRecovery, begins_window, check_timeout,
+};
 use crate::congestion::LossCause;
 use crate::packet::{Flags, Header};
 use crate::profile::{PacketSizes, Path};
@@ -109,7 +111,7 @@ impl SenderRecovery for State {
             return Progress::default();
         }
         if header.flags.has(Flags::TRIMMED) {
-            return Progress::trimmed(header, self.flight.lose_trimmed(header, cx.messages));
+            return Progress::trimmed(&mut self.flight, &mut self.window_end, cx, header);
         }
         let rtt = cx.now.saturating_since(header.sent_at);
         self.round_trip.sample(rtt);
@@ -130,13 +132,9 @@ impl SenderRecovery for State {
             limit = limit.max(probe);
             self.probe = None;
         }
-        let lowest = self.flight.base();
         let (packets, lost) = self.flight.lose_before(limit, cx.messages);
         let loss = (packets > 0).then(|| {
-            let first_of_window = lowest >= self.window_end;
-            if first_of_window {
-                self.window_end = self.flight.next();
-            }
+            let first_of_window = begins_window(&self.flight, &mut self.window_end);
             Loss { packets, bytes: lost, cause: LossCause::Gap, first_of_window }
         });
         Progress { bytes, rtt: Some(rtt), loss }
@@ -146,12 +144,15 @@ impl SenderRecovery for State {
         if cx.now < self.deadline() {
             return Progress::default();
         }
-        self.probes += 1;
+        // a probe that waits for its turn, or for credit, has asked nobody
+        let waits = self.probe_due;
+        self.probes += u32::from(!waits);
         self.active_at = cx.now;
         self.probe_due = true;
-        // nothing is taken for lost: the echo of the probe will tell
-        let loss =
-            Loss { packets: 0, bytes: 0, cause: LossCause::Timeout, first_of_window: self.probes == 1 };
+        // nothing is taken for lost: the echo of the probe will tell. Where the first one is in vain, everything may be
+        // (persistent congestion: RFC 9002, section 7.6)
+        let cause = if waits || self.probes == 1 { LossCause::Silence } else { LossCause::Timeout };
+        let loss = Loss { packets: 0, bytes: 0, cause, first_of_window: !waits && self.probes <= 2 };
         Progress { loss: Some(loss), ..Progress::default() }
     }
 

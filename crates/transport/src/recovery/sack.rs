@@ -7,7 +7,9 @@ use stratasim_core::{BuildError, Duration, Time};
 
 use super::flight::Flight;
 use super::round_trip::{RoundTrip, backed_off};
-use super::{Account, Cx, Loss, Next, Progress, Recovery, RecoveryKind, SenderRecovery, check_timeout};
+use super::{
+    Account, Cx, Loss, Next, Progress, Recovery, RecoveryKind, SenderRecovery, begins_window, check_timeout,
+};
 use crate::congestion::LossCause;
 use crate::packet::{Flags, Header};
 use crate::profile::{PacketSizes, Path};
@@ -61,7 +63,7 @@ impl SenderRecovery for State {
 
     fn on_feedback(&mut self, cx: &Cx<'_>, header: &Header, sack: &[u64]) -> Progress {
         if header.flags.has(Flags::TRIMMED) {
-            return Progress::trimmed(header, self.flight.lose_trimmed(header, cx.messages));
+            return Progress::trimmed(&mut self.flight, &mut self.recover_to, cx, header);
         }
         let rtt = cx.now.saturating_since(header.sent_at);
         self.round_trip.sample(rtt);
@@ -74,17 +76,14 @@ impl SenderRecovery for State {
         let limit = self.flight.highest_arrived().saturating_sub(u64::from(self.reordering));
         let (mut packets, mut lost) = (0, 0);
         let mut at = self.marked_to.max(self.flight.base());
-        while let Some(open) = self.flight.next_open(at).filter(|&open| open < limit) {
+        while let Some(open) = self.flight.next_silent(at).filter(|&open| open < limit) {
             lost += self.flight.lose(open, cx.messages);
             packets += 1;
             at = open + 1;
         }
         self.marked_to = self.marked_to.max(limit);
         let loss = (packets > 0).then(|| {
-            let first_of_window = self.flight.base() >= self.recover_to;
-            if first_of_window {
-                self.recover_to = self.flight.next();
-            }
+            let first_of_window = begins_window(&self.flight, &mut self.recover_to);
             Loss { packets, bytes: lost, cause: LossCause::Gap, first_of_window }
         });
         Progress { bytes, rtt: Some(rtt), loss }
@@ -99,6 +98,7 @@ impl SenderRecovery for State {
         let (packets, bytes) = self.flight.lose_before(self.flight.next_serial(), cx.messages);
         self.recover_to = self.flight.next();
         self.marked_to = self.flight.next();
+        self.flight.forget_trims();
         let loss = Loss { packets, bytes, cause: LossCause::Timeout, first_of_window: true };
         Progress { loss: Some(loss), ..Progress::default() }
     }

@@ -75,7 +75,8 @@ impl Sender {
                 telemetry,
             });
         }
-        if header.kind == Kind::Nack && header.flags.has(Flags::TRIMMED) && self.recovery.asks_when_full() {
+        let trimmed = header.kind == Kind::Nack && header.flags.has(Flags::TRIMMED);
+        if trimmed && self.recovery.asks_when_full() {
             // the packet that asked may be the one that did not arrive
             self.asked = false;
         }
@@ -83,7 +84,7 @@ impl Sender {
         // a report of a trimmed packet has it sent again, and nothing else
         self.hand_over(now, header.kind == Kind::Nack);
         self.request_credit(now, false);
-        self.ask_where_stuck(now);
+        self.ask_where_stuck(now, trimmed);
     }
 
     /// Full packets under way, where credit is in packets.
@@ -98,13 +99,17 @@ impl Sender {
     }
 
     /// A window that falls below what is under way stops a sender whose packets asked for no acknowledgement, because
-    /// there was room for more when they went. Where they are too few to make the receiver speak, a probe asks.
+    /// there was room for more when they went. Where they are too few to make the receiver speak, a probe asks. Who waits for
+    /// credit has asked with its last packet, unless that was `trimmed`.
     #[inline]
-    fn ask_where_stuck(&mut self, now: Time) {
+    fn ask_where_stuck(&mut self, now: Time, trimmed: bool) {
         let Acknowledge::EveryBytes(every) = self.profile.receiver.acknowledge else { return };
         let in_flight = self.recovery.account().in_flight_bytes;
         let silent = !self.asked && in_flight > 0 && in_flight < u64::from(every) && self.request.is_none();
-        if silent && self.credit.allows() && matches!(self.candidate(now), Err(Readiness::Blocked)) {
+        if !silent || !(self.credit.allows() || trimmed && !self.has_asked(now)) {
+            return;
+        }
+        if matches!(self.candidate(now), Err(Readiness::Blocked)) {
             self.request = Some(Kind::Probe);
             self.asked = true;
         }
@@ -119,6 +124,10 @@ impl Sender {
                 self.credit.on_vanished(loss.packets, self.in_flight_packets());
             }
             LossCause::Gap => self.credit.on_vanished(loss.packets, self.in_flight_packets()),
+            LossCause::Silence => {
+                self.statistics.timeouts += u64::from(loss.first_of_window);
+                return;
+            }
         }
         self.congestion.on_loss(&Lost {
             now,
@@ -197,7 +206,7 @@ impl Sender {
         let entropy = self.recovery.oldest_entropy();
         let Progress { loss, .. } = self.recovery.on_timer(&cx);
         if let Some(loss) = loss {
-            let timed_out = loss.cause == LossCause::Timeout;
+            let timed_out = matches!(loss.cause, LossCause::Timeout | LossCause::Silence);
             if timed_out {
                 self.entropy.on_timeout(now, entropy);
             }

@@ -57,16 +57,8 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
                 Self::place_of_terminal(count.div_ceil(BLOCK), (terminal - first_terminal) as usize);
             Link::near(block, first, delay)
         };
-        // a full set of flits may stand behind a narrow channel
         let farthest = |channel: &Channel| {
-            let backlog = match channel.spacing {
-                FULL_WIDTH => 0,
-                spacing => {
-                    u64::from(spacing) * (u64::from(spec.virtual_channels) * u64::from(buffer) + 1)
-                        / u64::from(FULL_WIDTH)
-                }
-            };
-            u64::from(channel.latency + 2) + backlog
+            u64::from(channel.latency + 2) + channel.backlog(spec.virtual_channels, buffer.into())
         };
         let mut ejection = vec![Link::NOTHING; mine.len()];
         let (mut longest, mut lookahead) = (0_u64, MOST_LOOKAHEAD);

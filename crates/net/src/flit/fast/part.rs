@@ -13,6 +13,7 @@ use super::router::Routers;
 use super::source::Source;
 use super::threads::Outbox;
 use super::wheel::{Coming, Slots, Wheel};
+use crate::flit::fabric::FULL_WIDTH;
 use crate::flit::routing::FlitRouting;
 use crate::flit::terminals::{Offer, Terminals};
 
@@ -195,17 +196,39 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
     pub(super) fn next_active<T: Terminals>(&self, terminals: &mut T) -> Option<u64> {
         if terminals.polled()
             || !self.asked.is_empty()
-            || self.sending.iter().any(|&word| word != 0)
             || (0..self.blocks.len()).any(|block| !self.is_idle(block))
         {
             return Some(self.now);
+        }
+        let sending = self.next_sending();
+        if sending == Some(self.now) {
+            return sending;
         }
         let arrival = self.wheel.next(self.now);
         if arrival == Some(self.now) {
             return arrival;
         }
         let due = terminals.next_due(self.now).map(|at| at.max(self.now));
-        [due, arrival].into_iter().flatten().min()
+        [due, arrival, sending].into_iter().flatten().min()
+    }
+
+    /// The first cycle, from now on, in which the channel of a source that has something to send is free.
+    fn next_sending(&self) -> Option<u64> {
+        let mut first = None;
+        for (word, &set) in self.sending.iter().enumerate() {
+            let mut left = set;
+            while left != 0 {
+                let terminal = word * 64 + left.trailing_zeros() as usize;
+                left &= left - 1;
+                let free = if self.narrow.is_empty() { 0 } else { self.sources[terminal].free_at };
+                let at = free.div_ceil(FULL_WIDTH.into()).max(self.now);
+                first = Some(first.map_or(at, |first: u64| first.min(at)));
+                if first == Some(self.now) {
+                    return first;
+                }
+            }
+        }
+        first
     }
 
     /// As many cycles as everything needs to get anywhere: first of the terminals, cycle by cycle, then of

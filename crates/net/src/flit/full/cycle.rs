@@ -2,6 +2,7 @@
 
 use super::router::{Asking, State, Waiting};
 use super::{Full, NOWHERE};
+use crate::flit::fabric::FULL_WIDTH;
 use crate::flit::router::{Speculation, Stages};
 use crate::flit::terminals::{Arrival, FlitArrival, Terminals};
 
@@ -9,6 +10,9 @@ impl Full {
     /// One cycle.
     pub(super) fn cycle<T: Terminals>(&mut self, terminals: &mut T) {
         (self.credits.now, self.source_credits.now) = (self.now, self.now);
+        while let Some(router) = self.dozing.wake(self.now) {
+            self.active.insert(router as usize);
+        }
         self.arrive();
         self.generate(terminals);
         self.inject(terminals);
@@ -211,13 +215,15 @@ impl Full {
         let end = first + self.fabric.stride();
         let mut busy = !self.routers[router as usize].is_idle();
         let now = self.now << 8;
+        // when the first output that has something to send is free
+        let mut free_at = u64::MAX;
         let mut next = first;
         while let Some(place) = self.sending.next(next, end) {
             next = place + 1;
             let output = &mut self.outputs[place];
             if output.free_at > now {
                 output.late = true;
-                busy = true;
+                free_at = free_at.min(output.free_at);
                 continue;
             }
             let Some(flit) = self.behind.pop(&mut output.flits) else { continue };
@@ -230,7 +236,7 @@ impl Full {
             if output.flits.len == 0 {
                 self.sending.remove(place);
             } else {
-                busy = true;
+                free_at = free_at.min(output.free_at);
             }
         }
         let mut next = first;
@@ -247,7 +253,19 @@ impl Full {
             }
         }
         if !busy {
-            self.active.remove(router as usize);
+            self.doze(router, free_at);
+        }
+    }
+
+    /// A router has nothing to do before `free_at`, in 256ths of a cycle, but what arrives.
+    fn doze(&mut self, router: u32, free_at: u64) {
+        let cycle = free_at.div_ceil(FULL_WIDTH.into());
+        if cycle == self.now + 1 {
+            return;
+        }
+        self.active.remove(router as usize);
+        if free_at != u64::MAX {
+            self.dozing.note(self.now, cycle, router);
         }
     }
 }

@@ -4,6 +4,7 @@ use super::Full;
 use super::packet::{Flit, Here, Packet};
 use super::precedence::earliest_first;
 use crate::flit::allocator::NONE;
+use crate::flit::fabric::FULL_WIDTH;
 use crate::flit::keys;
 use crate::flit::next_output::set_aside;
 use crate::flit::router::Precedence;
@@ -130,6 +131,21 @@ impl Full {
             source.free_at = start + u64::from(self.fabric.terminal(terminal as u32).injection.spacing);
             self.enter(terminal, queue, terminals);
         }
+    }
+
+    /// The first cycle, from the present one on, in which the channel of a terminal that has packets is free; nobody looks for
+    /// credits, so it may be that nothing enters.
+    pub(super) fn next_source(&self) -> Option<u64> {
+        let (mut first, mut next) = (None, 0);
+        while let Some(terminal) = self.loaded.next(next, self.sources.len()) {
+            next = terminal + 1;
+            let at = self.sources[terminal].free_at.div_ceil(FULL_WIDTH.into()).max(self.now);
+            first = Some(first.map_or(at, |first: u64| first.min(at)));
+            if first == Some(self.now) {
+                break;
+            }
+        }
+        first
     }
 
     /// The queue of a terminal whose turn it is, of those whose flit can go.

@@ -86,3 +86,23 @@ proptest! {
         }
     }
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+    #[test]
+    fn both_kernels_sleep_while_narrow_channels_are_busy(
+        of_links in 256_u32..20_000, of_edges in 256_u32..20_000, buffer_flits in 1_u16..9, longest in 1_u16..9,
+        over in 1_u64..100_000, seed in any::<u64>(),
+    ) {
+        let spec = RouterSpec { virtual_channels: 2, buffer_flits, ..RouterSpec::default() };
+        let channel = |spacing| Channel { spacing, ..Channel::default() };
+        let fabric = Arc::new(grid(4, 3, channel(of_links), channel(of_edges)));
+        let routing = Arc::new(GridRouting { width: 4, adaptive: false });
+        let packets = traffic(60, 12, 1, longest, over);
+        let mut full = Full::new(fabric.clone(), &spec, routing.clone(), seed).unwrap();
+        let mut fast = Fast::new(fabric, &spec, routing, seed).unwrap();
+        let (full, fast) = (report(&mut full, &packets), report(&mut fast, &packets));
+        prop_assert!(full.is_ok(), "{:?}", full.err());
+        prop_assert_eq!(full, fast);
+    }
+}
