@@ -89,6 +89,7 @@ fn in_words(expected: &dyn de::Expected) -> String {
         "u16" => up_to(u16::MAX.into()),
         "u32" => up_to(u32::MAX.into()),
         "u64" | "usize" => up_to(u64::MAX),
+        "a nonzero u32" => format!("a whole number from 1 to {}", u32::MAX),
         "i32" | "i64" => "a whole number".to_owned(),
         "f32" | "f64" => "a number".to_owned(),
         "a map" => "a table".to_owned(),

@@ -353,7 +353,9 @@ impl Traffic {
         notes.extend_from_slice(&self.network.notes);
         notes.extend(notes::unprobed(&self.traffic, &statistics));
         notes.extend(notes::unheeded(&self.traffic, &self.network.router));
-        notes.extend(notes::silent(&self.traffic, traffic.senders(), self.plan.terminals));
+        if self.plan.classes.iter().any(|class| class.load > 0.0) {
+            notes.extend(notes::silent(&self.traffic, traffic.senders(), self.plan.terminals));
+        }
         let mut checks = Vec::new();
         if course.stopped.is_none() {
             notes.extend(notes::imprecise(&self.traffic, &statistics));

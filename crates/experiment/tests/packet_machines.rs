@@ -4,7 +4,7 @@ mod common;
 
 use std::path::Path;
 
-use common::run;
+use common::{run, run_in};
 use stratasim_experiment::{Document, Prepared};
 
 /// A message from `a` to `b` by way of switches, beside a memory node that both are joined to, and by it alone.
@@ -123,4 +123,77 @@ fn a_platform_with_cables_runs_whatever_loopbacks_it_has() {
         let error = Prepared::new(&document, Path::new("")).err().expect("it has no cables").to_string();
         assert!(error.contains("all of its 3 links (l1, ...) stand in routes alone"), "{error}");
     }
+}
+
+/// Minimal ways of a dragonfly cross at most one cable between groups, though one through a third group may be as short.
+#[test]
+fn packets_cross_a_dragonfly_by_one_global_cable() {
+    let text = |network: &str, extra: &str, pair: [u32; 2]| {
+        format!(
+            "[topology]\nkind = \"dragonfly\"\nhosts-per-router = 1\nrouters-per-group = 4\nglobal-links-per-router = 2\n\
+             bandwidth = \"400 Gbps\"\nlocal-latency = \"100 ns\"\nglobal-latency = \"1 us\"\nlatency = \"100 ns\"\n\
+             [workload]\nkind = \"graph\"\nvertices = [{{ name = \"x\", kind = \"communication\", ranks = [{}], destination = {}, \
+             bytes = \"4 kB\" }}]\n[network]\nkind = \"{network}\"\n{extra}\n",
+            pair[0], pair[1]
+        )
+    };
+    for source in 1..36 {
+        let packet = run(&text("packet", "", [source, 0]));
+        let flow = run(&text("flow", "", [source, 0])).makespan_s;
+        // a packet is stored five times at most
+        assert!(packet.makespan_s < flow + 0.5e-6, "{source}: {} {flow}", packet.makespan_s);
+        let carried: Vec<f64> = packet.links.expect("it has links").iter().map(|link| link.bytes).collect();
+        assert!(carried.iter().all(|&bytes| bytes == 0.0 || bytes >= 64.0), "{source}: {carried:?}");
+    }
+}
+
+/// Inside a box with a fast network messages do not take turns between it and the slow one that leads out of the box.
+#[test]
+fn slower_nics_have_no_turn() {
+    let box_of = |network: &str| {
+        let mut text = "[topology]\nkind = \"graph\"\nnodes = [{ name = \"fast\", kind = \"switch\" }, \
+                        { name = \"slow\", kind = \"switch\" }, { name = \"a\" }, { name = \"b\" }, { name = \"c\" }]\nlinks = ["
+            .to_owned();
+        for host in ["a", "b", "c"] {
+            text += &format!(
+                "{{ from = \"{host}\", to = \"fast\", bandwidth = \"900 GB/s\", latency = \"100 ns\" }}, "
+            );
+            text += &format!(
+                "{{ from = \"{host}\", to = \"slow\", bandwidth = \"12.5 GB/s\", latency = \"5 us\" }}, "
+            );
+        }
+        text += "]\n[workload]\nkind = \"collective\"\noperation = \"all-reduce\"\nalgorithm = { kind = \"ring\" }\nbytes = \"6 MB\"\n";
+        run(&format!("{text}[network]\nkind = \"{network}\"\n"))
+    };
+    let (packet, flow) = (box_of("packet"), box_of("flow"));
+    assert!(packet.makespan_s < 1.1 * flow.makespan_s, "{} {}", packet.makespan_s, flow.makespan_s);
+}
+
+/// The flow level says that it does not know NICs where a schedule names some.
+#[test]
+fn flows_tell_that_nics_are_not_known() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(
+        folder.path().join("two.goal"),
+        "num_ranks 2\nrank 0 {\na: send 320000b to 1 tag 1 nic 0\nb: send 320000b to 1 tag 2 nic 1\n}\n\
+         rank 1 {\na: recv 320000b from 0 tag 1 nic 0\nb: recv 320000b from 0 tag 2 nic 1\n}\n",
+    )
+    .unwrap();
+    let notes = |topology: &str| {
+        let text = format!(
+            "{topology}\n[workload]\nkind = \"goal\"\nfile = \"two.goal\"\n[network]\nkind = \"flow\"\n"
+        );
+        run_in(&text, folder.path()).notes.join("\n")
+    };
+    let mut two = "[topology]\nkind = \"graph\"\nnodes = [{ name = \"a\" }, { name = \"b\" }, { name = \"s0\", kind = \"switch\" }, \
+                   { name = \"s1\", kind = \"switch\" }]\nlinks = ["
+        .to_owned();
+    for (host, switch) in [("a", "s0"), ("a", "s1"), ("b", "s0"), ("b", "s1")] {
+        let rest = "bandwidth = \"32 GB/s\", latency = \"1 ns\"";
+        two += &format!("{{ from = \"{host}\", to = \"{switch}\", {rest} }}, ");
+    }
+    two += "]";
+    assert!(notes(&two).contains("NICs"), "{}", notes(&two));
+    let one = "[topology]\nkind = \"single-switch\"\nnodes = 2\nbandwidth = \"32 GB/s\"\nlatency = \"1 ns\"";
+    assert!(!notes(one).contains("NICs"), "{}", notes(one));
 }

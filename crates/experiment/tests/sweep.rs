@@ -418,3 +418,12 @@ fn a_sweep_that_asks_for_no_picture_has_one_where_it_says_something() {
     let many = r#"product = { "topology.nodes" = [2, 3, 4, 5, 6, 7, 8, 9, 10], "workload.bytes" = ["1 MB", "2 MB", "3 MB", "4 MB", "5 MB", "6 MB", "7 MB", "8 MB", "9 MB"] }"#;
     assert!(title(&format!("[sweep]\n{many}")).is_empty());
 }
+
+#[test]
+fn tables_are_written_in_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let ways = r#"[{ kind = "ring" }, { kind = "direct", window = 2 }]"#;
+    let sweep = read(&format!("[sweep]\nproduct = {{ \"workload.algorithm\" = {ways} }}")).unwrap();
+    let text = sweep.page(&run(&sweep, folder.path(), &threads(1)).rows).markdown().text;
+    assert!(text.contains("direct (window 2)") && !text.contains("{\"kind"), "{text}");
+}

@@ -18,8 +18,9 @@ mod system;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stratasim_core::BuildError;
 use stratasim_core::model::Network;
+use stratasim_core::{BuildError, NodeId};
+use stratasim_topo::{NodeKind, Topology};
 
 use crate::networks::{NetworkContext, NetworkKind};
 use rule::{Rule, RuleOptions};
@@ -82,14 +83,30 @@ impl NetworkKind for Flow {
 
     fn build(&self, context: NetworkContext) -> Result<Box<dyn Network>, BuildError> {
         let numbers = self.options.resolve(self.rule).map_err(|error| error.within("options"))?;
-        Ok(Box::new(network::FlowNetwork::new(
+        let several = context.nics > 1 && has_several_nics(&context.topology);
+        let mut network = network::FlowNetwork::new(
             context.topology,
             context.routing,
             numbers,
             self.shortcuts,
             context.timing_precision,
-        )))
+        );
+        if several {
+            let note = "messages name their NICs, of which this level knows nothing: each takes the way that the routing gives \
+                        from node to node; message, packet and flit level follow the names";
+            network.notes.push(note.to_owned());
+        }
+        Ok(Box::new(network))
     }
+}
+
+/// Whether several cables lead from a node that computes to switches.
+fn has_several_nics(topology: &Topology) -> bool {
+    let is_switch = |node: NodeId| matches!(topology.kind(node), NodeKind::Switch);
+    (0..topology.node_count()).map(NodeId::from_index).any(|node| {
+        matches!(topology.kind(node), NodeKind::Compute(_))
+            && topology.ports(node).iter().filter(|port| is_switch(port.to)).count() > 1
+    })
 }
 
 #[cfg(test)]

@@ -414,8 +414,9 @@ pub fn traffic_summary(result: &TrafficResult, style: &Style) -> String {
     }
     out += &indented(&table.to_text(style));
     let fairness = &result.fairness;
-    out += &format!(
-        "\n  terminals: injected {} to {} (Jain {}), accepted {} to {} (Jain {})\n",
+    out += "\n";
+    let terminals = format!(
+        "terminals: injected {} to {} (Jain {}), accepted {} to {} (Jain {})",
         at_terminal(fairness.injected_min, fairness.injected_min_at),
         at_terminal(fairness.injected_max, fairness.injected_max_at),
         short(fairness.injected_jain),
@@ -424,21 +425,21 @@ pub fn traffic_summary(result: &TrafficResult, style: &Style) -> String {
         short(fairness.accepted_jain)
     );
     let channels = &result.channels;
-    match channels.mean_utilisation.zip(channels.max_utilisation) {
-        Some((mean, most)) => {
-            out += &format!(
-                "  {} channels between routers: {} full on average, {} at most",
-                Unit::Count.format(channels.count as f64),
-                Unit::Share.format(mean),
-                Unit::Share.format(most)
-            );
-        }
-        None => out += "  no channels between routers",
-    }
+    let mut between = match channels.mean_utilisation.zip(channels.max_utilisation) {
+        Some((mean, most)) => format!(
+            "{} channels between routers: {} full on average, {} at most",
+            Unit::Count.format(channels.count as f64),
+            Unit::Share.format(mean),
+            Unit::Share.format(most)
+        ),
+        None => "no channels between routers".to_owned(),
+    };
     if let Some(busiest) = channels.busiest.first() {
-        out += &format!(" ({})", busiest.name);
+        between += &format!(" ({})", busiest.name);
     }
-    out.push('\n');
+    for line in [terminals, between] {
+        out += &format!("  {}\n", hanging(&line, style.width, 2));
+    }
     if !result.probes.is_empty() {
         let mut table = Table::new(["probe from", "to", "mean", "deviation", "min", "max", "count"]);
         for probe in result.probes.iter().take(PROBES_SHOWN) {

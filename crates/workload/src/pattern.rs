@@ -151,8 +151,8 @@ fn share(field: &str, fraction: f64) -> Result<(), BuildError> {
 /// The digits of the ranks' numbers, innermost first: `given`, or those of the machine.
 fn digits(pattern: &str, given: &[u32], layout: &Layout) -> Result<Vec<u32>, BuildError> {
     let (digits, whose) = match (given.is_empty(), layout.digits()) {
-        (false, _) => (given.to_vec(), "these"),
-        (true, Some(digits)) => (digits, "those of the machine"),
+        (false, _) => (given.to_vec(), ""),
+        (true, Some(digits)) => (digits, " of the machine"),
         (true, None) => {
             let reason =
                 format!("{pattern} goes along dimensions, and the machine has none; give their extents");
@@ -163,7 +163,7 @@ fn digits(pattern: &str, given: &[u32], layout: &Layout) -> Result<Vec<u32>, Bui
     if product == Some(layout.ranks.into()) {
         return Ok(digits);
     }
-    let reason = format!("the extents {digits:?}, {whose}, do not make {} ranks", layout.ranks);
+    let reason = format!("the extents {digits:?}{whose} do not make {} ranks", layout.ranks);
     Err(BuildError::new("dimensions", reason))
 }
 

@@ -61,9 +61,11 @@ pub(super) fn result(
     }
     let injected: u64 = sample.iter().map(|slice| slice.injected).sum();
     let offered: u64 = offered_of.iter().sum();
+    let probed = plan.classes.iter().zip(&offered_of).filter(|(rule, _)| rule.purpose == Purpose::Probe);
+    let probed: u64 = probed.map(|(_, &flits)| flits).sum();
     // it went in, so nothing holds it up but the way
     let nothing_arrived = accepted_mean == 0.0 && offered > 0 && 10 * injected >= 9 * offered;
-    let nothing_offered = plan.batch.is_none() && offered == 0;
+    let nothing_offered = plan.batch.is_none() && offered == probed;
     let (saturated, verdict) = match &course.saturation {
         _ if nothing_offered => (
             None,

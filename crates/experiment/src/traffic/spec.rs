@@ -1,7 +1,10 @@
 //! The section `[traffic]`.
 
+use std::fmt;
+
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use stratasim_core::{Bandwidth, BuildError};
 use stratasim_workload::injection::InjectionSpec;
 use stratasim_workload::pattern::PatternSpec;
@@ -113,16 +116,46 @@ impl Load {
 }
 
 /// Lengths of packets.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(
-    untagged,
-    expecting = "expected a number of flits from 1 to 65,535, or a list such as [{ flits = 1, weight = 3 }]"
-)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(untagged)]
 pub enum Lengths {
     /// All of one length, in flits.
     Fixed(u16),
     /// Drawn for each packet.
     Weighted(Vec<Length>),
+}
+
+/// By hand, so that what is wrong in a list is named.
+impl<'de> Deserialize<'de> for Lengths {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        struct Either;
+
+        impl<'de> Visitor<'de> for Either {
+            type Value = Lengths;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str(
+                    "a number of flits from 1 to 65,535, or a list such as [{ flits = 1, weight = 3 }]",
+                )
+            }
+
+            fn visit_u64<E: de::Error>(self, flits: u64) -> Result<Lengths, E> {
+                let unknown = || E::invalid_value(de::Unexpected::Unsigned(flits), &self);
+                u16::try_from(flits).map(Lengths::Fixed).map_err(|_| unknown())
+            }
+
+            fn visit_i64<E: de::Error>(self, flits: i64) -> Result<Lengths, E> {
+                let unknown = || E::invalid_value(de::Unexpected::Signed(flits), &self);
+                u16::try_from(flits).map(Lengths::Fixed).map_err(|_| unknown())
+            }
+
+            fn visit_seq<A: de::SeqAccess<'de>>(self, list: A) -> Result<Lengths, A::Error> {
+                Deserialize::deserialize(de::value::SeqAccessDeserializer::new(list)).map(Lengths::Weighted)
+            }
+        }
+
+        reader.deserialize_any(Either)
+    }
 }
 
 impl Default for Lengths {

@@ -194,10 +194,8 @@ impl Evidence {
         let (missing, half) = mean_and_half_width(&self.missing);
         let lost = missing > TOLERANCE * self.offered && half.is_some_and(|half| missing > half);
         lost.then(|| {
-            format!(
-                "accepted {missing:.4} flits per cycle and terminal less than the {:.4} offered",
-                self.offered
-            )
+            let accepted = self.offered - missing;
+            format!("accepted {accepted:.4} flits per cycle and terminal of the {:.4} offered", self.offered)
         })
     }
 
@@ -442,7 +440,7 @@ mod tests {
     fn saturation_is_a_loss_or_a_growing_queue() {
         assert_eq!(evidence(0.0, 0.0, 5.0).saturation(), None);
         assert_eq!(evidence(0.002, 0.0, 5.0).saturation(), None, "half a percent is tolerated");
-        assert!(evidence(0.02, 0.0, 5.0).saturation().unwrap().contains("less than"));
+        assert!(evidence(0.02, 0.0, 5.0).saturation().unwrap().contains("of the"));
         assert!(evidence(0.0, 50.0, 5.0).saturation().unwrap().contains("grew"));
         assert_eq!(evidence(0.0, 4.0, 5.0).saturation(), None);
     }

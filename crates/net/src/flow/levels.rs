@@ -62,16 +62,17 @@ impl System {
 
     /// Brings all levels up to date and appends the flows whose rate changed (or is new).
     pub(crate) fn solve(&mut self, changed: &mut Vec<u32>) {
-        // Rounding could in principle let two resources push each other by one bit for ever.
-        let mut budget = 1000 + 64 * self.resources.len();
+        // Where many flows come at once, levels go up and down many times: from scratch is quicker then. Rounding could in
+        // principle let two resources push each other by one bit for ever, too.
+        let mut budget = 1000 + 4 * (self.resources.len() + self.uses);
         while let Some(Reverse((_, resource))) = self.solver.queue.pop() {
             self.resources[resource as usize].marked = false;
             self.update(resource);
-            budget -= 1;
-            if budget == 0 {
+            let Some(left) = budget.checked_sub(1 + self.users_of(resource).len()) else {
                 self.fill();
                 break;
-            }
+            };
+            budget = left;
         }
         self.finish_solve(changed);
     }

@@ -125,6 +125,8 @@ pub(super) struct FlowNetwork {
     /// Why transfers failed.
     pub(super) failures: Vec<(Token, String)>,
     pub(super) violations: Vec<String>,
+    /// What the user is told.
+    pub(super) notes: Vec<String>,
     pub(super) counters: Counters,
 }
 
@@ -200,6 +202,7 @@ impl FlowNetwork {
             pieces: Vec::new(),
             failures: Vec::new(),
             violations: Vec::new(),
+            notes: Vec::new(),
             counters: Counters::default(),
         }
     }
@@ -692,6 +695,7 @@ impl model::Network for FlowNetwork {
                 ("network.rate_changes", counters.rate_changes),
                 ("network.resources_recomputed", self.system.solver.recomputed),
             ],
+            notes: self.notes.clone(),
             ..NetworkReport::default()
         }
     }

@@ -69,6 +69,8 @@ pub(crate) struct System {
     pub(crate) resources: Vec<Resource>,
     pub(super) elements: Vec<Element>,
     pub(crate) flows: Vec<FlowRow>,
+    /// Resources of all enabled flows together.
+    pub(super) uses: usize,
     pub(super) solver: super::levels::Work,
     /// A resource left with less than this fraction of its capacity by flows limited elsewhere does
     /// not limit the rest (SimGrid's `precision/work-amount`); 0 is exact.
@@ -129,6 +131,7 @@ impl System {
     /// limited to `cap` bytes per second of its own.
     pub(crate) fn enable(&mut self, flow: u32, uses: &[(u32, f64)], penalty: f64, cap: f64) {
         let row = self.claim(flow, uses.len() as u32);
+        self.uses += uses.len();
         let mut cap_level = cap * penalty;
         let mut level = f64::INFINITY;
         for (index, &(resource, weight)) in uses.iter().enumerate() {
@@ -170,6 +173,7 @@ impl System {
         debug_assert!(row.enabled, "only an enabled flow is taken out");
         row.enabled = false;
         let (first, len, level) = (row.first as usize, row.len as usize, row.level);
+        self.uses -= len;
         for at in first..first + len {
             let Element { resource, place, share, .. } = self.elements[at];
             let r = resource as usize;

@@ -1,6 +1,7 @@
 //! By which NICs of its two hosts a message goes.
 
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 use stratasim_core::random::mix;
 
 use super::engine::Engine;
@@ -44,7 +45,7 @@ impl Turns {
 enum Wish {
     /// This one; NICs are counted round.
     Named(u32),
-    /// Those on shortest ways in turn.
+    /// Those on shortest ways in turn, the fastest ones.
     Turn(u32),
 }
 
@@ -77,9 +78,18 @@ impl PacketNetwork {
         let named = self.turns.named;
         let routes = &self.parts.any().routes;
         let count = routes.nics_of(to);
-        let tries = if named { count.min(1) } else { count };
-        let there =
-            (0..tries).map(|next| at.wrapping_add(next) % count).find(|&nic| routes.lands(port, to, nic));
+        let there = if named {
+            (count > 0).then(|| at % count).filter(|&nic| routes.lands(port, to, nic))
+        } else {
+            // those that are slower than others only where nothing else ends there
+            let rates: SmallVec<[f64; 4]> = (0..count)
+                .map(|nic| routes.entry(to, nic).map_or(0.0, |port| self.bytes_per_s(port)))
+                .collect();
+            let fastest = rates.iter().copied().fold(0.0, f64::max);
+            let turns = || (0..count).map(|next| at.wrapping_add(next) % count);
+            let lands = |&nic: &u32| routes.lands(port, to, nic);
+            turns().filter(|&nic| rates[nic as usize] >= fastest).find(lands).or_else(|| turns().find(lands))
+        };
         let wish = match there {
             Some(nic) => Wish::Named(nic),
             None if named => wish,
@@ -97,8 +107,13 @@ impl PacketNetwork {
         Some((port, back, Landing { there, back: returns, way_there, way_back }))
     }
 
+    /// Rate of a port.
+    fn bytes_per_s(&self, port: u32) -> f64 {
+        self.parts.any().ports[port as usize].kind.rate.bytes_per_s()
+    }
+
     /// The port by which `from` sends to `to`: that of the NIC that is asked for where a shortest way begins there, otherwise one
-    /// of those where it does, drawn by `draw`.
+    /// of those where it does, drawn by `draw`. NICs that are slower than others have no turn.
     fn port(&mut self, from: u32, to: u32, wish: Wish, draw: u64) -> Option<u32> {
         let Engine { routes, detours, .. } = self.parts.any_mut();
         let node = routes.node_of(from);
@@ -114,7 +129,13 @@ impl PacketNetwork {
                         return Some(usual);
                     }
                 }
-                Wish::Turn(turn) => return Some(choices[turn as usize % choices.len()]),
+                Wish::Turn(turn) => {
+                    let choices: SmallVec<[u32; 4]> = choices.into();
+                    let fastest = choices.iter().map(|&port| self.bytes_per_s(port)).fold(0.0, f64::max);
+                    let fast = choices.iter().copied().filter(|&port| self.bytes_per_s(port) >= fastest);
+                    let fast: SmallVec<[u32; 4]> = fast.collect();
+                    return Some(fast[turn as usize % fast.len()]);
+                }
             }
         }
         let drawn = ((u128::from(draw) * count) >> 64) as usize;

@@ -143,7 +143,9 @@ impl PortView<'_> {
     /// Bytes that its link has carried by `now`; of what is on it, the part that has left.
     pub(super) fn carried_bytes(&self, now: u64) -> f64 {
         let under_way_s = self.service.busy_until.saturating_sub(now) as f64 * 1e-12;
-        (self.service.sent_bytes as f64 - under_way_s * self.rest.kind.rate.bytes_per_s()).max(0.0)
+        let carried = self.service.sent_bytes as f64 - under_way_s * self.rest.kind.rate.bytes_per_s();
+        // what began in this instant is rounding
+        if carried < 1e-6 { 0.0 } else { carried }
     }
 
     /// Bytes of data that wait.

@@ -3,15 +3,15 @@
 //! Ports are numbered through all nodes: a half-duplex cable has one at each end. Hosts behind a single switch share the
 //! column of that switch, so that the table of a fat tree is as small as its switches.
 
+mod search;
 mod table;
-
-use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 use stratasim_core::{BuildError, Duration, LinkId, NodeId};
 use stratasim_topo::{NodeKind, Topology};
 
+use self::search::{Into, lengths};
 use self::table::{Filling, MOST_ENTRIES, Table};
 
 /// Nothing: no port leads there, no host is there.
@@ -149,7 +149,7 @@ impl Routes {
             link.latency + Duration::from_ps((f64::from(full) * 1e12 / link.bandwidth.bytes_per_s()) as u64)
         };
         let steps: Vec<Duration> = routes.wires.iter().map(step).collect();
-        routes.fill(&targets, &into, &steps);
+        routes.fill(&targets, &into, &steps, &lengths(topology, &routes.wires));
         Ok(routes)
     }
 
@@ -175,89 +175,6 @@ impl Routes {
             }
             self.gates_of[host] = (begin, self.gates.len() as u32);
         }
-    }
-
-    /// By column: the host of it with the longest last link, the first of those.
-    fn far_hosts(&self, columns: usize, steps: &[Duration]) -> Vec<u32> {
-        let last = |host: u32| {
-            let port = self.hosts[host as usize].last;
-            if port == NONE { Duration::ZERO } else { steps[port as usize] }
-        };
-        let mut far = vec![NONE; columns];
-        for (number, host) in (0..).zip(&self.hosts) {
-            let known = &mut far[host.column as usize];
-            if *known == NONE || last(number) > last(*known) {
-                *known = number;
-            }
-        }
-        far
-    }
-
-    /// Works the table out, column by column, by a search from each target against the links, which a full packet takes
-    /// `steps` for.
-    fn fill(&mut self, targets: &[u32], into: &Into, steps: &[Duration]) {
-        let nodes = self.host_of.len();
-        let mut table = Filling::new(nodes, targets.len());
-        let mut known: FxHashMap<Vec<u32>, u32> = FxHashMap::default();
-        let mut distance = vec![NONE; nodes];
-        // the longest of the shortest ways
-        let mut longest = vec![Duration::ZERO; nodes];
-        let far = self.far_hosts(targets.len(), steps);
-        let mut queue = VecDeque::new();
-        let mut best = Vec::new();
-        for (column, &target) in targets.iter().enumerate() {
-            distance.fill(NONE);
-            distance[target as usize] = 0;
-            longest[target as usize] = Duration::ZERO;
-            queue.push_back(target);
-            let own = far[column];
-            let (mut farthest, mut most) = (NONE, Duration::ZERO);
-            while let Some(node) = queue.pop_front() {
-                let host = self.host_of[node as usize];
-                // between two hosts on one cable, each is what stands before the other
-                if host != NONE && host != own && longest[node as usize] >= most {
-                    (farthest, most) = (host, longest[node as usize]);
-                }
-                // hosts with memory nodes or accelerators behind them forward, too; memory nodes do not
-                if self.ends_here[node as usize] && node != target {
-                    continue;
-                }
-                for &wire in into.of(node) {
-                    let from = self.wires[wire as usize].from;
-                    let way = longest[node as usize] + steps[wire as usize];
-                    if distance[from as usize] == NONE {
-                        distance[from as usize] = distance[node as usize] + 1;
-                        longest[from as usize] = way;
-                        queue.push_back(from);
-                    } else if distance[from as usize] == distance[node as usize] + 1 {
-                        longest[from as usize] = longest[from as usize].max(way);
-                    }
-                }
-            }
-            self.farthest.push((farthest, own));
-            for node in 0..nodes {
-                if distance[node] == NONE || distance[node] == 0 {
-                    continue;
-                }
-                best.clear();
-                best.extend((self.start[node]..self.start[node + 1]).filter(|&wire| {
-                    let to = self.wires[wire as usize].to;
-                    let passes = to == target || !self.ends_here[to as usize];
-                    passes && distance[to as usize] == distance[node] - 1
-                }));
-                let next = match best[..] {
-                    [only] => Next::Port(only),
-                    _ => Next::Set(*known.entry(best.clone()).or_insert_with(|| {
-                        let begin = self.ports.len() as u32;
-                        self.ports.extend_from_slice(&best);
-                        self.sets.push((begin, self.ports.len() as u32));
-                        self.sets.len() as u32 - 1
-                    })),
-                };
-                table.set(node, column, next);
-            }
-        }
-        self.next = table.done();
     }
 
     /// All ports.
@@ -350,6 +267,12 @@ impl Routes {
         end - begin
     }
 
+    /// The port that leads to NIC `nic` of `host`, one of [`Self::nics_of`].
+    pub(super) fn entry(&self, host: u32, nic: u32) -> Option<u32> {
+        let gate = self.gates[(self.gates_of[host as usize].0 + nic) as usize];
+        (gate.port != NONE).then_some(gate.port)
+    }
+
     /// Whether any host has several NICs.
     pub(super) const fn have_nics(&self) -> bool {
         !self.gates.is_empty()
@@ -429,35 +352,5 @@ impl Routes {
     /// Pairs of hosts that are as far from each other as any host is from the second.
     pub(super) fn farthest(&self) -> impl Iterator<Item = (u32, u32)> {
         self.farthest.iter().copied().filter(|&(from, to)| from != NONE && to != NONE)
-    }
-}
-
-/// Ports that lead into each node.
-struct Into {
-    start: Vec<u32>,
-    wires: Vec<u32>,
-}
-
-impl Into {
-    fn new(nodes: usize, wires: &[Wire]) -> Self {
-        let mut start = vec![0_u32; nodes + 1];
-        for wire in wires {
-            start[wire.to as usize + 1] += 1;
-        }
-        for node in 0..nodes {
-            start[node + 1] += start[node];
-        }
-        let mut at = start.clone();
-        let mut into = vec![0; wires.len()];
-        for (number, wire) in (0..).zip(wires) {
-            let place = &mut at[wire.to as usize];
-            into[*place as usize] = number;
-            *place += 1;
-        }
-        Self { start, wires: into }
-    }
-
-    fn of(&self, node: u32) -> &[u32] {
-        &self.wires[self.start[node as usize] as usize..self.start[node as usize + 1] as usize]
     }
 }

@@ -126,6 +126,7 @@ impl Sender {
             LossCause::Gap => self.credit.on_vanished(loss.packets, self.in_flight_packets()),
             LossCause::Silence => {
                 self.statistics.timeouts += u64::from(loss.first_of_window);
+                self.credit.on_vanished(loss.packets, self.in_flight_packets());
                 return;
             }
         }

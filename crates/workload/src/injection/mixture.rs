@@ -54,8 +54,14 @@ impl Default for Mixture {
 
 impl Injection for Mixture {
     fn lanes(&self, rate: f64, sources: u32, random: &mut Stream) -> Result<Vec<Lane>, BuildError> {
+        for (number, Part { fraction, .. }) in self.parts.iter().enumerate() {
+            if !(0.0..=1.0).contains(fraction) {
+                let field = format!("parts.{number}.fraction");
+                return Err(BuildError::new(&field, format!("{fraction}; 0 to 1 are possible")));
+            }
+        }
         let sum = self.parts.iter().fold(0.0, |sum, part| sum + part.fraction);
-        if self.parts.iter().any(|part| !(0.0..=1.0).contains(&part.fraction)) || (sum - 1.0).abs() > 1e-9 {
+        if (sum - 1.0).abs() > 1e-9 {
             return Err(BuildError::new("parts", format!("the fractions make {sum}; together they are 1")));
         }
         let mut order: Vec<u32> = (0..sources).collect();

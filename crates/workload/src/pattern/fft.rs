@@ -22,7 +22,10 @@ pub struct Fft {
     /// squarest, at least as wide as high.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub columns: Option<u32>,
-    /// Which process runs on which rank.
+    /// Which process runs on which rank: `identity` has process `i` on rank `i`, row by row; `row-blocks` cuts the matrix into
+    /// tiles of `rows` x `columns` processes and puts tile after tile on ranks that follow each other, each row by row (as on a
+    /// machine whose nodes hold a tile each); `column-blocks` does so column by column; `random` draws them once per run; `list`
+    /// has in `ranks` the rank of each process.
     pub mapping: Mapping,
 }
 

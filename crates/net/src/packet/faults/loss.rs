@@ -81,9 +81,9 @@ impl Fault for Loss {
             None => (probability, probability),
             Some(burst) => {
                 let enters = probability / (burst * (1.0 - probability));
-                if !(burst >= 1.0 && burst.is_finite() && enters <= 1.0) {
+                if !(burst >= 1.0 && burst.is_finite() && enters < 1.0) {
                     let reason = format!(
-                        "{burst} packets in a row; at least 1 are needed, and more than {:.2} where {probability} of all vanish",
+                        "{burst} packets in a row; at least 1 are needed, and more than {} where {probability} of all vanish",
                         probability / (1.0 - probability)
                     );
                     return Err(BuildError::new("burst", reason));
