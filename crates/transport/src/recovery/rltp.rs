@@ -17,7 +17,8 @@ use crate::receiver::{Acknowledge, GapReport, ReceiverRules};
 
 /// RLTP's selective repeat: every transmission has a number of its own, which acknowledgements echo. A packet is lost when
 /// `reordering` later transmissions have been overtaken by an echo, whether it was sent for the first time or again.
-/// Silence sends one packet as a probe; its echo gives away everything that was sent before it.
+/// Silence sends one packet as a probe; its echo gives away everything that was sent before it. The probe says nothing of
+/// congestion, a second one without an answer is a time-out.
 ///
 /// Sources: Direct xPU's RLTP (selective repeat with a bitmap, inspired by IRN); the rule of losses is that of RACK and
 /// QUIC (RFC 8985, RFC 9002) with numbers instead of times.
