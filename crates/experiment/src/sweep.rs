@@ -118,7 +118,7 @@ pub struct Case {
 pub struct Derived {
     /// Its name, for `metrics`, pictures and published numbers.
     pub name: String,
-    /// The number that it is made of; see `metrics`.
+    /// The number of a result that it is made of, as in `metrics`, but for derived ones.
     pub of: String,
     /// Only points with these settings have it; a list means any of its values. All points when absent.
     #[serde(default, rename = "where")]

@@ -197,3 +197,108 @@ fn flows_tell_that_nics_are_not_known() {
     let one = "[topology]\nkind = \"single-switch\"\nnodes = 2\nbandwidth = \"32 GB/s\"\nlatency = \"1 ns\"";
     assert!(!notes(one).contains("NICs"), "{}", notes(one));
 }
+
+/// Two ways from `a` to `b` that meet again: a fast far one and a slow near one; whichever its packets take, a message alone is not
+/// faster than the least time that is known of it, which a check of every run asks.
+#[test]
+fn the_least_time_is_that_of_any_way_where_ways_meet() {
+    let two_ways = |far: &str, near: &str, last: &str, bytes: u32, network: &str, seed: u32| {
+        let mut text = format!(
+            "seed = {seed}\n[topology]\nkind = \"graph\"\nnodes = [{{ name = \"a\" }}, {{ name = \"b\" }}, \
+             {{ name = \"s1\", kind = \"switch\" }}, {{ name = \"m1\", kind = \"switch\" }}, {{ name = \"m2\", kind = \"switch\" }}, \
+             {{ name = \"s2\", kind = \"switch\" }}, {{ name = \"s3\", kind = \"switch\" }}]\nlinks = ["
+        );
+        let fast = "bandwidth = \"100 Gbps\", latency = \"100 ns\"";
+        for (from, to, rest) in [
+            ("a", "s1", fast),
+            ("s1", "m1", far),
+            ("m1", "s2", far),
+            ("s1", "m2", near),
+            ("m2", "s2", near),
+            ("s2", "s3", fast),
+            ("s3", "b", last),
+        ] {
+            text += &format!("{{ from = \"{from}\", to = \"{to}\", {rest} }}, ");
+        }
+        run(&format!(
+            "{text}]\n[workload]\nkind = \"traffic\"\nflows = 1\nsize = {{ kind = \"fixed\", bytes = \"{bytes} B\" }}\n\
+             pattern = {{ kind = \"list\", pairs = [[0, 1]] }}\n[network]\nkind = \"packet\"\n{network}\n"
+        ))
+        .makespan_s
+    };
+    let last = "bandwidth = \"10 Gbps\", latency = \"100 ns\"";
+    let mut times = Vec::new();
+    for seed in 1..9 {
+        let spread = "congestion = { kind = \"constant-rate\" }\nrecovery = { kind = \"irn\" }\nbalancing = { kind = \"random\" }";
+        let near = "bandwidth = \"4 Gbps\", latency = \"100 ns\"";
+        two_ways("bandwidth = \"100 Gbps\", latency = \"1 us\"", near, last, 4097, spread, seed);
+        let one = "congestion = { kind = \"constant-rate\" }\nrecovery = { kind = \"none\" }\nqueue = { kind = \"lossless\" }\n\
+                   balancing = { kind = \"per-flow\" }";
+        times.push(two_ways("bandwidth = \"100 Gbps\", latency = \"10 us\"", last, last, 81_920, one, seed));
+    }
+    let spread = times.iter().copied().fold(0.0, f64::max) - times.iter().copied().fold(1.0, f64::min);
+    assert!(spread > 5e-6, "both ways were taken: {times:?}");
+}
+
+/// A request for credit goes in the first class, whatever the class of its message, and waits where that has no leave.
+#[test]
+fn requests_wait_for_leave_of_the_class_in_which_they_go() {
+    for (seed, congestion, queue) in
+        [(38, "eqds", "lossless"), (356, "eqds", "credit"), (90, "rccc", "credit")]
+    {
+        let result = run(&format!(
+            "seed = {seed}\n[topology]\nkind = \"graph\"\nnodes = [{{ name = \"h0\" }}, {{ name = \"h1\" }}, {{ name = \"h2\" }}, \
+             {{ name = \"s\", kind = \"switch\" }}]\nlinks = [{{ from = \"h0\", to = \"s\", bandwidth = \"10 Gbps\", latency = \"500 ns\" }}, \
+             {{ from = \"h1\", to = \"s\", bandwidth = \"100 Gbps\", latency = \"500 ns\" }}, \
+             {{ from = \"h2\", to = \"s\", bandwidth = \"100 Gbps\", latency = \"500 ns\" }}]\n\
+             [workload]\nkind = \"traffic\"\nflows = 91\nsize = {{ kind = \"uniform\", min = \"1 kB\", max = \"60 kB\" }}\n\
+             pattern = {{ kind = \"incast\", fan-in = 2 }}\n[network]\nkind = \"packet\"\ncongestion = {{ kind = \"{congestion}\" }}\n\
+             queue = {{ kind = \"{queue}\", control-first = true }}\nclasses = [{{ up-to = \"30 kB\" }}, {{}}]\n\
+             recovery = {{ kind = \"rltp\" }}\nconnections = \"per-pair\"\n"
+        ));
+        assert_eq!(result.flows.expect("messages").count, 91, "{congestion} {queue}");
+    }
+}
+
+/// Receivers that go on giving credit do not hide that links stop each other in a circle.
+#[test]
+fn a_circle_is_found_though_receivers_give_credit_for_ever() {
+    let text = "seed = 241\ntopology = { kind = \"torus\", dimensions = [4], bandwidth = \"200 Gbps\", latency = \"700 ns\" }\n\
+                workload = { kind = \"traffic\", flows = 200, size = { kind = \"uniform\", min = \"0 B\", max = \"10 kB\" }, \
+                pattern = { kind = \"uniform-random\" }, arrivals = { kind = \"poisson\", load = 0.2, rate = \"200 Gbps\" } }\n\
+                network = { kind = \"packet\", congestion = { kind = \"eqds\" }, preset = \"htsim\", recovery = { kind = \"sack\" }, \
+                queue = { kind = \"credit\", control-first = false, receive-buffer = \"1128 B\" }, packets = { payload-bytes = 500 } }\n";
+    let document = Document::parse("test.toml", text).expect("an experiment");
+    let mut prepared = Prepared::new(&document, Path::new("")).expect("it can be run");
+    #[allow(clippy::disallowed_methods, reason = "the wall time is part of a result")]
+    let ended = prepared.run(&mut stratasim_core::observe::Blind, std::time::Instant::now());
+    let error = ended.expect_err("it cannot end").to_string();
+    assert!(error.contains("stop each other in a circle"), "{error}");
+}
+
+/// Two planes whose cables differ by a nanosecond are two NICs at flit level, too, as ways of as many hops.
+#[test]
+fn planes_of_slightly_different_cables_are_all_used() {
+    let planes = |rate: &str| {
+        let mut text = "[topology]\nkind = \"graph\"\nnodes = [{ name = \"a\" }, { name = \"b\" }, { name = \"s\", kind = \"switch\" }, \
+                        { name = \"t\", kind = \"switch\" }]\nlinks = ["
+            .to_owned();
+        for host in ["a", "b"] {
+            text += &format!(
+                "{{ from = \"{host}\", to = \"s\", bandwidth = \"100 Gbps\", latency = \"10 ns\" }}, "
+            );
+            text += &format!(
+                "{{ from = \"{host}\", to = \"t\", bandwidth = \"{rate}\", latency = \"11 ns\" }}, "
+            );
+        }
+        text += "]\n[workload]\nkind = \"graph\"\nvertices = [";
+        for vertex in 0..4 {
+            text += &format!(
+                "{{ name = \"m{vertex}\", kind = \"communication\", source = 0, destination = 1, bytes = \"100 kB\" }}, "
+            );
+        }
+        run(&format!("{text}]\n[network]\nkind = \"flit\"\n")).makespan_s
+    };
+    let (both, one) = (planes("100 Gbps"), planes("25 Gbps"));
+    assert!((both - 16e-6).abs() < 0.5e-6 && (one - 32e-6).abs() < 0.5e-6, "{both} {one}");
+}

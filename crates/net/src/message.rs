@@ -84,13 +84,21 @@ impl NetworkKind for Message {
     fn in_short(&self) -> Option<String> {
         let Self { latency, overhead, gap, gap_per_byte, .. } = self;
         let host = format!("o={overhead} g={gap}");
-        Some(match self.from_routes {
-            true if *overhead == Duration::ZERO && *gap == Duration::ZERO => {
-                "L and G of the routes".to_owned()
-            }
-            true => format!("{host}, L and G of the routes"),
-            false => format!("L={latency} {host} G={gap_per_byte}"),
-        })
+        if !self.from_routes {
+            return Some(format!("L={latency} {host} G={gap_per_byte}"));
+        }
+        let is_silent = *overhead == Duration::ZERO && *gap == Duration::ZERO;
+        let host = if is_silent { String::new() } else { format!("{host}, ") };
+        // what the routes add to, and what they are the limit of besides
+        let delay = match *latency {
+            Duration::ZERO => "L",
+            _ => &format!("L={latency} and that"),
+        };
+        let rate = match gap_per_byte.0 {
+            0.0 => "G",
+            _ => &format!("G={gap_per_byte} or that"),
+        };
+        Some(format!("{host}{delay} and {rate} of the routes"))
     }
 
     fn build(&self, context: NetworkContext) -> Result<Box<dyn model::Network>, BuildError> {

@@ -217,7 +217,11 @@ impl Sweep {
         let mut document = self.document.clone();
         let mut settings = Vec::with_capacity(self.columns.len());
         let mut set = |path: &str, place: &[&str]| {
-            document.graft(path, &self.section.at(place).expect("the spec was read from the section"))
+            let value = self.section.at(place).expect("the spec was read from the section");
+            if path.split('.').next() == Some("sweep") {
+                return Err(value.error(format!("`{path}`: a sweep cannot vary its own section")));
+            }
+            document.graft(path, &value)
         };
         if let Some(named) = cases.get(case) {
             settings.push(Value::String(named.name.clone()));

@@ -326,7 +326,16 @@ impl Engine {
                     if let Some(&next) = self.nics[nic as usize].ready.get(class).front() {
                         self.approach_sender(next);
                     }
-                    return Some(self.make(header, number, class, bytes, to));
+                    let packet = self.make(header, number, class, bytes, to);
+                    if self.packets[packet as usize].class != class {
+                        // control goes in the first class, and waits where that may not go
+                        let port = self.nics[nic as usize].port;
+                        if !self.lets(port, 0, bytes) {
+                            Self::append(&mut self.packets, &mut self.ports.service_mut(port).high, packet);
+                            continue;
+                        }
+                    }
+                    return Some(packet);
                 }
                 Poll::Wait(at) => self.note_poll(number, at),
                 Poll::Blocked => {}

@@ -112,6 +112,19 @@ impl PacketNetwork {
         self.parts.any().ports[port as usize].kind.rate.bytes_per_s()
     }
 
+    /// Rate of a port, or of the NICs of a host that it leads to where that is lower.
+    fn bytes_per_s_to(&self, port: u32, host: u32) -> f64 {
+        let routes = &self.parts.any().routes;
+        let rate = |nic: u32| routes.entry(host, nic).map_or(0.0, |port| self.bytes_per_s(port));
+        let own = self.bytes_per_s(port);
+        let nics = 0..routes.nics_of(host);
+        if nics.clone().all(|nic| rate(nic) >= own) {
+            return own;
+        }
+        let reached = nics.filter(|&nic| routes.lands(port, host, nic)).map(rate).fold(0.0, f64::max);
+        if reached > 0.0 { own.min(reached) } else { own }
+    }
+
     /// The port by which `from` sends to `to`: that of the NIC that is asked for where a shortest way begins there, otherwise one
     /// of those where it does, drawn by `draw`. NICs that are slower than others have no turn.
     fn port(&mut self, from: u32, to: u32, wish: Wish, draw: u64) -> Option<u32> {
@@ -131,9 +144,11 @@ impl PacketNetwork {
                 }
                 Wish::Turn(turn) => {
                     let choices: SmallVec<[u32; 4]> = choices.into();
-                    let fastest = choices.iter().map(|&port| self.bytes_per_s(port)).fold(0.0, f64::max);
-                    let fast = choices.iter().copied().filter(|&port| self.bytes_per_s(port) >= fastest);
-                    let fast: SmallVec<[u32; 4]> = fast.collect();
+                    let rates: SmallVec<[f64; 4]> =
+                        choices.iter().map(|&port| self.bytes_per_s_to(port, to)).collect();
+                    let fastest = rates.iter().copied().fold(0.0, f64::max);
+                    let fast = choices.iter().zip(&rates).filter(|(_, rate)| **rate >= fastest);
+                    let fast: SmallVec<[u32; 4]> = fast.map(|(&port, _)| port).collect();
                     return Some(fast[turn as usize % fast.len()]);
                 }
             }

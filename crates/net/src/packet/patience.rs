@@ -15,10 +15,12 @@
 //!    passed.
 //!
 //! Where nothing is sent at all because everything waits for everything, no number of packets is ever reached. Then it is over when
-//! time-outs alone have happened, [`STILL`] times, with nothing on a wire, and 5. holds.
+//! time-outs alone have happened, [`STILL`] times, with nothing on a wire, and 5. holds; [`STILL_IN_A_CIRCLE`] times are enough where
+//! links stop each other in a circle, and then receivers may have gone on to give credit that does not leave.
 //!
 //! Where links stop each other in a circle, what waits there is never carried, while others repeat what they have sent for ever.
-//! What is stuck for good (see `deadlock`) does not count in 1. and 3., and where anything is, [`FEWEST`] does not either.
+//! What is stuck for good (see `deadlock`) does not count in 1. and 3., and where anything is, [`FEWEST`] does not either. Where
+//! senders send nothing at all there, 100,000 packets of receivers are enough.
 //!
 //! It is looked at a number of packets apart, at instants that are multiples of a step: so the verdict and its instant are the same
 //! on any number of threads, and a packet costs nothing.
@@ -32,6 +34,8 @@ use super::ports::PortView;
 
 /// Fewest packets that are sent in vain; small networks have few under way, and chance its say.
 const FEWEST: u64 = 1_000_000;
+/// Packets of any kind after which links that stop each other in a circle are looked for where senders send nothing.
+const FEWEST_IN_A_CIRCLE: u64 = 100_000;
 /// Packets sent in vain, for each packet in the network.
 const TIMES_UNDER_WAY: u64 = 16;
 /// Packets sent in vain, for those of which one gets through on average.
@@ -45,6 +49,8 @@ const LOOK_PACKETS: u64 = 1 << 13;
 const LOOK_TIMES: u64 = 16;
 /// Steps in a row with events in which no packet went onto a link.
 const STILL: u32 = 1000;
+/// The same where links stop each other in a circle: nothing will ever go there.
+const STILL_IN_A_CIRCLE: u32 = 32;
 
 /// What has got further, by an instant; equal where nothing has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -75,6 +81,8 @@ impl PortSeen {
 #[derive(Debug, Default)]
 pub(super) struct Since {
     pub(super) at: u64,
+    /// Packets of any kind.
+    sent: u64,
     pub(super) data_packets: u64,
     pub(super) requests: u64,
     /// Lost on links: by chance, changed, because they were down.
@@ -90,6 +98,7 @@ impl Since {
         let (faults, senders) = (parts.any().fault_counts, parts.senders());
         Self {
             at: parts.now(),
+            sent: parts.totals().sent,
             data_packets: senders.packets,
             requests: senders.requests,
             lost: parts.ports().map(|port| port.rest.counts.vanished).sum(),
@@ -185,16 +194,20 @@ impl Patience {
         }
         self.still += 1;
         let things = parts.any().ports.len() as u64 + u64::from(parts.connection_count());
-        if totals.sent - self.looked < LOOK_PACKETS.max(LOOK_TIMES * things) {
-            if u64::from(self.still) <= u64::from(STILL).max(things) {
-                return None;
+        let rests = u64::from(self.still) > u64::from(STILL).max(things);
+        // receivers may give credit for ever that never leaves
+        if rests || self.still.is_multiple_of(STILL_IN_A_CIRCLE) && is_stuck(parts.any()) {
+            if rests {
+                self.still = 0;
             }
-            self.still = 0;
             parts.note_all();
             let on_a_wire =
                 |port: PortView<'_>| now < port.service.busy_until.saturating_add(port.rest.kind.delay);
             let stands = parts.totals().hops == totals.hops && !parts.ports().any(on_a_wire);
             return (stands && self.clocks_ran_out(parts, Verdict::Still)).then_some(Verdict::Still);
+        }
+        if totals.sent - self.looked < LOOK_PACKETS.max(LOOK_TIMES * things) {
+            return None;
         }
         self.looked = totals.sent;
         parts.note_all();
@@ -214,7 +227,9 @@ impl Patience {
         let senders = parts.senders();
         let sent = senders.packets - self.since.data_packets + (senders.requests - self.since.requests);
         if sent < self.sent_before_stuck.max(self.chances) {
-            return false;
+            // senders wait for what stands in a circle, and receivers go on giving them credit
+            let all = parts.totals().sent - self.since.sent;
+            return all >= FEWEST_IN_A_CIRCLE && is_stuck(parts.any());
         }
         // links that stop each other run in one part
         let engine = parts.any();
@@ -241,6 +256,11 @@ impl Patience {
         let wait = || parts.longest_wait().max(self.round_trip.saturating_mul(2));
         now >= *horizon.get_or_insert_with(|| now.saturating_add(wait()))
     }
+}
+
+/// Whether links stop each other in a circle; those run in one part.
+fn is_stuck(engine: &Engine) -> bool {
+    engine.rules.queue.holds() && Stuck::of(engine).is_some()
 }
 
 /// Packets of which, by all probability, one gets over so many links, and word of it back.

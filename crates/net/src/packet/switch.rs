@@ -178,7 +178,7 @@ impl Engine {
 
     /// Whether the other end of a port's link lets a packet come.
     #[inline]
-    fn lets(&self, number: u32, class: u8, bytes: u32) -> bool {
+    pub(super) fn lets(&self, number: u32, class: u8, bytes: u32) -> bool {
         !self.rules.queue.holds() || self.ports[number as usize].lanes.get(class).lets(bytes)
     }
 

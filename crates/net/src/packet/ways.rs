@@ -1,6 +1,7 @@
 //! Times of ways on an empty network.
 
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 use stratasim_core::Duration;
 
 use super::landing::ANY;
@@ -95,6 +96,59 @@ struct Stream {
     apart: u64,
     /// Whether all have come the same way, in order.
     together: bool,
+}
+
+/// What comes to a port by different ways, and may be meant.
+type Streams = SmallVec<[Stream; 1]>;
+
+/// More streams of a port than so many become one that is not behind any of them.
+const MOST_STREAMS: usize = 8;
+
+impl Stream {
+    /// Where two ways meet: of the slowest one the latest last packet counts. Of the fastest one those are kept that no other
+    /// one is ahead of in everything; packets that are spread take the best of all ways, each its own.
+    fn join(self, known: &mut Streams, pick: Pick) {
+        match (pick, known.first_mut()) {
+            (Pick::Slowest, Some(other)) => {
+                if pick.prefers(self.last, other.last) {
+                    *other = self;
+                }
+            }
+            (Pick::Fastest, Some(other)) if !self.together => *other = other.least(self),
+            (Pick::Fastest, Some(_)) => {
+                if known.iter().any(|other| other.is_ahead_of(self)) {
+                    return;
+                }
+                known.retain(|other| !self.is_ahead_of(*other));
+                known.push(self);
+                if known.len() > MOST_STREAMS {
+                    let least = known.iter().copied().reduce(Self::least).unwrap_or(self);
+                    known.clear();
+                    known.push(least);
+                }
+            }
+            (_, None) => known.push(self),
+        }
+    }
+
+    /// Whether nothing of it comes later than with `other`.
+    const fn is_ahead_of(self, other: Self) -> bool {
+        self.first <= other.first
+            && self.second <= other.second
+            && self.last <= other.last
+            && self.apart <= other.apart
+    }
+
+    /// What is ahead of both.
+    fn least(self, other: Self) -> Self {
+        Self {
+            first: self.first.min(other.first),
+            second: self.second.min(other.second),
+            last: self.last.min(other.last),
+            apart: self.apart.min(other.apart),
+            together: self.together,
+        }
+    }
 }
 
 impl Alone {
@@ -205,9 +259,9 @@ impl Ways {
             }
             return None;
         }
-        // ports, and the stream with the earliest last packet on each, or the latest
+        // ports, and streams on them
         let mut layer = vec![(port, message.start(first))];
-        let mut place: FxHashMap<u32, usize> = FxHashMap::default();
+        let mut streams: FxHashMap<u32, Streams> = FxHashMap::default();
         for links in 1..most {
             let there = layer.iter().map(|&(port, stream)| (&ports[port as usize], stream));
             let there = there.filter(|(port, _)| port.to == node);
@@ -225,23 +279,21 @@ impl Ways {
                 }
             }
             let only = edges.iter().all(|&(.., port)| port == edges[0].2);
-            let mut next: Vec<(u32, Stream)> = Vec::new();
-            place.clear();
+            let mut next: Vec<u32> = Vec::new();
+            streams.clear();
             for (from, stream, port) in edges {
                 let stream = follow(stream, &ports[from as usize], &ports[port as usize], only, only);
-                match place.get(&port) {
-                    Some(&known) if !pick.prefers(stream.last, next[known].1.last) => {}
-                    Some(&known) => next[known].1 = stream,
-                    None => {
-                        place.insert(port, next.len());
-                        next.push((port, stream));
-                    }
+                let on_port = streams.entry(port).or_default();
+                if on_port.is_empty() {
+                    next.push(port);
                 }
+                stream.join(on_port, pick);
             }
             if next.is_empty() {
                 return None;
             }
-            layer = next;
+            let of_port = |port: u32| streams[&port].iter().map(move |&stream| (port, stream));
+            layer = next.into_iter().flat_map(of_port).collect();
         }
         None
     }

@@ -109,6 +109,9 @@ impl Wheel {
 
     /// The first cycle in `from ..` in which anything arrives; `None` when nothing is on its way.
     pub(super) fn next(&self, from: u64) -> Option<u64> {
+        if self.flits.are_empty() && self.credits.are_empty() {
+            return None;
+        }
         let slots = self.mask as u64 + 1;
         (from..from + slots).find(|&at| {
             let slot = self.slot(at);
@@ -184,6 +187,12 @@ impl<T: Copy + Default> Lists<T> {
     #[inline(always)]
     fn is_empty(&self, list: usize) -> bool {
         self.ends[list] == NOTHING
+    }
+
+    /// Whether all lists are.
+    #[inline]
+    fn are_empty(&self) -> bool {
+        self.spare.len() == self.pages
     }
 
     /// Where the items of a list are.

@@ -106,7 +106,7 @@ impl<K: Kernel + Send> Model for FlitNetwork<K> {
             let flight = Flight::new(token, 0, 0, now, bytes, cap_ps_per_byte);
             return self.outcomes.deliver(flight.allowed(bytes), token);
         }
-        match self.interfaces.next(&self.prepared, &mut self.zero_load, [src, dst], nic) {
+        match self.interfaces.next(&self.prepared, [src, dst], nic) {
             Some((from, to)) => {
                 self.programs.submit(Flight::new(token, from, to, now, bytes, cap_ps_per_byte));
             }
@@ -179,7 +179,7 @@ impl<K: Kernel + Send> Model for FlitNetwork<K> {
 
 impl<K: Kernel + Send> model::Network for FlitNetwork<K> {
     fn check_route(&mut self, src: NodeId, dst: NodeId) -> Result<(), BuildError> {
-        if src == dst || self.interfaces.join(&self.prepared, &mut self.zero_load, [src, dst]) {
+        if src == dst || self.interfaces.join(&self.prepared, [src, dst]) {
             return Ok(());
         }
         Err(BuildError::new("", self.no_way(src, dst)))
