@@ -70,16 +70,32 @@ impl Pacer {
         if now < self.free_at {
             return None;
         }
-        let turn = match (self.repeats.is_empty(), self.waiting.is_empty()) {
-            (false, _) => Turn::Repeats,
-            (true, false) => Turn::Waiting,
-            (true, true) => Turn::Idle,
-        };
-        self.serves = turn;
-        match turn {
+        self.serves = self.turn();
+        match self.serves {
             Turn::Repeats => self.repeats.pop_front(),
             Turn::Waiting => self.waiting.pop_front(),
             Turn::Idle => self.idle.pop_front(),
+        }
+    }
+
+    /// The same, without giving it its turn.
+    pub fn peek(&self, now: Time) -> Option<u32> {
+        let list = match self.turn() {
+            _ if now < self.free_at => return None,
+            Turn::Repeats => &self.repeats,
+            Turn::Waiting => &self.waiting,
+            Turn::Idle => &self.idle,
+        };
+        list.front().copied()
+    }
+
+    /// Whose turn comes next.
+    #[inline]
+    fn turn(&self) -> Turn {
+        match (self.repeats.is_empty(), self.waiting.is_empty()) {
+            (false, _) => Turn::Repeats,
+            (true, false) => Turn::Waiting,
+            (true, true) => Turn::Idle,
         }
     }
 

@@ -14,6 +14,11 @@ use super::landing::Landing;
 use super::lane::PerClass;
 use super::port::NOTHING;
 
+/// Where more bytes wait for a link whose other end stops it again and again, no credit is added to them,
+const MOST_WAITING_BYTES: u64 = 1 << 20;
+/// before it has had time for so many packets.
+const WAITS_PACKETS: u64 = 64;
+
 /// A network interface: connections of its host take turns, a packet each.
 #[derive(Debug, Clone)]
 pub(super) struct Nic {
@@ -500,10 +505,24 @@ impl Engine {
         }
     }
 
+    /// When a pacer is to be asked again, where more waits for the link by which its credit leaves than that carries.
+    fn until_pulls_leave(&self, pacer: usize) -> Option<u64> {
+        let number = self.pacers[pacer].peek(Time::from_ps(self.now))?;
+        let port = self.connections[number as usize].as_ref()?.back as usize;
+        let is_full = self.ports.view(port).waiting_bytes() > MOST_WAITING_BYTES;
+        is_full.then(|| self.now + WAITS_PACKETS * self.ports[port].time_of(self.rules.full_bytes))
+    }
+
     /// A pacer may give turns.
     pub(super) fn on_pacer(&mut self, pacer: usize) {
         let now = Time::from_ps(self.now);
         self.pacer_noted[pacer] = u64::MAX;
+        if self.rules.queue.holds()
+            && let Some(later) = self.until_pulls_leave(pacer)
+        {
+            self.pacer_noted[pacer] = later;
+            return self.note(later, Event::Pacer(pacer as u32));
+        }
         let mut said = std::mem::take(&mut self.said);
         while let Some(number) = self.pacers[pacer].next(now) {
             if let Some(connection) = &mut self.connections[number as usize] {
