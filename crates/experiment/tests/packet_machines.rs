@@ -7,6 +7,17 @@ use std::path::Path;
 use common::{run, run_in};
 use stratasim_experiment::{Document, Prepared};
 
+/// A graph of hosts and switches; links are from, to, and what else is said of them.
+fn graph(hosts: &[&str], switches: &[&str], links: &[(&str, &str, &str)]) -> String {
+    let hosts = hosts.iter().map(|host| format!("{{ name = \"{host}\" }}"));
+    let switches = switches.iter().map(|switch| format!("{{ name = \"{switch}\", kind = \"switch\" }}"));
+    let nodes: Vec<_> = hosts.chain(switches).collect();
+    let link =
+        |(from, to, rest): &(&str, &str, &str)| format!("{{ from = \"{from}\", to = \"{to}\", {rest} }}");
+    let links: Vec<_> = links.iter().map(link).collect();
+    format!("[topology]\nkind = \"graph\"\nnodes = [{}]\nlinks = [{}]\n", nodes.join(", "), links.join(", "))
+}
+
 /// A message from `a` to `b` by way of switches, beside a memory node that both are joined to, and by it alone.
 #[test]
 fn memory_nodes_pass_nothing_on() {
@@ -151,19 +162,14 @@ fn packets_cross_a_dragonfly_by_one_global_cable() {
 #[test]
 fn slower_nics_have_no_turn() {
     let box_of = |network: &str| {
-        let mut text = "[topology]\nkind = \"graph\"\nnodes = [{ name = \"fast\", kind = \"switch\" }, \
-                        { name = \"slow\", kind = \"switch\" }, { name = \"a\" }, { name = \"b\" }, { name = \"c\" }]\nlinks = ["
-            .to_owned();
-        for host in ["a", "b", "c"] {
-            text += &format!(
-                "{{ from = \"{host}\", to = \"fast\", bandwidth = \"900 GB/s\", latency = \"100 ns\" }}, "
-            );
-            text += &format!(
-                "{{ from = \"{host}\", to = \"slow\", bandwidth = \"12.5 GB/s\", latency = \"5 us\" }}, "
-            );
-        }
-        text += "]\n[workload]\nkind = \"collective\"\noperation = \"all-reduce\"\nalgorithm = { kind = \"ring\" }\nbytes = \"6 MB\"\n";
-        run(&format!("{text}[network]\nkind = \"{network}\"\n"))
+        let (fast, slow) =
+            (r#"bandwidth = "900 GB/s", latency = "100 ns""#, r#"bandwidth = "12.5 GB/s", latency = "5 us""#);
+        let hosts = ["a", "b", "c"];
+        let links: Vec<_> =
+            hosts.iter().flat_map(|host| [(*host, "fast", fast), (*host, "slow", slow)]).collect();
+        let machine = graph(&hosts, &["fast", "slow"], &links);
+        let text = "[workload]\nkind = \"collective\"\noperation = \"all-reduce\"\nalgorithm = { kind = \"ring\" }\nbytes = \"6 MB\"\n";
+        run(&format!("{machine}{text}[network]\nkind = \"{network}\"\n"))
     };
     let (packet, flow) = (box_of("packet"), box_of("flow"));
     assert!(packet.makespan_s < 1.1 * flow.makespan_s, "{} {}", packet.makespan_s, flow.makespan_s);
@@ -185,14 +191,9 @@ fn flows_tell_that_nics_are_not_known() {
         );
         run_in(&text, folder.path()).notes.join("\n")
     };
-    let mut two = "[topology]\nkind = \"graph\"\nnodes = [{ name = \"a\" }, { name = \"b\" }, { name = \"s0\", kind = \"switch\" }, \
-                   { name = \"s1\", kind = \"switch\" }]\nlinks = ["
-        .to_owned();
-    for (host, switch) in [("a", "s0"), ("a", "s1"), ("b", "s0"), ("b", "s1")] {
-        let rest = "bandwidth = \"32 GB/s\", latency = \"1 ns\"";
-        two += &format!("{{ from = \"{host}\", to = \"{switch}\", {rest} }}, ");
-    }
-    two += "]";
+    let cable = r#"bandwidth = "32 GB/s", latency = "1 ns""#;
+    let links = [("a", "s0", cable), ("a", "s1", cable), ("b", "s0", cable), ("b", "s1", cable)];
+    let two = graph(&["a", "b"], &["s0", "s1"], &links);
     assert!(notes(&two).contains("NICs"), "{}", notes(&two));
     let one = "[topology]\nkind = \"single-switch\"\nnodes = 2\nbandwidth = \"32 GB/s\"\nlatency = \"1 ns\"";
     assert!(!notes(one).contains("NICs"), "{}", notes(one));
@@ -203,13 +204,8 @@ fn flows_tell_that_nics_are_not_known() {
 #[test]
 fn the_least_time_is_that_of_any_way_where_ways_meet() {
     let two_ways = |far: &str, near: &str, last: &str, bytes: u32, network: &str, seed: u32| {
-        let mut text = format!(
-            "seed = {seed}\n[topology]\nkind = \"graph\"\nnodes = [{{ name = \"a\" }}, {{ name = \"b\" }}, \
-             {{ name = \"s1\", kind = \"switch\" }}, {{ name = \"m1\", kind = \"switch\" }}, {{ name = \"m2\", kind = \"switch\" }}, \
-             {{ name = \"s2\", kind = \"switch\" }}, {{ name = \"s3\", kind = \"switch\" }}]\nlinks = ["
-        );
-        let fast = "bandwidth = \"100 Gbps\", latency = \"100 ns\"";
-        for (from, to, rest) in [
+        let fast = r#"bandwidth = "100 Gbps", latency = "100 ns""#;
+        let links = [
             ("a", "s1", fast),
             ("s1", "m1", far),
             ("m1", "s2", far),
@@ -217,11 +213,10 @@ fn the_least_time_is_that_of_any_way_where_ways_meet() {
             ("m2", "s2", near),
             ("s2", "s3", fast),
             ("s3", "b", last),
-        ] {
-            text += &format!("{{ from = \"{from}\", to = \"{to}\", {rest} }}, ");
-        }
+        ];
+        let machine = graph(&["a", "b"], &["s1", "m1", "m2", "s2", "s3"], &links);
         run(&format!(
-            "{text}]\n[workload]\nkind = \"traffic\"\nflows = 1\nsize = {{ kind = \"fixed\", bytes = \"{bytes} B\" }}\n\
+            "seed = {seed}\n{machine}[workload]\nkind = \"traffic\"\nflows = 1\nsize = {{ kind = \"fixed\", bytes = \"{bytes} B\" }}\n\
              pattern = {{ kind = \"list\", pairs = [[0, 1]] }}\n[network]\nkind = \"packet\"\n{network}\n"
         ))
         .makespan_s
@@ -243,15 +238,15 @@ fn the_least_time_is_that_of_any_way_where_ways_meet() {
 /// A request for credit goes in the first class, whatever the class of its message, and waits where that has no leave.
 #[test]
 fn requests_wait_for_leave_of_the_class_in_which_they_go() {
+    let (slow, fast) =
+        (r#"bandwidth = "10 Gbps", latency = "500 ns""#, r#"bandwidth = "100 Gbps", latency = "500 ns""#);
+    let links = [("h0", "s", slow), ("h1", "s", fast), ("h2", "s", fast)];
+    let machine = graph(&["h0", "h1", "h2"], &["s"], &links);
     for (seed, congestion, queue) in
         [(38, "eqds", "lossless"), (356, "eqds", "credit"), (90, "rccc", "credit")]
     {
         let result = run(&format!(
-            "seed = {seed}\n[topology]\nkind = \"graph\"\nnodes = [{{ name = \"h0\" }}, {{ name = \"h1\" }}, {{ name = \"h2\" }}, \
-             {{ name = \"s\", kind = \"switch\" }}]\nlinks = [{{ from = \"h0\", to = \"s\", bandwidth = \"10 Gbps\", latency = \"500 ns\" }}, \
-             {{ from = \"h1\", to = \"s\", bandwidth = \"100 Gbps\", latency = \"500 ns\" }}, \
-             {{ from = \"h2\", to = \"s\", bandwidth = \"100 Gbps\", latency = \"500 ns\" }}]\n\
-             [workload]\nkind = \"traffic\"\nflows = 91\nsize = {{ kind = \"uniform\", min = \"1 kB\", max = \"60 kB\" }}\n\
+            "seed = {seed}\n{machine}[workload]\nkind = \"traffic\"\nflows = 91\nsize = {{ kind = \"uniform\", min = \"1 kB\", max = \"60 kB\" }}\n\
              pattern = {{ kind = \"incast\", fan-in = 2 }}\n[network]\nkind = \"packet\"\ncongestion = {{ kind = \"{congestion}\" }}\n\
              queue = {{ kind = \"{queue}\", control-first = true }}\nclasses = [{{ up-to = \"30 kB\" }}, {{}}]\n\
              recovery = {{ kind = \"rltp\" }}\nconnections = \"per-pair\"\n"
@@ -280,18 +275,11 @@ fn a_circle_is_found_though_receivers_give_credit_for_ever() {
 #[test]
 fn planes_of_slightly_different_cables_are_all_used() {
     let planes = |rate: &str| {
-        let mut text = "[topology]\nkind = \"graph\"\nnodes = [{ name = \"a\" }, { name = \"b\" }, { name = \"s\", kind = \"switch\" }, \
-                        { name = \"t\", kind = \"switch\" }]\nlinks = ["
-            .to_owned();
-        for host in ["a", "b"] {
-            text += &format!(
-                "{{ from = \"{host}\", to = \"s\", bandwidth = \"100 Gbps\", latency = \"10 ns\" }}, "
-            );
-            text += &format!(
-                "{{ from = \"{host}\", to = \"t\", bandwidth = \"{rate}\", latency = \"11 ns\" }}, "
-            );
-        }
-        text += "]\n[workload]\nkind = \"graph\"\nvertices = [";
+        let near = r#"bandwidth = "100 Gbps", latency = "10 ns""#;
+        let far = &format!("bandwidth = \"{rate}\", latency = \"11 ns\"");
+        let links = [("a", "s", near), ("a", "t", far), ("b", "s", near), ("b", "t", far)];
+        let mut text = graph(&["a", "b"], &["s", "t"], &links);
+        text += "[workload]\nkind = \"graph\"\nvertices = [";
         for vertex in 0..4 {
             text += &format!(
                 "{{ name = \"m{vertex}\", kind = \"communication\", source = 0, destination = 1, bytes = \"100 kB\" }}, "
