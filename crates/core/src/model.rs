@@ -80,6 +80,8 @@ pub struct Transfer {
     pub rate_cap: Option<Bandwidth>,
     /// The NIC that carries it, of both nodes; 0 unless the program says.
     pub nic: u16,
+    /// The connection between the two that carries it, where a run keeps some: messages of one go one after the other.
+    pub line: u16,
     /// Whether the requester charged what a host does for a message ([`HostCosts`]) to a stream of its own.
     pub overhead_charged: bool,
     /// Whether it only announces a message or answers an announcement (rendezvous): no message of its own.
@@ -89,7 +91,17 @@ pub struct Transfer {
 impl Transfer {
     /// A message without a limit of its own, by the first NIC, whose overheads nobody has charged.
     pub const fn new(token: Token, src: NodeId, dst: NodeId, bytes: u64) -> Self {
-        Self { token, src, dst, bytes, rate_cap: None, nic: 0, overhead_charged: false, handshake: false }
+        Self {
+            token,
+            src,
+            dst,
+            bytes,
+            rate_cap: None,
+            nic: 0,
+            line: 0,
+            overhead_charged: false,
+            handshake: false,
+        }
     }
 }
 

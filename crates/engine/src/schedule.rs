@@ -344,7 +344,7 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
     /// Hands a message to the network.
     fn send(&mut self, kind: u64, rank: u32, operation: u32) {
         let shape = self.schedule.shape(operation);
-        let Operation { size, nic, .. } = shape.operation;
+        let Operation { size, nic, cpu, .. } = shape.operation;
         let to = shape.peer(rank, self.schedule.ranks());
         let token = kind << KIND_SHIFT | u64::from(rank) << RANK_SHIFT | u64::from(operation);
         let (from, to) = if kind == ANSWER { (to, rank) } else { (rank, to) };
@@ -356,6 +356,7 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
         }
         let transfer = Transfer {
             nic,
+            line: cpu,
             overhead_charged: true,
             handshake: !matches!(kind, EAGER | DATA),
             ..Transfer::new(Token(token), self.nodes[from as usize], self.nodes[to as usize], bytes)

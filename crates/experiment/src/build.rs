@@ -10,7 +10,7 @@ use stratasim_core::{BuildError, Bytes, NodeId, Rank};
 use stratasim_device::{ComputeModel, ComputeOptions};
 use stratasim_engine::schedule::noise::Noise;
 use stratasim_engine::{MemoryMode, Options, Place};
-use stratasim_net::NetworkContext;
+use stratasim_net::networks::{Connections, NetworkContext};
 use stratasim_report::Unit;
 use stratasim_topo::{BuildContext, NodeKind, Routing, Topology};
 use stratasim_workload::WorkloadContext;
@@ -324,7 +324,18 @@ fn build_network(
         streams: Streams::new(spec.seed),
         timing_precision: spec.execution.timing_precision,
         nics,
+        in_order: spec
+            .execution
+            .connections
+            .map_or_else(|| is_in_order(spec), |kind| kind == Connections::PerPair),
     })
+}
+
+/// Whether all that runs counts on messages of a pair going one after the other.
+fn is_in_order(spec: &Spec) -> bool {
+    let jobs = spec.job.iter().map(|job| &job.workload);
+    let mut all = spec.workload.iter().chain(jobs).peekable();
+    all.peek().is_some() && all.all(|workload| workload.plugin().in_order())
 }
 
 /// The schedule of the workload or of the jobs, if that is what they are.

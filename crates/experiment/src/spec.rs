@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::{Bytes, Duration};
 use stratasim_net::NetworkSpec;
+use stratasim_net::networks::Connections;
 use stratasim_topo::{RoutingSpec, TopologySpec};
 use stratasim_workload::WorkloadSpec;
 
@@ -83,6 +84,12 @@ pub struct Execution {
     /// (eager).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub eager_limit: Option<Bytes>,
+    /// Messages from one node to another go one after the other, as on a queue pair (`per-pair`: one for each NIC, and each
+    /// processor of a schedule), or each on its own, so that those under way share the way (`per-message`). Absent: `per-pair`
+    /// for schedules that are generated (`nccl` and `pattern` of the workload `goal`), whose pipelines count on it. At message
+    /// level a NIC sends one after the other in any case; at packet level `network.connections` goes before this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connections: Option<Connections>,
     /// What the system takes from the streams of a schedule (GOAL).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub noise: Option<NoiseSpec>,

@@ -271,6 +271,21 @@ fn a_circle_is_found_though_receivers_give_credit_for_ever() {
     assert!(error.contains("stop each other in a circle"), "{error}");
 }
 
+/// Pulls of receivers keep links busy that hold two packets, and no data ever gets a turn: that is no run without an end.
+#[test]
+fn receivers_that_alone_keep_links_busy_are_found() {
+    let text = "topology = { kind = \"torus\", dimensions = [3], bandwidth = \"100 Gbps\", latency = \"500 ns\" }\n\
+                workload = { kind = \"collective\", operation = \"all-to-all\", bytes = \"100 kB\", algorithm = { kind = \"direct\" } }\n\
+                network = { kind = \"packet\", congestion = { kind = \"eqds\" }, preset = \"htsim\", \
+                queue = { kind = \"credit\", receive-buffer = \"1128 B\" }, packets = { payload-bytes = 500 } }\n";
+    let document = Document::parse("test.toml", text).expect("an experiment");
+    let mut prepared = Prepared::new(&document, Path::new("")).expect("it can be run");
+    #[allow(clippy::disallowed_methods, reason = "the wall time is part of a result")]
+    let ended = prepared.run(&mut stratasim_core::observe::Blind, std::time::Instant::now());
+    let error = ended.expect_err("it cannot end").to_string();
+    assert!(error.contains("receivers alone go on"), "{error}");
+}
+
 /// Two planes whose cables differ by a nanosecond are two NICs at flit level, too, as ways of as many hops.
 #[test]
 fn planes_of_slightly_different_cables_are_all_used() {

@@ -154,3 +154,25 @@ fn an_incast_with_credit_has_no_time_outs() {
     assert!(counter(&result, "network.trims") > 0);
     assert_eq!(counter(&result, "network.timeouts"), 0);
 }
+
+/// What NDP sends again needs a pull: packets that a first window had room for and the message did not need are no credit for it.
+#[test]
+fn what_a_first_window_leaves_over_is_not_sent_again_with() {
+    let incast = |more: &str| {
+        run(&format!(
+            "[topology]\nkind = \"single-switch\"\nnodes = 33\nbandwidth = \"100 Gbps\"\nlatency = \"500 ns\"\n\
+             [workload]\nkind = \"collective\"\noperation = \"gather\"\nalgorithm = {{ kind = \"direct\" }}\nbytes = \"540672 B\"\n\
+             [network]\nkind = \"packet\"\ncongestion = {{ kind = \"ndp\"{more} }}\n"
+        ))
+    };
+    // messages of four packets
+    let [usual, four] = [incast(""), incast(", initial-packets = 4")];
+    let trims = [&usual, &four].map(|result| counter(result, "network.trims"));
+    assert!(trims[0] > 50 && trims[0] == trims[1], "{trims:?}");
+    assert!(
+        (usual.makespan_s / four.makespan_s - 1.0).abs() < 1e-12,
+        "{} {}",
+        usual.makespan_s,
+        four.makespan_s
+    );
+}

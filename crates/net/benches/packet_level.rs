@@ -68,6 +68,7 @@ fn measure(name: &str, k: u32, pairs: &[(u32, u32)], bytes: u64, protocol: &str)
         streams: Streams::new(1),
         timing_precision: Duration::ZERO,
         nics: 1,
+        in_order: false,
     };
     let mut network = network.build(context).expect("a network");
     let hosts = topology.compute_nodes();

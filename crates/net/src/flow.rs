@@ -7,6 +7,7 @@
 
 mod fill;
 mod levels;
+mod lines;
 pub mod literal;
 mod network;
 mod pipeline;
@@ -90,6 +91,7 @@ impl NetworkKind for Flow {
             numbers,
             self.shortcuts,
             context.timing_precision,
+            context.in_order,
         );
         if several {
             let note = "messages name their NICs, of which this level knows nothing: each takes the way that the routing gives \

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use stratasim_core::model::Network;
 use stratasim_core::random::Streams;
 use stratasim_core::{BuildError, Duration, registry};
@@ -21,6 +23,19 @@ pub struct NetworkContext {
     pub timing_precision: Duration,
     /// NICs that the workload uses per node; at least 1.
     pub nics: u32,
+    /// Whether messages of one [line](stratasim_core::model::Transfer::line) of a pair of nodes go one after the other, unless
+    /// the network says otherwise.
+    pub in_order: bool,
+}
+
+/// Whether messages share connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Connections {
+    /// Every message has its own: those of a pair that are under way at the same time share the way.
+    PerMessage,
+    /// Messages from one node to another share one, as on a queue pair: they are sent one after the other.
+    PerPair,
 }
 
 /// A kind of network as the user chose it.

@@ -89,7 +89,7 @@ use self::port::{Beyond, NOTHING, Port, PortCounts};
 pub use self::queue::{Backpressure, Credit, DropTail, Lossless, QueueKind, QueueRules, QueueSpec, Trimming};
 use self::routes::Routes;
 use self::ways::Ways;
-use crate::networks::{NetworkContext, NetworkKind};
+use crate::networks::{Connections, NetworkContext, NetworkKind};
 use crate::{cables, memories};
 
 /// Packets, queues and congestion control.
@@ -145,8 +145,11 @@ pub struct Packet {
     pub classes: Vec<Class>,
     /// Which of several shortest ways switches choose. Pairs whose way `[routing]` gives take that one.
     pub balancing: BalancingSpec,
-    /// Whether messages share connections.
-    pub connections: Connections,
+    /// Whether messages share connections; as `execution.connections` says when absent. A new connection knows nothing of the
+    /// network; on one that is kept, windows and whatever else was learnt live on. There is one for each NIC, way back, class,
+    /// limit of the rate (`rate-cap`) and processor (`cpu`) of a schedule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connections: Option<Connections>,
     /// When switches begin to send a packet on.
     pub switching: Switching,
     /// When a message is complete. Absent: when its receiver has it, and with `preset = "htsim"` when its sender knows that.
@@ -178,7 +181,7 @@ impl Default for Packet {
             ecn: Ecn::default(),
             classes: Vec::new(),
             balancing: BalancingSpec::default(),
-            connections: Connections::default(),
+            connections: None,
             switching: Switching::default(),
             completion: None,
             loss: None,
@@ -222,18 +225,6 @@ impl Default for Ecn {
     fn default() -> Self {
         Self { enabled: true, min: None, max: None, max_probability: 1.0, last_hop: None }
     }
-}
-
-/// Whether messages share connections.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Connections {
-    /// Every message has a new one, which knows nothing of the network.
-    #[default]
-    PerMessage,
-    /// Messages from one host to another share one, as on a queue pair: they are sent one after the other, and windows and
-    /// whatever else was learnt live on. There is one for each NIC, way back, class and limit of the rate (`rate-cap`).
-    PerPair,
 }
 
 /// When switches begin to send a packet on.
@@ -437,7 +428,7 @@ impl Packet {
             header_bytes: sizes.header_bytes,
             full_bytes: full.max(control),
             classes,
-            keeps_connections: self.connections == Connections::PerPair,
+            keeps_connections: self.connections.map_or(context.in_order, |kind| kind == Connections::PerPair),
             least_delay,
             gives_up_after: self
                 .transport()

@@ -13,7 +13,14 @@ fn build(spec: &str, topology: Arc<Topology>) -> Box<dyn Network> {
     let spec: NetworkSpec = serde_json::from_str(spec).expect("a network");
     let routing = RoutingSpec::default().plugin().build(&topology).expect("a routing");
     let streams = Streams::new(1);
-    let context = NetworkContext { topology, routing, streams, timing_precision: Duration::ZERO, nics: 1 };
+    let context = NetworkContext {
+        topology,
+        routing,
+        streams,
+        timing_precision: Duration::ZERO,
+        nics: 1,
+        in_order: false,
+    };
     spec.plugin().build(context).expect("a network on it")
 }
 

@@ -93,6 +93,8 @@ pub(crate) enum Credit {
         pulled: u32,
         /// Unasked ones: so many are under way in a network that neither loses nor doubles any.
         initial: u32,
+        /// Those of them that are left. What is sent again needs a pull in any case.
+        unasked: u64,
     },
     /// Bytes that may be sent.
     Quanta {
@@ -119,7 +121,8 @@ impl Credit {
         match rules {
             CreditRules::None => Self::Unlimited,
             CreditRules::Packets { initial, .. } => {
-                Self::Packets { allowed: u64::from(*initial), used: 0, pulled: 0, initial: *initial }
+                let unasked = u64::from(*initial);
+                Self::Packets { allowed: unasked, used: 0, pulled: 0, initial: *initial, unasked }
             }
             CreditRules::Quanta(rules) => Self::Quanta {
                 rules: Arc::clone(rules),
@@ -166,12 +169,14 @@ impl Credit {
         }
     }
 
-    /// Whether a packet may be sent.
+    /// Whether a packet may be sent, for the first time or again.
     #[inline]
-    pub(crate) const fn allows(&self) -> bool {
+    pub(crate) const fn allows(&self, again: bool) -> bool {
         match self {
             Self::Unlimited => true,
-            Self::Packets { allowed, used, .. } => *used < *allowed,
+            Self::Packets { allowed, used, unasked, .. } => {
+                *used + if again { *unasked } else { 0 } < *allowed
+            }
             Self::Quanta { bytes, .. } => *bytes > 0,
         }
     }
@@ -208,6 +213,14 @@ impl Credit {
                 *guess = (*guess - bytes as i64).max(0);
                 self.ask(backlog_bytes, limit_bytes, packet_bytes, sharing)
             }
+        }
+    }
+
+    /// The packet that goes now goes for the first time: it takes one that may be sent unasked, while there are some.
+    #[inline]
+    pub(crate) const fn begin(&mut self) {
+        if let Self::Packets { unasked, .. } = self {
+            *unasked = unasked.saturating_sub(1);
         }
     }
 
@@ -260,7 +273,7 @@ impl Credit {
     pub(crate) fn on_feedback(&mut self, header: &Header, in_flight_packets: u64) {
         match self {
             Self::Unlimited => {}
-            Self::Packets { allowed, used, pulled, initial } => {
+            Self::Packets { allowed, used, pulled, initial, .. } => {
                 if (header.kind == Kind::Pull || header.flags.has(Flags::PULL)) && header.pull > *pulled {
                     let granted = *allowed + u64::from(header.pull - *pulled);
                     *pulled = header.pull;

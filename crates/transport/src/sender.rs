@@ -283,7 +283,7 @@ impl Sender {
         {
             return Err(Readiness::Blocked);
         }
-        if !self.credit.allows() {
+        if !self.credit.allows(next.retransmission) {
             return Err(Readiness::Blocked);
         }
         if now < self.next_start {
@@ -385,6 +385,9 @@ impl Sender {
             // credit goes on while more messages wait
             Credit::Quanta { .. } => next.sequence + 1 == self.messages.end(),
         };
+        if !next.retransmission {
+            self.credit.begin();
+        }
         let limit = cx.window_bytes.saturating_add(self.profile.sizes.packet_bytes());
         let pull = if matches!(self.credit, Credit::Quanta { .. }) {
             let backlog = self.backlog_bytes(self.credit.asks_for_repeats());

@@ -51,6 +51,11 @@ pub trait WorkloadGenerator {
         Ok(None)
     }
 
+    /// Whether it counts on messages of a pair of ranks going one after the other, as its pipelines do.
+    fn in_order(&self) -> bool {
+        false
+    }
+
     /// Ranks that the program needs, when it is not simply one per compute node.
     fn ranks(&self) -> Option<u32> {
         None

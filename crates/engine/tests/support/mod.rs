@@ -58,6 +58,7 @@ pub fn network(spec: &str, topology: &Arc<Topology>, nics: u32) -> Box<dyn Netwo
         streams: Streams::new(1),
         timing_precision: Duration::ZERO,
         nics,
+        in_order: false,
     };
     spec.plugin().build(context).expect("a network")
 }

@@ -169,6 +169,7 @@ fn run_program(
         streams: Streams::new(1),
         timing_precision: TIMING_PRECISION,
         nics: 1,
+        in_order: false,
     })?;
     let compute = ComputeOptions { roofline: false, timing_precision: TIMING_PRECISION };
     let mut compute = ComputeModel::new(topology.clone(), compute);

@@ -205,6 +205,7 @@ pub(super) fn network_of(case: &File, run: &Run) -> Result<(Box<dyn Network>, Ve
         streams: Streams::new(run.seed.wrapping_add(run.draw << 32)),
         timing_precision: Duration::ZERO,
         nics: 1,
+        in_order: false,
     };
     Ok((network.build(context).map_err(words)?, hosts))
 }

@@ -208,7 +208,8 @@ impl NetworkKind for Flit {
         let (fabric, routing) = (prepared.fabric.clone(), prepared.routing.clone());
         let kernel = AnyKernel::new(fabric, &prepared.router, routing, seed, 1)
             .map_err(|error| error.within("router"))?;
-        Ok(Box::new(FlitNetwork::new(context.topology, prepared, cut, kernel, context.nics)))
+        let (topology, nics, in_order) = (context.topology, context.nics, context.in_order);
+        Ok(Box::new(FlitNetwork::new(topology, prepared, cut, kernel, nics, in_order)))
     }
 
     fn tells_link_bytes(&self) -> bool {

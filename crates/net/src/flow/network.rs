@@ -15,6 +15,7 @@ use stratasim_topo::io::profile::ProfileEvents;
 use stratasim_topo::{NodeKind, Routing, Sharing, Topology};
 
 use super::FlowShortcuts;
+use super::lines::{Lines, Stand};
 use super::pipelines::Pipelines;
 use super::profiles::{Quantity, link_changes};
 use super::routes::{Machine, RouteId, Routes};
@@ -60,6 +61,8 @@ pub(super) struct Flow {
     pub(super) factor: f64,
     /// The pipeline and member whose message it is.
     pub(super) member: Option<(u32, u32)>,
+    /// The connection that it is on, or `NONE`.
+    pub(super) line: u32,
 }
 
 impl Flow {
@@ -106,6 +109,8 @@ pub(super) struct FlowNetwork {
     pub(super) queue: GroupedQueue,
     pub(super) flows: Vec<Flow>,
     free: Vec<u32>,
+    /// Connections, where messages of a pair go one after the other.
+    pub(super) lines: Option<Lines>,
     pub(super) occupancy: Vec<Occupancy>,
     pub(super) pipelines: Pipelines,
     profiles: ProfileEvents<(LinkId, Quantity)>,
@@ -150,6 +155,7 @@ impl FlowNetwork {
         numbers: RuleNumbers,
         shortcuts: FlowShortcuts,
         precision: Duration,
+        in_order: bool,
     ) -> Self {
         let mut system = System { snap: numbers.snap, ..System::default() };
         let memories = (0..topology.node_count())
@@ -191,6 +197,7 @@ impl FlowNetwork {
             queue: GroupedQueue::new(),
             flows: Vec::new(),
             free: Vec::new(),
+            lines: in_order.then(Lines::default),
             occupancy: vec![Occupancy { flows: 0, solo: NONE, run: NONE, member: NONE }; resources],
             pipelines: Pipelines::default(),
             peaks: BTreeMap::new(),
@@ -224,20 +231,38 @@ impl FlowNetwork {
         self.routes.find(src, dst, key, &machine)
     }
 
-    /// Starts a transfer on its way.
+    /// Starts a transfer on its way, or lets it wait for those before it.
     fn transfer(&mut self, transfer: &Transfer) {
-        let route = match self.route(transfer.src, transfer.dst, transfer.token.0) {
-            Ok(route) => route,
-            Err(error) => {
-                return self.refuse(transfer.token, error.to_string());
-            }
+        let now = self.now;
+        let line = match &mut self.lines {
+            None => NONE,
+            Some(lines) => match lines.enter(transfer, now) {
+                Some(line) => line,
+                None => return,
+            },
         };
+        self.start(transfer, (line, now));
+    }
+
+    /// Starts a transfer on its way; it stands there for some time.
+    pub(super) fn start(&mut self, transfer: &Transfer, stand: Stand) {
+        if let Err(reason) = self.try_start(transfer, stand) {
+            if let Some(lines) = &mut self.lines {
+                lines.leave(stand.0);
+            }
+            self.refuse(transfer.token, reason);
+        }
+    }
+
+    fn try_start(&mut self, transfer: &Transfer, stand: Stand) -> Result<(), String> {
+        let route = self.route(transfer.src, transfer.dst, transfer.token.0);
+        let route = route.map_err(|error| error.to_string())?;
         if let Some(link) = self.routes.links(route).iter().find(|link| !self.link_up[link.index()]) {
-            let reason = format!("link {} is down", self.topology.link_name(*link));
-            return self.refuse(transfer.token, reason);
+            return Err(format!("link {} is down", self.topology.link_name(*link)));
         }
         let cap = transfer.rate_cap.map_or(f64::INFINITY, |cap| cap.bytes_per_s());
-        self.start_flow(transfer.token, None, route, transfer.bytes, cap);
+        self.start_flow(transfer.token, None, route, transfer.bytes, cap, stand);
+        Ok(())
     }
 
     /// Bandwidth and latency factors of a message.
@@ -268,12 +293,13 @@ impl FlowNetwork {
         route: RouteId,
         bytes: u64,
         cap: f64,
+        (line, start): Stand,
     ) -> u32 {
         self.counters.flows += 1;
         let (factor, stretched) = self.factors(bytes);
         let info = self.routes.get(route);
         let delay = stretch(info.latency, stretched);
-        let enabled = self.now + delay;
+        let enabled = (start + delay).max(self.now);
         let solo = bytes > 0 && self.finds_nobody(route);
         let cap = if cap == f64::INFINITY { info.bound } else { info.bound.min(cap / factor) };
         let mut flow = Flow {
@@ -284,11 +310,12 @@ impl FlowNetwork {
             remaining: bytes as f64,
             rate: 0.0,
             last: enabled,
-            start: self.now,
+            start,
             enabled,
             cap,
             factor,
             member,
+            line,
         };
         if solo {
             let rate = if cap == info.bound { info.alone } else { self.routes.alone_rate(route, cap) };
@@ -306,7 +333,7 @@ impl FlowNetwork {
         }
         let slot = self.take_slot(flow);
         self.register(route);
-        if delay == Duration::ZERO && self.takes_bandwidth(bytes) {
+        if enabled == self.now && self.takes_bandwidth(bytes) {
             self.enable(slot);
         } else {
             self.queue.set(slot, enabled);
@@ -492,6 +519,9 @@ impl FlowNetwork {
     /// Gives the slot of a flow back.
     pub(super) fn release(&mut self, slot: u32) {
         self.deregister(self.flows[slot as usize].route);
+        if let Some(lines) = &mut self.lines {
+            lines.leave(self.flows[slot as usize].line);
+        }
         self.flows[slot as usize].state = State::Free;
         self.free.push(slot);
     }
@@ -555,7 +585,7 @@ impl Model for FlowNetwork {
     }
 
     fn next_event(&mut self) -> Option<Time> {
-        if !self.pending.is_empty() {
+        if !self.pending.is_empty() || self.lines.as_ref().is_some_and(Lines::is_due) {
             return Some(self.now);
         }
         self.solve();
@@ -570,6 +600,7 @@ impl Model for FlowNetwork {
         // this brings about: other models have their turn first
         let merges = self.precision > Duration::ZERO;
         loop {
+            self.go_on_lines();
             if !self.pending.is_empty() {
                 cx.done.append(&mut self.pending);
                 return self.now;

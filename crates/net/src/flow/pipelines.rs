@@ -356,6 +356,7 @@ impl FlowNetwork {
             cap: self.routes.get(route).bound,
             factor: self.numbers.bandwidth_factor.of(1),
             member: Some((slot, member)),
+            line: NONE,
         };
         let carried = flow.carried(remaining);
         if self.link_uses && carried > 0 {
@@ -431,7 +432,7 @@ impl FlowNetwork {
             return;
         }
         let cap = self.routes.get(route).bound;
-        let flow = self.start_flow(token, Some((slot, member)), route, bytes, cap);
+        let flow = self.start_flow(token, Some((slot, member)), route, bytes, cap, (NONE, self.now));
         self.flows[flow as usize].member = Some((slot, member));
     }
 

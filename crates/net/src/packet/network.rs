@@ -42,8 +42,8 @@ pub(super) struct Transports {
     pub(super) seed: u64,
 }
 
-/// Which messages share a connection: of the same hosts, ports, class and limit of the rate.
-type Pair = ([u32; 4], u8, u64);
+/// Which messages share a connection: of the same hosts, ports, class, limit of the rate and line.
+type Pair = ([u32; 4], u8, u64, u16);
 
 /// The ports at both ends of connections and their receiver, the NIC where data arrives, and the ways there and back.
 type ProfileKey = ([u32; 3], [u16; 2], [Option<Way>; 2]);
@@ -228,7 +228,7 @@ impl PacketNetwork {
     }
 
     fn send(&mut self, transfer: &Transfer, mut not_before: u64) -> Result<(), String> {
-        let Transfer { token, src, dst, bytes, rate_cap, nic, .. } = *transfer;
+        let Transfer { token, src, dst, bytes, rate_cap, nic, line, .. } = *transfer;
         let name = match &mut self.sent_by {
             None => key(self.transports.seed, self.messages),
             Some(counts) => {
@@ -258,7 +258,7 @@ impl PacketNetwork {
         let ends = Ends { token, from, to, port, back, landing, bytes, rate_cap, not_before };
         if self.parts.any().rules.keeps_connections {
             let limit = rate_cap.map_or(0, |cap| cap.bytes_per_s().to_bits());
-            let pair = ([port, back, from, to], self.parts.any().class_of(bytes), limit);
+            let pair = ([port, back, from, to], self.parts.any().class_of(bytes), limit, line);
             let next = self.parts.connection_count();
             let kept = *self.kept.entry(pair).or_insert(next);
             if kept != next && self.parts.post(kept, &ends) {

@@ -18,6 +18,10 @@
 //! time-outs alone have happened, [`STILL`] times, with nothing on a wire, and 5. holds; [`STILL_IN_A_CIRCLE`] times are enough where
 //! links stop each other in a circle, and then receivers may have gone on to give credit that does not leave.
 //!
+//! Receivers alone can keep links busy with what they say, so that senders never get to send as many. Then it is over when each
+//! port has carried [`MOST_OF_A_PORT`] packets in the mean, or as many more as go over the fastest link while the slowest one
+//! carries some, and 4. and 5. hold.
+//!
 //! Where links stop each other in a circle, what waits there is never carried, while others repeat what they have sent for ever.
 //! What is stuck for good (see `deadlock`) does not count in 1. and 3., and where anything is, [`FEWEST`] does not either. Where
 //! senders send nothing at all there, 100,000 packets of receivers are enough.
@@ -36,6 +40,8 @@ use super::ports::PortView;
 const FEWEST: u64 = 1_000_000;
 /// Packets of any kind after which links that stop each other in a circle are looked for where senders send nothing.
 const FEWEST_IN_A_CIRCLE: u64 = 100_000;
+/// Packets of any kind, for each port, after which nothing is waited for, whoever sent them.
+const MOST_OF_A_PORT: u64 = 1 << 16;
 /// Packets sent in vain, for each packet in the network.
 const TIMES_UNDER_WAY: u64 = 16;
 /// Packets sent in vain, for those of which one gets through on average.
@@ -81,8 +87,9 @@ impl PortSeen {
 #[derive(Debug, Default)]
 pub(super) struct Since {
     pub(super) at: u64,
-    /// Packets of any kind.
-    sent: u64,
+    /// Packets of any kind, and their hops.
+    pub(super) sent: u64,
+    hops: u64,
     pub(super) data_packets: u64,
     pub(super) requests: u64,
     /// Lost on links: by chance, changed, because they were down.
@@ -99,6 +106,7 @@ impl Since {
         Self {
             at: parts.now(),
             sent: parts.totals().sent,
+            hops: parts.totals().hops,
             data_packets: senders.packets,
             requests: senders.requests,
             lost: parts.ports().map(|port| port.rest.counts.vanished).sum(),
@@ -136,6 +144,8 @@ pub(super) struct Patience {
     sent_before_stuck: u64,
     /// Packets of which, by all probability, one gets through.
     chances: u64,
+    /// Hops without anything new after which it is over in any case.
+    most: u64,
     /// Times at which links are down that are repaired; picoseconds.
     repaired: Vec<(u64, u64)>,
     round_trip: u64,
@@ -146,6 +156,9 @@ impl Patience {
     pub(super) fn new(engine: &Engine, round_trip: u64, links: u32) -> Self {
         let full = engine.rules.full_bytes;
         let fastest = engine.ports.iter().map(|port| port.time_of(full)).min().unwrap_or(1);
+        let slowest = engine.ports.iter().map(|port| port.time_of(full)).max().unwrap_or(1);
+        let least = engine.ports.iter().map(|port| port.time_of(1)).min().unwrap_or(1).max(1);
+        let of_a_port = MOST_OF_A_PORT.max(slowest.saturating_mul(TIMES_WAITING) / least);
         Self {
             step: fastest.saturating_mul(STEP_PACKETS).max(1),
             next: 0,
@@ -157,6 +170,7 @@ impl Patience {
             since: Since { ports: vec![PortSeen::default(); engine.ports.len()], ..Since::default() },
             // what no run gets through is never in vain
             chances: chances(engine, links),
+            most: of_a_port.saturating_mul(engine.ports.len() as u64),
             repaired: engine.repairs(),
             round_trip,
         }
@@ -224,6 +238,9 @@ impl Patience {
     }
 
     fn is_in_vain(&mut self, parts: &Parts, now: u64) -> bool {
+        if parts.totals().hops - self.since.hops >= self.most {
+            return true;
+        }
         let senders = parts.senders();
         let sent = senders.packets - self.since.data_packets + (senders.requests - self.since.requests);
         if sent < self.sent_before_stuck.max(self.chances) {

@@ -162,7 +162,13 @@ fn collapse(verdict: Verdict, parts: &Parts, topology: &Topology, since: &Since,
         );
     }
     let most = trims.max(drops).max(lost_on_dead).max(faulty);
-    let advice = if most < sent / 2 {
+    let said = (parts.totals().sent - since.sent).saturating_sub(sent);
+    let advice = if said / 16 > sent {
+        format!(
+            "receivers alone go on: {said} packets of credit and acknowledgements keep the links busy and leave data no turn; \
+             links with more room, or another congestion control, may help"
+        )
+    } else if most < sent / 2 {
         "most of what arrives had arrived before: a longer time-out of the recovery may help".into()
     } else if most == lost_on_dead {
         let links = dead(parts, topology).unwrap_or_else(|| "links that were down".to_owned());

@@ -24,7 +24,14 @@ pub(super) fn network(
 ) -> Result<PacketNetwork, BuildError> {
     let routing = RoutingSpec::default().plugin().build(topology).expect("a routing");
     let (topology, streams) = (topology.clone(), Streams::new(seed));
-    let context = NetworkContext { topology, routing, streams, timing_precision: Duration::ZERO, nics: 1 };
+    let context = NetworkContext {
+        topology,
+        routing,
+        streams,
+        timing_precision: Duration::ZERO,
+        nics: 1,
+        in_order: false,
+    };
     let spec: Packet = serde_json::from_str(options).expect("options");
     spec.assemble(context)
 }

@@ -153,6 +153,13 @@ fn build(
     let spec: NetworkSpec = serde_json::from_str(spec).unwrap_or_else(|error| panic!("{spec}: {error}"));
     let routing = routes(routing, &topology);
     let streams = Streams::new(seed);
-    let context = NetworkContext { topology, routing, streams, timing_precision: Duration::ZERO, nics };
+    let context = NetworkContext {
+        topology,
+        routing,
+        streams,
+        timing_precision: Duration::ZERO,
+        nics,
+        in_order: false,
+    };
     spec.plugin().build(context)
 }

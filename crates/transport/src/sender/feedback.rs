@@ -106,7 +106,7 @@ impl Sender {
         let Acknowledge::EveryBytes(every) = self.profile.receiver.acknowledge else { return };
         let in_flight = self.recovery.account().in_flight_bytes;
         let silent = !self.asked && in_flight > 0 && in_flight < u64::from(every) && self.request.is_none();
-        if !silent || !(self.credit.allows() || trimmed && !self.has_asked(now)) {
+        if !silent || !(self.credit.allows(false) || trimmed && !self.has_asked(now)) {
             return;
         }
         if matches!(self.candidate(now), Err(Readiness::Blocked)) {
@@ -178,11 +178,15 @@ impl Sender {
     /// When a sender with nothing under way and no credit asks for some: its pulls may have been lost.
     #[inline]
     fn starvation(&self) -> Time {
-        if self.credit.allows() || self.recovery.account().in_flight_bytes > 0 || self.request.is_some() {
+        if matches!(self.credit, Credit::Unlimited)
+            || self.recovery.account().in_flight_bytes > 0
+            || self.request.is_some()
+        {
             return Time::MAX;
         }
-        if self.recovery.next(&self.cx(self.heard_at)).is_none() {
-            return Time::MAX;
+        match self.recovery.next(&self.cx(self.heard_at)) {
+            Some(next) if !self.credit.allows(next.retransmission) => {}
+            _ => return Time::MAX,
         }
         // who knows that it will be asked in the end waits for that, unless it is hopeless
         let patience = if self.credit.is_blind() { 1024 } else { 4 };

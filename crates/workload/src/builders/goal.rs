@@ -137,6 +137,11 @@ impl WorkloadGenerator for GoalWorkload {
         ProgramBuilder::new(context.ranks).build()
     }
 
+    fn in_order(&self) -> bool {
+        // a file is what somebody measured or wrote for another simulator
+        self.file.is_none()
+    }
+
     fn schedule(&self, base: &Path, streams: Streams) -> Result<Option<Schedule>, BuildError> {
         let schedule = self.read(base, streams)?;
         let Some(ranks_per_node) = self.ranks_per_node else {

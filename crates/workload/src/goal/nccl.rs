@@ -30,6 +30,9 @@ use super::{ANY, Schedule, ScheduleBuilder};
 /// half of the channels use the first tree, the others the second one. All messages of channel `c` have
 /// tag `tag + c`. Slices without data are left out.
 ///
+/// Slices of a channel go from node to node one after the other (`execution.connections`). A slice is gone from the buffer
+/// when it is handed to the network or, where it is larger than `execution.eager-limit`, when it has arrived.
+///
 /// ```toml
 /// [workload]
 /// kind = "goal"

@@ -1,9 +1,11 @@
 //! Messages as packets: the terminals of a network that runs programs.
 
 use std::cmp::Reverse;
+use std::collections::hash_map::Entry;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
 use stratasim_core::{Slots, Time, Token};
 
 use crate::flit::fabric::clock::Clock;
@@ -55,6 +57,8 @@ pub(super) struct Flight {
     open: u32,
     /// Whether the last packet was offered.
     complete: bool,
+    /// The connection that it is on.
+    line: u16,
 }
 
 impl Flight {
@@ -78,7 +82,13 @@ impl Flight {
             ready: 0,
             open: 0,
             complete: false,
+            line: 0,
         }
+    }
+
+    /// The same on a connection.
+    pub(super) const fn on_line(self, line: u16) -> Self {
+        Self { line, ..self }
     }
 
     /// The first instant at which the sender's limit allows the first `bytes` to have gone.
@@ -101,7 +111,8 @@ impl Flight {
     }
 }
 
-/// Every node's messages. Those of a terminal take turns, a packet each; a new one comes last in the round.
+/// Every node's messages. Those of a terminal take turns, a packet each; a new one comes last in the round. Where messages of a
+/// pair go one after the other, one of them takes turns.
 pub(super) struct Programs {
     fabric: Arc<Fabric>,
     clock: Clock,
@@ -112,6 +123,11 @@ pub(super) struct Programs {
     /// Messages that may send from some cycle on: cycle, terminal, order, message.
     later: BinaryHeap<Reverse<(u64, u32, u64, u32)>>,
     order: u64,
+    /// Messages that wait for those before them, by terminals and line, where messages go one after the other: a line that is
+    /// there has one under way.
+    lines: Option<FxHashMap<(u32, u32, u16), VecDeque<u32>>>,
+    /// How many they are.
+    waiting: u64,
     /// Messages all of whose packets have arrived, since the kernel was last asked to run.
     pub(super) arrived: Vec<u32>,
     /// Messages in the network or before it, and packets in it.
@@ -126,7 +142,7 @@ pub(super) struct Programs {
 }
 
 impl Programs {
-    pub(super) fn new(fabric: Arc<Fabric>, clock: Clock, cut: Cut) -> Self {
+    pub(super) fn new(fabric: Arc<Fabric>, clock: Clock, cut: Cut, in_order: bool) -> Self {
         let terminals = fabric.terminals().len();
         Self {
             fabric,
@@ -136,6 +152,8 @@ impl Programs {
             ready: vec![VecDeque::new(); terminals],
             later: BinaryHeap::new(),
             order: 0,
+            lines: in_order.then(FxHashMap::default),
+            waiting: 0,
             arrived: Vec::new(),
             under_way: 0,
             open: 0,
@@ -150,7 +168,38 @@ impl Programs {
     pub(super) fn submit(&mut self, flight: Flight) {
         let slot = self.flights.insert(flight);
         self.under_way += 1;
+        if let Some(lines) = &mut self.lines {
+            match lines.entry((flight.from, flight.to, flight.line)) {
+                Entry::Vacant(line) => {
+                    line.insert(VecDeque::new());
+                }
+                Entry::Occupied(mut line) => {
+                    line.get_mut().push_back(slot);
+                    self.waiting += 1;
+                    return;
+                }
+            }
+        }
         self.schedule(self.clock.first_from(flight.submitted), slot);
+    }
+
+    /// The last packet of a message was offered in cycle `now`: the one behind it may go on.
+    fn go_on_line(&mut self, name: (u32, u32, u16), now: u64) {
+        let Some(Entry::Occupied(mut line)) = self.lines.as_mut().map(|lines| lines.entry(name)) else {
+            return;
+        };
+        let Some(next) = line.get_mut().pop_front() else {
+            line.remove();
+            return;
+        };
+        self.waiting -= 1;
+        let flight = &mut self.flights[next];
+        if flight.cap_ps_per_byte > 0.0 {
+            self.schedule(now + 1, next);
+        } else {
+            flight.ready = now;
+            self.ready[name.0 as usize].push_back(next);
+        }
     }
 
     /// The next packet of a message may leave from cycle `first` on, and so late that its end does not leave before
@@ -177,13 +226,15 @@ impl Programs {
 
     /// Whether no message is in the network, or could enter it now.
     pub(super) fn is_quiet(&self) -> bool {
-        self.under_way == self.later.len() as u64 && self.open == 0
+        self.under_way == self.later.len() as u64 + self.waiting && self.open == 0
     }
 
     /// Forgets every message under way; their tokens, in order.
     pub(super) fn abandon(&mut self) -> Vec<Token> {
         self.ready.iter_mut().for_each(VecDeque::clear);
         self.later.clear();
+        self.lines.iter_mut().for_each(FxHashMap::clear);
+        self.waiting = 0;
         self.under_way = 0;
         let left = self.flights.iter().filter(|flight| flight.open > 0 || !flight.complete);
         let mut tokens: Vec<Token> = left.map(|flight| flight.token).collect();
@@ -209,9 +260,12 @@ impl Terminals for Programs {
         let (dest, complete, waited) = (flight.to, flight.complete, flight.ready < now);
         // the next one waits for this one
         flight.ready = now;
-        if !complete && is_limited {
+        let name = (terminal, dest, flight.line);
+        if complete {
+            self.go_on_line(name, now);
+        } else if is_limited {
             self.schedule(now + 1, slot);
-        } else if !complete {
+        } else {
             self.ready[terminal as usize].push_back(slot);
         }
         self.packets += 1;

@@ -38,10 +38,17 @@ pub(super) struct FlitNetwork<K> {
 }
 
 impl<K: Kernel> FlitNetwork<K> {
-    pub(super) fn new(topology: Arc<Topology>, prepared: Prepared, cut: Cut, kernel: K, nics: u32) -> Self {
+    pub(super) fn new(
+        topology: Arc<Topology>,
+        prepared: Prepared,
+        cut: Cut,
+        kernel: K,
+        nics: u32,
+        in_order: bool,
+    ) -> Self {
         let fabric = prepared.fabric.clone();
         Self {
-            programs: Programs::new(fabric.clone(), prepared.clock, cut),
+            programs: Programs::new(fabric.clone(), prepared.clock, cut, in_order),
             zero_load: ZeroLoad::new(fabric.clone(), &prepared.router),
             patience: stall::patience(&fabric, &prepared.router),
             interfaces: Interfaces::new(topology.node_count(), nics),
@@ -94,7 +101,7 @@ impl<K: Kernel + Send> Model for FlitNetwork<K> {
         let NetworkRequest::Transfer(transfer) = request else {
             unreachable!("the engine asks runs_pipelines first")
         };
-        let Transfer { token, src, dst, bytes, rate_cap, nic, .. } = transfer;
+        let Transfer { token, src, dst, bytes, rate_cap, nic, line, .. } = transfer;
         self.now = now;
         self.messages += 1;
         if let Some(stuck) = &self.stuck {
@@ -108,7 +115,8 @@ impl<K: Kernel + Send> Model for FlitNetwork<K> {
         }
         match self.interfaces.next(&self.prepared, [src, dst], nic) {
             Some((from, to)) => {
-                self.programs.submit(Flight::new(token, from, to, now, bytes, cap_ps_per_byte));
+                let flight = Flight::new(token, from, to, now, bytes, cap_ps_per_byte);
+                self.programs.submit(flight.on_line(line));
             }
             None => {
                 let reason = self.no_way(src, dst);
