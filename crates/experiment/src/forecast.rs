@@ -126,6 +126,17 @@ fn volume(model: &ModelSpec) -> Result<ModelVolume, BuildError> {
         layers: shape.layers,
         pipeline: model.pipeline,
     };
+    if step.pipeline > step.layers {
+        let reason = format!("{} stages for {} layers; each needs one at least", step.pipeline, step.layers);
+        return Err(BuildError::new("pipeline", reason));
+    }
+    if step.data_parallel.saturating_mul(model.micro_batch.into()) > step.batch {
+        let reason = format!(
+            "{} sequences at a time on each of {} replicas, of a batch of {}",
+            model.micro_batch, step.data_parallel, step.batch
+        );
+        return Err(BuildError::new("micro-batch", reason));
+    }
     let steps = match (model.steps, model.tokens) {
         (Some(steps), None) => steps as f64,
         (None, Some(tokens)) => tokens / step.tokens(),

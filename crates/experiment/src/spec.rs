@@ -86,7 +86,7 @@ pub struct Execution {
     pub eager_limit: Option<Bytes>,
     /// Messages from one node to another go one after the other, as on a queue pair (`per-pair`: one for each NIC, and each
     /// processor of a schedule), or each on its own, so that those under way share the way (`per-message`). Absent: `per-pair`
-    /// for schedules that are generated (`nccl` and `pattern` of the workload `goal`), whose pipelines count on it. At message
+    /// where all that runs are schedules that are generated (`nccl` and `pattern` of the workload `goal`): their pipelines count on it. At message
     /// level a NIC sends one after the other in any case; at packet level `network.connections` goes before this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connections: Option<Connections>,

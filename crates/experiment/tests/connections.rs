@@ -139,3 +139,26 @@ fn those_that_wait_fail_with_the_link() {
     let error = ended.expect_err("the link is down").to_string();
     assert!(error.contains("down"), "{error}");
 }
+
+/// Ring collectives beside each other are one behind the other, whether or not the shortcut for rings is on.
+#[test]
+fn the_shortcut_for_rings_changes_nothing() {
+    let seconds = |shortcut: bool, connections: &str| {
+        let vertex = |name: &str| {
+            format!(
+                "{{ name = \"{name}\", kind = \"communication\", collective = \"all-reduce\", algorithm = \"ring\", bytes = \"8 MB\" }}"
+            )
+        };
+        run(&format!(
+            "topology = {{ kind = \"single-switch\", nodes = 4, bandwidth = \"50 GB/s\", latency = \"500 ns\" }}\n\
+             execution = {{ connections = \"{connections}\" }}\nnetwork = {{ kind = \"flow\", shortcuts = {{ pipelines = {shortcut} }} }}\n\
+             [workload]\nkind = \"graph\"\nvertices = [{}, {}]\n",
+            vertex("a"),
+            vertex("b")
+        ))
+        .makespan_s
+    };
+    for connections in ["per-pair", "per-message"] {
+        near(seconds(true, connections), seconds(false, connections), 1e-9, connections);
+    }
+}

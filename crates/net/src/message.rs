@@ -112,6 +112,21 @@ impl NetworkKind for Message {
     }
 }
 
+impl Message {
+    /// Constants of some cluster of 2010 are not what a machine was described for.
+    fn note(&self) -> Option<&'static str> {
+        let Self { from_routes, nics, .. } = *self;
+        let is_plain = *self == Self { from_routes, nics, ..Self::default() };
+        is_plain.then_some(if from_routes {
+            "constants are LogGOPSim's: o = 1.5 us, g = 1 us and G = 6 ns/B, which is 167 MB/s, go before the rates of the \
+             routes; `--network message` sets them to zero"
+        } else {
+            "constants are LogGOPSim's, not the machine's: L = 2.5 us, o = 1.5 us, g = 1 us and G = 6 ns/B, which is 167 MB/s; \
+             `--network message` takes latencies and rates of the machine instead"
+        })
+    }
+}
+
 /// The network in action.
 pub struct MessageNetwork {
     costs: HostCosts,
@@ -127,6 +142,8 @@ pub struct MessageNetwork {
     /// Messages under way.
     flights: Slots<Flight>,
     links: usize,
+    /// What the user is told.
+    note: Option<&'static str>,
     messages: u64,
     now: Time,
     /// Messages without a way; the first `told` have been told of.
@@ -201,6 +218,7 @@ impl MessageNetwork {
             queue: RadixQueue::new(),
             flights: Slots::default(),
             links,
+            note: spec.note(),
             messages: 0,
             now: Time::ZERO,
             failures: Vec::new(),
@@ -342,6 +360,7 @@ impl model::Network for MessageNetwork {
             link_bytes: vec![0.0; self.links],
             link_busy_s: vec![0.0; self.links],
             counters: vec![("network.messages", self.messages)],
+            notes: self.note.map(str::to_owned).into_iter().collect(),
             ..NetworkReport::default()
         }
     }

@@ -34,8 +34,12 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// A message comes at `now`: the line on which it goes at once; `None` where it waits for others.
+    /// A message comes at `now`: the line on which it goes at once, `NONE` of what only announces one; `None` where it waits for
+    /// others.
     pub(super) fn enter(&mut self, transfer: &Transfer, now: Time) -> Option<u32> {
+        if transfer.handshake {
+            return Some(NONE);
+        }
         let name = (transfer.src, transfer.dst, transfer.nic, transfer.line);
         let next = self.lines.len() as u32;
         let number = *self.numbers.entry(name).or_insert(next);

@@ -641,8 +641,9 @@ impl Model for FlowNetwork {
 
 impl model::Network for FlowNetwork {
     fn runs_pipelines(&self) -> bool {
-        // a timing precision moves messages together that are not at the same instant
+        // a timing precision moves messages together that are not at the same instant, and others may be before one
         self.shortcuts.pipelines
+            && self.lines.is_none()
             && self.precision == Duration::ZERO
             && self.profiles.is_empty()
             && self.constant_factors.is_some()

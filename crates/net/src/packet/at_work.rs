@@ -193,7 +193,9 @@ impl AtWork<'_> {
             && self.port().is_queue()
             && !is_back()
         {
-            telemetry.push(self.record(queue_bytes));
+            // the queue of the port, of which the class may be a part (HPCC, section 3.1)
+            let further = self.beside.lines(self.number).iter().map(|line| line.bytes);
+            telemetry.push(self.record(self.service.line.bytes + further.sum::<u64>()));
         }
         // ports of hosts that serve nobody else have no threshold
         if queue_bytes > self.kind.mark_from && !is_back() && self.is_marked(queue_bytes) {

@@ -18,9 +18,10 @@
 //! time-outs alone have happened, [`STILL`] times, with nothing on a wire, and 5. holds; [`STILL_IN_A_CIRCLE`] times are enough where
 //! links stop each other in a circle, and then receivers may have gone on to give credit that does not leave.
 //!
-//! Receivers alone can keep links busy with what they say, so that senders never get to send as many. Then it is over when each
-//! port has carried [`MOST_OF_A_PORT`] packets in the mean, or as many more as go over the fastest link while the slowest one
-//! carries some, and 4. and 5. hold.
+//! Receivers alone can keep links busy with what they say, so that senders never get to send as many. Where for each packet of a
+//! sender more than [`RECEIVERS_ALONE`] of any kind are sent, and links lose none, it is over when each port has carried
+//! [`MOST_OF_A_PORT`] packets in the mean, or as many more as go over the fastest link while the slowest one carries some, and 4.
+//! and 5. hold.
 //!
 //! Where links stop each other in a circle, what waits there is never carried, while others repeat what they have sent for ever.
 //! What is stuck for good (see `deadlock`) does not count in 1. and 3., and where anything is, [`FEWEST`] does not either. Where
@@ -40,8 +41,10 @@ use super::ports::PortView;
 const FEWEST: u64 = 1_000_000;
 /// Packets of any kind after which links that stop each other in a circle are looked for where senders send nothing.
 const FEWEST_IN_A_CIRCLE: u64 = 100_000;
-/// Packets of any kind, for each port, after which nothing is waited for, whoever sent them.
+/// Packets of receivers that each port has carried in the mean, after which nothing is waited for.
 const MOST_OF_A_PORT: u64 = 1 << 16;
+/// Packets of any kind for one of a sender, above which receivers alone go on.
+pub(super) const RECEIVERS_ALONE: u64 = 16;
 /// Packets sent in vain, for each packet in the network.
 const TIMES_UNDER_WAY: u64 = 16;
 /// Packets sent in vain, for those of which one gets through on average.
@@ -238,14 +241,15 @@ impl Patience {
     }
 
     fn is_in_vain(&mut self, parts: &Parts, now: u64) -> bool {
-        if parts.totals().hops - self.since.hops >= self.most {
-            return true;
-        }
         let senders = parts.senders();
         let sent = senders.packets - self.since.data_packets + (senders.requests - self.since.requests);
+        let all = parts.totals().sent - self.since.sent;
+        let loses = self.chances > TIMES_CHANCE as u64;
+        if !loses && all / RECEIVERS_ALONE > sent && parts.totals().hops - self.since.hops >= self.most {
+            return true;
+        }
         if sent < self.sent_before_stuck.max(self.chances) {
             // senders wait for what stands in a circle, and receivers go on giving them credit
-            let all = parts.totals().sent - self.since.sent;
             return all >= FEWEST_IN_A_CIRCLE && is_stuck(parts.any());
         }
         // links that stop each other run in one part

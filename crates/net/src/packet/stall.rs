@@ -6,7 +6,7 @@ use stratasim_topo::Topology;
 use super::deadlock::{LaneId, Stuck};
 use super::network::PacketNetwork;
 use super::parts::Parts;
-use super::patience::{Since, Verdict, fullest};
+use super::patience::{RECEIVERS_ALONE, Since, Verdict, fullest};
 
 /// Messages that are named.
 const NAMED: usize = 5;
@@ -162,8 +162,9 @@ fn collapse(verdict: Verdict, parts: &Parts, topology: &Topology, since: &Since,
         );
     }
     let most = trims.max(drops).max(lost_on_dead).max(faulty);
-    let said = (parts.totals().sent - since.sent).saturating_sub(sent);
-    let advice = if said / 16 > sent {
+    let by_senders = sent + (senders.requests - since.requests);
+    let said = (parts.totals().sent - since.sent).saturating_sub(by_senders);
+    let advice = if said / RECEIVERS_ALONE > by_senders {
         format!(
             "receivers alone go on: {said} packets of credit and acknowledgements keep the links busy and leave data no turn; \
              links with more room, or another congestion control, may help"

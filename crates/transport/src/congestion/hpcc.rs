@@ -16,6 +16,8 @@ use crate::recovery::{RecoverySpec, go_back_n::GoBackN};
 /// High precision congestion control: every packet collects queue, rate and bytes of the links on its way; the
 /// window is set so that the fullest link is used to `eta`, and packets are paced to window / round trip.
 ///
+/// A queue is all data that waits for a port, of whatever class.
+///
 /// A packet records 15 switches, as many as the four bits of the count in its header tell: machines with ways of more than 16 links are
 /// refused.
 ///

@@ -19,6 +19,8 @@ pub(super) struct Interfaces {
     /// By node: messages that it has sent, and those that it was sent.
     sent: Vec<u32>,
     coming: Vec<u32>,
+    /// Those that pairs of nodes keep, where their messages go one after the other.
+    kept: Option<FxHashMap<(NodeId, NodeId), (u32, u32)>>,
     /// Terminals that are joined by a shortest way, of nodes with several NICs.
     nearest: FxHashMap<(NodeId, NodeId), Pairs>,
     /// Routers on the shortest ways from a terminal to each router, [`u32::MAX`] where none leads.
@@ -30,11 +32,12 @@ const MOST_KEPT: usize = 1 << 24;
 
 impl Interfaces {
     /// Of so many nodes; messages name their NICs where the workload has `nics` of them.
-    pub(super) fn new(nodes: usize, nics: u32) -> Self {
+    pub(super) fn new(nodes: usize, nics: u32, in_order: bool) -> Self {
         Self {
             named: nics > 1,
             sent: vec![0; nodes],
             coming: vec![0; nodes],
+            kept: in_order.then(FxHashMap::default),
             nearest: FxHashMap::default(),
             hops: FxHashMap::default(),
         }
@@ -52,7 +55,7 @@ impl Interfaces {
     ///
     /// Where messages name their NICs, those of number `nic` of both nodes (NICs are counted round) if these are joined,
     /// otherwise the first two with the shortest way. Where they do not, both nodes take theirs in turn, as far as shortest
-    /// ways begin and end there.
+    /// ways begin and end there; pairs whose messages go one after the other keep theirs.
     pub(super) fn next(
         &mut self,
         prepared: &Prepared,
@@ -73,6 +76,9 @@ impl Interfaces {
             }
             return self.nearest(prepared, [src, dst]).first().copied();
         }
+        if let Some(&known) = self.kept.as_ref().and_then(|kept| kept.get(&(src, dst))) {
+            return Some(known);
+        }
         let turns = [self.sent[src.index()], self.coming[dst.index()]].map(|turn| turn as usize);
         let pairs = self.nearest(prepared, [src, dst]);
         // pairs are in the order of the sender's NICs
@@ -83,6 +89,9 @@ impl Interfaces {
         let found = ends.iter().min_by_key(|&&(_, nic)| (place(nic) + to.len() - due) % to.len()).copied();
         self.sent[src.index()] = self.sent[src.index()].wrapping_add(1);
         self.coming[dst.index()] = self.coming[dst.index()].wrapping_add(1);
+        if let (Some(kept), Some(found)) = (&mut self.kept, found) {
+            kept.insert((src, dst), found);
+        }
         found
     }
 

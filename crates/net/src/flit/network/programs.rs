@@ -57,8 +57,8 @@ pub(super) struct Flight {
     open: u32,
     /// Whether the last packet was offered.
     complete: bool,
-    /// The connection that it is on.
-    line: u16,
+    /// The connection that it is on, where it waits for others.
+    line: Option<u16>,
 }
 
 impl Flight {
@@ -82,13 +82,13 @@ impl Flight {
             ready: 0,
             open: 0,
             complete: false,
-            line: 0,
+            line: None,
         }
     }
 
     /// The same on a connection.
     pub(super) const fn on_line(self, line: u16) -> Self {
-        Self { line, ..self }
+        Self { line: Some(line), ..self }
     }
 
     /// The first instant at which the sender's limit allows the first `bytes` to have gone.
@@ -168,8 +168,8 @@ impl Programs {
     pub(super) fn submit(&mut self, flight: Flight) {
         let slot = self.flights.insert(flight);
         self.under_way += 1;
-        if let Some(lines) = &mut self.lines {
-            match lines.entry((flight.from, flight.to, flight.line)) {
+        if let (Some(lines), Some(line)) = (&mut self.lines, flight.line) {
+            match lines.entry((flight.from, flight.to, line)) {
                 Entry::Vacant(line) => {
                     line.insert(VecDeque::new());
                 }
@@ -260,9 +260,11 @@ impl Terminals for Programs {
         let (dest, complete, waited) = (flight.to, flight.complete, flight.ready < now);
         // the next one waits for this one
         flight.ready = now;
-        let name = (terminal, dest, flight.line);
+        let line = flight.line;
         if complete {
-            self.go_on_line(name, now);
+            if let Some(line) = line {
+                self.go_on_line((terminal, dest, line), now);
+            }
         } else if is_limited {
             self.schedule(now + 1, slot);
         } else {

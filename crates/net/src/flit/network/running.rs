@@ -51,7 +51,7 @@ impl<K: Kernel> FlitNetwork<K> {
             programs: Programs::new(fabric.clone(), prepared.clock, cut, in_order),
             zero_load: ZeroLoad::new(fabric.clone(), &prepared.router),
             patience: stall::patience(&fabric, &prepared.router),
-            interfaces: Interfaces::new(topology.node_count(), nics),
+            interfaces: Interfaces::new(topology.node_count(), nics, in_order),
             topology,
             prepared,
             kernel,
@@ -101,7 +101,7 @@ impl<K: Kernel + Send> Model for FlitNetwork<K> {
         let NetworkRequest::Transfer(transfer) = request else {
             unreachable!("the engine asks runs_pipelines first")
         };
-        let Transfer { token, src, dst, bytes, rate_cap, nic, line, .. } = transfer;
+        let Transfer { token, src, dst, bytes, rate_cap, nic, line, handshake, .. } = transfer;
         self.now = now;
         self.messages += 1;
         if let Some(stuck) = &self.stuck {
@@ -116,7 +116,7 @@ impl<K: Kernel + Send> Model for FlitNetwork<K> {
         match self.interfaces.next(&self.prepared, [src, dst], nic) {
             Some((from, to)) => {
                 let flight = Flight::new(token, from, to, now, bytes, cap_ps_per_byte);
-                self.programs.submit(flight.on_line(line));
+                self.programs.submit(if handshake { flight } else { flight.on_line(line) });
             }
             None => {
                 let reason = self.no_way(src, dst);
