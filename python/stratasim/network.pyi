@@ -64,7 +64,7 @@ def packet(
     ecn: Mapping[str, Any] | None = None,
     classes: Sequence[Mapping[str, Any]] | None = None,
     balancing: Mapping[str, Any] | None = None,
-    connections: Literal["per-message", "per-pair"] | None = "per-message",
+    connections: Literal["per-message", "per-pair"] | None = None,
     switching: Literal["store-and-forward", "cut-through"] | None = "store-and-forward",
     completion: Literal["receiver", "sender"] | None = None,
     loss: Mapping[str, Any] | None = None,
