@@ -309,6 +309,8 @@ pub struct NetworkReport {
     pub queues: Vec<QueueRecord>,
     /// What links must carry at least, where that is not what they carried; empty where it is, or nobody knows.
     pub needed: Vec<Needed>,
+    /// How many times the rate that a memory has of its own it gives at most; `None` where the network does not keep to it.
+    pub memory_rates: Option<f64>,
 }
 
 /// What must cross a group of links.

@@ -32,6 +32,8 @@ pub struct Entry {
 /// assert_eq!(ShapeSpec::KINDS, ["square"]);
 /// ```
 ///
+/// A name alone means the kind with its defaults, where it has one for every key: `"ring"` is `{"kind": "ring"}`.
+///
 /// The macro writes the enum, its `KINDS` and `ENTRIES`, serde both ways (`kind` comes first), the
 /// JSON Schema, and `plugin()`, which gives the trait object. `kind` is read first and the rest
 /// unbuffered, so that an error keeps the position of the value that caused it; the experiment's
@@ -44,7 +46,7 @@ macro_rules! registry {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, $crate::serde::Serialize, $crate::schemars::JsonSchema)]
         #[serde(tag = "kind", crate = "stratasim_core::serde")]
-        #[schemars(crate = "stratasim_core::schemars")]
+        #[schemars(crate = "stratasim_core::schemars", transform = $crate::registry::allow_names::<$name>)]
         #[allow(clippy::large_enum_variant, reason = "specs are few and short-lived")]
         $vis enum $name {
             $(
@@ -84,7 +86,10 @@ macro_rules! registry {
                     type Value = $name;
                     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                         let example = $name::KINDS.first().unwrap_or(&"...");
-                        write!(f, "a table with a `kind`, such as `{{ kind = \"{example}\" }}`,")
+                        write!(f, "a name such as \"{example}\", or a table with a `kind` and options,")
+                    }
+                    fn visit_str<E: $crate::serde::de::Error>(self, kind: &str) -> Result<$name, E> {
+                        self.visit_map($crate::registry::bare(kind))
                     }
                     fn visit_map<A: $crate::serde::de::MapAccess<'de>>(self, mut map: A) -> Result<$name, A::Error> {
                         use $crate::serde::de::Error as _;
@@ -100,7 +105,7 @@ macro_rules! registry {
                         }
                     }
                 }
-                deserializer.deserialize_map(ByKind)
+                deserializer.deserialize_any(ByKind)
             }
         }
 
@@ -108,6 +113,24 @@ macro_rules! registry {
             const KINDS: &'static [&'static str] = &[$($kind),+];
         }
     };
+}
+
+/// A table that has a `kind` and nothing else.
+pub fn bare<'a, E: serde::de::Error>(
+    kind: &'a str,
+) -> serde::de::value::MapDeserializer<'a, std::iter::Once<(&'static str, &'a str)>, E> {
+    serde::de::value::MapDeserializer::new(std::iter::once(("kind", kind)))
+}
+
+/// Adds, to the schema of a list, names alone: of those kinds that have a default for every key.
+pub fn allow_names<L: List + serde::de::DeserializeOwned>(schema: &mut schemars::Schema) {
+    let reads = |kind: &&&str| L::deserialize(bare::<serde::de::value::Error>(kind)).is_ok();
+    let names: Vec<_> = L::KINDS.iter().filter(reads).collect();
+    if let Some(choices) = schema.get_mut("oneOf").and_then(serde_json::Value::as_array_mut)
+        && !names.is_empty()
+    {
+        choices.push(serde_json::json!({ "type": "string", "enum": names }));
+    }
 }
 
 /// The names of a list; written by [`registry!`](crate::registry!).

@@ -18,7 +18,7 @@ pub(crate) fn bounds(prepared: &mut Prepared, report: &NetworkReport) -> Vec<Bou
     let mut bounds = Vec::new();
     bounds.extend(compute_bound(prepared));
     bounds.extend(link_bounds(prepared, report));
-    bounds.extend(memory_bound(prepared));
+    bounds.extend(report.memory_rates.and_then(|most| memory_bound(prepared, most)));
     bounds.extend(chain_bound(prepared));
     bounds.extend(schedule::bounds(prepared));
     bounds
@@ -69,9 +69,9 @@ fn node_rate(prepared: &Prepared, node: NodeId, precision: Precision) -> f64 {
     compute.rate_flop_per_s[precision.index()] * f64::from(compute.cores) * peak
 }
 
-/// The bytes that are accessed in one memory node at that node's own rate; the largest over the
+/// The bytes that are accessed in one memory node at `most` times that node's own rate; the largest over the
 /// memory nodes that have one.
-fn memory_bound(prepared: &Prepared) -> Option<Bound> {
+fn memory_bound(prepared: &Prepared, most: f64) -> Option<Bound> {
     let (topology, program) = (&prepared.topology, &prepared.program);
     let rate = |node: NodeId| topology.memory_type(node).and_then(|memory| memory.bandwidth);
     let rated = |index| rate(NodeId::from_index(index)).is_some();
@@ -89,7 +89,7 @@ fn memory_bound(prepared: &Prepared) -> Option<Bound> {
             if let Some(node) = memory_of(prepared, place, compute.place)
                 && let Some(rate) = rate(node)
             {
-                busy[node.index()] += compute.remote_bytes as f64 / rate.bytes_per_s();
+                busy[node.index()] += compute.remote_bytes as f64 / (most * rate.bytes_per_s());
             }
         }
     }

@@ -61,6 +61,8 @@ impl Node {
         match &self.value {
             Value::Table(table) => table.get(key).map(|(_, node)| node),
             Value::Array(list) => list.get(key.parse::<usize>().ok()?),
+            // a plug-in by its name alone
+            Value::String(_) if key == "kind" => Some(self),
             _ => None,
         }
     }
@@ -154,20 +156,22 @@ impl Document {
             let message = format!("write `{option} key=value`, such as `{option} seed=7`");
             return Err(ConfigError::new(message, Some(whole)));
         };
-        let shift = path.len() + 1;
+        let shift = assignment.len() - text.trim_start().len();
+        let text = text.trim();
         let mut value = match toml::de::DeValue::parse(text) {
             Ok(value) => from_toml_value(value.into_inner(), &source)?,
             // what cannot be plain text is TOML with a mistake
-            Err(error) if text.trim_start().starts_with(['{', '[', '"', '\'']) => {
-                let span =
-                    error.span().map_or(shift..assignment.len(), |span| span.start + shift..span.end + shift);
+            Err(error) if text.starts_with(['{', '[', '"', '\'']) => {
+                let span = error
+                    .span()
+                    .map_or(shift..shift + text.len(), |span| span.start + shift..span.end + shift);
                 let message = format!("the value is no TOML: {}", error.message().trim_end());
                 return Err(ConfigError::new(message, Some(Place { source, span })));
             }
             Err(_) => Value::String(text.to_owned()),
         };
         forget_places(&mut value);
-        let place = Some(Place { source, span: shift..assignment.len() });
+        let place = Some(Place { source, span: shift..shift + text.len() });
         self.set_node(path.trim(), Node { value, place }, &whole)
     }
 
@@ -197,6 +201,13 @@ impl Document {
                 return Err(ConfigError::new("a key is missing", Some(whole.clone())));
             }
             let last = keys.peek().is_none();
+            if let Value::String(name) = &at.value
+                && (plugins::is_kind(name) || last && key == "kind")
+            {
+                // a plug-in by its name alone gets options
+                let name = Node { value: Value::String(name.clone()), place: at.place.clone() };
+                at.value = Value::Table(IndexMap::from([("kind".to_owned(), (at.place.clone(), name))]));
+            }
             let table = match &mut at.value {
                 Value::Table(table) => table,
                 // `topology.rack-compute.1`

@@ -183,6 +183,11 @@ pub fn noun(name: &str) -> Option<&'static Noun> {
     NOUNS.iter().find(|noun| noun.name == name || noun.singular == name)
 }
 
+/// Whether some list has a plug-in of this name.
+pub(crate) fn is_kind(name: &str) -> bool {
+    NOUNS.iter().any(|noun| noun.entries.iter().any(|entry| entry.kind == name))
+}
+
 /// What to add to the message that a kind is unknown where another list has it, and nothing looks like it here; empty otherwise.
 pub(crate) fn elsewhere(message: &str) -> String {
     let unknown = message.strip_prefix("unknown kind `").and_then(|rest| rest.split_once("` (known: "));

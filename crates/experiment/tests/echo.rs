@@ -59,3 +59,31 @@ fn a_preset_stays_a_name() {
     let again = run(&Document::from_json("test.toml", &first.spec.to_string()).unwrap());
     assert_eq!((again.digest, again.counters), (first.digest, first.counters));
 }
+
+#[test]
+fn a_plug_in_by_its_name_alone_is_one_without_options() {
+    let table = incast("congestion = { kind = \"dctcp\" }")
+        .replace("[network]\nkind = \"packet\"", "[network]\nkind=\"packet\"");
+    let word = table.replace("{ kind = \"dctcp\" }", "\"dctcp\"");
+    assert_ne!(table, word);
+    let [table, mut word] = [table, word].map(|text| Document::from_toml("test.toml", &text).unwrap());
+    let [table_spec, word_spec] = [&table, &word].map(|document| run(document).spec);
+    assert_eq!(table_spec, word_spec);
+    // it gets options, and another name, as a table does
+    assert_eq!(word.get("network.congestion.kind").unwrap(), "dctcp");
+    word.set("network.congestion.gain = 0.25").unwrap();
+    assert_eq!(word.get("network.congestion").unwrap(), serde_json::json!({ "kind": "dctcp", "gain": 0.25 }));
+    word.set("network.congestion = swift").unwrap();
+    word.set("network.congestion.kind = ndp").unwrap();
+    assert_eq!(run(&word).spec["network"]["congestion"]["kind"], "ndp");
+    // what is no name of a plug-in stays what it is
+    let error = word.set("topology.latency.kilo = 1").unwrap_err().to_string();
+    assert!(error.contains("`topology.latency.kilo` leads through something that is not a table"), "{error}");
+    for (kind, wanted) in
+        [("dctpc", "did you mean `dctcp`?"), ("torus", "there is `topology.kind = \"torus\"`")]
+    {
+        word.set(&format!("network.congestion = {kind}")).unwrap();
+        let error = Prepared::new(&word, Path::new("")).err().unwrap().to_string();
+        assert!(error.contains("network.congestion: unknown kind") && error.contains(wanted), "{error}");
+    }
+}

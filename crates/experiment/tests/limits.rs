@@ -80,6 +80,27 @@ vertices = [{ name = "x", kind = "compute", ranks = "all", memory-bytes = "5 GB"
     assert!(binding.ratio < 1.001, "{binding:?}");
 }
 
+/// 5 GB in a memory of 1 GB/s, twice, over cables of 10 and more: by routes the message level knows its rate, and no level
+/// breaks a bound.
+#[test]
+fn the_rate_of_a_memory_counts_at_every_level_that_knows_it() {
+    let workload = r#"kind = "graph"
+vertices = [{ name = "x", kind = "compute", rank = 0, memory-bytes = "5 GB", memory = "home" }]"#;
+    let machine = shared("bandwidth = \"1 GB/s\"", workload);
+    let lasts =
+        |network: &str| run_in(&format!("{machine}\n[network]\n{network}\n"), Path::new("")).makespan_s;
+    let routes = "kind = \"message\"\nfrom-routes = true\nlatency = \"0 s\"\noverhead = \"0 s\"\ngap = \"0 s\"\ngap-per-byte = \"0 ns/B\"";
+    for network in ["kind = \"flow\"", routes] {
+        let lasts = lasts(network);
+        assert!((lasts - 5.000_003).abs() < 2e-6, "{network}: {lasts}");
+    }
+    // no machine, and a rule by which a message of any rate is faster than it
+    assert!((lasts("kind = \"constant-rate\"\nbandwidth = \"10 GB/s\"") - 0.5).abs() < 1e-9);
+    let faster =
+        "kind = \"flow\"\nrule = \"cm02\"\noptions = { bandwidth-factor = 1.25, tcp-gamma = \"0 B\" }";
+    assert!((lasts(faster) - 4.0).abs() < 1e-4);
+}
+
 /// Seconds that 2 GFLOP take on a host of 1 GFLOP/s with these profiles.
 fn with_profiles(profiles: &[(&str, &str)]) -> f64 {
     let mut platform =
@@ -362,4 +383,56 @@ vertices = [
         let [flit, flow] = ["flit", "flow"].map(|network| ends(network, &cap));
         assert!((flit / flow - 1.0).abs() < 0.03, "{cap}: {flit} s, {flow} s at flow level");
     }
+}
+
+/// When a message of 10 B from a to b ends that starts at `start` s, on a link of 10 B/s and 0.5 s that changes; `None` where it
+/// fails.
+fn over_a_link_that_changes(kind: &str, points: &str, start: u32, network: &str) -> Option<f64> {
+    let platform = format!(
+        r#"<platform version="4.1"><zone id="z" routing="Full"><host id="a" speed="1Gf"/><host id="b" speed="1Gf"/>
+<trace id="t">
+{points}
+</trace>
+<link id="l" bandwidth="10Bps" latency="0.5"/><route src="a" dst="b"><link_ctn id="l"/></route>
+<trace_connect kind="{kind}" trace="t" element="l"/></zone></platform>"#
+    );
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("p.xml"), platform).unwrap();
+    let text = format!(
+        r#"
+[topology]
+kind = "simgrid-xml"
+path = "p.xml"
+
+[workload]
+kind = "graph"
+vertices = [
+  {{ name = "wait", kind = "delay", rank = 0, duration = "{start} s" }},
+  {{ name = "late", kind = "communication", source = 0, destination = 1, bytes = "10 B" }},
+]
+edges = [{{ from = "wait", to = "late" }}]
+
+[network]
+kind = "flow"
+{network}
+"#
+    );
+    let mut prepared = prepare(&text, folder.path()).unwrap();
+    #[allow(clippy::disallowed_methods, reason = "the wall time is part of a result")]
+    let result = prepared.run(&mut Blind, Instant::now());
+    result.ok().map(|result| result.makespan_s)
+}
+
+#[test]
+fn what_changed_while_no_message_was_there_counts_for_the_next_one() {
+    let lasts = |kind, points, start| over_a_link_that_changes(kind, points, start, "");
+    assert_eq!(lasts("LINK_AVAIL", "1 0\n2.5 1", 10), Some(11.5), "it is up again");
+    assert_eq!(lasts("LINK_AVAIL", "1 0\n20 1", 10), None, "it is down");
+    assert_eq!(lasts("LATENCY", "1 0.1", 10), Some(11.1));
+    assert_eq!(lasts("LATENCY", "0 0.1", 0), Some(1.1), "from the start on");
+    assert_eq!(lasts("BANDWIDTH", "1 20", 10), Some(11.0));
+    assert_eq!(lasts("BANDWIDTH", "1 20\n12 5", 10), Some(11.0), "not before its time");
+    // cm02 remembers the rate that there is at the start; a twentieth goes the other way as acknowledgements
+    let rule = "rule = \"cm02\"\noptions = { bandwidth-factor = 1.0, latency-factor = 1.0, weight-s = \"0 B\", tcp-gamma = \"0 B\" }";
+    assert_eq!(over_a_link_that_changes("BANDWIDTH", "1 20", 10, rule), Some(11.025));
 }

@@ -36,6 +36,23 @@ pub(crate) fn check(topology: &Topology) -> Result<(), BuildError> {
     }
 }
 
+/// Refuses links that change over time, for a level that does not model it.
+///
+/// # Errors
+/// Some do.
+pub(crate) fn refuse_changes(topology: &Topology, level: &str) -> Result<(), BuildError> {
+    match topology.profiles().links.keys().next() {
+        None => Ok(()),
+        Some(&first) => {
+            let name = topology.link_name(first);
+            let reason = format!(
+                "links change over time ({name}), which the {level} level does not model; the flow level does"
+            );
+            Err(BuildError::new("", reason))
+        }
+    }
+}
+
 /// What the message that nothing joins two nodes goes on with, where they may be joined by routes.
 pub(crate) fn hint(topology: &Topology) -> String {
     of_routes(topology).map_or_else(String::new, |(first, _)| {

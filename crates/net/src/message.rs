@@ -51,8 +51,8 @@ pub struct Message {
     pub overhead_per_byte: TimePerByte,
     /// S: larger messages wait for their receive (rendezvous), where they have one: those of collectives do not.
     pub eager_limit: Bytes,
-    /// Adds the latency of the route to L, and takes the rate of the route's slowest link where that is
-    /// less than 1 / G.
+    /// Adds the latency of the route to L, and takes the rate of the route's slowest link, or that of the memory at its end,
+    /// where that is less than 1 / G.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub from_routes: bool,
     /// Other parameters between nodes that are near each other; the first that applies counts.

@@ -56,10 +56,11 @@ mod wheel;
 use std::collections::VecDeque;
 
 use schemars::JsonSchema;
-use serde::de::{self, value::MapDeserializer};
+use serde::de;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use stratasim_core::model;
 use stratasim_core::random::{Draws, key};
+use stratasim_core::registry::bare;
 use stratasim_core::{Bandwidth, BuildError, Bytes, Duration, NodeId, Time};
 use stratasim_topo::{Chosen, Sharing, Topology};
 use stratasim_transport::congestion::nscc::Nscc;
@@ -351,8 +352,8 @@ impl Packet {
             BuildError::new("preset", format!("htsim has no `{kind}`; it has {known}"))
         })?;
         // as it is where nothing but the kind is given
-        let bare = MapDeserializer::<_, de::value::Error>::new(std::iter::once(("kind", kind)));
-        let is_plain = CongestionSpec::deserialize(bare).is_ok_and(|plain| plain == self.congestion);
+        let bare = CongestionSpec::deserialize(bare::<de::value::Error>(kind));
+        let is_plain = bare.is_ok_and(|plain| plain == self.congestion);
         Ok(Self {
             preset: Preset::Published,
             congestion: if is_plain { theirs.congestion } else { self.congestion.clone() },
@@ -588,10 +589,7 @@ impl Packet {
 
 /// Refuses what packets cannot travel on.
 fn refuse(topology: &Topology) -> Result<(), BuildError> {
-    if !topology.profiles().is_empty() {
-        let reason = "this topology has values that change over time, which the packet level does not model";
-        return Err(BuildError::new("", reason));
-    }
+    cables::refuse_changes(topology, "packet")?;
     for link in (0..topology.link_count()).map(stratasim_core::LinkId::from_index) {
         let value = topology.link(link);
         // loopbacks and others that routes alone name are no wires

@@ -86,7 +86,9 @@ fn reference(schema: &Value) -> Option<&str> {
 fn values(property: &Value, root: &Value) -> String {
     let schema = resolved(property, root);
     if let Some(noun) = registry(schema) {
-        return format!("a table with a `kind` of {noun}");
+        let named = schema["oneOf"].as_array().into_iter().flatten().any(|option| option["type"] == "string");
+        let name = if named { format!("the name of one of {noun}, or ") } else { String::new() };
+        return format!("{name}a table with a `kind` of {noun}");
     }
     for list in ["oneOf", "anyOf"] {
         if let Some(options) = schema[list].as_array() {
@@ -170,6 +172,10 @@ fn meanings(schema: &Value) -> String {
 /// The words among which a value is chosen; none where any text, number or table will do.
 fn choices(property: &Value, root: &Value) -> Vec<String> {
     let schema = resolved(property, root);
+    // plug-ins, which are explained by themselves
+    if registry(schema).is_some() {
+        return Vec::new();
+    }
     let word = |value: &Value| value.as_str().map(str::to_owned);
     let mut words: Vec<String> = schema["enum"].as_array().into_iter().flatten().filter_map(word).collect();
     words.extend(word(&schema["const"]));
@@ -186,7 +192,8 @@ fn choices(property: &Value, root: &Value) -> Vec<String> {
 /// The list whose kinds are the alternatives of a schema.
 fn registry(schema: &Value) -> Option<&'static str> {
     let first = schema["oneOf"][0]["properties"]["kind"]["const"].as_str()?;
-    let count = schema["oneOf"].as_array()?.len();
+    let tables = schema["oneOf"].as_array()?.iter().filter(|option| option["type"] != "string");
+    let count = tables.count();
     let noun = NOUNS.iter().find(|noun| noun.entries.len() == count && noun.entries[0].kind == first)?;
     Some(noun.name)
 }

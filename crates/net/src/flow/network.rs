@@ -552,19 +552,28 @@ impl FlowNetwork {
         names.join(", ")
     }
 
-    /// Applies the profile events of this instant.
-    fn profile_events(&mut self, cx: &mut Cx<'_, NetworkDone>) {
+    /// Applies the profile events up to this instant; of flows that fail it tells `done`.
+    fn profile_events(&mut self, done: &mut Vec<NetworkDone>) {
+        let mut any = false;
         while let Some((what, value)) = self.profiles.pop_due(self.now) {
-            self.apply(what, value, cx);
+            self.apply(what, value, done);
+            any = true;
         }
+        if any {
+            self.refresh_routes();
+        }
+    }
+
+    /// Whether messages are on their way.
+    fn is_busy(&self) -> bool {
+        self.flows.len() > self.free.len()
     }
 
     /// The next instant at which something happens by itself.
     fn next_date(&self) -> Option<Time> {
         let flows = self.queue.peek().map(|(at, _)| at);
         // without flows, profiles do not keep a run going
-        let busy = self.flows.len() > self.free.len();
-        let profiles = if busy { self.profiles.next_at() } else { None };
+        let profiles = if self.is_busy() { self.profiles.next_at() } else { None };
         [flows, profiles, self.pipelines.bound()].into_iter().flatten().min()
     }
 }
@@ -576,6 +585,10 @@ impl Model for FlowNetwork {
     fn submit(&mut self, now: Time, request: NetworkRequest) {
         debug_assert!(now >= self.now, "requests come in time order");
         self.now = now;
+        if !self.profiles.is_empty() && !self.is_busy() {
+            // what has changed since the last message, which none can fail of
+            self.profile_events(&mut Vec::new());
+        }
         match request {
             NetworkRequest::Transfer(transfer) => self.transfer(&transfer),
             NetworkRequest::OpenPipeline { token, pipeline } => self.open_pipeline(token, pipeline),
@@ -620,7 +633,7 @@ impl Model for FlowNetwork {
                 }
             }
             self.advance_pipelines(cx);
-            self.profile_events(cx);
+            self.profile_events(cx.done);
             while let Some((at, slot)) = self.queue.peek() {
                 if at > self.now && !at.is_within(self.precision, self.now) {
                     break;
@@ -717,6 +730,7 @@ impl model::Network for FlowNetwork {
             link_bytes,
             link_busy_s,
             violations,
+            memory_rates: Some(self.payload_factor()),
             counters: vec![
                 ("network.flows", counters.flows),
                 ("network.flows_alone", counters.solo_flows),

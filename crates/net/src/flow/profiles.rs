@@ -1,7 +1,7 @@
 //! Link rates, latencies and states that change at given instants.
 
 use stratasim_core::model::NetworkDone;
-use stratasim_core::{Cx, Duration, LinkId};
+use stratasim_core::{Duration, LinkId};
 use stratasim_topo::Topology;
 use stratasim_topo::io::profile::ProfileEvents;
 
@@ -41,7 +41,7 @@ impl FlowNetwork {
         &mut self,
         (link, quantity): (LinkId, Quantity),
         value: f64,
-        cx: &mut Cx<'_, NetworkDone>,
+        done: &mut Vec<NetworkDone>,
     ) {
         let resource = link.0;
         let link = link.index();
@@ -67,10 +67,14 @@ impl FlowNetwork {
             Quantity::State => {
                 self.link_up[link] = value != 0.0;
                 if !self.link_up[link] {
-                    self.fail_users(resource, cx);
+                    self.fail_users(resource, done);
                 }
             }
         }
+    }
+
+    /// Routes follow what has been applied.
+    pub(super) fn refresh_routes(&mut self) {
         let machine = Machine {
             numbers: &self.numbers,
             latency: &self.latency,
@@ -100,7 +104,7 @@ impl FlowNetwork {
     }
 
     /// Every flow on a link that went down fails.
-    fn fail_users(&mut self, resource: u32, cx: &mut Cx<'_, NetworkDone>) {
+    fn fail_users(&mut self, resource: u32, done: &mut Vec<NetworkDone>) {
         for slot in 0..self.flows.len() as u32 {
             let flow = self.flows[slot as usize];
             let uses = flow.state != State::Free
@@ -115,7 +119,7 @@ impl FlowNetwork {
             self.release(slot);
             let name = self.topology.link_name(LinkId(resource));
             self.failures.push((flow.token, format!("link {name} went down")));
-            cx.done.push(NetworkDone::Failed(flow.token));
+            done.push(NetworkDone::Failed(flow.token));
         }
     }
 }

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use stratasim_core::{BuildError, LinkId, NodeId};
+use stratasim_core::{Bandwidth, BuildError, LinkId, NodeId};
 use stratasim_topo::graph::NO_GROUP;
 use stratasim_topo::{Routing, Topology};
 
 use super::Message;
+use crate::cables;
 
 /// Parameters between two nodes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -82,6 +83,7 @@ impl Pairs {
             pairs.groups.push((groups.to_vec(), pair));
         }
         if spec.from_routes {
+            cables::refuse_changes(topology, "message").map_err(|error| error.within("from-routes"))?;
             pairs.routes = Some(Routes {
                 topology: topology.clone(),
                 routing,
@@ -143,7 +145,9 @@ impl Routes {
             .map_err(|error| BuildError::new("", error.to_string()))?;
         let links = || self.links.iter().map(|&link| self.topology.link(link));
         let latency_ps = links().fold(extra.as_ps(), |sum, link| sum.saturating_add(link.latency.as_ps()));
-        let rate = links().map(|link| link.bandwidth.bytes_per_s()).fold(f64::INFINITY, f64::min);
+        let link_rates = links().map(|link| link.bandwidth.bytes_per_s());
+        let memories = [src, dst].into_iter().filter_map(|end| self.topology.memory_type(end)?.bandwidth);
+        let rate = link_rates.chain(memories.map(Bandwidth::bytes_per_s)).fold(f64::INFINITY, f64::min);
         self.known.insert((src, dst), (latency_ps, rate));
         Ok((latency_ps, rate))
     }

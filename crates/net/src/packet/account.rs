@@ -62,6 +62,7 @@ impl PacketNetwork {
             link_bytes,
             link_busy_s,
             violations: self.violations(),
+            memory_rates: Some(1.0),
             notes: self
                 .sent_in_vain(&senders, totals.dropped + trims)
                 .into_iter()

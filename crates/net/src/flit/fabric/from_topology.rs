@@ -62,11 +62,7 @@ impl Wiring {
     /// Links that are faster than a flit per cycle, or so slow or long that they cannot be modelled; fat
     /// pipes; links whose rate changes; memories that are slower than their several cables; more ports than can be held.
     pub fn new(topology: &Arc<Topology>, wires: &Wires) -> Result<Self, BuildError> {
-        if !topology.profiles().is_empty() {
-            let reason =
-                "this topology has values that change over time, which the flit level does not model";
-            return Err(BuildError::new("", reason));
-        }
+        cables::refuse_changes(topology, "flit")?;
         memories::check(topology)?;
         cables::check(topology)?;
         let clock = match wires.clock {

@@ -248,6 +248,7 @@ impl<K: Kernel + Send> model::Network for FlitNetwork<K> {
             link_bytes,
             link_busy_s,
             violations,
+            memory_rates: Some(1.0),
             notes: self.prepared.notes.iter().cloned().chain(cables::note(&self.topology)).collect(),
             counters: vec![
                 ("network.messages", self.messages),

@@ -253,8 +253,7 @@ impl Writer<'_, '_> {
         let members = vertex.members.as_ref().unwrap_or(&Ranks::All);
         let group = self.places.group(members, &mut self.builder).map_err(|reason| ("members", reason))?;
         let bytes = if kind == CollectiveKind::Barrier { 0 } else { self.bytes(vertex)? };
-        let algorithm =
-            vertex.algorithm.as_ref().map_or_else(|| kind.usual_algorithm(), |given| given.0.clone());
+        let algorithm = vertex.algorithm.as_ref().map_or_else(|| kind.usual_algorithm(), Clone::clone);
         let plan = self.builder.plan(kind, algorithm.plugin(), group, bytes).map_err(|error| {
             let field = if error.field.is_empty() { String::new() } else { format!("{}: ", error.field) };
             ("algorithm", format!("{field}{}", error.reason))

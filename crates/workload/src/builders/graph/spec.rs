@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::{Bandwidth, Duration, Precision};
 
-use super::values::{Algorithm, ByteCount, FlopCount, Name, PeerRef, PlaceRef, RankRef, Ranks, StreamNumber};
-use crate::collective::CollectiveKind;
+use super::values::{ByteCount, FlopCount, Name, PeerRef, PlaceRef, RankRef, Ranks, StreamNumber};
+use crate::collective::{CollectiveKind, CollectiveSpec};
 use crate::program::Gate;
 
 /// What a vertex does.
@@ -123,7 +123,7 @@ pub struct VertexSpec {
     /// How (collective); by name or as a table. When absent, `ring`, or what its kind is usually done
     /// with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub algorithm: Option<Algorithm>,
+    pub algorithm: Option<CollectiveSpec>,
     /// Ranks that take part (collective); `"all"` when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub members: Option<Ranks>,

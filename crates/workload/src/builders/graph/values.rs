@@ -3,11 +3,8 @@
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::value::{MapAccessDeserializer, MapDeserializer};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use stratasim_core::{Bytes, Flops};
-
-use crate::collective::CollectiveSpec;
 
 /// Reads `$name` through a visitor; `$expecting` completes "expected ...".
 macro_rules! visited {
@@ -302,29 +299,6 @@ impl Serialize for StreamNumber {
         }
     }
 }
-
-/// A collective algorithm: its name, or a table with its options.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(transparent)]
-pub struct Algorithm(pub CollectiveSpec);
-
-visited!(
-    Algorithm,
-    "the name of a collective algorithm such as \"ring\", or a table with its `kind` and options",
-    |generator| {
-        let table = generator.subschema_for::<CollectiveSpec>();
-        json_schema!({ "anyOf": [{ "type": "string", "enum": CollectiveSpec::KINDS }, table] })
-    },
-    {
-        fn visit_str<E: de::Error>(self, name: &str) -> Result<Algorithm, E> {
-            let only_kind = MapDeserializer::new(std::iter::once(("kind", name)));
-            CollectiveSpec::deserialize(only_kind).map(Algorithm)
-        }
-        fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Algorithm, A::Error> {
-            CollectiveSpec::deserialize(MapAccessDeserializer::new(map)).map(Algorithm)
-        }
-    }
-);
 
 /// Where accessed data are: `"local"`, `"home"`, the name of a memory or compute node, or a rank (its
 /// compute node's memory). Tables name one explicitly: `{ node = "local" }`, `{ rank = 3 }`.
