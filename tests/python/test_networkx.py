@@ -49,6 +49,18 @@ def test_a_machine_and_its_graph_give_exactly_the_same_result(name: str) -> None
     assert ss.simulate(again.to_networkx(), ALL_REDUCE, routing="dijkstra").digest == first.digest
 
 
+@pytest.mark.parametrize("name", ["memory nodes", "ethernet", "by hand"])
+def test_names_of_links_keep_their_direction(name: str) -> None:
+    cable = {"from": "b", "to": "a", "name": "x", **CABLE}
+    by_hand = ss.topology.graph(nodes=[{"name": "a"}, {"name": "b"}], links=[cable])
+    topology = ss.Topology(MACHINES.get(name, by_hand))
+    again = ss.networkx.from_networkx(ss.networkx.to_networkx(topology))
+    ends = [
+        set(zip(it.links["name"], it.links["from"], it.links["to"], strict=True)) for it in (topology, again)
+    ]
+    assert ends[0] == ends[1]
+
+
 def test_the_kind_of_graph_follows_the_links() -> None:
     kinds = {name: type(ss.networkx.to_networkx(machine)) for name, machine in MACHINES.items()}
     assert kinds["ring"] is nx.Graph

@@ -8,7 +8,7 @@ mod builder;
 mod naming;
 
 pub(crate) use builder::LINK_RATE;
-pub use builder::{LinkType, TopologyBuilder};
+pub use builder::{LinkType, Renumbered, TopologyBuilder};
 pub use naming::LinkClass;
 
 use std::collections::BTreeMap;

@@ -56,6 +56,12 @@ pub trait RouteRule: Send + Sync + std::fmt::Debug {
         true
     }
 
+    /// Whether the searched ways of other pairs are spread over all of least latency, as switches do it, in place of the one
+    /// with the lowest ids.
+    fn spreads_others(&self) -> bool {
+        false
+    }
+
     /// Appends the links from `src` to `dst` and returns the latency that no link accounts for
     /// (zero but for coordinate-based zones). `key` chooses among equal paths.
     ///

@@ -1,13 +1,17 @@
 //! A topology with parts removed.
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::random::Streams;
-use stratasim_core::{BuildError, NodeId};
+use stratasim_core::{BuildError, Duration, LinkId, NodeId};
 
 use super::inline_graph::NodeRole;
 use super::{BuildContext, Generator, TopologySpec, select};
-use crate::graph::Topology;
+use crate::graph::{Renumbered, Topology};
+use crate::routing::RouteError;
+use crate::structure::{RouteRule, Structure};
 
 /// Another topology without some of its links and nodes: failed, or never bought.
 ///
@@ -20,9 +24,9 @@ use crate::graph::Topology;
 /// of = { kind = "fat-tree", k = 16, bandwidth = "100 Gbps", latency = "1 us" }
 /// ```
 /// Parts are given by name or drawn by seed, as many as a fraction says, rounded; a drawn cable goes
-/// with both directions, a node with all its links. What stays is numbered anew in the same order. A
-/// rule of routing no longer holds, so routes are searched (least latency unless the run says
-/// otherwise). Parts that nothing joins any more are only missed when something is sent there.
+/// with both directions, a node with all its links. What stays is numbered anew in the same order. Ways
+/// of the topology's rule of routing that are whole stay as they are; the others are spread over those of least
+/// latency, unless the run says otherwise. Parts that nothing joins any more are only missed when something is sent there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Without {
@@ -92,8 +96,81 @@ impl Generator for Without {
         if !topology.compute_nodes().iter().any(|node| nodes[node.index()]) {
             return Err(BuildError::new("nodes", "no compute node is left"));
         }
+        let whole = topology.clone();
         let mut builder = topology.into_builder();
-        builder.retain(&nodes, &links);
+        if let Some(Renumbered { nodes, links }) = builder.retain(&nodes, &links)
+            && let Structure::Ruled(rule) = whole.structure().clone()
+        {
+            let stayed = (0..whole.node_count()).filter(|&node| nodes[node].is_some());
+            let before = stayed.map(NodeId::from_index).collect();
+            builder.set_structure(Structure::Ruled(Arc::new(Remaining { whole, rule, before, links })));
+        }
         builder.build()
+    }
+}
+
+/// The ways of a rule that are whole after parts have gone.
+#[derive(Debug)]
+struct Remaining {
+    whole: Topology,
+    rule: Arc<dyn RouteRule>,
+    /// Ids in the whole, by node,
+    before: Vec<NodeId>,
+    /// and present ones by link of the whole.
+    links: Vec<Option<LinkId>>,
+}
+
+impl Remaining {
+    /// Appends the links of the way that the rule gives, and whether all are there; the latency that no link accounts for.
+    fn way(&self, ends: [NodeId; 2], key: u64, out: &mut Vec<LinkId>) -> Option<Duration> {
+        let [src, dst] = ends.map(|node| self.before.get(node.index()).copied());
+        let (src, dst) = (src?, dst?);
+        if !self.rule.covers(src, dst) {
+            return None;
+        }
+        let start = out.len();
+        let extra = self.rule.route(&self.whole, src, dst, key, out).ok()?;
+        for link in &mut out[start..] {
+            *link = self.links[link.index()]?;
+        }
+        Some(extra)
+    }
+}
+
+impl RouteRule for Remaining {
+    fn name(&self) -> &'static str {
+        "remaining-ways"
+    }
+
+    fn is_given(&self) -> bool {
+        self.rule.is_given()
+    }
+
+    fn routes_to_self(&self) -> bool {
+        self.rule.routes_to_self()
+    }
+
+    fn covers(&self, src: NodeId, dst: NodeId) -> bool {
+        // no rule chooses by key
+        self.way([src, dst], 0, &mut Vec::new()).is_some()
+    }
+
+    fn spreads_others(&self) -> bool {
+        true
+    }
+
+    fn route(
+        &self,
+        topology: &Topology,
+        src: NodeId,
+        dst: NodeId,
+        key: u64,
+        out: &mut Vec<LinkId>,
+    ) -> Result<Duration, RouteError> {
+        let start = out.len();
+        self.way([src, dst], key, out).ok_or_else(|| {
+            out.truncate(start);
+            RouteError::new(topology, src, dst, "parts of the way are gone")
+        })
     }
 }

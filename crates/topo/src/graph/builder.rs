@@ -210,14 +210,14 @@ impl TopologyBuilder {
     ///
     /// # Panics
     /// When `nodes` or `links` is not as long as there are nodes or links.
-    pub fn retain(&mut self, nodes: &[bool], links: &[bool]) {
+    pub fn retain(&mut self, nodes: &[bool], links: &[bool]) -> Option<Renumbered> {
         assert_eq!((nodes.len(), links.len()), (self.kinds.len(), self.links.len()));
         let link_stays = |(index, link): (usize, &Link)| {
             links[index] && link.ends.is_none_or(|ends| ends.iter().all(|end| nodes[end.index()]))
         };
         let links: Vec<bool> = self.links.iter().enumerate().map(link_stays).collect();
         if nodes.iter().chain(&links).all(|&stays| stays) {
-            return;
+            return None;
         }
         self.structure = Structure::Irregular;
         if self.kinds.iter().zip(nodes).any(|(kind, stays)| !stays && matches!(kind, NodeKind::Compute(_))) {
@@ -259,6 +259,7 @@ impl TopologyBuilder {
                 .filter_map(|(id, p)| Some((new_node[id.index()]?, p)))
                 .collect(),
         };
+        Some(Renumbered { nodes: new_node, links: new_link })
     }
 
     /// Freezes the graph.
@@ -341,6 +342,15 @@ impl TopologyBuilder {
 }
 
 /// New numbers of what stays.
+/// New ids by old ones; `None` of what is gone.
+#[derive(Debug)]
+pub struct Renumbered {
+    /// Of nodes,
+    pub nodes: Vec<Option<NodeId>>,
+    /// and of links.
+    pub links: Vec<Option<LinkId>>,
+}
+
 fn renumber(stays: &[bool]) -> Vec<Option<u32>> {
     let mut next = 0;
     let number = |&stays: &bool| {

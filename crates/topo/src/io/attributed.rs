@@ -5,7 +5,7 @@
 //! `memory`, `memory_bandwidth`, `home_memory`; of a memory node `capacity` and `bandwidth`. Any
 //! other attribute that is a whole number or a text is the node's group of that name (`rack`,
 //! `server`). Attributes of an edge: `bandwidth`, `latency`, `sharing`, `duplex`, `name`,
-//! `reverse_name`, `cable`. Keys may be written with `-` instead of `_`.
+//! `reverse_name`, `from` (the end that `name` leads away from), `cable`. Keys may be written with `-` instead of `_`.
 
 mod edges;
 mod nodes;
@@ -45,8 +45,8 @@ const NODE_KEYS: [&str; 22] = [
 ];
 
 /// What is known about edges.
-const EDGE_KEYS: [&str; 9] =
-    ["bandwidth", "latency", "sharing", "duplex", "name", "reverse_name", "cable", "key", "weight"];
+const EDGE_KEYS: [&str; 10] =
+    ["bandwidth", "latency", "sharing", "duplex", "name", "reverse_name", "from", "cable", "key", "weight"];
 
 /// Text of a compute node's memory that no capacity bounds.
 const UNBOUNDED: &str = "unbounded";

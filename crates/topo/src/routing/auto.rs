@@ -6,12 +6,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::{BuildError, Duration, LinkId, NodeId};
 
-use super::{Chosen, RouteError, Routing, RoutingAlgorithm, dijkstra};
+use super::dijkstra::{Cost, Dijkstra};
+use super::ecmp::Ecmp;
+use super::{Chosen, RouteError, Routing, RoutingAlgorithm};
 use crate::Topology;
 use crate::structure::{RouteRule, Structure};
 
 /// The topology's own rule (up/down on trees, dimension order on meshes and tori, minimal on a
-/// dragonfly, the routes of a file), or Dijkstra by latency where it has none.
+/// dragonfly, the routes of a file), or Dijkstra by latency where it has none. Without some parts, ways that are whole
+/// stay, and others are spread over those of least latency.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Auto {}
@@ -64,8 +67,14 @@ impl Ruled {
         key: u64,
         out: &mut Vec<LinkId>,
     ) -> Result<Duration, RouteError> {
+        let spreads = self.rule.as_ref().is_some_and(|rule| rule.spreads_others());
         let search = self.search.get_or_insert_with(|| {
-            dijkstra::Dijkstra::default().build(&self.topology).expect("a search fits every topology")
+            let built = if spreads {
+                Ecmp { by: Cost::Latency, salt: 0 }.build(&self.topology)
+            } else {
+                Dijkstra::default().build(&self.topology)
+            };
+            built.expect("a search fits every topology")
         });
         search.route(src, dst, key, out)
     }

@@ -175,6 +175,11 @@ fn what_is_wrong_in_node_link_data_is_named_with_its_remedy() {
             "found \"both\"",
         ),
         (
+            edge(r#""bandwidth": "1 GB/s", "latency": "1 us", "from": "c""#),
+            "edges.0.from",
+            "found `c`, which is neither of its ends",
+        ),
+        (
             edge(r#""bandwidth": "1 GB/s", "latency": "1 us", "sharing": "fair""#),
             "edges.0.sharing",
             "\"fat-pipe\"",

@@ -79,6 +79,14 @@ impl Attributed {
             }
         };
         if !edge.directed {
+            let (from, to) = match text(&whose, attributes, "from", "gpu-0")? {
+                Some(name) if name == edge.target => (to, from),
+                Some(name) if name != edge.source => {
+                    let reason = format!("found `{name}`, which is neither of its ends");
+                    return Err(wrong(&whose, "from", reason));
+                }
+                _ => (from, to),
+            };
             match duplex.unwrap_or("full") {
                 "full" => {
                     let (there, back) = builder.duplex(from, to, link);

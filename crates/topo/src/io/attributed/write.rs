@@ -116,6 +116,11 @@ impl Attributed {
                 return;
             }
             let names = [name, own_name(topology, back)];
+            // NetworkX gives undirected edges in the order of nodes
+            let ends = info.ends.expect("checked");
+            if ends[1] < ends[0] && names.iter().any(Option::is_some) {
+                set("from", json!(from));
+            }
             let stem = |name: &Option<String>, end: &str| {
                 name.as_deref().and_then(|name| name.strip_suffix(end)).map(str::to_owned)
             };
