@@ -96,6 +96,13 @@ impl Unwritten {
         self.0.iter().any(|(unwritten, _)| unwritten == path)
     }
 
+    /// Says that the file at `path` was written, unless it is one of them.
+    pub(crate) fn tell_of(&self, path: Option<&Path>, what: &str, terminal: &Terminal) {
+        if let Some(path) = path.filter(|path| *path != Path::new("-") && !self.has(path)) {
+            terminal.note(&format!("  wrote {} ({what})", path.display()));
+        }
+    }
+
     /// Says why; the exit code of a command that ends with `code` otherwise.
     pub(crate) fn tell(&self, terminal: &Terminal, code: u8) -> u8 {
         for (_, error) in &self.0 {

@@ -128,6 +128,9 @@ impl Run {
         let queues = self.cdf.queues(&prepared)?;
         let mut unwritten = Unwritten::default();
         let result = self.watched(&mut prepared, (outputs, &mut unwritten), &queues, terminal, started);
+        if result.is_err() {
+            self.tell_of_observed(terminal, "tasks", &unwritten);
+        }
         let result = unwritten.unless_failed(result, terminal)?;
         self.say(terminal, || result.to_json(), || summary(&result, &terminal.style))?;
         self.tell(terminal, "tasks", self.cdf.tells(&result), &unwritten);
@@ -278,6 +281,8 @@ impl Run {
         unwritten.keep(outputs.picture, |picture| {
             let mut timeline = timeline(prepared, &columns, &labels, result.as_ref().ok());
             timeline.filter.window = window;
+            timeline.ran_until =
+                result.as_ref().ok().filter(|result| result.stopped).map(|result| result.makespan_s);
             picture.draw(&timeline.draw())
         });
         if let Some(load) = &load {
@@ -314,7 +319,11 @@ impl Run {
 
     /// What is said about files that are empty because nothing happened where they look.
     fn nothing(&self, files: &[&str], ranks: u32, result: &RunResult) -> String {
-        let what = if result.stopped { "nothing was complete" } else { "nothing happened" };
+        let what = match files {
+            _ if result.stopped => "nothing was complete",
+            ["heat map"] => "no link carried anything",
+            _ => "nothing happened",
+        };
         let mut text = format!("  nothing in {}: {what}", files.join(", "));
         match &self.ranks {
             Some(chosen) => text += &format!(" at ranks {chosen}"),
@@ -334,22 +343,28 @@ impl Run {
         if self.quiet {
             return;
         }
-        let distribution = self.cdf.distribution();
+        self.tell_of_observed(terminal, lines, unwritten);
+        let distribution = self.cdf.distribution().to_string();
+        let files = [
+            ("messages", &self.flows),
+            (&*distribution, if cdf_is_there { &self.cdf.out } else { &None }),
+            ("result", &self.json),
+        ];
+        files.iter().for_each(|(what, path)| unwritten.tell_of(path.as_deref(), what, terminal));
+    }
+
+    /// The same of the files that a run fills as it goes, and that are there when it fails.
+    fn tell_of_observed(&self, terminal: &Terminal, lines: &str, unwritten: &Unwritten) {
+        if self.quiet {
+            return;
+        }
         let files = [
             ("trace, for https://ui.perfetto.dev", &self.trace),
             (lines, &self.csv),
             ("picture", &self.picture),
             ("use of links over time", &self.heat_map),
-            ("messages", &self.flows),
-            (&distribution.to_string(), if cdf_is_there { &self.cdf.out } else { &None }),
-            ("result", &self.json),
         ];
-        for (what, path) in files {
-            let is_there = |path: &&Path| *path != Path::new("-") && !unwritten.has(path);
-            if let Some(path) = path.as_deref().filter(is_there) {
-                terminal.note(&format!("  wrote {} ({what})", path.display()));
-            }
-        }
+        files.iter().for_each(|(what, path)| unwritten.tell_of(path.as_deref(), what, terminal));
     }
 }
 
@@ -364,7 +379,7 @@ pub(crate) fn exit_code(result: &RunResult, terminal: &Terminal, silent: bool) -
         }
         return 3;
     }
-    if crate::interrupt::wanted() { INTERRUPTED } else { 0 }
+    if result.stopped { INTERRUPTED } else { 0 }
 }
 
 /// As many ranks as fit into a picture, spread evenly.
@@ -384,9 +399,10 @@ fn timeline<'a>(
 ) -> Timeline<'a> {
     let mut timeline = Timeline::new(prepared.name.as_str(), &columns.tasks, labels);
     timeline.by_stream = prepared.schedule.as_ref().is_some_and(|work| work.schedule.cpus() > 1);
-    if let Some(result) = result {
-        timeline.subtitle = format!("{} · {}", result.title.topology, result.title.workload);
-    }
+    timeline.subtitle = match result {
+        Some(result) => format!("{} · {}", result.title.topology, result.title.workload),
+        None => "until the run failed; tasks that had not ended are not shown".to_owned(),
+    };
     timeline
 }
 

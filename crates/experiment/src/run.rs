@@ -104,9 +104,7 @@ impl Prepared {
             let mut result = self.result(&summary.run, started);
             result.finish_ns = Some(finish_ns(&summary.run));
             result.jobs = jobs;
-            result.notes.extend(
-                work.schedule.changed().map(|changed| format!("Numbers of the schedule: {changed}.")),
-            );
+            result.notes.extend(changed_note(&work.schedule));
             if summary.size_mismatches > 0 {
                 result.notes.push(size_note(summary.size_mismatches));
             }
@@ -328,6 +326,11 @@ pub(crate) fn finish_ns(summary: &Summary) -> Vec<f64> {
 }
 
 /// What is said about receives whose size is not that of their message.
+/// What a reader of a schedule must know whose numbers were not taken as they are.
+pub(crate) fn changed_note(schedule: &Schedule) -> Option<String> {
+    schedule.changed().map(|changed| format!("Numbers of the schedule: {changed}."))
+}
+
 pub(crate) fn size_note(mismatches: u64) -> String {
     let number = count(mismatches);
     format!("{number} receive(s) took a message of another size than theirs; the message's counts.")

@@ -84,7 +84,8 @@ pub struct SweepSpec {
     /// Numbers that are worked out from those of several points, such as what an option saves.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub derived: Vec<Derived>,
-    /// Pictures; when there are none, one of the first number over the setting with most values.
+    /// Pictures; when there are none, one of the first number over the setting with most values,
+    /// unless it had too many curves or bars to be told apart.
     #[serde(rename = "plot", skip_serializing_if = "Vec::is_empty")]
     pub plots: Vec<Plot>,
     /// Published numbers to compare with.

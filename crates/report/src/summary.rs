@@ -159,20 +159,7 @@ fn times(text: &mut Text<'_>, result: &RunResult) {
     ];
     let style = *text.style;
     let has_spread = style.width >= ROOMY;
-    let bar_width = style.width.saturating_sub(LABEL + 10 + 9 + 2 + if has_spread { 2 * 11 } else { 0 } + 2);
     let count = result.ranks.len();
-    // where there are several jobs, a rank of the whole is a node
-    let rank = if result.jobs.is_empty() { "rank" } else { "node" };
-    let ranks = format!("{} {rank}{}", Unit::Count.format(count as f64), plural(count));
-    let columns = [
-        pad_right(&ranks, LABEL - 2),
-        pad_left(if count == 1 { "time" } else { "mean" }, 10),
-        pad_left("share", 9),
-        " ".repeat(2 + bar_width),
-        pad_left(if count == 1 || !has_spread { "" } else { "least" }, 11),
-        pad_left(if count == 1 || !has_spread { "" } else { "most" }, 11),
-    ];
-    text.heading(&columns.concat());
     // mean, least and most of each part, in one prefix
     let numbers: Vec<f64> = parts
         .iter()
@@ -183,19 +170,35 @@ fn times(text: &mut Text<'_>, result: &RunResult) {
         })
         .collect();
     let texts = Unit::Seconds.format_all(&numbers);
+    let wide = column_width(&texts);
+    let bar_width =
+        style.width.saturating_sub(LABEL + wide - 1 + 9 + 2 + if has_spread { 2 * wide } else { 0 } + 2);
+    // where there are several jobs, a rank of the whole is a node
+    let rank = if result.jobs.is_empty() { "rank" } else { "node" };
+    let ranks = format!("{} {rank}{}", Unit::Count.format(count as f64), plural(count));
+    let columns = [
+        pad_right(&ranks, LABEL - 2),
+        pad_left(if count == 1 { "time" } else { "mean" }, wide - 1),
+        pad_left("share", 9),
+        " ".repeat(2 + bar_width),
+        pad_left(if count == 1 || !has_spread { "" } else { "least" }, wide),
+        pad_left(if count == 1 || !has_spread { "" } else { "most" }, wide),
+    ];
+    text.heading(&columns.concat());
     for ((label, tone, _), (number, text_of)) in parts.iter().zip(numbers.chunks(3).zip(texts.chunks(3))) {
         let share = if result.makespan_s > 0.0 { number[0] / result.makespan_s } else { 0.0 };
         let spread = if count == 1 || !has_spread {
             String::new()
         } else {
-            format!("{:>11}{:>11}", text_of[1], text_of[2])
+            format!("{:>wide$}{:>wide$}", text_of[1], text_of[2])
         };
         let line = format!(
-            "  {}{:>10}{:>9}  {}{spread}",
+            "  {}{:>mean$}{:>9}  {}{spread}",
             pad_right(label, LABEL - 2),
             text_of[0],
             Unit::Share.format(share),
             style.paint(*tone, &style.bar(share, bar_width)),
+            mean = wide - 1,
         );
         text.line(&line);
     }
@@ -204,6 +207,11 @@ fn times(text: &mut Text<'_>, result: &RunResult) {
         let words = format!("{rank} {number}, done at {}", Unit::Seconds.format(finish_s));
         text.fact("slowest", &words, None);
     }
+}
+
+/// The width of a column of such texts: 11, or more where those need it.
+fn column_width(texts: &[String]) -> usize {
+    texts.iter().map(|text| display_width(text) + 2).fold(11, usize::max)
 }
 
 /// The fullest links.
@@ -218,8 +226,11 @@ fn links(text: &mut Text<'_>, result: &RunResult) {
     // less and less beside the names, so that these can be told apart
     let has_time = style.width >= ROOMY;
     let has_bytes = style.width >= ROOMY - 11;
-    let name_width =
-        style.width - 4 - 9 - 2 - bar_width - 11 * (usize::from(has_time) + usize::from(has_bytes));
+    let bytes = Unit::Bytes.format_all(&fullest.iter().map(|link| link.bytes).collect::<Vec<_>>());
+    let busy = Unit::Seconds.format_all(&fullest.iter().map(|link| link.busy_s).collect::<Vec<_>>());
+    let [of_bytes, of_time] = [(has_bytes, &bytes), (has_time, &busy)]
+        .map(|(is_there, texts)| if is_there { column_width(texts) } else { 0 });
+    let name_width = style.width - 4 - 9 - 2 - bar_width - of_bytes - of_time;
     text.gap();
     // a result lists the busiest of very many links
     let used = result.counter("network.links_used").unwrap_or(links.len() as u64);
@@ -230,17 +241,15 @@ fn links(text: &mut Text<'_>, result: &RunResult) {
         pad_right(&heading, name_width),
         pad_left("full", 9),
         " ".repeat(2 + bar_width),
-        pad_left(if has_bytes { "bytes" } else { "" }, 11),
-        pad_left(if has_time { "busy" } else { "" }, 11),
+        pad_left(if has_bytes { "bytes" } else { "" }, of_bytes),
+        pad_left(if has_time { "busy" } else { "" }, of_time),
     ];
     text.heading(&columns.concat());
-    let bytes = Unit::Bytes.format_all(&fullest.iter().map(|link| link.bytes).collect::<Vec<_>>());
-    let busy = Unit::Seconds.format_all(&fullest.iter().map(|link| link.busy_s).collect::<Vec<_>>());
     for (link, (bytes, busy)) in fullest.iter().zip(bytes.iter().zip(&busy)) {
         let bytes = if has_bytes { bytes } else { "" };
         let busy = if has_time { busy } else { "" };
         let line = format!(
-            "  {}{:>9}  {}{bytes:>11}{busy:>11}",
+            "  {}{:>9}  {}{bytes:>of_bytes$}{busy:>of_time$}",
             pad_right(&shorten(&link.name, name_width - 1, style.choose("…", "..")), name_width),
             Unit::Share.format(link.utilisation),
             style.paint(Tone::Communication, &style.bar(link.utilisation, bar_width)),

@@ -95,8 +95,8 @@ impl Unit {
 
 impl Unit {
     /// Formats each of `values` so that they compare at a glance: with the prefix and the number of
-    /// decimals that give the largest one four digits. Where they differ by more than a factor of a
-    /// thousand, each for itself.
+    /// decimals that give the largest one four digits and the smallest three. Where they differ by more than a
+    /// factor of a thousand, each for itself.
     pub fn format_all(self, values: &[f64]) -> Vec<String> {
         let sizes = values.iter().map(|value| value.abs()).filter(|size| *size > 0.0 && size.is_finite());
         let most = sizes.clone().fold(0.0, f64::max);
@@ -112,7 +112,11 @@ impl Unit {
         }
         let (prefix, scale) = prefix_of(most, 4, small);
         let whole = small == 0 && values.iter().all(|value| (value / scale).fract() == 0.0);
-        let decimals = if whole { 0 } else { digits(most / scale, 4).split('.').nth(1).map_or(0, str::len) };
+        // the largest with four digits, the smallest with three
+        let needed = |value: f64, significant| {
+            digits(value / scale, significant).split('.').nth(1).map_or(0, str::len)
+        };
+        let decimals = if whole { 0 } else { needed(most, 4).max(needed(least, 3)) };
         let one = |value: &f64| {
             if value.is_finite() {
                 format!("{:.decimals$} {prefix}{}", value / scale, self.symbol())
@@ -286,7 +290,7 @@ mod tests {
     #[test]
     fn numbers_of_a_column_share_prefix_and_decimals() {
         let seconds = |values: &[f64]| Unit::Seconds.format_all(values);
-        assert_eq!(seconds(&[6.054, 0.5, 0.0, -0.01]), ["6.054 s", "0.500 s", "0.000 s", "-0.010 s"]);
+        assert_eq!(seconds(&[6.054, 0.5, 0.0, -0.01]), ["6.0540 s", "0.5000 s", "0.0000 s", "-0.0100 s"]);
         assert_eq!(seconds(&[7.982, 200e-9]), ["7.982 s", "200.0 ns"]);
         assert_eq!(seconds(&[0.0, f64::NAN]), ["0 s", "-"]);
         assert_eq!(Unit::Bytes.format_all(&[80e9, 204e9]), ["80 GB", "204 GB"]);

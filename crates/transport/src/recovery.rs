@@ -116,6 +116,12 @@ pub trait SenderRecovery {
     /// The packet that goes next, if there is one; the same until it is sent or something else happens.
     fn next(&self, cx: &Cx<'_>) -> Option<Next>;
 
+    /// The first packet that was never sent, where lost ones need not go before it.
+    fn next_new(&self, cx: &Cx<'_>) -> Option<Next> {
+        let _ = cx;
+        None
+    }
+
     /// `next` was sent; the number of this transmission.
     fn on_sent(&mut self, cx: &Cx<'_>, next: Next) -> u64;
 
@@ -202,6 +208,9 @@ macro_rules! recoveries {
             #[inline]
             fn next(&self, cx: &Cx<'_>) -> Option<Next> {
                 match self { $(Self::$variant(state) => state.next(cx)),+ }
+            }
+            fn next_new(&self, cx: &Cx<'_>) -> Option<Next> {
+                match self { $(Self::$variant(state) => state.next_new(cx)),+ }
             }
             #[inline]
             fn on_sent(&mut self, cx: &Cx<'_>, next: Next) -> u64 {

@@ -276,7 +276,11 @@ impl Sender {
     #[inline]
     fn candidate(&self, now: Time) -> Result<Next, Readiness> {
         let cx = self.cx(now);
-        let next = self.recovery.next(&cx).ok_or(Readiness::Blocked)?;
+        let mut next = self.recovery.next(&cx).ok_or(Readiness::Blocked)?;
+        if next.retransmission && !self.credit.allows(true) && self.credit.allows(false) {
+            // what may go unasked does not wait behind what needs to be asked for
+            next = self.recovery.next_new(&cx).ok_or(Readiness::Blocked)?;
+        }
         let in_flight = self.recovery.account().in_flight_bytes;
         // one packet may always be under way, so that a window below a packet does not stop the flow
         if !next.beyond_window && in_flight > 0 && in_flight + self.room_for(next.sequence) > cx.window_bytes

@@ -13,7 +13,7 @@ use stratasim_workload::goal::file::Form;
 use stratasim_workload::goal::text::{Complaint, Severity, strict, write};
 use stratasim_workload::goal::{Schedule, WriteError};
 
-use super::file::read;
+use super::file::read_and_tell;
 use crate::terminal::Terminal;
 
 #[derive(Args)]
@@ -38,7 +38,7 @@ enum Mark {
 
 impl Check {
     pub(crate) fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
-        let loaded = match read(&self.file, terminal, self.quiet) {
+        let loaded = match read_and_tell(&self.file, terminal, self.quiet) {
             Ok(loaded) => loaded,
             Err(error) => {
                 // a text that cannot be read may have more that is wrong

@@ -8,7 +8,7 @@ use stratasim_report::Unit;
 use stratasim_report::table::{Cell, Table};
 use stratasim_workload::goal::file::Form;
 
-use super::file::{Output, read};
+use super::file::{Output, read_and_tell};
 use crate::terminal::Terminal;
 
 #[derive(Args)]
@@ -29,7 +29,7 @@ pub(crate) struct Convert {
 impl Convert {
     pub(crate) fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
         let output = Output::create(&self.to)?;
-        let loaded = read(&self.from, terminal, self.quiet)?;
+        let loaded = read_and_tell(&self.from, terminal, self.quiet)?;
         let (form, silent) = (output.form, self.quiet || output.is_standard_output());
         let bytes = output.write(&loaded.schedule, terminal, self.quiet)?;
         if silent {

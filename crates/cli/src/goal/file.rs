@@ -49,15 +49,19 @@ pub(crate) fn read(path: &Path, terminal: &Terminal, quiet: bool) -> Result<Load
     let bytes = source.finish();
     match read {
         _ if interrupt::wanted() => Err(Error::Stopped),
-        Ok((schedule, form)) => {
-            if let Some(changed) = schedule.changed().filter(|_| !quiet) {
-                terminal.note(&format!("  {}: {changed}", path.display()));
-            }
-            Ok(Loaded { schedule, form, bytes })
-        }
+        Ok((schedule, form)) => Ok(Loaded { schedule, form, bytes }),
         Err(ReadError::Io(error)) => Err(fail(error)),
         Err(ReadError::Format(error)) => Err(located(path, &error)),
     }
+}
+
+/// The same, and says which numbers were not taken as they are.
+pub(crate) fn read_and_tell(path: &Path, terminal: &Terminal, quiet: bool) -> Result<Loaded, Error> {
+    let loaded = read(path, terminal, quiet)?;
+    if let Some(changed) = loaded.schedule.changed().filter(|_| !quiet) {
+        terminal.note(&format!("  {}: {changed}", path.display()));
+    }
+    Ok(loaded)
 }
 
 /// An error in a file, with the lines around it where it is a text.

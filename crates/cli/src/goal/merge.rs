@@ -17,7 +17,7 @@ use stratasim_workload::goal::merge::{Job, MergeOptions, Merged, NicPolicy, merg
 
 use self::job::{JobArgument, ranges};
 use super::arguments::{seed, wrong};
-use super::file::{Output, read};
+use super::file::{Output, read_and_tell};
 use crate::terminal::Terminal;
 
 /// Fields of the libraries and the options that they come from.
@@ -102,7 +102,7 @@ impl Merge {
         let output = Output::create(&self.output)?;
         let mut schedules = Vec::new();
         for job in &plan.jobs {
-            schedules.push(read(&job.file, terminal, self.quiet)?.schedule);
+            schedules.push(read_and_tell(&job.file, terminal, self.quiet)?.schedule);
         }
         let merged = self.merged(&plan, &schedules)?;
         let silent = self.quiet || output.is_standard_output();

@@ -7,7 +7,7 @@ use stratasim_experiment::Error;
 use stratasim_workload::goal::regroup::{InNode, Regroup, regroup};
 
 use super::arguments::{bytes_per_ns, wrong};
-use super::file::{Output, read};
+use super::file::{Output, read_and_tell};
 use crate::terminal::Terminal;
 
 #[derive(Args)]
@@ -44,7 +44,7 @@ fn in_node(text: &str) -> Result<InNode, String> {
 impl RegroupCommand {
     pub(crate) fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
         let output = Output::create(&self.to)?;
-        let loaded = read(&self.from, terminal, self.quiet)?;
+        let loaded = read_and_tell(&self.from, terminal, self.quiet)?;
         let options = Regroup { ranks_per_node: self.ranks_per_node, nics: self.nics, in_node: self.in_node };
         let merged = regroup(&loaded.schedule, &options).map_err(|error| {
             wrong(&error, &[("ranks-per-node", "--ranks-per-node"), ("nics", "--nics"), ("schedule", "")])

@@ -71,12 +71,16 @@ fn connected(topology: &Topology) -> Option<Finding> {
         problems: Vec::new(),
     };
     let Some(&first) = topology.compute_nodes().first() else { return Some(finding) };
-    let reached = reachable(topology, first);
+    // who is reached from the first one and reaches it reaches all
+    let [there, back] = [false, true].map(|backwards| reachable(topology, first, backwards));
     for &node in topology.compute_nodes() {
-        if !reached[node.index()] {
-            let (from, to) = (topology.node_name(first), topology.node_name(node));
-            finding.problems.push(format!("no path of links leads from {from} to {to}"));
-        }
+        let names = [topology.node_name(first), topology.node_name(node)];
+        let [from, to] = match (there[node.index()], back[node.index()]) {
+            (true, true) => continue,
+            (false, _) => names,
+            (true, false) => [names[1], names[0]],
+        };
+        finding.problems.push(format!("no path of links leads from {from} to {to}"));
     }
     Some(finding)
 }
@@ -87,15 +91,22 @@ pub(super) fn has_links_without_place(topology: &Topology) -> bool {
     links.any(|(index, _)| topology.link_name(LinkId::from_index(index)) != LOOPBACK)
 }
 
-/// Nodes that links lead to.
-fn reachable(topology: &Topology, from: NodeId) -> Vec<bool> {
+/// Nodes that links lead to from a node, or, backwards, from which they lead to it.
+fn reachable(topology: &Topology, from: NodeId, backwards: bool) -> Vec<bool> {
+    let mut next = vec![Vec::new(); topology.node_count()];
+    for node in (0..topology.node_count()).map(NodeId::from_index) {
+        for port in topology.ports(node) {
+            let (here, there) = if backwards { (port.to, node) } else { (node, port.to) };
+            next[here.index()].push(there);
+        }
+    }
     let mut reached = vec![false; topology.node_count()];
     let mut rest = vec![from];
     reached[from.index()] = true;
     while let Some(node) = rest.pop() {
-        for port in topology.ports(node) {
-            if !std::mem::replace(&mut reached[port.to.index()], true) {
-                rest.push(port.to);
+        for &to in &next[node.index()] {
+            if !std::mem::replace(&mut reached[to.index()], true) {
+                rest.push(to);
             }
         }
     }

@@ -61,7 +61,7 @@ impl PacketNetwork {
         NetworkReport {
             link_bytes,
             link_busy_s,
-            violations: self.violations(),
+            violations: self.violations(now),
             memory_rates: Some(1.0),
             notes: self
                 .sent_in_vain(&senders, totals.dropped + trims)
@@ -96,7 +96,7 @@ impl PacketNetwork {
     }
 
     /// What must hold at any time.
-    fn violations(&self) -> Vec<String> {
+    fn violations(&self, now: Time) -> Vec<String> {
         let mut violations = Vec::new();
         // what waits for word from the other end of a link runs in one part
         let engine = self.parts.any();
@@ -148,9 +148,10 @@ impl PacketNetwork {
                 violations.push(format!("the credit of {name} does not add up to {} B", port.room_bytes));
             }
         }
-        for pool in self.parts.pools() {
-            if pool.used_bytes > pool.total_bytes || pool.used_bytes > 0 && in_flight == 0 {
-                violations.push(format!("{} bytes of {} are shared out", pool.used_bytes, pool.total_bytes));
+        for mut pool in self.parts.pools().cloned() {
+            let used_bytes = pool.used_bytes(now.as_ps());
+            if used_bytes > pool.total_bytes || used_bytes > 0 && in_flight == 0 {
+                violations.push(format!("{used_bytes} bytes of {} are shared out", pool.total_bytes));
             }
         }
         violations

@@ -494,10 +494,14 @@ impl Engine {
     }
 }
 
-/// The place of an event among those of its instant: an arrival's is its port, and all others come behind.
+/// The place of an event among those of its instant: that of a packet, or of its header, which arrives is its port, and all
+/// others come behind.
 #[inline]
 fn rank(packets: &[Flying], word: u32) -> u32 {
-    arriving(packets, word).map_or(NOTHING, |flying| flying.port)
+    match Event::of(word) {
+        Event::Arrival(packet) | Event::Head(packet) => packets[packet as usize].port,
+        _ => NOTHING,
+    }
 }
 
 /// The packet of an event that is an arrival: arrivals are the events whose word is a number alone.

@@ -1,5 +1,8 @@
 //! Buffers that the ports of a switch share.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::{BuildError, Bytes, NodeId};
@@ -34,16 +37,19 @@ impl BufferSharing {
 }
 
 /// The buffer of one switch.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Pool {
     pub(super) total_bytes: u64,
-    pub(super) used_bytes: u64,
+    used_bytes: u64,
+    /// When packets that are on their way out will have left, and how large they are: what leaves at an instant is gone before
+    /// what arrives then, whichever port it leaves by.
+    leaving: BinaryHeap<Reverse<(u64, u32)>>,
     alpha: f64,
 }
 
 impl Pool {
     pub(super) const fn new(sharing: BufferSharing) -> Self {
-        Self { total_bytes: 0, used_bytes: 0, alpha: sharing.alpha }
+        Self { total_bytes: 0, used_bytes: 0, leaving: BinaryHeap::new(), alpha: sharing.alpha }
     }
 
     /// What a queue may hold at most, where all others are empty.
@@ -51,8 +57,37 @@ impl Pool {
         (self.total_bytes as f64 * (self.alpha / (1.0 + self.alpha))) as u64
     }
 
-    /// Whether a queue that holds `held` bytes may take `bytes` more.
-    pub(super) fn admits(&self, held: u64, bytes: u64) -> bool {
+    /// Data takes room.
+    pub(super) fn take(&mut self, bytes: u32) {
+        self.used_bytes += u64::from(bytes);
+    }
+
+    /// Data gives its room back.
+    pub(super) fn give_back(&mut self, bytes: u32) {
+        self.used_bytes -= u64::from(bytes);
+    }
+
+    /// Data that has room begins to leave, and will have left at `end`.
+    pub(super) fn leave(&mut self, end: u64, bytes: u32) {
+        if bytes > 0 {
+            self.leaving.push(Reverse((end, bytes)));
+        }
+    }
+
+    /// Bytes in it at `now`.
+    pub(super) fn used_bytes(&mut self, now: u64) -> u64 {
+        while let Some(&Reverse((end, bytes))) = self.leaving.peek()
+            && end <= now
+        {
+            self.leaving.pop();
+            self.used_bytes -= u64::from(bytes);
+        }
+        self.used_bytes
+    }
+
+    /// Whether a queue that holds `held` bytes at `now` may take `bytes` more.
+    pub(super) fn admits(&mut self, now: u64, held: u64, bytes: u64) -> bool {
+        self.used_bytes(now);
         let free = self.total_bytes - self.used_bytes;
         // shares of less than 2^53 bytes are exact enough, and the same everywhere
         bytes <= free && ((held + bytes) as f64) <= self.alpha * free as f64
@@ -99,7 +134,7 @@ impl Engine {
                 pool.total_bytes += self.ports[port as usize].kind.capacity;
             }
             let full = u64::from(self.rules.full_bytes);
-            if !ports.is_empty() && !pool.admits(0, full) {
+            if !ports.is_empty() && !pool.admits(0, 0, full) {
                 return Err(TooSmall { node, total_bytes: pool.total_bytes, packet_bytes: full });
             }
             for port in ports {

@@ -147,13 +147,13 @@ impl Engine {
             let pool = at_work.pool(keeps_count);
             let fits = OWN
                 || pool.map_or(held <= at_work.kind.capacity, |pool| {
-                    self.pools[pool].admits(held - u64::from(bytes), u64::from(bytes))
+                    self.pools[pool].admits(now, held - u64::from(bytes), u64::from(bytes))
                 });
             if fits {
                 Self::append(&mut self.packets, at_work.line_mut(class), packet);
                 at_work.note_held(held);
                 if let Some(pool) = pool {
-                    self.pools[pool].used_bytes += u64::from(bytes);
+                    self.pools[pool].take(bytes);
                 }
             } else {
                 self.overflow(number, packet);
@@ -207,19 +207,19 @@ impl Engine {
 
     /// Whether a queue has room for so many bytes of data more.
     #[inline]
-    fn has_room(&self, number: u32, class: u8, bytes: u32) -> bool {
+    fn has_room(&mut self, number: u32, class: u8, bytes: u32) -> bool {
         let (held, bytes) = (self.ports.lane_bytes(number, class, self.now), u64::from(bytes));
         if !self.shares_buffer(number) {
             return held + bytes <= self.ports.kind(number).capacity;
         }
-        self.pools[self.ports[number as usize].pool as usize].admits(held, bytes)
+        self.pools[self.ports[number as usize].pool as usize].admits(self.now, held, bytes)
     }
 
     /// Data takes room of a buffer that ports share.
     #[inline]
     fn take_room(&mut self, number: u32, bytes: u32) {
         if self.shares_buffer(number) {
-            self.pools[self.ports[number as usize].pool as usize].used_bytes += u64::from(bytes);
+            self.pools[self.ports[number as usize].pool as usize].take(bytes);
         }
     }
 
@@ -227,7 +227,7 @@ impl Engine {
     #[inline]
     fn free_room(&mut self, number: u32, bytes: u32) {
         if self.shares_buffer(number) {
-            self.pools[self.ports[number as usize].pool as usize].used_bytes -= u64::from(bytes);
+            self.pools[self.ports[number as usize].pool as usize].give_back(bytes);
         }
     }
 
@@ -362,6 +362,11 @@ impl Engine {
             // what is held for an input is let go when it has left, to the instant, and so is shared room
             leaves_room || is_of_host && self.nics[self.ends[number as usize].nic as usize].is_waiting()
         });
+        if self.shares_buffer(number) {
+            let service = self.ports.service(number);
+            let (end, bytes) = (service.busy_until, service.data_bytes());
+            self.pools[self.ports[number as usize].pool as usize].leave(end, bytes);
+        }
         self.follow(number, packet, begun);
     }
 
@@ -445,11 +450,10 @@ impl Engine {
     #[inline(never)]
     fn leave_room(&mut self, number: u32) {
         let service = self.ports.service(number);
-        let (data_bytes, class) = (service.data_bytes(), service.class());
+        let class = service.class();
         let port = &mut self.ports[number as usize];
         let bytes = port.leaving_bytes;
         let input = std::mem::replace(&mut port.leaving_from, NOTHING);
-        self.free_room(number, data_bytes);
         if input != NOTHING {
             self.let_go(input, class, bytes);
         }

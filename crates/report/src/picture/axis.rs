@@ -68,6 +68,8 @@ impl Scale {
     /// A time axis from exactly `low` to exactly `high`.
     pub(crate) fn exact(title: &str, unit: Unit, low: f64, high: f64, count: usize) -> Self {
         let axis = Axis::linear(title, unit);
+        // where nothing lasts, there is still an axis
+        let high = if high > low { high } else { low + low.abs().max(1e-9) * 1e-3 };
         let step = round_step((high - low) / count as f64);
         let first = (low / step - 1e-9).ceil() as i64;
         let last = (high / step + 1e-9).floor() as i64;
@@ -111,8 +113,9 @@ impl Scale {
                 _ => text,
             }
         };
-        let ticks: Vec<f64> = if (1..=count + 4).contains(&values.len()) {
-            values.to_vec()
+        let labelled = |ticks: Vec<f64>| ticks.into_iter().map(|value| (value, label(value))).collect();
+        let ticks: Vec<(f64, String)> = if (1..=count + 4).contains(&values.len()) {
+            labelled(values.to_vec())
         } else {
             let factors: &[f64] = match decades {
                 ..1.0 => &[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0],
@@ -127,7 +130,7 @@ impl Scale {
             let round: Vec<f64> =
                 candidates.filter(|value| (low * 0.999..=high * 1.001).contains(value)).collect();
             // values so close together that hardly a power of ten lies between them
-            if round.len() < 2 && high > low { between(low, high, count) } else { round }
+            if round.len() < 2 && high > low { between(axis.unit, low, high, count) } else { labelled(round) }
         };
         // a little room beyond the outermost points, less than lies between them
         let least = if decades > 0.0 { decades.min(0.02) * 0.2 } else { 0.02 };
@@ -137,7 +140,7 @@ impl Scale {
             high: high * margin,
             log: true,
             pixels: (0.0, 1.0),
-            ticks: ticks.into_iter().map(|value| (value, label(value))).collect(),
+            ticks,
             title: axis.title.clone(),
         }
     }
@@ -159,11 +162,22 @@ impl Scale {
     }
 }
 
-/// Round values in equal steps from `low` to `high`.
-fn between(low: f64, high: f64, count: usize) -> Vec<f64> {
+/// Round values in equal steps from `low` to `high`, with as many digits as the step needs.
+fn between(unit: Unit, low: f64, high: f64, count: usize) -> Vec<(f64, String)> {
     let step = round_step((high - low) / count as f64);
     let (first, last) = ((low / step).ceil() as i64, (high / step).floor() as i64);
-    (first..=last).map(|at| at as f64 * step).collect()
+    let (scale, symbol) = match unit {
+        Unit::Share | Unit::Difference => (0.01, " %".to_owned()),
+        Unit::Factor => (1.0, "x".to_owned()),
+        _ => {
+            let (prefix, scale) = axis_prefix(unit, high);
+            let prefix = if prefix == "u" { "µ" } else { prefix };
+            let space = if prefix.is_empty() && unit.symbol().is_empty() { "" } else { " " };
+            (scale, format!("{space}{prefix}{}", unit.symbol()))
+        }
+    };
+    let label = |value: f64| format!("{}{symbol}", tick(value, step, scale));
+    (first..=last).map(|at| at as f64 * step).map(|value| (value, label(value))).collect()
 }
 
 /// `title (unit)`
@@ -217,6 +231,12 @@ mod tests {
         let near = (0..40).map(|n| 8.2 + 0.01 * f64::from(n));
         let scale = Scale::fit(&Axis::log("batches/s", Unit::Count), near, 4);
         assert_eq!(labels(&scale), ["8.2", "8.3", "8.4", "8.5"]);
+        let slower = (0..40).map(|n| 1.004 + 0.0004 * f64::from(n));
+        let scale = Scale::fit(&Axis::log("slow-down", Unit::Factor), slower, 4);
+        assert_eq!(labels(&scale), ["1.005x", "1.010x", "1.015x"]);
+        let later = (0..40).map(|n| 1.021e-3 + 4e-7 * f64::from(n));
+        let scale = Scale::fit(&Axis::log("time", Unit::Seconds), later, 6);
+        assert_eq!(labels(&scale)[..2], ["1.0225 ms", "1.0250 ms"]);
         let wide = (0..40).map(|n| 73.0 * 1.047f64.powi(n));
         let scale = Scale::fit(&Axis::log("cycles", Unit::Count), wide, 6);
         assert_eq!(labels(&scale), ["100", "150", "200", "300", "400"]);

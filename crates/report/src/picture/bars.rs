@@ -48,10 +48,12 @@ impl Bars {
         paints.and_then(|paints| paints.get(part).copied()).unwrap_or(Paint::Series(part as u8))
     }
 
-    /// Draws them. Parts that are negative or not numbers count as nothing.
+    /// Draws them. What is no number counts as nothing, and so does a negative part of several; a bar of one part that is
+    /// negative goes to the left.
     pub fn draw(&self) -> Picture {
         let width = self.width.clamp(320.0, 4096.0);
-        let size = |value: f64| if value.is_finite() { value.max(0.0) } else { 0.0 };
+        let least = if self.parts.len() > 1 { 0.0 } else { f64::NEG_INFINITY };
+        let size = |value: f64| if value.is_finite() { value.max(least) } else { 0.0 };
         let sums: Vec<f64> =
             self.rows.iter().map(|(_, parts)| parts.iter().copied().map(size).sum()).collect();
         let totals: Vec<String> = if self.totals { self.axis.unit.format_all(&sums) } else { Vec::new() };
@@ -93,7 +95,7 @@ impl Bars {
             for (part, value) in parts.iter().copied().map(size).enumerate() {
                 let (from, to) = (scale.at(sum), scale.at(sum + value));
                 sum += value;
-                scene.fill(from, y, to - from, thick, self.paint(part));
+                scene.fill(from.min(to), y, (to - from).abs(), thick, self.paint(part));
                 let share = Unit::Share.format(value / sums[at]);
                 if self.parts.len() > 1
                     && thick >= 15.0
@@ -104,10 +106,19 @@ impl Bars {
                 }
             }
             if let Some(total) = totals.get(at) {
-                scene.text(scale.at(sum) + 7.0, middle, Anchor::Start, Paint::Muted, BODY, total.as_str());
+                // beside what goes to the left there is room on the right
+                scene.text(
+                    scale.at(sum.max(0.0)) + 7.0,
+                    middle,
+                    Anchor::Start,
+                    Paint::Muted,
+                    BODY,
+                    total.as_str(),
+                );
             }
         }
-        scene.line((left, top - 6.0), (left, bottom), Paint::Axis);
+        let zero = scale.at(0.0);
+        scene.line((zero, top - 6.0), (zero, bottom), Paint::Axis);
         Picture::new(scene, self.title.as_str())
     }
 }

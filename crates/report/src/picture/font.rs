@@ -23,12 +23,12 @@ fn face(bold: bool) -> &'static Face<'static> {
     if bold { &BOLD } else { &REGULAR }
 }
 
-fn glyphs(text: &str, bold: bool) -> impl Iterator<Item = (GlyphId, f64)> {
+/// Glyphs with their advances; a letter that the font lacks is none as wide as it is high, as most such letters are.
+fn glyphs(text: &str, bold: bool) -> impl Iterator<Item = (Option<GlyphId>, f64)> {
     let face = face(bold);
-    text.chars().map(move |c| {
-        // a letter that the font lacks is an empty box
-        let glyph = face.glyph_index(c).unwrap_or_default();
-        (glyph, f64::from(face.glyph_hor_advance(glyph).unwrap_or(0)))
+    text.chars().map(move |c| match face.glyph_index(c) {
+        Some(glyph) => (Some(glyph), f64::from(face.glyph_hor_advance(glyph).unwrap_or(0))),
+        None => (None, f64::from(face.units_per_em())),
     })
 }
 
@@ -58,8 +58,26 @@ pub(crate) fn outline(text: &str, size: f64, bold: bool, pen: &mut impl OutlineB
     let scale = size / f64::from(face(bold).units_per_em());
     let mut x = 0.0;
     for (glyph, advance) in glyphs(text, bold) {
-        face(bold).outline_glyph(glyph, &mut Placed { pen, x, scale });
+        let mut pen = Placed { pen, x, scale };
+        match glyph {
+            Some(glyph) => _ = face(bold).outline_glyph(glyph, &mut pen),
+            None => empty_box(advance as f32, &mut pen),
+        }
         x += advance * scale;
+    }
+}
+
+/// What stands for a letter that the font lacks.
+fn empty_box(em: f32, pen: &mut impl OutlineBuilder) {
+    for (edge, outside) in [(0.08, true), (0.15, false)] {
+        let (low, high) = (edge * em, (0.86 - edge) * em);
+        let mut corners = [(low, low), (high, low), (high, high), (low, high)];
+        if !outside {
+            corners.reverse();
+        }
+        pen.move_to(corners[0].0, corners[0].1);
+        corners[1..].iter().for_each(|&(x, y)| pen.line_to(x, y));
+        pen.close();
     }
 }
 

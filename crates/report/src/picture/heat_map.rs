@@ -255,7 +255,9 @@ pub fn link_heat_map(title: impl Into<String>, load: &LinkLoad, labels: &dyn Lab
     let columns = vec![String::new(); load.bin_count()];
     let mut map =
         HeatMap::new(title, rows, columns, values, if rated { Unit::Share } else { Unit::BytesPerSecond });
-    map.most = rated.then_some(1.0);
+    // a fat pipe carries more than its rate
+    let fullest = map.values.iter().flatten().copied().filter(|share| *share > 1.005).fold(1.0, f64::max);
+    map.most = rated.then_some(fullest);
     let from = load.origin().as_secs_f64();
     map.time = Some((from, from + load.bin_width().as_secs_f64() * load.bin_count().max(1) as f64));
     map

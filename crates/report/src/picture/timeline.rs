@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use stratasim_core::{Rank, Time};
+use stratasim_core::{Duration, Rank, Time};
 
 use super::Picture;
 use super::axis::Scale;
@@ -41,6 +41,8 @@ pub struct Timeline<'a> {
     /// for schedules, whose streams are what the user wrote. Computation is drawn over communication,
     /// which may be a receive that waits.
     pub by_stream: bool,
+    /// When the run was stopped, in seconds, so that the axis goes there although the tasks of that moment are not known.
+    pub ran_until: Option<f64>,
     /// Width in pixels.
     pub width: f64,
 }
@@ -67,6 +69,7 @@ impl<'a> Timeline<'a> {
             labels,
             filter: Filter::default(),
             by_stream: false,
+            ran_until: None,
             width: 960.0,
         }
     }
@@ -163,8 +166,12 @@ impl<'a> Timeline<'a> {
             }
         }
         if range.is_none() {
+            let nothing = match self.ran_until {
+                Some(_) => "no task was complete when the run was stopped",
+                None => "no task in this window",
+            };
             let middle = ((plot.0 + plot.1) / 2.0, (top + bottom) / 2.0);
-            scene.text(middle.0, middle.1, Anchor::Middle, Paint::Muted, BODY, "no task in this window");
+            scene.text(middle.0, middle.1, Anchor::Middle, Paint::Muted, BODY, nothing);
         }
         Picture::new(scene, self.title.as_str())
     }
@@ -191,7 +198,9 @@ impl<'a> Timeline<'a> {
         let TimeWindow { from, until } = self.filter.window;
         let low = if from == Time::ZERO { range.map_or(0, |(low, _)| low) } else { from.as_ps() };
         let high = if until == Time::MAX {
-            range.map_or(low.saturating_add(1_000_000), |(_, high)| high)
+            let stopped = self.ran_until.map(|seconds| Duration::from_secs_f64(seconds).as_ps());
+            let last = range.map(|(_, high)| high).max(stopped);
+            last.unwrap_or(low.saturating_add(1_000_000))
         } else {
             until.as_ps()
         };

@@ -272,6 +272,13 @@ impl TopologyBuilder {
         if let Some(twice) = self.node_names.iter().find(|name| !name.is_empty() && !names.insert(*name)) {
             return Err(BuildError::new("", format!("two nodes are called `{twice}`, names must differ")));
         }
+        let of_links = self.link_names.all_given();
+        if let Some(name) =
+            self.node_names.iter().chain(of_links).find(|name| name.contains(char::is_control))
+        {
+            let reason = format!("the name {name:?} has a line break or another control character");
+            return Err(BuildError::new("", reason));
+        }
         let mut degree = vec![0_u32; n + 1];
         for (index, link) in self.links.iter().enumerate() {
             let rate = link.bandwidth.bytes_per_s();

@@ -47,6 +47,10 @@ impl LinkNames {
         self.given.get(&link).map(String::as_str)
     }
 
+    pub(super) fn all_given(&self) -> impl Iterator<Item = &str> {
+        self.given.values().map(String::as_str)
+    }
+
     /// Moves given names to new numbers, `None` for links that are gone.
     pub(super) fn renumber(&mut self, new: &[Option<LinkId>]) {
         let given = std::mem::take(&mut self.given);

@@ -67,7 +67,7 @@ impl Ruled {
         key: u64,
         out: &mut Vec<LinkId>,
     ) -> Result<Duration, RouteError> {
-        let spreads = self.rule.as_ref().is_some_and(|rule| rule.spreads_others());
+        let spreads = self.rule.as_ref().is_none_or(|rule| rule.spreads_others());
         let search = self.search.get_or_insert_with(|| {
             let built = if spreads {
                 Ecmp { by: Cost::Latency, salt: 0 }.build(&self.topology)

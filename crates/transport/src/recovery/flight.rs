@@ -127,6 +127,12 @@ impl Flight {
         if let Some(sequence) = self.first_lost() {
             return Some(Next { sequence, retransmission: true, beyond_window: false });
         }
+        self.new_packet(messages)
+    }
+
+    /// The first new packet.
+    #[inline]
+    pub(crate) fn new_packet(&self, messages: &Messages) -> Option<Next> {
         let new = Next { sequence: self.next, retransmission: false, beyond_window: false };
         (self.next < messages.end()).then_some(new)
     }

@@ -63,6 +63,11 @@ pub struct State {
 }
 
 impl State {
+    /// Whether the cap lets a new packet go.
+    fn fits(&self, new: Next) -> bool {
+        new.sequence - self.flight.base() < u64::from(self.cap_packets)
+    }
+
     /// Takes packets for lost that were not looked at in this recovery and that later ones have overtaken.
     fn mark(&mut self, cx: &Cx<'_>) -> (u32, u64) {
         let (mut packets, mut bytes) = (0, 0);
@@ -87,11 +92,14 @@ impl SenderRecovery for State {
     #[inline]
     fn next(&self, cx: &Cx<'_>) -> Option<Next> {
         let next = self.flight.candidate(cx.messages)?;
-        let fits = next.retransmission || next.sequence - self.flight.base() < u64::from(self.cap_packets);
-        fits.then_some(Next {
+        (next.retransmission || self.fits(next)).then_some(Next {
             beyond_window: next.beyond_window || (self.timed_out && next.retransmission),
             ..next
         })
+    }
+
+    fn next_new(&self, cx: &Cx<'_>) -> Option<Next> {
+        self.flight.new_packet(cx.messages).filter(|next| self.fits(*next))
     }
 
     #[inline]

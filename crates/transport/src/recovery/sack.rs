@@ -53,6 +53,10 @@ impl SenderRecovery for State {
         self.flight.candidate(cx.messages)
     }
 
+    fn next_new(&self, cx: &Cx<'_>) -> Option<Next> {
+        self.flight.new_packet(cx.messages)
+    }
+
     #[inline]
     fn on_sent(&mut self, cx: &Cx<'_>, next: Next) -> u64 {
         if self.flight.in_flight_packets() == 0 {

@@ -89,6 +89,10 @@ impl SenderRecovery for State {
         Some(next)
     }
 
+    fn next_new(&self, cx: &Cx<'_>) -> Option<Next> {
+        self.flight.new_packet(cx.messages)
+    }
+
     #[inline]
     fn on_sent(&mut self, cx: &Cx<'_>, next: Next) -> u64 {
         self.flight.on_sent(cx, next.sequence)
