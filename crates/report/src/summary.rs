@@ -230,7 +230,7 @@ fn links(text: &mut Text<'_>, result: &RunResult) {
     let busy = Unit::Seconds.format_all(&fullest.iter().map(|link| link.busy_s).collect::<Vec<_>>());
     let [of_bytes, of_time] = [(has_bytes, &bytes), (has_time, &busy)]
         .map(|(is_there, texts)| if is_there { column_width(texts) } else { 0 });
-    let name_width = style.width - 4 - 9 - 2 - bar_width - of_bytes - of_time;
+    let name_width = style.width.saturating_sub(4 + 9 + 2 + bar_width + of_bytes + of_time).max(12);
     text.gap();
     // a result lists the busiest of very many links
     let used = result.counter("network.links_used").unwrap_or(links.len() as u64);

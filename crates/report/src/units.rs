@@ -203,8 +203,7 @@ pub(crate) fn tick(value: f64, step: f64, scale: f64) -> String {
     let (value, step) = (value / scale, step / scale);
     let decimals = (-(step.abs().log10() + 1e-9).floor()).clamp(0.0, 12.0) as usize;
     // 2.5 needs one digit more than its power of ten
-    let decimals =
-        if (step * 10f64.powi(decimals as i32)).fract().abs() > 1e-6 { decimals + 1 } else { decimals };
+    let decimals = if is_whole(step * 10f64.powi(decimals as i32)) { decimals } else { decimals + 1 };
     let text = format!("{value:.decimals$}");
     let text = if text.starts_with('-') && text[1..].chars().all(|c| c == '0' || c == '.') {
         text[1..].to_owned()
@@ -212,6 +211,10 @@ pub(crate) fn tick(value: f64, step: f64, scale: f64) -> String {
         text
     };
     thousands(&text)
+}
+
+fn is_whole(value: f64) -> bool {
+    (value - value.round()).abs() <= 1e-6
 }
 
 /// The prefix that suits an axis that reaches `most`, and its size.
@@ -301,6 +304,7 @@ mod tests {
     fn ticks_have_the_digits_that_their_step_needs() {
         assert_eq!(tick(2.5, 2.5, 1.0), "2.5");
         assert_eq!(tick(0.000_25, 0.000_05, 1e-3), "0.25");
+        assert_eq!(tick(1.025e-3, 5e-6, 1e-3), "1.025");
         assert_eq!(tick(-1e-20, 1.0, 1.0), "0");
         assert_eq!(tick(20_000.0, 5000.0, 1.0), "20,000");
         assert_eq!(axis_prefix(Unit::Seconds, 0.0031), ("m", 1e-3));

@@ -107,6 +107,13 @@ fn values(property: &Value, root: &Value) -> String {
         return words.iter().map(shown).collect::<Vec<_>>().join(" or ");
     }
     let example = || schema["examples"][0].as_str().map(|example| format!("\"{example}\""));
+    // several kinds of values are best shown by one of each
+    if let (Some(kinds), Some(examples)) = (schema["type"].as_array(), schema["examples"].as_array())
+        && kinds.iter().filter(|kind| *kind != "null").count() > 1
+        && examples.len() > 1
+    {
+        return format!("such as {}", examples.iter().map(Value::to_string).collect::<Vec<_>>().join(" or "));
+    }
     let kind = match &schema["type"] {
         Value::Array(kinds) => kinds.iter().find_map(|kind| kind.as_str().filter(|kind| *kind != "null")),
         kind => kind.as_str(),

@@ -200,8 +200,8 @@ impl QueueKind for Lossless {
 /// of its class (InfiniBand's credits; classes are virtual lanes).
 ///
 /// A switch has room for each link and class; when a packet has left it, word of the room goes back, which takes the delay
-/// of the link and no room on it. Hosts take everything at once. What vanishes on a link costs no credit for good, as both
-/// ends count all that was ever sent. Where ways form a circle, as those of hosts that forward do, everybody may wait for
+/// of the link and no room on it. A host takes everything at once, and word of that goes back the same
+/// way. What vanishes on a link costs no credit for good, as both ends count all that was ever sent. Where ways form a circle, as those of hosts that forward do, everybody may wait for
 /// everybody: that is noticed and said. On a mesh, `balancing = { kind = "routing" }` takes ways without circles.
 ///
 /// Source: InfiniBand Architecture Specification, volume 1, section 7.9.

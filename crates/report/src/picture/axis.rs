@@ -235,7 +235,7 @@ mod tests {
         let scale = Scale::fit(&Axis::log("slow-down", Unit::Factor), slower, 4);
         assert_eq!(labels(&scale), ["1.005x", "1.010x", "1.015x"]);
         let later = (0..40).map(|n| 1.021e-3 + 4e-7 * f64::from(n));
-        let scale = Scale::fit(&Axis::log("time", Unit::Seconds), later, 6);
+        let scale = Scale::fit(&Axis::log("time", Unit::Seconds), later, 7);
         assert_eq!(labels(&scale)[..2], ["1.0225 ms", "1.0250 ms"]);
         let wide = (0..40).map(|n| 73.0 * 1.047f64.powi(n));
         let scale = Scale::fit(&Axis::log("cycles", Unit::Count), wide, 6);

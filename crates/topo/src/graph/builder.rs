@@ -273,8 +273,11 @@ impl TopologyBuilder {
             return Err(BuildError::new("", format!("two nodes are called `{twice}`, names must differ")));
         }
         let of_links = self.link_names.all_given();
-        if let Some(name) =
-            self.node_names.iter().chain(of_links).find(|name| name.contains(char::is_control))
+        if let Some(name) = self
+            .node_names
+            .iter()
+            .chain(of_links)
+            .find(|name| name.contains(|c: char| c.is_control() && c != '\t'))
         {
             let reason = format!("the name {name:?} has a line break or another control character");
             return Err(BuildError::new("", reason));

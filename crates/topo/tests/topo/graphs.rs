@@ -27,7 +27,8 @@ fn small(routes: &str) -> String {
 #[test]
 fn a_graph_by_hand_has_what_was_written() {
     let mut graph = Router::new(&small(""));
-    assert_eq!(graph.names("gpu-0", "gpu-1"), ["gpu-0->switch", "wide-0-down"]);
+    // a hash of both ends chooses among cables side by side
+    assert_eq!(graph.names("gpu-0", "gpu-1"), ["gpu-0->switch", "wide-1-down"]);
     assert_eq!(graph.names("gpu-1", "gpu-0"), ["wide-0-up", "switch->gpu-0"]);
     assert_eq!(graph.names("pool", "gpu-1"), ["cxl", "wide-0-down"]);
     let topology = &graph.topology;

@@ -31,7 +31,8 @@ pub struct Nscc {
     pub gamma: f64,
     /// Weight of a sample in the average of the delay, 0 to 1.
     pub delay_weight: f64,
-    /// Windows of rate x round trip at the start and at most.
+    /// Windows of rate x round trip at the start and at most; up to 1, such a part of the packets that fill a round trip,
+    /// rounded up.
     pub max_window_factor: f64,
     /// Starts from the round trip of the own path; otherwise from the longest of the network, until a
     /// shorter one is measured.

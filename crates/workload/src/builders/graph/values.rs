@@ -276,6 +276,7 @@ visited!(
         fn visit_str<E: de::Error>(self, text: &str) -> Result<StreamNumber, E> {
             match text {
                 "none" => Ok(StreamNumber(crate::program::Stream::NONE)),
+                _ if text.parse::<u64>().is_ok() => self.visit_u64(text.parse().expect("just parsed")),
                 _ => Err(E::custom(format!("`{text}` is no stream; write a number such as 0, or \"none\""))),
             }
         }
