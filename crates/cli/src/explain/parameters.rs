@@ -87,8 +87,11 @@ fn values(property: &Value, root: &Value) -> String {
     let schema = resolved(property, root);
     if let Some(noun) = registry(schema) {
         let named = schema["oneOf"].as_array().into_iter().flatten().any(|option| option["type"] == "string");
-        let name = if named { format!("the name of one of {noun}, or ") } else { String::new() };
-        return format!("{name}a table with a `kind` of {noun}");
+        return if named {
+            format!("one of {noun}: its name, or a table with it as `kind`")
+        } else {
+            format!("a table with a `kind` of {noun}")
+        };
     }
     for list in ["oneOf", "anyOf"] {
         if let Some(options) = schema[list].as_array() {
