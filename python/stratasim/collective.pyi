@@ -63,7 +63,32 @@ def double_binary_tree(*, chunk: str | None = "512 KiB") -> Spec:
     """All-reduce, broadcast and reduce over two complementary binary trees, pipelined in chunks."""
 
 def hierarchical(
-    *, dimensions: Sequence[int] | None = None, algorithms: Sequence[Mapping[str, Any]] | None = None
+    *,
+    dimensions: Sequence[int] | None = None,
+    algorithms: Sequence[
+        Literal[
+            "ring",
+            "recursive",
+            "recursive-doubling",
+            "binomial",
+            "chain",
+            "double-binary-tree",
+            "direct",
+            "pairwise",
+            "bruck",
+            "neighbour-exchange",
+            "dissemination",
+            "hierarchical",
+            "coherent-ring",
+            "coarse-ring",
+            "card-ring",
+            "card-csc",
+            "card-csc-equation",
+            "card-direct",
+        ]
+        | Mapping[str, Any]
+    ]
+    | None = None,
 ) -> Spec:
     """Reduce-scatter, all-gather and all-reduce dimension by dimension."""
 

@@ -24,7 +24,23 @@ def flit(
     header_flits: int | None = 0,
     terminal_latency: int | None = 1,
     router: Mapping[str, Any] | None = None,
-    routing: Mapping[str, Any] | None = None,
+    routing: Literal[
+        "auto",
+        "dimension-order",
+        "nearest-common-ancestor",
+        "xy-yx",
+        "valiant",
+        "romm",
+        "minimal-adaptive",
+        "minimal",
+        "ugal",
+        "destination-tag",
+        "shortest-path",
+        "table",
+        "up-down",
+    ]
+    | Mapping[str, Any]
+    | None = None,
     deadlock_check: bool | None = True,
 ) -> Spec:
     """Wormhole routers with virtual channels and credits, cycle by cycle."""
@@ -54,16 +70,40 @@ def message(
 def packet(
     *,
     preset: Literal["published", "htsim"] | None = "published",
-    congestion: Mapping[str, Any] | None = None,
-    recovery: Mapping[str, Any] | None = None,
-    entropy: Mapping[str, Any] | None = None,
+    congestion: Literal[
+        "fixed-window",
+        "constant-rate",
+        "dctcp",
+        "mprdma",
+        "swift",
+        "timely",
+        "dcqcn",
+        "hpcc",
+        "nscc",
+        "rccc",
+        "ndp",
+        "eqds",
+        "cubic",
+    ]
+    | Mapping[str, Any]
+    | None = None,
+    recovery: Literal["go-back-n", "irn", "sack", "rltp", "trimming", "none"]
+    | Mapping[str, Any]
+    | None = None,
+    entropy: Literal["fixed", "random", "round-robin", "permutation", "oblivious", "bitmap", "reps", "mixed"]
+    | Mapping[str, Any]
+    | None = None,
     packets: Mapping[str, Any] | None = None,
-    queue: Mapping[str, Any] | None = None,
+    queue: Literal["trimming", "drop-tail", "lossless", "credit"] | Mapping[str, Any] | None = None,
     buffer: str | None = None,
     buffer_sharing: Mapping[str, Any] | None = None,
     ecn: Mapping[str, Any] | None = None,
     classes: Sequence[Mapping[str, Any]] | None = None,
-    balancing: Mapping[str, Any] | None = None,
+    balancing: Literal[
+        "ecmp", "per-flow", "round-robin", "random", "least-queue", "flowlets", "source", "routing"
+    ]
+    | Mapping[str, Any]
+    | None = None,
     connections: Literal["per-message", "per-pair"] | None = None,
     switching: Literal["store-and-forward", "cut-through"] | None = "store-and-forward",
     completion: Literal["receiver", "sender"] | None = None,

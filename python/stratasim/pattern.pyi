@@ -67,7 +67,36 @@ def fft(
     """A phase of the three-dimensional FFT with its data split two ways: the processes are a matrix, row by row, and a process sends to the others of its row (first exchange) or of its column (second), each as often."""
 
 def hot_spot(
-    *, target: int | None = 0, fraction: float | None = 0.1, background: Mapping[str, Any] | None = None
+    *,
+    target: int | None = 0,
+    fraction: float | None = 0.1,
+    background: Literal[
+        "uniform-random",
+        "permutation",
+        "shift",
+        "neighbour",
+        "all-to-all",
+        "incast",
+        "hot-spot",
+        "bit-complement",
+        "transpose",
+        "bit-reversal",
+        "shuffle",
+        "tornado",
+        "digit-neighbour",
+        "diagonal",
+        "asymmetric",
+        "taper",
+        "bad-dragonfly",
+        "bad-yarc",
+        "background",
+        "hot-spots",
+        "local",
+        "fft",
+        "list",
+    ]
+    | Mapping[str, Any]
+    | None = None,
 ) -> Spec:
     """Traffic of which a fraction goes to one rank instead (Pfister and Norton, "Hot spot contention and combining in multistage interconnection networks", 1985)."""
 
@@ -76,7 +105,33 @@ def hot_spots(
     targets: Sequence[int] | None = None,
     weights: Sequence[int] | None = None,
     fraction: float | None = 1.0,
-    background: Mapping[str, Any] | None = None,
+    background: Literal[
+        "uniform-random",
+        "permutation",
+        "shift",
+        "neighbour",
+        "all-to-all",
+        "incast",
+        "hot-spot",
+        "bit-complement",
+        "transpose",
+        "bit-reversal",
+        "shuffle",
+        "tornado",
+        "digit-neighbour",
+        "diagonal",
+        "asymmetric",
+        "taper",
+        "bad-dragonfly",
+        "bad-yarc",
+        "background",
+        "hot-spots",
+        "local",
+        "fft",
+        "list",
+    ]
+    | Mapping[str, Any]
+    | None = None,
 ) -> Spec:
     """Traffic of which a fraction, or all, goes to the ranks of a list, each in proportion to its weight."""
 
@@ -87,7 +142,36 @@ def list(*, pairs: Sequence[Sequence[int]] | None = None) -> Spec:
     """Pairs of a sender and a receiver. A sender of several pairs takes one of its receivers at random for each message; ranks that send in no pair are silent."""
 
 def local(
-    *, distance: int | None = 1, fraction: float | None = 0.5, background: Mapping[str, Any] | None = None
+    *,
+    distance: int | None = 1,
+    fraction: float | None = 0.5,
+    background: Literal[
+        "uniform-random",
+        "permutation",
+        "shift",
+        "neighbour",
+        "all-to-all",
+        "incast",
+        "hot-spot",
+        "bit-complement",
+        "transpose",
+        "bit-reversal",
+        "shuffle",
+        "tornado",
+        "digit-neighbour",
+        "diagonal",
+        "asymmetric",
+        "taper",
+        "bad-dragonfly",
+        "bad-yarc",
+        "background",
+        "hot-spots",
+        "local",
+        "fft",
+        "list",
+    ]
+    | Mapping[str, Any]
+    | None = None,
 ) -> Spec:
     """A fraction of the messages stays near its sender: on grids within a number of hops, on trees within the subtree of a height, on dragonflies at the same router or in the same group. Each of the other ranks there is as likely."""
 

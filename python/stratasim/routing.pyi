@@ -15,7 +15,7 @@ __all__ = [
 ]
 
 def auto() -> Spec:
-    """The topology's own rule (up/down on trees, dimension order on meshes and tori, minimal on a dragonfly, the routes of a file), or Dijkstra by latency where it has none."""
+    """The topology's own rule (up/down on trees, dimension order on meshes and tori, minimal on a dragonfly, the routes of a file), or Dijkstra by latency where it has none. Without some parts, ways that are whole stay, and others are spread over those of least latency."""
 
 def dijkstra(*, by: Literal["latency", "hops"] | None = "latency") -> Spec:
     """Dijkstra's shortest paths, searched when a pair asks."""
@@ -27,7 +27,11 @@ def ecmp(*, by: Literal["latency", "hops"] | None = "hops", salt: int | None = 0
     """Equal-cost multi-path routing as switches do it: at every node a hash of the flow chooses among the ports that lie on a shortest path to the destination; parallel cables count one by one."""
 
 def explicit(
-    *, routes: Sequence[Mapping[str, Any]] | None = None, otherwise: Mapping[str, Any] | None = None
+    *,
+    routes: Sequence[Mapping[str, Any]] | None = None,
+    otherwise: Literal["auto", "dijkstra", "ecmp", "dimension-order", "up-down", "explicit"]
+    | Mapping[str, Any]
+    | None = None,
 ) -> Spec:
     """Routes given one by one; other pairs follow another routing."""
 

@@ -34,7 +34,7 @@ __all__ = [
 
 def cards(
     *,
-    of: Mapping[str, Any],
+    of: Literal["hcsim-cxl", "hcsim-ethernet", "networkx-json"] | Mapping[str, Any],
     card: str | Mapping[str, Any],
     nodes: Sequence[str] | None = None,
     compute: str | Mapping[str, Any] | None = None,
@@ -43,7 +43,7 @@ def cards(
 
 def degraded(
     *,
-    of: Mapping[str, Any],
+    of: Literal["hcsim-cxl", "hcsim-ethernet", "networkx-json"] | Mapping[str, Any],
     factor: float,
     links: Sequence[str] | None = None,
     fraction: float | None = None,
@@ -238,7 +238,7 @@ def ring(
 
 def scaled(
     *,
-    of: Mapping[str, Any],
+    of: Literal["hcsim-cxl", "hcsim-ethernet", "networkx-json"] | Mapping[str, Any],
     bandwidth: float | None = 1.0,
     latency: float | None = 1.0,
     links: Sequence[str] | None = None,
@@ -274,7 +274,7 @@ def torus(
 
 def with_compute(
     *,
-    of: Mapping[str, Any],
+    of: Literal["hcsim-cxl", "hcsim-ethernet", "networkx-json"] | Mapping[str, Any],
     compute: str | Mapping[str, Any],
     grouping: str | None = None,
     groups: Sequence[int] | None = None,
@@ -284,7 +284,7 @@ def with_compute(
 
 def without(
     *,
-    of: Mapping[str, Any],
+    of: Literal["hcsim-cxl", "hcsim-ethernet", "networkx-json"] | Mapping[str, Any],
     links: Sequence[str] | None = None,
     nodes: Sequence[str] | None = None,
     fraction_of_links: float | None = 0.0,
