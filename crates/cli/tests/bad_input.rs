@@ -45,6 +45,14 @@ fn the_experiment_that_these_tests_change_runs() {
 }
 
 #[test]
+fn texts_that_would_drive_the_terminal_are_refused() {
+    let text = format!("name = \"red \\u001b[31m\"\n{TOPOLOGY}{WORKLOAD}");
+    refused(&run(&text, &[]), &["name", "the control character U+001B", "bad.toml:1"]);
+    let text = GRAPH.replace("name = \"b\"", "name = \"b\\nb\"");
+    refused(&run(&format!("{text}{WORKLOAD}"), &[]), &["b\\nb", "line break"]);
+}
+
+#[test]
 fn an_unknown_key_is_named_with_its_neighbour() {
     let text = format!("{TOPOLOGY}duplx = \"half\"\n{WORKLOAD}");
     refused(&run(&text, &[]), &["topology.duplx", "unknown key", "did you mean `duplex`", "bad.toml:6"]);

@@ -602,6 +602,15 @@ fn a_topology_in_two_pieces_does_not_pass_its_check() {
     let shown = scratch.stratasim(&["topology", "show", "pieces.toml"]);
     assert_eq!(shown.code, 0);
     assert!(shown.output.contains("no route from a to b"), "{}", shown.output);
+    // there, but not back
+    scratch.write(
+        "oneway.toml",
+        "kind = \"graph\"\nnodes = [{ name = \"a\" }, { name = \"b\" }]\n\
+         links = [{ from = \"a\", to = \"b\", bandwidth = \"1 GB/s\", latency = \"1 us\", duplex = \"simplex\" }]\n",
+    );
+    let ended = scratch.stratasim(&["topology", "check", "oneway.toml"]);
+    assert_eq!(ended.code, 2);
+    assert!(ended.output.contains("no path of links leads from b to a"), "{}", ended.output);
 }
 
 #[test]
@@ -696,6 +705,25 @@ fn a_run_that_fails_leaves_the_old_file_alone() {
     ended.failed(3, &["no route"]);
     assert_eq!(scratch.read("out.json"), "old");
     assert_eq!(scratch.names(), ["apart.toml", "out.json"]);
+}
+
+#[test]
+fn what_was_observed_before_a_run_failed_is_there_and_named() {
+    let scratch = Scratch::new();
+    // c takes part in nothing that ends
+    let text = "[topology]\nkind = \"ring\"\nnodes = 3\nbandwidth = \"10 GB/s\"\nlatency = \"1 us\"\n\
+                [workload]\nkind = \"graph\"\nvertices = [{ name = \"w\", kind = \"delay\", rank = 0, duration = \"1 us\" }, \
+                { name = \"r\", kind = \"receive\", rank = 1, source = 2 }]\n";
+    scratch.write("stalls.toml", text);
+    let files = ["--csv", "out.csv", "--picture", "out.svg", "--json", "out.json"];
+    let ended = scratch.stratasim(&[&["run", "stalls.toml"][..], &files].concat());
+    assert_eq!(ended.code, 3, "{}", ended.errors);
+    for words in ["wrote out.csv (tasks)", "wrote out.svg (picture)"] {
+        assert!(ended.errors.contains(words), "{}", ended.errors);
+    }
+    assert!(!ended.errors.contains("out.json"), "{}", ended.errors);
+    assert_eq!(scratch.names(), ["out.csv", "out.svg", "stalls.toml"]);
+    assert!(scratch.read("out.svg").contains("until the run failed"));
 }
 
 #[test]

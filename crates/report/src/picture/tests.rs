@@ -191,6 +191,8 @@ fn all() -> Vec<Picture> {
         chart().draw(),
         LineChart::new("Nothing", Axis::log("x", Unit::Seconds), Axis::log("y", Unit::Count)).draw(),
         link_heat_map("Links over time", &load(), &Long, 30).draw(),
+        link_heat_map("Nothing on links", &LinkLoad::new(TimeWindow::ALWAYS, 16), &Long, 30).draw(),
+        saved().draw(),
         square(3),
         square(200),
         square(0),
@@ -429,6 +431,80 @@ fn bars_are_as_long_as_their_numbers() {
     assert!(((memory - swatch) / (communication - swatch) - 2.0).abs() < 1e-6);
     assert!(((idle - swatch) / (communication - swatch) - 1.0).abs() < 1e-6);
     assert!(picture.svg().contains("50.0 %") && picture.svg().contains("4.000 s"));
+}
+
+/// Bars of a difference, one of them negative.
+fn saved() -> Bars {
+    let axis = Axis::linear("saved \u{1b}[31m", Unit::Seconds);
+    let mut bars = Bars::new("What an option saves \u{7} 節点", axis, ["saved"]);
+    for (label, seconds) in [("ring", 2.0), ("direct", -4.0), ("none", 0.0)] {
+        bars.push(label, [seconds]);
+    }
+    bars
+}
+
+#[test]
+fn a_negative_bar_goes_to_the_left_of_zero_and_says_its_number() {
+    let picture = saved().draw();
+    let svg = picture.svg();
+    assert!(svg.contains("-4.000 s") && svg.contains("2.000 s"));
+    let boxes: Vec<[f64; 4]> = picture
+        .scene
+        .shapes
+        .iter()
+        .filter_map(|shape| match shape {
+            Shape::Boxes { boxes, paint: Paint::Series(0), .. } => Some(boxes.clone()),
+            _ => None,
+        })
+        .flatten()
+        .collect();
+    let [right, left, none] = boxes[..] else { panic!("{boxes:?}") };
+    assert!((left[2] - 2.0 * right[2]).abs() < 1e-6 && none[2] == 0.0);
+    assert!((left[0] + left[2] - right[0]).abs() < 1e-6, "both begin at zero");
+}
+
+#[test]
+fn a_letter_that_the_font_lacks_is_a_box() {
+    let mut path = Outline(0);
+    font::outline("節", 12.0, false, &mut path);
+    assert!(path.0 > 0);
+    assert!(font::width("節", 12.0, false) >= 12.0);
+}
+
+/// How many corners an outline has.
+struct Outline(usize);
+
+impl ttf_parser::OutlineBuilder for Outline {
+    fn move_to(&mut self, _: f32, _: f32) {}
+    fn line_to(&mut self, _: f32, _: f32) {
+        self.0 += 1;
+    }
+    fn quad_to(&mut self, _: f32, _: f32, _: f32, _: f32) {}
+    fn curve_to(&mut self, _: f32, _: f32, _: f32, _: f32, _: f32, _: f32) {}
+    fn close(&mut self) {}
+}
+
+#[test]
+fn the_axis_of_a_run_that_was_stopped_goes_there() {
+    let empty = TaskColumns::default();
+    let mut timeline = Timeline::new("Stopped", &empty, &Plain);
+    timeline.ran_until = Some(28e-3);
+    let svg = timeline.draw().svg();
+    assert!(svg.contains("no task was complete when the run was stopped") && svg.contains(">25<"), "{svg}");
+}
+
+#[test]
+fn a_fat_pipe_may_be_more_than_full() {
+    struct Rated;
+    impl Labels for Rated {
+        fn link_rate(&self, _: LinkId) -> Option<stratasim_core::Bandwidth> {
+            Some(stratasim_core::Bandwidth(1e9))
+        }
+    }
+    let mut load = LinkLoad::new(TimeWindow::ALWAYS, 16);
+    load.add(LinkId(0), Time::ZERO, Time::from_ps(8 * MS), 16_000_000);
+    let map = link_heat_map("Links", &load, &Rated, 2);
+    assert!((map.most.unwrap() - 2.0).abs() < 1e-3, "{:?}", map.most);
 }
 
 #[test]
