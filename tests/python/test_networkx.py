@@ -49,7 +49,7 @@ def test_a_machine_and_its_graph_give_exactly_the_same_result(name: str) -> None
     assert ss.simulate(again.to_networkx(), ALL_REDUCE, routing="dijkstra").digest == first.digest
 
 
-@pytest.mark.parametrize("name", ["memory nodes", "ethernet", "by hand"])
+@pytest.mark.parametrize("name", ["memory nodes", "ethernet", "half duplex", "by hand"])
 def test_names_of_links_keep_their_direction(name: str) -> None:
     cable = {"from": "b", "to": "a", "name": "x", **CABLE}
     by_hand = ss.topology.graph(nodes=[{"name": "a"}, {"name": "b"}], links=[cable])

@@ -207,6 +207,8 @@ impl Document {
                 // a plug-in by its name alone gets options
                 let name = Node { value: Value::String(name.clone()), place: at.place.clone() };
                 at.value = Value::Table(IndexMap::from([("kind".to_owned(), (at.place.clone(), name))]));
+                // where no table is expected, it is wrong here
+                at.place = Some(whole.clone());
             }
             let table = match &mut at.value {
                 Value::Table(table) => table,

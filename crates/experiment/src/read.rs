@@ -135,16 +135,7 @@ impl<'de> de::Deserializer<'de> for NodeReader<'de> {
             Value::Integer(value) => visitor.visit_i64(*value),
             Value::Unsigned(value) => visitor.visit_u64(*value),
             Value::Float(value) => visitor.visit_f64(*value),
-            Value::String(text) => {
-                match text.chars().find(|&c| c.is_control() && !matches!(c, '\n' | '\r' | '\t')) {
-                    None => visitor.visit_borrowed_str(text),
-                    // it would drive the terminal, and is no XML
-                    Some(c) => Err(de::Error::custom(format!(
-                        "found the control character U+{:04X} in a text",
-                        u32::from(c)
-                    ))),
-                }
-            }
+            Value::String(text) => visitor.visit_borrowed_str(text),
             Value::Array(list) => {
                 let mut reader = ListReader { rest: list.iter().enumerate() };
                 let read = visitor.visit_seq(&mut reader);

@@ -325,12 +325,12 @@ pub(crate) fn finish_ns(summary: &Summary) -> Vec<f64> {
     summary.ranks.iter().map(|rank| rank.finish.as_ps() as f64 / 1000.0).collect()
 }
 
-/// What is said about receives whose size is not that of their message.
 /// What a reader of a schedule must know whose numbers were not taken as they are.
 pub(crate) fn changed_note(schedule: &Schedule) -> Option<String> {
     schedule.changed().map(|changed| format!("Numbers of the schedule: {changed}."))
 }
 
+/// What is said about receives whose size is not that of their message.
 pub(crate) fn size_note(mismatches: u64) -> String {
     let number = count(mismatches);
     format!("{number} receive(s) took a message of another size than theirs; the message's counts.")

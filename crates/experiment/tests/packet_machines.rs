@@ -305,3 +305,61 @@ fn planes_of_slightly_different_cables_are_all_used() {
     let (both, one) = (planes("100 Gbps"), planes("25 Gbps"));
     assert!((both - 16e-6).abs() < 0.5e-6 && (one - 32e-6).abs() < 0.5e-6, "{both} {one}");
 }
+
+/// Two equal ways between two switches of three hosts each: which one a pair takes is a matter of its ends, and the same at
+/// all levels, whatever else is sent and whether routes of other pairs are given. Not all pairs take the same.
+#[test]
+fn equal_ways_are_chosen_by_the_ends_alone() {
+    let rate = r#"bandwidth = "10 GB/s", latency = "1 us""#;
+    let links = [
+        ("a", "l", rate),
+        ("b", "l", rate),
+        ("c", "l", rate),
+        ("d", "r", rate),
+        ("e", "r", rate),
+        ("f", "r", rate),
+        ("l", "x", rate),
+        ("l", "y", rate),
+        ("x", "r", rate),
+        ("y", "r", rate),
+    ];
+    let machine = graph(&["a", "b", "c", "d", "e", "f"], &["l", "r", "x", "y"], &links);
+    let given = format!("{machine}routes = [{{ from = \"a\", to = \"b\", links = [\"a->l\", \"l->b\"] }}]\n");
+    let mut ways = Vec::new();
+    for (source, destination) in
+        (0..3).flat_map(|source| (3..6).map(move |destination| (source, destination)))
+    {
+        let way = |machine: &str, others: u32, network: &str| {
+            let mut text = format!("{machine}[workload]\nkind = \"graph\"\nvertices = [");
+            for other in 0..others {
+                text += &format!(
+                    "{{ name = \"p{other}\", kind = \"communication\", source = 0, destination = 1, bytes = \"1 kB\" }}, "
+                );
+            }
+            text += &format!(
+                "{{ name = \"m\", kind = \"communication\", source = {source}, destination = {destination}, bytes = \"1 MB\" }}]\n"
+            );
+            let result = run(&format!("{text}[network]\n{network}\n"));
+            let mut used = result.links.unwrap();
+            used.retain(|link| link.bytes > 900e3 && link.name.starts_with("l->"));
+            assert_eq!(used.len(), 1, "one way");
+            used.remove(0).name
+        };
+        let first = way(&machine, 0, "kind = \"flow\"");
+        for others in 0..if source == 0 { 4 } else { 1 } {
+            for network in [
+                "kind = \"flow\"",
+                "kind = \"packet\"\nbalancing = \"routing\"",
+                "kind = \"flit\"\nrouting = \"table\"",
+            ] {
+                for machine in [&machine, &given] {
+                    assert_eq!(way(machine, others, network), first, "{destination} {others} {network}");
+                }
+            }
+        }
+        ways.push(first);
+    }
+    ways.sort_unstable();
+    ways.dedup();
+    assert_eq!(ways.len(), 2, "{ways:?}");
+}

@@ -225,10 +225,9 @@ fn inline_markdown(text: &str) -> String {
     pieces(text).into_iter().map(piece).collect()
 }
 
-/// `text` with a replacement character for each control character but line breaks and tabs: no terminal shall be driven by a
-/// name, and XML knows none.
-pub fn without_controls(text: &str) -> std::borrow::Cow<'_, str> {
-    let is_control = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+/// `text` with a replacement character for each control character but line breaks and tabs: XML knows no others.
+fn without_controls(text: &str) -> std::borrow::Cow<'_, str> {
+    let is_control = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
     if text.contains(is_control) { text.replace(is_control, "\u{fffd}").into() } else { text.into() }
 }
 

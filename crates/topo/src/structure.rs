@@ -49,17 +49,11 @@ pub trait RouteRule: Send + Sync + std::fmt::Debug {
         None
     }
 
-    /// Whether the rule knows the way from `src` to `dst`; other pairs are searched (Dijkstra by
-    /// latency), so that a rule may leave out what no workload uses.
+    /// Whether the rule knows the way from `src` to `dst`; other pairs are searched (one of the ways of
+    /// least latency), so that a rule may leave out what no workload uses.
     fn covers(&self, src: NodeId, dst: NodeId) -> bool {
         let _ = (src, dst);
         true
-    }
-
-    /// Whether the searched ways of other pairs are spread over all of least latency, as switches do it, in place of the one
-    /// with the lowest ids.
-    fn spreads_others(&self) -> bool {
-        false
     }
 
     /// Appends the links from `src` to `dst` and returns the latency that no link accounts for

@@ -167,8 +167,10 @@ impl<'a> Timeline<'a> {
         }
         if range.is_none() {
             let nothing = match self.ran_until {
-                Some(_) => "no task was complete when the run was stopped",
-                None => "no task in this window",
+                Some(_) if self.filter.window == TimeWindow::ALWAYS => {
+                    "no task was complete when the run was stopped"
+                }
+                _ => "no task in this window",
             };
             let middle = ((plot.0 + plot.1) / 2.0, (top + bottom) / 2.0);
             scene.text(middle.0, middle.1, Anchor::Middle, Paint::Muted, BODY, nothing);
@@ -199,7 +201,7 @@ impl<'a> Timeline<'a> {
         let low = if from == Time::ZERO { range.map_or(0, |(low, _)| low) } else { from.as_ps() };
         let high = if until == Time::MAX {
             let stopped = self.ran_until.map(|seconds| Duration::from_secs_f64(seconds).as_ps());
-            let last = range.map(|(_, high)| high).max(stopped);
+            let last = range.map(|(_, high)| high).max(stopped.filter(|&at| at > low));
             last.unwrap_or(low.saturating_add(1_000_000))
         } else {
             until.as_ps()

@@ -292,10 +292,6 @@ impl RouteRule for CardRule {
         "cards"
     }
 
-    fn spreads_others(&self) -> bool {
-        self.inner.spreads_others()
-    }
-
     fn covers(&self, src: NodeId, dst: NodeId) -> bool {
         let host = |node| match self.numbering.part(node) {
             None => Some((node, None)),

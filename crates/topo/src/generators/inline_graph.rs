@@ -32,7 +32,7 @@ use crate::structure::Structure;
 ///   { from = "pool", to = "switch", bandwidth = "64 GB/s", latency = "200 ns", duplex = "half" },
 /// ]
 /// ```
-/// Routes are shortest by latency unless `routes` gives them.
+/// Routes are shortest by latency unless `routes` gives them; among equal ones a hash of both ends chooses.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct InlineGraph {

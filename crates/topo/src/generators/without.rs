@@ -25,8 +25,9 @@ use crate::structure::{RouteRule, Structure};
 /// ```
 /// Parts are given by name or drawn by seed, as many as a fraction says, rounded; a drawn cable goes
 /// with both directions, a node with all its links. What stays is numbered anew in the same order. Ways
-/// of the topology's rule of routing that are whole stay as they are; the others are spread over those of least
-/// latency, unless the run says otherwise. Parts that nothing joins any more are only missed when something is sent there.
+/// of the topology's rule of routing that are whole stay as they are; the others take one of least latency, which a
+/// hash of both ends chooses, unless the run says otherwise (`topology show` calls that `remaining-ways`). Parts that nothing
+/// joins any more are only missed when something is sent there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Without {
@@ -153,10 +154,6 @@ impl RouteRule for Remaining {
     fn covers(&self, src: NodeId, dst: NodeId) -> bool {
         // no rule chooses by key
         self.way([src, dst], 0, &mut Vec::new()).is_some()
-    }
-
-    fn spreads_others(&self) -> bool {
-        true
     }
 
     fn route(

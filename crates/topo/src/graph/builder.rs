@@ -206,7 +206,7 @@ impl TopologyBuilder {
 
     /// Keeps some nodes and links and numbers them anew, in the same order. Links of removed nodes
     /// go too. Routes by rule, which know the old numbers, are dropped when anything is removed, and
-    /// dimensions when a compute node is.
+    /// dimensions when a compute node is. The new numbers; `None` when nothing is removed.
     ///
     /// # Panics
     /// When `nodes` or `links` is not as long as there are nodes or links.
@@ -351,7 +351,6 @@ impl TopologyBuilder {
     }
 }
 
-/// New numbers of what stays.
 /// New ids by old ones; `None` of what is gone.
 #[derive(Debug)]
 pub struct Renumbered {
@@ -361,6 +360,7 @@ pub struct Renumbered {
     pub links: Vec<Option<LinkId>>,
 }
 
+/// New numbers of what stays.
 fn renumber(stays: &[bool]) -> Vec<Option<u32>> {
     let mut next = 0;
     let number = |&stays: &bool| {

@@ -5,7 +5,7 @@
 //! `memory`, `memory_bandwidth`, `home_memory`; of a memory node `capacity` and `bandwidth`. Any
 //! other attribute that is a whole number or a text is the node's group of that name (`rack`,
 //! `server`). Attributes of an edge: `bandwidth`, `latency`, `sharing`, `duplex`, `name`,
-//! `reverse_name`, `from` (the end that `name` leads away from), `cable`. Keys may be written with `-` instead of `_`.
+//! `reverse_name`, `from` ("later" where an edge without direction begins at the end that comes later among the nodes), `cable`. Keys may be written with `-` instead of `_`.
 
 mod edges;
 mod nodes;
@@ -50,6 +50,8 @@ const EDGE_KEYS: [&str; 10] =
 
 /// Text of a compute node's memory that no capacity bounds.
 const UNBOUNDED: &str = "unbounded";
+/// What says that an undirected edge begins at the end that comes later among the nodes.
+const LATER: &str = "later";
 /// Text of a rate that nothing limits.
 const UNLIMITED: &str = "unlimited";
 

@@ -6,15 +6,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::{BuildError, Duration, LinkId, NodeId};
 
-use super::dijkstra::{Cost, Dijkstra};
+use super::dijkstra::Cost;
 use super::ecmp::Ecmp;
 use super::{Chosen, RouteError, Routing, RoutingAlgorithm};
 use crate::Topology;
 use crate::structure::{RouteRule, Structure};
 
 /// The topology's own rule (up/down on trees, dimension order on meshes and tori, minimal on a
-/// dragonfly, the routes of a file), or Dijkstra by latency where it has none. Without some parts, ways that are whole
-/// stay, and others are spread over those of least latency.
+/// dragonfly, the routes of a file). Pairs for which it has none take a way of least latency, of equal ones that with fewest
+/// links; where several are equal, a hash of both ends chooses. `dijkstra` takes the lowest ids in place of that.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Auto {}
@@ -60,23 +60,13 @@ impl Ruled {
     }
 
     #[cold]
-    fn search(
-        &mut self,
-        src: NodeId,
-        dst: NodeId,
-        key: u64,
-        out: &mut Vec<LinkId>,
-    ) -> Result<Duration, RouteError> {
-        let spreads = self.rule.as_ref().is_none_or(|rule| rule.spreads_others());
+    fn search(&mut self, src: NodeId, dst: NodeId, out: &mut Vec<LinkId>) -> Result<Duration, RouteError> {
         let search = self.search.get_or_insert_with(|| {
-            let built = if spreads {
-                Ecmp { by: Cost::Latency, salt: 0 }.build(&self.topology)
-            } else {
-                Dijkstra::default().build(&self.topology)
-            };
-            built.expect("a search fits every topology")
+            let equal = Ecmp { by: Cost::Latency, salt: 0 };
+            equal.build(&self.topology).expect("a search fits every topology")
         });
-        search.route(src, dst, key, out)
+        // the way is that of the pair, whatever else is sent
+        search.route(src, dst, 0, out)
     }
 }
 
@@ -103,7 +93,7 @@ impl Routing for Ruled {
         match &self.rule {
             Some(rule) if src == dst && !rule.routes_to_self() => Ok(Duration::ZERO),
             Some(rule) if rule.covers(src, dst) => rule.route(&self.topology, src, dst, key, out),
-            _ => self.search(src, dst, key, out),
+            _ => self.search(src, dst, out),
         }
     }
 }

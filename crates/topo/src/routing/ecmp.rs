@@ -35,7 +35,7 @@ impl Default for Ecmp {
 }
 
 /// Memory that distances may take together: enough for all of 4,096 nodes that forward, by latency.
-const DISTANCE_BYTES: usize = 384 << 20;
+const DISTANCE_BYTES: usize = 256 << 20;
 
 impl RoutingAlgorithm for Ecmp {
     fn build(&self, topology: &Arc<Topology>) -> Result<Box<dyn Routing>, BuildError> {

@@ -177,7 +177,7 @@ fn what_is_wrong_in_node_link_data_is_named_with_its_remedy() {
         (
             edge(r#""bandwidth": "1 GB/s", "latency": "1 us", "from": "c""#),
             "edges.0.from",
-            "found `c`, which is neither of its ends",
+            "found \"c\", write \"later\" or leave it away",
         ),
         (
             edge(r#""bandwidth": "1 GB/s", "latency": "1 us", "sharing": "fair""#),

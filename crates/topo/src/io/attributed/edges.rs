@@ -7,7 +7,7 @@ use serde_json::Value;
 use stratasim_core::{Bandwidth, BuildError, Duration, LinkId, NodeId};
 
 use super::read::typo;
-use super::{Attributed, Attributes, EDGE_KEYS, Edge, get, quantity, shown, text, wrong};
+use super::{Attributed, Attributes, EDGE_KEYS, Edge, LATER, get, quantity, shown, text, wrong};
 use crate::Sharing;
 use crate::graph::{LinkType, TopologyBuilder};
 
@@ -79,13 +79,13 @@ impl Attributed {
             }
         };
         if !edge.directed {
-            let (from, to) = match text(&whose, attributes, "from", "gpu-0")? {
-                Some(name) if name == edge.target => (to, from),
-                Some(name) if name != edge.source => {
-                    let reason = format!("found `{name}`, which is neither of its ends");
+            let [from, to] = match text(&whose, attributes, "from", LATER)? {
+                None => [from, to],
+                Some(LATER) => [from.max(to), from.min(to)],
+                Some(other) => {
+                    let reason = format!("found \"{other}\", write \"{LATER}\" or leave it away");
                     return Err(wrong(&whose, "from", reason));
                 }
-                _ => (from, to),
             };
             match duplex.unwrap_or("full") {
                 "full" => {
@@ -118,6 +118,9 @@ impl Attributed {
                 }
             }
             return Ok(());
+        }
+        if get(attributes, "from").is_some() {
+            return Err(wrong(&whose, "from", "an edge of a directed graph has a direction; leave it away"));
         }
         let half = match duplex {
             None | Some("simplex") => false,

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 use stratasim_core::{Bandwidth, BuildError, Bytes, ComputeRate, Duration, LinkId, NodeId, Precision};
 
-use super::{Attributed, Attributes, Edge, NODE_KEYS, UNBOUNDED, UNLIMITED};
+use super::{Attributed, Attributes, Edge, LATER, NODE_KEYS, UNBOUNDED, UNLIMITED};
 use crate::Sharing;
 use crate::catalogue;
 use crate::graph::{ComputeType, NO_GROUP, NodeKind, Topology};
@@ -85,6 +85,8 @@ impl Attributed {
             set("duplex", json!("half"));
         }
         let name = own_name(topology, link);
+        // NetworkX gives the ends of undirected edges in the order of nodes
+        let is_backwards = info.ends.is_some_and(|[from, to]| to < from);
         if self.directed {
             if let Some(name) = name {
                 set("name", json!(name));
@@ -110,16 +112,18 @@ impl Attributed {
             if let Some(name) = name {
                 set("name", json!(name));
             }
+            // its name by itself goes from the first end to the second
+            if is_backwards {
+                set("from", json!(LATER));
+            }
         } else {
             let Some([there, back]) = cable(topology, link) else { unreachable!("checked") };
             if back == link {
                 return;
             }
             let names = [name, own_name(topology, back)];
-            // NetworkX gives undirected edges in the order of nodes
-            let ends = info.ends.expect("checked");
-            if ends[1] < ends[0] && names.iter().any(Option::is_some) {
-                set("from", json!(from));
+            if is_backwards && names.iter().any(Option::is_some) {
+                set("from", json!(LATER));
             }
             let stem = |name: &Option<String>, end: &str| {
                 name.as_deref().and_then(|name| name.strip_suffix(end)).map(str::to_owned)
