@@ -15,7 +15,7 @@ __all__ = [
 ]
 
 def auto() -> Spec:
-    """The topology's own rule (up/down on trees, dimension order on meshes and tori, minimal on a dragonfly, the routes of a file), or Dijkstra by latency where it has none. Without some parts, ways that are whole stay, and others are spread over those of least latency."""
+    """The topology's own rule (up/down on trees, dimension order on meshes and tori, minimal on a dragonfly, the routes of a file). Pairs for which it has none take a way of least latency, of equal ones that with fewest links; where several are equal, a hash of both ends chooses. `dijkstra` takes the lowest ids in place of that."""
 
 def dijkstra(*, by: Literal["latency", "hops"] | None = "latency") -> Spec:
     """Dijkstra's shortest paths, searched when a pair asks."""
