@@ -710,10 +710,18 @@ fn a_run_that_fails_leaves_the_old_file_alone() {
 #[test]
 fn what_was_observed_before_a_run_failed_is_there_and_named() {
     let scratch = Scratch::new();
-    // c takes part in nothing that ends
-    let text = "[topology]\nkind = \"ring\"\nnodes = 3\nbandwidth = \"10 GB/s\"\nlatency = \"1 us\"\n\
-                [workload]\nkind = \"graph\"\nvertices = [{ name = \"w\", kind = \"delay\", rank = 0, duration = \"1 us\" }, \
-                { name = \"r\", kind = \"receive\", rank = 1, source = 2 }]\n";
+    // each waits for the other
+    let text = r#"name = "fail"
+[topology]
+kind = "single-switch"
+nodes = 2
+bandwidth = "400 Gbps"
+latency = "500 ns"
+[workload]
+kind = "goal"
+file = "circle.goal"
+"#;
+    scratch.write("circle.goal", "num_ranks 2\nrank 0 {\n  c: calc 1000\n  r: recv 8b from 1\n  s: send 8b to 1\n  s requires r\n}\nrank 1 {\n  r: recv 8b from 0\n  s: send 8b to 0\n  s requires r\n}\n");
     scratch.write("stalls.toml", text);
     let files = ["--csv", "out.csv", "--picture", "out.svg", "--json", "out.json"];
     let ended = scratch.stratasim(&[&["run", "stalls.toml"][..], &files].concat());
@@ -722,7 +730,7 @@ fn what_was_observed_before_a_run_failed_is_there_and_named() {
         assert!(ended.errors.contains(words), "{}", ended.errors);
     }
     assert!(!ended.errors.contains("out.json"), "{}", ended.errors);
-    assert_eq!(scratch.names(), ["out.csv", "out.svg", "stalls.toml"]);
+    assert_eq!(scratch.names(), ["circle.goal", "out.csv", "out.svg", "stalls.toml"]);
     assert!(scratch.read("out.svg").contains("until the run failed"));
 }
 

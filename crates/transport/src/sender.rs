@@ -272,15 +272,22 @@ impl Sender {
         if self.profile.fills_up { 1 } else { self.messages.accounted_bytes(sequence) }
     }
 
+    /// The packet that goes next; where credit is enough for new ones alone, what may go unasked does not wait behind what needs
+    /// to be asked for.
+    #[inline]
+    fn next_by_credit(&self, cx: &Cx<'_>) -> Option<Next> {
+        let next = self.recovery.next(cx)?;
+        if next.retransmission && !self.credit.allows(true) && self.credit.allows(false) {
+            return self.recovery.next_new(cx).or(Some(next));
+        }
+        Some(next)
+    }
+
     /// The packet that may go now or at a later time.
     #[inline]
     fn candidate(&self, now: Time) -> Result<Next, Readiness> {
         let cx = self.cx(now);
-        let mut next = self.recovery.next(&cx).ok_or(Readiness::Blocked)?;
-        if next.retransmission && !self.credit.allows(true) && self.credit.allows(false) {
-            // what may go unasked does not wait behind what needs to be asked for
-            next = self.recovery.next_new(&cx).ok_or(Readiness::Blocked)?;
-        }
+        let next = self.next_by_credit(&cx).ok_or(Readiness::Blocked)?;
         let in_flight = self.recovery.account().in_flight_bytes;
         // one packet may always be under way, so that a window below a packet does not stop the flow
         if !next.beyond_window && in_flight > 0 && in_flight + self.room_for(next.sequence) > cx.window_bytes

@@ -184,7 +184,7 @@ impl Sender {
         {
             return Time::MAX;
         }
-        match self.recovery.next(&self.cx(self.heard_at)) {
+        match self.next_by_credit(&self.cx(self.heard_at)) {
             Some(next) if !self.credit.allows(next.retransmission) => {}
             _ => return Time::MAX,
         }
