@@ -16,8 +16,8 @@ fn the_coherent_machine_routes_as_the_hc_case_defines() {
     assert_eq!(machine.names("memory-299", "xpu-299"), ["cm-299-up", "cx-299-down"]);
     assert_eq!(machine.names("xpu-299", "memory-299"), ["cx-299-up", "cm-299-down"]);
     assert_eq!(machine.names("memory-1", "xpu-256"), ["cm-1-up", "cr-0-up", "cr-2-down", "cx-256-down"]);
-    // least latency joins the pairs that the rule leaves out
-    assert_eq!(machine.names("cpu0-0", "xpu-0"), ["pc0-0-down#0", "px-0-down"]);
+    // least latency joins the pairs that the rule leaves out, and a hash chooses among cables side by side
+    assert_eq!(machine.names("cpu0-0", "xpu-0"), ["pc0-0-down#2", "px-0-down"]);
     assert_eq!(machine.names("tor-0", "nic-1"), ["nt-1-down"]);
 }
 
