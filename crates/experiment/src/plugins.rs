@@ -41,6 +41,13 @@ pub struct Noun {
     pub entries: &'static [Entry],
 }
 
+impl Noun {
+    /// Whether one of them is called `kind`.
+    fn has(&self, kind: &str) -> bool {
+        self.entries.iter().any(|entry| entry.kind == kind)
+    }
+}
+
 /// Every list.
 pub const NOUNS: &[Noun] = &[
     Noun {
@@ -185,16 +192,18 @@ pub fn noun(name: &str) -> Option<&'static Noun> {
 
 /// Whether some list has a plug-in of this name.
 pub(crate) fn is_kind(name: &str) -> bool {
-    NOUNS.iter().any(|noun| noun.entries.iter().any(|entry| entry.kind == name))
+    NOUNS.iter().any(|noun| noun.has(name))
 }
 
 /// What to add to the message that a kind is unknown where another list has it, and nothing looks like it here; empty otherwise.
 pub(crate) fn elsewhere(message: &str) -> String {
     let unknown = message.strip_prefix("unknown kind `").and_then(|rest| rest.split_once("` (known: "));
     let Some((kind, _)) = unknown else { return String::new() };
-    let has = |noun: &&Noun| noun.entries.iter().any(|entry| entry.kind == kind);
-    let places: Vec<String> =
-        NOUNS.iter().filter(has).map(|noun| format!("`{} = \"{kind}\"`", noun.place)).collect();
+    let places: Vec<String> = NOUNS
+        .iter()
+        .filter(|noun| noun.has(kind))
+        .map(|noun| format!("`{} = \"{kind}\"`", noun.place))
+        .collect();
     if places.is_empty() { String::new() } else { format!("; there is {}", places.join(" and ")) }
 }
 

@@ -14,11 +14,24 @@ fn prepare(text: &str, base: &Path) -> Result<Prepared, String> {
 }
 
 fn run_in(text: &str, base: &Path) -> RunResult {
-    let mut prepared = prepare(text, base).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    run(prepare(text, base).unwrap_or_else(|error| panic!("{error}\n{text}")))
+        .unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+/// The result, whose checks hold, or why it failed.
+fn run(mut prepared: Prepared) -> Result<RunResult, String> {
     #[allow(clippy::disallowed_methods, reason = "the wall time is part of a result")]
-    let result = prepared.run(&mut Blind, Instant::now()).unwrap();
+    let result = prepared.run(&mut Blind, Instant::now()).map_err(|error| error.to_string())?;
     assert!(result.checks_hold(), "{:?}", result.checks);
-    result
+    Ok(result)
+}
+
+/// What runs on a SimGrid platform.
+fn on_platform(platform: &str, rest: &str) -> Prepared {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("p.xml"), platform).unwrap();
+    let text = format!("[topology]\nkind = \"simgrid-xml\"\npath = \"p.xml\"\n{rest}");
+    prepare(&text, folder.path()).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
 /// Two accelerators with 1 GB each and one memory node of `pool` for both.
@@ -110,18 +123,12 @@ fn with_profiles(profiles: &[(&str, &str)]) -> f64 {
         platform += &format!("<trace_connect kind=\"{kind}\" trace=\"{kind}\" element=\"a\"/>");
     }
     platform += "</zone></platform>";
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("p.xml"), platform).unwrap();
     let text = r#"
-[topology]
-kind = "simgrid-xml"
-path = "p.xml"
-
 [workload]
 kind = "graph"
 vertices = [{ name = "c", kind = "compute", rank = 0, flops = "2 GFLOP" }]
 "#;
-    run_in(text, folder.path()).makespan_s
+    run(on_platform(&platform, text)).unwrap().makespan_s
 }
 
 #[test]
@@ -137,13 +144,7 @@ fn a_link_that_becomes_slower_after_a_transfer_breaks_no_bound() {
 <trace id="t" periodicity="0">2.5 1e8</trace>
 <link id="l" bandwidth="1GBps" latency="0"/><route src="a" dst="b"><link_ctn id="l"/></route>
 <trace_connect kind="BANDWIDTH" trace="t" element="l"/></zone></platform>"#;
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("p.xml"), platform).unwrap();
     let text = r#"
-[topology]
-kind = "simgrid-xml"
-path = "p.xml"
-
 [workload]
 kind = "graph"
 vertices = [
@@ -154,7 +155,7 @@ vertices = [
 edges = [{ from = "wait", to = "late" }]
 "#;
     // the early one has the full rate, the late one the tenth that is left
-    assert_eq!(run_in(text, folder.path()).makespan_s, 3.1);
+    assert_eq!(run(on_platform(platform, text)).unwrap().makespan_s, 3.1);
 }
 
 #[test]
@@ -249,7 +250,6 @@ fn a_bandwidth_factor_above_one_breaks_no_bound() {
 
 #[test]
 fn a_link_that_was_faster_before_is_not_busier_than_always() {
-    let folder = tempfile::tempdir().unwrap();
     let platform = r#"<?xml version="1.0"?>
 <platform version="4.1"><zone id="z" routing="Full">
 <host id="a" speed="1Gf"/><host id="b" speed="1Gf"/>
@@ -259,12 +259,7 @@ fn a_link_that_was_faster_before_is_not_busier_than_always() {
 <route src="a" dst="b"><link_ctn id="l"/></route>
 <trace_connect kind="BANDWIDTH" trace="bw" element="l"/>
 </zone></platform>"#;
-    std::fs::write(folder.path().join("p.xml"), platform).unwrap();
     let text = r#"
-[topology]
-kind = "simgrid-xml"
-path = "p.xml"
-
 [workload]
 kind = "graph"
 vertices = [
@@ -274,7 +269,7 @@ vertices = [
 ]
 edges = [{ from = "d", to = "y" }]
 "#;
-    let result = run_in(text, folder.path());
+    let result = run(on_platform(platform, text)).unwrap();
     let links = result.links.unwrap();
     assert_eq!(links.len(), 1);
     // 2.001 GB at the highest rate of 1 GB/s, in the 3.01 s that the run takes
@@ -396,14 +391,8 @@ fn over_a_link_that_changes(kind: &str, points: &str, start: u32, network: &str)
 <link id="l" bandwidth="10Bps" latency="0.5"/><route src="a" dst="b"><link_ctn id="l"/></route>
 <trace_connect kind="{kind}" trace="t" element="l"/></zone></platform>"#
     );
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("p.xml"), platform).unwrap();
     let text = format!(
         r#"
-[topology]
-kind = "simgrid-xml"
-path = "p.xml"
-
 [workload]
 kind = "graph"
 vertices = [
@@ -417,10 +406,7 @@ kind = "flow"
 {network}
 "#
     );
-    let mut prepared = prepare(&text, folder.path()).unwrap();
-    #[allow(clippy::disallowed_methods, reason = "the wall time is part of a result")]
-    let result = prepared.run(&mut Blind, Instant::now());
-    result.ok().map(|result| result.makespan_s)
+    run(on_platform(&platform, &text)).ok().map(|result| result.makespan_s)
 }
 
 #[test]

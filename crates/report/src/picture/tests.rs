@@ -493,14 +493,17 @@ fn the_axis_of_a_run_that_was_stopped_goes_there() {
     assert!(svg.contains("no task was complete when the run was stopped") && svg.contains(">25<"), "{svg}");
 }
 
+/// Links of a gigabyte per second.
+struct Rated;
+
+impl Labels for Rated {
+    fn link_rate(&self, _: LinkId) -> Option<stratasim_core::Bandwidth> {
+        Some(stratasim_core::Bandwidth(1e9))
+    }
+}
+
 #[test]
 fn a_fat_pipe_may_be_more_than_full() {
-    struct Rated;
-    impl Labels for Rated {
-        fn link_rate(&self, _: LinkId) -> Option<stratasim_core::Bandwidth> {
-            Some(stratasim_core::Bandwidth(1e9))
-        }
-    }
     let mut load = LinkLoad::new(TimeWindow::ALWAYS, 16);
     load.add(LinkId(0), Time::ZERO, Time::from_ps(8 * MS), 16_000_000);
     let map = link_heat_map("Links", &load, &Rated, 2);
@@ -525,12 +528,6 @@ fn means_of_merged_cells_are_kept() {
 
 #[test]
 fn the_fullest_links_come_first_and_their_load_is_in_percent_of_their_rate() {
-    struct Rated;
-    impl Labels for Rated {
-        fn link_rate(&self, _: LinkId) -> Option<stratasim_core::Bandwidth> {
-            Some(stratasim_core::Bandwidth(1e9))
-        }
-    }
     let mut load = LinkLoad::new(TimeWindow::ALWAYS, 16);
     for (link, bytes) in [(0, 1_000_000), (1, 4_000_000), (2, 2_000_000)] {
         load.add(LinkId(link), Time::ZERO, Time::from_ps(8 * MS), bytes);

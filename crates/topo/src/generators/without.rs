@@ -97,10 +97,13 @@ impl Generator for Without {
         if !topology.compute_nodes().iter().any(|node| nodes[node.index()]) {
             return Err(BuildError::new("nodes", "no compute node is left"));
         }
-        let whole = topology.clone();
+        let ruled = match topology.structure() {
+            Structure::Ruled(rule) => Some((rule.clone(), topology.clone())),
+            Structure::Irregular => None,
+        };
         let mut builder = topology.into_builder();
         if let Some(Renumbered { nodes, links }) = builder.retain(&nodes, &links)
-            && let Structure::Ruled(rule) = whole.structure().clone()
+            && let Some((rule, whole)) = ruled
         {
             let stayed = (0..whole.node_count()).filter(|&node| nodes[node].is_some());
             let before = stayed.map(NodeId::from_index).collect();
