@@ -413,7 +413,7 @@ impl Packet {
             }
         }
         refuse_slow_links(&topology, &routes, &ports, full)?;
-        let ways = Ways::new(&ports, &routes, sizes.header_bytes);
+        let mut ways = Ways::new(&ports, &routes, sizes.header_bytes);
         let nodes = topology.node_count();
         let balancing = Balancing::new(choice, nodes, &routes, key(seed, 1));
         let records = self.congestion.plugin().needs_telemetry();

@@ -145,16 +145,17 @@ impl PacketNetwork {
             return Ok(self.profiles[known as usize].clone());
         }
         let sizes = &self.transports.spec.packets;
-        let engine = self.parts.any();
-        let full = sizes.wire_bytes() as u32;
+        let (full, control) = (sizes.wire_bytes() as u32, sizes.control_bytes);
         // packets may take any of the shortest ways, and the whole flow the slowest of them
         let goals = [(ends.to, nics[0]), (ends.from, nics[1])].map(|(host, nic)| Goal { host, nic });
         let there = self.time(given[0], ends.port, goals[0], full, Pick::Slowest);
-        let back = self.time(given[1], ends.back, goals[1], sizes.control_bytes, Pick::Slowest);
+        let back = self.time(given[1], ends.back, goals[1], control, Pick::Slowest);
         let (Some((there, hops)), Some((back, _))) = (there, back) else {
             return Err(BuildError::new("", "no way leads there and back"));
         };
         let base_rtt = Duration::from_ps(there + back);
+        let slowest_rate = self.slowest_rate(given[0], ends.port, goals[0]);
+        let engine = self.parts.any();
         let rate_of = |port: u32| engine.ports[port as usize].kind.rate.bytes_per_s();
         let arrival = match given[0] {
             Some(way) => engine.landings.ways.ports(way).last(),
@@ -162,7 +163,7 @@ impl PacketNetwork {
         };
         let rate = rate_of(ends.port);
         let receiver_rate = arrival.filter(|&port| port != NOTHING).map_or(rate, rate_of);
-        let slowest_rate = self.slowest_rate(given[0], ends.port, goals[0]).unwrap_or(rate).min(rate);
+        let slowest_rate = slowest_rate.unwrap_or(rate).min(rate);
         // the largest queue may be before a faster link
         let Transports { buffer_bytes: largest, drain_s, .. } = self.transports;
         let buffer_bytes = largest.min((drain_s * slowest_rate).round() as u64);
@@ -194,7 +195,14 @@ impl PacketNetwork {
     }
 
     /// The time of a packet from `port` to `goal`, by its way where that is given, and the number of links.
-    fn time(&self, given: Option<Way>, port: u32, goal: Goal, bytes: u32, pick: Pick) -> Option<(u64, u32)> {
+    fn time(
+        &mut self,
+        given: Option<Way>,
+        port: u32,
+        goal: Goal,
+        bytes: u32,
+        pick: Pick,
+    ) -> Option<(u64, u32)> {
         let Engine { routes, ports, landings, .. } = self.parts.any();
         let message = Alone::packet(bytes);
         match given {
@@ -204,7 +212,7 @@ impl PacketNetwork {
     }
 
     /// Bytes per second of the slowest link on any way to `goal`, or on the one that is given; none where all links are alike.
-    fn slowest_rate(&self, given: Option<Way>, port: u32, goal: Goal) -> Option<f64> {
+    fn slowest_rate(&mut self, given: Option<Way>, port: u32, goal: Goal) -> Option<f64> {
         if self.ways.have_equal_links() {
             return None;
         }
@@ -380,28 +388,29 @@ impl PacketNetwork {
         let payload = u64::from(sizes.payload_bytes);
         let packets = bytes.div_ceil(payload).max(1);
         let last = if sizes.full_packets { payload } else { bytes.max(1) - (packets - 1) * payload };
-        let Engine { routes, ports, rules, landings, .. } = self.parts.any();
         let message = Alone {
             packets,
             full: sizes.wire_bytes() as u32,
             last: last as u32 + sizes.header_bytes,
             spread: self.spreads(),
         };
-        let fastest = |from: u32, to: u32, message: Alone| {
-            let given = self.guide.taken(from, to).iter().map(|&way| {
+        let Self { parts, guide, ways, .. } = self;
+        let Engine { routes, ports, rules, landings, .. } = parts.any();
+        let mut fastest = |from: u32, to: u32, message: Alone| {
+            let given = guide.taken(from, to).iter().map(|&way| {
                 let way = landings.ways.ports(way);
-                self.ways.along(ports, way, Alone { spread: false, ..message }).0
+                ways.along(ports, way, Alone { spread: false, ..message }).0
             });
             if let Some(least) = given.min() {
                 return Some(least);
             }
             // all packets go to one NIC, whichever that is
             let nics = routes.nics_of(to) as u16;
-            let nics: Vec<u16> = if nics > 1 { (0..nics).collect() } else { vec![ANY] };
+            let nics = if nics > 1 { 0..=nics - 1 } else { ANY..=ANY };
             let choices = routes.choices(routes.node_of(from), to);
-            let ways = nics.iter().flat_map(|&nic| choices.iter().map(move |&port| (port, nic)));
-            let times = ways.filter_map(|(port, nic)| {
-                self.ways.alone((routes, ports), port, Goal { host: to, nic }, message, Pick::Fastest)
+            let begins = nics.flat_map(|nic| choices.iter().map(move |&port| (port, nic)));
+            let times = begins.filter_map(|(port, nic)| {
+                ways.alone((routes, ports), port, Goal { host: to, nic }, message, Pick::Fastest)
             });
             times.map(|(time, _)| time).min()
         };

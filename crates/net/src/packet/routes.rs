@@ -13,6 +13,7 @@ use stratasim_topo::{NodeKind, Topology};
 
 use self::search::{Into, lengths};
 use self::table::{Filling, MOST_ENTRIES, Table};
+use super::landing::ANY;
 
 /// Nothing: no port leads there, no host is there.
 pub(super) const NONE: u32 = u32::MAX;
@@ -286,6 +287,23 @@ impl Routes {
             return if gate.port == NONE { Next::Nowhere } else { Next::Port(gate.port) };
         }
         self.next.get(node, gate.column)
+    }
+
+    /// The group of hosts, or of their NICs, to which all ways from a node are the same until the last link, which is a host's own:
+    /// that of `host` at its NIC `nic`, or wherever it is nearest ([`ANY`]); and that link, where there is one.
+    #[inline]
+    pub(super) fn group(&self, host: u32, nic: u16) -> (u32, Option<u32>) {
+        let (column, last) = match nic {
+            ANY => {
+                let host = &self.hosts[host as usize];
+                (host.column, host.last)
+            }
+            nic => {
+                let gate = self.gates[self.gates_of[host as usize].0 as usize + usize::from(nic)];
+                (gate.column, gate.port)
+            }
+        };
+        (column, (last != NONE).then_some(last))
     }
 
     /// Whether a shortest way from `port` to `host` ends at its NIC `nic`.

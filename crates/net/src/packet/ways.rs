@@ -1,12 +1,18 @@
 //! Times of ways on an empty network.
 
+mod shapes;
+
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use stratasim_core::Duration;
 
+use self::shapes::{Layer, Shape, Shapes};
 use super::landing::ANY;
 use super::port::{Beyond, Port};
 use super::routes::{Next, Routes};
+
+/// So many times are remembered.
+const MOST_KNOWN: usize = 1 << 14;
 
 /// Times over all shortest ways.
 #[derive(Debug)]
@@ -14,6 +20,9 @@ pub(super) struct Ways {
     /// Whether all shortest ways between two hosts take as long, so that one is enough.
     uniform: bool,
     header_bytes: u32,
+    shapes: Shapes,
+    /// Times of messages and links, by the number of a shape.
+    known: FxHashMap<(u32, Alone, Pick), (u64, u32)>,
 }
 
 /// Where ways lead: to a NIC of a host, or to whichever is nearest ([`ANY`]).
@@ -39,7 +48,7 @@ impl Goal {
 }
 
 /// Which of the shortest ways, those of the fewest links, is meant where they take differently long.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Pick {
     Fastest,
     Slowest,
@@ -56,7 +65,7 @@ impl Pick {
 }
 
 /// A message that is alone on the network.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Alone {
     /// Its packets, at least one,
     pub(super) packets: u64,
@@ -216,7 +225,12 @@ impl Ways {
         // hosts on the way store what switches may not
         let stores_alike = ports.iter().all(|port| port.beyond != Beyond::Header)
             || ports.iter().all(|port| !port.last_hop || !routes.forwards(port.to));
-        Self { uniform: same && stores_alike, header_bytes }
+        Self {
+            uniform: same && stores_alike,
+            header_bytes,
+            shapes: Shapes::new(ports),
+            known: FxHashMap::default(),
+        }
     }
 
     /// Whether all links are alike.
@@ -228,6 +242,43 @@ impl Ways {
     /// none where the port does not lead there. Packet after packet is on each link of the way, stored and forwarded or cut
     /// through: exact on one way, a lower bound where packets are spread over several and the fastest is meant.
     pub(super) fn alone(
+        &mut self,
+        (routes, ports): (&Routes, &[Port]),
+        port: u32,
+        goal: Goal,
+        message: Alone,
+        pick: Pick,
+    ) -> Option<(u64, u32)> {
+        let number = self.shapes.number((routes, ports), port, goal, self.uniform)?;
+        if let Some(&known) = self.known.get(&(number, message, pick)) {
+            return Some(known);
+        }
+        let found = match self.shapes.shape(number) {
+            Shape::Alike(layers) => self.on_layers(ports, layers, message),
+            Shape::Mixed => self.on_mixed((routes, ports), port, goal, message, pick)?,
+        };
+        if self.known.len() >= MOST_KNOWN {
+            self.known.clear();
+        }
+        self.known.insert((number, message, pick), found);
+        Some(found)
+    }
+
+    /// The same where all ways are alike.
+    fn on_layers(&self, ports: &[Port], layers: &[Layer], message: Alone) -> (u64, u32) {
+        let sample = |layer: &Layer| self.shapes.sample(*layer, ports);
+        let mut at = sample(&layers[0]);
+        let mut stream = message.start(at);
+        for layer in &layers[1..] {
+            let next = sample(layer);
+            stream = message.follow(stream, |bytes| self.step(at, next, bytes), next, layer.only, layer.only);
+            at = next;
+        }
+        (message.end(stream, at), layers.len() as u32)
+    }
+
+    /// The same where they are not.
+    fn on_mixed(
         &self,
         (routes, ports): (&Routes, &[Port]),
         port: u32,
@@ -236,29 +287,12 @@ impl Ways {
         pick: Pick,
     ) -> Option<(u64, u32)> {
         let node = routes.node_of(goal.host);
-        let follow = |stream: Stream, from: &Port, to: &Port, only: bool, meet: bool| {
-            message.follow(stream, |bytes| self.step(from, to, bytes), to, only, meet)
+        let follow = |stream: Stream, from: &Port, to: &Port, only: bool| {
+            message.follow(stream, |bytes| self.step(from, to, bytes), to, only, only)
         };
         // a way around is no shortest way: as many links as there are nodes are never needed
         let most = ports.len() as u32 + 1;
         let first = &ports[port as usize];
-        if self.uniform {
-            let (mut at, mut stream) = (first, message.start(first));
-            for links in 1..most {
-                if at.to == node {
-                    return Some((message.end(stream, at), links));
-                }
-                let (next, only) = match goal.toward(routes, at.to) {
-                    Next::Port(port) => (port, true),
-                    Next::Set(set) => (routes.members()[routes.set(set).start], false),
-                    Next::Nowhere => return None,
-                };
-                let next = &ports[next as usize];
-                stream = follow(stream, at, next, only, next.to == node && only);
-                at = next;
-            }
-            return None;
-        }
         // ports, and streams on them
         let mut layer = vec![(port, message.start(first))];
         let mut streams: FxHashMap<u32, Streams> = FxHashMap::default();
@@ -282,7 +316,7 @@ impl Ways {
             let mut next: Vec<u32> = Vec::new();
             streams.clear();
             for (from, stream, port) in edges {
-                let stream = follow(stream, &ports[from as usize], &ports[port as usize], only, only);
+                let stream = follow(stream, &ports[from as usize], &ports[port as usize], only);
                 let on_port = streams.entry(port).or_default();
                 if on_port.is_empty() {
                     next.push(port);
@@ -299,7 +333,17 @@ impl Ways {
     }
 
     /// Bytes per second of the slowest link on any shortest way from `port` to `goal`.
-    pub(super) fn slowest_rate(&self, (routes, ports): (&Routes, &[Port]), port: u32, goal: Goal) -> f64 {
+    pub(super) fn slowest_rate(&mut self, (routes, ports): (&Routes, &[Port]), port: u32, goal: Goal) -> f64 {
+        let number = self.shapes.number((routes, ports), port, goal, self.uniform);
+        if let Some(Shape::Alike(layers)) = number.map(|number| self.shapes.shape(number)) {
+            let rates = layers.iter().map(|layer| self.shapes.sample(*layer, ports).kind.rate.bytes_per_s());
+            return rates.fold(f64::INFINITY, f64::min);
+        }
+        self.slowest_rate_on_mixed((routes, ports), port, goal)
+    }
+
+    /// The same where ways are not alike.
+    fn slowest_rate_on_mixed(&self, (routes, ports): (&Routes, &[Port]), port: u32, goal: Goal) -> f64 {
         let node = routes.node_of(goal.host);
         let mut slowest = f64::INFINITY;
         let mut layer = vec![port];
@@ -349,13 +393,13 @@ impl Ways {
 
     /// The round trip on the longest way, for a full packet and its acknowledgement, and the most links of such a way.
     pub(super) fn longest_round_trip(
-        &self,
+        &mut self,
         routes: &Routes,
         ports: &[Port],
         full: u32,
         control: u32,
     ) -> (Duration, u32) {
-        let one_way = |from: u32, to: u32, bytes: u32| {
+        let mut one_way = |from: u32, to: u32, bytes: u32| {
             let choices = routes.choices(routes.node_of(from), to);
             let message = Alone::packet(bytes);
             let time = |port| self.alone((routes, ports), port, Goal::host(to), message, Pick::Slowest);
