@@ -4,6 +4,7 @@ import html
 import json
 import os
 from collections.abc import Iterable
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,11 @@ class Columns(dict[str, Any]):
     def rows(self) -> int:
         """How many rows there are."""
         return len(next(iter(self.values()), ()))
+
+    def __missing__(self, name: object) -> Any:
+        close = get_close_matches(str(name), self, 1)
+        hint = f", did you mean `{close[0]}`?" if close else ""
+        raise KeyError(f"no column `{name}`{hint} (known: {', '.join(self)})")
 
     def __repr__(self) -> str:
         return f"<{self.rows} rows: {', '.join(self)}>"

@@ -38,6 +38,12 @@ def test_columns_of_ranks_add_up_to_the_makespan(result: ss.Result) -> None:
     assert ranks["finish_s"].max() == pytest.approx(result.makespan_s)
 
 
+def test_a_column_that_is_not_there_is_told_with_those_that_are(result: ss.Result) -> None:
+    with pytest.raises(KeyError, match="no column `end_p`, did you mean `end_ps`.* .known: rank, node,"):
+        result.tasks["end_p"]
+    assert result.tasks.get("foo") is None
+
+
 def test_columns_of_tasks_agree_with_the_account_of_ranks(result: ss.Result) -> None:
     tasks = result.tasks
     assert {len(column) for column in tasks.values()} == {tasks.rows}

@@ -173,7 +173,7 @@ pub struct Plot {
     /// Logarithmic across.
     #[serde(default)]
     pub log_x: bool,
-    /// Logarithmic upwards.
+    /// Logarithmic upwards; not where bars stand on zero, as over names.
     #[serde(default)]
     pub log_y: bool,
     /// Title of the axis across.

@@ -385,7 +385,15 @@ fn columns(spec: &SweepSpec, section: &Document) -> Result<Vec<Column>, ConfigEr
 pub(super) fn words(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
-        Value::Array(list) => list.iter().map(words).collect::<Vec<_>>().join(" + "),
+        Value::Array(list) => {
+            let parts: Vec<_> = list.iter().map(words).collect();
+            // numbers are no sum
+            if list.iter().all(Value::is_number) {
+                format!("[{}]", parts.join(", "))
+            } else {
+                parts.join(" + ")
+            }
+        }
         Value::Object(table) => {
             let rest = table.iter().filter(|(key, _)| *key != "kind");
             let rest: Vec<_> = rest.map(|(key, value)| format!("{key} {}", words(value))).collect();
