@@ -1,6 +1,6 @@
 //! From the section to the points.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -158,13 +158,9 @@ impl Sweep {
 
     /// The different values of a column, in order.
     pub(super) fn values(&self, column: usize) -> Vec<&Value> {
-        let mut values: Vec<&Value> = Vec::new();
-        for point in &self.points {
-            if !values.contains(&&point.settings[column]) {
-                values.push(&point.settings[column]);
-            }
-        }
-        values
+        let mut seen: HashSet<String> = HashSet::new();
+        let all = self.points.iter().map(|point| &point.settings[column]);
+        all.filter(|value| seen.insert(value.to_string())).collect()
     }
 
     /// The unit of a column whose values are all numbers or quantities of one kind.

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
-use stratasim_report::capital;
 use stratasim_report::result::RunResult;
 use stratasim_report::table::{Cell, Comparison, Table, comparison};
 use stratasim_report::traffic::TRAFFIC_METRICS;
+use stratasim_report::{Unit, capital};
 
 use super::metric;
 use super::points::{Point, Sweep, measure, words};
@@ -28,6 +28,14 @@ pub struct Row {
 impl Row {
     pub(super) fn new(point: &Point, numbers: BTreeMap<String, f64>) -> Self {
         Self { index: point.index, settings: point.settings.clone(), digest: point.digest.clone(), numbers }
+    }
+}
+
+/// A setting as a cell: a number where the whole column is of one `unit`.
+fn cell(unit: Option<Unit>, value: &Value, measured: bool) -> Cell {
+    match (unit, measure(value)) {
+        (Some(_), Some(number)) if measured || value.is_number() => number.into(),
+        _ => words(value).into(),
     }
 }
 
@@ -98,23 +106,15 @@ impl Sweep {
             .collect();
         let headings = self.columns.iter().map(|column| &column.heading);
         let mut table = Table::new(headings.chain(metrics.iter().map(|metric| &metric.title)).cloned());
+        let units: Vec<Option<Unit>> = (0..self.columns.len()).map(|column| self.unit(column)).collect();
         for row in rows {
-            let settings =
-                (0..self.columns.len()).map(|column| self.cell(column, &row.settings[column], measured));
+            let settings = units.iter().zip(&row.settings).map(|(&unit, value)| cell(unit, value, measured));
             let numbers = metrics
                 .iter()
                 .map(|metric| row.numbers.get(&metric.name).map(|number| (*number, metric.unit)).into());
             table.push(settings.chain(numbers).collect::<Vec<Cell>>());
         }
         table
-    }
-
-    /// A setting as a cell: a number where the whole column is of one unit.
-    fn cell(&self, column: usize, value: &Value, measured: bool) -> Cell {
-        match (self.unit(column), measure(value)) {
-            (Some(_), Some(number)) if measured || value.is_number() => number.into(),
-            _ => words(value).into(),
-        }
     }
 
     /// Our numbers beside published ones, one table per source and number.

@@ -38,7 +38,7 @@ impl System {
             settled[flow] = false;
             heap.push(Reverse((row.cap_level.to_bits(), flow as u32 | FLOW)));
         }
-        let mut group = Vec::new();
+        let (mut group, mut touched) = (Vec::new(), Vec::new());
         while let Some(&Reverse((bits, _))) = heap.peek() {
             let level = f64::from_bits(bits);
             group.clear();
@@ -69,12 +69,19 @@ impl System {
                     if self.resources[r].sharing == Sharing::Shared {
                         left[r] -= element.share * level;
                     }
-                    open[r] = self.open_share(r, &settled, false);
-                    let dropped = left[r] <= self.resources[r].capacity * self.snap || open[r] <= self.snap;
-                    current[r] = if dropped { f64::INFINITY } else { left[r] / open[r] };
-                    if !dropped {
-                        heap.push(Reverse((current[r].to_bits(), r as u32)));
-                    }
+                    touched.push(element.resource);
+                }
+            }
+            // once each, however many have settled there: all who are left are looked at
+            touched.sort_unstable();
+            touched.dedup();
+            for resource in touched.drain(..) {
+                let r = resource as usize;
+                open[r] = self.open_share(r, &settled, false);
+                let dropped = left[r] <= self.resources[r].capacity * self.snap || open[r] <= self.snap;
+                current[r] = if dropped { f64::INFINITY } else { left[r] / open[r] };
+                if !dropped {
+                    heap.push(Reverse((current[r].to_bits(), resource)));
                 }
             }
         }

@@ -554,13 +554,18 @@ impl FlowNetwork {
 
     /// Applies the profile events up to this instant; of flows that fail it tells `done`.
     fn profile_events(&mut self, done: &mut Vec<NetworkDone>) {
-        let mut any = false;
+        let mut changed = Vec::new();
         while let Some((what, value)) = self.profiles.pop_due(self.now) {
             self.apply(what, value, done);
-            any = true;
+            // routes do not know whether their links are up
+            if what.1 != Quantity::State {
+                changed.push(what.0.0);
+            }
         }
-        if any {
-            self.refresh_routes();
+        if !changed.is_empty() {
+            changed.sort_unstable();
+            changed.dedup();
+            self.refresh_routes(&changed);
         }
     }
 

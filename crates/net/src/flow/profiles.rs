@@ -73,8 +73,8 @@ impl FlowNetwork {
         }
     }
 
-    /// Routes follow what has been applied.
-    pub(super) fn refresh_routes(&mut self) {
+    /// Routes follow what has been applied to these resources.
+    pub(super) fn refresh_routes(&mut self, changed: &[u32]) {
         let machine = Machine {
             numbers: &self.numbers,
             latency: &self.latency,
@@ -82,7 +82,7 @@ impl FlowNetwork {
             loopback: self.loopback,
             ports: &self.ports,
         };
-        self.routes.refresh(&machine);
+        self.routes.refresh(changed, &machine);
     }
 
     fn wake_solo_on(&mut self, resource: u32) {

@@ -45,6 +45,10 @@ pub(super) struct Routes {
     pub(super) routes: Vec<Route>,
     uses: Vec<(u32, f64)>,
     links: Vec<LinkId>,
+    /// By resource, where it stands among the uses of the last route that has it.
+    places: Vec<u32>,
+    /// By resource, the routes that use it; known from the first change of any on.
+    users: Option<Vec<Vec<RouteId>>>,
     scratch: Vec<LinkId>,
 }
 
@@ -61,6 +65,8 @@ impl Routes {
             routes: Vec::new(),
             uses: Vec::new(),
             links: Vec::new(),
+            places: Vec::new(),
+            users: None,
             scratch: Vec::new(),
         }
     }
@@ -189,6 +195,9 @@ impl Routes {
             carried: 0.0,
         });
         let id = self.routes.len() as u32 - 1;
+        if let Some(users) = &mut self.users {
+            self.uses[start..].iter().for_each(|&(resource, _)| users[resource as usize].push(id));
+        }
         self.derive(id, machine);
         Ok(id)
     }
@@ -232,21 +241,38 @@ impl Routes {
         self.routes[id as usize].alone = self.alone_rate(id, bound);
     }
 
-    /// Works all routes out again, after a capacity or latency changed.
-    pub(super) fn refresh(&mut self, machine: &Machine<'_>) {
-        for id in 0..self.routes.len() {
-            self.derive(id as RouteId, machine);
+    /// Works routes out again that use any of these resources, whose capacity or latency has changed.
+    pub(super) fn refresh(&mut self, changed: &[u32], machine: &Machine<'_>) {
+        let users = self.users.take().unwrap_or_else(|| {
+            let mut users = vec![Vec::new(); machine.system.resources.len()];
+            for id in 0..self.routes.len() as RouteId {
+                self.uses(id).iter().for_each(|&(resource, _)| users[resource as usize].push(id));
+            }
+            users
+        });
+        for &resource in changed {
+            for &id in &users[resource as usize] {
+                self.derive(id, machine);
+            }
         }
+        self.users = Some(users);
     }
 
     /// Adds a use to the route in the making: weights add up, on a fat pipe the largest counts.
     fn add_use(&mut self, start: usize, resource: u32, weight: f64, machine: &Machine<'_>) {
-        match self.uses[start..].iter_mut().find(|(known, _)| *known == resource) {
+        let place = self.places.get(resource as usize).map_or(usize::MAX, |&place| place as usize);
+        // what stands there may be of another route, or no more there
+        let known = if place < start { None } else { self.uses.get_mut(place) };
+        match known.filter(|(known, _)| *known == resource) {
             Some((_, known)) if machine.system.resources[resource as usize].sharing == Sharing::FatPipe => {
                 *known = known.max(weight)
             }
             Some((_, known)) => *known += weight,
-            None => self.uses.push((resource, weight)),
+            None => {
+                self.places.resize(machine.system.resources.len(), u32::MAX);
+                self.places[resource as usize] = self.uses.len() as u32;
+                self.uses.push((resource, weight));
+            }
         }
     }
 }

@@ -406,13 +406,21 @@ impl PacketNetwork {
             }
             // all packets go to one NIC, whichever that is
             let nics = routes.nics_of(to) as u16;
-            let nics = if nics > 1 { 0..=nics - 1 } else { ANY..=ANY };
-            let choices = routes.choices(routes.node_of(from), to);
-            let begins = nics.flat_map(|nic| choices.iter().map(move |&port| (port, nic)));
-            let times = begins.filter_map(|(port, nic)| {
-                ways.alone((routes, ports), port, Goal { host: to, nic }, message, Pick::Fastest)
-            });
-            times.map(|(time, _)| time).min()
+            let mut least: Option<u64> = None;
+            for port in routes.choices(routes.node_of(from), to) {
+                let mut try_nic = |nic| {
+                    let goal = Goal { host: to, nic };
+                    let found = ways.alone((routes, ports), port, goal, message, Pick::Fastest);
+                    least = least.into_iter().chain(found.map(|(time, _)| time)).min();
+                };
+                let mut lands =
+                    (0..nics).filter(|&nic| nics > 1 && routes.lands(port, to, nic.into())).peekable();
+                if lands.peek().is_none() {
+                    try_nic(ANY);
+                }
+                lands.for_each(try_nic);
+            }
+            least
         };
         let there = fastest(from, to, message)?;
         if !rules.complete_at_sender {

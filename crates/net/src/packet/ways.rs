@@ -6,13 +6,13 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use stratasim_core::Duration;
 
-use self::shapes::{Layer, Shape, Shapes};
+use self::shapes::{Group, Layer, Shapes};
 use super::landing::ANY;
 use super::port::{Beyond, Port};
 use super::routes::{Next, Routes};
 
 /// So many times are remembered.
-const MOST_KNOWN: usize = 1 << 14;
+const MOST_KNOWN: usize = 1 << 16;
 
 /// Times over all shortest ways.
 #[derive(Debug)]
@@ -253,10 +253,7 @@ impl Ways {
         if let Some(&known) = self.known.get(&(number, message, pick)) {
             return Some(known);
         }
-        let found = match self.shapes.shape(number) {
-            Shape::Alike(layers) => self.on_layers(ports, layers, message),
-            Shape::Mixed => self.on_mixed((routes, ports), port, goal, message, pick)?,
-        };
+        let found = self.on_layers(ports, self.shapes.shape(number), message, pick)?;
         if self.known.len() >= MOST_KNOWN {
             self.known.clear();
         }
@@ -264,70 +261,36 @@ impl Ways {
         Some(found)
     }
 
-    /// The same where all ways are alike.
-    fn on_layers(&self, ports: &[Port], layers: &[Layer], message: Alone) -> (u64, u32) {
-        let sample = |layer: &Layer| self.shapes.sample(*layer, ports);
-        let mut at = sample(&layers[0]);
-        let mut stream = message.start(at);
-        for layer in &layers[1..] {
-            let next = sample(layer);
-            stream = message.follow(stream, |bytes| self.step(at, next, bytes), next, layer.only, layer.only);
-            at = next;
-        }
-        (message.end(stream, at), layers.len() as u32)
-    }
-
-    /// The same where they are not.
-    fn on_mixed(
-        &self,
-        (routes, ports): (&Routes, &[Port]),
-        port: u32,
-        goal: Goal,
-        message: Alone,
-        pick: Pick,
-    ) -> Option<(u64, u32)> {
-        let node = routes.node_of(goal.host);
-        let follow = |stream: Stream, from: &Port, to: &Port, only: bool| {
-            message.follow(stream, |bytes| self.step(from, to, bytes), to, only, only)
-        };
-        // a way around is no shortest way: as many links as there are nodes are never needed
-        let most = ports.len() as u32 + 1;
-        let first = &ports[port as usize];
-        // ports, and streams on them
-        let mut layer = vec![(port, message.start(first))];
-        let mut streams: FxHashMap<u32, Streams> = FxHashMap::default();
-        for links in 1..most {
-            let there = layer.iter().map(|&(port, stream)| (&ports[port as usize], stream));
-            let there = there.filter(|(port, _)| port.to == node);
-            let ends = there.map(|(port, stream)| message.end(stream, port));
+    /// The same, of a shape.
+    fn on_layers(&self, ports: &[Port], layers: &[Layer], message: Alone, pick: Pick) -> Option<(u64, u32)> {
+        let mut streams: SmallVec<[Streams; 1]> = SmallVec::new();
+        let mut before: &[Group] = &[];
+        for (links, layer) in (1..).zip(layers) {
+            let mut next: SmallVec<[Streams; 1]> = SmallVec::new();
+            for group in &layer.groups {
+                let at = self.shapes.sample(group, ports);
+                let mut own = Streams::new();
+                if before.is_empty() {
+                    own.push(message.start(at));
+                }
+                for &from in &group.from {
+                    let port = self.shapes.sample(&before[from as usize], ports);
+                    let step = |bytes| self.step(port, at, bytes);
+                    for &stream in &streams[from as usize] {
+                        message.follow(stream, step, at, layer.only, layer.only).join(&mut own, pick);
+                    }
+                }
+                next.push(own);
+            }
+            let there = layer.groups.iter().zip(&next).filter(|(group, _)| group.ends);
+            let ends = there.flat_map(|(group, streams)| {
+                let at = self.shapes.sample(group, ports);
+                streams.iter().map(|&stream| message.end(stream, at))
+            });
             if let Some(time) = ends.reduce(|known, new| if pick.prefers(new, known) { new } else { known }) {
                 return Some((time, links));
             }
-            let mut edges: Vec<(u32, Stream, u32)> = Vec::new();
-            for &(from, stream) in &layer {
-                let mut reach = |port: u32| edges.push((from, stream, port));
-                match goal.toward(routes, ports[from as usize].to) {
-                    Next::Port(port) => reach(port),
-                    Next::Set(set) => routes.members()[routes.set(set)].iter().for_each(|&port| reach(port)),
-                    Next::Nowhere => {}
-                }
-            }
-            let only = edges.iter().all(|&(.., port)| port == edges[0].2);
-            let mut next: Vec<u32> = Vec::new();
-            streams.clear();
-            for (from, stream, port) in edges {
-                let stream = follow(stream, &ports[from as usize], &ports[port as usize], only);
-                let on_port = streams.entry(port).or_default();
-                if on_port.is_empty() {
-                    next.push(port);
-                }
-                stream.join(on_port, pick);
-            }
-            if next.is_empty() {
-                return None;
-            }
-            let of_port = |port: u32| streams[&port].iter().map(move |&stream| (port, stream));
-            layer = next.into_iter().flat_map(of_port).collect();
+            (streams, before) = (next, &layer.groups);
         }
         None
     }
@@ -335,41 +298,10 @@ impl Ways {
     /// Bytes per second of the slowest link on any shortest way from `port` to `goal`.
     pub(super) fn slowest_rate(&mut self, (routes, ports): (&Routes, &[Port]), port: u32, goal: Goal) -> f64 {
         let number = self.shapes.number((routes, ports), port, goal, self.uniform);
-        if let Some(Shape::Alike(layers)) = number.map(|number| self.shapes.shape(number)) {
-            let rates = layers.iter().map(|layer| self.shapes.sample(*layer, ports).kind.rate.bytes_per_s());
-            return rates.fold(f64::INFINITY, f64::min);
-        }
-        self.slowest_rate_on_mixed((routes, ports), port, goal)
-    }
-
-    /// The same where ways are not alike.
-    fn slowest_rate_on_mixed(&self, (routes, ports): (&Routes, &[Port]), port: u32, goal: Goal) -> f64 {
-        let node = routes.node_of(goal.host);
-        let mut slowest = f64::INFINITY;
-        let mut layer = vec![port];
-        // as above, many more links than a shortest way has
-        for _ in 0..ports.len() {
-            let mut next = Vec::new();
-            for &port in &layer {
-                let port = &ports[port as usize];
-                slowest = slowest.min(port.kind.rate.bytes_per_s());
-                if port.to == node {
-                    continue;
-                }
-                match goal.toward(routes, port.to) {
-                    Next::Port(port) => next.push(port),
-                    Next::Set(set) => next.extend_from_slice(&routes.members()[routes.set(set)]),
-                    Next::Nowhere => {}
-                }
-            }
-            if next.is_empty() {
-                break;
-            }
-            next.sort_unstable();
-            next.dedup();
-            layer = next;
-        }
-        slowest
+        let layers = number.map_or(&[][..], |number| self.shapes.shape(number));
+        let groups = layers.iter().flat_map(|layer| &layer.groups);
+        let rates = groups.map(|group| self.shapes.sample(group, ports).kind.rate.bytes_per_s());
+        rates.fold(f64::INFINITY, f64::min)
     }
 
     /// The time on one way that is given by its ports.

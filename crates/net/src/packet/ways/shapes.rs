@@ -4,7 +4,7 @@
 //! switch to hosts of another one they do. So a way is looked at once, and remembered as the kinds of its links.
 
 use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use super::Goal;
 use crate::packet::link_kind::PerByte;
@@ -14,23 +14,28 @@ use crate::packet::routes::{Next, Routes};
 /// So many ways are remembered.
 const MOST_KNOWN: usize = 1 << 18;
 
-/// Links of the shortest ways that are as many links from the start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Layer {
+/// Links of the shortest ways that are as many links from the start, and to which the same leads.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Group {
     /// What all of them are.
     kind: u32,
-    /// Whether there is one only behind all of those before.
+    /// Whether they lead to the host.
+    pub(super) ends: bool,
+    /// The groups of the layer before from which packets come.
+    pub(super) from: SmallVec<[u32; 4]>,
+}
+
+/// All links that are as many links from the start.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Layer {
+    /// Mostly one.
+    pub(super) groups: SmallVec<[Group; 1]>,
+    /// Whether all that comes from the layer before goes by the same link.
     pub(super) only: bool,
 }
 
 /// The shortest ways from a port to a host.
-#[derive(Debug, Clone)]
-pub(super) enum Shape {
-    /// Layers of links that are alike.
-    Alike(Box<[Layer]>),
-    /// Ways that take differently long, or differently many links.
-    Mixed,
-}
+pub(super) type Shape = Box<[Layer]>;
 
 /// What the shape of ways depends on: the kind of the first link, where it leads, the group of the host, and the kind of the last
 /// link, where all of the group have one of their own.
@@ -44,7 +49,7 @@ pub(super) struct Shapes {
     /// By kind, one of its ports.
     samples: Vec<u32>,
     shapes: Vec<Shape>,
-    by_layers: FxHashMap<Box<[Layer]>, u32>,
+    by_layers: FxHashMap<Shape, u32>,
     by_ends: FxHashMap<Ends, u32>,
 }
 
@@ -88,17 +93,11 @@ impl Shapes {
             return Some(known);
         }
         let layers = self.layers((routes, ports), port, goal, one_is_enough)?;
-        let number = match layers {
-            Some(layers) => *self.by_layers.entry(layers).or_insert_with_key(|layers| {
-                self.shapes.push(Shape::Alike(layers.clone()));
-                self.shapes.len() as u32 - 1
-            }),
-            None => {
-                self.shapes.push(Shape::Mixed);
-                self.shapes.len() as u32 - 1
-            }
-        };
-        // numbers stay, so that what is known of them does, but for those of mixed ways
+        let number = *self.by_layers.entry(layers).or_insert_with_key(|layers| {
+            self.shapes.push(layers.clone());
+            self.shapes.len() as u32 - 1
+        });
+        // numbers stay, so that what is known of them does
         if self.by_ends.len() >= MOST_KNOWN {
             self.by_ends.clear();
         }
@@ -107,61 +106,73 @@ impl Shapes {
     }
 
     /// A shape.
-    pub(super) fn shape(&self, number: u32) -> &Shape {
+    pub(super) fn shape(&self, number: u32) -> &[Layer] {
         &self.shapes[number as usize]
     }
 
-    /// A port like those of a layer.
-    pub(super) fn sample<'a>(&self, layer: Layer, ports: &'a [Port]) -> &'a Port {
-        &ports[self.samples[layer.kind as usize] as usize]
+    /// A port like those of a group.
+    pub(super) fn sample<'a>(&self, group: &Group, ports: &'a [Port]) -> &'a Port {
+        &ports[self.samples[group.kind as usize] as usize]
     }
 
-    /// The links of all shortest ways, layer by layer; none where they are mixed, and nothing where there is no way.
-    #[expect(clippy::option_option, reason = "no way is something else than ways that are not alike")]
+    /// The links of all shortest ways, layer by layer; nothing where there is no way.
     fn layers(
         &self,
         (routes, ports): (&Routes, &[Port]),
         port: u32,
         goal: Goal,
         one_is_enough: bool,
-    ) -> Option<Option<Box<[Layer]>>> {
+    ) -> Option<Shape> {
         let node = routes.node_of(goal.host);
-        let mut layer: SmallVec<[u32; 8]> = SmallVec::from_slice(&[port]);
-        let mut layers: SmallVec<[Layer; 8]> = SmallVec::new();
-        let mut only = true;
+        let group = |port: u32, from: SmallVec<[u32; 4]>| Group {
+            kind: self.kinds[port as usize],
+            ends: ports[port as usize].to == node,
+            from,
+        };
+        let mut groups: SmallVec<[Group; 1]> = smallvec![group(port, SmallVec::new())];
+        // ports of the layer, each with its group
+        let mut layer: SmallVec<[(u32, u32); 8]> = smallvec![(port, 0)];
+        let mut layers: Vec<Layer> = Vec::new();
+        let (mut only, mut arrives) = (true, false);
+        // ports of the next layer, each with a group from which packets come
+        let mut edges: SmallVec<[(u32, u32); 8]> = SmallVec::new();
         // a way around is no shortest way: as many links as there are nodes are never needed
         for _ in 0..ports.len() + 1 {
-            let kind = self.kinds[layer[0] as usize];
-            let ends = ports[layer[0] as usize].to == node;
-            let alike =
-                |&port: &u32| self.kinds[port as usize] == kind && (ports[port as usize].to == node) == ends;
-            if !layer.iter().all(alike) {
-                return Some(None);
-            }
-            layers.push(Layer { kind, only });
-            if ends {
-                return Some(Some(layers.into_vec().into()));
-            }
-            let mut next: SmallVec<[u32; 8]> = SmallVec::new();
             let mut several = false;
-            for &port in &layer {
+            edges.clear();
+            for &(port, of) in &layer {
+                if groups[of as usize].ends {
+                    arrives = true;
+                    continue;
+                }
                 match goal.toward(routes, ports[port as usize].to) {
-                    Next::Port(port) => next.push(port),
+                    Next::Port(port) => edges.push((port, of)),
                     Next::Set(set) => {
                         several = true;
                         let members = &routes.members()[routes.set(set)];
-                        next.extend_from_slice(if one_is_enough { &members[..1] } else { members });
+                        let members = if one_is_enough { &members[..1] } else { members };
+                        edges.extend(members.iter().map(|&port| (port, of)));
                     }
                     Next::Nowhere => {}
                 }
             }
-            next.sort_unstable();
-            next.dedup();
-            if next.is_empty() {
-                return None;
+            layers.push(Layer { groups: std::mem::take(&mut groups), only });
+            edges.sort_unstable();
+            edges.dedup();
+            if edges.is_empty() {
+                return arrives.then(|| layers.into());
             }
-            only = !several && next.len() == 1;
-            layer = next;
+            layer.clear();
+            for into in edges.chunk_by(|a, b| a.0 == b.0) {
+                let new = group(into[0].0, into.iter().map(|&(_, of)| of).collect());
+                let known = groups.iter().position(|known| *known == new);
+                let number = known.unwrap_or_else(|| {
+                    groups.push(new);
+                    groups.len() - 1
+                });
+                layer.push((into[0].0, number as u32));
+            }
+            only = !several && layer.len() == 1;
         }
         None
     }
@@ -179,7 +190,92 @@ mod tests {
     use super::*;
     use crate::packet::landing::ANY;
     use crate::packet::testing::{machine, network};
-    use crate::packet::ways::{Alone, Pick, Ways};
+    use crate::packet::ways::{Alone, Pick, Stream, Streams, Ways};
+
+    /// The time of a message, by following all ways at once, port by port.
+    fn literal(
+        ways: &Ways,
+        (routes, ports): (&Routes, &[Port]),
+        port: u32,
+        goal: Goal,
+        message: Alone,
+        pick: Pick,
+    ) -> Option<(u64, u32)> {
+        let node = routes.node_of(goal.host);
+        let follow = |stream: Stream, from: &Port, to: &Port, only: bool| {
+            message.follow(stream, |bytes| ways.step(from, to, bytes), to, only, only)
+        };
+        // a way around is no shortest way: as many links as there are nodes are never needed
+        let most = ports.len() as u32 + 1;
+        let first = &ports[port as usize];
+        // ports, and streams on them
+        let mut layer = vec![(port, message.start(first))];
+        let mut streams: FxHashMap<u32, Streams> = FxHashMap::default();
+        for links in 1..most {
+            let there = layer.iter().map(|&(port, stream)| (&ports[port as usize], stream));
+            let there = there.filter(|(port, _)| port.to == node);
+            let ends = there.map(|(port, stream)| message.end(stream, port));
+            if let Some(time) = ends.reduce(|known, new| if pick.prefers(new, known) { new } else { known }) {
+                return Some((time, links));
+            }
+            let mut edges: Vec<(u32, Stream, u32)> = Vec::new();
+            for &(from, stream) in &layer {
+                let mut reach = |port: u32| edges.push((from, stream, port));
+                match goal.toward(routes, ports[from as usize].to) {
+                    Next::Port(port) => reach(port),
+                    Next::Set(set) => routes.members()[routes.set(set)].iter().for_each(|&port| reach(port)),
+                    Next::Nowhere => {}
+                }
+            }
+            let only = edges.iter().all(|&(.., port)| port == edges[0].2);
+            let mut next: Vec<u32> = Vec::new();
+            streams.clear();
+            for (from, stream, port) in edges {
+                let stream = follow(stream, &ports[from as usize], &ports[port as usize], only);
+                let on_port = streams.entry(port).or_default();
+                if on_port.is_empty() {
+                    next.push(port);
+                }
+                stream.join(on_port, pick);
+            }
+            if next.is_empty() {
+                return None;
+            }
+            let of_port = |port: u32| streams[&port].iter().map(move |&stream| (port, stream));
+            layer = next.into_iter().flat_map(of_port).collect();
+        }
+        None
+    }
+
+    /// The slowest link, port by port.
+    fn literal_rate((routes, ports): (&Routes, &[Port]), port: u32, goal: Goal) -> f64 {
+        let node = routes.node_of(goal.host);
+        let mut slowest = f64::INFINITY;
+        let mut layer = vec![port];
+        // as above, many more links than a shortest way has
+        for _ in 0..ports.len() {
+            let mut next = Vec::new();
+            for &port in &layer {
+                let port = &ports[port as usize];
+                slowest = slowest.min(port.kind.rate.bytes_per_s());
+                if port.to == node {
+                    continue;
+                }
+                match goal.toward(routes, port.to) {
+                    Next::Port(port) => next.push(port),
+                    Next::Set(set) => next.extend_from_slice(&routes.members()[routes.set(set)]),
+                    Next::Nowhere => {}
+                }
+            }
+            if next.is_empty() {
+                break;
+            }
+            next.sort_unstable();
+            next.dedup();
+            layer = next;
+        }
+        slowest
+    }
 
     /// Compares what is remembered with each way followed by itself, and says how many shapes of `[alike, mixed]` ways there are.
     fn compare(topology: &Arc<Topology>, options: &str) -> [usize; 2] {
@@ -198,7 +294,7 @@ mod tests {
                     for message in messages.as_flattened() {
                         for pick in [Pick::Fastest, Pick::Slowest] {
                             let known = ways.alone(on, port, goal, *message, pick);
-                            let literal = ways.on_mixed(on, port, goal, *message, pick);
+                            let literal = literal(&ways, on, port, goal, *message, pick);
                             assert_eq!(
                                 known, literal,
                                 "{from} to {to} at {nic} by {port}: {message:?} {pick:?}"
@@ -206,11 +302,12 @@ mod tests {
                         }
                     }
                     let slowest = ways.slowest_rate(on, port, goal);
-                    assert_eq!(slowest, ways.slowest_rate_on_mixed(on, port, goal), "{from} to {to}");
+                    assert_eq!(slowest, literal_rate(on, port, goal), "{from} to {to}");
                 }
             }
         }
-        let alike = ways.shapes.shapes.iter().filter(|shape| matches!(shape, Shape::Alike(_))).count();
+        let is_alike = |shape: &&Shape| shape.iter().all(|layer| layer.groups.len() == 1);
+        let alike = ways.shapes.shapes.iter().filter(is_alike).count();
         [alike, ways.shapes.shapes.len() - alike]
     }
 
