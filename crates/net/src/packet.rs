@@ -76,7 +76,7 @@ pub use self::balancing::{
 pub use self::classes::Class;
 use self::engine::{Engine, Event, Rules};
 use self::faults::Wires;
-pub use self::faults::{Corruption, Duplication, Faults, Links, Loss, Outage, Reordering};
+pub use self::faults::{Corruption, Duplication, Faults, Links, Loss, Outage, Reordering, States};
 use self::given::Guide;
 use self::landing::Landings;
 use self::lane::{Lane, PerClass};
@@ -377,7 +377,7 @@ impl Packet {
             && !rules.trims
             && !rules.holds()
             && self.loss.is_none()
-            && self.faults.as_ref().is_none_or(|faults| faults.down.is_empty())
+            && self.faults.as_ref().is_none_or(|faults| faults.down.is_empty() && faults.loss.is_empty())
         {
             reps.freeze.get_or_insert(Duration::ZERO);
         }

@@ -17,7 +17,7 @@ use stratasim_topo::Topology;
 
 pub use self::corruption::Corruption;
 pub use self::duplication::Duplication;
-pub use self::loss::Loss;
+pub use self::loss::{Loss, States};
 pub use self::outage::{Links, Outage};
 pub use self::reordering::Reordering;
 
@@ -26,7 +26,7 @@ use self::outage::Outages;
 use super::engine::{Engine, Event, Flying};
 use super::port::{NOTHING, Port};
 
-/// What goes wrong on links, beside loss. The recovery must be one that notices.
+/// What goes wrong on links, beside `loss`, which is for all of them. The recovery must be one that notices.
 ///
 /// ```toml
 /// [network.faults]
@@ -38,6 +38,10 @@ use super::port::{NOTHING, Port};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Faults {
+    /// Loss on some links that is another one than that of all, such as `{ probability = 0.1, links = ["leaf-0->spine-0"] }`;
+    /// of several that name a link, the last one counts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub loss: Vec<Loss>,
     /// Packets that are changed on the way.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub corruption: Option<Corruption>,
@@ -68,6 +72,9 @@ impl Faults {
         let mut add =
             |place: &str, fault: Option<&'a dyn Fault>| all.extend(fault.map(|fault| (place.into(), fault)));
         add("loss", loss.map(|fault| fault as _));
+        for (number, loss) in self.loss.iter().enumerate() {
+            add(&format!("faults.loss.{number}"), Some(loss));
+        }
         add("faults.corruption", self.corruption.as_ref().map(|fault| fault as _));
         add("faults.duplication", self.duplication.as_ref().map(|fault| fault as _));
         add("faults.reordering", self.reordering.as_ref().map(|fault| fault as _));

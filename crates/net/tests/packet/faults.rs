@@ -53,6 +53,36 @@ fn every_message_arrives_whatever_is_lost_changed_doubled_held_up_or_down() {
     }
 }
 
+/// Links have losses of their own, with good and bad times in which both lose some.
+#[test]
+fn links_lose_what_their_states_say_and_others_what_all_do() {
+    let machine = fat_tree(4);
+    let hosts = machine.compute_nodes();
+    let out = machine.link_name(machine.ports(hosts[0])[0].link);
+    let states = r#"{"to-bad": 0.02, "to-good": 0.1, "loss-bad": 0.6, "loss-good": 0.05}"#;
+    let share = (0.02 * 0.6 + 0.1 * 0.05) / 0.12;
+    let lost = |faults: &str| {
+        let spec = format!(
+            r#"{{"kind": "packet", "congestion": {{"kind": "fixed-window"}}, "recovery": {{"kind": "rltp"}},
+                 "queue": {{"kind": "drop-tail"}}, {faults}}}"#
+        );
+        let (_, report) = run(network(&spec, machine.clone()).as_mut(), hosts, &[(0, 5, 30_000_000)]);
+        assert!(report.violations.is_empty(), "{:?}", report.violations);
+        let [lost, sent] =
+            ["lost_on_links", "data_packets"].map(|name| count(&report, &format!("network.{name}")));
+        lost as f64 / sent as f64
+    };
+    let own = format!(
+        r#""faults": {{"loss": [{{"probability": 0.5, "links": ["{out}"]}}, {{"states": {states}, "links": ["{out}"]}}]}}"#
+    );
+    let found = lost(&own);
+    assert!((found / share - 1.0).abs() < 0.12, "{found} of {share}");
+    // five links more there, and six for each acknowledgement
+    let both = lost(&format!(r#""loss": {{"probability": 0.001}}, {own}"#));
+    assert!(both > found && both < found + 0.02, "{both}, {found}");
+    assert!(lost(r#""loss": {"probability": 0.0}"#) == 0.0);
+}
+
 /// Of all hops, as many as asked, within five standard errors; and only on the links that are named.
 #[test]
 fn faults_are_as_frequent_as_asked_and_where_they_were_asked_for() {
@@ -221,6 +251,23 @@ fn faults_that_make_no_sense_are_refused_with_their_place() {
         (
             r#""reordering": {"probability": 0.1, "delay": "1 us", "links": []}"#,
             ["faults.reordering.links", "leave `links` out"],
+        ),
+        (
+            r#""loss": [{"probability": 0.1, "states": {"to-bad": 0.1, "to-good": 0.1}}]"#,
+            ["faults.loss.0.probability", "one of the two"],
+        ),
+        (r#""loss": [{"links": ["nowhere"]}]"#, ["faults.loss.0", "`states` is expected"]),
+        (
+            r#""loss": [{"states": {"to-bad": 0.0, "to-good": 0.1}}]"#,
+            ["faults.loss.0.states.to-bad", "above 0"],
+        ),
+        (
+            r#""loss": [{"states": {"to-bad": 0.1, "to-good": 0.1, "loss-good": 1.0}}]"#,
+            ["states.loss-good", "below 1"],
+        ),
+        (
+            r#""loss": [{"burst": 2.0, "states": {"to-bad": 0.1, "to-good": 0.1}}]"#,
+            ["faults.loss.0.burst", "`probability`"],
         ),
         (r#"}, "loss": {"probability": 0.1, "links": []"#, ["loss.links", "leave `links` out"]),
         (r#""down": [{"link": [], "from": "1 us"}]"#, ["faults.down.0.link", "no link is named"]),
