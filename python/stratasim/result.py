@@ -202,6 +202,14 @@ class Result:
         return columns(self.data.get("links") or [], names)
 
     @cached_property
+    def queues(self) -> Columns:
+        """The queues of a packet network that waited, the fullest first, and 64 at most: `link` (of the port, by its name),
+        `capacity_bytes`, `most_bytes` (data in it at once), `drops`, `trims`, `marks`, `pauses`. Empty for other networks.
+        """
+        names = ("link", "capacity_bytes", "most_bytes", "drops", "trims", "marks", "pauses")
+        return columns(self.data.get("queues") or [], names)
+
+    @cached_property
     def jobs(self) -> Columns:
         """How each of several jobs fared: `name`, `ranks`, `nodes`, `start_s`, `finish_s`, `duration_s`,
         `alone_s` (the same without the others) and `slowdown` (`duration_s` / `alone_s`); NaN where the

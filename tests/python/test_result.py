@@ -219,6 +219,12 @@ def test_columns_of_flows_are_those_of_the_csv_at_packet_level() -> None:
     assert flows["trims"].sum() == result.data["flows"]["trims"] > 0
     assert flows["end_s"].max() == pytest.approx(result.makespan_s)
     assert all(path.endswith("switch->host-0") for path in flows["path"])
+    queues = result.queues
+    assert queues["link"][0] == "switch->host-0"
+    assert queues["most_bytes"][0] == result.counters["network.longest_queue_bytes"]
+    assert queues["trims"].sum() == result.counters["network.trims"]
+    assert (queues["most_bytes"] <= queues["capacity_bytes"]).all()
+    assert ss.simulate(machine, workload, {"kind": "flow"}).queues.rows == 0
     with pytest.raises(ValueError, match="record="):
         _ = ss.simulate(machine, workload, {"kind": "packet"}).flows
     assert ss.simulate(machine, workload, {"kind": "flow"}, record="messages").flows.rows == 0

@@ -29,8 +29,8 @@ pub struct Eqds {
     pub quanta_per_pull: u32,
     /// Rate of credit in rates of the link, above 0 and at most 1.
     pub credit_rate: f64,
-    /// As htsim: a pull takes 0.99 times a packet with 38 bytes of framing, so that credit is given a little
-    /// faster than the link.
+    /// As htsim: a pull takes 0.99 times a full packet with 38 bytes of framing, however much credit is in it; with packets of
+    /// 4,160 bytes and pulls of 4,096 that is 98.6 % of the link's rate.
     pub htsim_pace: bool,
     /// As htsim: a receiver does not know where messages end, so that what is left over goes to senders that are done, too; and
     /// what a sender asks for has no sign, so that messages shorter than the guess ask for more than they will ever get.
