@@ -30,8 +30,16 @@ WRITES = 0.75
 SIZES = {4096: 0.55, 8192: 0.25, 16_384: 0.10, 65_536: 0.08, 1_048_576: 0.02}
 # a ToR switch of the 8:1 tree has one link up
 UPLINK_BYTES_PER_S = 25e9
-TREES = {"1:1": "[1, 8]", "8:1": "[1, 1]"}
-TRANSPORTS = {"MPRDMA": [], "NDP": ['network={kind="packet", congestion={kind="ndp"}, buffer="1 MiB"}']}
+TREES = {"1:1": "[1, 8]", "4:1": "[1, 2]", "8:1": "[1, 1]"}
+TRANSPORTS = {
+    # latencies and rates of the routes, and no cost at the hosts, as packets have none either
+    "LogGOPS": [
+        'network={kind="message", from-routes=true, latency="0 s", overhead="0 s", gap="0 s",'
+        ' gap-per-byte="0.04 ns/B", eager-limit="1 GB"}'
+    ],
+    "MPRDMA": [],
+    "NDP": ['network={kind="packet", congestion={kind="ndp"}, buffer="1 MiB"}'],
+}
 
 
 def rate_per_s(load: float) -> float:

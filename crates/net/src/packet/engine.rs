@@ -249,6 +249,8 @@ pub(super) struct Engine {
     /// By number; none where both ends are done or in other parts. Numbers are not used again, so that late packets find
     /// nobody.
     pub(super) connections: Vec<Option<Box<Connection>>>,
+    /// Connections that are over. Their memory is for others: given back in pieces, it would be taken up by what stays.
+    pub(super) over: Vec<Box<Connection>>,
     pub(super) nics: Vec<Nic>,
     pub(super) arrivals: Arrivals,
     pub(super) pacers: Vec<Pacer>,
@@ -322,6 +324,7 @@ impl Engine {
             free: Vec::new(),
             telemetry: Vec::new(),
             connections: Vec::new(),
+            over: Vec::new(),
             pacers: vec![Pacer::new(); arrivals.pacers()],
             pacer_noted: vec![u64::MAX; arrivals.pacers()],
             arrivals,

@@ -261,7 +261,7 @@ impl Engine {
         let place = &mut self.connections[number as usize];
         match place {
             Some(connection) if connection.receiver.outlives_its_sender() => connection.forgotten = true,
-            _ => *place = None,
+            _ => self.over.extend(place.take()),
         }
     }
 

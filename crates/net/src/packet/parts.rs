@@ -167,7 +167,14 @@ impl Parts {
             self.ends.push((from, to));
         }
         let (from, to) = (usize::from(from), usize::from(to));
-        let mut connection = Some(Box::new(self.any().connection(ends, profile, key)));
+        let new = self.any().connection(ends, profile, key);
+        let mut connection = Some(match self.engines[from.max(to)].over.pop() {
+            Some(mut place) => {
+                *place = new;
+                place
+            }
+            None => Box::new(new),
+        });
         for (part, engine) in self.engines.iter_mut().enumerate() {
             let own = match part {
                 _ if part == from.max(to) => connection.take(),

@@ -249,7 +249,7 @@ impl Ways {
         message: Alone,
         pick: Pick,
     ) -> Option<(u64, u32)> {
-        let number = self.shapes.number((routes, ports), port, goal, self.uniform)?;
+        let number = self.shapes.number(routes, port, goal, self.uniform)?;
         if let Some(&known) = self.known.get(&(number, message, pick)) {
             return Some(known);
         }
@@ -297,7 +297,7 @@ impl Ways {
 
     /// Bytes per second of the slowest link on any shortest way from `port` to `goal`.
     pub(super) fn slowest_rate(&mut self, (routes, ports): (&Routes, &[Port]), port: u32, goal: Goal) -> f64 {
-        let number = self.shapes.number((routes, ports), port, goal, self.uniform);
+        let number = self.shapes.number(routes, port, goal, self.uniform);
         let layers = number.map_or(&[][..], |number| self.shapes.shape(number));
         let groups = layers.iter().flat_map(|layer| &layer.groups);
         let rates = groups.map(|group| self.shapes.sample(group, ports).kind.rate.bytes_per_s());

@@ -44,8 +44,8 @@ type Ends = (u32, u32, u32, Option<u32>);
 /// Shapes of ways. Each has a number.
 #[derive(Debug)]
 pub(super) struct Shapes {
-    /// By port: the number of its kind.
-    kinds: Vec<u32>,
+    /// By port: the number of its kind, and where it leads.
+    links: Vec<(u32, u32)>,
     /// By kind, one of its ports.
     samples: Vec<u32>,
     shapes: Vec<Shape>,
@@ -58,18 +58,19 @@ impl Shapes {
     pub(super) fn new(ports: &[Port]) -> Self {
         let mut known: FxHashMap<(PerByte, u64, bool), u32> = FxHashMap::default();
         let mut samples = Vec::new();
-        let kinds = (0..)
+        let links = (0..)
             .zip(ports)
             .map(|(number, port)| {
                 let values = (port.kind.rate, port.kind.delay, port.beyond == Beyond::Header);
-                *known.entry(values).or_insert_with(|| {
+                let kind = *known.entry(values).or_insert_with(|| {
                     samples.push(number);
                     samples.len() as u32 - 1
-                })
+                });
+                (kind, port.to)
             })
             .collect();
         Self {
-            kinds,
+            links,
             samples,
             shapes: Vec::new(),
             by_layers: FxHashMap::default(),
@@ -81,18 +82,19 @@ impl Shapes {
     /// `one_is_enough`.
     pub(super) fn number(
         &mut self,
-        (routes, ports): (&Routes, &[Port]),
+        routes: &Routes,
         port: u32,
         goal: Goal,
         one_is_enough: bool,
     ) -> Option<u32> {
         let (column, last) = routes.group(goal.host, goal.nic);
-        let last = last.map(|last| self.kinds[last as usize]);
-        let ends = (self.kinds[port as usize], ports[port as usize].to, column, last);
+        let last = last.map(|last| self.links[last as usize].0);
+        let (kind, to) = self.links[port as usize];
+        let ends = (kind, to, column, last);
         if let Some(&known) = self.by_ends.get(&ends) {
             return Some(known);
         }
-        let layers = self.layers((routes, ports), port, goal, one_is_enough)?;
+        let layers = self.layers(routes, port, goal, one_is_enough)?;
         let number = *self.by_layers.entry(layers).or_insert_with_key(|layers| {
             self.shapes.push(layers.clone());
             self.shapes.len() as u32 - 1
@@ -116,18 +118,11 @@ impl Shapes {
     }
 
     /// The links of all shortest ways, layer by layer; nothing where there is no way.
-    fn layers(
-        &self,
-        (routes, ports): (&Routes, &[Port]),
-        port: u32,
-        goal: Goal,
-        one_is_enough: bool,
-    ) -> Option<Shape> {
+    fn layers(&self, routes: &Routes, port: u32, goal: Goal, one_is_enough: bool) -> Option<Shape> {
         let node = routes.node_of(goal.host);
-        let group = |port: u32, from: SmallVec<[u32; 4]>| Group {
-            kind: self.kinds[port as usize],
-            ends: ports[port as usize].to == node,
-            from,
+        let group = |port: u32, from: SmallVec<[u32; 4]>| {
+            let (kind, to) = self.links[port as usize];
+            Group { kind, ends: to == node, from }
         };
         let mut groups: SmallVec<[Group; 1]> = smallvec![group(port, SmallVec::new())];
         // ports of the layer, each with its group
@@ -137,7 +132,7 @@ impl Shapes {
         // ports of the next layer, each with a group from which packets come
         let mut edges: SmallVec<[(u32, u32); 8]> = SmallVec::new();
         // a way around is no shortest way: as many links as there are nodes are never needed
-        for _ in 0..ports.len() + 1 {
+        for _ in 0..self.links.len() + 1 {
             let mut several = false;
             edges.clear();
             for &(port, of) in &layer {
@@ -145,7 +140,7 @@ impl Shapes {
                     arrives = true;
                     continue;
                 }
-                match goal.toward(routes, ports[port as usize].to) {
+                match goal.toward(routes, self.links[port as usize].1) {
                     Next::Port(port) => edges.push((port, of)),
                     Next::Set(set) => {
                         several = true;
