@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Block storage in the manner of Azure Direct Drive, with MPRDMA and with NDP: message completion times.
+"""Block storage in the manner of Azure Direct Drive: message completion times, at message level and by packets.
 
     python experiments/atlahs/storage.py [--command stratasim] [--operations 5000] [--seeds 3] [--load 0.8]
 
@@ -7,7 +7,7 @@ Each operation of a client first asks the change coordination service which serv
 then a request and the data. A write sends the data to the first server, which passes them to two replicas,
 waits for both, and answers. Clients are 31 hosts below four ToR switches, servers 32 hosts below the other
 four. Operations come in a Poisson process whose rate is `--load` of what the narrowest uplinks of the 8:1
-tree carry, and is the same on both trees.
+tree carry, and is the same on all trees.
 """
 
 import argparse
@@ -116,7 +116,7 @@ def completion_times_us(path: Path) -> list[float]:
 
 
 def main() -> int:
-    """Runs both transports on both trees and prints a table."""
+    """Runs all of them on all trees and prints a table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--command", default="stratasim", help="the command to run")
     parser.add_argument("--operations", type=int, default=5000, help="block operations per run")

@@ -250,6 +250,7 @@ pub(super) struct Engine {
     /// nobody.
     pub(super) connections: Vec<Option<Box<Connection>>>,
     /// Connections that are over. Their memory is for others: given back in pieces, it would be taken up by what stays.
+    #[expect(clippy::vec_box, reason = "they are handed on as they are")]
     pub(super) over: Vec<Box<Connection>>,
     pub(super) nics: Vec<Nic>,
     pub(super) arrivals: Arrivals,
