@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Block storage in the manner of Azure Direct Drive: message completion times, at message level and by packets.
+"""Block storage in the manner of Azure Direct Drive: completion times at message level and by packets.
 
     python experiments/atlahs/storage.py [--command stratasim] [--operations 5000] [--seeds 3] [--load 0.8]
 

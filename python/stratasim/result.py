@@ -203,8 +203,9 @@ class Result:
 
     @cached_property
     def queues(self) -> Columns:
-        """The queues of a packet network that waited, the fullest first, and 64 at most: `link` (of the port, by its name),
-        `capacity_bytes`, `most_bytes` (data in it at once), `drops`, `trims`, `marks`, `pauses`. Empty for other networks.
+        """The queues of a packet network in which anything waited, the fullest first, and 64 at most: `link`
+        (its name), `capacity_bytes`, `most_bytes` (data in it at once), `drops`, `trims`, `marks`, `pauses`.
+        Empty for other networks.
         """
         names = ("link", "capacity_bytes", "most_bytes", "drops", "trims", "marks", "pauses")
         return columns(self.data.get("queues") or [], names)

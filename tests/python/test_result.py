@@ -39,7 +39,7 @@ def test_columns_of_ranks_add_up_to_the_makespan(result: ss.Result) -> None:
 
 
 def test_a_column_that_is_not_there_is_told_with_those_that_are(result: ss.Result) -> None:
-    with pytest.raises(KeyError, match="no column `end_p`, did you mean `end_ps`.* .known: rank, node,"):
+    with pytest.raises(KeyError, match=r"no column `end_p`, did you mean `end_ps`.* .known: rank, node,"):
         result.tasks["end_p"]
     assert result.tasks.get("foo") is None
 
