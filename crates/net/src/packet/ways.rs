@@ -249,7 +249,7 @@ impl Ways {
         message: Alone,
         pick: Pick,
     ) -> Option<(u64, u32)> {
-        let number = self.shapes.number(routes, port, goal, self.uniform)?;
+        let number = self.number(routes, port, goal)?;
         if let Some(&known) = self.known.get(&(number, message, pick)) {
             return Some(known);
         }
@@ -259,6 +259,15 @@ impl Ways {
         }
         self.known.insert((number, message, pick), found);
         Some(found)
+    }
+
+    /// The number of the shape of ways. What was known of others by their numbers is, until there are too many.
+    fn number(&mut self, routes: &Routes, port: u32, goal: Goal) -> Option<u32> {
+        if self.shapes.are_many() {
+            self.shapes.forget();
+            self.known.clear();
+        }
+        self.shapes.number(routes, port, goal, self.uniform)
     }
 
     /// The same, of a shape.
@@ -297,7 +306,7 @@ impl Ways {
 
     /// Bytes per second of the slowest link on any shortest way from `port` to `goal`.
     pub(super) fn slowest_rate(&mut self, (routes, ports): (&Routes, &[Port]), port: u32, goal: Goal) -> f64 {
-        let number = self.shapes.number(routes, port, goal, self.uniform);
+        let number = self.number(routes, port, goal);
         let layers = number.map_or(&[][..], |number| self.shapes.shape(number));
         let groups = layers.iter().flat_map(|layer| &layer.groups);
         let rates = groups.map(|group| self.shapes.sample(group, ports).kind.rate.bytes_per_s());

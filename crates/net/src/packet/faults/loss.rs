@@ -55,10 +55,13 @@ const fn all() -> f64 {
     1.0
 }
 
-/// A link that loses packets or does not.
+/// A link that loses packets or does not; probabilities are shares of 2^64, and all bits what is certain.
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) struct Lossy {
-    states: States,
+    /// That it is bad for the next packet: where it was good for the last one, and where it was bad.
+    becomes_bad: [u64; 2],
+    /// That a packet vanishes: where it is good, and where it is bad.
+    vanishes: [u64; 2],
     /// It was bad for the last packet.
     bad: bool,
     draws: Draws,
@@ -102,27 +105,33 @@ impl Lossy {
     fn new(states: States, key: u64) -> Self {
         let mut draws = Draws::new(key);
         let bad = draws.bits() < scaled(states.bad());
-        Self { states, bad, draws }
+        let States { to_bad, to_good, loss_bad, loss_good } = states;
+        Self {
+            becomes_bad: [to_bad, 1.0 - to_good].map(scaled),
+            vanishes: [loss_good, loss_bad].map(scaled),
+            bad,
+            draws,
+        }
     }
 
     /// Whether the next packet is lost.
     #[inline]
-    pub(in super::super) fn loses(&mut self) -> bool {
-        let States { to_bad, to_good, loss_bad, loss_good } = self.states;
-        if to_bad == 0.0 {
+    pub(in super::super) const fn loses(&mut self) -> bool {
+        if self.becomes_bad[0] == 0 {
             return false;
         }
-        self.bad = self.draws.bits() < scaled(if self.bad { 1.0 - to_good } else { to_bad });
-        let share = if self.bad { loss_bad } else { loss_good };
+        self.bad = self.draws.bits() < self.becomes_bad[self.bad as usize];
+        let share = self.vanishes[self.bad as usize];
         // what is certain takes no draw
-        share >= 1.0 || share > 0.0 && self.draws.bits() < scaled(share)
+        share == u64::MAX || share > 0 && self.draws.bits() < share
     }
 
     /// Share of packets that vanish, and how many do in a row on average.
     pub(in super::super) fn share_and_burst(&self) -> (f64, f64) {
-        let States { to_good, loss_bad, loss_good, .. } = self.states;
-        let bad = self.states.bad();
-        (bad * loss_bad + (1.0 - bad) * loss_good, (1.0 / to_good).max(1.0 / (1.0 - loss_good)))
+        let share = |share: u64| share as f64 / 2_f64.powi(64);
+        let [[enters, stays], [good, bad]] = [self.becomes_bad, self.vanishes].map(|it| it.map(share));
+        let is_bad = enters / (1.0 - stays + enters);
+        (is_bad * bad + (1.0 - is_bad) * good, (1.0 / (1.0 - stays)).max(1.0 / (1.0 - good)))
     }
 }
 

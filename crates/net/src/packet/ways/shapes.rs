@@ -3,6 +3,8 @@
 //! A message asks how long it would take alone, and there are many of them. Most ways of a machine look alike: from hosts of one
 //! switch to hosts of another one they do. So a way is looked at once, and remembered as the kinds of its links.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 
@@ -11,8 +13,9 @@ use crate::packet::link_kind::PerByte;
 use crate::packet::port::{Beyond, Port};
 use crate::packet::routes::{Next, Routes};
 
-/// So many ways are remembered.
-const MOST_KNOWN: usize = 1 << 18;
+/// So many ways are remembered, and so many shapes of them: of ways that are all unlike, each may take some kilobytes.
+const MOST_WAYS: usize = 1 << 18;
+const MOST_SHAPES: usize = 1 << 13;
 
 /// Links of the shortest ways that are as many links from the start, and to which the same leads.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -35,7 +38,7 @@ pub(super) struct Layer {
 }
 
 /// The shortest ways from a port to a host.
-pub(super) type Shape = Box<[Layer]>;
+pub(super) type Shape = Arc<[Layer]>;
 
 /// What the shape of ways depends on: the kind of the first link, where it leads, the group of the host, and the kind of the last
 /// link, where all of the group have one of their own.
@@ -96,15 +99,23 @@ impl Shapes {
         }
         let layers = self.layers(routes, port, goal, one_is_enough)?;
         let number = *self.by_layers.entry(layers).or_insert_with_key(|layers| {
-            self.shapes.push(layers.clone());
+            self.shapes.push(Arc::clone(layers));
             self.shapes.len() as u32 - 1
         });
-        // numbers stay, so that what is known of them does
-        if self.by_ends.len() >= MOST_KNOWN {
-            self.by_ends.clear();
-        }
         self.by_ends.insert(ends, number);
         Some(number)
+    }
+
+    /// Whether no more are to be remembered before all are forgotten.
+    pub(super) fn are_many(&self) -> bool {
+        self.by_ends.len() >= MOST_WAYS || self.shapes.len() >= MOST_SHAPES
+    }
+
+    /// Forgets all: numbers begin anew.
+    pub(super) fn forget(&mut self) {
+        self.shapes.clear();
+        self.by_layers.clear();
+        self.by_ends.clear();
     }
 
     /// A shape.
@@ -175,8 +186,6 @@ impl Shapes {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use stratasim_core::random::Draws;
     use stratasim_core::{Bandwidth, Duration};
     use stratasim_topo::graph::LinkType;
