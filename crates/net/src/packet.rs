@@ -8,6 +8,7 @@
 //!                                          ├─ backpressure, pool: pauses, credits, shared buffers
 //!                                          ├─ landing, given, arrivals: NICs and ways of connections
 //!                                          ├─ faults, detours: what goes wrong on links, ways around it
+//!                                          ├─ invariants: what debug builds look at between events
 //!                                          ├─ parts, cut: several threads
 //!                                          ├─ patience, stall, deadlock: runs that get nowhere, and why
 //!                                          └─ balancing: which of several ways
@@ -31,6 +32,7 @@ mod faults;
 mod given;
 mod host;
 mod interfaces;
+mod invariants;
 mod landing;
 mod lane;
 mod link_kind;

@@ -98,15 +98,16 @@ fn ultra_ethernet(words: &[&str]) -> TransportSpec {
         count_headers: true,
     };
     let has = |word| words.contains(&word);
-    let nscc = Nscc { target_factor: if has("notrim") { 1.0 } else { 0.75 }, ..Nscc::default() };
     let congestion = match words.first().copied() {
         Some("dctcp") => CongestionSpec::Dctcp(Dctcp { preset: dctcp::Preset::Htsim, ..Dctcp::default() }),
         Some("const") => CongestionSpec::FixedWindow(FixedWindow { window: None, factor: 1.5 }),
         Some("rccc") => CongestionSpec::Rccc(Rccc { htsim_leftovers: true, ..Rccc::default() }),
-        Some("both") => {
-            CongestionSpec::Rccc(Rccc { sender: Some(nscc), htsim_leftovers: true, ..Rccc::default() })
-        }
-        _ => CongestionSpec::Nscc(nscc),
+        Some("both") => CongestionSpec::Rccc(Rccc {
+            sender: Some(Nscc::default()),
+            htsim_leftovers: true,
+            ..Rccc::default()
+        }),
+        _ => CongestionSpec::Nscc(Nscc::default()),
     };
     let entropy = if has("bitmap") {
         EntropySpec::Bitmap(Bitmap { timeout_penalty: 0, ..Bitmap::default() })

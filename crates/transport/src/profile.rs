@@ -137,11 +137,13 @@ pub struct Path {
     pub buffer_bytes: u64,
     /// Nothing is lost: queues keep senders from sending what they have no room for, and links have no faults.
     pub is_lossless: bool,
+    /// Packets that find no room lose their payload, and their header goes on.
+    pub trims: bool,
 }
 
 impl Path {
     /// A way of equal links on which a full packet and its acknowledgement take `rtt`, the longest of its network; its
-    /// longest queue holds `buffer_bytes`.
+    /// longest queue holds `buffer_bytes`, and trims.
     pub const fn of_equal_links(rtt: Duration, rate: Bandwidth, hops: u32, buffer_bytes: u64) -> Self {
         Self {
             base_rtt: rtt,
@@ -152,6 +154,7 @@ impl Path {
             hops,
             buffer_bytes,
             is_lossless: false,
+            trims: true,
         }
     }
 

@@ -218,8 +218,7 @@ macro_rules! congestion_contract {
             #[test]
             fn comes_through_impairments() {
                 for seed in 0..2000 {
-                    let lossless = RecoverySpec::kind(&recovery_of($spec)) == "none";
-                    let setting = Setting { bottleneck: Bandwidth(0.625e9), buffer_bytes: 60_000, trims: true, ..impaired(seed, !lossless) };
+                    let setting = Setting { bottleneck: Bandwidth(0.625e9), buffer_bytes: 60_000, trims: true, ..impaired(seed, outlasts_silence($spec)) };
                     if let Err(violation) = run(&profile($spec, None, &setting), &setting, &[60_000, 1, 40_000]) {
                         panic!("seed {seed}: {violation:?}");
                     }
@@ -241,7 +240,7 @@ macro_rules! congestion_contract {
                 }
             }
 
-            /// After a burst of losses in the middle it comes back: what follows runs like before.
+            /// After a burst of losses in the middle it comes back: the whole ends at most thirty round trips of 10 us later.
             #[test]
             fn recovers() {
                 let setting = bottleneck(true, true);
@@ -249,10 +248,11 @@ macro_rules! congestion_contract {
                 let losses: &'static [u64] = &[1000, 1001, 1002, 1003, 1010, 1020, 1030];
                 let forward = Impairment { loss: Loss::Listed(losses), ..Impairment::default() };
                 let setting = Setting { forward, ..setting };
-                let hit = run(&profile($spec, None, &setting), &setting, &[4_000_000]).unwrap();
-                // two time-outs of go-back-N, and the way back
+                let recovery = (!outlasts_silence($spec)).then_some(TRIMMING);
+                let hit = run(&profile($spec, recovery, &setting), &setting, &[4_000_000]).unwrap();
+                assert!(hit.lost >= losses.len() as u64, "the channel loses what it is told to: {}", hit.lost);
                 let more = hit.acknowledged_at.as_secs_f64() - plain.acknowledged_at.as_secs_f64();
-                assert!(more < 0.15, "{more} s longer");
+                assert!(more < 300e-6, "{more} s longer");
             }
         })+
 
@@ -266,8 +266,20 @@ const RECOVERIES: [&str; 5] = [
     r#"{"kind": "irn"}"#,
     r#"{"kind": "sack"}"#,
     r#"{"kind": "rltp", "max-probes": 64}"#,
-    r#"{"kind": "trimming", "timeout": "100 us"}"#,
+    TRIMMING,
 ];
+
+const TRIMMING: &str = r#"{"kind": "trimming", "timeout": "100 us"}"#;
+
+/// Whether the recovery that a control brings repeats what vanishes without a word. ATLAHS' senders learn of losses by headers alone.
+fn outlasts_silence(congestion: &str) -> bool {
+    let spec: CongestionSpec = serde_json::from_str(congestion).unwrap();
+    match spec.plugin().recovery() {
+        RecoverySpec::None(_) => false,
+        RecoverySpec::Trimming(trimming) => !trimming.without_timeout,
+        _ => true,
+    }
+}
 
 /// What a control sees in the worst of times: every packet marked, a long queue, a full link.
 fn under_marks(spec: &str) {
@@ -316,26 +328,31 @@ fn under_marks(spec: &str) {
     }
 }
 
-fn recovery_of(congestion: &str) -> RecoverySpec {
-    serde_json::from_str::<CongestionSpec>(congestion).unwrap().plugin().recovery()
-}
-
+// A window keeps the queue filled: what it does not use is the first round trip, 0.16 % of the time. Receivers give credit for 0.99 of
+// the link, and HPCC aims at 0.95. DCQCN and TIMELY fall by half or more at the first marks and rise by a fixed step: they are what
+// they are in a run that is so short. ATLAHS' "Swift" falls at every acknowledgement.
 congestion_contract! {
-    fixed_window: r#"{"kind": "fixed-window"}"#, uses 0.9 of 4_000_000;
-    constant_rate: r#"{"kind": "constant-rate", "factor": 0.5}"#, uses 0.9 of 4_000_000;
-    dctcp: r#"{"kind": "dctcp"}"#, uses 0.85 of 4_000_000;
-    dctcp_htsim: r#"{"kind": "dctcp", "preset": "htsim"}"#, uses 0.85 of 4_000_000;
-    mprdma: r#"{"kind": "mprdma"}"#, uses 0.85 of 4_000_000;
-    swift: r#"{"kind": "swift"}"#, uses 0.85 of 4_000_000;
-    timely: r#"{"kind": "timely"}"#, uses 0.3 of 40_000_000;
-    dcqcn: r#"{"kind": "dcqcn"}"#, uses 0.1 of 4_000_000;
-    hpcc: r#"{"kind": "hpcc"}"#, uses 0.85 of 4_000_000;
-    nscc: r#"{"kind": "nscc"}"#, uses 0.85 of 4_000_000;
-    rccc: r#"{"kind": "rccc"}"#, uses 0.4 of 4_000_000;
-    rccc_and_nscc: r#"{"kind": "rccc", "sender": {}}"#, uses 0.4 of 4_000_000;
-    ndp: r#"{"kind": "ndp"}"#, uses 0.4 of 4_000_000;
-    eqds: r#"{"kind": "eqds"}"#, uses 0.4 of 4_000_000;
-    cubic: r#"{"kind": "cubic"}"#, uses 0.7 of 4_000_000;
+    fixed_window: r#"{"kind": "fixed-window"}"#, uses 0.998 of 4_000_000;
+    constant_rate: r#"{"kind": "constant-rate", "factor": 0.5}"#, uses 0.998 of 4_000_000;
+    dctcp: r#"{"kind": "dctcp"}"#, uses 0.998 of 4_000_000;
+    dctcp_htsim: r#"{"kind": "dctcp", "preset": "htsim"}"#, uses 0.998 of 4_000_000;
+    mprdma: r#"{"kind": "mprdma"}"#, uses 0.998 of 4_000_000;
+    mprdma_htsim: r#"{"kind": "mprdma", "preset": "htsim"}"#, uses 0.997 of 4_000_000;
+    mprdma_htsim_constant: r#"{"kind": "mprdma", "preset": "htsim-constant"}"#, uses 0.998 of 4_000_000;
+    mprdma_htsim_swift_like: r#"{"kind": "mprdma", "preset": "htsim-swift-like"}"#, uses 0.91 of 4_000_000;
+    swift: r#"{"kind": "swift"}"#, uses 0.998 of 4_000_000;
+    swift_htsim: r#"{"kind": "swift", "preset": "htsim"}"#, uses 0.998 of 4_000_000;
+    timely: r#"{"kind": "timely"}"#, uses 0.44 of 40_000_000;
+    dcqcn: r#"{"kind": "dcqcn"}"#, uses 0.6 of 4_000_000;
+    hpcc: r#"{"kind": "hpcc"}"#, uses 0.94 of 4_000_000;
+    nscc: r#"{"kind": "nscc"}"#, uses 0.998 of 4_000_000;
+    rccc: r#"{"kind": "rccc"}"#, uses 0.988 of 4_000_000;
+    rccc_and_nscc: r#"{"kind": "rccc", "sender": {}}"#, uses 0.988 of 4_000_000;
+    rccc_htsim: r#"{"kind": "rccc", "htsim-leftovers": true}"#, uses 0.988 of 4_000_000;
+    ndp: r#"{"kind": "ndp"}"#, uses 0.988 of 4_000_000;
+    eqds: r#"{"kind": "eqds"}"#, uses 0.988 of 4_000_000;
+    eqds_htsim: r#"{"kind": "eqds", "htsim-pace": true, "htsim-leftovers": true}"#, uses 0.988 of 4_000_000;
+    cubic: r#"{"kind": "cubic"}"#, uses 0.998 of 4_000_000;
 }
 
 /// Whatever is lost, doubled or late, everything arrives once.

@@ -358,6 +358,11 @@ impl Engine {
         self.events.earliest()
     }
 
+    /// Places of packets that nobody has.
+    pub(super) fn free(&self) -> &[u32] {
+        &self.free
+    }
+
     /// Packets that are somewhere.
     pub(super) fn in_flight(&self) -> u64 {
         (self.packets.len() - self.free.len()) as u64
@@ -380,6 +385,9 @@ impl Engine {
             }
             if !self.complete.is_empty() {
                 until = at;
+            }
+            if cfg!(debug_assertions) && self.totals.events.is_multiple_of(self.events_between_looks()) {
+                self.look_at_everything();
             }
         }
         self.last = last;

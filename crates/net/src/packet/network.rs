@@ -179,6 +179,7 @@ impl PacketNetwork {
             hops,
             buffer_bytes,
             is_lossless: engine.is_lossless(),
+            trims: engine.rules.queue.trims,
         };
         let values = (base_rtt.as_ps(), hops, [rate, receiver_rate, slowest_rate].map(f64::to_bits));
         let number = match self.by_values.get(&values) {

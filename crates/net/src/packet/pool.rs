@@ -85,6 +85,16 @@ impl Pool {
         self.used_bytes
     }
 
+    /// Bytes in it that are not on their way out.
+    pub(super) fn waiting_bytes(&self) -> u64 {
+        self.used_bytes - self.leaving.iter().map(|Reverse((_, bytes))| u64::from(*bytes)).sum::<u64>()
+    }
+
+    /// Whether no more is in it than there is room for.
+    pub(super) const fn is_within(&self) -> bool {
+        self.used_bytes <= self.total_bytes
+    }
+
     /// Whether a queue that holds `held` bytes at `now` may take `bytes` more.
     pub(super) fn admits(&mut self, now: u64, held: u64, bytes: u64) -> bool {
         self.used_bytes(now);

@@ -9,6 +9,7 @@ use stratasim_core::observe::Blind;
 use stratasim_core::random::Draws;
 use stratasim_core::{Time, Token};
 use stratasim_topo::Topology;
+use stratasim_transport::CongestionSpec;
 
 /// All that can be seen of a run in which every message that ends begins another, until `messages` have been sent.
 fn seen(options: &str, threads: u32, machine: &Arc<Topology>, messages: u64, bytes: u32) -> String {
@@ -55,7 +56,7 @@ fn same(machine: &Arc<Topology>, options: &str) {
 #[test]
 fn every_congestion_control_gives_the_same_on_any_number_of_threads() {
     let machine = fat_tree(4);
-    for kind in ["nscc", "rccc", "ndp", "eqds", "dctcp", "mprdma", "swift", "timely", "cubic", "hpcc"] {
+    for kind in CongestionSpec::KINDS {
         same(&machine, &format!(r#""congestion": {{"kind": "{kind}"}}, "queue": {{"kind": "trimming"}}"#));
     }
 }

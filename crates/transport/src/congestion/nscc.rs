@@ -25,8 +25,9 @@ pub struct Nscc {
     /// Queueing delay that is aimed at; `target-factor` round trips of the longest way when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target_delay: Option<Duration>,
-    /// The target in round trips of the longest way: 0.75 with trimming, 1 without is usual.
-    pub target_factor: f64,
+    /// The target in round trips of the longest way; when absent, 0.75 where queues trim, and 1 where they do not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target_factor: Option<f64>,
     /// Strength of the decrease, 0 to 1.
     pub gamma: f64,
     /// Weight of a sample in the average of the delay, 0 to 1.
@@ -43,7 +44,7 @@ impl Default for Nscc {
     fn default() -> Self {
         Self {
             target_delay: None,
-            target_factor: 0.75,
+            target_factor: None,
             gamma: 0.8,
             delay_weight: 0.0125,
             max_window_factor: 1.5,
@@ -292,19 +293,20 @@ impl Nscc {
         sizes: &PacketSizes,
         has_credit: bool,
     ) -> Result<Parameters, BuildError> {
-        check_range("target-factor", self.target_factor, 0.001, 100.0)?;
-        let is_given = self.target_delay.is_some() && self.target_factor != Self::default().target_factor;
+        let factor = self.target_factor.unwrap_or(if path.trims { 0.75 } else { 1.0 });
+        check_range("target-factor", factor, 0.001, 100.0)?;
+        let is_given = self.target_delay.is_some() && self.target_factor.is_some();
         check_alone("target-factor", is_given, "`target-delay` says what the target is")?;
         check_range("gamma", self.gamma, 0.0, 1.0)?;
         check_range("delay-weight", self.delay_weight, 0.0, 1.0)?;
         check_range("max-window-factor", self.max_window_factor, 0.01, 100.0)?;
         let network_rtt = path.network_rtt.as_ps() as f64;
-        let derived = Duration::from_ps((network_rtt * self.target_factor) as u64);
+        let derived = Duration::from_ps((network_rtt * factor) as u64);
         let limits = (Duration::from_ps(1), MOST_TIME);
         let origin = "is the round trip of the longest way times `target-factor`";
         given_or("target-delay", self.target_delay, (derived, origin), limits)?;
         // what follows has fractions of picoseconds
-        let target = self.target_delay.map_or(network_rtt * self.target_factor, |delay| delay.as_ps() as f64);
+        let target = self.target_delay.map_or(network_rtt * factor, |delay| delay.as_ps() as f64);
         // the published constants hold for 100 Gb/s and 12 us; they scale with the network
         let scale = path.bytes_in(path.network_rtt) / 150_000.0;
         let stretch = target / 12e6;
@@ -372,5 +374,25 @@ impl CongestionKind for Nscc {
 
     fn entropy(&self) -> EntropySpec {
         EntropySpec::Mixed(Mixed::default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stratasim_core::Bandwidth;
+
+    use super::*;
+
+    /// Ultra Ethernet's target: three quarters of the round trip with trimming, all of it without.
+    #[test]
+    fn the_target_is_longer_where_nothing_trims() {
+        let path = Path::of_equal_links(Duration::from_ns(12_000), Bandwidth(12.5e9), 6, 100_000);
+        let target = |nscc: &Nscc, trims| {
+            let path = Path { trims, ..path };
+            nscc.parameters(&path, &PacketSizes::default(), false).unwrap().target
+        };
+        assert_eq!([true, false].map(|trims| target(&Nscc::default(), trims)), [9e6, 12e6]);
+        let own = Nscc { target_factor: Some(0.5), ..Nscc::default() };
+        assert_eq!([true, false].map(|trims| target(&own, trims)), [6e6, 6e6]);
     }
 }

@@ -70,6 +70,7 @@ impl Setting {
             hops: self.hops + u32::from(self.has_queue()),
             buffer_bytes: if self.has_queue() { self.buffer_bytes.min(1 << 40) } else { 0 },
             is_lossless: false,
+            trims: self.trims,
         }
     }
 
