@@ -3,6 +3,7 @@
 
 pub mod channel;
 mod frames;
+mod reading;
 mod setting;
 
 use std::cmp::Reverse;
@@ -15,8 +16,9 @@ use crate::{
     Header, HopRecord, Kind, Mark, Pacer, Poll, Profile, Receiver, Sender, SenderStatistics, Telemetry,
 };
 use channel::{Channel, Fate};
+use reading::Reading;
 use setting::ps;
-pub use setting::{Outcome, Setting, Violation};
+pub use setting::{Outcome, Reader, Setting, Violation};
 
 #[derive(Debug, Clone)]
 enum Event {
@@ -28,6 +30,7 @@ enum Event {
     Sender,
     Receiver,
     Pacer,
+    Reader,
 }
 
 impl Event {
@@ -38,6 +41,7 @@ impl Event {
             Self::Receiver => Some(1),
             Self::Pacer => Some(2),
             Self::Link => Some(3),
+            Self::Reader => Some(4),
             _ => None,
         }
     }
@@ -82,7 +86,8 @@ struct Run<'a> {
     queue_free: Time,
     queue_bytes: u64,
     queue_sent: u64,
-    armed: [Time; 4],
+    armed: [Time; 5],
+    reading: Reading,
     arrived: Vec<bool>,
     outcome: Outcome,
 }
@@ -93,6 +98,10 @@ struct Run<'a> {
 /// What did not hold.
 pub fn run(profile: &Arc<Profile>, setting: &Setting, messages: &[u64]) -> Result<Outcome, Violation> {
     let mut sender = Sender::new(profile, setting.seed);
+    if let Some(reader) = setting.reader {
+        // as the connection was made
+        sender.on_room(reader.room_packets);
+    }
     let packets = messages.iter().map(|&bytes| sender.post(Time::ZERO, bytes).end).max().unwrap_or(0);
     let mut run = Run {
         setting,
@@ -111,7 +120,8 @@ pub fn run(profile: &Arc<Profile>, setting: &Setting, messages: &[u64]) -> Resul
         queue_free: Time::ZERO,
         queue_bytes: 0,
         queue_sent: 0,
-        armed: [Time::MAX; 4],
+        armed: [Time::MAX; 5],
+        reading: Reading::new(setting.reader),
         arrived: vec![false; packets as usize],
         outcome: Outcome {
             delivered_at: Time::ZERO,
@@ -150,6 +160,7 @@ impl Run<'_> {
         self.arm(self.sender.deadline().max(now), Event::Sender);
         self.arm(self.receiver.deadline().max(now), Event::Receiver);
         self.arm(self.pacer.deadline().max(now), Event::Pacer);
+        self.arm(self.reading.deadline(self.receiver.delivered_to()).max(now), Event::Reader);
         match self.sender.readiness(now.max(self.link_free)) {
             crate::Readiness::Ready => self.arm(now.max(self.link_free), Event::Link),
             crate::Readiness::Wait(at) => self.arm(at.max(self.link_free), Event::Link),
@@ -205,6 +216,7 @@ impl Run<'_> {
                     self.receiver.on_turn(now, &mut self.pacer, &mut |header| answers.push(header));
                 }
             }
+            Event::Reader => self.read(now),
             Event::Link => {
                 if now >= self.link_free
                     && let Poll::Send(header) = self.sender.poll_send(now, 1)
@@ -239,6 +251,10 @@ impl Run<'_> {
         answers: &mut Vec<Header>,
     ) -> Result<(), Violation> {
         let before = self.receiver.delivered_to();
+        self.reading.read(now, before);
+        if header.kind == Kind::Data && header.sequence >= self.reading.room_to() {
+            return Err(Violation::Overrun(header.sequence));
+        }
         let arrival =
             self.receiver.on_packet(now, header, mark, &mut self.pacer, &mut |header| answers.push(header));
         if arrival.fresh {
@@ -329,24 +345,48 @@ impl Run<'_> {
 
     fn answer(&mut self, now: Time, header: Header, telemetry: Telemetry) {
         self.outcome.control_packets += 1;
-        let bytes = u64::from(self.profile.wire_bytes(&header));
-        let mut arrives = now;
-        for free in &mut self.back_free {
-            *free = (*free).max(arrives) + Duration::from_ps(ps(bytes, self.setting.rate));
-            arrives = *free + self.setting.delay;
-        }
+        let arrives = self.way_back(now, self.profile.wire_bytes(&header));
         let fate = self.back.fate();
         let event = match fate {
             Fate::Lost => return,
             _ if self.setting.frames => {
-                let mut bytes = frames::back(&header, &self.receiver, now);
-                let damaged = frames::damage(&mut bytes, fate);
-                Event::BackBytes { bytes, damaged }
+                let to = self.receiver.delivered_to();
+                self.reading.read(now, to);
+                let bytes = frames::back(&header, &self.receiver, now, self.reading.credit(to));
+                Self::back_bytes(bytes, fate)
             }
             Fate::Damaged(_) => return,
             Fate::Arrives { .. } => Event::Back { header, telemetry },
         };
         self.put(arrives, fate, event);
+    }
+
+    /// The reader takes what there is, and the sender hears of room where it may be waiting for that.
+    fn read(&mut self, now: Time) {
+        let to = self.receiver.delivered_to();
+        self.reading.read(now, to);
+        if !self.reading.has_news(to) {
+            return;
+        }
+        let bytes = frames::news_of_room(&self.receiver, now, self.reading.credit(to));
+        self.outcome.control_packets += 1;
+        let arrives = self.way_back(now, bytes.len() as u32);
+        let fate = self.back.fate();
+        self.put(arrives, fate, Self::back_bytes(bytes, fate));
+    }
+
+    /// When so many bytes are at the sender.
+    fn way_back(&mut self, now: Time, bytes: u32) -> Time {
+        let took = Duration::from_ps(ps(bytes.into(), self.setting.rate));
+        self.back_free.iter_mut().fold(now, |arrives, free| {
+            *free = (*free).max(arrives) + took;
+            *free + self.setting.delay
+        })
+    }
+
+    fn back_bytes(mut bytes: Vec<u8>, fate: Fate) -> Event {
+        let damaged = frames::damage(&mut bytes, fate);
+        Event::BackBytes { bytes, damaged }
     }
 
     /// Lets a packet meet its fate.

@@ -55,6 +55,10 @@
 //! assert!(sender.is_done());
 //! ```
 //!
+//! RLTP over a real wire knows three things more, which [`wire`] reads from frames: a receiver that has room for some packets only
+//! says so ([`Sender::on_room`]), one that refuses does, too ([`Sender::on_refusal`]), and frames of other connections are told apart
+//! ([`wire::Ends::accepts`]). Simulated receivers have room for everything.
+//!
 //! Headers are 64 bytes, copied. The network looks at nothing in them but [`Header::entropy`]. Where
 //! [`Profile::needs_telemetry`] says so, switches fill a [`Telemetry`] on the way of each data packet, and the driver hands it back
 //! together with the acknowledgement that the packet caused.

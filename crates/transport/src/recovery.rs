@@ -171,6 +171,28 @@ pub trait SenderRecovery {
     fn wants_probe(&mut self) -> bool {
         false
     }
+
+    /// The receiver has room for packets below `to`, and for no other; or for fewer, in old word that comes late.
+    fn on_room(&mut self, to: u64) {
+        let _ = to;
+    }
+
+    /// The receiver has no room for `sequence` and those behind it for now, whatever it said.
+    fn on_not_ready(&mut self, sequence: u64) {
+        let _ = sequence;
+    }
+
+    /// Whether a packet would go next, but for the room of the receiver.
+    fn is_held(&self, cx: &Cx<'_>) -> bool {
+        let _ = cx;
+        false
+    }
+
+    /// The receiver is asked for room.
+    fn on_ask_for_room(&mut self) {}
+
+    /// The other end refuses: it gives up.
+    fn fail(&mut self) {}
 }
 
 /// A recovery as the user chose it.
@@ -254,6 +276,21 @@ macro_rules! recoveries {
             }
             fn wants_probe(&mut self) -> bool {
                 match self { $(Self::$variant(state) => state.wants_probe()),+ }
+            }
+            fn on_room(&mut self, to: u64) {
+                match self { $(Self::$variant(state) => state.on_room(to)),+ }
+            }
+            fn on_not_ready(&mut self, sequence: u64) {
+                match self { $(Self::$variant(state) => state.on_not_ready(sequence)),+ }
+            }
+            fn is_held(&self, cx: &Cx<'_>) -> bool {
+                match self { $(Self::$variant(state) => state.is_held(cx)),+ }
+            }
+            fn on_ask_for_room(&mut self) {
+                match self { $(Self::$variant(state) => state.on_ask_for_room()),+ }
+            }
+            fn fail(&mut self) {
+                match self { $(Self::$variant(state) => state.fail()),+ }
             }
         }
     };

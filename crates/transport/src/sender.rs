@@ -15,6 +15,7 @@ use crate::messages::Messages;
 use crate::packet::{Flags, Header, Kind};
 use crate::profile::Profile;
 use crate::recovery::{Account, Cx, Next, Recovery, SenderRecovery};
+use crate::wire::Refusal;
 
 /// What a sender would do now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,6 +81,8 @@ pub struct Sender {
     asked: bool,
     /// More messages may come on it.
     is_shared: bool,
+    /// Its receiver says for how many packets it has room.
+    hears_of_room: bool,
     requests_in_a_row: u32,
     /// Pacing: the next data packet may start then, by the rate at which the last one went,
     next_start: Time,
@@ -112,6 +115,7 @@ impl Sender {
             request: None,
             asked: true,
             is_shared: false,
+            hears_of_room: false,
             requests_in_a_row: 0,
             next_start: Time::ZERO,
             started: Time::ZERO,
@@ -139,6 +143,26 @@ impl Sender {
     /// It will have more messages: what its receiver owes it at the end of one is for the next.
     pub fn share(&mut self) {
         self.is_shared = true;
+    }
+
+    /// The receiver has room for packets below `to`, as its credit says; [`u64::MAX`] for any number. With the recovery `rltp`,
+    /// nothing else goes, and where nothing is under way, the receiver is asked for room after some silence. Others take no
+    /// notice.
+    pub fn on_room(&mut self, to: u64) {
+        self.hears_of_room = true;
+        self.recovery.on_room(to);
+    }
+
+    /// The receiver refuses what came. With the recovery `rltp`, what it was not ready for goes again as the probe that silence makes
+    /// due, and after anything else the connection [fails](Self::has_failed). Others take no notice.
+    pub fn on_refusal(&mut self, refusal: Refusal) {
+        match refusal {
+            Refusal::NotReady { sequence } => {
+                self.hears_of_room = true;
+                self.recovery.on_not_ready(sequence);
+            }
+            Refusal::NoAccess | Refusal::Invalid => self.recovery.fail(),
+        }
     }
 
     /// Gives it a message of `bytes` now; the numbers of its packets. A message of no bytes is one byte.

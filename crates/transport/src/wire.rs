@@ -13,7 +13,7 @@
 //! | 16 | 32 | number of this transmission, modulo 2^32; acknowledgements echo it |
 //! | 20 | 32 | time of sending, microseconds, modulo 2^32 |
 //! | 24 | 16 | length of the payload: what follows the extension |
-//! | 26 | 16 | credit: packets that the sender of this frame can take, in units of 16 |
+//! | 26 | 16 | credit: packets that the sender of this frame can take from the first that it has not on, in units of 16; all bits set: any number |
 //! | 28 | 32 | CRC-32C of the frame with this field zero, where the flag says so, else 0 |
 //!
 //! An extension follows whose length goes with the frame type ([`Body`]), then the payload. Decoding is total: any bytes give a frame or
@@ -24,7 +24,10 @@ mod bridge;
 mod checksum;
 
 pub use body::{Acknowledgement, Atomic, Body};
-pub use bridge::{Ends, acknowledgement, acknowledgement_header, data_header, expand};
+pub use bridge::{
+    Ends, NO_LIMIT, Refusal, acknowledgement, acknowledgement_header, credit, data_header, expand, refusal,
+    room,
+};
 pub use checksum::crc32c;
 
 /// Version of the wire form.

@@ -102,9 +102,9 @@ impl Engine {
                     return Some(format!("port {number}, class {class}: {what}"));
                 }
                 let back: u64 = self.returning[name as usize].iter().map(|&bytes| u64::from(bytes)).sum();
-                // a packet that was doubled on the link takes room that nobody gave it
-                let is_given = port.room_bytes < u64::MAX && self.fault_counts.duplicated == 0;
-                if is_given && credit_bytes + under_way + held_bytes + back != port.room_bytes {
+                if port.room_bytes < u64::MAX
+                    && credit_bytes + under_way + held_bytes + back != port.room_bytes
+                {
                     let what = format!(
                         "of {} B of room, {credit_bytes} may be used, {under_way} are on the link, {held_bytes} held, and word of {back} is on its way",
                         port.room_bytes

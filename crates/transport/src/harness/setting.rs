@@ -28,10 +28,23 @@ pub struct Setting {
     pub back: Impairment,
     /// Packets are RLTP frames: written to bytes, damaged there, and read. Times are cut to microseconds.
     pub frames: bool,
+    /// Who reads what arrives, of frames; none for one who takes everything at once.
+    pub reader: Option<Reader>,
     /// Names the draws.
     pub seed: u64,
     /// Gives up after this time.
     pub limit: Duration,
+}
+
+/// An application that takes its time, behind a buffer of whose room the sender is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reader {
+    /// Packets that the buffer holds, a multiple of 16.
+    pub room_packets: u64,
+    /// Time for a packet.
+    pub time_per_packet: Duration,
+    /// It begins to read then.
+    pub from: Time,
 }
 
 impl Default for Setting {
@@ -48,6 +61,7 @@ impl Default for Setting {
             forward: Impairment::default(),
             back: Impairment::default(),
             frames: false,
+            reader: None,
             seed: 1,
             limit: Duration::from_ps(stratasim_core::time::PS_PER_S * 100),
         }
@@ -136,6 +150,8 @@ pub enum Violation {
     NoWindow(Time),
     /// Bytes under way are not those of packets that are.
     Unbounded(u64),
+    /// A packet came for which the buffer of the reader had no room.
+    Overrun(u64),
     /// A damaged frame was taken for a good one.
     DamageUnnoticed,
     /// A packet has the payload of another.

@@ -53,7 +53,7 @@ impl Default for Rltp {
     }
 }
 
-/// The sender's half: open, probing, or failed.
+/// The sender's half: open, recovering what is lost, probing, held by the receiver's room, or failed.
 #[derive(Debug, Clone)]
 pub struct State {
     flight: Flight,
@@ -71,9 +71,19 @@ pub struct State {
     probes: u32,
     active_at: Time,
     window_end: u64,
+    /// The receiver has room for packets below.
+    room_to: u64,
 }
 
 impl State {
+    /// The packet that would go next if the receiver had room for everything.
+    #[inline]
+    fn wanted(&self, cx: &Cx<'_>) -> Option<Next> {
+        let next = self.flight.candidate(cx.messages)?;
+        let fits = next.retransmission || next.sequence - self.flight.base() < u64::from(self.window_packets);
+        fits.then_some(next)
+    }
+
     /// The packet was late, not lost: an earlier transmission than its last was echoed.
     fn on_late(&mut self, serial: u64) {
         let needed = self.echoed.saturating_sub(serial);
@@ -90,9 +100,7 @@ impl SenderRecovery for State {
         if self.probe_due {
             return Some(Next { sequence: self.flight.base(), retransmission: true, beyond_window: true });
         }
-        let next = self.flight.candidate(cx.messages)?;
-        let fits = next.retransmission || next.sequence - self.flight.base() < u64::from(self.window_packets);
-        fits.then_some(next)
+        self.wanted(cx).filter(|next| next.sequence < self.room_to)
     }
 
     #[inline]
@@ -119,6 +127,11 @@ impl SenderRecovery for State {
         self.active_at = cx.now;
         self.probes = 0;
         self.probe_due = false;
+        if header.flags.has(Flags::PROBE) {
+            // no packet caused it
+            let bytes = self.flight.take(header, sack, cx.messages);
+            return Progress { bytes, rtt: Some(rtt), loss: None };
+        }
         let open = self.flight.is_open(header.sequence);
         if open && !self.flight.is_last_transmission(header.sequence, header.serial) {
             self.on_late(header.serial);
@@ -183,6 +196,26 @@ impl SenderRecovery for State {
     fn has_failed(&self) -> bool {
         self.probes > self.max_probes
     }
+
+    fn on_room(&mut self, to: u64) {
+        self.room_to = if self.room_to == u64::MAX { to } else { self.room_to.max(to) };
+    }
+
+    fn on_not_ready(&mut self, sequence: u64) {
+        self.room_to = self.room_to.min(sequence);
+    }
+
+    fn is_held(&self, cx: &Cx<'_>) -> bool {
+        !self.has_failed() && self.wanted(cx).is_some_and(|next| next.sequence >= self.room_to)
+    }
+
+    fn on_ask_for_room(&mut self) {
+        self.probes += 1;
+    }
+
+    fn fail(&mut self) {
+        self.probes = u32::MAX;
+    }
 }
 
 impl RecoveryKind for Rltp {
@@ -226,6 +259,7 @@ impl RecoveryKind for Rltp {
             probes: 0,
             active_at: Time::ZERO,
             window_end: 0,
+            room_to: u64::MAX,
         };
         Ok((Recovery::Rltp(Box::new(state)), rules))
     }

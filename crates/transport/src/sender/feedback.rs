@@ -175,14 +175,15 @@ impl Sender {
         self.recovery.deadline().min(self.congestion.deadline()).min(self.starvation())
     }
 
-    /// When a sender with nothing under way and no credit asks for some: its pulls may have been lost.
+    /// When a sender with nothing under way and no credit, or no room, asks for some: word of it may have been lost.
     #[inline]
     fn starvation(&self) -> Time {
-        if matches!(self.credit, Credit::Unlimited)
-            || self.recovery.account().in_flight_bytes > 0
-            || self.request.is_some()
-        {
+        let is_free = matches!(self.credit, Credit::Unlimited) && !self.hears_of_room;
+        if is_free || self.recovery.account().in_flight_bytes > 0 || self.request.is_some() {
             return Time::MAX;
+        }
+        if self.is_held() {
+            return self.heard_at + self.profile.path.network_rtt * (4 << self.requests_in_a_row.min(8));
         }
         match self.next_by_credit(&self.cx(self.heard_at)) {
             Some(next) if !self.credit.allows(next.retransmission) => {}
@@ -193,15 +194,24 @@ impl Sender {
         self.heard_at + self.profile.path.network_rtt * (patience << self.requests_in_a_row.min(8))
     }
 
+    /// Whether it waits for room at the receiver.
+    fn is_held(&self) -> bool {
+        self.hears_of_room && self.recovery.is_held(&self.cx(self.heard_at))
+    }
+
     /// The deadline has come; nothing happens when it is later by now.
     pub fn on_timer(&mut self, now: Time) {
         if now >= self.congestion.deadline() {
             self.congestion.on_timer(now);
         }
         if now >= self.starvation() {
-            self.request = Some(Kind::RequestToSend);
+            let is_held = self.is_held();
+            self.request = Some(if is_held { Kind::Probe } else { Kind::RequestToSend });
             self.heard_at = now;
             self.requests_in_a_row += 1;
+            if is_held {
+                self.recovery.on_ask_for_room();
+            }
         }
         if now < self.recovery.deadline() {
             return;

@@ -14,6 +14,8 @@ pub struct Ends {
     pub source: u16,
     /// Queue pair at the other node, 24 bits.
     pub queue_pair: u32,
+    /// Queue pair at this node, 24 bits.
+    pub own_queue_pair: u32,
     /// Epoch of the connection.
     pub epoch: u8,
     /// Frames carry a checksum.
@@ -21,6 +23,15 @@ pub struct Ends {
 }
 
 impl Ends {
+    /// Whether a frame is of this connection: from the other node to this one, for this queue pair, and of no connection that was here
+    /// before. Ask before anything in it is used.
+    pub const fn accepts(&self, frame: &Frame<'_>) -> bool {
+        frame.destination == self.source
+            && frame.source == self.destination
+            && frame.queue_pair == self.own_queue_pair
+            && frame.epoch == self.epoch
+    }
+
     /// The frame of a header of the sender or the receiver, around a body.
     pub fn frame<'a>(&self, header: &Header, now: Time, credit: u16, body: Body<'a>) -> Frame<'a> {
         let flags = WireFlags::when(header.flags.has(Flags::LAST), WireFlags::LAST)
@@ -90,6 +101,54 @@ fn common(frame: &Frame<'_>, delivered_to: u64) -> Header {
     }
 }
 
+/// Credit in words of 16 packets that says: as much as there is.
+pub const NO_LIMIT: u16 = u16::MAX;
+
+/// The credit of a receiver with room for so many packets from the first that it has not on.
+pub const fn credit(room_packets: u64) -> u16 {
+    let words = room_packets / 16;
+    if words < NO_LIMIT as u64 { words as u16 } else { NO_LIMIT }
+}
+
+/// What a frame says of the receiver's room, for [`Sender::on_room`](crate::Sender::on_room) of a sender whose packets below
+/// `acknowledged_to` have arrived: the first packet for which there is none. The number in the header of a credit frame is that of
+/// the first packet that the receiver has not. None where the frame says nothing of it.
+pub fn room(frame: &Frame<'_>, acknowledged_to: u64) -> Option<u64> {
+    let (cumulative, credit) = match frame.body {
+        Body::Ack(ack) | Body::Nack(ack) => (ack.cumulative, ack.credit),
+        Body::Credit => (frame.sequence, frame.credit),
+        _ => return None,
+    };
+    let from = expand(cumulative, acknowledged_to);
+    Some(if credit == NO_LIMIT { u64::MAX } else { from + 16 * u64::from(credit) })
+}
+
+/// Why a receiver did not take a packet, for all that it arrived; for [`Sender::on_refusal`](crate::Sender::on_refusal).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// No receive was posted for it yet.
+    NotReady {
+        /// The packet.
+        sequence: u64,
+    },
+    /// The memory that it names is not the sender's to use.
+    NoAccess,
+    /// It means nothing.
+    Invalid,
+}
+
+/// What a frame refuses, for a sender whose packets below `acknowledged_to` have arrived. None where it refuses nothing: then it is to
+/// be read by [`acknowledgement_header`].
+pub fn refusal(frame: &Frame<'_>, acknowledged_to: u64) -> Option<Refusal> {
+    let Body::Nack(ack) = frame.body else { return None };
+    match ack.syndrome {
+        0 => None,
+        1 => Some(Refusal::NotReady { sequence: expand(frame.sequence, acknowledged_to) }),
+        2 => Some(Refusal::NoAccess),
+        _ => Some(Refusal::Invalid),
+    }
+}
+
 /// The extension of an acknowledgement that a receiver emitted; `bitmap` holds its words, big-endian
 /// ([`Receiver::sack_words`](crate::Receiver::sack_words)).
 ///
@@ -116,7 +175,7 @@ pub fn acknowledgement_header(
 ) -> Option<Header> {
     let (kind, ack) = match frame.body {
         Body::Ack(ack) => (Kind::Ack, ack),
-        Body::Nack(ack) => (Kind::Nack, ack),
+        Body::Nack(ack) if ack.syndrome == 0 => (Kind::Nack, ack),
         Body::CongestionNotification => {
             return Some(Header { kind: Kind::CongestionNotification, ..Header::default() });
         }
