@@ -5,7 +5,7 @@
 //!                   Ways   (round trips)   ├─ switch: ports, queues, marks, pauses
 //!                                          ├─ host: connections, NICs, pacers
 //!                                          ├─ ports, service, link_kind, at_work: what a hop looks at, and the rest
-//!                                          ├─ backpressure, pool: pauses, credits, shared buffers
+//!                                          ├─ backpressure, pool, returning: pauses, credits, shared buffers, headers without room
 //!                                          ├─ landing, given, arrivals: NICs and ways of connections
 //!                                          ├─ faults, detours: what goes wrong on links, ways around it
 //!                                          ├─ invariants: what debug builds look at between events
@@ -45,6 +45,7 @@ mod pool;
 mod port;
 mod ports;
 mod queue;
+mod returning;
 mod routes;
 mod sampling;
 mod service;
@@ -398,6 +399,10 @@ impl Packet {
             return Err(BuildError::new("balancing", reason));
         }
         let guide = Guide::new(context.routing, follows_all);
+        if rules.returns && guide.is_needed() {
+            let reason = "headers go back from any switch, and `[routing]` gives ways from host to host; leave one of the two out";
+            return Err(BuildError::new("queue.return-to-sender", reason));
+        }
         let seed = context.streams.key("packet");
         let routes = Routes::new(&topology, full)?;
         let mut ports = ports(&topology, &routes, seed, classes);

@@ -91,6 +91,8 @@ pub(crate) enum Credit {
         used: u64,
         /// The highest pull so far.
         pulled: u32,
+        /// Packets of which the receiver has said that they came, with payload or without: each brings a pull.
+        heard: u32,
         /// Unasked ones: so many are under way in a network that neither loses nor doubles any.
         initial: u32,
         /// Those of them that are left. What is sent again needs a pull in any case.
@@ -122,7 +124,7 @@ impl Credit {
             CreditRules::None => Self::Unlimited,
             CreditRules::Packets { initial, .. } => {
                 let unasked = u64::from(*initial);
-                Self::Packets { allowed: unasked, used: 0, pulled: 0, initial: *initial, unasked }
+                Self::Packets { allowed: unasked, used: 0, pulled: 0, heard: 0, initial: *initial, unasked }
             }
             CreditRules::Quanta(rules) => Self::Quanta {
                 rules: Arc::clone(rules),
@@ -268,12 +270,28 @@ impl Credit {
         }
     }
 
+    /// A packet came back, so that no pull will come for it, while so many others are under way. It goes again with the next pull
+    /// for another one, or at once where none is to be expected: as an answer to each, what comes back would come for ever (NDP, section
+    /// 3.2.4).
+    pub(crate) fn on_returned(&mut self, in_flight_packets: u64) {
+        let is_stuck = in_flight_packets == 0 && !self.allows(true);
+        if let Self::Packets { allowed, pulled, heard, .. } = self
+            && is_stuck
+            && *heard <= *pulled
+        {
+            *allowed += 1;
+        }
+    }
+
     /// Something came from the receiver while so many packets are under way.
     #[inline]
     pub(crate) fn on_feedback(&mut self, header: &Header, in_flight_packets: u64) {
         match self {
             Self::Unlimited => {}
-            Self::Packets { allowed, used, pulled, initial, .. } => {
+            Self::Packets { allowed, used, pulled, heard, initial, .. } => {
+                let is_of_a_packet =
+                    matches!(header.kind, Kind::Ack | Kind::Nack) && !header.flags.has(Flags::PROBE);
+                *heard = heard.saturating_add(u32::from(is_of_a_packet));
                 if (header.kind == Kind::Pull || header.flags.has(Flags::PULL)) && header.pull > *pulled {
                     let granted = *allowed + u64::from(header.pull - *pulled);
                     *pulled = header.pull;

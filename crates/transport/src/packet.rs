@@ -22,6 +22,8 @@ pub enum Kind {
     RequestToSend,
     /// Asks for an acknowledgement of whatever has arrived; uses no sequence number.
     Probe,
+    /// Data that a switch had no room for, not even for its header: what is left of it comes back from there.
+    Returned,
 }
 
 impl Kind {
@@ -45,7 +47,7 @@ impl Flags {
     pub const ECN_ECHO: Self = Self(4);
     /// Data: the last packet of a message; where credit is given, of all that come for now.
     pub const LAST: Self = Self(8);
-    /// Negative acknowledgement: the payload was trimmed at the last switch, so another path would not help.
+    /// Negative acknowledgement, what comes back: the payload was trimmed at the last switch, so another path would not help.
     pub const LAST_HOP: Self = Self(16);
     /// Acknowledgement: [`Header::pull`] holds credit.
     pub const PULL: Self = Self(32);
@@ -64,6 +66,14 @@ impl Flags {
     #[inline]
     pub const fn when(condition: bool, other: Self) -> Self {
         if condition { other } else { Self(0) }
+    }
+}
+
+impl std::ops::BitAnd for Flags {
+    type Output = Self;
+    #[inline]
+    fn bitand(self, other: Self) -> Self {
+        Self(self.0 & other.0)
     }
 }
 

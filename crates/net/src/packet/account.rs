@@ -88,7 +88,10 @@ impl PacketNetwork {
                 ("network.discarded", faults.discarded),
                 ("network.duplicated", faults.duplicated),
                 ("network.reordered", faults.reordered),
-            ],
+            ]
+            .into_iter()
+            .chain(parts.any().rules.queue.returns.then_some(("network.returned", totals.returned)))
+            .collect(),
             queues,
             flows: Vec::new(),
             needed: Vec::new(),

@@ -197,6 +197,8 @@ pub(super) struct Totals {
     pub(super) sent: u64,
     pub(super) delivered: u64,
     pub(super) dropped: u64,
+    /// Headers that went back to their senders.
+    pub(super) returned: u64,
 }
 
 impl std::ops::Add for Totals {
@@ -209,6 +211,7 @@ impl std::ops::Add for Totals {
             sent: self.sent + other.sent,
             delivered: self.delivered + other.delivered,
             dropped: self.dropped + other.dropped,
+            returned: self.returned + other.returned,
         }
     }
 }
@@ -252,6 +255,8 @@ pub(super) struct Engine {
     /// Connections that are over. Their memory is for others: given back in pieces, it would be taken up by what stays.
     #[expect(clippy::vec_box, reason = "they are handed on as they are")]
     pub(super) over: Vec<Box<Connection>>,
+    /// By connection: the host of its sender, where headers may go back there.
+    pub(super) origins: Vec<u32>,
     pub(super) nics: Vec<Nic>,
     pub(super) arrivals: Arrivals,
     pub(super) pacers: Vec<Pacer>,
@@ -326,6 +331,7 @@ impl Engine {
             telemetry: Vec::new(),
             connections: Vec::new(),
             over: Vec::new(),
+            origins: Vec::new(),
             pacers: vec![Pacer::new(); arrivals.pacers()],
             pacer_noted: vec![u64::MAX; arrivals.pacers()],
             arrivals,

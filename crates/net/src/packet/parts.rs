@@ -183,6 +183,9 @@ impl Parts {
             };
             engine.connections.push(own);
             engine.landings.push(ends.to, ends.landing);
+            if engine.rules.queue.returns {
+                engine.origins.push(ends.from);
+            }
         }
         self.engines[from].after_sender(number);
     }

@@ -19,6 +19,8 @@ pub struct QueueRules {
     pub control_bytes: Option<u64>,
     /// So many packets of control at most go one after the other while data waits.
     pub control_in_a_row: u32,
+    /// A header that finds no room goes back to its sender.
+    pub returns: bool,
     /// How switches keep others from sending what they have no room for.
     pub backpressure: Backpressure,
     /// Default buffers, in multiples of the bytes in flight on the longest way.
@@ -79,7 +81,7 @@ registry! {
 /// learns of the loss at once.
 ///
 /// One time in two it is the newest packet of the queue that is cut, and the one that arrives takes its place. Headers
-/// that find no room are dropped.
+/// that find no room are dropped, or go back to their sender.
 /// Source: Handley et al., "Re-architecting datacenter networks and stacks for low latency and high performance" (NDP, 2017).
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
@@ -91,6 +93,9 @@ pub struct Trimming {
     /// when absent, and then headers alone can fill a link on which so many meet that no data gets through.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headers_in_a_row: Option<NonZeroU32>,
+    /// A header that finds no room goes back to its sender (section 3.2.4 of the paper), which sends the packet again when a pull
+    /// for another one comes, or at once where it expects none. Otherwise the packet is missed when its time is out.
+    pub return_to_sender: bool,
 }
 
 impl QueueKind for Trimming {
@@ -101,6 +106,7 @@ impl QueueKind for Trimming {
             control_first: true,
             control_bytes: self.control_buffer.map(|bytes| bytes.count()),
             control_in_a_row: self.headers_in_a_row.map_or(u32::MAX, NonZeroU32::get),
+            returns: self.return_to_sender,
             backpressure: Backpressure::None,
             buffer_factor: 1,
         })
@@ -132,6 +138,7 @@ impl QueueKind for DropTail {
             control_first: self.control_first,
             control_bytes: None,
             control_in_a_row: u32::MAX,
+            returns: false,
             backpressure: Backpressure::None,
             buffer_factor: 5,
         })
@@ -185,6 +192,7 @@ impl QueueKind for Lossless {
             control_first: self.control_first,
             control_bytes: None,
             control_in_a_row: u32::MAX,
+            returns: false,
             backpressure: Backpressure::Pause {
                 above_bytes: above,
                 below_bytes: below,
@@ -229,6 +237,7 @@ impl QueueKind for Credit {
             control_first: self.control_first,
             control_bytes: None,
             control_in_a_row: u32::MAX,
+            returns: false,
             backpressure: Backpressure::Credit { bytes },
             buffer_factor: 5,
         })

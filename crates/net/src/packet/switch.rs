@@ -84,7 +84,7 @@ impl Engine {
         clippy::inline_always,
         reason = "it is called in the loop, and elsewhere where speed does not matter"
     )]
-    fn choose(&mut self, node: u32, packet: u32) -> u32 {
+    pub(super) fn choose(&mut self, node: u32, packet: u32) -> u32 {
         let next = if self.landings.are_needed() {
             self.toward_landing(node, packet)
         } else {
@@ -272,9 +272,12 @@ impl Engine {
         Self::append(&mut self.packets, &mut self.ports.service_mut(number).high, packet);
     }
 
-    /// A packet is dropped.
+    /// A packet is dropped, where it does not go back to its sender.
     #[cold]
     fn lose(&mut self, number: u32, packet: u32) {
+        if self.returns(number, packet) {
+            return;
+        }
         self.ports[number as usize].counts.drops += 1;
         self.totals.dropped += 1;
         self.release(packet);

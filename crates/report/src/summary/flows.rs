@@ -60,6 +60,7 @@ fn of_packets(flows: Option<&FlowsResult>, counter: impl Fn(&str) -> u64) -> Str
     happened(&[
         (counter("retransmissions"), "sent again"),
         (counter("drops"), "dropped at full queues"),
+        (counter("returned"), "came back as headers"),
         trims,
         (counter("marks"), "marked by switches"),
         (acknowledged, "acknowledgements with marks"),

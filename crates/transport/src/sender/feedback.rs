@@ -28,6 +28,15 @@ impl Sender {
         telemetry: Option<&Telemetry>,
     ) {
         self.credit.on_feedback(header, self.in_flight_packets());
+        if header.kind == Kind::Returned {
+            return self.on_returned(now, header);
+        }
+        self.heed(now, header, sack, telemetry);
+    }
+
+    /// What comes back is looked at, for all but credit.
+    #[inline]
+    fn heed(&mut self, now: Time, header: &Header, sack: &[u64], telemetry: Option<&Telemetry>) {
         self.heard_at = now;
         self.requests_in_a_row = 0;
         match header.kind {
@@ -85,6 +94,16 @@ impl Sender {
         self.hand_over(now, header.kind == Kind::Nack);
         self.request_credit(now, false);
         self.ask_where_stuck(now, trimmed);
+    }
+
+    /// A packet came back: it is lost like one whose header has reached the receiver, which knows nothing of it.
+    #[cold]
+    fn on_returned(&mut self, now: Time, header: &Header) {
+        let flags = header.flags & Flags::LAST_HOP | Flags::TRIMMED;
+        let report = Header { kind: Kind::Nack, flags, ..*header };
+        self.heed(now, &report, &[], None);
+        self.credit.on_returned(self.in_flight_packets());
+        self.request_credit(now, true);
     }
 
     /// Full packets under way, where credit is in packets.
