@@ -33,7 +33,7 @@ use stratasim_core::BuildError;
 
 use self::flit::Flit;
 use self::link::Link;
-use self::mask::Wide;
+use self::mask::{Count, Mask, Wide};
 use self::part::Part;
 use super::fabric::{Channel, Fabric};
 use super::kernel::{Kernel, Wait};
@@ -72,6 +72,10 @@ macro_rules! each {
         }
     };
 }
+
+/// How many flits a channel of the smallest routers may have, and one of the others.
+type Small = <u32 as Mask>::Count;
+type Large = <u64 as Mask>::Count;
 
 /// Longest latency of a channel in cycles that the calendar is made for,
 const MOST_LATENCY: u32 = 1 << 12;
@@ -121,8 +125,6 @@ impl Fast {
             Some("its allocators")
         } else if !spec.requests.is_default() {
             Some("its rules of requests")
-        } else if spec.buffer_flits > 255 {
-            Some("buffers of more than 255 flits")
         } else if !routing.single() {
             Some("routing with several candidates")
         } else if routing.restarts() {
@@ -164,7 +166,8 @@ impl Fast {
     fn slots(fabric: &Fabric, spec: &RouterSpec) -> Option<(usize, usize)> {
         let sizes = [(8, 4), (8, 8), (16, 4), (8, 16), (16, 8), (32, 4), (64, 2)];
         let fits = |&(ports, vcs): &(usize, usize)| {
-            fabric.stride() <= ports && spec.virtual_channels as usize <= vcs
+            let most = if ports * vcs > 32 { Large::MOST } else { Small::MOST };
+            fabric.stride() <= ports && spec.virtual_channels as usize <= vcs && spec.buffer_flits <= most
         };
         sizes.into_iter().find(fits)
     }

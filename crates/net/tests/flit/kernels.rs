@@ -231,6 +231,25 @@ fn both_kernels_agree_on_every_kind_of_machine() {
     }
 }
 
+/// Before a slow link more flits wait than a byte counts.
+#[test]
+fn both_kernels_agree_on_deep_buffers() {
+    let machine = MACHINES[10].replace("0.0625", "0.25").replace("LINKS", LINKS);
+    let [small, deep] = [255, 700].map(|buffer| {
+        let network = format!(r#"{{"router": {{"virtual-channels": 4, "buffer-flits": {buffer}}}}}"#);
+        compare(&machine, &network, 4, 3, 17);
+        let Prepared { fabric, routing, router, .. } =
+            prepare(&topology(&machine), &network).expect("a network");
+        let terminals = fabric.terminals().len() as u32;
+        let mut fast = Fast::new(fabric, &router, routing, 4).expect("a kernel");
+        run(&mut fast, Traffic::new(4, terminals, 3, 17, 600), 100)
+    });
+    assert_ne!(small, deep, "buffers of 255 flits are full");
+    // switches with many ports and long cables, as in a data centre
+    let machine = r#"{"kind": "leaf-spine", "leaves": 3, "spines": 2, "hosts-per-leaf": 9, "bandwidth": "16 GB/s", "latency": "400 ns"}"#;
+    compare(machine, r#"{"router": {"virtual-channels": 2, "buffer-flits": 900}}"#, 2, 40, 17);
+}
+
 /// Traffic of which it is remembered which packets are under way, and nothing else.
 struct Once {
     traffic: Traffic,

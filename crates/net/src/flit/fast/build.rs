@@ -36,7 +36,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         routers: Range<u32>,
         part_of: &[u8],
     ) -> Self {
-        let buffer = spec.buffer_flits as u8;
+        let buffer = spec.buffer_flits;
         let count = routers.len();
         let inside = |router: u32| routers.contains(&router);
         let number = |router: u32, port: u16| router * N as u32 + u32::from(port) * VS as u32;

@@ -154,7 +154,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         let link = self.injection[terminal];
         source.range = range;
         if routing.packed().is_none() || cfg!(debug_assertions) {
-            let mut around = Around::<T, VS> {
+            let mut around = Around::<T, M::Count, VS> {
                 credits: self.blocks[link.block()].outs_of(link.first() / N),
                 places: u32::from(self.buffer) * u32::from(self.vcs),
                 vcs: self.vcs as usize,

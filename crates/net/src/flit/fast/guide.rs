@@ -1,7 +1,7 @@
 //! Routing as the stages use it.
 
 use super::flit::Flit;
-use super::mask::Mask;
+use super::mask::{Count, Mask};
 use super::packets::Packets;
 use super::pool::{Pool, Way};
 use super::router::{Out, Routers};
@@ -12,8 +12,8 @@ use crate::flit::routing::{FlitRouting, Head, Place, Surroundings};
 use crate::flit::terminals::Terminals;
 
 /// What a routing function may ask.
-pub(super) struct Around<'a, T, const VS: usize> {
-    pub(super) credits: &'a [Out],
+pub(super) struct Around<'a, T, C, const VS: usize> {
+    pub(super) credits: &'a [Out<C>],
     pub(super) places: u32,
     pub(super) vcs: usize,
     /// What draws of the packet begin with, and their names.
@@ -22,7 +22,7 @@ pub(super) struct Around<'a, T, const VS: usize> {
     pub(super) terminals: &'a mut T,
 }
 
-impl<T: Terminals, const VS: usize> Surroundings for Around<'_, T, VS> {
+impl<T: Terminals, C: Count, const VS: usize> Surroundings for Around<'_, T, C, VS> {
     #[inline]
     fn draw(&mut self, bound: u32) -> u32 {
         let key = self.keys.next(self.salt);
@@ -31,7 +31,7 @@ impl<T: Terminals, const VS: usize> Surroundings for Around<'_, T, VS> {
 
     fn used(&self, output: u16) -> u32 {
         let credits = &self.credits[output as usize * VS..][..self.vcs];
-        self.places - credits.iter().map(|out| u32::from(out.credits)).sum::<u32>()
+        self.places - credits.iter().map(|out| out.credits.into()).sum::<u32>()
     }
 }
 
@@ -216,7 +216,7 @@ impl<T: Terminals, R: FlitRouting + ?Sized> Guide<'_, T, R> {
             range,
             memory: remembered.unwrap_or(flit.memory().into()),
         };
-        let mut around = Around::<T, VS> {
+        let mut around = Around::<T, M::Count, VS> {
             credits: routers.outs_of(index),
             places: self.places,
             vcs: self.vcs,

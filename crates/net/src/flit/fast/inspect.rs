@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::mask::Mask;
+use super::mask::{Count, Mask};
 use super::order::Order;
 use super::part::Part;
 use super::wheel::BLOCK;
@@ -69,7 +69,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             let (routers, pool) = (&self.blocks[index / BLOCK], &self.pools[index / BLOCK]);
             for (channel, &len) in routers.lens_of(index % BLOCK).iter().enumerate() {
                 let number = (index % BLOCK * N + channel) as u16;
-                if len == 0 || self.fresh[index / BLOCK].items().contains(&number) {
+                if len == Count::of(0) || self.fresh[index / BLOCK].items().contains(&number) {
                     continue;
                 }
                 let given = routers.out(number.into());

@@ -3,8 +3,46 @@
 use std::fmt::Debug;
 use std::hint::select_unpredictable as select;
 
+/// A number of flits or of places for them.
+pub(super) trait Count:
+    Copy + Debug + Default + PartialEq + Into<u32> + Send + Sync + 'static
+{
+    /// The largest.
+    const MOST: u16;
+    /// So many.
+    fn of(places: u16) -> Self;
+    /// One more.
+    fn up(&mut self);
+    /// One less.
+    fn down(&mut self);
+}
+
+macro_rules! count {
+    ($($word:ty),+) => { $(
+        impl Count for $word {
+            const MOST: u16 = <$word>::MAX as u16;
+            #[inline(always)]
+            fn of(places: u16) -> Self {
+                places as Self
+            }
+            #[inline(always)]
+            fn up(&mut self) {
+                *self += 1;
+            }
+            #[inline(always)]
+            fn down(&mut self) {
+                *self -= 1;
+            }
+        }
+    )+ };
+}
+
+count!(u8, u16);
+
 /// A set with one bit per virtual channel of a router.
 pub(super) trait Mask: Copy + Debug + Default + PartialEq + Send + Sync + 'static {
+    /// Counts of flits of such routers: small ones have small buffers, where everything is to stay in the caches.
+    type Count: Count;
     /// Puts `index` in, where it is `wanted`.
     fn insert_if(&mut self, index: usize, wanted: bool);
     /// Puts `index` in.
@@ -29,8 +67,10 @@ pub(super) trait Mask: Copy + Debug + Default + PartialEq + Send + Sync + 'stati
 }
 
 macro_rules! mask {
-    ($($word:ty),+) => { $(
+    ($($word:ty, $count:ty;)+) => { $(
         impl Mask for $word {
+            type Count = $count;
+
             #[inline(always)]
             fn insert_if(&mut self, index: usize, wanted: bool) {
                 *self |= <$word>::from(wanted) << index;
@@ -69,7 +109,12 @@ macro_rules! mask {
     )+ };
 }
 
-mask!(u8, u16, u32, u64);
+mask! {
+    u8, u8;
+    u16, u8;
+    u32, u8;
+    u64, u16;
+}
 
 /// Two words: what is done to one member concerns one of them, where one of 128 bits would be shifted as a whole.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -84,6 +129,8 @@ impl Wide {
 }
 
 impl Mask for Wide {
+    type Count = u16;
+
     #[inline(always)]
     fn insert_if(&mut self, index: usize, wanted: bool) {
         self.0[index / 64 % 2] |= u64::from(wanted) << (index % 64);

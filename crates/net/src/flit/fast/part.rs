@@ -21,7 +21,7 @@ use crate::flit::terminals::{Offer, Terminals};
 pub(super) const MOST_LOOKAHEAD: u32 = 4;
 
 /// A part of the network. Input and output channels have numbers: router of the part x N + channel.
-pub(super) struct Part<const P: usize, const VS: usize, const N: usize, M> {
+pub(super) struct Part<const P: usize, const VS: usize, const N: usize, M: Mask> {
     /// First router and first terminal of the part, in the numbers of the fabric.
     pub(super) first_router: u32,
     pub(super) first_terminal: u32,
@@ -29,7 +29,7 @@ pub(super) struct Part<const P: usize, const VS: usize, const N: usize, M> {
     /// Cycles that nothing needs to get anywhere: routers may run so far ahead of each other.
     pub(super) lookahead: u32,
     pub(super) vcs: u8,
-    pub(super) buffer: u8,
+    pub(super) buffer: u16,
     pub(super) ranges: Vec<(u8, u8)>,
     /// The lower half, the upper half and all virtual channels of each range.
     pub(super) halves: Vec<[u16; 4]>,

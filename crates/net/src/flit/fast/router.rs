@@ -12,27 +12,35 @@ use std::hint::select_unpredictable as select;
 
 use super::link::Short;
 use super::list::Ports;
-use super::mask::Mask;
+use super::mask::{Count, Mask};
 use super::pool::{Ends, Way};
 use super::wheel::BLOCK;
 
 /// An output virtual channel.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
-pub(super) struct Out {
+pub(super) struct Out<C> {
     /// Places at the other end.
-    pub(super) credits: u8,
+    pub(super) credits: C,
     /// The input channel of its router whose packet has it. iSLIP of virtual channels: of a free one the last winner.
     owner: u8,
+}
+
+impl<C: Count> Out<C> {
+    /// Whether it has a credit.
+    #[inline(always)]
+    fn is_open(&self) -> bool {
+        self.credits != C::of(0)
+    }
 }
 
 /// The routers of a block, each with `P` ports of `VS` virtual channels, `N = P * VS`. Words of type `M` have a bit
 /// for each channel of a router, those of type `W` one for each port.
 #[derive(Debug, Clone)]
 #[repr(C)]
-pub(super) struct Routers<const P: usize, const VS: usize, const N: usize, M> {
+pub(super) struct Routers<const P: usize, const VS: usize, const N: usize, M: Mask> {
     /// Output channels.
-    outs: [[Out; N]; BLOCK],
+    outs: [[Out<M::Count>; N]; BLOCK],
     /// Input channels with a flit, an output channel and a credit, by output port.
     ready: [[M; P]; BLOCK],
     /// Output ports for which some are.
@@ -56,7 +64,7 @@ pub(super) struct Routers<const P: usize, const VS: usize, const N: usize, M> {
     /// What feeds the inputs.
     inputs: [[Short; P]; BLOCK],
     /// Of input channels: how many flits they have,
-    len: [[u8; N]; BLOCK],
+    len: [[M::Count; N]; BLOCK],
     /// and, while the packet in front waits, the virtual channels that it may use, as a set; then the output channel that it
     /// has, by number in the block.
     out: [[u16; N]; BLOCK],
@@ -74,12 +82,12 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
     const PORTS: usize = BLOCK * P;
 
     /// Empty routers whose outputs have `vcs` channels of `buffer` places each, joined to nothing.
-    pub(super) fn new(vcs: u8, buffer: u8) -> Self {
+    pub(super) fn new(vcs: u8, buffer: u16) -> Self {
         const { assert!(P * VS == N && P.is_power_of_two() && VS.is_power_of_two() && N <= 128 && VS <= 16) };
         const { assert!(BLOCK * N <= 1 << 16, "a number is a word of two bytes") };
         Self {
             // behind the last one comes the first
-            outs: [[Out { credits: buffer, owner: N as u8 - 1 }; N]; BLOCK],
+            outs: [[Out { credits: Count::of(buffer), owner: N as u8 - 1 }; N]; BLOCK],
             ready: [[M::default(); P]; BLOCK],
             asked: Ports::default(),
             input_last: [[N as u8 - 1; P]; BLOCK],
@@ -91,7 +99,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
             sent: [[0; P]; BLOCK],
             outputs: [[Short::NOTHING; P]; BLOCK],
             inputs: [[Short::NOTHING; P]; BLOCK],
-            len: [[0; N]; BLOCK],
+            len: [[Count::of(0); N]; BLOCK],
             out: [[0; N]; BLOCK],
             accept: [[0; N]; BLOCK],
             ends: [[Ends::default(); N]; BLOCK],
@@ -110,19 +118,19 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
 
     /// Another flit comes to input channel `number`. How many were there.
     #[inline(always)]
-    pub(super) fn enter(&mut self, number: usize) -> u8 {
+    pub(super) fn enter(&mut self, number: usize) -> u32 {
         let len = &mut self.len.as_flattened_mut()[number % Self::CHANNELS];
         let before = *len;
-        *len = before + 1;
-        before
+        len.up();
+        before.into()
     }
 
     /// A flit leaves it. How many are left.
     #[inline(always)]
-    pub(super) fn leave(&mut self, number: usize) -> u8 {
+    pub(super) fn leave(&mut self, number: usize) -> u32 {
         let len = &mut self.len.as_flattened_mut()[number % Self::CHANNELS];
-        *len -= 1;
-        *len
+        len.down();
+        (*len).into()
     }
 
     /// Where its flits are, when there are some.
@@ -145,23 +153,23 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
 
     /// Output channel `number`.
     #[inline(always)]
-    fn channel(&self, number: usize) -> &Out {
+    fn channel(&self, number: usize) -> &Out<M::Count> {
         &self.outs.as_flattened()[number % Self::CHANNELS]
     }
 
     #[inline(always)]
-    fn channel_mut(&mut self, number: usize) -> &mut Out {
+    fn channel_mut(&mut self, number: usize) -> &mut Out<M::Count> {
         &mut self.outs.as_flattened_mut()[number % Self::CHANNELS]
     }
 
     /// The output channels of a router.
     #[inline(always)]
-    pub(super) fn outs_of(&self, router: usize) -> &[Out; N] {
+    pub(super) fn outs_of(&self, router: usize) -> &[Out<M::Count>; N] {
         &self.outs[router % BLOCK]
     }
 
     /// The flits of the input channels of a router.
-    pub(super) fn lens_of(&self, router: usize) -> &[u8; N] {
+    pub(super) fn lens_of(&self, router: usize) -> &[M::Count; N] {
         &self.len[router % BLOCK]
     }
 
@@ -212,8 +220,9 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
     #[inline(always)]
     pub(super) fn credit(&mut self, number: usize) -> bool {
         let out = self.channel_mut(number);
-        out.credits += 1;
-        out.credits == 1
+        let was_open = out.is_open();
+        out.credits.up();
+        !was_open
     }
 
     /// Output channel `number` has a credit again: the input channel that has it is ready when it has a flit.
@@ -222,7 +231,8 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
         let owner = usize::from(self.channel(number).owner) % N;
         let port = number / VS % Self::PORTS;
         let is_free = self.free.as_flattened()[port] >> (number % VS) & 1 != 0;
-        let waits = !is_free & (self.len.as_flattened()[(number / N * N + owner) % Self::CHANNELS] != 0);
+        let waits =
+            !is_free & (self.len.as_flattened()[(number / N * N + owner) % Self::CHANNELS] != Count::of(0));
         self.ready_mut(port).insert_if(owner, waits);
         self.asked.insert_if(port, waits);
     }
@@ -231,7 +241,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
     #[inline(always)]
     pub(super) fn compete(&mut self, number: usize) {
         let out = self.out(number);
-        self.go_on(number, out / VS, self.channel(out).credits != 0);
+        self.go_on(number, out / VS, self.channel(out).is_open());
     }
 
     /// The packet in front of an input channel goes a way from now on, where `is_there` says that there is one.
@@ -253,9 +263,10 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
     }
 
     /// Whether an output channel has more credits than places, or an input channel more flits.
-    pub(super) fn overflows(&self, router: usize, places: u8) -> (bool, bool) {
-        let credits = self.outs_of(router).iter().any(|out| out.credits > places);
-        (credits, self.lens_of(router).iter().any(|&len| len > places))
+    pub(super) fn overflows(&self, router: usize, places: u16) -> (bool, bool) {
+        let is_more = |count: M::Count| count.into() > u32::from(places);
+        let credits = self.outs_of(router).iter().any(|out| is_more(out.credits));
+        (credits, self.lens_of(router).iter().any(|&len| is_more(len)))
     }
 }
 

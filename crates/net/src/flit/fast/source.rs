@@ -6,7 +6,7 @@ use super::flit::Flit;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Source<const VS: usize> {
     /// Places at the router, by virtual channel.
-    pub(super) credits: [u8; VS],
+    pub(super) credits: [u16; VS],
     /// Whether it is to be asked when its packet has left.
     pub(super) is_due: bool,
     /// The packet that is leaving.
@@ -36,7 +36,7 @@ pub(super) const NO_VC: u8 = u8::MAX;
 
 impl<const VS: usize> Source<VS> {
     /// A source whose virtual channels have `buffer` places each.
-    pub(super) fn new(buffer: u8) -> Self {
+    pub(super) fn new(buffer: u16) -> Self {
         Self {
             credits: [buffer; VS],
             is_due: false,

@@ -78,7 +78,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             }
             let number = number as usize;
             let len = routers.enter(number);
-            debug_assert!(len < self.buffer);
+            debug_assert!(len < self.buffer.into());
             let is_empty = len == 0;
             pool.put(routers.ends_mut(number), is_empty, flit, Way::UNKNOWN);
             fresh.push_if(number as u16, is_empty & flit.is_head());
@@ -149,7 +149,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             }
             let number = number as usize;
             guide.receive(ways, routers, pool, number, flit);
-            debug_assert!(routers.lens_of(number / N)[number % N] <= self.buffer);
+            debug_assert!(routers.lens_of(number / N)[number % N].into() <= u32::from(self.buffer));
         }
     }
 

@@ -11,7 +11,7 @@ use super::wheel::{Coming, Slots, Wheel};
 use crate::flit::fabric::FULL_WIDTH;
 
 /// The switches of a block at work.
-pub(super) struct Switches<'a, const P: usize, const VS: usize, const N: usize, M> {
+pub(super) struct Switches<'a, const P: usize, const VS: usize, const N: usize, M: Mask> {
     pub(super) routers: &'a mut Routers<P, VS, N, M>,
     pub(super) pool: &'a mut Pool,
     pub(super) fresh: &'a mut List<P>,

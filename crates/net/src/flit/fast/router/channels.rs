@@ -163,7 +163,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
         self.out.as_flattened_mut()[number % Self::CHANNELS] = out as u16;
         let owned = self.channel_mut(out);
         owned.owner = (number % N) as u8;
-        let ready = owned.credits != 0;
+        let ready = owned.is_open();
         self.ready_mut(port).insert_if(number % N, ready);
         self.asked.insert_if(port, ready);
         self.free.as_flattened_mut()[port % Self::PORTS] &= !(1 << chosen);

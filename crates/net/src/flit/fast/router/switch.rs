@@ -4,7 +4,7 @@
 //! input the virtual channel that goes there: all of iSLIP where no input is let through by two outputs. Where one is, it
 //! takes the first of them behind the last one, and the others let nobody through.
 
-use super::{Mask, Routers};
+use super::{Count, Mask, Routers};
 use crate::flit::fast::list::List;
 
 impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N, M> {
@@ -71,8 +71,8 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
         self.vc_last.as_flattened_mut()[input] = number as u8;
         self.sent.as_flattened_mut()[port] += 1;
         let out = self.channel_mut(out);
-        out.credits -= 1;
-        out.credits != 0
+        out.credits.down();
+        out.is_open()
     }
 
     /// The flit behind the one that passed competes in the next cycle.
