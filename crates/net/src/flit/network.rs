@@ -20,6 +20,7 @@ use super::any::AnyKernel;
 use super::dependency::{Question, Verdict};
 use super::fabric::clock::Clock;
 use super::fabric::from_topology::{Wires, Wiring};
+use super::fast::Fast;
 use super::next_output::{self, ByNextOutput};
 use super::router::RouterSpec;
 use super::routing::{FlitRouting, FlitRoutingSpec};
@@ -191,7 +192,7 @@ impl Prepared {
 
 impl NetworkKind for Flit {
     fn build(&self, context: NetworkContext) -> Result<Box<dyn model::Network>, BuildError> {
-        let prepared = self.prepare(&context.topology)?;
+        let mut prepared = self.prepare(&context.topology)?;
         let cut = Cut {
             flit_bytes: u64::from(prepared.flit_bytes),
             payload_flits: u64::from(self.packet_flits - self.header_flits),
@@ -206,6 +207,11 @@ impl NetworkKind for Flit {
         }
         let seed = context.streams.key("flit");
         let (fabric, routing) = (prepared.fabric.clone(), prepared.routing.clone());
+        if let Some(what) = Fast::refuses(&fabric, &prepared.router, &*routing, 1) {
+            prepared.notes.push(format!(
+                "the full kernel moves the flits, which takes several times as long: the fast one does not know {what}"
+            ));
+        }
         let kernel = AnyKernel::new(fabric, &prepared.router, routing, seed, 1)
             .map_err(|error| error.within("router"))?;
         let (topology, nics, in_order) = (context.topology, context.nics, context.in_order);

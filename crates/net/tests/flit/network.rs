@@ -375,3 +375,15 @@ fn a_lower_bound_holds_for_every_pair_of_a_machine_with_several_nics() {
         assert_eq!(took, network.least_duration(nodes[0], nodes[5], 3200));
     }
 }
+
+#[test]
+fn a_run_says_when_the_slower_kernel_moves_its_flits_and_why() {
+    let machine = machine(r#"{"kind": "mesh", "dimensions": [4]}"#);
+    let notes = |options: &str| {
+        let mut network = network(&format!(r#"{{"kind": "flit"{options}}}"#), machine.clone());
+        network.report(Time::ZERO).notes.join("; ")
+    };
+    assert!(!notes("").contains("kernel"), "{}", notes(""));
+    let slower = notes(r#", "router": {"speculation": "separate"}"#);
+    assert!(slower.contains("full kernel") && slower.contains("does not know speculation"), "{slower}");
+}
