@@ -79,11 +79,13 @@ pub struct Sender {
     request: Option<Kind>,
     /// The last data packet, or a probe after it, asked for an acknowledgement.
     asked: bool,
+    /// Window and recovery would have let another packet go when the last data packet was sent.
+    goes_on: bool,
     /// More messages may come on it.
     is_shared: bool,
     /// Its receiver says for how many packets it has room.
     hears_of_room: bool,
-    requests_in_a_row: u32,
+    requests_in_a_row: u16,
     /// Pacing: the next data packet may start then, by the rate at which the last one went,
     next_start: Time,
     /// which started then and had so many bytes; and not before a limit allows it, whatever the rate becomes.
@@ -114,6 +116,7 @@ impl Sender {
             profile: Arc::clone(profile),
             request: None,
             asked: true,
+            goes_on: false,
             is_shared: false,
             hears_of_room: false,
             requests_in_a_row: 0,
@@ -350,6 +353,23 @@ impl Sender {
         self.candidate(now).map_or_else(|readiness| readiness, |_| Readiness::Ready)
     }
 
+    /// Its [readiness](Self::readiness) right after it has `sent` a packet now: mostly known without another look.
+    #[inline]
+    pub fn readiness_after(&self, now: Time, sent: &Header) -> Readiness {
+        if sent.kind != Kind::Data || !matches!(self.credit, Credit::Unlimited) || self.profile.hands_over {
+            return self.readiness(now);
+        }
+        let readiness = if !self.goes_on {
+            Readiness::Blocked
+        } else if now < self.next_start {
+            Readiness::Wait(self.next_start_now())
+        } else {
+            Readiness::Ready
+        };
+        debug_assert_eq!(readiness, self.readiness(now));
+        readiness
+    }
+
     /// Bytes on the wire of the packet that it would send now, if there is one. Asking changes nothing.
     pub fn next_wire_bytes(&self, now: Time) -> Option<u32> {
         let sizes = self.messages.sizes();
@@ -406,6 +426,7 @@ impl Sender {
                 self.recovery.account().in_flight_bytes + more > cx.window_bytes
             }
         };
+        self.goes_on = !stops || following.is_some_and(|following| following.beyond_window);
         // nobody waits for more packets to be acknowledged at once, which come late
         let asks = is_limited
             || stops

@@ -319,7 +319,7 @@ impl Engine {
                 Poll::Send(header) => {
                     let bytes = connection.sizes.bytes_of(&header);
                     let to = connection.to;
-                    match connection.sender.readiness(now) {
+                    match connection.sender.readiness_after(now, &header) {
                         Readiness::Ready => {
                             connection.queued = true;
                             list.push_back(number);

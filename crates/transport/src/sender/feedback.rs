@@ -227,7 +227,7 @@ impl Sender {
             let is_held = self.is_held();
             self.request = Some(if is_held { Kind::Probe } else { Kind::RequestToSend });
             self.heard_at = now;
-            self.requests_in_a_row += 1;
+            self.requests_in_a_row = self.requests_in_a_row.saturating_add(1);
             if is_held {
                 self.recovery.on_ask_for_room();
             }
