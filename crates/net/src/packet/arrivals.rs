@@ -1,8 +1,5 @@
 //! The links by which packets reach hosts, and the pacers that give credit for what comes by each of them.
 
-use std::collections::VecDeque;
-
-use rustc_hash::FxHashMap;
 use stratasim_core::NodeId;
 
 use super::landing::ANY;
@@ -25,11 +22,7 @@ impl Arrivals {
     /// Those of a network with so many network interfaces, of which `ports` tell their numbers.
     pub(super) fn new(routes: &Routes, ports: &[Port], interfaces: usize) -> Self {
         let wires = routes.wires();
-        // parallel cables are told apart by their order
-        let mut cables: FxHashMap<(u32, u32), VecDeque<u32>> = FxHashMap::default();
-        for (wire, port) in wires.iter().zip(ports).filter(|(_, port)| port.nic != NOTHING) {
-            cables.entry((wire.from, wire.to)).or_default().push_back(port.nic);
-        }
+        let interface_of = interfaces_of(routes, ports);
         let mut arrivals = Self {
             pacer_of: vec![NOTHING; ports.len()],
             port_of: vec![NOTHING; interfaces],
@@ -37,8 +30,7 @@ impl Arrivals {
         };
         for (number, wire) in (0..).zip(wires) {
             let Some(host) = routes.host_of(NodeId(wire.to)) else { continue };
-            let interface = cables.get_mut(&(wire.to, wire.from)).and_then(VecDeque::pop_front);
-            let pacer = interface.unwrap_or_else(|| {
+            let pacer = interface_of[number as usize].unwrap_or_else(|| {
                 arrivals.port_of.push(NOTHING);
                 arrivals.port_of.len() as u32 - 1
             });
@@ -72,4 +64,26 @@ impl Arrivals {
         let port = arriving.map_or(NOTHING, |nic| self.port_of[nic as usize]);
         if port == NOTHING { self.slowest[host as usize] } else { port }
     }
+}
+
+/// By port: the network interface at its other end that leads back to where it begins. Parallel cables are told apart by their
+/// order.
+fn interfaces_of(routes: &Routes, ports: &[Port]) -> Vec<Option<u32>> {
+    let wires = routes.wires();
+    let mut there: Vec<(u32, u32, u32)> =
+        (0..).zip(wires).map(|(number, wire)| (wire.to, wire.from, number)).collect();
+    there.sort_unstable();
+    let mut back: Vec<(u32, u32, u32)> =
+        (0..).zip(wires).map(|(number, wire)| (wire.from, wire.to, number)).collect();
+    back.retain(|&(.., number)| ports[number as usize].nic != NOTHING);
+    back.sort_unstable();
+    let mut back = back.into_iter().peekable();
+    let mut interface_of = vec![None; ports.len()];
+    for (to, from, number) in there {
+        while back.next_if(|&(a, b, _)| (a, b) < (to, from)).is_some() {}
+        if let Some((.., nic)) = back.next_if(|&(a, b, _)| (a, b) == (to, from)) {
+            interface_of[number as usize] = Some(ports[nic as usize].nic);
+        }
+    }
+    interface_of
 }
