@@ -404,7 +404,8 @@ impl Packet {
             return Err(BuildError::new("queue.return-to-sender", reason));
         }
         let seed = context.streams.key("packet");
-        let routes = Routes::new(&topology, full)?;
+        let tables = Routes::of(&topology, full)?;
+        let routes = Routes::clone(&tables);
         let mut ports = ports(&topology, &routes, seed, classes);
         let faults = self.faults.clone().unwrap_or_default();
         let mut link_faults = Vec::new();
@@ -478,7 +479,7 @@ impl Packet {
             Transports { spec: transport, network_rtt, buffer_bytes, drain_s, seed: key(seed, 2) };
         let patience = Patience::new(&engine, network_rtt.as_ps(), links);
         let parts = Parts::new(engine, self.threads)?;
-        Ok(PacketNetwork::new(topology, parts, ways, guide, transports, patience, context.nics))
+        Ok(PacketNetwork::new((topology, tables), parts, ways, guide, transports, patience, context.nics))
     }
 
     /// Gives every port its buffer and thresholds; the bytes of the largest queue, and the seconds in which the slowest drains.

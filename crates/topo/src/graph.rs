@@ -5,14 +5,16 @@
 //! one is a single link that both directions use. Parallel links are allowed.
 
 mod builder;
+mod derived;
 mod naming;
 
 pub(crate) use builder::LINK_RATE;
 pub use builder::{LinkType, Renumbered, TopologyBuilder};
 pub use naming::LinkClass;
 
+use std::any::Any;
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -21,6 +23,7 @@ use stratasim_core::error::nearest;
 use stratasim_core::names::Names;
 use stratasim_core::{Bandwidth, Duration, LinkId, NodeId, Precision};
 
+use self::derived::Derived;
 use self::naming::LinkNames;
 use crate::io::profile::{LinkProfiles, NodeProfiles, Profiles};
 use crate::structure::Structure;
@@ -117,6 +120,7 @@ pub struct Topology {
     structure: Structure,
     profiles: Profiles,
     by_name: OnceLock<FxHashMap<String, NodeId>>,
+    derived: Derived,
 }
 
 /// No group.
@@ -179,6 +183,19 @@ impl Topology {
     #[inline]
     pub fn ports(&self, node: NodeId) -> &[Port] {
         &self.ports[self.port_start[node.index()] as usize..self.port_start[node.index() + 1] as usize]
+    }
+
+    /// What `make` works out about this topology; or a value of its type that was worked out before, where somebody still has it
+    /// and it `fits`: several networks on one machine share their tables.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub fn derived<T: Any + Send + Sync, E>(
+        &self,
+        fits: impl FnOnce(&T) -> bool,
+        make: impl FnOnce() -> Result<T, E>,
+    ) -> Result<Arc<T>, E> {
+        self.derived.get(fits, make)
     }
 
     /// Name of a node.

@@ -182,7 +182,7 @@ impl PacketNetwork {
             return many.then(note).into_iter().collect();
         }
         let gives_up_what_is_early = matches!(self.transports.spec.recovery(), RecoverySpec::GoBackN(_));
-        if gives_up_what_is_early && self.spreads() && !engine.routes.members().is_empty() {
+        if gives_up_what_is_early && self.spreads() && engine.routes.have_choices() {
             vec![format!(
                 "{} ({}), though nothing is lost here: packets of a message go different ways, come out of order, and go-back-N \
                  gives up what is early. With one way for each message (`network.balancing.kind = \"per-flow\"`) or a recovery \

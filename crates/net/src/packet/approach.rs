@@ -165,7 +165,7 @@ fn foresee(
         Next::Set(set) if !balancing.is_by_source() => {
             let Flying { connection, entropy, .. } = *flying;
             let features = Features { connection, entropy, control: flying.is_control() };
-            balancing.by_packet(node, features, &routes.members()[routes.set(set)])
+            balancing.by_packet(node, features, routes.members(node, set))
         }
         _ => None,
     }

@@ -1,13 +1,16 @@
 //! Which of several shortest ways a switch sends a packet: one kind per struct, one line in the list.
 
+mod memory;
+
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stratasim_core::random::{Draws, key, mix};
+use stratasim_core::random::{key, mix};
 use stratasim_core::{BuildError, Duration, registry};
 
+use self::memory::Memory;
 use super::ports::Ports;
-use super::routes::Routes;
+use super::routes::{Members, Routes};
 
 /// A choice of ways as the user chose it.
 pub trait BalancingKind {
@@ -189,11 +192,8 @@ pub(super) struct Balancing {
     salts: Vec<u64>,
     /// What connections are called in hashes, by number, where that is not their number.
     names: Vec<u32>,
-    /// Round robin: the order of the ports of all sets, and by set, how many turns there were.
-    order: Vec<u32>,
-    turns: Vec<u64>,
-    /// Draws, by set.
-    draws: Vec<Draws>,
+    /// What turns and draws have left behind; none where packets decide.
+    memory: Option<Memory>,
     /// Flowlets: by switch and flow, the port and the time of the last packet.
     last: FxHashMap<(u32, u32, bool), (u32, u64)>,
     /// How many of them there may be until those that have paused are forgotten.
@@ -227,14 +227,12 @@ impl Balancing {
     }
 
     pub(super) fn new(choice: Choice, nodes: usize, routes: &Routes, seed: u64) -> Self {
-        let draws = (0..routes.set_count() as u64).map(|set| Draws::new(key(seed, set))).collect();
+        let is_by_packet = matches!(choice, Choice::FlowAndEntropy | Choice::Flow | Choice::BySource);
         Self {
             choice,
             salts: (0..nodes as u64).map(|node| key(!seed, node)).collect(),
             names: Vec::new(),
-            order: routes.members().to_vec(),
-            turns: vec![0; routes.set_count()],
-            draws,
+            memory: (!is_by_packet).then(|| Memory::new(routes, seed)),
             last: FxHashMap::default(),
             sweep_at: 1 << 16,
         }
@@ -251,50 +249,53 @@ impl Balancing {
         matches!(self.choice, Choice::ShortestQueue { .. } | Choice::AfterPause { .. })
     }
 
-    /// The port of `set` that a packet takes at `node`: one of `members`, some or all of those that stand at `range`
-    /// among the ports of all sets.
+    /// The port of `set` that a packet takes at `node`: one of `members`, some or all of its ports.
     #[inline]
     pub(super) fn choose(
         &mut self,
         (node, set): (u32, u32),
         packet: Features,
-        (range, members): (std::ops::Range<usize>, &[u32]),
-        ports: &Ports,
+        members: Members<'_>,
+        (routes, ports): (&Routes, &Ports),
         now: u64,
     ) -> u32 {
         if let Some(port) = self.by_packet(node, packet, members) {
             return port;
         }
-        match self.choice {
+        self.by_memory((node, set), packet, members, (routes, ports), now)
+    }
+
+    /// The same where the packet does not decide.
+    #[inline(never)]
+    fn by_memory(
+        &mut self,
+        (node, set): (u32, u32),
+        packet: Features,
+        members: Members<'_>,
+        (routes, ports): (&Routes, &Ports),
+        now: u64,
+    ) -> u32 {
+        let Self { choice, memory: Some(memory), last, sweep_at, .. } = self else {
+            unreachable!("the packet decides")
+        };
+        match *choice {
             Choice::FlowAndEntropy | Choice::Flow | Choice::BySource => unreachable!("the packet decides"),
-            Choice::InTurn => loop {
-                let turn = self.turns[set as usize];
-                self.turns[set as usize] += 1;
-                let order = &mut self.order[range.clone()];
-                let place = (turn % order.len() as u64) as usize;
-                if place == 0 {
-                    shuffle(order, &mut self.draws[set as usize]);
-                }
-                // the turns of ports that are left out are passed over
-                if members.len() == order.len() || members.contains(&order[place]) {
-                    break order[place];
-                }
-            },
-            Choice::AtRandom => members[self.draws[set as usize].below(members.len() as u32) as usize],
-            Choice::ShortestQueue { step_bytes } => {
-                self.shortest(set, members, |port| ports.data_bytes(port, now) / step_bytes)
-            }
+            Choice::InTurn => memory.of(routes, node, set).turn(routes.members(node, set), members),
+            Choice::AtRandom => memory.of(routes, node, set).any(members),
+            Choice::ShortestQueue { step_bytes } => memory
+                .of(routes, node, set)
+                .shortest(members, |port| ports.data_bytes(port, now) / step_bytes),
             Choice::AfterPause { gap_ps } => {
                 let name = (node, packet.connection, packet.control);
-                let port = match self.last.get(&name) {
-                    Some(&(port, at)) if now - at < gap_ps && members.contains(&port) => port,
-                    _ => self.shortest(set, members, |port| ports.data_bytes(port, now)),
+                let port = match last.get(&name) {
+                    Some(&(port, at)) if now - at < gap_ps && members.contain(port) => port,
+                    _ => memory.of(routes, node, set).shortest(members, |port| ports.data_bytes(port, now)),
                 };
-                self.last.insert(name, (port, now));
-                if self.last.len() > self.sweep_at {
+                last.insert(name, (port, now));
+                if last.len() > *sweep_at {
                     // what has paused for long enough starts anew anyway
-                    self.last.retain(|_, &mut (_, at)| now - at < gap_ps);
-                    self.sweep_at = (1 << 16).max(2 * self.last.len());
+                    last.retain(|_, &mut (_, at)| now - at < gap_ps);
+                    *sweep_at = (1 << 16).max(2 * last.len());
                 }
                 port
             }
@@ -308,7 +309,7 @@ impl Balancing {
         node: u32,
         connection: u32,
         entropy: &mut Option<u16>,
-        members: &[u32],
+        members: Members<'_>,
     ) -> Option<u32> {
         if entropy.is_none() && self.choice != Choice::Flow {
             return None;
@@ -322,15 +323,15 @@ impl Balancing {
 
     /// The port that [`Self::choose`] will give where nothing but the packet decides.
     #[inline]
-    pub(super) fn by_packet(&self, node: u32, packet: Features, members: &[u32]) -> Option<u32> {
+    pub(super) fn by_packet(&self, node: u32, packet: Features, members: Members<'_>) -> Option<u32> {
         let packet = match self.choice {
             Choice::FlowAndEntropy => packet,
             Choice::Flow => Features { entropy: 0, ..packet },
             Choice::InTurn if packet.control => packet,
-            Choice::BySource => return Some(members[usize::from(packet.entropy) % members.len()]),
+            Choice::BySource => return Some(members.port(usize::from(packet.entropy) % members.len())),
             _ => return None,
         };
-        Some(members[self.hash(node, packet, members.len())])
+        Some(members.port(self.hash(node, packet, members.len())))
     }
 
     #[inline]
@@ -339,29 +340,5 @@ impl Balancing {
         let name = u64::from(name) << 16 | u64::from(packet.entropy);
         let hash = mix(name.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ self.salts[node as usize]);
         ((u128::from(hash) * count as u128) >> 64) as usize
-    }
-
-    /// A port with the least `length`, one as likely as the other where several have it.
-    fn shortest(&mut self, set: u32, members: &[u32], length: impl Fn(u32) -> u64) -> u32 {
-        let (mut best, mut least, mut ties) = (members[0], u64::MAX, 0);
-        for &port in members {
-            let length = length(port);
-            if length < least {
-                (best, least, ties) = (port, length, 1);
-            } else if length == least {
-                ties += 1;
-                if self.draws[set as usize].below(ties) == 0 {
-                    best = port;
-                }
-            }
-        }
-        best
-    }
-}
-
-/// Puts `items` in an order in which each is as likely (Fisher and Yates).
-fn shuffle(items: &mut [u32], draws: &mut Draws) {
-    for last in (1..items.len()).rev() {
-        items.swap(last, draws.below(last as u32 + 1) as usize);
     }
 }

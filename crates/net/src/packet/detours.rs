@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::routes::{Next, Routes};
+use super::routes::{Members, Next, Routes};
 
 /// Which ports are known to be down, and which of the others still lead where they should.
 ///
@@ -37,12 +37,12 @@ impl Detours {
     }
 
     /// Those of `members` from which a live way leads to `host`; all of them where there is none.
-    pub(super) fn usable<'a>(&'a mut self, routes: &Routes, members: &'a [u32], host: u32) -> &'a [u32] {
+    pub(super) fn usable<'a>(&'a mut self, routes: &Routes, members: Members<'a>, host: u32) -> Members<'a> {
         let mut usable = std::mem::take(&mut self.usable);
         usable.clear();
-        usable.extend(members.iter().copied().filter(|&port| self.leads(routes, port, host)));
+        usable.extend(members.ports().filter(|&port| self.leads(routes, port, host)));
         self.usable = usable;
-        if self.usable.is_empty() { members } else { &self.usable }
+        if self.usable.is_empty() { members } else { Members::of(&self.usable) }
     }
 
     /// Whether a live way to `host` begins at `port`.
@@ -63,8 +63,8 @@ impl Detours {
                     if let Some(&known) = self.known.get(&(node, host)) {
                         return known;
                     }
-                    let members = &routes.members()[routes.set(set)];
-                    let leads = members.iter().any(|&port| self.leads(routes, port, host));
+                    let mut members = routes.members(node, set).ports();
+                    let leads = members.any(|port| self.leads(routes, port, host));
                     self.known.insert((node, host), leads);
                     return leads;
                 }

@@ -8,7 +8,7 @@ use super::engine::Engine;
 use super::given::Way;
 use super::landing::{ANY, Landing};
 use super::network::PacketNetwork;
-use super::routes::Routes;
+use super::routes::{Members, Routes};
 
 /// Whose turn it is where nobody names a NIC.
 #[derive(Debug)]
@@ -131,7 +131,11 @@ impl PacketNetwork {
         let Engine { routes, detours, .. } = self.parts.any_mut();
         let node = routes.node_of(from);
         let choices = routes.choices(node, to);
-        let choices = if detours.are_needed() { detours.usable(routes, &choices, to) } else { &choices };
+        let choices: SmallVec<[u32; 4]> = if detours.are_needed() {
+            detours.usable(routes, Members::of(&choices), to).ports().collect()
+        } else {
+            choices
+        };
         let (&first, count) = (choices.first()?, choices.len() as u128);
         // hosts that forward use all their ports; others the NIC that was asked for
         if !routes.forwards(node) {
@@ -143,7 +147,6 @@ impl PacketNetwork {
                     }
                 }
                 Wish::Turn(turn) => {
-                    let choices: SmallVec<[u32; 4]> = choices.into();
                     let rates: SmallVec<[f64; 4]> =
                         choices.iter().map(|&port| self.bytes_per_s_to(port, to)).collect();
                     let fastest = rates.iter().copied().fold(0.0, f64::max);

@@ -94,11 +94,10 @@ impl Engine {
         let mut leads = |port: u32| detours.leads(routes, port, to);
         // off the shortest ways to its NIC, where it has gone round a dead link, it may go to any
         let can = match led {
-            Next::Port(port) => routes.begins(port, general) && leads(port),
+            Next::Port(port) => routes.begins(port, node, general) && leads(port),
             Next::Set(set) => {
-                let members = &routes.members()[routes.set(set)];
-                members.iter().all(|&port| routes.begins(port, general))
-                    && members.iter().any(|&port| leads(port))
+                let members = routes.members(node, set);
+                members.ports().all(|port| routes.begins(port, node, general)) && members.ports().any(leads)
             }
             Next::Nowhere => false,
         };

@@ -74,14 +74,20 @@ impl Engine {
                 && let Some(host) = self.routes.host_of(flow.dst)
                 && let Next::Set(set) = self.routes.toward(node, host)
             {
-                add(Group::Parting(node, set), self.routes.members()[self.routes.set(set).start]);
+                add(Group::Parting(node, set), self.routes.members(node, set).port(0));
             }
         }
         let ports = |group: &Group| match *group {
             Group::Port(port) => vec![port],
-            Group::Parting(_, set) => self.routes.members()[self.routes.set(set)].to_vec(),
+            Group::Parting(node, set) => self.routes.members(node, set).ports().collect(),
             Group::Into(node) => into[&node].clone(),
         };
+        let mut loads: Vec<(Group, Load)> = loads.into_iter().collect();
+        // sets of a node in the order of its targets
+        loads.sort_by_cached_key(|(group, _)| match *group {
+            Group::Parting(node, set) => Group::Parting(node, self.routes.first_column(node, set)),
+            other => other,
+        });
         loads.into_iter().map(|(group, load)| self.need(&ports(&group), load)).collect()
     }
 

@@ -19,6 +19,7 @@ use super::landing::ANY;
 use super::parts::Parts;
 use super::patience::Patience;
 use super::port::NOTHING;
+use super::routes::Routes;
 use super::sampling::Sampling;
 use super::stall;
 use super::ways::{Alone, Goal, Pick, Ways};
@@ -51,6 +52,8 @@ type ProfileKey = ([u32; 3], [u16; 2], [Option<Way>; 2]);
 /// The packet level in action.
 pub(super) struct PacketNetwork {
     pub(super) topology: Arc<Topology>,
+    /// As another network on the topology may have them.
+    _tables: Arc<Routes>,
     pub(super) parts: Parts,
     pub(super) transports: Transports,
     ways: Ways,
@@ -85,7 +88,7 @@ pub(super) struct PacketNetwork {
 
 impl PacketNetwork {
     pub(super) fn new(
-        topology: Arc<Topology>,
+        (topology, tables): (Arc<Topology>, Arc<Routes>),
         parts: Parts,
         ways: Ways,
         guide: Guide,
@@ -96,6 +99,7 @@ impl PacketNetwork {
         Self {
             turns: Turns::new(parts.any().routes.hosts(), nics),
             topology,
+            _tables: tables,
             parts,
             transports,
             ways,

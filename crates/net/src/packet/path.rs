@@ -18,8 +18,7 @@ impl Engine {
             let next = match self.landings.toward(&self.routes, node, number, connection.to) {
                 Next::Port(port) => Some(port),
                 Next::Set(set) => {
-                    let members = &self.routes.members()[self.routes.set(set)];
-                    self.balancing.steady(node, number, &mut entropy, members)
+                    self.balancing.steady(node, number, &mut entropy, self.routes.members(node, set))
                 }
                 Next::Nowhere => None,
             };

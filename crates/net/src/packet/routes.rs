@@ -3,16 +3,23 @@
 //! Ports are numbered through all nodes: a half-duplex cable has one at each end. Hosts behind a single switch share the
 //! column of that switch, so that the table of a fat tree is as small as its switches.
 
+mod numbers;
 mod search;
+mod sets;
 mod table;
+
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 use stratasim_core::{BuildError, Duration, LinkId, NodeId};
 use stratasim_topo::{NodeKind, Topology};
 
+pub(super) use self::numbers::Numbers;
 use self::search::{Into, lengths};
-use self::table::{Filling, MOST_ENTRIES, Table};
+pub(super) use self::sets::Members;
+use self::sets::Sets;
+use self::table::{MOST_ENTRIES, Table};
 use super::landing::ANY;
 
 /// Nothing: no port leads there, no host is there.
@@ -23,7 +30,7 @@ pub(super) const NONE: u32 = u32::MAX;
 pub(super) enum Next {
     /// By this port, the only one that begins a shortest way.
     Port(u32),
-    /// By one of this set.
+    /// By one of this set of ports of the node.
     Set(u32),
     /// There is no way.
     Nowhere,
@@ -60,6 +67,8 @@ pub(super) struct Wire {
 /// Tables of next hops. Hosts are nodes that send or receive, numbered in order.
 #[derive(Debug, Clone)]
 pub(super) struct Routes {
+    /// Bytes of a full packet, by which ways are long.
+    full: u32,
     wires: Vec<Wire>,
     /// First port of each node, and one past the last.
     start: Vec<u32>,
@@ -69,9 +78,7 @@ pub(super) struct Routes {
     /// By node: whether it holds data, and passes on nothing that is not for it.
     ends_here: Vec<bool>,
     next: Table,
-    /// Sets of ports, one after the other, and where each begins and ends.
-    ports: Vec<u32>,
-    sets: Vec<(u32, u32)>,
+    sets: Sets,
     /// By column: the farthest other host, by what a full packet takes, and the host of the column with the longest last link.
     farthest: Vec<(u32, u32)>,
     /// The NICs of hosts that have several, one host after the other, and by host, where they begin and end.
@@ -80,11 +87,16 @@ pub(super) struct Routes {
 }
 
 impl Routes {
-    /// Tables for all of `topology`, whose packets have at most `full` bytes. Hosts are its compute and memory nodes.
+    /// Tables for all of `topology`, whose packets have at most `full` bytes. Hosts are its compute and memory nodes. Networks that
+    /// are there at the same time share them.
     ///
     /// # Errors
     /// More nodes and hosts than a table can hold.
-    pub(super) fn new(topology: &Topology, full: u32) -> Result<Self, BuildError> {
+    pub(super) fn of(topology: &Topology, full: u32) -> Result<Arc<Self>, BuildError> {
+        topology.derived(|known: &Self| known.full == full, || Self::new(topology, full))
+    }
+
+    fn new(topology: &Topology, full: u32) -> Result<Self, BuildError> {
         let nodes = topology.node_count();
         let mut wires = Vec::with_capacity(topology.link_count());
         let mut start = vec![0];
@@ -119,15 +131,15 @@ impl Routes {
             hosts.push(Host { node, column, target, last });
         }
         let mut routes = Self {
+            full,
             wires,
             start,
             host_of,
             ends_here,
             gates_of: vec![(0, 0); hosts.len()],
             hosts,
-            next: Filling::new(0, 0).done(),
-            ports: Vec::new(),
-            sets: Vec::new(),
+            next: Table::empty(),
+            sets: Sets::default(),
             farthest: Vec::new(),
             gates: Vec::new(),
         };
@@ -228,12 +240,12 @@ impl Routes {
                 }
                 let next = self.next.get(node, column);
                 let ports = match &next {
-                    Next::Port(only) => std::slice::from_ref(only),
-                    Next::Set(set) => &self.ports[self.set(*set)],
+                    Next::Port(only) => Members::of(std::slice::from_ref(only)),
+                    Next::Set(set) => self.members(node, *set),
                     Next::Nowhere => continue,
                 };
-                for port in ports {
-                    let to = self.wires[*port as usize].to;
+                for port in ports.ports() {
+                    let to = self.wires[port as usize].to;
                     // to another host, or to one that stands behind it
                     let goes_on =
                         |host: &&Host| host.node != node && (host.target != to || host.last != NONE);
@@ -317,40 +329,39 @@ impl Routes {
             }
             port = match self.toward_nic(node, host, nic) {
                 Next::Port(port) => port,
-                Next::Set(set) => self.ports[self.set(set).start],
+                Next::Set(set) => self.members(node, set).port(0),
                 Next::Nowhere => return false,
             };
-            if !self.begins(port, self.toward(node, host)) {
+            if !self.begins(port, node, self.toward(node, host)) {
                 return false;
             }
         }
     }
 
-    /// Whether `port` is one of those of `next`.
-    pub(super) fn begins(&self, port: u32, next: Next) -> bool {
+    /// Whether `port` is one of those of `next` at a node.
+    pub(super) fn begins(&self, port: u32, node: u32, next: Next) -> bool {
         match next {
             Next::Port(only) => port == only,
-            Next::Set(set) => self.ports[self.set(set)].contains(&port),
+            Next::Set(set) => self.members(node, set).contain(port),
             Next::Nowhere => false,
         }
     }
 
-    /// The ports of a set, and where they stand among those of all sets.
+    /// The ports of a set at a node.
     #[inline]
-    pub(super) fn set(&self, set: u32) -> std::ops::Range<usize> {
-        let (begin, end) = self.sets[set as usize];
-        begin as usize..end as usize
+    pub(super) fn members(&self, node: u32, set: u32) -> Members<'_> {
+        Members::new(self.start[node as usize], self.sets.places(set))
     }
 
-    /// Ports of all sets.
-    #[inline]
-    pub(super) fn members(&self) -> &[u32] {
-        &self.ports
+    /// Whether there is anything to choose anywhere.
+    pub(super) fn have_choices(&self) -> bool {
+        self.sets.count() > 0
     }
 
-    /// Number of sets.
-    pub(super) fn set_count(&self) -> usize {
-        self.sets.len()
+    /// The first column of the table where a node has this set, one that it has.
+    pub(super) fn first_column(&self, node: u32, set: u32) -> u32 {
+        let columns = self.next.columns() as u32;
+        (0..columns).find(|&column| self.next.get(node, column) == Next::Set(set)).unwrap_or(columns)
     }
 
     /// Whether any way leads from one host to another.
@@ -362,7 +373,7 @@ impl Routes {
     pub(super) fn choices(&self, node: u32, host: u32) -> SmallVec<[u32; 4]> {
         match self.toward(node, host) {
             Next::Port(port) => smallvec![port],
-            Next::Set(set) => SmallVec::from_slice(&self.ports[self.set(set)]),
+            Next::Set(set) => self.members(node, set).ports().collect(),
             Next::Nowhere => SmallVec::new(),
         }
     }

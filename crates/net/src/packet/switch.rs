@@ -96,8 +96,7 @@ impl Engine {
             Next::Set(set) => {
                 let Flying { connection, entropy, .. } = *flying;
                 let features = Features { connection, entropy, control: flying.is_control() };
-                let range = self.routes.set(set);
-                let mut members = &self.routes.members()[range.clone()];
+                let mut members = self.routes.members(node, set);
                 if self.detours.are_needed() {
                     members = self.detours.usable(&self.routes, members, flying.to);
                 }
@@ -105,7 +104,7 @@ impl Engine {
                     // the rest of the number is for the switches behind
                     self.packets[packet as usize].entropy = (usize::from(entropy) / members.len()) as u16;
                 }
-                self.balancing.choose((node, set), features, (range, members), &self.ports, self.now)
+                self.balancing.choose((node, set), features, members, (&self.routes, &self.ports), self.now)
             }
             Next::Nowhere => unreachable!("ways are checked before a message is accepted"),
         }

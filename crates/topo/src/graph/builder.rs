@@ -7,6 +7,7 @@ use rustc_hash::{FxBuildHasher, FxHashSet};
 use stratasim_core::names::Names;
 use stratasim_core::{Bandwidth, BuildError, Duration, LinkId, NodeId};
 
+use super::derived::Derived;
 use super::naming::{LinkClass, LinkNames};
 use super::{ComputeType, Link, MemoryType, NO_GROUP, NodeKind, Port, Sharing, Topology};
 use crate::io::profile::Profiles;
@@ -347,6 +348,7 @@ impl TopologyBuilder {
             structure: self.structure,
             profiles: self.profiles,
             by_name: OnceLock::new(),
+            derived: Derived::default(),
         })
     }
 }

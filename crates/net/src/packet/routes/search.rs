@@ -2,11 +2,11 @@
 
 use std::cmp::Ordering;
 
-use rustc_hash::FxHashMap;
 use stratasim_core::Duration;
 use stratasim_topo::Topology;
 use stratasim_topo::geometry::Geometry;
 
+use super::sets::{Known, Marked, Marks};
 use super::table::Filling;
 use super::{NONE, Next, Routes, Wire};
 
@@ -50,90 +50,149 @@ impl Routes {
     /// Works the table out, column by column, by a search from each target against the links, which have `lengths` and which a
     /// full packet takes `steps` for.
     pub(super) fn fill(&mut self, targets: &[u32], into: &Into, steps: &[Duration], lengths: &[u8]) {
-        let nodes = self.host_of.len();
-        let mut table = Filling::new(nodes, targets.len());
-        let mut known: FxHashMap<Vec<u32>, u32> = FxHashMap::default();
-        let mut distance = vec![NONE; nodes];
-        // the longest of the shortest ways
-        let mut longest = vec![Duration::ZERO; nodes];
-        let far = self.far_hosts(targets.len(), steps);
-        // nodes by their distance, modulo the longest link and one more
-        let mut rounds: [Vec<u32>; GLOBAL as usize + 1] = Default::default();
-        let mut best = Vec::new();
-        for (column, &target) in targets.iter().enumerate() {
-            distance.fill(NONE);
-            distance[target as usize] = 0;
-            longest[target as usize] = Duration::ZERO;
-            rounds[0].push(target);
-            let (mut left, mut round) = (1, 0);
-            let own = far[column];
-            let (mut farthest, mut most) = (NONE, Duration::ZERO);
-            while left > 0 {
-                let at = round as usize % rounds.len();
-                let mut nodes = std::mem::take(&mut rounds[at]);
-                left -= nodes.len();
-                for node in nodes.drain(..) {
-                    if distance[node as usize] != round {
-                        // a shorter way was found since
-                        continue;
-                    }
-                    let host = self.host_of[node as usize];
-                    // between two hosts on one cable, each is what stands before the other
-                    if host != NONE && host != own && longest[node as usize] >= most {
-                        (farthest, most) = (host, longest[node as usize]);
-                    }
-                    // hosts with memory nodes or accelerators behind them forward, too; memory nodes do not
-                    if self.ends_here[node as usize] && node != target {
-                        continue;
-                    }
-                    for &wire in into.of(node) {
-                        let from = self.wires[wire as usize].from;
-                        let way = longest[node as usize] + steps[wire as usize];
-                        let length = round + u32::from(lengths[wire as usize]);
-                        match distance[from as usize].cmp(&length) {
-                            Ordering::Greater => {
-                                distance[from as usize] = length;
-                                longest[from as usize] = way;
-                                rounds[length as usize % rounds.len()].push(from);
-                                left += 1;
-                            }
-                            Ordering::Equal => longest[from as usize] = longest[from as usize].max(way),
-                            Ordering::Less => {}
-                        }
-                    }
-                }
-                rounds[at] = nodes;
-                round += 1;
-            }
+        let mut search = Search::new(self, into, steps, lengths);
+        let most = self.wires.len().saturating_sub(1) as u32;
+        let mut table = Filling::new(self.host_of.len(), targets.len(), most);
+        let mut known = Known::default();
+        for (&target, own) in targets.iter().zip(self.far_hosts(targets.len(), steps)) {
+            let farthest = search.run(self, target, own);
             self.farthest.push((farthest, own));
-            for node in 0..nodes {
-                if distance[node] == NONE || distance[node] == 0 {
-                    continue;
-                }
-                best.clear();
-                best.extend((self.start[node]..self.start[node + 1]).filter(|&wire| {
-                    let to = self.wires[wire as usize].to;
-                    let passes = to == target || !self.ends_here[to as usize];
-                    let length = u32::from(lengths[wire as usize]);
-                    passes && distance[to as usize].saturating_add(length) == distance[node]
-                }));
-                let next = match best[..] {
-                    [only] => Next::Port(only),
-                    _ => Next::Set(*known.entry(best.clone()).or_insert_with(|| {
-                        let begin = self.ports.len() as u32;
-                        self.ports.extend_from_slice(&best);
-                        self.sets.push((begin, self.ports.len() as u32));
-                        self.sets.len() as u32 - 1
-                    })),
-                };
-                table.set(node, column, next);
-            }
+            table.column(|node| match search.marks.of(node) {
+                Marked::Nothing => Next::Nowhere,
+                Marked::One(place) => Next::Port(self.start[node] + place),
+                Marked::Several(bits) => Next::Set(self.sets.number(&mut known, bits)),
+            });
         }
         self.next = table.done();
     }
 }
 
+/// A link, as the search comes to it from its end.
+#[derive(Debug, Clone, Copy)]
+struct Link {
+    from: u32,
+    /// Where the mark of its port is.
+    word: u32,
+    /// Which of the steps is its own.
+    step: u32,
+    bit: u8,
+    length: u8,
+}
+
+/// A search against the links, and what it goes over with each target.
+#[derive(Debug)]
+struct Search<'a> {
+    into: &'a Into,
+    /// Those that lead into each node, as `into` has them: few bytes each, as all are gone over for each target.
+    links: Vec<Link>,
+    /// What a full packet takes on links.
+    steps: Vec<Duration>,
+    distance: Vec<u32>,
+    /// The longest of the shortest ways.
+    longest: Vec<Duration>,
+    /// Ports that begin a shortest way.
+    marks: Marks,
+    /// Nodes by their distance, modulo the longest link and one more.
+    rounds: [Vec<u32>; GLOBAL as usize + 1],
+}
+
+impl<'a> Search<'a> {
+    fn new(routes: &Routes, into: &'a Into, steps: &[Duration], lengths: &[u8]) -> Self {
+        let nodes = routes.host_of.len();
+        let marks = Marks::new(&routes.start);
+        let mut kinds: Vec<Duration> = steps.to_vec();
+        kinds.sort_unstable();
+        kinds.dedup();
+        let link = |&wire: &u32| {
+            let from = routes.wires[wire as usize].from;
+            let (word, bit) = marks.bit(from, wire - routes.start[from as usize]);
+            Link {
+                from,
+                word,
+                bit,
+                length: lengths[wire as usize],
+                step: kinds.partition_point(|&kind| kind < steps[wire as usize]) as u32,
+            }
+        };
+        Self {
+            into,
+            links: into.wires.iter().map(link).collect(),
+            steps: kinds,
+            distance: vec![NONE; nodes],
+            longest: vec![Duration::ZERO; nodes],
+            marks,
+            rounds: Default::default(),
+        }
+    }
+
+    /// Marks the ports that begin a shortest way to `target`, whose farthest host is `own`; the host that is farthest from it,
+    /// [`NONE`] where there is no other.
+    fn run(&mut self, routes: &Routes, target: u32, own: u32) -> u32 {
+        self.marks.clear_all();
+        self.distance.fill(NONE);
+        self.distance[target as usize] = 0;
+        self.longest[target as usize] = Duration::ZERO;
+        self.rounds[0].push(target);
+        // nodes in rounds, and those that no way has been found from
+        let (mut left, mut hidden) = (1, self.distance.len() - 1);
+        let mut round = 0;
+        let (mut farthest, mut most) = (NONE, Duration::ZERO);
+        while left > 0 {
+            let at = round as usize % self.rounds.len();
+            let mut nodes = std::mem::take(&mut self.rounds[at]);
+            left -= nodes.len();
+            // behind the farthest nodes there is nothing new, and no other way as short: most links of a direct network
+            let ends = left == 0 && hidden == 0;
+            for node in nodes.drain(..) {
+                if self.distance[node as usize] != round {
+                    // a shorter way was found since
+                    continue;
+                }
+                let host = routes.host_of[node as usize];
+                let so_far = self.longest[node as usize];
+                // between two hosts on one cable, each is what stands before the other
+                if host != NONE && host != own && so_far >= most {
+                    (farthest, most) = (host, so_far);
+                }
+                // hosts with memory nodes or accelerators behind them forward, too; memory nodes do not
+                if ends || routes.ends_here[node as usize] && node != target {
+                    continue;
+                }
+                for &Link { from, word, step, bit, length } in &self.links[self.into.range(node)] {
+                    let way = so_far + self.steps[step as usize];
+                    let length = round + u32::from(length);
+                    let known = &mut self.distance[from as usize];
+                    match (*known).cmp(&length) {
+                        Ordering::Greater => {
+                            if *known == NONE {
+                                hidden -= 1;
+                            } else {
+                                self.marks.clear(from);
+                            }
+                            *known = length;
+                            self.longest[from as usize] = way;
+                            self.marks.set((word, bit));
+                            self.rounds[length as usize % (GLOBAL as usize + 1)].push(from);
+                            left += 1;
+                        }
+                        Ordering::Equal => {
+                            let longest = &mut self.longest[from as usize];
+                            *longest = (*longest).max(way);
+                            self.marks.set((word, bit));
+                        }
+                        Ordering::Less => {}
+                    }
+                }
+            }
+            self.rounds[at] = nodes;
+            round += 1;
+        }
+        farthest
+    }
+}
+
 /// Ports that lead into each node.
+#[derive(Debug)]
 pub(super) struct Into {
     start: Vec<u32>,
     wires: Vec<u32>,
@@ -159,6 +218,185 @@ impl Into {
     }
 
     pub(super) fn of(&self, node: u32) -> &[u32] {
-        &self.wires[self.start[node as usize] as usize..self.start[node as usize + 1] as usize]
+        &self.wires[self.range(node)]
+    }
+
+    /// Where those of a node stand among all.
+    fn range(&self, node: u32) -> std::ops::Range<usize> {
+        self.start[node as usize] as usize..self.start[node as usize + 1] as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use stratasim_core::random::Draws;
+    use stratasim_core::{Bandwidth, NodeId};
+    use stratasim_topo::graph::{LinkType, MemoryType};
+    use stratasim_topo::{NodeKind, TopologyBuilder};
+
+    use super::*;
+    use crate::packet::testing::machine;
+
+    const FULL: u32 = 4160;
+
+    /// By node: the length of the shortest ways to `goal`, and what the slowest of them takes; nothing through nodes where ways end.
+    /// Link by link until nothing changes.
+    fn literal(routes: &Routes, goal: u32, links: &[(u32, Duration)]) -> Vec<Option<(u32, Duration)>> {
+        let mut known: Vec<Option<(u32, Duration)>> = vec![None; routes.nodes() as usize];
+        known[goal as usize] = Some((0, Duration::ZERO));
+        for _ in 0..2 * known.len() {
+            let before = known.clone();
+            for (wire, &(length, step)) in routes.wires.iter().zip(links) {
+                let from = &mut known[wire.from as usize];
+                if let Some((rest, time)) = before[wire.to as usize]
+                    && wire.from != goal
+                    && (wire.to == goal || !routes.ends_here[wire.to as usize])
+                {
+                    let new = (rest + length, time + step);
+                    let is_better = |&old: &(u32, Duration)| new.0 < old.0 || new.0 == old.0 && new.1 > old.1;
+                    if from.as_ref().is_none_or(is_better) {
+                        *from = Some(new);
+                    }
+                }
+            }
+            if before == known {
+                return known;
+            }
+        }
+        panic!("it never ends");
+    }
+
+    /// Compares a table with the literal search, entry by entry; how many sets there are, and whether some way is missing.
+    fn compare(topology: &Topology) -> (usize, bool) {
+        let routes = Routes::new(topology, FULL).expect("a table");
+        let lengths = lengths(topology, &routes.wires);
+        let step = |wire: &Wire| {
+            let link = topology.link(wire.link);
+            link.latency + Duration::from_ps((f64::from(FULL) * 1e12 / link.bandwidth.bytes_per_s()) as u64)
+        };
+        let links: Vec<(u32, Duration)> =
+            routes.wires.iter().zip(&lengths).map(|(wire, &length)| (length.into(), step(wire))).collect();
+        // the ports of a node that begin a shortest way
+        let first = |node: u32, goal: u32, known: &[Option<(u32, Duration)>]| -> Vec<u32> {
+            let Some((length, _)) = known[node as usize] else { return Vec::new() };
+            let leads = |&port: &u32| {
+                let to = routes.wires[port as usize].to;
+                let rest = known[to as usize].map(|(rest, _)| rest + links[port as usize].0);
+                (to == goal || !routes.ends_here[to as usize]) && rest == Some(length)
+            };
+            routes.ports_of(node).filter(leads).collect()
+        };
+        let mut lacks = false;
+        for host in 0..routes.hosts() as u32 {
+            let goal = routes.node_of(host);
+            let known = literal(&routes, goal, &links);
+            for node in (0..routes.nodes()).filter(|&node| node != goal) {
+                let literal = first(node, goal, &known);
+                assert_eq!(routes.choices(node, host).to_vec(), literal, "from {node} to {goal}");
+                lacks |= literal.is_empty();
+            }
+            for nic in 0..routes.nics_of(host) {
+                let switch = routes.gates[(routes.gates_of[host as usize].0 + nic) as usize].switch;
+                let known = literal(&routes, switch, &links);
+                for node in (0..routes.nodes()).filter(|&node| node != switch) {
+                    let ports = match routes.toward_nic(node, host, nic) {
+                        Next::Port(port) => vec![port],
+                        Next::Set(set) => routes.members(node, set).ports().collect(),
+                        Next::Nowhere => Vec::new(),
+                    };
+                    assert_eq!(ports, first(node, switch, &known), "from {node} to NIC {nic} of {goal}");
+                }
+            }
+        }
+        // by column: no other host is farther than the one that is named
+        for (column, &(farthest, own)) in routes.farthest.iter().enumerate() {
+            let Some(host) = routes.hosts.iter().find(|host| host.column == column as u32) else { continue };
+            let known = literal(&routes, host.target, &links);
+            let time = |host: u32| Some(known[routes.node_of(host) as usize]?.1);
+            let most = (0..routes.hosts() as u32).filter(|&host| host != own).filter_map(time).max();
+            assert_eq!((farthest != NONE).then(|| time(farthest)).flatten(), most, "to column {column}");
+        }
+        (routes.sets.count(), lacks)
+    }
+
+    #[test]
+    fn tables_of_known_machines_are_what_a_literal_search_finds() {
+        for (spec, sets) in [
+            (r#""torus", "dimensions": [4, 3, 3]"#, None),
+            // any two or more of five dimensions
+            (r#""hypercube", "dimensions": 5"#, Some(32 - 5 - 1)),
+            (r#""fully-connected", "nodes": 70"#, Some(0)),
+            (r#""fully-connected", "nodes": 36, "parallel": 2"#, Some(35)),
+            (r#""fat-tree", "k": 4"#, None),
+            (r#""single-switch", "nodes": 70"#, Some(0)),
+        ] {
+            let spec = format!(r#"{{"kind": {spec}, "bandwidth": "100 Gbps", "latency": "1 us"}}"#);
+            let (found, lacks) = compare(&machine(&spec));
+            assert!(sets.is_none_or(|sets| sets == found) && !lacks, "{spec}: {found} sets");
+        }
+    }
+
+    #[test]
+    fn tables_of_drawn_machines_are_what_a_literal_search_finds() {
+        let (mut sets, mut parted) = (0, 0);
+        for seed in 0..60 {
+            let mut draws = Draws::new(seed);
+            let mut builder = TopologyBuilder::new();
+            let compute = builder.compute_type(stratasim_topo::catalogue::named("H100").expect("known"));
+            let memory = builder.memory_type(MemoryType { capacity_bytes: None, bandwidth: None });
+            let count = 4 + draws.below(20);
+            let nodes: Vec<NodeId> = (0..count)
+                .map(|number| {
+                    let kind = match draws.below(8) {
+                        0 => NodeKind::Memory(memory),
+                        1..4 => NodeKind::Compute(compute),
+                        _ => NodeKind::Switch,
+                    };
+                    builder.node(kind, format_args!("n{number}"))
+                })
+                .collect();
+            // some nodes of the first few have more ports than a word has bits
+            let cables = count + draws.below(if seed % 4 == 0 { 10 * count } else { count });
+            for _ in 0..cables {
+                let from = nodes[draws.below(if seed % 4 == 0 { 4 } else { count }) as usize];
+                let to = nodes[draws.below(count) as usize];
+                if from == to {
+                    continue;
+                }
+                let rate = Bandwidth(1e9 * f64::from(1 + draws.below(2)));
+                let link = LinkType::new(rate, Duration::from_ns(500 * u64::from(1 + draws.below(3))));
+                match draws.below(6) {
+                    0 => drop(builder.simplex(from, to, link)),
+                    1 => drop(builder.half_duplex(from, to, link)),
+                    _ => drop(builder.duplex(from, to, link)),
+                }
+            }
+            let (found, lacks) = compare(&builder.build().expect("a machine"));
+            sets += found;
+            parted += usize::from(lacks);
+        }
+        assert!(sets > 100, "there is something to choose: {sets} sets");
+        assert!((5..55).contains(&parted), "{parted} machines have hosts that others do not reach");
+    }
+
+    #[test]
+    fn networks_share_a_table_while_one_of_them_is_there() {
+        let topology = machine(r#"{"kind": "ring", "nodes": 4, "bandwidth": "1 Gbps", "latency": "1 us"}"#);
+        let [first, second, other] =
+            [FULL, FULL, 99].map(|full| Routes::of(&topology, full).expect("a table"));
+        assert!(Arc::ptr_eq(&first, &second) && !Arc::ptr_eq(&first, &other));
+        assert_eq!(other.full, 99);
+    }
+
+    #[test]
+    fn ways_through_a_third_group_of_a_dragonfly_are_none_of_the_shortest() {
+        let spec = r#"{"kind": "dragonfly", "groups": 5, "routers-per-group": 4, "hosts-per-router": 2,
+            "global-links-per-router": 1, "bandwidth": "100 Gbps", "latency": "1 us"}"#;
+        let topology = machine(spec);
+        let routes = Routes::new(&topology, FULL).expect("a table");
+        assert!(lengths(&topology, &routes.wires).contains(&GLOBAL));
+        compare(&topology);
     }
 }

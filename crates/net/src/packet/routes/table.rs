@@ -1,12 +1,14 @@
 //! The table of next hops: for every node and group of hosts a port, or a set of ports.
 
+use std::sync::Arc;
+
 use super::Next;
 
 /// Most entries of a table (1 GiB).
 pub(super) const MOST_ENTRIES: u64 = 1 << 28;
 
 /// Entries by node and column, in two bytes each where all of them fit: a large machine looks one up with every hop, each time
-/// another one, and the nearer caches hold twice as many.
+/// another one, and the nearer caches hold twice as many. All who have the table share them.
 #[derive(Debug, Clone)]
 pub(super) struct Table {
     columns: usize,
@@ -16,57 +18,116 @@ pub(super) struct Table {
 /// A word is nothing with all bits set, a set of several ports with the highest one, and a port otherwise.
 #[derive(Debug, Clone)]
 enum Entries {
-    Short(Vec<u16>),
-    Long(Vec<u32>),
+    Short(Arc<[u16]>),
+    Long(Arc<[u32]>),
 }
 
 const SEVERAL: u32 = 1 << 31;
 const SEVERAL_SHORT: u16 = 1 << 15;
 
-/// A table while it is filled, in whole words.
+/// The largest number of a port or a set that a short word holds: with all bits set it is nothing.
+const MOST_SHORT: u32 = (SEVERAL_SHORT - 2) as u32;
+
+/// The short word of one whose number fits.
+const fn shortened(word: u32) -> u16 {
+    ((word >> 16) as u16 & SEVERAL_SHORT) | word as u16 & !SEVERAL_SHORT
+}
+
+/// The word of a short one.
+const fn lengthened(word: u16) -> u32 {
+    match word {
+        u16::MAX => u32::MAX,
+        _ => ((word & SEVERAL_SHORT) as u32 * (SEVERAL >> 15)) | (word & !SEVERAL_SHORT) as u32,
+    }
+}
+
+/// Columns that are written together: those of a row lie side by side, the rows far apart.
+const TOGETHER: usize = 16;
+
+/// A table while it is filled, column by column.
 #[derive(Debug)]
 pub(super) struct Filling {
-    columns: usize,
-    entries: Vec<u32>,
+    table: Table,
+    /// By node, the last few columns, in whole words.
+    last: Vec<[u32; TOGETHER]>,
+    /// Columns that are there, with those.
+    filled: usize,
+    /// The largest number of a port or a set so far.
+    most: u32,
 }
 
 impl Filling {
-    /// No way anywhere.
-    pub(super) fn new(nodes: usize, columns: usize) -> Self {
-        Self { columns, entries: vec![u32::MAX; nodes * columns] }
+    /// Of no column yet. Ports have numbers up to `most`.
+    pub(super) fn new(nodes: usize, columns: usize, most: u32) -> Self {
+        let entries = if most > MOST_SHORT {
+            Entries::Long(std::iter::repeat_n(u32::MAX, nodes * columns).collect())
+        } else {
+            Entries::Short(std::iter::repeat_n(u16::MAX, nodes * columns).collect())
+        };
+        let table = Table { columns, entries };
+        Self { table, last: vec![[u32::MAX; TOGETHER]; nodes], filled: 0, most }
     }
 
-    /// Says where packets go next.
-    pub(super) fn set(&mut self, node: usize, column: usize, next: Next) {
-        self.entries[node * self.columns + column] = match next {
-            Next::Nowhere => u32::MAX,
-            Next::Port(port) => port,
-            Next::Set(set) => SEVERAL | set,
-        };
+    /// The next column: where packets go next from each node.
+    pub(super) fn column(&mut self, mut next: impl FnMut(usize) -> Next) {
+        let at = self.filled % TOGETHER;
+        for (node, row) in self.last.iter_mut().enumerate() {
+            row[at] = match next(node) {
+                Next::Nowhere => u32::MAX,
+                Next::Port(port) => {
+                    self.most = self.most.max(port);
+                    port
+                }
+                Next::Set(set) => {
+                    self.most = self.most.max(set);
+                    SEVERAL | set
+                }
+            };
+        }
+        self.filled += 1;
+        if self.filled.is_multiple_of(TOGETHER) || self.filled == self.table.columns {
+            self.write(at + 1);
+        }
+    }
+
+    /// Writes the last few columns, so many, into the table.
+    fn write(&mut self, count: usize) {
+        if let Entries::Short(entries) = &self.table.entries
+            && self.most > MOST_SHORT
+        {
+            self.table.entries = Entries::Long(entries.iter().map(|&word| lengthened(word)).collect());
+        }
+        let (columns, from) = (self.table.columns, self.filled - count);
+        match &mut self.table.entries {
+            Entries::Short(entries) => {
+                let rows = Arc::make_mut(entries).chunks_exact_mut(columns);
+                for (row, last) in rows.zip(&self.last) {
+                    let words = row[from..].iter_mut().zip(&last[..count]);
+                    words.for_each(|(entry, &word)| *entry = shortened(word));
+                }
+            }
+            Entries::Long(entries) => {
+                let rows = Arc::make_mut(entries).chunks_exact_mut(columns);
+                for (row, last) in rows.zip(&self.last) {
+                    row[from..self.filled].copy_from_slice(&last[..count]);
+                }
+            }
+        }
     }
 
     /// The table, which does not change any more.
     pub(super) fn done(self) -> Table {
-        let Self { columns, entries } = self;
-        let short = |&entry: &u32| {
-            let several = entry & SEVERAL != 0;
-            match entry {
-                u32::MAX => Some(u16::MAX),
-                _ => u16::try_from(entry & !SEVERAL)
-                    .ok()
-                    .filter(|number| number | SEVERAL_SHORT != u16::MAX && number & SEVERAL_SHORT == 0)
-                    .map(|number| if several { number | SEVERAL_SHORT } else { number }),
-            }
-        };
-        let entries = match entries.iter().map(short).collect() {
-            Some(short) => Entries::Short(short),
-            None => Entries::Long(entries),
-        };
-        Table { columns, entries }
+        debug_assert_eq!(self.filled, self.table.columns, "some columns are missing");
+        self.table
     }
 }
 
 impl Table {
+    /// Of nobody.
+    pub(super) fn empty() -> Self {
+        Self { columns: 0, entries: Entries::Short(Arc::default()) }
+    }
+
     /// Groups of hosts.
     pub(super) const fn columns(&self) -> usize {
         self.columns
@@ -97,23 +158,30 @@ mod tests {
 
     #[test]
     fn entries_are_what_they_were_however_long_they_are() {
-        for (most, is_short) in [(5, true), (0x7ffe, true), (0x7fff, false), (70_000, false)] {
-            let entries = [
-                Next::Port(most),
-                Next::Set(most),
-                Next::Nowhere,
-                Next::Port(0),
-                Next::Set(0),
-                Next::Port(1),
-            ];
-            let mut filling = Filling::new(2, 3);
-            for (at, &next) in entries.iter().enumerate() {
-                filling.set(at / 3, at % 3, next);
-            }
-            let table = filling.done();
-            assert_eq!(matches!(table.entries, Entries::Short(_)), is_short, "{most}");
-            for (at, &next) in (0..).zip(&entries) {
-                assert_eq!(table.get(at / 3, at % 3), next);
+        // fewer columns than are written together, and more: some of them while all words are short
+        for columns in [3, 40] {
+            for (most, is_short) in [(5, true), (0x7ffe, true), (0x7fff, false), (70_000, false)] {
+                for known in [0, most] {
+                    let entry = |node: usize, column: usize| match (node * columns + column) % 7 {
+                        // the large ones come last
+                        0 if column + 3 >= columns => Next::Port(most),
+                        1 if column + 3 >= columns => Next::Set(most),
+                        0 | 2 => Next::Nowhere,
+                        1 | 3 => Next::Port(0),
+                        4 => Next::Set(0),
+                        5 => Next::Port(1),
+                        _ => Next::Set(3),
+                    };
+                    let mut filling = Filling::new(7, columns, known);
+                    for column in 0..columns {
+                        filling.column(|node| entry(node, column));
+                    }
+                    let table = filling.done();
+                    assert_eq!(matches!(table.entries, Entries::Short(_)), is_short, "{most}");
+                    for (node, column) in (0..7).flat_map(|node| (0..columns).map(move |at| (node, at))) {
+                        assert_eq!(table.get(node as u32, column as u32), entry(node, column), "{most}");
+                    }
+                }
             }
         }
     }

@@ -151,13 +151,14 @@ impl Shapes {
                     arrives = true;
                     continue;
                 }
-                match goal.toward(routes, self.links[port as usize].1) {
+                let node = self.links[port as usize].1;
+                match goal.toward(routes, node) {
                     Next::Port(port) => edges.push((port, of)),
                     Next::Set(set) => {
                         several = true;
-                        let members = &routes.members()[routes.set(set)];
-                        let members = if one_is_enough { &members[..1] } else { members };
-                        edges.extend(members.iter().map(|&port| (port, of)));
+                        let members = routes.members(node, set).ports();
+                        let count = if one_is_enough { 1 } else { usize::MAX };
+                        edges.extend(members.take(count).map(|port| (port, of)));
                     }
                     Next::Nowhere => {}
                 }
@@ -225,9 +226,10 @@ mod tests {
             let mut edges: Vec<(u32, Stream, u32)> = Vec::new();
             for &(from, stream) in &layer {
                 let mut reach = |port: u32| edges.push((from, stream, port));
-                match goal.toward(routes, ports[from as usize].to) {
+                let at = ports[from as usize].to;
+                match goal.toward(routes, at) {
                     Next::Port(port) => reach(port),
-                    Next::Set(set) => routes.members()[routes.set(set)].iter().for_each(|&port| reach(port)),
+                    Next::Set(set) => routes.members(at, set).ports().for_each(reach),
                     Next::Nowhere => {}
                 }
             }
@@ -267,7 +269,7 @@ mod tests {
                 }
                 match goal.toward(routes, port.to) {
                     Next::Port(port) => next.push(port),
-                    Next::Set(set) => next.extend_from_slice(&routes.members()[routes.set(set)]),
+                    Next::Set(set) => next.extend(routes.members(port.to, set).ports()),
                     Next::Nowhere => {}
                 }
             }
