@@ -36,13 +36,25 @@ impl Memory {
 
     /// Of a set at a node.
     pub(super) fn of(&mut self, routes: &Routes, node: u32, set: u32) -> &mut SetMemory {
-        let place = *self.places.entry((node, set)).or_insert_with(|| {
-            let number = self.numbers.of(routes, node, set);
-            let draws = Draws::new(key(self.seed, number.into()));
-            self.sets.push(SetMemory { draws, order: Vec::new(), turns: 0 });
-            self.sets.len() as u32 - 1
-        });
+        let place = match self.places.get(&(node, set)) {
+            Some(&place) => place,
+            None => self.begin(routes, node, set),
+        };
         &mut self.sets[place as usize]
+    }
+
+    /// Of one that has had no turn and no draw.
+    #[cold]
+    fn begin(&mut self, routes: &Routes, node: u32, set: u32) -> u32 {
+        let number = self.numbers.of(routes, node, set);
+        let place = self.sets.len() as u32;
+        self.sets.push(SetMemory {
+            draws: Draws::new(key(self.seed, number.into())),
+            order: Vec::new(),
+            turns: 0,
+        });
+        self.places.insert((node, set), place);
+        place
     }
 }
 

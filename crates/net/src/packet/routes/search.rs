@@ -128,28 +128,30 @@ impl<'a> Search<'a> {
     /// Marks the ports that begin a shortest way to `target`, whose farthest host is `own`; the host that is farthest from it,
     /// [`NONE`] where there is no other.
     fn run(&mut self, routes: &Routes, target: u32, own: u32) -> u32 {
-        self.marks.clear_all();
-        self.distance.fill(NONE);
-        self.distance[target as usize] = 0;
-        self.longest[target as usize] = Duration::ZERO;
-        self.rounds[0].push(target);
+        let Self { into, links, steps, distance, longest, marks, rounds } = self;
+        let (distance, longest) = (&mut distance[..], &mut longest[..]);
+        marks.clear_all();
+        distance.fill(NONE);
+        distance[target as usize] = 0;
+        longest[target as usize] = Duration::ZERO;
+        rounds[0].push(target);
         // nodes in rounds, and those that no way has been found from
-        let (mut left, mut hidden) = (1, self.distance.len() - 1);
+        let (mut left, mut hidden) = (1, distance.len() - 1);
         let mut round = 0;
         let (mut farthest, mut most) = (NONE, Duration::ZERO);
         while left > 0 {
-            let at = round as usize % self.rounds.len();
-            let mut nodes = std::mem::take(&mut self.rounds[at]);
+            let at = round as usize % rounds.len();
+            let mut nodes = std::mem::take(&mut rounds[at]);
             left -= nodes.len();
             // behind the farthest nodes there is nothing new, and no other way as short: most links of a direct network
             let ends = left == 0 && hidden == 0;
             for node in nodes.drain(..) {
-                if self.distance[node as usize] != round {
+                if distance[node as usize] != round {
                     // a shorter way was found since
                     continue;
                 }
                 let host = routes.host_of[node as usize];
-                let so_far = self.longest[node as usize];
+                let so_far = longest[node as usize];
                 // between two hosts on one cable, each is what stands before the other
                 if host != NONE && host != own && so_far >= most {
                     (farthest, most) = (host, so_far);
@@ -158,33 +160,33 @@ impl<'a> Search<'a> {
                 if ends || routes.ends_here[node as usize] && node != target {
                     continue;
                 }
-                for &Link { from, word, step, bit, length } in &self.links[self.into.range(node)] {
-                    let way = so_far + self.steps[step as usize];
+                for &Link { from, word, step, bit, length } in &links[into.range(node)] {
+                    let way = so_far + steps[step as usize];
                     let length = round + u32::from(length);
-                    let known = &mut self.distance[from as usize];
+                    let known = &mut distance[from as usize];
                     match (*known).cmp(&length) {
                         Ordering::Greater => {
                             if *known == NONE {
                                 hidden -= 1;
                             } else {
-                                self.marks.clear(from);
+                                marks.clear(from);
                             }
                             *known = length;
-                            self.longest[from as usize] = way;
-                            self.marks.set((word, bit));
-                            self.rounds[length as usize % (GLOBAL as usize + 1)].push(from);
+                            longest[from as usize] = way;
+                            marks.set((word, bit));
+                            rounds[length as usize % (GLOBAL as usize + 1)].push(from);
                             left += 1;
                         }
                         Ordering::Equal => {
-                            let longest = &mut self.longest[from as usize];
-                            *longest = (*longest).max(way);
-                            self.marks.set((word, bit));
+                            let known = &mut longest[from as usize];
+                            *known = (*known).max(way);
+                            marks.set((word, bit));
                         }
                         Ordering::Less => {}
                     }
                 }
             }
-            self.rounds[at] = nodes;
+            rounds[at] = nodes;
             round += 1;
         }
         farthest
