@@ -82,8 +82,8 @@ pub enum Event {
         start: Time,
         /// When it ended, or became faster or slower.
         end: Time,
-        /// What it carried.
-        bytes: u64,
+        /// What it carried; of a packet that is under way at `end`, the part that has left.
+        bytes: f64,
     },
     /// Bytes that wait for `link`, from `at` until told otherwise. Looks are taken in steps, which become longer
     /// in long runs.

@@ -12,7 +12,7 @@ use stratasim_core::observe::{Event, Interests, Observer};
 #[derive(Default)]
 struct Watch {
     /// By link: start, end, bytes.
-    uses: BTreeMap<LinkId, Vec<(u64, u64, u64)>>,
+    uses: BTreeMap<LinkId, Vec<(u64, u64, f64)>>,
 }
 
 impl Observer for Watch {
@@ -28,10 +28,10 @@ impl Observer for Watch {
 }
 
 /// The highest sum of rates, in bytes per picosecond, that lasts for longer than rounding to whole bytes explains.
-fn peak(uses: &[(u64, u64, u64)]) -> f64 {
+fn peak(uses: &[(u64, u64, f64)]) -> f64 {
     let mut changes = Vec::new();
-    for &(start, end, bytes) in uses.iter().filter(|(start, end, bytes)| end > start && *bytes > 1000) {
-        let rate = (bytes - 1) as f64 / (end - start) as f64;
+    for &(start, end, bytes) in uses.iter().filter(|(start, end, bytes)| end > start && *bytes > 1000.0) {
+        let rate = (bytes - 1.0) / (end - start) as f64;
         changes.extend([(start, rate), (end, -rate)]);
     }
     // what ends at an instant makes room for what begins there
@@ -64,8 +64,8 @@ fn links_are_never_used_by_more_than_they_carry() {
             let most = peak(uses);
             assert!(most <= capacity * 1.001, "{link:?}: {} of capacity\n{text}", most / capacity);
         }
-        let told: u64 = watch.uses.values().flatten().map(|&(.., bytes)| bytes).sum();
+        let told: f64 = watch.uses.values().flatten().map(|&(.., bytes)| bytes).sum();
         let counted: f64 = result.links.iter().flatten().map(|link| link.bytes).sum();
-        assert!((told as f64 - counted).abs() <= 1e-9 * counted, "{told} and {counted}\n{text}");
+        assert!((told - counted).abs() <= 1e-9 * counted, "{told} and {counted}\n{text}");
     }
 }

@@ -39,7 +39,7 @@ fn observers(criterion: &mut Criterion) {
             link: LinkId((n % 1024) as u32),
             start: Time::from_ps(n * 1000),
             end: Time::from_ps(n * 1000 + 50_000_000),
-            bytes: 1 << 20,
+            bytes: f64::from(1 << 20),
         })
         .collect();
     let mut group = criterion.benchmark_group("task");

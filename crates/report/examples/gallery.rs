@@ -89,7 +89,7 @@ fn iteration(ranks: u32, steps_per_layer: u64) -> Vec<Event> {
             let (src, dst) = (Rank(rank), Rank((rank + 1) % ranks));
             let bytes = 600_000_000 << (rank % 3);
             events.push(Event::Message(MessageSpan { src, dst, start, end, bytes, counts: None }));
-            events.push(Event::LinkUse { link: LinkId(rank), start, end, bytes });
+            events.push(Event::LinkUse { link: LinkId(rank), start, end, bytes: bytes as f64 });
         }
     }
     events.sort_by_key(|event| match event {

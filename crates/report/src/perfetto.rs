@@ -234,27 +234,28 @@ impl<'a, W: Write + Send> PerfettoTrace<'a, W> {
             let parent = self.tracks.uuid();
             self.wire.track(parent, &Kind::Group, group, at);
             for (order, &(link, ..)) in (0..).zip(&links) {
-                let scale = match (unit, self.labels.link_rate(link)) {
-                    ("%", Some(rate)) if rate.bytes_per_s() > 0.0 => 100.0 / rate.bytes_per_s(),
+                let values = match (unit, self.labels.link_rate(link)) {
+                    ("%", Some(rate)) if rate.bytes_per_s() > 0.0 => {
+                        self.load.shares(link, rate).into_iter().map(|share| share * 100.0).collect()
+                    }
                     ("%", _) => continue,
-                    _ => 1.0,
+                    _ => self.load.rates(link),
                 };
                 let uuid = self.tracks.uuid();
                 self.wire.track(uuid, &Kind::Counter { parent, unit }, &self.labels.link(link), order);
-                self.samples(uuid, link, scale);
+                self.samples(uuid, &values);
             }
         }
     }
 
     /// The load of one link, as a counter that changes where the load does and ends at zero.
-    fn samples(&mut self, track: u64, link: LinkId, scale: f64) {
+    fn samples(&mut self, track: u64, values: &[f64]) {
         let (origin, width) = (self.load.origin().as_ps(), self.load.bin_width().as_ps());
-        let rates = self.load.rates(link);
         let mut last = f64::NAN;
-        for (bin, rate) in (0..).zip(rates.iter().copied().chain([0.0])) {
-            if rate != last {
-                self.wire.counter(track, self.options.clock.ticks(origin + bin * width), rate * scale);
-                last = rate;
+        for (bin, value) in (0..).zip(values.iter().copied().chain([0.0])) {
+            if value != last {
+                self.wire.counter(track, self.options.clock.ticks(origin + bin * width), value);
+                last = value;
             }
         }
         self.spill();

@@ -499,6 +499,7 @@ impl FlowNetwork {
         self.spans = spans;
         for (route, start, end, bytes) in self.pieces.drain(..) {
             if interests.link_uses {
+                let bytes = bytes as f64;
                 for &link in self.routes.links(route) {
                     cx.observer.on_event(&Event::LinkUse { link, start, end, bytes });
                 }

@@ -40,7 +40,7 @@ pub(super) struct Sampling {
     /// What they have not been told yet.
     kept: Vec<Event>,
     /// By port: bytes that it had carried, and that waited.
-    seen: Vec<(u64, u64)>,
+    seen: Vec<(f64, u64)>,
     /// By connection: its window.
     windows: Vec<u64>,
     /// Hosts of connections that are followed.
@@ -186,9 +186,9 @@ impl Sampling {
         parts.note_all();
         let at = parts.now();
         let interests = self.interests;
-        self.seen.resize(parts.any().ports.len(), (0, 0));
+        self.seen.resize(parts.any().ports.len(), (0.0, 0));
         for (port, (carried, waited)) in parts.ports().zip(&mut self.seen) {
-            let gone = port.carried_bytes(at) as u64;
+            let gone = port.carried_bytes(at);
             // its last byte had left by then
             let end = port.service.busy_until.min(at);
             if gone > *carried && end > self.last {

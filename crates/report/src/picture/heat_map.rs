@@ -247,8 +247,8 @@ pub fn link_heat_map(title: impl Into<String>, load: &LinkLoad, labels: &dyn Lab
     let values: Vec<Vec<f64>> = links
         .iter()
         .map(|&(_, link)| {
-            let full = labels.link_rate(link).filter(|_| rated).map_or(1.0, |rate| rate.bytes_per_s());
-            load.rates(link).into_iter().map(|rate| rate / full).collect()
+            let rate = labels.link_rate(link).filter(|_| rated);
+            rate.map_or_else(|| load.rates(link), |rate| load.shares(link, rate))
         })
         .collect();
     let rows = links.iter().map(|&(_, link)| labels.link(link)).collect();
@@ -256,7 +256,7 @@ pub fn link_heat_map(title: impl Into<String>, load: &LinkLoad, labels: &dyn Lab
     let mut map =
         HeatMap::new(title, rows, columns, values, if rated { Unit::Share } else { Unit::BytesPerSecond });
     // a fat pipe carries more than its rate
-    let fullest = map.values.iter().flatten().copied().filter(|share| *share > 1.005).fold(1.0, f64::max);
+    let fullest = map.values.iter().flatten().copied().fold(1.0, f64::max);
     map.most = rated.then_some(fullest);
     let from = load.origin().as_secs_f64();
     map.time = Some((from, from + load.bin_width().as_secs_f64() * load.bin_count().max(1) as f64));

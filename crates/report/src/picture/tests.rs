@@ -120,7 +120,12 @@ fn chart() -> LineChart {
 fn load() -> LinkLoad {
     let mut load = LinkLoad::new(TimeWindow::ALWAYS, 256);
     for link in 0..40 {
-        load.add(LinkId(link), Time::from_ps(u64::from(link) * MS), Time::from_ps(100 * MS), 1 << 30);
+        load.add(
+            LinkId(link),
+            Time::from_ps(u64::from(link) * MS),
+            Time::from_ps(100 * MS),
+            f64::from(1 << 30),
+        );
     }
     load
 }
@@ -505,7 +510,7 @@ impl Labels for Rated {
 #[test]
 fn a_fat_pipe_may_be_more_than_full() {
     let mut load = LinkLoad::new(TimeWindow::ALWAYS, 16);
-    load.add(LinkId(0), Time::ZERO, Time::from_ps(8 * MS), 16_000_000);
+    load.add(LinkId(0), Time::ZERO, Time::from_ps(8 * MS), 16e6);
     let map = link_heat_map("Links", &load, &Rated, 2);
     assert!((map.most.unwrap() - 2.0).abs() < 1e-3, "{:?}", map.most);
 }
@@ -529,7 +534,7 @@ fn means_of_merged_cells_are_kept() {
 #[test]
 fn the_fullest_links_come_first_and_their_load_is_in_percent_of_their_rate() {
     let mut load = LinkLoad::new(TimeWindow::ALWAYS, 16);
-    for (link, bytes) in [(0, 1_000_000), (1, 4_000_000), (2, 2_000_000)] {
+    for (link, bytes) in [(0, 1e6), (1, 4e6), (2, 2e6)] {
         load.add(LinkId(link), Time::ZERO, Time::from_ps(8 * MS), bytes);
     }
     let map = link_heat_map("Links", &load, &Rated, 2);
