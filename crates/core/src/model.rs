@@ -232,9 +232,9 @@ pub trait Network: Model<Request = NetworkRequest, Done = NetworkDone> {
         None
     }
 
-    /// What the message of `token` took, where the network knows. Asked for at once when it is delivered, and only
+    /// How the message of `token` fared, where the network knows. Asked for at once when it is delivered, and only
     /// where somebody watches messages.
-    fn counts(&mut self, _token: Token) -> Option<MessageCounts> {
+    fn flow(&mut self, _token: Token) -> Option<FlowRecord> {
         None
     }
 

@@ -1,5 +1,6 @@
 //! What a run tells those who watch it.
 
+use crate::model::FlowRecord;
 use crate::{LinkId, NodeId, Rank, Time};
 
 /// What a rank was doing in a span of time.
@@ -49,8 +50,21 @@ pub struct MessageCounts {
     pub marks: u32,
 }
 
+/// What happened to packets at one queue in a span of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct QueueCounts {
+    /// Packets dropped there, or behind its link where those who sent on were asked to pause.
+    pub drops: u32,
+    /// Packets trimmed there.
+    pub trims: u32,
+    /// Packets marked there.
+    pub marks: u32,
+    /// Times that its link was told to pause.
+    pub pauses: u32,
+}
+
 /// A message that has arrived at another rank.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessageSpan {
     /// Sender.
     pub src: Rank,
@@ -62,12 +76,12 @@ pub struct MessageSpan {
     pub end: Time,
     /// Payload.
     pub bytes: u64,
-    /// What its transport counted, where there is one.
-    pub counts: Option<MessageCounts>,
+    /// How it fared on its way, where the network follows messages.
+    pub flow: Option<Box<FlowRecord>>,
 }
 
 /// Something that happened.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
     /// A task ended.
@@ -94,6 +108,18 @@ pub enum Event {
         at: Time,
         /// Bytes with payload that wait for it, that under way on it included.
         bytes: u64,
+    },
+    /// What happened to packets at the queue of `link` between two looks; nothing is told where nothing did. A sum of
+    /// these is what the account of the run says of the queue.
+    QueueCounts {
+        /// The link.
+        link: LinkId,
+        /// The look before.
+        start: Time,
+        /// When this was seen.
+        end: Time,
+        /// How often since then.
+        counts: QueueCounts,
     },
     /// Bytes that congestion control lets be under way, from `at` until told otherwise.
     Window {
@@ -133,7 +159,7 @@ pub struct Interests {
     pub messages: bool,
     /// [`Event::LinkUse`].
     pub link_uses: bool,
-    /// [`Event::QueueDepth`] and [`Event::Window`].
+    /// [`Event::QueueDepth`], [`Event::QueueCounts`] and [`Event::Window`].
     pub queues: bool,
 }
 
@@ -215,7 +241,9 @@ impl Observer for Fan<'_> {
                 Event::Task(_) => interests.tasks,
                 Event::Message(_) => interests.messages,
                 Event::LinkUse { .. } => interests.link_uses,
-                Event::QueueDepth { .. } | Event::Window { .. } => interests.queues,
+                Event::QueueDepth { .. } | Event::QueueCounts { .. } | Event::Window { .. } => {
+                    interests.queues
+                }
                 Event::Progress { .. } | Event::Clock { .. } => true,
             };
             if wanted {

@@ -364,8 +364,8 @@ impl<'a> Engine<'a> {
                 let to = self.program.peer(rank, to).expect("checked when the program was built");
                 if self.interests.messages {
                     let start = self.starts[instance as usize];
-                    let counts = self.network.counts(token);
-                    let span = MessageSpan { src: rank, dst: to, start, end: self.now, bytes, counts };
+                    let flow = self.network.flow(token).map(Box::new);
+                    let span = MessageSpan { src: rank, dst: to, start, end: self.now, bytes, flow };
                     self.observer.on_event(&Event::Message(span));
                 }
                 if let Op::Send { .. } = self.program.vertex(vertex).op
@@ -387,7 +387,7 @@ impl<'a> Engine<'a> {
                         start: message.start,
                         end: self.now,
                         bytes: message.bytes,
-                        counts: self.network.counts(token),
+                        flow: self.network.flow(token).map(Box::new),
                     };
                     self.observer.on_event(&Event::Message(span));
                 }

@@ -505,7 +505,7 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
                 start: self.starts[operation as usize],
                 end: self.now,
                 bytes: self.schedule.shape(operation).operation.size,
-                counts: self.network.counts(token),
+                flow: self.network.flow(token).map(Box::new),
             };
             self.observer.on_event(&Event::Message(span));
         }

@@ -41,7 +41,7 @@ fn one_eager_message_takes_two_overheads_the_latency_and_its_bytes() {
     assert_eq!(run.end("1.r"), ns(O + L + 1000.0 * G + O));
     assert_eq!(run.start("1.r"), ns(0.0), "a receive starts when it is posted");
     assert_eq!(run.makespan(), run.end("1.r"));
-    let [span] = run.messages[..] else { panic!("one message: {:?}", run.messages) };
+    let [span] = &run.messages[..] else { panic!("one message: {:?}", run.messages) };
     assert_eq!((span.end, span.bytes), (ns(O + L + 1000.0 * G), 1001));
     // each end pays (s - 1) O more
     let run = message(text, &parameters([L, O, G_GAP, G, 0.3], EAGER));

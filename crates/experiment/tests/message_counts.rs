@@ -19,7 +19,7 @@ impl Observer for Watch {
 
     fn on_event(&mut self, event: &Event) {
         if let Event::Message(message) = event {
-            self.counts.push(message.counts);
+            self.counts.push(message.flow.as_ref().map(|flow| flow.counts));
         }
     }
 }

@@ -88,7 +88,7 @@ fn iteration(ranks: u32, steps_per_layer: u64) -> Vec<Event> {
             let end = Time::from_ps(140 * MS + (step + 1) * 27 * MS - u64::from(rank) * MS / 10);
             let (src, dst) = (Rank(rank), Rank((rank + 1) % ranks));
             let bytes = 600_000_000 << (rank % 3);
-            events.push(Event::Message(MessageSpan { src, dst, start, end, bytes, counts: None }));
+            events.push(Event::Message(MessageSpan { src, dst, start, end, bytes, flow: None }));
             events.push(Event::LinkUse { link: LinkId(rank), start, end, bytes: bytes as f64 });
         }
     }

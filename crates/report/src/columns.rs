@@ -275,7 +275,7 @@ mod tests {
 
     fn message(src: u32, dst: u32, start: u64, end: u64) -> Event {
         let (start, end) = (Time::from_ps(start), Time::from_ps(end));
-        Event::Message(MessageSpan { src: Rank(src), dst: Rank(dst), start, end, bytes: 8, counts: None })
+        Event::Message(MessageSpan { src: Rank(src), dst: Rank(dst), start, end, bytes: 8, flow: None })
     }
 
     #[test]

@@ -2,9 +2,10 @@
 //!
 //! One process per rank with a thread per stream and activity; overlapping tasks of one stream take
 //! several threads. Messages are slices on the sender, with an arrow to an instant on the receiver, and
-//! with what their transport counted where there is one.
+//! with what their transport counted, their slow-down and their path where the network follows them.
 //! The fullest links have counters, in percent and in bytes per second; where the network has queues and
-//! transports, so have the longest queues and the congestion windows of the first connections, in bytes.
+//! transports, so have the longest queues, in bytes, those with the most packets dropped, trimmed or marked
+//! and with the most pauses, as numbers so far, and the congestion windows of the first connections.
 //!
 //! The file is written while the run goes on; memory holds names, tracks and the load of links, not
 //! the tasks.
@@ -22,6 +23,7 @@ mod wire;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use schemars::JsonSchema;
@@ -30,10 +32,11 @@ use stratasim_core::observe::{Event, Interests, MessageSpan, Observer, TaskSpan}
 use stratasim_core::{LinkId, Rank, Time};
 
 use crate::filter::{RankSet, TimeWindow};
+use crate::flows;
 use crate::labels::Labels;
 use crate::load::LinkLoad;
 use gauges::Gauges;
-use packet::{Kind, Slice};
+use packet::{Fate, Kind, Slice};
 use tracks::{Row, Tracks};
 use wire::Wire;
 
@@ -165,7 +168,7 @@ impl<'a, W: Write + Send> PerfettoTrace<'a, W> {
             category: task.activity as u64 + 1,
             iteration: Some(task.iteration),
             bytes: task.bytes,
-            counts: None,
+            fate: None,
             flow: None,
         });
         self.written();
@@ -179,7 +182,7 @@ impl<'a, W: Write + Send> PerfettoTrace<'a, W> {
         }
         let (start, end) = (message.start.as_ps(), message.end.as_ps());
         self.messages += 1;
-        let (sent, received);
+        let (sent, received, path);
         let mut slice = Slice {
             track: 0,
             start: self.options.clock.ticks(start),
@@ -189,10 +192,16 @@ impl<'a, W: Write + Send> PerfettoTrace<'a, W> {
             category: packet::CATEGORIES.len() as u64,
             iteration: None,
             bytes: message.bytes,
-            counts: message.counts,
+            fate: None,
             // an arrow needs both ends
             flow: (from && to).then_some(self.messages),
         };
+        if let Some(flow) = &message.flow {
+            let (id, new) = self.names.path(&flow.path);
+            path = new.then(|| flows::path(flow, self.labels));
+            let (counts, slowdown) = (flow.counts, flows::slowdown(flow));
+            slice.fate = Some(Fate { counts, slowdown, path: id, new_path: path.as_deref() });
+        }
         if from {
             let (name, new) = self.names.sent.id(message.dst.0, &mut self.names.next);
             sent = new.then(|| format!("to {}", self.labels.rank(message.dst)));
@@ -201,6 +210,9 @@ impl<'a, W: Write + Send> PerfettoTrace<'a, W> {
             slice.new_name = sent.as_deref();
             self.wire.slice(&slice);
             self.written();
+            if let Some(fate) = &mut slice.fate {
+                fate.new_path = None;
+            }
         }
         if to {
             let (name, new) = self.names.received.id(message.src.0, &mut self.names.next);
@@ -300,8 +312,10 @@ impl<W: Write + Send> Observer for PerfettoTrace<'_, W> {
             Event::Task(task) => self.task(task),
             Event::Message(message) if self.options.messages => self.message(message),
             Event::LinkUse { .. } if self.options.links > 0 => self.load.on_event(event),
-            Event::QueueDepth { .. } | Event::Window { .. } if self.options.links > 0 => {
-                self.gauges.on_event(event)
+            Event::QueueDepth { .. } | Event::QueueCounts { .. } | Event::Window { .. }
+                if self.options.links > 0 =>
+            {
+                self.gauges.on_event(event);
             }
             _ => {}
         }
@@ -315,6 +329,22 @@ struct Interned {
     vertices: Ids,
     sent: Ids,
     received: Ids,
+    paths: BTreeMap<Box<[LinkId]>, u64>,
+}
+
+impl Interned {
+    /// The interned id of a path, 0 for one without links, and whether it is new.
+    fn path(&mut self, links: &[LinkId]) -> (u64, bool) {
+        if links.is_empty() {
+            return (0, false);
+        }
+        if let Some(&id) = self.paths.get(links) {
+            return (id, false);
+        }
+        let id = self.paths.len() as u64 + 1;
+        self.paths.insert(links.into(), id);
+        (id, true)
+    }
 }
 
 /// Interned ids by dense id; 0 where there is none yet.

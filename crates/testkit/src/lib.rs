@@ -10,6 +10,7 @@
 pub mod drive;
 pub mod machines;
 pub mod network;
+pub mod perfetto;
 pub mod ring;
 pub mod traffic;
 

@@ -159,7 +159,7 @@ impl Observer for Watcher {
     fn on_event(&mut self, event: &Event) {
         match event {
             Event::Task(task) => self.tasks.push(*task),
-            Event::Message(message) => self.messages.push(*message),
+            Event::Message(message) => self.messages.push(message.clone()),
             _ => {}
         }
     }

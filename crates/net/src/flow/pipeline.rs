@@ -378,7 +378,7 @@ impl Run {
             start: Time::from_ps(self.under_way(i).sent),
             end: Time::from_ps(at),
             bytes: self.bytes(i as u32),
-            counts: None,
+            flow: None,
         };
         self.seen.push(((!by_flow).then_some(self.routes[i].route), span));
     }

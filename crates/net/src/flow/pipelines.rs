@@ -488,12 +488,12 @@ impl FlowNetwork {
         let interests = cx.observer.interests();
         let mut spans = std::mem::take(&mut self.spans);
         for (route, span) in spans.drain(..) {
-            if interests.messages {
-                cx.observer.on_event(&Event::Message(span));
-            }
             if let Some(route) = route {
                 let latency = stretch(self.routes.get(route).latency, self.factors(span.bytes).1);
                 self.pieces.push((route, (span.start + latency).min(span.end), span.end, span.bytes));
+            }
+            if interests.messages {
+                cx.observer.on_event(&Event::Message(span));
             }
         }
         self.spans = spans;

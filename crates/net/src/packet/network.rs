@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use stratasim_core::model::{self, FlowRecord, NetworkDone, NetworkReport, NetworkRequest, Transfer};
-use stratasim_core::observe::{MessageCounts, Observer};
+use stratasim_core::observe::Observer;
 use stratasim_core::random::key;
 use stratasim_core::{Bandwidth, BuildError, Bytes, Cx, Duration, Model, NodeId, Time, Token};
 use stratasim_topo::Topology;
@@ -381,6 +381,12 @@ impl PacketNetwork {
         *has_outages || !balancing.keeps_flows(self.transports.spec.keeps_entropy())
     }
 
+    /// The account of a message knows what its own limit asks for; this is what the network needs at least.
+    fn fill_in(&mut self, flow: &mut FlowRecord) {
+        let least = model::Network::least_duration(self, flow.src, flow.dst, flow.bytes);
+        flow.least = flow.least.max(least);
+    }
+
     /// Least time of a message, over the ports of its sender: that of the message alone on the network, where its packets
     /// go one way.
     fn least(&mut self, from: u32, to: u32, bytes: u64) -> Option<u64> {
@@ -582,8 +588,11 @@ impl model::Network for PacketNetwork {
         self.outcomes.failure()
     }
 
-    fn counts(&mut self, token: Token) -> Option<MessageCounts> {
-        self.untold.remove(&token).map(|flow| self.flows[flow as usize].counts)
+    fn flow(&mut self, token: Token) -> Option<FlowRecord> {
+        let number = self.untold.remove(&token)?;
+        let mut flow = self.flows[number as usize].clone();
+        self.fill_in(&mut flow);
+        Some(flow)
     }
 
     fn look_back(&mut self, now: Time, observer: &mut dyn Observer) {
@@ -597,9 +606,7 @@ impl model::Network for PacketNetwork {
         let mut report = self.account(now);
         report.flows = std::mem::take(&mut self.flows);
         report.needed = self.parts.any().needed(&report.flows, &self.transports.spec.packets);
-        for flow in &mut report.flows {
-            flow.least = flow.least.max(self.least_duration(flow.src, flow.dst, flow.bytes));
-        }
+        report.flows.iter_mut().for_each(|flow| self.fill_in(flow));
         report
     }
 }

@@ -1,6 +1,7 @@
 //! Output ports: what is said of them and what is seldom looked at.
 
 use stratasim_core::LinkId;
+use stratasim_core::observe::QueueCounts;
 use stratasim_core::random::Draws;
 
 use super::lane::{Lane, PerClass};
@@ -92,6 +93,19 @@ pub(super) struct PortCounts {
     pub(super) vanished: u64,
     /// Packets for which the other end had no room, against what it had said.
     pub(super) overruns: u64,
+}
+
+impl PortCounts {
+    /// What has happened to packets since it was `before`.
+    pub(super) fn since(&self, before: &Self) -> QueueCounts {
+        let more = |now: u64, before: u64| u32::try_from(now - before).unwrap_or(u32::MAX);
+        QueueCounts {
+            drops: more(self.drops, before.drops),
+            trims: more(self.trims, before.trims),
+            marks: more(self.marks, before.marks),
+            pauses: more(self.pauses, before.pauses),
+        }
+    }
 }
 
 impl Port {

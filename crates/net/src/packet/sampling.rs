@@ -1,9 +1,10 @@
 //! Looks at queues, windows and links while a run goes on, for those who watch it.
 
-use stratasim_core::observe::{Event, Interests, Observer};
+use stratasim_core::observe::{Event, Interests, Observer, QueueCounts};
 use stratasim_core::{NodeId, Time};
 
 use super::parts::Parts;
+use super::port::PortCounts;
 
 /// Looks before the step between them doubles, so that a run of any length is looked at some ten thousand times.
 const LOOKS: u32 = 2048;
@@ -39,12 +40,22 @@ pub(super) struct Sampling {
     span: (u64, u64),
     /// What they have not been told yet.
     kept: Vec<Event>,
-    /// By port: bytes that it had carried, and that waited.
-    seen: Vec<(f64, u64)>,
+    /// By port: what it had done.
+    seen: Vec<Seen>,
     /// By connection: its window.
     windows: Vec<u64>,
     /// Hosts of connections that are followed.
     ends: Vec<(u32, u32)>,
+}
+
+/// What a port had done at a look.
+#[derive(Debug, Clone, Copy, Default)]
+struct Seen {
+    /// Bytes that its link had carried.
+    carried: f64,
+    /// Bytes that waited.
+    waited: u64,
+    counts: PortCounts,
 }
 
 /// A time that doubles after so many uses.
@@ -77,7 +88,7 @@ impl Observer for Keeper<'_> {
     }
 
     fn on_event(&mut self, event: &Event) {
-        self.1.push(*event);
+        self.1.push(event.clone());
     }
 }
 
@@ -186,8 +197,8 @@ impl Sampling {
         parts.note_all();
         let at = parts.now();
         let interests = self.interests;
-        self.seen.resize(parts.any().ports.len(), (0.0, 0));
-        for (port, (carried, waited)) in parts.ports().zip(&mut self.seen) {
+        self.seen.resize(parts.any().ports.len(), Seen::default());
+        for (port, Seen { carried, waited, counts }) in parts.ports().zip(&mut self.seen) {
             let gone = port.carried_bytes(at);
             // its last byte had left by then
             let end = port.service.busy_until.min(at);
@@ -211,6 +222,14 @@ impl Sampling {
                     observer.on_event(&Event::QueueDepth { link: port.rest.link, at, bytes: depth });
                 }
                 *waited = depth;
+            }
+            let more = port.rest.counts.since(counts);
+            if more != QueueCounts::default() {
+                if interests.queues {
+                    let [start, end] = [self.last, at].map(Time::from_ps);
+                    observer.on_event(&Event::QueueCounts { link: port.rest.link, start, end, counts: more });
+                }
+                *counts = port.rest.counts;
             }
         }
         if interests.queues {

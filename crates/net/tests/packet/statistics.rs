@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::packets::{count, fat_tree, run, watched};
 use crate::support::{network, topology};
 use stratasim_core::model::{Cx, Network, NetworkReport, NetworkRequest, Transfer};
-use stratasim_core::observe::{Event, Interests, Observer};
+use stratasim_core::observe::{Event, Interests, Observer, QueueCounts};
 use stratasim_core::{Duration, LinkId, NodeId, Time, Token};
 
 const NSCC: &str = r#"{"kind": "packet", "congestion": {"kind": "nscc"}}"#;
@@ -15,6 +15,7 @@ struct Keeper {
     depths: BTreeMap<LinkId, Vec<(Time, u64)>>,
     uses: BTreeMap<LinkId, Vec<(Time, Time, f64)>>,
     windows: BTreeMap<u32, Vec<(NodeId, NodeId, Time, u64)>>,
+    counts: BTreeMap<LinkId, Vec<(Time, Time, QueueCounts)>>,
     span: (Time, Time),
 }
 
@@ -24,6 +25,7 @@ impl Keeper {
             depths: BTreeMap::new(),
             uses: BTreeMap::new(),
             windows: BTreeMap::new(),
+            counts: BTreeMap::new(),
             span: (Time::ZERO, Time::MAX),
         }
     }
@@ -54,6 +56,12 @@ impl Observer for Keeper {
                 let uses = self.uses.entry(link).or_default();
                 uses.push((start, end, bytes));
                 (uses.iter().rev().nth(1).map(|it| it.1), start)
+            }
+            Event::QueueCounts { link, start, end, counts } => {
+                assert!(start < end && counts != QueueCounts::default(), "{event:?}");
+                let seen = self.counts.entry(link).or_default();
+                seen.push((start, end, counts));
+                (seen.iter().rev().nth(1).map(|it| it.1), start)
             }
             Event::Window { connection, src, dst, at, bytes } => {
                 let windows = self.windows.entry(connection).or_default();
@@ -256,6 +264,37 @@ fn what_happens_after_an_idle_stretch_is_told_when_it_happens() {
         assert_eq!((closed.2, closed.3), (ends[*number as usize], 0), "connection {number}");
     }
     assert_eq!(keeper.windows.len(), 64);
+}
+
+/// Whoever watches hears of every packet that was dropped, trimmed or marked and of every pause, at the queue that counts it
+/// in the end, on any number of threads.
+#[test]
+fn what_is_told_of_queues_adds_up_to_their_accounts() {
+    let machine = fat_tree(4);
+    let hosts = machine.compute_nodes();
+    let messages: Vec<_> = (1..16).map(|from| (from, 0, 400_000)).collect();
+    let mut seen = [0; 4];
+    for rest in [
+        r#""congestion": {"kind": "nscc"}"#,
+        r#""congestion": {"kind": "ndp"}"#,
+        r#""congestion": {"kind": "dctcp"}, "buffer": "50 kB""#,
+        r#""congestion": {"kind": "dctcp"}, "buffer": "50 kB", "threads": 2"#,
+        r#""congestion": {"kind": "dcqcn"}, "queue": {"kind": "lossless"}"#,
+    ] {
+        let spec = format!(r#"{{"kind": "packet", {rest}}}"#);
+        let mut keeper = Keeper::new();
+        let (_, report) = watched(network(&spec, machine.clone()).as_mut(), hosts, &messages, &mut keeper);
+        for queue in &report.queues {
+            let told = keeper.counts.remove(&queue.link).unwrap_or_default();
+            let sum = |of: fn(&QueueCounts) -> u32| told.iter().map(|it| u64::from(of(&it.2))).sum::<u64>();
+            let sums = [sum(|it| it.drops), sum(|it| it.trims), sum(|it| it.marks), sum(|it| it.pauses)];
+            let account = [queue.drops, queue.trims, queue.marks, queue.pauses];
+            assert_eq!(sums, account, "{rest}: {}", machine.link_name(queue.link));
+            seen.iter_mut().zip(sums).for_each(|(all, sum)| *all += sum);
+        }
+        assert!(keeper.counts.is_empty(), "{rest}: {:?}", keeper.counts);
+    }
+    assert!(seen.iter().all(|&sum| sum > 0), "{seen:?}");
 }
 
 /// Looks fall into packets, of slow links into the same one many times: what is told is what has left by then, at no time more

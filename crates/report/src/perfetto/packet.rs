@@ -36,6 +36,20 @@ mod event {
     pub(super) const INSTANT: u64 = 3;
     pub(super) const COUNTER: u64 = 4;
 }
+/// `DebugAnnotation`
+mod annotation {
+    pub(super) const NAME_IID: u32 = 1;
+    pub(super) const UINT_VALUE: u32 = 3;
+    pub(super) const DOUBLE_VALUE: u32 = 5;
+    pub(super) const STRING_VALUE_IID: u32 = 17;
+}
+/// `InternedData`
+mod interned {
+    pub(super) const CATEGORIES: u32 = 1;
+    pub(super) const NAMES: u32 = 2;
+    pub(super) const ANNOTATION_NAMES: u32 = 3;
+    pub(super) const ANNOTATION_STRINGS: u32 = 29;
+}
 /// `TrackDescriptor`
 mod descriptor {
     pub(super) const UUID: u32 = 1;
@@ -57,11 +71,13 @@ mod descriptor {
 /// Categories, by their interned id.
 pub(super) const CATEGORIES: [&str; 4] = ["compute", "memory", "communication", "message"];
 /// Names of annotations, by their interned id.
-const ANNOTATIONS: [&str; 7] =
-    ["iteration", "bytes", "packets", "retransmissions", "time-outs", "trims", "marks"];
+const ANNOTATIONS: [&str; 9] =
+    ["iteration", "bytes", "packets", "retransmissions", "time-outs", "trims", "marks", "slow-down", "path"];
 const ITERATION: u64 = 1;
 const BYTES: u64 = 2;
 const PACKETS: u64 = 3;
+const SLOWDOWN: u64 = 8;
+const PATH: u64 = 9;
 
 /// A slice or an instant.
 pub(super) struct Slice<'a> {
@@ -75,10 +91,22 @@ pub(super) struct Slice<'a> {
     pub(super) category: u64,
     pub(super) iteration: Option<u32>,
     pub(super) bytes: u64,
-    /// What the transport counted; what is zero is not written.
-    pub(super) counts: Option<MessageCounts>,
+    /// How a message fared.
+    pub(super) fate: Option<Fate<'a>>,
     /// An arrow begins or ends here.
     pub(super) flow: Option<u64>,
+}
+
+/// How a message fared on its way.
+pub(super) struct Fate<'a> {
+    /// What its transport counted; what is zero is not written.
+    pub(super) counts: MessageCounts,
+    /// Its time by the least that it needs alone.
+    pub(super) slowdown: f64,
+    /// Interned id of the path of its packets; 0 where they have none in common.
+    pub(super) path: u64,
+    /// The path itself, where it was not written before.
+    pub(super) new_path: Option<&'a str>,
 }
 
 /// What a track belongs to.
@@ -112,7 +140,11 @@ impl<B: Buffer> Wire<B> {
             packet.uint(field::SEQUENCE_FLAGS, field::INCREMENTAL_STATE_CLEARED);
             packet.uint(field::FIRST_ON_SEQUENCE, 1);
             packet.message(field::INTERNED_DATA, |data| {
-                for (field, names) in [(1, CATEGORIES.as_slice()), (3, ANNOTATIONS.as_slice())] {
+                let names = [
+                    (interned::CATEGORIES, CATEGORIES.as_slice()),
+                    (interned::ANNOTATION_NAMES, ANNOTATIONS.as_slice()),
+                ];
+                for (field, names) in names {
                     for (iid, name) in (1..).zip(names) {
                         data.interned(field, iid, name);
                     }
@@ -129,7 +161,7 @@ impl<B: Buffer> Wire<B> {
         });
     }
 
-    /// `EventCategory`, `EventName` and `DebugAnnotationName` have the same form.
+    /// `EventCategory`, `EventName`, `DebugAnnotationName` and `InternedString` have the same form.
     fn interned(&mut self, field: u32, iid: u64, name: &str) {
         self.message(field, |entry| {
             entry.uint(1, iid);
@@ -180,31 +212,50 @@ impl<B: Buffer> Wire<B> {
             if slice.bytes > 0 {
                 begin.annotation(BYTES, slice.bytes);
             }
-            if let Some(MessageCounts { packets, retransmissions, timeouts, trims, marks }) = slice.counts {
+            if let Some(Fate { counts, slowdown, path, .. }) = slice.fate {
+                let MessageCounts { packets, retransmissions, timeouts, trims, marks } = counts;
                 let counts = [packets, retransmissions, timeouts, trims, marks];
                 for (name, count) in (PACKETS..).zip(counts).filter(|&(_, count)| count > 0) {
                     begin.annotation(name, u64::from(count));
+                }
+                begin.message(event::DEBUG_ANNOTATION, |entry| {
+                    entry.uint(annotation::NAME_IID, SLOWDOWN);
+                    entry.double(annotation::DOUBLE_VALUE, slowdown);
+                });
+                if path > 0 {
+                    begin.message(event::DEBUG_ANNOTATION, |entry| {
+                        entry.uint(annotation::NAME_IID, PATH);
+                        entry.uint(annotation::STRING_VALUE_IID, path);
+                    });
                 }
             }
             if let Some(flow) = slice.flow {
                 begin.fixed64(flow_field, flow);
             }
         });
-        if let Some(name) = slice.new_name {
-            self.new_name(slice.name, name);
+        let new_path = slice.fate.as_ref().and_then(|fate| Some((fate.path, fate.new_path?)));
+        if slice.new_name.is_some() || new_path.is_some() {
+            self.new_names(slice.new_name.map(|name| (slice.name, name)), new_path);
         }
     }
 
+    /// All that is new in one message: readers take the last of several.
     #[cold]
-    fn new_name(&mut self, iid: u64, name: &str) {
-        self.message(field::INTERNED_DATA, |data| data.interned(2, iid, name));
+    fn new_names(&mut self, name: Option<(u64, &str)>, path: Option<(u64, &str)>) {
+        self.message(field::INTERNED_DATA, |data| {
+            for (field, entry) in [(interned::NAMES, name), (interned::ANNOTATION_STRINGS, path)] {
+                if let Some((iid, text)) = entry {
+                    data.interned(field, iid, text);
+                }
+            }
+        });
     }
 
     #[inline]
     fn annotation(&mut self, name: u64, value: u64) {
-        self.message(event::DEBUG_ANNOTATION, |annotation| {
-            annotation.uint(1, name);
-            annotation.uint(3, value);
+        self.message(event::DEBUG_ANNOTATION, |entry| {
+            entry.uint(annotation::NAME_IID, name);
+            entry.uint(annotation::UINT_VALUE, value);
         });
     }
 
@@ -247,8 +298,8 @@ impl Wire<Vec<u8>> {
     /// An event with a name.
     #[inline]
     fn marker(&mut self, slice: &Slice<'_>, at: u64, kind: u64, flow_field: u32) {
-        // names and counts may need more room than `Small` has
-        if slice.new_name.is_some() || slice.counts.is_some() {
+        // names and what is said of messages may need more room than `Small` has
+        if slice.new_name.is_some() || slice.fate.is_some() {
             self.packet(|packet| {
                 packet.uint(field::TIMESTAMP, at);
                 packet.event(slice, kind, flow_field);

@@ -1,240 +1,14 @@
-//! Traces are read back with messages declared here, apart from the writer, by another library; and
-//! what they mean is worked out as Perfetto's trace processor does it.
-
-use std::collections::BTreeMap;
+//! Traces are read back by another library.
 
 use proptest::prelude::*;
 use prost::Message;
-use stratasim_core::observe::{Activity, MessageCounts};
-use stratasim_core::{Bandwidth, NodeId, Time};
+use stratasim_core::model::FlowRecord;
+use stratasim_core::observe::{Activity, MessageCounts, QueueCounts};
+use stratasim_core::{Bandwidth, Duration, NodeId, Time};
+use stratasim_testkit::perfetto::messages::{Trace, TrackEvent};
+use stratasim_testkit::perfetto::{Seen, SeenSlice, Value, read};
 
 use super::*;
-
-#[derive(Clone, PartialEq, Message)]
-struct Trace {
-    #[prost(message, repeated, tag = "1")]
-    packet: Vec<TracePacket>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct TracePacket {
-    #[prost(uint64, optional, tag = "8")]
-    timestamp: Option<u64>,
-    #[prost(uint32, tag = "10")]
-    trusted_packet_sequence_id: u32,
-    #[prost(message, optional, tag = "11")]
-    track_event: Option<TrackEvent>,
-    #[prost(message, optional, tag = "12")]
-    interned_data: Option<InternedData>,
-    #[prost(uint32, tag = "13")]
-    sequence_flags: u32,
-    #[prost(message, optional, tag = "60")]
-    track_descriptor: Option<TrackDescriptor>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct TrackEvent {
-    #[prost(uint64, repeated, packed = "false", tag = "3")]
-    category_iids: Vec<u64>,
-    #[prost(message, repeated, tag = "4")]
-    debug_annotations: Vec<DebugAnnotation>,
-    #[prost(int32, tag = "9")]
-    r#type: i32,
-    #[prost(uint64, tag = "10")]
-    name_iid: u64,
-    #[prost(uint64, tag = "11")]
-    track_uuid: u64,
-    #[prost(double, optional, tag = "44")]
-    double_counter_value: Option<f64>,
-    #[prost(fixed64, repeated, packed = "false", tag = "47")]
-    flow_ids: Vec<u64>,
-    #[prost(fixed64, repeated, packed = "false", tag = "48")]
-    terminating_flow_ids: Vec<u64>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct DebugAnnotation {
-    #[prost(uint64, tag = "1")]
-    name_iid: u64,
-    #[prost(uint64, tag = "3")]
-    uint_value: u64,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct InternedData {
-    #[prost(message, repeated, tag = "1")]
-    event_categories: Vec<InternedString>,
-    #[prost(message, repeated, tag = "2")]
-    event_names: Vec<InternedString>,
-    #[prost(message, repeated, tag = "3")]
-    debug_annotation_names: Vec<InternedString>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct InternedString {
-    #[prost(uint64, tag = "1")]
-    iid: u64,
-    #[prost(string, tag = "2")]
-    name: String,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct TrackDescriptor {
-    #[prost(uint64, tag = "1")]
-    uuid: u64,
-    #[prost(string, tag = "2")]
-    name: String,
-    #[prost(message, optional, tag = "3")]
-    process: Option<ProcessDescriptor>,
-    #[prost(message, optional, tag = "4")]
-    thread: Option<ThreadDescriptor>,
-    #[prost(uint64, tag = "5")]
-    parent_uuid: u64,
-    #[prost(message, optional, tag = "8")]
-    counter: Option<CounterDescriptor>,
-    #[prost(int32, tag = "12")]
-    sibling_order_rank: i32,
-    #[prost(int32, tag = "19")]
-    process_ordering: i32,
-    #[prost(int32, tag = "20")]
-    thread_ordering: i32,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct ProcessDescriptor {
-    #[prost(int32, tag = "1")]
-    pid: i32,
-    #[prost(string, tag = "6")]
-    process_name: String,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct ThreadDescriptor {
-    #[prost(int32, tag = "1")]
-    pid: i32,
-    #[prost(int64, tag = "2")]
-    tid: i64,
-    #[prost(string, tag = "5")]
-    thread_name: String,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct CounterDescriptor {
-    #[prost(string, tag = "6")]
-    unit_name: String,
-}
-
-/// A slice as a reader sees it.
-#[derive(Debug, Clone, PartialEq)]
-struct SeenSlice {
-    process: String,
-    thread: String,
-    name: String,
-    category: String,
-    start: u64,
-    end: u64,
-    annotations: BTreeMap<String, u64>,
-    flows: Vec<u64>,
-    arrivals: Vec<u64>,
-}
-
-#[derive(Default)]
-struct Seen {
-    slices: Vec<SeenSlice>,
-    /// Values by counter name and unit.
-    counters: BTreeMap<(String, String), Vec<(u64, f64)>>,
-    descriptors: Vec<TrackDescriptor>,
-}
-
-/// What a trace means: packets sorted by time (stable), names interned per sequence in file order,
-/// slices matched per track with a stack that must never be crossed.
-fn read(bytes: &[u8]) -> Seen {
-    let trace = Trace::decode(bytes).expect("a protobuf message");
-    let mut seen = Seen::default();
-    let mut interned: [BTreeMap<u64, String>; 3] = Default::default();
-    let mut tracks: BTreeMap<u64, TrackDescriptor> = BTreeMap::new();
-    let mut events = Vec::new();
-    for (at, packet) in trace.packet.into_iter().enumerate() {
-        assert_eq!(packet.trusted_packet_sequence_id, 1);
-        assert_eq!(packet.sequence_flags, if at == 0 { 1 } else { 2 });
-        if let Some(data) = packet.interned_data {
-            for (map, entries) in interned.iter_mut().zip([
-                data.event_categories,
-                data.event_names,
-                data.debug_annotation_names,
-            ]) {
-                for entry in entries {
-                    assert!(map.insert(entry.iid, entry.name).is_none(), "interned twice");
-                }
-            }
-        }
-        if let Some(track) = packet.track_descriptor {
-            seen.descriptors.push(track.clone());
-            assert!(tracks.insert(track.uuid, track).is_none(), "described twice");
-        }
-        if let Some(event) = packet.track_event {
-            assert!(tracks.contains_key(&event.track_uuid), "a track is described before it is used");
-            if matches!(event.r#type, 1 | 3) {
-                assert!(interned[1].contains_key(&event.name_iid), "a name comes with its first use");
-            }
-            events.push((packet.timestamp.expect("events have a time"), event));
-        }
-    }
-    events.sort_by_key(|(at, _)| *at);
-
-    let process_name = |pid: i32| {
-        let named =
-            tracks.values().filter_map(|track| track.process.as_ref()).find(|process| process.pid == pid);
-        named.expect("a thread has a process").process_name.clone()
-    };
-    let mut stacks: BTreeMap<u64, Vec<SeenSlice>> = BTreeMap::new();
-    for (at, event) in events {
-        let track = &tracks[&event.track_uuid];
-        match event.r#type {
-            1 | 3 => {
-                let thread = track.thread.as_ref().expect("slices are on threads");
-                let slice = SeenSlice {
-                    process: process_name(thread.pid),
-                    thread: thread.thread_name.clone(),
-                    name: interned[1][&event.name_iid].clone(),
-                    category: interned[0][&event.category_iids[0]].clone(),
-                    start: at,
-                    end: at,
-                    annotations: event
-                        .debug_annotations
-                        .iter()
-                        .map(|annotation| (interned[2][&annotation.name_iid].clone(), annotation.uint_value))
-                        .collect(),
-                    flows: event.flow_ids,
-                    arrivals: event.terminating_flow_ids,
-                };
-                if event.r#type == 1 {
-                    let stack = stacks.entry(event.track_uuid).or_default();
-                    assert!(stack.is_empty(), "slices of one track do not overlap");
-                    stack.push(slice);
-                } else {
-                    seen.slices.push(slice);
-                }
-            }
-            2 => {
-                let mut slice =
-                    stacks.get_mut(&event.track_uuid).and_then(Vec::pop).expect("an end has a begin");
-                slice.end = at;
-                seen.slices.push(slice);
-            }
-            4 => {
-                let parent = &tracks[&track.parent_uuid];
-                let unit = track.counter.as_ref().expect("samples are on counters").unit_name.clone();
-                assert!(!parent.name.is_empty());
-                let values = seen.counters.entry((track.name.clone(), unit)).or_default();
-                values.push((at, event.double_counter_value.expect("a sample has a value")));
-            }
-            other => panic!("unexpected type {other}"),
-        }
-    }
-    assert!(stacks.values().all(Vec::is_empty), "every slice ends");
-    seen
-}
 
 struct Named;
 
@@ -267,8 +41,22 @@ fn message(src: u32, dst: u32, start: u64, end: u64) -> Event {
         start,
         end,
         bytes: 4096,
-        counts: Some(counts),
+        flow: Some(Box::new(flow(start, end, counts))),
     })
+}
+
+/// A message that took three times as long as it needs alone, by two links.
+fn flow(start: Time, end: Time, counts: MessageCounts) -> FlowRecord {
+    FlowRecord {
+        src: NodeId(0),
+        dst: NodeId(1),
+        bytes: 4096,
+        start,
+        end,
+        least: Duration::from_ps((end - start).as_ps() / 3),
+        path: [LinkId(7), LinkId(9)].into(),
+        counts,
+    }
 }
 
 fn traced(options: PerfettoOptions, events: &[Event]) -> Seen {
@@ -294,7 +82,9 @@ fn a_task_is_a_slice_on_the_thread_of_its_stream() {
         category: category.into(),
         start,
         end,
-        annotations: [("iteration".to_owned(), 2), ("bytes".to_owned(), 7)].into(),
+        annotations: [("iteration", 2), ("bytes", 7)]
+            .map(|(name, it)| (name.to_owned(), Value::Whole(it)))
+            .into(),
         flows: vec![],
         arrivals: vec![],
     };
@@ -346,8 +136,18 @@ fn an_arrow_leads_from_the_message_to_its_arrival() {
     assert_eq!(sent[0].flows.len(), 1);
     // the other end is not in the trace: no arrow into nowhere
     assert!(sent[1].flows.is_empty() && received[1].arrivals.is_empty());
-    let counts = [("bytes", 4096), ("packets", 3), ("retransmissions", 1), ("marks", 2)];
-    assert_eq!(sent[0].annotations, counts.map(|(name, count)| (name.to_owned(), count)).into());
+    let path = Value::Text("a->b#7; a->b#9".to_owned());
+    let said = [
+        ("bytes", Value::Whole(4096)),
+        ("packets", Value::Whole(3)),
+        ("retransmissions", Value::Whole(1)),
+        ("marks", Value::Whole(2)),
+        ("slow-down", Value::Real(5000.0 / 1666.0)),
+        ("path", path.clone()),
+    ];
+    assert_eq!(sent[0].annotations, said.map(|(name, value)| (name.to_owned(), value)).into());
+    // the path is known by now
+    assert!(sent.iter().chain(&received).all(|slice| slice.annotations["path"] == path));
 }
 
 #[test]
@@ -364,8 +164,8 @@ fn counters_show_the_load_of_the_fullest_links() {
     let options = PerfettoOptions { links: 1, ..PerfettoOptions::default() };
     let seen = traced(options, &events);
     assert_eq!(seen.counters.len(), 2);
-    let percent = &seen.counters[&("a->b#4".to_owned(), "%".to_owned())];
-    let rate = &seen.counters[&("a->b#4".to_owned(), "B/s".to_owned())];
+    let percent = seen.counter("link utilisation", "a->b#4").unwrap();
+    let rate = seen.counter("link rate", "a->b#4").unwrap();
     assert_eq!(percent.len(), rate.len());
     let mean_of = |samples: &[(u64, f64)]| {
         let weighted = samples.windows(2).map(|pair| (pair[1].0 - pair[0].0) as f64 * pair[0].1).sum::<f64>();
@@ -385,12 +185,46 @@ fn the_longest_queues_and_all_windows_have_counters() {
     let window = |at, bytes| Event::Window { connection: 7, src, dst, at: Time::from_ps(at * us), bytes };
     let events = [depth(1, 1, 100), depth(2, 1, 900), window(1, 50), depth(2, 2, 0), window(3, 0)];
     let seen = traced(PerfettoOptions { links: 1, ..PerfettoOptions::default() }, &events);
-    let of = |name: &str| seen.counters.get(&(name.to_owned(), "B".to_owned()));
-    assert_eq!(of("a->b#2"), Some(&vec![(1000, 900.0), (2000, 0.0)]));
-    assert_eq!(of("a->b#1"), None, "only one is asked for");
-    assert_eq!(of("node 3 to node 5 (connection 7)"), Some(&vec![(1000, 50.0), (3000, 0.0)]));
+    let of = |group: &str, name: &str| seen.counter(group, name).map(<[_]>::to_vec);
+    assert_eq!(of("queue depth", "a->b#2"), Some(vec![(1000, 900.0), (2000, 0.0)]));
+    assert_eq!(of("queue depth", "a->b#1"), None, "only one is asked for");
+    let windows = of("congestion window", "node 3 to node 5 (connection 7)");
+    assert_eq!(windows, Some(vec![(1000, 50.0), (3000, 0.0)]));
+    assert!(seen.counters.iter().all(|counter| counter.unit == "B"));
     let nothing = traced(PerfettoOptions { links: 0, ..PerfettoOptions::default() }, &events);
     assert!(nothing.counters.is_empty());
+}
+
+#[test]
+fn what_happens_at_queues_is_counted_from_the_beginning() {
+    let us = 1_000_000_u64;
+    let counted = |link, from, until, drops, pauses| Event::QueueCounts {
+        link: LinkId(link),
+        start: Time::from_ps(from * us),
+        end: Time::from_ps(until * us),
+        counts: QueueCounts { drops, pauses, ..QueueCounts::default() },
+    };
+    let events = [
+        counted(1, 0, 1, 3, 0),
+        counted(2, 1, 2, 5, 0),
+        counted(1, 2, 4, 1, 0),
+        counted(3, 4, 5, 0, 7),
+        counted(2, 8, 9, 1, 0),
+    ];
+    let seen = traced(PerfettoOptions { links: 2, ..PerfettoOptions::default() }, &events);
+    let dropped = |seen: &Seen, name: &str| seen.counter("packets dropped", name).map(<[_]>::to_vec);
+    assert_eq!(dropped(&seen, "a->b#1"), Some(vec![(0, 0.0), (1000, 3.0), (4000, 4.0)]));
+    assert_eq!(dropped(&seen, "a->b#2"), Some(vec![(1000, 0.0), (2000, 5.0), (9000, 6.0)]));
+    assert_eq!(seen.counter("pauses", "a->b#3"), Some(&[(4000, 0.0), (5000, 7.0)][..]));
+    let groups: Vec<_> = seen.counters.iter().map(|it| (it.group.as_str(), it.unit.as_str())).collect();
+    assert_eq!(groups.len(), 3, "what is never counted has no counter: {groups:?}");
+    assert!(groups.contains(&("pauses", "pauses")) && groups.contains(&("packets dropped", "packets")));
+    // in a window, what was before counts, too; where nothing happens in it, there is no counter
+    let options =
+        PerfettoOptions { links: 1, window: "3 us..8 us".parse().unwrap(), ..PerfettoOptions::default() };
+    let seen = traced(options, &events);
+    assert_eq!(dropped(&seen, "a->b#1"), Some(vec![(3000, 3.0), (4000, 4.0)]));
+    assert_eq!(dropped(&seen, "a->b#2"), None);
 }
 
 #[test]
@@ -462,12 +296,17 @@ fn the_largest_numbers_fit() {
         category: 4,
         iteration: Some(u32::MAX),
         bytes: most,
-        counts: Some(MessageCounts {
-            packets: u32::MAX,
-            retransmissions: u32::MAX,
-            timeouts: u32::MAX,
-            trims: u32::MAX,
-            marks: u32::MAX,
+        fate: Some(Fate {
+            counts: MessageCounts {
+                packets: u32::MAX,
+                retransmissions: u32::MAX,
+                timeouts: u32::MAX,
+                trims: u32::MAX,
+                marks: u32::MAX,
+            },
+            slowdown: f64::MAX,
+            path: most,
+            new_path: None,
         }),
         flow: Some(most),
     };
@@ -478,8 +317,10 @@ fn the_largest_numbers_fit() {
         trace.packet.iter().filter_map(|packet| packet.track_event.as_ref()).collect();
     assert_eq!(events.iter().map(|event| event.r#type).collect::<Vec<_>>(), [1, 2, 3]);
     assert!(events.iter().all(|event| event.track_uuid == most));
-    assert_eq!(events[0].debug_annotations[1].uint_value, most);
-    assert_eq!(events[0].debug_annotations[6].uint_value, u64::from(u32::MAX));
+    assert_eq!(events[0].debug_annotations[1].uint_value, Some(most));
+    assert_eq!(events[0].debug_annotations[6].uint_value, Some(u64::from(u32::MAX)));
+    assert_eq!(events[0].debug_annotations[7].double_value, Some(f64::MAX));
+    assert_eq!(events[0].debug_annotations[8].string_value_iid, Some(most));
     assert_eq!((events[0].flow_ids[0], events[2].terminating_flow_ids[0]), (most, most));
 }
 
