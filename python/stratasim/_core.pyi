@@ -148,6 +148,7 @@ class Experiment:
         ranks: str | list[int] | None = None,
         window: str | None = None,
         trace: str | os.PathLike[str] | None = None,
+        over_time: list[str] | None = None,
         progress: Callable[[float, int, int], object] | None = None,
     ) -> Run: ...
 

@@ -211,6 +211,28 @@ class Result:
         return columns(self.data.get("queues") or [], names)
 
     @cached_property
+    def links_over_time(self) -> Columns:
+        """What links carried over time, a row for each link and stretch of time: `link` (its name),
+        `start_s`, `end_s`, `bytes`, `utilisation` (1 is a full link; NaN where it has no rate). There are up
+        to 256 stretches of equal length; the last one may be shorter.
+
+        Raises ValueError when the run was not asked for it.
+        """
+        return self._over_time("links_over_time", ("bytes", "utilisation"))
+
+    @cached_property
+    def queues_over_time(self) -> Columns:
+        """What queues of a packet network held over time, a row for each queue and stretch of time: `link`
+        (its name), `start_s`, `end_s`, `mean_bytes` and `most_bytes` (data that waited), and how often in
+        it `drops`, `trims`, `marks` and `pauses` happened. There are up to 256 stretches of equal length;
+        the last one may be shorter. Empty for other networks.
+
+        Raises ValueError when the run was not asked for it.
+        """
+        counts = ("drops", "trims", "marks", "pauses")
+        return self._over_time("queues_over_time", ("mean_bytes", "most_bytes", *counts))
+
+    @cached_property
     def jobs(self) -> Columns:
         """How each of several jobs fared: `name`, `ranks`, `nodes`, `start_s`, `finish_s`, `duration_s`,
         `alone_s` (the same without the others) and `slowdown` (`duration_s` / `alone_s`); NaN where the
@@ -387,6 +409,30 @@ class Result:
         return title if title is not None else f"{what} of {name}" if name else what
 
     # -- inside
+
+    def _over_time(self, key: str, names: tuple[str, ...]) -> Columns:
+        """The rows of all links, one link after the other."""
+        import numpy as np
+
+        if not self.data.get("links_over_time"):
+            raise ValueError(
+                "nothing over time: run with over_time=True, or the command with --over-time; "
+                "where no link carried anything, there is nothing either"
+            )
+        made: dict[str, list[Any]] = {
+            "link": [_text([])],
+            **{name: [np.empty(0)] for name in ("start_s", "end_s", *names)},
+        }
+        for entry in self.data.get(key, []):
+            count = len(entry[names[0]])
+            starts = entry["start_s"] + entry["step_s"] * np.arange(count)
+            ends = np.append(starts[1:], entry["end_s"])
+            made["link"].append(_text([entry["link"]] * count))
+            made["start_s"].append(starts)
+            made["end_s"].append(ends)
+            for name in names:
+                made[name].append(np.array(entry[name] if entry[name] else [float("nan")] * count))
+        return Columns({name: np.concatenate(parts) for name, parts in made.items()})
 
     def _take(self) -> None:
         """Takes the columns out of the run, which is let go."""

@@ -35,6 +35,7 @@ def simulate(
     ranks: str | Iterable[int] | None = None,
     window: str | None = None,
     trace: "_Path | None" = None,
+    over_time: bool | Iterable[str] = False,
     progress: "_Progress | None" = None,
 ) -> Result:
     """Runs one workload on one machine.
@@ -64,6 +65,10 @@ def simulate(
         such as "1 s..2 s".
     trace
         File for a trace that https://ui.perfetto.dev opens.
+    over_time
+        True keeps what the 64 fullest links carried and the 64 longest queues held over time in
+        `Result.links_over_time` and `Result.queues_over_time`, names of links keep that of these links.
+        Networks of flow level have links alone, those of message and flit level neither.
     progress
         Called about twenty times a second with the simulated time in seconds, the tasks done and the
         tasks altogether. What it raises ends the run.
@@ -85,7 +90,7 @@ def simulate(
         document["execution"] = {key.replace("_", "-"): value for key, value in given.items()}
     experiment = _core.Experiment.from_json(encode(document), os.fspath(base))
     on = built if isinstance(built, Topology) else None
-    return _run(experiment, on, record, ranks, window, trace, progress)
+    return _run(experiment, on, record, ranks, window, trace, over_time, progress)
 
 
 def run(
@@ -97,6 +102,7 @@ def run(
     ranks: str | Iterable[int] | None = None,
     window: str | None = None,
     trace: "_Path | None" = None,
+    over_time: bool | Iterable[str] = False,
     progress: "_Progress | None" = None,
 ) -> Result:
     """Runs an experiment: a file, or a dict with the sections of one, such as `Result.spec`.
@@ -111,12 +117,12 @@ def run(
     base
         Folder that relative paths start from when the experiment is a dict; a file's own folder
         otherwise.
-    record, ranks, window, trace, progress
+    record, ranks, window, trace, over_time, progress
         As in `simulate`. Open-loop traffic has no tasks: nothing can be recorded, and `progress` is called
         with zeros. Its numbers are in `Result.traffic`; `stratasim.traffic` runs many loads.
     """
     loaded = load(experiment, set, base)
-    return _run(loaded, None, record, ranks, window, trace, progress)
+    return _run(loaded, None, record, ranks, window, trace, over_time, progress)
 
 
 def load(
@@ -137,6 +143,7 @@ def _run(
     ranks: str | Iterable[int] | None,
     window: str | None,
     trace: "_Path | None",
+    over_time: bool | Iterable[str],
     progress: "_Progress | None",
 ) -> Result:
     if record not in ("tasks", "messages", None):
@@ -149,6 +156,7 @@ def _run(
             "record": record == "messages",
             "ranks": ranks is not None,
             "window": window is not None,
+            "over_time": over_time is not False,
         }
         for name, is_asked in asked.items():
             if is_asked:
@@ -171,6 +179,7 @@ def _run(
             ranks=recorded_ranks(ranks),
             window=during,
             trace=None if trace is None else os.fspath(trace),
+            over_time=_watched(over_time),
             progress=progress,
         )
     except _core.SimulationError as error:
@@ -178,6 +187,19 @@ def _run(
             error.result = Result._of(left, experiment.base, during)
         raise
     return Result._of(finished, experiment.base, during)
+
+
+def _watched(over_time: bool | Iterable[str]) -> list[str] | None:
+    """Names of links to tell of over time, none of them for the fullest; None for nothing."""
+    if isinstance(over_time, bool):
+        return [] if over_time else None
+    names = [over_time] if isinstance(over_time, str) else list(over_time)
+    for name in names:
+        if not isinstance(name, str):
+            raise _core.ConfigError(f"over_time: {name!r} is no name of a link; True stands for the fullest")
+    if not names:
+        raise _core.ConfigError("over_time: there is no link in the list; True stands for the fullest")
+    return names
 
 
 def _topology(

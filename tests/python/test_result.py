@@ -228,3 +228,56 @@ def test_columns_of_flows_are_those_of_the_csv_at_packet_level() -> None:
     with pytest.raises(ValueError, match="record="):
         _ = ss.simulate(machine, workload, {"kind": "packet"}).flows
     assert ss.simulate(machine, workload, {"kind": "flow"}, record="messages").flows.rows == 0
+
+
+def test_queues_and_links_over_time_add_up_to_those_of_the_whole_run(tmp_path: Path) -> None:
+    work = ss.workload.collective(operation="gather", bytes="2 MB", algorithm=ss.collective.direct())
+    machine = {"kind": "single-switch", "nodes": 4, "bandwidth": "100 Gbps", "latency": "500 ns"}
+    result = ss.simulate(machine, work, {"kind": "packet"}, over_time=True)
+    links, queues = result.links_over_time, result.queues_over_time
+    whole = dict(zip(result.links["name"], result.links["bytes"], strict=True))
+    assert set(links["link"]) == set(whole)
+    for name, carried in whole.items():
+        of_it = links["link"] == name
+        assert links["bytes"][of_it].sum() == pytest.approx(carried, abs=1e-2)
+        starts, ends = links["start_s"][of_it], links["end_s"][of_it]
+        assert 128 < len(starts) <= 256
+        assert starts[0] == 0
+        assert (starts[1:] == ends[:-1]).all()
+        assert ends[-1] == result.makespan_s
+    assert links["utilisation"].max() == 1
+    for name, trims, most in zip(
+        result.queues["link"], result.queues["trims"], result.queues["most_bytes"], strict=True
+    ):
+        of_it = queues["link"] == name
+        assert queues["trims"][of_it].sum() == trims
+        assert queues["most_bytes"][of_it].max() <= most
+    assert queues["trims"].sum() > 0
+
+    # the file has them, too, and one link may be asked for
+    result.write_json(tmp_path / "result.json")
+    assert (ss.Result.read(tmp_path / "result.json").links_over_time["bytes"] == links["bytes"]).all()
+    one = ss.run(result.spec, over_time=["switch->host-0"], window="20 us..40 us")
+    assert set(one.links_over_time["link"]) == set(one.queues_over_time["link"]) == {"switch->host-0"}
+    assert one.links_over_time["start_s"].min() == 20e-6
+    assert one.links_over_time["end_s"].max() == 40e-6
+    assert (one.links_over_time["utilisation"] > 0.99).all()
+    flows = ss.simulate(machine, work, "flow", over_time=True)
+    assert flows.links_over_time.rows > 128
+    assert flows.queues_over_time.rows == 0
+    assert flows.digest == ss.simulate(machine, work, "flow").digest
+
+
+def test_what_cannot_be_told_over_time_is_said(result: ss.Result) -> None:
+    with pytest.raises(ValueError, match="over_time=True"):
+        _ = result.links_over_time
+    machine = {"kind": "single-switch", "nodes": 4, "bandwidth": "100 Gbps", "latency": "500 ns"}
+    work = ss.workload.collective(operation="gather", bytes="2 MB")
+    for network, asked, words in [
+        ("message", True, "over_time is about links over time"),
+        ("packet", ["nope"], "over_time: `nope` is none of the 8 links"),
+        ("packet", [], "no link in the list"),
+        ("packet", [3], "3 is no name of a link"),
+    ]:
+        with pytest.raises(ss.ConfigError, match=words):
+            ss.simulate(machine, work, network, over_time=asked)

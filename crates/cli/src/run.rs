@@ -1,6 +1,7 @@
 //! `stratasim run`: one experiment, one table.
 
 mod cdf;
+mod over_time;
 mod traffic;
 
 use std::path::{Path, PathBuf};
@@ -15,9 +16,12 @@ use stratasim_report::flows::write_flows;
 use stratasim_report::perfetto::PerfettoOptions;
 use stratasim_report::picture::{Timeline, link_heat_map};
 use stratasim_report::result::RunResult;
-use stratasim_report::{Columns, Filter, LinkLoad, PerfettoTrace, RankSet, TimeWindow, Unit, summary};
+use stratasim_report::{
+    Columns, Filter, LinkLoad, OverTime, PerfettoTrace, RankSet, TimeWindow, Unit, summary,
+};
 
 use self::cdf::Cdf;
+use self::over_time::Wanted;
 use crate::INTERRUPTED;
 use crate::input::Input;
 use crate::output::{Output, Unwritten, check_apart, complete, picture_path};
@@ -65,10 +69,12 @@ pub(crate) struct Run {
     flows: Option<PathBuf>,
     #[command(flatten)]
     cdf: Cdf,
+    #[command(flatten)]
+    over_time: Wanted,
     /// Ranks in trace, CSV and picture, such as 0-7,16 [default: all; a picture shows 48 of them]
     #[arg(long, value_name = "RANKS", value_parser = rank_set)]
     ranks: Option<RankSet>,
-    /// Window of simulated time in trace, CSV, picture and depths of queues, such as "1 s..2.5 s"
+    /// Window of simulated time in trace, CSV, picture, depths of queues and what is told over time, such as "1 s..2.5 s"
     #[arg(long, value_name = "TIMES", value_parser = time_window)]
     window: Option<TimeWindow>,
     /// Print no table and no progress
@@ -126,8 +132,10 @@ impl Run {
         let mut prepared = Prepared::new(&document, &base)?;
         self.check(&prepared)?;
         let queues = self.cdf.queues(&prepared)?;
+        let over_time = self.over_time.watch(&prepared, self.window.unwrap_or_default())?;
         let mut unwritten = Unwritten::default();
-        let result = self.watched(&mut prepared, (outputs, &mut unwritten), &queues, terminal, started);
+        let looks = (&*queues, over_time);
+        let result = self.watched(&mut prepared, (outputs, &mut unwritten), looks, terminal, started);
         if result.is_err() {
             self.tell_of_observed(terminal, "tasks", &unwritten);
         }
@@ -146,10 +154,8 @@ impl Run {
         let network = prepared.spec.network.plugin();
         let kind = prepared.spec.network.kind();
         let refuse = |message| Err(ConfigError::new(message, None));
-        if self.heat_map.is_some() && !network.tells_link_use() {
-            return refuse(format!(
-                "--heat-map is about links over time, of which `--network flow` and `--network packet` tell; this network is `{kind}`"
-            ));
+        if self.heat_map.is_some() {
+            prepared.check_link_use("--heat-map")?;
         }
         if self.flows.is_some() && !network.follows_messages() {
             return refuse(format!("--flows is {OF_MESSAGES}; this network is `{kind}`"));
@@ -213,6 +219,7 @@ impl Run {
             ("--heat-map", self.heat_map.is_some()),
             ("--flows", self.flows.is_some()),
             ("--cdf", self.cdf.out.is_some()),
+            ("--over-time", self.over_time.over_time),
             ("--ranks", self.ranks.is_some()),
             ("--window", self.window.is_some()),
         ];
@@ -224,7 +231,7 @@ impl Run {
         &self,
         prepared: &mut Prepared,
         (outputs, unwritten): (Outputs, &mut Unwritten),
-        queues: &[LinkId],
+        (queues, mut over_time): (&[LinkId], Option<OverTime>),
         terminal: &Terminal,
         started: Instant,
     ) -> Result<RunResult, Error> {
@@ -265,6 +272,9 @@ impl Run {
         if let Some(load) = &mut load {
             watchers.add(load);
         }
+        if let Some(over_time) = &mut over_time {
+            watchers.add(over_time);
+        }
         let result = prepared.run(&mut watchers, started);
         drop(watchers);
         progress.clear();
@@ -299,8 +309,11 @@ impl Run {
             empty.extend(self.picture.as_ref().map(|_| "picture"));
         }
         let mut result = result?;
+        let end = Time::ZERO + Duration::from_secs_f64(result.makespan_s);
+        if let Some(over_time) = over_time {
+            over_time.tell(&mut result, end, &labels);
+        }
         if let Some(depths) = depths {
-            let end = Time::ZERO + Duration::from_secs_f64(result.makespan_s);
             result.queue_depths = depths.of(queues, end, &labels);
         }
         if !empty.is_empty() {

@@ -198,8 +198,11 @@ fn every_key_of_a_result_is_explained() {
     keys.extend(of_jobs.as_object().unwrap().keys().cloned());
     keys.extend(of_jobs["jobs"][0].as_object().unwrap().keys().cloned());
     assert!(keys.contains("finish_ns") && keys.contains("slowdown"), "{keys:?}");
-    let text = stratasim(&["run", "examples/12-incast/experiment.toml", "--json", "-"]);
+    let text = stratasim(&["run", "examples/12-incast/experiment.toml", "--over-time", "--json", "-"]);
     let of_packets: serde_json::Value = serde_json::from_str(&text).unwrap();
+    for list in ["links_over_time", "queues_over_time"] {
+        keys.extend(of_packets[list][0].as_object().unwrap().keys().cloned());
+    }
     for key in [&result, &of_jobs, &of_packets].iter().flat_map(|it| it.as_object().unwrap().keys()) {
         assert!(page.contains(&format!("\n| `{key}` |")), "result.md has no row for `{key}`");
     }

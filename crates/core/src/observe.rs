@@ -63,6 +63,19 @@ pub struct QueueCounts {
     pub pauses: u32,
 }
 
+impl QueueCounts {
+    /// Both together.
+    #[must_use]
+    pub const fn and(&self, other: &Self) -> Self {
+        Self {
+            drops: self.drops.saturating_add(other.drops),
+            trims: self.trims.saturating_add(other.trims),
+            marks: self.marks.saturating_add(other.marks),
+            pauses: self.pauses.saturating_add(other.pauses),
+        }
+    }
+}
+
 /// A message that has arrived at another rank.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessageSpan {

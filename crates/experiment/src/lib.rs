@@ -15,6 +15,7 @@ mod json;
 mod kept;
 mod layout;
 pub mod noise;
+mod over_time;
 pub mod placement;
 pub mod plugins;
 mod publish;

@@ -160,6 +160,8 @@ impl Prepared {
             queues: QueueResult::longest(&report.queues, &self.labels()),
             queue_most_bytes_cdf: QueueResult::cdf(&report.queues),
             queue_depths: Vec::new(),
+            links_over_time: Vec::new(),
+            queues_over_time: Vec::new(),
             bounds,
             binding: None,
             checks: self.checks(summary, &report),

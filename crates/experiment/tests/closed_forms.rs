@@ -395,7 +395,7 @@ impl Observer for Watch {
         if let Event::Message(message) = event {
             self.told += 1;
             if message.end >= self.span.0 && message.start <= self.span.1 {
-                self.kept.push(*message);
+                self.kept.push(message.clone());
             }
         }
     }
@@ -427,9 +427,8 @@ memory = "home"
     let all = watch((Time::ZERO, Time::MAX));
     let window = (all.kept[all.kept.len() / 3].start, all.kept[all.kept.len() / 2].end);
     let part = watch(window);
-    let wanted: Vec<MessageSpan> = (all.kept.iter().copied())
-        .filter(|message| message.end >= window.0 && message.start <= window.1)
-        .collect();
+    let in_window = |message: &&MessageSpan| message.end >= window.0 && message.start <= window.1;
+    let wanted: Vec<MessageSpan> = all.kept.iter().filter(in_window).cloned().collect();
     assert!(!wanted.is_empty() && part.kept == wanted);
     assert!(part.told < all.told, "{} of {} messages", part.told, all.told);
 }

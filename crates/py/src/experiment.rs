@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use pyo3::prelude::*;
 use stratasim_core::observe::Fan;
+use stratasim_core::{Duration, Time};
 use stratasim_experiment::files::AtomicFile;
 use stratasim_experiment::{ConfigError, Document, Error, Prepared, RunLabels, Spec, Sweep, Traffic};
 use stratasim_report::perfetto::PerfettoOptions;
@@ -33,6 +34,8 @@ struct Watching {
     messages: bool,
     filter: Filter,
     trace: Option<PathBuf>,
+    /// Links to tell of over time, by name; none for the fullest.
+    over_time: Option<Vec<String>>,
 }
 
 /// Why there is no result.
@@ -161,8 +164,8 @@ impl Experiment {
     ///
     /// `topology` stands for the section of that name where its seed and folder are the
     /// experiment's own. `ranks` (numbers, or None for all) and `window` (such as `1 s..2 s`) limit
-    /// what is recorded and traced.
-    #[pyo3(signature = (*, topology=None, tasks=false, messages=false, ranks=None, window=None, trace=None, progress=None))]
+    /// what is recorded and traced. `over_time` names links that are told of over time; with no names, the fullest are.
+    #[pyo3(signature = (*, topology=None, tasks=false, messages=false, ranks=None, window=None, trace=None, over_time=None, progress=None))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
     #[expect(clippy::disallowed_methods, reason = "wall time of the run")]
     fn run(
@@ -174,11 +177,12 @@ impl Experiment {
         ranks: Option<RankArgument>,
         window: Option<&str>,
         trace: Option<PathBuf>,
+        over_time: Option<Vec<String>>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Run> {
         let started = Instant::now();
         let filter = filter(py, ranks, window)?;
-        let watching = Watching { tasks, messages, filter, trace };
+        let watching = Watching { tasks, messages, filter, trace, over_time };
         let watch = Watch::new(progress, started);
         let run = py.detach(|| self.execute(topology, watching, watch, started));
         let run = run.map_err(|failure| failure.raise(py))?;
@@ -199,13 +203,16 @@ impl Experiment {
         mut watch: Watch,
         started: Instant,
     ) -> Result<Run, Failure> {
-        let Watching { tasks, messages, filter, trace } = watching;
+        let Watching { tasks, messages, filter, trace, over_time: watched_links } = watching;
         // begun before the run, so that a path that cannot be written costs no time
         let fail = |error| Failure::Raised(in_file(trace.as_deref().unwrap_or(Path::new("")), &error));
         let file = trace.as_deref().map(AtomicFile::create).transpose().map_err(fail)?;
         let mut prepared = self.prepare(topology)?;
         let fits = filter.ranks.check(prepared.program.ranks());
         fits.map_err(|error| ConfigError::new(error.within("ranks").to_string(), None))?;
+        let over_time =
+            |names: Vec<String>| prepared.over_time(("over_time", "over_time"), &names, filter.window);
+        let mut over_time = watched_links.map(over_time).transpose()?;
         let mut columns = (tasks || messages).then(|| {
             let columns = Columns::new(filter.clone());
             if messages { columns.with_messages() } else { columns }
@@ -233,6 +240,9 @@ impl Experiment {
         if let Some(tracing) = &mut tracing {
             fan.add(tracing);
         }
+        if let Some(over_time) = &mut over_time {
+            fan.add(over_time);
+        }
         let outcome = prepared.run(&mut fan, started);
         // what was observed before a run stalls helps to see why
         if let Some(tracing) = tracing {
@@ -241,7 +251,11 @@ impl Experiment {
         if let Some(error) = watch.into_raised() {
             return Err(Failure::Raised(error));
         }
-        let result = outcome?;
+        let mut result = outcome?;
+        if let Some(over_time) = over_time {
+            let end = Time::ZERO + Duration::from_secs_f64(result.makespan_s);
+            over_time.tell(&mut result, end, &labels);
+        }
         let (recorded, delivered) = columns.map(|columns| (columns.tasks, columns.messages)).unzip();
         Ok(Run {
             result,

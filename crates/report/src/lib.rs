@@ -6,6 +6,7 @@
 //!  Event ─────┬─ Columns ───┬─ CSV, NumPy   └─ bars, heat maps ┐
 //!  (observer) │             └─ timeline ───────────────────────┼─ SVG, PNG ─ page
 //!             ├─ LinkLoad ──── heat map over time ─────────────┘
+//!             ├─ OverTime ──── RunResult
 //!             └─ PerfettoTrace ─ ui.perfetto.dev
 //! ```
 //! Observers record while a run goes on and cannot change it. Ids become words through [`Labels`].
@@ -17,10 +18,12 @@ pub mod distribution;
 pub mod filter;
 pub mod flows;
 pub mod forecast;
+mod grid;
 mod json;
 pub mod labels;
 pub mod listed;
 pub mod load;
+pub mod over_time;
 pub mod page;
 pub mod perfetto;
 pub mod picture;
@@ -36,6 +39,7 @@ pub use distribution::Distribution;
 pub use filter::{Filter, RankSet, TimeWindow};
 pub use labels::Labels;
 pub use load::LinkLoad;
+pub use over_time::OverTime;
 pub use page::Page;
 pub use perfetto::PerfettoTrace;
 pub use picture::Picture;

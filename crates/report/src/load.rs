@@ -8,6 +8,8 @@ use stratasim_core::observe::{Event, Interests, Observer};
 use stratasim_core::{Bandwidth, Duration, LinkId, Time};
 
 use crate::filter::TimeWindow;
+use crate::grid::Grid;
+use crate::labels::Labels;
 
 /// Most bins over all links: 16 bytes each, so at most 256 MiB.
 const BUDGET: usize = 1 << 24;
@@ -20,10 +22,7 @@ const ROUNDED_FULL: f64 = 1.005;
 #[derive(Debug, Clone)]
 pub struct LinkLoad {
     window: TimeWindow,
-    /// Picoseconds per bin; 0 before the first transfer.
-    width: u64,
-    /// Bins per link, a power of two.
-    bins: usize,
+    grid: Grid,
     links: Vec<Option<Load>>,
     used: usize,
     end: Time,
@@ -43,8 +42,13 @@ impl LinkLoad {
     /// Sums up what happens in `window`, in at most `bins` bins (rounded up to a power of two, from 16
     /// to 65,536).
     pub fn new(window: TimeWindow, bins: usize) -> Self {
-        let bins = bins.clamp(16, 1 << 16).next_power_of_two();
-        Self { window, width: 0, bins, links: Vec::new(), used: 0, end: window.from }
+        Self::in_steps(window, bins, 0)
+    }
+
+    /// The same in bins of `width_ps` picoseconds, or two, four, eight, ... times that.
+    pub(crate) fn in_steps(window: TimeWindow, bins: usize, width_ps: u64) -> Self {
+        let grid = Grid::new(window.from, bins, width_ps);
+        Self { window, grid, links: Vec::new(), used: 0, end: window.from }
     }
 
     /// Adds a transfer of `bytes` over `link`.
@@ -63,21 +67,19 @@ impl LinkLoad {
         self.fit(until);
         self.admit(link.index());
 
-        let (origin, width, bins) = (self.window.from, self.width, self.bins);
-        let bin = |at: Time| ((at - origin).as_ps() / width) as usize;
-        let edge = |bin: usize| origin + Duration::from_ps(width * bin as u64);
-        let first = bin(from);
+        let grid = self.grid;
+        let first = grid.bin(from);
         // an end on an edge belongs to the bin before it
-        let last = if until > from { bin(Time::from_ps(until.as_ps() - 1)) } else { first };
+        let last = if until > from { grid.bin_before(until) } else { first };
         let load = self.links[link.index()].as_mut().expect("just admitted");
         load.total = load.total.saturating_add(amount);
         if first == last {
             load.single[first] = load.single[first].saturating_add(amount);
             return;
         }
-        let head = part(amount, (edge(first + 1) - from).as_ps(), inside_ps);
-        let full = part(amount, width, inside_ps);
-        let tail = part(amount, (until - edge(last)).as_ps(), inside_ps);
+        let head = part(amount, (grid.edge(first + 1) - from).as_ps(), inside_ps);
+        let full = part(amount, grid.width_ps(), inside_ps);
+        let tail = part(amount, (until - grid.edge(last)).as_ps(), inside_ps);
         // what rounding leaves is one part for each of the first bins, so that none gets more than that
         let filled = last - first - 1;
         let rest = (amount - head - tail - full * filled as i64).max(0);
@@ -89,19 +91,26 @@ impl LinkLoad {
             load.step[first + 1 + more] -= 1;
             load.step[last] -= full;
         }
-        debug_assert!(last < bins);
+        debug_assert!(last < grid.bins());
     }
 
     /// Makes bins wide enough for `until`.
     fn fit(&mut self, until: Time) {
-        let length = (until - self.window.from).as_ps().max(1);
-        if self.width == 0 {
-            self.width = length.div_ceil(self.bins as u64).max(1);
+        self.grid.reach(until, || self.links.iter_mut().flatten().for_each(Load::merge));
+    }
+
+    /// Half as many bins of twice the width; false where there are few.
+    fn halve(&mut self) -> bool {
+        let is_halved = self.grid.halve();
+        if is_halved {
+            let bins = self.grid.bins();
+            for load in self.links.iter_mut().flatten() {
+                load.merge();
+                load.single = load.single[..bins].into();
+                load.step = load.step[..bins].into();
+            }
         }
-        while u128::from(self.width) * (self.bins as u128) < u128::from(length) {
-            self.links.iter_mut().flatten().for_each(|load| load.merge(self.bins));
-            self.width = self.width.saturating_mul(2);
-        }
+        is_halved
     }
 
     /// Makes room for a link.
@@ -113,35 +122,32 @@ impl LinkLoad {
             return;
         }
         self.used += 1;
-        while self.used * self.bins > BUDGET && self.bins > 16 {
-            for load in self.links.iter_mut().flatten() {
-                load.merge(self.bins);
-                load.single = load.single[..self.bins / 2].into();
-                load.step = load.step[..self.bins / 2].into();
-            }
-            self.bins /= 2;
-            self.width = self.width.saturating_mul(2);
-        }
-        let zeros = || vec![0; self.bins].into_boxed_slice();
+        while self.used * self.grid.bins() > BUDGET && self.halve() {}
+        let zeros = || vec![0; self.grid.bins()].into_boxed_slice();
         self.links[link] = Some(Load { single: zeros(), step: zeros(), total: 0 });
+    }
+
+    /// The last bin ends at `until`, which lies in the window and behind all transfers, and bins are of `width_ps` at least.
+    pub(crate) fn close(&mut self, until: Time, width_ps: u64) {
+        self.window.until = until;
+        self.end = until;
+        self.fit(until);
+        while self.grid.width_ps() < width_ps && self.halve() {}
     }
 
     /// Length of a bin.
     pub fn bin_width(&self) -> Duration {
-        Duration::from_ps(self.width)
+        Duration::from_ps(self.grid.width_ps())
     }
 
     /// The first instant of the first bin.
     pub fn origin(&self) -> Time {
-        self.window.from
+        self.grid.origin()
     }
 
     /// Bins up to the end of the last transfer.
     pub fn bin_count(&self) -> usize {
-        if self.width == 0 {
-            return 0;
-        }
-        ((self.end - self.window.from).as_ps().max(1)).div_ceil(self.width) as usize
+        self.grid.count(self.end)
     }
 
     /// Links that carried something, in link order, with the bytes they carried.
@@ -150,6 +156,20 @@ impl LinkLoad {
         links.filter_map(|(at, load)| {
             load.as_ref().map(|load| (LinkId::from_index(at), load.total as f64 / PARTS as f64))
         })
+    }
+
+    /// Links that carried something, fullest first, each with the share of its rate that it used on average, and the bytes. Links
+    /// without a rate come last, with a share of 0.
+    pub fn fullest(&self, labels: &dyn Labels) -> Vec<(LinkId, f64, f64)> {
+        let length_s = self.bin_width().as_secs_f64() * self.bin_count() as f64;
+        let fullness = |(link, bytes): (LinkId, f64)| {
+            let rate = labels.link_rate(link).map_or(f64::INFINITY, |rate| rate.bytes_per_s());
+            (link, bytes / length_s / rate, bytes)
+        };
+        let mut links: Vec<(LinkId, f64, f64)> = self.totals().map(fullness).collect();
+        // links without a rate come last, by bytes
+        links.sort_by(|a, b| b.1.total_cmp(&a.1).then(b.2.total_cmp(&a.2)).then(a.0.cmp(&b.0)));
+        links
     }
 
     /// How full a link that carries `rate` was in each bin, from 0 to 1; more where it carries more than its rate, as a fat pipe
@@ -162,16 +182,20 @@ impl LinkLoad {
         self.rates(link).into_iter().map(share).collect()
     }
 
+    /// Bytes that a link carried in each bin, up to [`Self::bin_count`]; empty for a link that carried nothing.
+    pub fn bytes(&self, link: LinkId) -> Vec<f64> {
+        let Some(Some(load)) = self.links.get(link.index()) else { return Vec::new() };
+        load.amounts().take(self.bin_count()).map(|amount| amount as f64 / PARTS as f64).collect()
+    }
+
     /// Mean bytes per second of a link in each bin, up to [`Self::bin_count`]; empty for a link that
     /// carried nothing. The last bin may end after the last transfer, but not after the window.
     pub fn rates(&self, link: LinkId) -> Vec<f64> {
-        let Some(Some(load)) = self.links.get(link.index()) else { return Vec::new() };
-        let length_ps = (self.window.until - self.window.from).as_ps();
-        let rate = |(bin, amount): (u64, i64)| {
-            let width_ps = self.width.min(length_ps - self.width * bin);
-            amount as f64 / (PARTS as f64 * Duration::from_ps(width_ps).as_secs_f64())
+        let rate = |(bin, bytes): (usize, f64)| {
+            let (start, end) = (self.grid.edge(bin), self.grid.edge(bin + 1).min(self.window.until));
+            bytes / (end - start).as_secs_f64()
         };
-        (0..).zip(load.amounts().take(self.bin_count())).map(rate).collect()
+        self.bytes(link).into_iter().enumerate().map(rate).collect()
     }
 }
 
@@ -191,11 +215,11 @@ impl Load {
     }
 
     /// Pairs of bins become one; the upper half is free.
-    fn merge(&mut self, bins: usize) {
+    fn merge(&mut self) {
         let amounts: Vec<i64> = self.amounts().collect();
         self.single.fill(0);
         self.step.fill(0);
-        for (at, pair) in amounts.chunks(2).enumerate().take(bins / 2) {
+        for (at, pair) in amounts.chunks(2).enumerate() {
             self.single[at] = pair.iter().sum();
         }
     }
@@ -265,7 +289,7 @@ mod tests {
         for link in 0..1000 {
             load.add(LinkId(link), at(u64::from(link)), at(u64::from(link) * 7 + 1000), f64::from(1 << 20));
         }
-        assert!(load.bins * load.used <= BUDGET);
+        assert!(load.grid.bins() * load.used <= BUDGET);
         assert!(load.totals().all(|(_, bytes)| bytes == f64::from(1 << 20)));
     }
 

@@ -228,14 +228,7 @@ impl<'a, W: Write + Send> PerfettoTrace<'a, W> {
 
     /// Two counters for each of the fullest links.
     fn counters(&mut self) {
-        let length_s = self.load.bin_width().as_secs_f64() * self.load.bin_count() as f64;
-        let fullness = |(link, bytes): (LinkId, f64)| {
-            let rate = self.labels.link_rate(link).map_or(f64::INFINITY, |rate| rate.bytes_per_s());
-            (link, bytes / length_s / rate, bytes)
-        };
-        let mut links: Vec<(LinkId, f64, f64)> = self.load.totals().map(fullness).collect();
-        // links without a rate come last, by bytes
-        links.sort_by(|a, b| b.1.total_cmp(&a.1).then(b.2.total_cmp(&a.2)).then(a.0.cmp(&b.0)));
+        let mut links = self.load.fullest(self.labels);
         links.truncate(self.options.links as usize);
         links.sort_by_key(|&(link, ..)| link);
         if links.is_empty() {

@@ -15,6 +15,7 @@ use crate::distribution::{Points, points, sorted};
 use crate::flows::{FlowsResult, QueueResult};
 use crate::forecast::ForecastRow;
 use crate::json;
+use crate::over_time::{LinkOverTime, QueueOverTime};
 use crate::traffic::TrafficResult;
 
 /// Everything a run says about itself.
@@ -71,6 +72,12 @@ pub struct RunResult {
     /// How long some queues held how much, where that was asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub queue_depths: Vec<QueueDepth>,
+    /// Links over time, where that was asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links_over_time: Vec<LinkOverTime>,
+    /// Queues over time, where that was asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub queues_over_time: Vec<QueueOverTime>,
     /// Lower bounds on the makespan that hold for any schedule.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bounds: Vec<Bound>,
@@ -449,6 +456,8 @@ pub(crate) mod tests {
             queues: Vec::new(),
             queue_most_bytes_cdf: Points::new(),
             queue_depths: Vec::new(),
+            links_over_time: Vec::new(),
+            queues_over_time: Vec::new(),
             bounds: vec![
                 Bound {
                     name: "compute".into(),

@@ -103,18 +103,7 @@ impl Cdf {
                 "--cdf-queue chooses queues whose depth is drawn, and `--cdf-of queue-depth` asks for that";
             return Err(ConfigError::new(message, None));
         }
-        let topology = &prepared.topology;
-        let find = |name: &String| {
-            topology.find_link(name).ok_or_else(|| {
-                let message = format!(
-                    "--cdf-queue: `{name}` is none of the {} links of this machine{}",
-                    topology.link_count(),
-                    topology.link_hint(name)
-                );
-                ConfigError::new(message, None)
-            })
-        };
-        self.queue.iter().map(find).collect()
+        prepared.links_called("--cdf-queue", &self.queue)
     }
 
     /// Draws it into its file; says where there is nothing to draw.
