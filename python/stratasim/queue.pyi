@@ -24,5 +24,10 @@ def lossless(
 ) -> Spec:
     """Nothing is dropped: a switch that holds too much of what came by a link asks the link's other end to stop (priority flow control, IEEE 802.1Qbb), class by class."""
 
-def trimming(*, control_buffer: str | None = None, headers_in_a_row: int | None = None) -> Spec:
+def trimming(
+    *,
+    control_buffer: str | None = None,
+    headers_in_a_row: int | None = None,
+    return_to_sender: bool | None = False,
+) -> Spec:
     """A data packet that finds no room loses its payload: its header goes on, before all data, and the receiver learns of the loss at once."""

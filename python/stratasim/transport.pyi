@@ -90,7 +90,7 @@ def ndp(*, initial_packets: int | None = None, pull_rate: float | None = 0.99) -
 def nscc(
     *,
     target_delay: str | None = None,
-    target_factor: float | None = 0.75,
+    target_factor: float | None = None,
     gamma: float | None = 0.8,
     delay_weight: float | None = 0.0125,
     max_window_factor: float | None = 1.5,

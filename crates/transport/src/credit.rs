@@ -271,8 +271,7 @@ impl Credit {
     }
 
     /// A packet came back, so that no pull will come for it, while so many others are under way. It goes again with the next pull
-    /// for another one, or at once where none is to be expected: as an answer to each, what comes back would come for ever (NDP, section
-    /// 3.2.4).
+    /// for another one, or at once where none is to be expected: as an answer to each, what comes back would come for ever (NDP's return-to-sender).
     pub(crate) fn on_returned(&mut self, in_flight_packets: u64) {
         let is_stuck = in_flight_packets == 0 && !self.allows(true);
         if let Self::Packets { allowed, pulled, heard, .. } = self

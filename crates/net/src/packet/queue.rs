@@ -93,7 +93,7 @@ pub struct Trimming {
     /// when absent, and then headers alone can fill a link on which so many meet that no data gets through.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headers_in_a_row: Option<NonZeroU32>,
-    /// A header that finds no room goes back to its sender (section 3.2.4 of the paper), which sends the packet again when a pull
+    /// A header that finds no room goes back to its sender (return-to-sender in the paper), which sends the packet again when a pull
     /// for another one comes, or at once where it expects none. Otherwise the packet is missed when its time is out.
     pub return_to_sender: bool,
 }

@@ -8,7 +8,7 @@ impl Engine {
     /// A packet whose header finds no room at port `number` goes back to its sender, by any way from here, where the queue does that
     /// and there is a sender to go back to. What finds no room on its way back, too, is dropped.
     ///
-    /// Source: NDP, section 3.2.4: the switch exchanges the addresses.
+    /// Source: NDP, "return-to-sender": the switch exchanges the addresses.
     pub(super) fn returns(&mut self, number: u32, packet: u32) -> bool {
         let Flying { connection, signs, bytes, .. } = self.packets[packet as usize];
         let header = &mut self.headers[packet as usize];

@@ -1,4 +1,4 @@
-//! Headers that find no room and go back to their senders (NDP, section 3.2.4).
+//! Headers that find no room and go back to their senders (NDP's return-to-sender).
 
 use std::sync::Arc;
 
