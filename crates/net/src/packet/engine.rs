@@ -109,6 +109,8 @@ pub(super) enum Event {
     Credit(u32),
     /// A receiver need not listen any more.
     Close(u32),
+    /// A header that found no room at a switch sets out for its sender.
+    Back(u32),
 }
 
 impl Event {
@@ -132,6 +134,7 @@ impl Event {
             Self::Head(number) => (10, number),
             Self::Credit(number) => (11, number),
             Self::Close(number) => (12, number),
+            Self::Back(number) => (13, number),
         };
         kind << Self::BITS | number
     }
@@ -152,7 +155,8 @@ impl Event {
             9 => Self::Up(number),
             10 => Self::Head(number),
             11 => Self::Credit(number),
-            _ => Self::Close(number),
+            12 => Self::Close(number),
+            _ => Self::Back(number),
         }
     }
 }
@@ -419,6 +423,7 @@ impl Engine {
             Event::Up(port) => self.detours.set(port, false),
             Event::Head(packet) => self.on_head(packet),
             Event::Close(connection) => self.forget(connection),
+            Event::Back(packet) => self.send_back(packet),
         }
     }
 
@@ -549,6 +554,7 @@ mod tests {
             Event::Head(15),
             Event::Credit(16),
             Event::Close(17),
+            Event::Back(18),
         ];
         assert!(all.iter().all(|&event| Event::of(event.word()) == event));
     }

@@ -2,7 +2,7 @@
 
 use stratasim_transport::{Flags, Kind};
 
-use super::engine::{Engine, Flying};
+use super::engine::{Engine, Event, Flying};
 
 impl Engine {
     /// A packet whose header finds no room at port `number` goes back to its sender, by any way from here, where the queue does that
@@ -25,9 +25,15 @@ impl Engine {
         flying.mark.trimmed = true;
         flying.to = self.origins[connection as usize];
         self.totals.returned += 1;
-        let node = self.routes.wires()[number as usize].from;
-        let next = self.choose(node, packet);
-        self.enqueue::<false>(next, packet);
+        // in an event of its own: what each hop does would be longer if it could lead to another hop
+        self.note(self.now, Event::Back(packet));
         true
+    }
+
+    /// A header sets out from the switch where it found no room.
+    pub(super) fn send_back(&mut self, packet: u32) {
+        let from = self.packets[packet as usize].port;
+        let next = self.choose(self.ends[from as usize].node, packet);
+        self.enqueue::<false>(next, packet);
     }
 }
