@@ -19,7 +19,7 @@ SOURCES := Cargo.toml Cargo.lock .cargo/config.toml pyproject.toml packaging/str
 	$(shell find crates -type f ! -path '*/tests/*' ! -path '*/benches/*' ! -path '*/target/*') \
 	$(shell find python/stratasim -name '*.py' -o -name '*.pyi' -o -name py.typed)
 
-.PHONY: help build release demo test test-rust test-python fuzz format stubs bench docs clean
+.PHONY: help build release demo test test-rust test-python test-long fuzz format stubs bench docs clean
 .DEFAULT_GOAL := help
 
 help: ## Say what there is
@@ -50,6 +50,9 @@ test-python: $(INSTALLED_FOR_TESTS) ## The Python half of `make test`, on the in
 	$(BIN)/python -m mypy.stubtest stratasim --mypy-config-file pyproject.toml
 	$(BIN)/python packaging/generate_stubs.py --check
 	$(BIN)/python -m pytest
+
+test-long: $(TOOLS) ## The Rust tests that take too long for every day, such as a hundred million flits
+	cargo test --workspace --locked --quiet -- --ignored
 
 ROUNDS ?= 20
 fuzz: $(TOOLS) ## The Rust tests with other draws, ROUNDS=20 times or until one fails; each round says its seed

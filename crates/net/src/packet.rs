@@ -52,7 +52,7 @@ mod service;
 mod stall;
 mod switch;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod ways;
 mod wheel;
 

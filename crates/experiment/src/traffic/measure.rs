@@ -389,7 +389,7 @@ impl<K: InParts> Run<'_, '_, K> {
                 break;
             }
         }
-        course.violations = self.kernel.violations();
+        course.violations.append(&mut self.kernel.violations());
         let [injected, accepted, ..] = self.traffic.sums();
         let given = self.traffic.given();
         if injected != accepted || given != injected {

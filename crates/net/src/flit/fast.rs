@@ -296,8 +296,8 @@ impl Kernel for Fast {
     }
 
     fn violations(&self) -> Vec<String> {
-        let mut out = Vec::new();
-        each!(&self.shape, parts => parts.iter().for_each(|part| part.violations(&mut out)));
+        let (mut out, at_rest) = (Vec::new(), self.is_settled());
+        each!(&self.shape, parts => parts.iter().for_each(|part| part.violations(at_rest, &mut out)));
         out
     }
 }
@@ -321,4 +321,41 @@ fn cuts(fabric: &Fabric, parts: usize) -> Vec<Range<u32>> {
         }
     }
     cuts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flit::Flit;
+    use crate::packet::testing::machine;
+
+    /// Whatever is taken from a network at rest behind its back is missed.
+    #[test]
+    fn credits_and_flits_that_are_gone_are_told_of() {
+        let spec = r#"{"kind": "mesh", "dimensions": [3], "bandwidth": "16 GB/s", "latency": "2 ns"}"#;
+        let prepared = serde_json::from_str::<Flit>("{}").unwrap().prepare(&machine(spec)).unwrap();
+        let kernel = || {
+            let (fabric, routing) = (prepared.fabric.clone(), prepared.routing.clone());
+            Fast::new(fabric, &prepared.router, routing, 1).unwrap()
+        };
+        let after = |change: fn(&mut Part<8, 4, 32, u32>)| {
+            let mut fast = kernel();
+            let Shape::P8V4(parts) = &mut fast.shape else { panic!("it is small") };
+            change(&mut parts[0]);
+            fast.violations().join("; ")
+        };
+        assert_eq!(after(|_| {}), "");
+        assert!(after(|part| part.sources[1].credits[0] -= 1).contains("terminal 1 lacks credits"));
+        assert!(after(|part| part.sources[1].credits[0] += 1).contains("terminal 1 has more credits"));
+        // the way to the right of the first router
+        let taken = after(|part| {
+            part.blocks[0].pass(0, 1, 4);
+        });
+        assert!(taken.contains("router 0 lacks credits"), "{taken}");
+        let mut fast = kernel();
+        let Shape::P8V4(parts) = &mut fast.shape else { panic!("it is small") };
+        parts[0].in_flight += 1;
+        let look = std::panic::AssertUnwindSafe(|| parts[0].look_at_everything());
+        assert!(std::panic::catch_unwind(look).is_err(), "a flit is in flight and nowhere");
+    }
 }

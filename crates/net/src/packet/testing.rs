@@ -11,7 +11,7 @@ use super::network::PacketNetwork;
 use crate::networks::NetworkContext;
 
 /// The machine of a specification.
-pub(super) fn machine(spec: &str) -> Arc<Topology> {
+pub(crate) fn machine(spec: &str) -> Arc<Topology> {
     let spec: TopologySpec = serde_json::from_str(spec).expect("a topology");
     Arc::new(spec.plugin().build(&BuildContext::default()).expect("a machine"))
 }

@@ -87,8 +87,36 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         }
     }
 
-    /// Credits above the buffer or flits without a place.
-    pub(super) fn violations(&self, out: &mut Vec<String>) {
+    /// Flits that are somewhere in it: in channels of its routers, or on their way to its routers and terminals.
+    pub(super) fn flits(&self) -> u64 {
+        let lens = (0..self.router_count).flat_map(|index| self.blocks[index / BLOCK].lens_of(index % BLOCK));
+        let waiting: u64 = lens.map(|&len| u64::from(len.into())).sum();
+        waiting + self.wheel.flits.items() as u64
+    }
+
+    /// Looks whether all that is known of it fits together: after every few cycles of a small network, more seldom in a large one.
+    pub(super) fn look_at_everything(&self) {
+        let looks = self.wheel.flits.lists() + self.router_count * N;
+        if looks > 1 << 12 && !self.now.is_multiple_of(64) {
+            return;
+        }
+        assert_eq!(self.in_flight, self.flits(), "flits in = flits out + in flight, in cycle {}", self.now);
+        let mut wrong = Vec::new();
+        self.violations(false, &mut wrong);
+        assert_eq!(wrong, Vec::<String>::new(), "in cycle {}", self.now);
+    }
+
+    /// Credits above the buffer or flits without a place; where all parts are `at_rest`, credits that have not come back.
+    pub(super) fn violations(&self, at_rest: bool, out: &mut Vec<String>) {
+        let vcs = usize::from(self.vcs);
+        for (source, terminal) in self.sources.iter().zip(self.first_terminal..) {
+            let credits = &source.credits[..vcs];
+            if credits.iter().any(|&credits| credits > self.buffer) {
+                out.push(format!("terminal {terminal} has more credits than places"));
+            } else if at_rest && credits.iter().any(|&credits| credits < self.buffer) {
+                out.push(format!("terminal {terminal} lacks credits, and none is on its way"));
+            }
+        }
         for index in 0..self.router_count {
             let router = self.first_router as usize + index;
             let (credits, flits) = self.blocks[index / BLOCK].overflows(index % BLOCK, self.buffer);
@@ -97,6 +125,9 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             }
             if flits {
                 out.push(format!("router {router} holds more flits than it has places"));
+            }
+            if at_rest && self.blocks[index / BLOCK].lacks(index % BLOCK, self.buffer) {
+                out.push(format!("router {router} lacks credits, and none is on its way"));
             }
         }
     }

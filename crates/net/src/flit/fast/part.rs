@@ -277,5 +277,8 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
                 }
             }
         }
+        if cfg!(debug_assertions) {
+            self.look_at_everything();
+        }
     }
 }

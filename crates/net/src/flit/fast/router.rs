@@ -262,6 +262,11 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
         self.asking.insert_if(port, waited);
     }
 
+    /// Whether an output channel has fewer credits than places.
+    pub(super) fn lacks(&self, router: usize, places: u16) -> bool {
+        self.outs_of(router).iter().any(|out| out.credits.into() < u32::from(places))
+    }
+
     /// Whether an output channel has more credits than places, or an input channel more flits.
     pub(super) fn overflows(&self, router: usize, places: u16) -> (bool, bool) {
         let is_more = |count: M::Count| count.into() > u32::from(places);

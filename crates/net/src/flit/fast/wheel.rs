@@ -210,6 +210,16 @@ impl<T: Copy + Default> Lists<T> {
         self.range(list).len()
     }
 
+    /// The number of lists.
+    pub(super) fn lists(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The number of items of all lists.
+    pub(super) fn items(&self) -> usize {
+        (0..self.lists()).map(|list| self.len(list)).sum()
+    }
+
     /// Empties a list: all items, and which of them it had. They are to be [given back](Lists::give_back) before another one
     /// is pushed.
     #[inline(always)]
