@@ -111,7 +111,8 @@ impl Engine {
     }
 
     /// A packet comes to a port. Those of the port's own host are let in whatever waits there.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "it is called in the loop, and else where speed does not matter")]
     pub(super) fn enqueue<const OWN: bool>(&mut self, number: u32, packet: u32) {
         let now = self.now;
         let Flying { bytes, control, class, .. } = self.packets[packet as usize];
