@@ -54,6 +54,28 @@ fn the_first_window_of_ndp_does_not_wait_for_pulls() {
     assert!((result.makespan_s - 86.028e-6).abs() < 1e-9, "{}", result.makespan_s);
 }
 
+/// A packet in a microsecond; the second one is too many for the switch, and word of that is back as the third has left, just before
+/// that or just after it, when the fourth is under way.
+#[test]
+fn a_request_to_stop_that_comes_as_the_link_becomes_free_is_there_before() {
+    let most_waiting = |latency_ns: u32| {
+        let result = run(&format!(
+            "[topology]\nkind = \"graph\"\nnodes = [{{ name = \"a\" }}, {{ name = \"b\" }}, {{ name = \"s\", kind = \"switch\" }}]\n\
+             links = [{{ from = \"a\", to = \"s\", bandwidth = \"8 Gbps\", latency = \"{latency_ns} ns\" }}, \
+             {{ from = \"s\", to = \"b\", bandwidth = \"800 Mbps\", latency = \"1 us\" }}]\n\
+             [workload]\nkind = \"graph\"\n\
+             vertices = [{{ name = \"x\", kind = \"communication\", source = 0, destination = 1, bytes = \"9360 B\" }}]\n\
+             [network]\nkind = \"packet\"\necn = {{ enabled = false }}\n\
+             packets = {{ payload-bytes = 936, header-bytes = 64 }}\n\
+             congestion = {{ kind = \"fixed-window\", window = \"10 MB\" }}\nrecovery = \"go-back-n\"\n\
+             queue = {{ kind = \"lossless\", pause-above = \"1500 B\", resume-below = \"900 B\" }}\n"
+        ));
+        result.counter("network.longest_queue_bytes")
+    };
+    // two microseconds and twice the latency
+    assert_eq!([499, 500, 501].map(most_waiting), [Some(3000), Some(3000), Some(4000)]);
+}
+
 const TIE: &str = r#"
 [topology]
 kind="graph"

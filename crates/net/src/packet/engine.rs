@@ -5,8 +5,8 @@
 //! with what has come meanwhile; most ports of switches need none (see `chain`). What a packet leaves behind when its service ends (marks, telemetry) is noted then; where
 //! nobody waited it leaves nothing but telemetry, which is noted when the next one begins or it arrives.
 //!
-//! At one instant, a node sees first what arrives, by port, and then its own events in the order in which it
-//! noted them. So the results are the same however the network is cut into parts (see `parts`).
+//! At one instant, a node sees first what arrives, pauses and word of room before packets and these by port, and then its own
+//! events in the order in which it noted them. So the results are the same however the network is cut into parts (see `parts`).
 
 use std::collections::VecDeque;
 
@@ -517,12 +517,13 @@ impl Engine {
     }
 }
 
-/// The place of an event among those of its instant: that of a packet, or of its header, which arrives is its port, and all
-/// others come behind.
+/// The place of an event among those of its instant: what the other end of a link says comes first, then packets that arrive,
+/// or their headers, by port, and all others behind them.
 #[inline]
 fn rank(packets: &[Flying], word: u32) -> u32 {
     match Event::of(word) {
-        Event::Arrival(packet) | Event::Head(packet) => packets[packet as usize].port,
+        Event::Arrival(packet) | Event::Head(packet) => packets[packet as usize].port + 1,
+        Event::Pause(_) | Event::Resume(_) | Event::Credit(_) => 0,
         _ => NOTHING,
     }
 }
