@@ -2,6 +2,7 @@
 """Block storage in the manner of Azure Direct Drive: completion times at message level and by packets.
 
     python experiments/atlahs/storage.py [--command stratasim] [--operations 5000] [--seeds 3] [--load 0.8]
+        [--picture OUT]
 
 Each operation of a client first asks the change coordination service which server holds the block. A read is
 then a request and the data. A write sends the data to the first server, which passes them to two replicas,
@@ -124,6 +125,7 @@ def main() -> int:
         "--seeds", type=int, default=3, help="runs with other draws, of which the mean is shown"
     )
     parser.add_argument("--load", type=float, default=0.8, help="share of the uplinks of the 8:1 tree")
+    parser.add_argument("--picture", type=Path, help="draw the distributions on the 8:1 tree, first seed, here")
     options = parser.parse_args()
     if options.operations < 1 or options.seeds < 1 or not 0 < options.load <= 10:
         parser.error("operations and seeds of at least 1 and a load above 0 are expected")
@@ -148,7 +150,10 @@ def main() -> int:
                     sets = [f"workload.file={file}", f"topology.up={up}", f"seed={seed}", *changes]
                     arguments = [part for change in sets for part in ("--set", change)]
                     command = [options.command, "run", str(HERE / "storage.toml"), *arguments]
-                    ended = subprocess.run([*command, "--csv", str(tasks), "--quiet"], check=False)
+                    command += ["--csv", str(tasks), "--quiet"]
+                    if (tree, seed) == ("8:1", 1) and name != "LogGOPS":
+                        command += ["--json", str(Path(folder) / f"{name}.json")]
+                    ended = subprocess.run(command, check=False)
                     if ended.returncode:
                         return ended.returncode
                     times = completion_times_us(tasks)
@@ -157,6 +162,10 @@ def main() -> int:
                 print(f"{tree:5} {name:9}" + "".join(f"{value:10.2f}" for value in shown[name]))
             pairs = zip(shown["NDP"], shown["MPRDMA"], strict=True)
             print(f"{'':5} {'NDP/MPRDMA':10}" + "".join(f"{100 * (a / b - 1):+9.1f}%" for a, b in pairs)[1:])
+        if options.picture:
+            results = [str(Path(folder) / f"{name}.json") for name in ("MPRDMA", "NDP")]
+            command = [options.command, "report", *results, "--cdf", str(options.picture)]
+            return subprocess.run(command, check=False).returncode
     return 0
 
 

@@ -1,5 +1,6 @@
 //! `stratasim compare`: one experiment several ways, side by side.
 
+mod messages;
 mod traffic;
 
 use std::borrow::Cow;
@@ -13,6 +14,7 @@ use stratasim_report::style::{Tone, hanging, pad_right, shorten};
 use stratasim_report::{Style, Unit};
 
 use crate::INTERRUPTED;
+use crate::cdf::Together;
 use crate::input::{Input, choose_network, network_has};
 use crate::output::{Output, Unwritten};
 use crate::progress::Progress;
@@ -40,6 +42,8 @@ pub(crate) struct Compare {
     /// Write the results as a JSON list
     #[arg(long, value_name = "OUT")]
     json: Option<PathBuf>,
+    #[command(flatten)]
+    cdf: Together,
     /// Print no progress
     #[arg(long, short)]
     quiet: bool,
@@ -56,7 +60,7 @@ impl Compare {
             return Err(ConfigError::new(message, None).into());
         }
         // everything is read before anything runs, so that a typo costs no time
-        let output = Output::begin_if("--json", self.json.as_ref())?;
+        let (output, picture) = (Output::begin_if("--json", self.json.as_ref())?, self.cdf.begin()?);
         let mut cases = Vec::new();
         let networks: Vec<Option<&str>> = match self.networks.as_slice() {
             [] => vec![None],
@@ -79,6 +83,7 @@ impl Compare {
                 cases.push((name, Prepared::new(&document, &base)?));
             }
         }
+        self.cdf.check(&cases)?;
         let title = cases[0].1.name.clone();
         let names: Vec<String> = cases.iter().map(|(name, _)| name.clone()).collect();
         let (mut results, mut failures) = (Vec::new(), Vec::new());
@@ -106,6 +111,7 @@ impl Compare {
             let list: Vec<&RunResult> = results.iter().map(|(_, result)| result).collect();
             output.text(&serde_json::to_string_pretty(&list).unwrap_or_default())
         });
+        unwritten.keep(picture, |picture| self.cdf.write(picture, &title, &results, terminal));
         for (name, error) in &failures {
             terminal.say(&format!("  `{name}` failed:"));
             terminal.fail(error);
@@ -240,7 +246,8 @@ fn rows(results: &[(String, RunResult)]) -> Vec<(Cow<'static, str>, Vec<String>)
     let has_programs = results.iter().any(|(_, result)| result.traffic.is_none());
     let mut rows = if has_programs { program_rows(results) } else { Vec::new() };
     rows.extend(traffic::rows(results));
-    rows.extend(count_rows(results));
+    rows.extend(messages::time_rows(results));
+    rows.extend(messages::count_rows(results));
     let numbers = |unit: Unit, number: &dyn Fn(&RunResult) -> f64| {
         unit.format_all(&results.iter().map(|(_, result)| number(result)).collect::<Vec<_>>())
     };
@@ -311,33 +318,6 @@ fn program_rows(results: &[(String, RunResult)]) -> Vec<(Cow<'static, str>, Vec<
     ];
     rows.extend(others.into_iter().map(|(label, cells)| (Cow::Borrowed(label), cells)));
     rows
-}
-
-/// What the packet level counts, where anything happened.
-fn count_rows(results: &[(String, RunResult)]) -> Vec<(Cow<'static, str>, Vec<String>)> {
-    type Count = fn(&RunResult) -> Option<u64>;
-    let counts: [(&'static str, Count); 12] = [
-        ("sent again", |result| result.counter("network.retransmissions")),
-        ("dropped", |result| result.counter("network.drops")),
-        ("trimmed", |result| result.counter("network.trims")),
-        ("packets marked", |result| result.counter("network.marks")),
-        ("ACKs with mark", |result| Some(result.flows.as_ref()?.marks)),
-        ("time-outs", |result| result.counter("network.timeouts")),
-        ("pauses", |result| result.counter("network.pauses")),
-        ("lost on links", |result| result.counter("network.lost_on_links")),
-        ("on down links", |result| result.counter("network.lost_on_down_links")),
-        ("corrupted", |result| result.counter("network.corrupted")),
-        ("duplicated", |result| result.counter("network.duplicated")),
-        ("reordered", |result| result.counter("network.reordered")),
-    ];
-    let row = |(label, of): (&'static str, Count)| {
-        let happened = results.iter().any(|(_, result)| of(result).is_some_and(|count| count > 0));
-        let cell = |(_, result): &(String, RunResult)| {
-            of(result).map_or_else(dash, |count| Unit::Count.format(count as f64))
-        };
-        happened.then(|| (Cow::Borrowed(label), results.iter().map(cell).collect()))
-    };
-    counts.into_iter().filter_map(row).collect()
 }
 
 /// How long each job took in each result, and how much longer than alone.

@@ -4,6 +4,7 @@
 //! 2 bad input, 3 a run that stalled, failed or broke a check, 101 a bug of ours, 130 interrupted.
 
 mod card;
+mod cdf;
 mod compare;
 mod conformance;
 mod explain;

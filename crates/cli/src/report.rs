@@ -11,6 +11,7 @@ use stratasim_report::picture::{
 use stratasim_report::result::RunResult;
 use stratasim_report::{Distribution, Page, Style, summary};
 
+use crate::cdf::Together;
 use crate::compare::side_by_side;
 use crate::output::Output;
 use crate::terminal::Terminal;
@@ -28,6 +29,8 @@ pub(crate) struct Report {
     /// Write a page with tables and pictures of one result, an HTML file that needs nothing else
     #[arg(long, value_name = "OUT")]
     html: Option<PathBuf>,
+    #[command(flatten)]
+    cdf: Together,
 }
 
 impl Report {
@@ -35,7 +38,7 @@ impl Report {
         if self.html.is_some() && self.files.len() > 1 {
             return Err(one_page(self.files.len()));
         }
-        let page_file = Output::begin_if("--html", self.html.as_ref())?;
+        let (page_file, picture) = (Output::begin_if("--html", self.html.as_ref())?, self.cdf.begin()?);
         let mut results = Vec::new();
         for path in &self.files {
             results.extend(read(path)?);
@@ -43,6 +46,7 @@ impl Report {
         if self.html.is_some() && results.len() > 1 {
             return Err(one_page(results.len()));
         }
+        let title = title(&results);
         match (results.as_slice(), page_file) {
             ([(_, result)], Some(output)) => {
                 let note = format!("  wrote {} (page)", output.path.display());
@@ -50,16 +54,23 @@ impl Report {
                 terminal.note(&note);
             }
             ([(_, result)], _) => terminal.print(&summary(result, &terminal.style))?,
-            ([(_, first), rest @ ..], _) => {
-                let name = first.title.experiment.as_str();
-                let same = rest.iter().all(|(_, result)| result.title.experiment == name);
-                let title = if same && !name.is_empty() { name } else { "Results" };
+            _ => {
+                let title = if title.is_empty() { "Results" } else { title };
                 terminal.print(&side_by_side(title, &results, &terminal.style))?;
             }
-            ([], ..) => unreachable!("clap asks for a file, and every file has a result"),
+        }
+        if let Some(picture) = picture {
+            self.cdf.write(picture, title, &results, terminal)?;
         }
         Ok(if results.iter().all(|(_, result)| result.checks_hold()) { 0 } else { 3 })
     }
+}
+
+/// The experiment that these are results of; nothing where they are of several.
+fn title(results: &[(String, RunResult)]) -> &str {
+    let mut names = results.iter().map(|(_, result)| result.title.experiment.as_str());
+    let first = names.next().unwrap_or("");
+    if names.all(|name| name == first) { first } else { "" }
 }
 
 fn one_page(found: usize) -> Error {

@@ -23,6 +23,7 @@ use stratasim_report::{
 use self::cdf::Cdf;
 use self::over_time::Wanted;
 use crate::INTERRUPTED;
+use crate::cdf::OF_MESSAGES;
 use crate::input::Input;
 use crate::output::{Output, Unwritten, check_apart, complete, picture_path};
 use crate::progress::Progress;
@@ -33,9 +34,6 @@ const PICTURED_RANKS: u32 = 48;
 /// Links in a heat map, the fullest ones, and stretches of time at least half as many as which it has.
 const HEAT_MAP_LINKS: usize = 32;
 const HEAT_MAP_BINS: usize = 256;
-
-/// What `--flows` and some of `--cdf` need.
-const OF_MESSAGES: &str = "about messages on their way, which `--network packet` follows";
 
 /// Why nothing is known of messages.
 fn no_message(result: &RunResult) -> &'static str {

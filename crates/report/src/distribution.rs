@@ -105,7 +105,25 @@ impl Distribution {
 
     /// Its curves; none where the run does not tell.
     pub fn picture(self, result: &RunResult) -> Option<Picture> {
-        let curves = self.curves(result);
+        self.draw(&result.title.experiment, self.curves(result))
+    }
+
+    /// The curves of several runs, called by their names; none where no run tells.
+    pub fn together(self, experiment: &str, results: &[(String, RunResult)]) -> Option<Picture> {
+        let of_run = |(name, result): &'_ (String, RunResult)| -> Vec<(String, Points)> {
+            let curves = self.curves(result);
+            let called = |curve: &str| match curves.len() {
+                1 => name.clone(),
+                _ => format!("{name}, {curve}"),
+            };
+            curves.iter().map(|(curve, points)| (called(curve), points.to_vec())).collect()
+        };
+        let curves: Vec<(String, Points)> = results.iter().flat_map(of_run).collect();
+        self.draw(experiment, curves.iter().map(|(name, points)| (name.clone(), points.as_slice())).collect())
+    }
+
+    /// Draws curves, of which there may be none.
+    fn draw(self, experiment: &str, curves: Vec<(String, &[[f64; 2]])>) -> Option<Picture> {
         if curves.is_empty() {
             return None;
         }
@@ -125,10 +143,7 @@ impl Distribution {
             }
         };
         let what = capital(&self.to_string());
-        let title = match result.title.experiment.as_str() {
-            "" => what,
-            name => format!("{what}: {name}"),
-        };
+        let title = if experiment.is_empty() { what } else { format!("{what}: {experiment}") };
         let mut chart = LineChart::new(title, x, Axis::linear(y, Unit::Share));
         let series = |(name, points): (String, &[[f64; 2]])| {
             Series::new(name, steps(points)).with_marks(points.iter().map(|&[value, share]| (value, share)))
@@ -196,6 +211,28 @@ mod tests {
         let drawn = all.map(|what| what.picture(&result).is_some());
         assert_eq!(drawn, [false, false, true, true, true]);
         assert_eq!(Distribution::QueueDepth.curves(&result).len(), 2);
+    }
+
+    #[test]
+    fn curves_of_several_runs_have_their_names() {
+        let told = RunResult { link_utilisation_cdf: points(&[0.0, 0.5]), ..RunResult::default() };
+        let queues =
+            vec![QueueDepth { link: "a->b".into(), cdf: points(&[0.0, 64.0]), ..QueueDepth::default() }; 2];
+        let told = RunResult { queue_depths: queues, ..told };
+        let runs = [
+            ("fast".to_owned(), told.clone()),
+            ("silent".to_owned(), RunResult::default()),
+            ("slow".to_owned(), told),
+        ];
+        let links = Distribution::LinkUtilisation.together("links", &runs).expect("two of them tell").svg();
+        for (name, is_there) in
+            [("fast", true), ("silent", false), ("slow", true), ("Use of the links: links", true)]
+        {
+            assert_eq!(links.contains(name), is_there, "{name}");
+        }
+        let depths = Distribution::QueueDepth.together("", &runs).expect("both tell").svg();
+        assert!(depths.contains("fast, a-&gt;b"), "{depths}");
+        assert!(Distribution::CompletionTime.together("", &runs).is_none());
     }
 
     #[test]

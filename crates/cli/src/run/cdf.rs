@@ -2,14 +2,15 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use stratasim_core::LinkId;
 use stratasim_experiment::{ConfigError, Error, Prepared};
 use stratasim_report::depths::QueueDepths;
 use stratasim_report::result::RunResult;
 use stratasim_report::{Distribution, TimeWindow};
 
-use super::{OF_MESSAGES, no_message};
+use super::no_message;
+use crate::cdf::CdfOf;
 use crate::output::{Output, picture_path};
 use crate::terminal::Terminal;
 
@@ -27,34 +28,6 @@ pub(super) struct Cdf {
     queue: Vec<String>,
 }
 
-/// What a distribution is of.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-enum CdfOf {
-    /// Completion times of messages (packet level)
-    #[default]
-    CompletionTime,
-    /// Completion times by those on an idle network (packet level)
-    SlowDown,
-    /// Use of the links, idle ones included
-    LinkUtilisation,
-    /// Most bytes that waited in a queue (packet level)
-    LongestQueue,
-    /// Bytes that waited in a queue, by time (packet level); one curve for each queue
-    QueueDepth,
-}
-
-impl From<CdfOf> for Distribution {
-    fn from(what: CdfOf) -> Self {
-        match what {
-            CdfOf::CompletionTime => Self::CompletionTime,
-            CdfOf::SlowDown => Self::Slowdown,
-            CdfOf::LinkUtilisation => Self::LinkUtilisation,
-            CdfOf::LongestQueue => Self::LongestQueue,
-            CdfOf::QueueDepth => Self::QueueDepth,
-        }
-    }
-}
-
 impl Cdf {
     /// What it is of.
     pub(super) fn distribution(&self) -> Distribution {
@@ -64,23 +37,7 @@ impl Cdf {
     /// What is drawn that this network does not tell, and which does.
     pub(super) fn lacks(&self, prepared: &Prepared) -> Option<String> {
         self.out.as_ref()?;
-        let network = prepared.spec.network.plugin();
-        let (tells, needs) = match self.of {
-            CdfOf::CompletionTime | CdfOf::SlowDown => (network.follows_messages(), OF_MESSAGES),
-            CdfOf::LinkUtilisation => (
-                network.tells_link_bytes(),
-                "about links, of which `--network flow`, `--network packet` and `--network flit` tell",
-            ),
-            CdfOf::LongestQueue | CdfOf::QueueDepth => {
-                (network.tells_queues(), "about queues, of which `--network packet` tells")
-            }
-        };
-        // by default nobody named what it is of
-        let of = match self.of.to_possible_value() {
-            Some(value) if self.of != CdfOf::default() => format!("-of {}", value.get_name()),
-            _ => String::new(),
-        };
-        (!tells).then(|| format!("--cdf{of} is {needs}"))
+        self.of.lacks(prepared)
     }
 
     /// Whether there is anything to draw.
