@@ -158,6 +158,8 @@ impl Prepared {
         let program = Arc::new(build_program(&spec, &topology, &nodes, base).map_err(at("workload"))?);
         let nics = schedule.as_ref().map_or(1, |work| work.schedule.nics());
         let network = build_network(&spec, &topology, routing, nics).map_err(at("network"))?;
+        let written_out = spec.network.plugin().written_out(&topology);
+        let spec = Spec { network: written_out.unwrap_or_else(|| spec.network.clone()), ..spec };
         let noise = match (&spec.execution.noise, &schedule) {
             (Some(noise), Some(work)) => {
                 let noise = noise.build(work.schedule.ranks(), streams, base);

@@ -3,10 +3,12 @@
 use std::path::Path;
 use std::time::Instant;
 
+use serde_json::json;
 use stratasim_core::observe::Blind;
+use stratasim_core::{Bandwidth, Duration};
 use stratasim_experiment::{Document, Prepared};
 use stratasim_report::RunResult;
-use stratasim_transport::CongestionSpec;
+use stratasim_transport::{CongestionSpec, presets};
 
 fn run(document: &Document) -> RunResult {
     let mut prepared = Prepared::new(document, Path::new("")).unwrap_or_else(|error| panic!("{error}"));
@@ -49,15 +51,55 @@ fn it_names_what_goes_with_a_congestion_control_and_gives_the_same_result() {
     assert!(ran > 2 * CongestionSpec::KINDS.len(), "{ran}");
 }
 
+/// What is shown says all: it gives the same result without the name of the preset, too.
 #[test]
-fn a_preset_stays_a_name() {
-    let document =
-        Document::from_toml("test.toml", &incast("preset = \"htsim\"\ncongestion = { kind = \"nscc\" }"))
-            .unwrap();
-    let first = run(&document);
-    assert_eq!(first.spec["network"].get("recovery"), None);
-    let again = run(&Document::from_json("test.toml", &first.spec.to_string()).unwrap());
-    assert_eq!((again.digest, again.counters), (first.digest, first.counters));
+fn it_names_what_a_preset_chose() {
+    for (kind, _) in presets::HTSIM_KINDS {
+        let text = incast(&format!("preset = \"htsim\"\ncongestion = {{ kind = \"{kind}\" }}"));
+        let first = run(&Document::from_toml("test.toml", &text).unwrap());
+        let network = &first.spec["network"];
+        assert_eq!(network["preset"], "htsim");
+        assert_eq!(
+            (&network["completion"], &network["queue"]["kind"].is_string()),
+            (&json!("sender"), &true)
+        );
+        let theirs = presets::htsim_of(kind, Bandwidth(12.5e9)).unwrap();
+        for (key, chosen) in [
+            ("congestion", json!(theirs.congestion)),
+            ("recovery", json!(theirs.recovery)),
+            ("entropy", json!(theirs.entropy)),
+            ("packets", json!(theirs.packets)),
+        ] {
+            assert_eq!(network[key], chosen, "{kind}: {key}");
+        }
+        let mut again = Document::from_json("test.toml", &first.spec.to_string()).unwrap();
+        for preset in ["htsim", "published"] {
+            again.set(&format!("network.preset = {preset}")).unwrap();
+            let again = run(&again);
+            assert_eq!(
+                (again.digest, again.counters),
+                (first.digest.clone(), first.counters.clone()),
+                "{kind}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_is_given_counts_more_than_a_preset_and_is_shown() {
+    let text = incast(
+        "preset = \"htsim\"\ncongestion = { kind = \"swift\", beta = 0.5 }\nentropy = \"oblivious\"\n\
+         packets = { payload-bytes = 1000 }\ncompletion = \"receiver\"",
+    );
+    let shown = run(&Document::from_toml("test.toml", &text).unwrap()).spec["network"].clone();
+    assert_eq!(
+        (&shown["congestion"]["beta"], &shown["congestion"]["preset"]),
+        (&json!(0.5), &json!("published"))
+    );
+    assert_eq!((&shown["entropy"]["kind"], &shown["completion"]), (&json!("oblivious"), &json!("receiver")));
+    assert_eq!(shown["packets"]["payload-bytes"], 1000);
+    // of what is not given the preset has the word
+    assert_eq!(shown["recovery"]["min-timeout"], json!(Duration::from_ns(100_000)));
 }
 
 #[test]
@@ -72,7 +114,7 @@ fn a_plug_in_by_its_name_alone_is_one_without_options() {
     // it gets options, and another name, as a table does
     assert_eq!(word.get("network.congestion.kind").unwrap(), "dctcp");
     word.set("network.congestion.gain = 0.25").unwrap();
-    assert_eq!(word.get("network.congestion").unwrap(), serde_json::json!({ "kind": "dctcp", "gain": 0.25 }));
+    assert_eq!(word.get("network.congestion").unwrap(), json!({ "kind": "dctcp", "gain": 0.25 }));
     word.set("network.congestion = swift").unwrap();
     word.set("network.congestion.kind = ndp").unwrap();
     assert_eq!(run(&word).spec["network"]["congestion"]["kind"], "ndp");

@@ -46,6 +46,12 @@ pub trait NetworkKind {
     /// Options that do not fit each other or the topology.
     fn build(&self, context: NetworkContext) -> Result<Box<dyn Network>, BuildError>;
 
+    /// The same network with what it takes from the machine written out, for results to name; none where it takes nothing. Building
+    /// either on that machine gives the same network.
+    fn written_out(&self, _topology: &Topology) -> Option<NetworkSpec> {
+        None
+    }
+
     /// Whether it follows each message on its way and reports it.
     fn follows_messages(&self) -> bool {
         false

@@ -93,7 +93,7 @@ use self::port::{Beyond, NOTHING, Port, PortCounts};
 pub use self::queue::{Backpressure, Credit, DropTail, Lossless, QueueKind, QueueRules, QueueSpec, Trimming};
 use self::routes::Routes;
 use self::ways::Ways;
-use crate::networks::{Connections, NetworkContext, NetworkKind};
+use crate::networks::{Connections, NetworkContext, NetworkKind, NetworkSpec};
 use crate::{cables, memories};
 
 /// Packets, queues and congestion control.
@@ -253,7 +253,7 @@ pub enum Preset {
     Published,
     /// Those of htsim, for comparison: its variant of the congestion control and sizes of packets, where what is given is the
     /// default, its recovery and choice of paths, where they are not given, and messages are complete when the sender knows, where
-    /// `completion` is not.
+    /// `completion` is not. Results name what that was.
     Htsim,
 }
 
@@ -279,8 +279,8 @@ impl Packet {
         }
     }
 
-    /// The same with what goes with its congestion control written out. A preset stays a name: what it says depends on the
-    /// topology.
+    /// The same with what goes with its congestion control written out. A preset stays a name here: what it says depends on the
+    /// topology ([`NetworkKind::written_out`]).
     fn filled(&self) -> Self {
         if self.preset == Preset::Htsim {
             return self.clone();
@@ -329,6 +329,14 @@ impl NetworkKind for Packet {
             Preset::Published => self.assemble(context)?,
             Preset::Htsim => self.as_htsim(&context.topology)?.assemble(context)?,
         }))
+    }
+
+    fn written_out(&self, topology: &Topology) -> Option<NetworkSpec> {
+        if self.preset == Preset::Published {
+            return None;
+        }
+        let filled = self.as_htsim(topology).ok()?.filled();
+        Some(NetworkSpec::Packet(Self { preset: self.preset, ..filled }))
     }
 
     fn follows_messages(&self) -> bool {
