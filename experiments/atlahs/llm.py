@@ -6,6 +6,7 @@
 
 - `data`: GPT-3 Small (12 decoders of 768 hidden units, 85 million parameters in them), 32,768 tokens per
   accelerator.
+- `small`: three of these decoders, for tests.
 - `pipeline`: GPT-3 Medium (24 decoders of 1,024 hidden units, 302 million parameters), half a million
   tokens in all, eight micro-batches per replica; all go forward, then all go backward (GPipe).
 
@@ -37,7 +38,11 @@ class Model(NamedTuple):
     tokens: int
 
 
-MODELS = {"data": Model(1, 32, 4, 12, 768, 8192), "pipeline": Model(4, 8, 8, 24, 1024, 8192)}
+MODELS = {
+    "data": Model(1, 32, 4, 12, 768, 8192),
+    "small": Model(1, 32, 4, 3, 768, 8192),
+    "pipeline": Model(4, 8, 8, 24, 1024, 8192),
+}
 
 
 class Rank:

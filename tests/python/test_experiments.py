@@ -28,6 +28,7 @@ def python(*arguments: str | Path) -> str:
         ("halo.py", [], "halo.strata"),
         ("halo.py", ["--steps", "6"], "halo-6.strata"),
         ("llm.py", ["data"], "llm-data.strata"),
+        ("llm.py", ["small"], "llm-small.strata"),
         ("llm.py", ["pipeline"], "llm-pipeline.strata"),
     ],
 )
