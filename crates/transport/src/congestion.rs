@@ -37,6 +37,8 @@ pub struct Acked<'a> {
     pub rtt: Option<Duration>,
     /// Time since that packet was sent, also where nothing new is known of it.
     pub age: Duration,
+    /// The part of both that the packet waited in the receiving host before it was acknowledged.
+    pub endpoint_delay: Duration,
     /// Bytes under way after it.
     pub in_flight: u64,
     /// Number of the packet that caused it.

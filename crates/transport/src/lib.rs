@@ -22,7 +22,8 @@
 //!    for hosts that queue connections for their turn.
 //! 3. What reaches the other host goes to [`Receiver::on_packet`] with a [`Mark`]: what the network did to it. Its answers
 //!    come out of a closure, as headers to send back. [`Arrival::delivered_to`] says how far the application
-//!    can read; a message is complete when that reaches the end of its range.
+//!    can read; a message is complete when that reaches the end of its range. Hosts that take time for a packet say so to
+//!    [`Receiver::on_packet_after`].
 //! 4. What comes back goes to [`Sender::on_feedback`]; then the sender may have something to send again.
 //!    [`Sender::is_done`] and [`Sender::acknowledged_to`] say what is known to have arrived.
 //! 5. [`Sender::deadline`] and [`Receiver::deadline`] say when [`Sender::on_timer`] and [`Receiver::on_timer`] are

@@ -1,6 +1,6 @@
 //! What travels between the two ends of a connection: headers, marks of the network, telemetry.
 
-use stratasim_core::Time;
+use stratasim_core::{Duration, Time};
 
 /// What a packet is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -96,7 +96,7 @@ pub struct Header {
     pub flags: Flags,
     /// Chooses the path where the network sprays. An acknowledgement has that of the packet that caused it.
     pub entropy: u16,
-    /// Payload in bytes; 0 for everything but data.
+    /// Data: payload in bytes. Acknowledgement: [`Header::endpoint_delay`]. 0 for everything else.
     pub payload_bytes: u16,
     /// Acknowledgement: packets beyond the first gap that the receiver holds (saturating).
     pub out_of_order: u16,
@@ -117,6 +117,28 @@ pub struct Header {
     pub sent_at: Time,
     /// Acknowledgement: accounted bytes of all packets that have arrived, each once.
     pub received_bytes: u64,
+}
+
+impl Header {
+    /// Unit of the delay in a host: up to 4 ms fit.
+    const ENDPOINT_UNIT_PS: u64 = 64_000;
+
+    /// Acknowledgement: how long the packet that caused it waited in the receiver's host, in steps of 64 ns.
+    #[inline]
+    pub fn endpoint_delay(&self) -> Duration {
+        match self.kind {
+            Kind::Ack | Kind::Nack => {
+                Duration::from_ps(u64::from(self.payload_bytes) * Self::ENDPOINT_UNIT_PS)
+            }
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// A delay as acknowledgements carry it.
+    #[inline]
+    pub(crate) fn endpoint_steps(delay: Duration) -> u16 {
+        u16::try_from(delay.as_ps() / Self::ENDPOINT_UNIT_PS).unwrap_or(u16::MAX)
+    }
 }
 
 /// What the network did to a packet on its way.

@@ -197,6 +197,23 @@ impl Receiver {
         arrival
     }
 
+    /// The same of a packet that has waited for so long in this host, of which the acknowledgement tells (Swift).
+    pub fn on_packet_after(
+        &mut self,
+        now: Time,
+        waited: Duration,
+        header: &Header,
+        mark: Mark,
+        pacer: &mut Pacer,
+        emit: &mut impl FnMut(Header),
+    ) -> Arrival {
+        let steps = Header::endpoint_steps(waited);
+        self.on_packet(now, header, mark, pacer, &mut |answer: Header| {
+            let tells = matches!(answer.kind, Kind::Ack | Kind::Nack);
+            emit(if tells { Header { payload_bytes: steps, ..answer } } else { answer });
+        })
+    }
+
     /// Whether all has arrived that is known of, and no more of its message is to come.
     #[inline]
     const fn is_complete(&self) -> bool {

@@ -312,6 +312,7 @@ fn under_marks(spec: &str) {
             ecn: true,
             rtt,
             age: Duration::from_ns(600_000 + packet * 1000),
+            endpoint_delay: Duration::ZERO,
             in_flight: control.window_bytes().min(100_000),
             sequence: packet,
             cumulative: packet,

@@ -259,6 +259,7 @@ mod tests {
                         ecn: true,
                         rtt: None,
                         age: Duration::ZERO,
+                        endpoint_delay: Duration::ZERO,
                         in_flight: 100_000,
                         sequence: 40,
                         cumulative: 10,

@@ -13,6 +13,9 @@ use crate::recovery::{RecoverySpec, sack::Sack};
 /// Swift: additive increase while the delay is below a target, multiplicative decrease by the excess above it, at
 /// most once per round trip; windows below a packet are paced.
 ///
+/// Two windows, of which the smaller counts: one follows the delay of the network, the other, with a target of its own, what packets
+/// wait in the receiving host until it acknowledges them. Hosts of the packet level acknowledge at once, so the first one counts there.
+///
 /// Source: Kumar et al., "Swift: delay is simple and effective for congestion control in the datacenter", SIGCOMM 2020.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
@@ -23,6 +26,8 @@ pub struct Swift {
     /// that is longer, as a target below it would take the window of a flow alone to its smallest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_target: Option<Duration>,
+    /// Target of the delay in the receiving host; the same whatever the window. The default is ours.
+    pub endpoint_target: Duration,
     /// Part of the target per hop: per switch on the longest way of the connection.
     pub hop_delay: Duration,
     /// Largest part of the target that depends on the window.
@@ -61,6 +66,7 @@ impl Default for Swift {
         Self {
             preset: Preset::Published,
             base_target: None,
+            endpoint_target: USUAL_TARGET,
             hop_delay: Duration::from_ns(1_000),
             flow_scaling_range: Duration::from_ns(50_000),
             flow_scaling_windows: [0.1, 100.0],
@@ -74,7 +80,7 @@ impl Default for Swift {
     }
 }
 
-/// Base target of connections with shorter round trips.
+/// Base target of connections with shorter round trips, and target of hosts.
 const USUAL_TARGET: Duration = Duration::from_ns(25_000);
 
 /// What connections share; times in picoseconds, windows in packets.
@@ -82,6 +88,7 @@ const USUAL_TARGET: Duration = Duration::from_ns(25_000);
 struct Parameters {
     packet: f64,
     fixed_target: f64,
+    endpoint_target: f64,
     alpha: f64,
     beta_scaling: f64,
     range: f64,
@@ -93,14 +100,22 @@ struct Parameters {
     reset_after: u32,
 }
 
+/// A window that follows a delay.
+#[derive(Debug, Clone, Copy)]
+struct Window {
+    packets: f64,
+    decreased_at: Option<Time>,
+}
+
 /// State of a connection.
 #[derive(Debug, Clone)]
 pub struct State {
     parameters: Arc<Parameters>,
-    /// Packets.
-    window: f64,
+    /// Follows the delay of the network.
+    fabric: Window,
+    /// Follows the delay in the receiving host, from the first one on.
+    endpoint: Option<Window>,
     rtt: Duration,
-    decreased_at: Option<Time>,
     timeouts: u32,
 }
 
@@ -113,29 +128,54 @@ impl Parameters {
     }
 }
 
-impl State {
-    fn clamp(&mut self) {
-        let [least, most] = self.parameters.limits;
-        self.window = self.window.clamp(least, most);
+impl Window {
+    fn may_decrease(&self, now: Time, rtt: Duration) -> bool {
+        self.decreased_at.is_none_or(|at| now.saturating_since(at) >= rtt)
     }
 
-    fn may_decrease(&self, now: Time) -> bool {
-        self.decreased_at.is_none_or(|at| now.saturating_since(at) >= self.rtt)
+    /// Moves towards a delay of `target` picoseconds (algorithm 1 of the paper).
+    fn follow(&mut self, p: &Parameters, acked: &Acked<'_>, rtt: Duration, delay: f64, target: f64) {
+        if delay < target {
+            let packets = acked.bytes as f64 / p.packet;
+            self.packets += p.increase * packets / self.packets.max(1.0);
+        } else if self.may_decrease(acked.now, rtt) {
+            self.decrease(acked.now, (1.0 - p.beta * (delay - target) / delay).max(1.0 - p.max_decrease));
+        }
+        self.clamp(p);
+    }
+
+    fn decrease(&mut self, now: Time, kept: f64) {
+        self.packets *= kept;
+        self.decreased_at = Some(now);
+    }
+
+    fn clamp(&mut self, p: &Parameters) {
+        let [least, most] = p.limits;
+        self.packets = self.packets.clamp(least, most);
+    }
+}
+
+impl State {
+    /// Packets that may be under way.
+    #[inline]
+    fn window(&self) -> f64 {
+        self.endpoint.map_or(self.fabric.packets, |endpoint| self.fabric.packets.min(endpoint.packets))
     }
 }
 
 impl CongestionControl for State {
     #[inline]
     fn window_bytes(&self) -> u64 {
-        ((self.window * self.parameters.packet) as u64).max(1)
+        ((self.window() * self.parameters.packet) as u64).max(1)
     }
 
     fn gap(&self, bytes: u64) -> Duration {
-        if self.window >= 1.0 {
+        let window = self.window();
+        if window >= 1.0 {
             return Duration::ZERO;
         }
         let packets = bytes as f64 / self.parameters.packet;
-        Duration::from_ps((self.rtt.as_ps() as f64 * packets / self.window) as u64)
+        Duration::from_ps((self.rtt.as_ps() as f64 * packets / window) as u64)
     }
 
     fn on_ack(&mut self, acked: &Acked<'_>) {
@@ -143,33 +183,33 @@ impl CongestionControl for State {
         let Some(rtt) = acked.rtt else { return };
         self.rtt = rtt;
         let p = &self.parameters;
-        let (delay, target) = (rtt.as_ps() as f64, p.target(self.window));
-        if delay < target {
-            let packets = acked.bytes as f64 / p.packet;
-            self.window += p.increase * packets / self.window.max(1.0);
-        } else if self.may_decrease(acked.now) {
-            self.window *= (1.0 - p.beta * (delay - target) / delay).max(1.0 - p.max_decrease);
-            self.decreased_at = Some(acked.now);
+        let endpoint = acked.endpoint_delay.min(rtt);
+        if endpoint > Duration::ZERO && self.endpoint.is_none() {
+            self.endpoint = Some(self.fabric);
         }
-        self.clamp();
+        if let Some(window) = &mut self.endpoint {
+            window.follow(p, acked, rtt, endpoint.as_ps() as f64, p.endpoint_target);
+        }
+        let (delay, target) = ((rtt - endpoint).as_ps() as f64, p.target(self.fabric.packets));
+        self.fabric.follow(p, acked, rtt, delay, target);
     }
 
+    /// Losses are the network's: its window alone falls.
     fn on_loss(&mut self, lost: &Lost) {
         let p = &self.parameters;
+        let may_decrease = self.fabric.may_decrease(lost.now, self.rtt);
         if lost.cause == LossCause::Timeout {
             // packets that time out together are one time-out
-            self.timeouts += u32::from(self.may_decrease(lost.now));
+            self.timeouts += u32::from(may_decrease);
             if self.timeouts >= p.reset_after {
-                self.window = p.limits[0];
-                self.decreased_at = Some(lost.now);
+                self.fabric = Window { packets: p.limits[0], decreased_at: Some(lost.now) };
                 return;
             }
         }
-        if self.may_decrease(lost.now) {
-            self.window *= 1.0 - p.max_decrease;
-            self.decreased_at = Some(lost.now);
+        if may_decrease {
+            self.fabric.decrease(lost.now, 1.0 - p.max_decrease);
         }
-        self.clamp();
+        self.fabric.clamp(p);
     }
 }
 
@@ -199,6 +239,7 @@ impl CongestionKind for Swift {
         let parameters = Arc::new(Parameters {
             packet: sizes.packet_bytes() as f64,
             fixed_target: self.fixed_target(path.base_rtt, path.hops).as_ps() as f64,
+            endpoint_target: self.endpoint_target.as_ps() as f64,
             alpha,
             beta_scaling: -alpha / large.sqrt(),
             range,
@@ -211,9 +252,9 @@ impl CongestionKind for Swift {
         });
         Ok(Control::Swift(State {
             parameters,
-            window: self.initial_packets,
+            fabric: Window { packets: self.initial_packets, decreased_at: None },
+            endpoint: None,
             rtt: path.base_rtt,
-            decreased_at: None,
             timeouts: 0,
         }))
     }
@@ -224,5 +265,69 @@ impl CongestionKind for Swift {
 
     fn recovery(&self) -> RecoverySpec {
         RecoverySpec::Sack(Sack::default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stratasim_core::Bandwidth;
+
+    const PACKET: u64 = 4160;
+
+    fn state(swift: &Swift) -> State {
+        let sizes = PacketSizes::default();
+        assert_eq!(sizes.packet_bytes(), PACKET);
+        let path = Path::of_equal_links(Duration::from_ns(10_000), Bandwidth(12.5e9), 4, 1_000_000);
+        let Control::Swift(state) = swift.build(&path, &sizes).unwrap() else { unreachable!() };
+        state
+    }
+
+    fn acked(now_ns: u64, fabric_ns: u64, endpoint_ns: u64) -> Acked<'static> {
+        let rtt = Duration::from_ns(fabric_ns + endpoint_ns);
+        Acked {
+            now: Time::ZERO + Duration::from_ns(now_ns),
+            bytes: PACKET,
+            ecn: false,
+            rtt: Some(rtt),
+            age: rtt,
+            endpoint_delay: Duration::from_ns(endpoint_ns),
+            in_flight: PACKET,
+            sequence: 0,
+            cumulative: 1,
+            next: 2,
+            telemetry: None,
+        }
+    }
+
+    /// What the host delays is none of the network's delay, and the other way round: two copies of a window each follow one of both, and
+    /// the smaller one counts.
+    #[test]
+    fn each_window_follows_its_own_delay() {
+        let mut both = state(&Swift::default());
+        let p = Arc::clone(&both.parameters);
+        let [mut fabric, mut endpoint] = [both.fabric; 2];
+        let mut smaller = [0; 2];
+        for step in 0..3000_u64 {
+            // walks through both sides of both targets, slow enough for windows to move
+            let fabric_ns = 20_000 + step / 100 * 7919 % 70_000;
+            let endpoint_ns = 1 + step / 70 * 104_729 % 60_000;
+            let acked = acked(step * 700, fabric_ns, endpoint_ns);
+            let rtt = acked.age;
+            both.on_ack(&acked);
+            fabric.follow(&p, &acked, rtt, fabric_ns as f64 * 1e3, p.target(fabric.packets));
+            endpoint.follow(&p, &acked, rtt, endpoint_ns as f64 * 1e3, 25e6);
+            smaller[usize::from(endpoint.packets < fabric.packets)] += 1;
+            let least = fabric.packets.min(endpoint.packets);
+            assert_eq!(both.window_bytes(), ((least * PACKET as f64) as u64).max(1), "{step}");
+        }
+        assert!(smaller.iter().all(|steps| *steps > 300), "{smaller:?}");
+    }
+
+    #[test]
+    fn hosts_that_take_no_time_limit_nothing() {
+        let mut state = state(&Swift { endpoint_target: Duration::ZERO, ..Swift::default() });
+        (0..50).for_each(|step| state.on_ack(&acked(step * 700, 10_000, 0)));
+        assert!(state.endpoint.is_none() && state.window() == state.fabric.packets && state.window() > 10.0);
     }
 }

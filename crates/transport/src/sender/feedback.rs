@@ -77,6 +77,7 @@ impl Sender {
                 ecn,
                 rtt: progress.rtt,
                 age: now.saturating_since(header.sent_at),
+                endpoint_delay: header.endpoint_delay(),
                 in_flight: self.recovery.account().in_flight_bytes,
                 sequence: header.sequence,
                 cumulative: self.recovery.account().cumulative,
