@@ -4,6 +4,7 @@
 pub mod bitmap;
 pub mod fixed;
 pub mod mixed;
+pub mod mprdma;
 pub mod oblivious;
 pub mod permutation;
 pub mod random;
@@ -113,6 +114,7 @@ entropies! {
     "bitmap" => Bitmap(bitmap::Bitmap, bitmap::State),
     "reps" => Reps(reps::Reps, reps::State),
     "mixed" => Mixed(mixed::Mixed, mixed::State),
+    "mprdma" => Mprdma(mprdma::Mprdma, mprdma::State),
 }
 
 impl Default for EntropySpec {
