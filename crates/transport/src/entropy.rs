@@ -10,6 +10,7 @@ pub mod permutation;
 pub mod random;
 pub mod reps;
 pub mod round_robin;
+pub mod scoreboard;
 mod walk;
 
 use stratasim_core::{BuildError, Time, registry};
@@ -115,6 +116,7 @@ entropies! {
     "reps" => Reps(reps::Reps, reps::State),
     "mixed" => Mixed(mixed::Mixed, mixed::State),
     "mprdma" => Mprdma(mprdma::Mprdma, mprdma::State),
+    "scoreboard" => Scoreboard(scoreboard::Scoreboard, scoreboard::State),
 }
 
 impl Default for EntropySpec {
