@@ -5,10 +5,13 @@
 //! of the extents before it: the first dimension is the innermost. Vertices that differ in one
 //! coordinate only form a line, ring or clique, or share a switch.
 
+mod dimension;
+
 use std::sync::Arc;
 
 use stratasim_core::{Bandwidth, BuildError, Duration, LinkId, NodeId};
 
+use self::dimension::DimensionRule;
 use super::cables::{Cables, Duplex};
 use super::check_size;
 use crate::catalogue::ComputeChoice;
@@ -250,60 +253,6 @@ impl Product<'_> {
     }
 }
 
-/// Rule numbers of a dimension.
-#[derive(Debug, Clone, Copy)]
-struct DimensionRule {
-    /// Node id of the switch of line 0, where there are switches.
-    first_switch: u32,
-    extent: u32,
-    stride: u32,
-    shape: Shape,
-    parallel: u32,
-    cables: Cables,
-}
-
-impl DimensionRule {
-    /// Appends the links from coordinate `from` to `to` on `line`. Of parallel cables `copy` is used.
-    fn step(&self, line: u32, from: u32, to: u32, copy: u32, out: &mut Vec<LinkId>) {
-        let cable = |per_line: u32, index: u32| (line * per_line + index) * self.parallel + copy;
-        match self.shape {
-            Shape::Ring if self.extent > 2 => {
-                let extent = self.extent;
-                let (forward, backward) = ((to + extent - from) % extent, (from + extent - to) % extent);
-                // half way round, even coordinates go forward and odd ones backward, so that both
-                // directions are used alike
-                if forward < backward || (forward == backward && from.is_multiple_of(2)) {
-                    out.extend((0..forward).map(|i| self.cables.up(cable(extent, (from + i) % extent))));
-                } else {
-                    let edge = |i| (from + extent - 1 - i) % extent;
-                    out.extend((0..backward).map(|i| self.cables.down(cable(extent, edge(i)))));
-                }
-            }
-            Shape::Line | Shape::Ring if from < to => {
-                out.extend((from..to).map(|edge| self.cables.up(cable(self.extent - 1, edge))));
-            }
-            Shape::Line | Shape::Ring => {
-                out.extend((to..from).rev().map(|edge| self.cables.down(cable(self.extent - 1, edge))));
-            }
-            Shape::Clique => {
-                let pairs = self.extent * (self.extent - 1) / 2;
-                let pair = |lower: u32, upper: u32| upper * (upper - 1) / 2 + lower;
-                out.push(if from < to {
-                    self.cables.up(cable(pairs, pair(from, to)))
-                } else {
-                    self.cables.down(cable(pairs, pair(to, from)))
-                });
-            }
-            Shape::Switch => {
-                out.extend([
-                    self.cables.up(cable(self.extent, from)),
-                    self.cables.down(cable(self.extent, to)),
-                ]);
-            }
-        }
-    }
-}
-
 /// One dimension after the other, innermost first; the shorter way round a ring.
 ///
 /// Of parallel cables each pair of hosts has one (`copy`). Free of deadlock on meshes, hypercubes and HyperX
@@ -322,9 +271,15 @@ impl DimensionOrder {
     ///
     /// Pairs that meet on a cable come from anywhere in earlier dimensions, go anywhere in this one and in later ones, and to
     /// any host there: all these coordinates are added up. Of the dimension itself the source counts only at a switch, where
-    /// all that comes to a vertex would have one cable: where everybody sends as far, the sum of both stands still.
+    /// all that comes to a vertex would have one cable: where everybody sends as far, the sum of both stands still. A ring or a line
+    /// alone has no other coordinates ([`DimensionRule::spread`]).
     fn copy(&self, dimension: &DimensionRule, src: u32, dst: u32) -> u32 {
         let DimensionRule { stride, extent, shape, parallel, .. } = *dimension;
+        if extent == self.vertices && matches!(shape, Shape::Line | Shape::Ring) {
+            let [start, end] = [src, dst].map(|host| host / self.per_vertex);
+            let beside = u64::from(dst % self.per_vertex);
+            return ((dimension.spread(start, end) + beside) % u64::from(parallel)) as u32;
+        }
         let [start, end] = [src, dst].map(|host| host / self.per_vertex);
         let at = |vertex: u32, each: &DimensionRule| vertex / each.stride % each.extent;
         let coordinate = |each: &DimensionRule| at(if each.stride < stride { start } else { end }, each);

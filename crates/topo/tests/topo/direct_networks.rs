@@ -66,6 +66,45 @@ fn loads_of_parallel_cables(router: &mut Router, pairs: &[(u32, u32)]) -> Vec<Ve
     by_ends.into_values().collect()
 }
 
+/// A ring or line with nothing beside it: where everybody sends as far, and between all pairs, parallel cables carry as much.
+#[test]
+fn symmetric_traffic_loads_parallel_cables_of_one_ring_or_line_alike() {
+    let machines = (2..=20).flat_map(|nodes| (2..=6).map(move |cables| (nodes, cables)));
+    for (nodes, cables) in machines {
+        for shape in ["ring", "line"] {
+            let dimension =
+                format!(r#"{{"shape": "{shape}", "nodes": {nodes}, "parallel": {cables}, {LINK}}}"#);
+            let mut router =
+                Router::new(&format!(r#"{{"kind": "multi-dimensional", "dimensions": [{dimension}]}}"#));
+            let mut all = Vec::new();
+            for far in 1..nodes {
+                let pairs: Vec<_> = (0..nodes).map(|from| (from, (from + far) % nodes)).collect();
+                // numbers of cables follow one another all round
+                let closes = shape == "ring" && nodes % (2 * cables) == 0;
+                for loads in loads_of_parallel_cables(&mut router, &pairs) {
+                    let even = loads.iter().sum::<u64>().div_ceil(u64::from(cables));
+                    let most = even + u64::from(!closes);
+                    assert!(loads.iter().all(|&load| load <= most), "{shape} {nodes}, {far} far: {loads:?}");
+                }
+                all.extend(pairs);
+            }
+            // where the nodes are no multiple of the cables, the row of cables breaks between the last node and the first
+            let more = match shape {
+                _ if nodes % cables == 0 => 1,
+                "line" => 2,
+                _ => 5,
+            };
+            for loads in loads_of_parallel_cables(&mut router, &all) {
+                let even = loads.iter().sum::<u64>().div_ceil(u64::from(cables));
+                assert!(
+                    loads.iter().all(|&load| load <= even + more),
+                    "{shape} {nodes}, all pairs: {loads:?}"
+                );
+            }
+        }
+    }
+}
+
 /// Between all pairs, where everybody sends as far, and from all to one: no cable stands idle beside one that several share.
 #[test]
 fn pairs_spread_over_parallel_cables() {
