@@ -6,27 +6,29 @@ use serde_json::Value;
 use stratasim_testkit::perfetto::{self, Seen};
 use support::Scratch;
 
-/// Fifteen hosts send to one, over 48 links.
-fn incast(network: &str) -> String {
+/// All hosts of a machine send to the first, at 100 Gbps and 1 us per link.
+fn to_the_first(machine: &str, bytes: &str, network: &str) -> String {
     format!(
         r#"
 [topology]
-kind = "leaf-spine"
-leaves = 4
-spines = 2
-hosts-per-leaf = 4
+{machine}
 bandwidth = "100 Gbps"
 latency = "1 us"
 [workload]
 kind = "collective"
 operation = "gather"
 algorithm = {{ kind = "direct" }}
-bytes = "6.4 MB"
+bytes = "{bytes}"
 [network]
 kind = "packet"
 {network}
 "#
     )
+}
+
+/// Fifteen hosts send to one, over 48 links.
+fn incast(network: &str) -> String {
+    to_the_first("kind = \"leaf-spine\"\nleaves = 4\nspines = 2\nhosts-per-leaf = 4", "6.4 MB", network)
 }
 
 /// Drops, trims, marks and pauses.
@@ -166,25 +168,10 @@ fn over_time(scratch: &Scratch, options: &[&str]) -> Value {
 
 /// Hosts that send to the first at line rate, in packets of 4,160 B that take 332.8 ns each, over links of 1 us.
 fn gather(hosts: u32, bytes: &str, window: &str) -> String {
-    format!(
-        r#"
-[topology]
-kind = "single-switch"
-nodes = {hosts}
-bandwidth = "100 Gbps"
-latency = "1 us"
-[workload]
-kind = "collective"
-operation = "gather"
-algorithm = {{ kind = "direct" }}
-bytes = "{bytes}"
-[network]
-kind = "packet"
-buffer = "1 MB"
-congestion = {{ kind = "fixed-window", window = "{window}" }}
-recovery = {{ kind = "sack" }}
-"#
-    )
+    let network = format!(
+        "buffer = \"1 MB\"\ncongestion = {{ kind = \"fixed-window\", window = \"{window}\" }}\nrecovery = {{ kind = \"sack\" }}"
+    );
+    to_the_first(&format!("kind = \"single-switch\"\nnodes = {hosts}"), bytes, &network)
 }
 
 const PACKET: f64 = 4160.0;

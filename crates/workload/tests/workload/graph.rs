@@ -133,6 +133,9 @@ fn memory_may_be_anywhere() {
     assert_eq!(place(json!("mem-2")), (0, 64, MemoryPlace::Node(NodeId(6))));
     assert_eq!(place(json!("xpu-3")), (0, 64, MemoryPlace::OfRank(Rank(3))));
     assert_eq!(place(json!(0)), (0, 64, MemoryPlace::OfRank(Rank(0))));
+    // numbers as text, where no node has that name
+    assert_eq!(place(json!("0")), place(json!(0)));
+    assert_eq!(place(json!("1")), (64, 0, MemoryPlace::Local), "its own");
     assert_eq!(place(json!({"rank": 1})), (64, 0, MemoryPlace::Local), "its own");
     assert_eq!(place(json!({"node": "xpu-1"})), (64, 0, MemoryPlace::Local), "its own");
 }
@@ -234,6 +237,10 @@ fn what_is_wrong_with_a_vertex_names_it_its_key_and_the_remedy() {
         ),
         (
             json!({"kind": "compute", "rank": 0, "memory-bytes": 1, "memory": 9}),
+            "vertices.1.memory: vertex `a`: rank 9 does not exist",
+        ),
+        (
+            json!({"kind": "compute", "rank": 0, "memory-bytes": 1, "memory": "9"}),
             "vertices.1.memory: vertex `a`: rank 9 does not exist",
         ),
         (

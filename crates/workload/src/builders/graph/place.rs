@@ -40,12 +40,14 @@ impl Places<'_, '_> {
     pub(super) fn rank(&self, rank: &RankRef) -> Result<Rank, String> {
         match rank {
             RankRef::Rank(rank) => self.number(*rank),
-            // attributes that were strings all along, as in GraphML
-            RankRef::Node(name) => match name.parse() {
-                Ok(number) if (self.context.find_node)(name).is_none() => self.number(number),
-                _ => self.node(name),
-            },
+            RankRef::Node(name) => self.number_in(name).unwrap_or_else(|| self.node(name)),
         }
+    }
+
+    /// The rank of a number given as text, as attributes of GraphML are; none where a node has that name.
+    fn number_in(&self, name: &str) -> Option<Result<Rank, String>> {
+        let number = name.parse().ok().filter(|_| (self.context.find_node)(name).is_none())?;
+        Some(self.number(number))
     }
 
     /// Where a vertex with these ranks runs.
@@ -93,13 +95,16 @@ impl Places<'_, '_> {
                     Some(rank) if rank < self.context.ranks => of_rank(Rank(rank)),
                     _ => MemoryPlace::Node(node),
                 }),
-                None => {
-                    let hint = nearest(name, ["local", "home"])
-                        .map_or_else(String::new, |near| format!(", did you mean `{near}`?"));
-                    Err(format!(
-                        "the topology has no node `{name}`{hint}; write \"local\", \"home\", the name of a memory or compute node, or a rank"
-                    ))
-                }
+                None => self.number_in(name).map_or_else(
+                    || {
+                        let hint = nearest(name, ["local", "home"])
+                            .map_or_else(String::new, |near| format!(", did you mean `{near}`?"));
+                        Err(format!(
+                            "the topology has no node `{name}`{hint}; write \"local\", \"home\", the name of a memory or compute node, or a rank"
+                        ))
+                    },
+                    |rank| rank.map(of_rank),
+                ),
             },
         }
     }
