@@ -16,8 +16,8 @@ use super::terminals::Terminals;
 pub enum AnyKernel {
     /// One-cycle stages, iSLIP, private buffers.
     Fast(Box<Fast>),
-    /// Every option.
-    Full(Box<Full>),
+    /// Every option, and what the fast one does not know of those that are asked for.
+    Full(Box<Full>, &'static str),
 }
 
 impl AnyKernel {
@@ -32,17 +32,25 @@ impl AnyKernel {
         seed: u64,
         queues: u8,
     ) -> Result<Self, BuildError> {
-        if Fast::refuses(&fabric, spec, &*routing, queues).is_none() {
-            return Ok(Self::Fast(Box::new(Fast::new(fabric, spec, routing, seed)?)));
-        }
-        Ok(Self::Full(Box::new(Full::new(fabric, spec, routing, seed)?)))
+        Ok(match Fast::refuses(&fabric, spec, &*routing, queues) {
+            None => Self::Fast(Box::new(Fast::new(fabric, spec, routing, seed)?)),
+            Some(what) => Self::Full(Box::new(Full::new(fabric, spec, routing, seed)?), what),
+        })
     }
 
     /// Its name: `fast` or `full`.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Fast(_) => "fast",
-            Self::Full(_) => "full",
+            Self::Full(..) => "full",
+        }
+    }
+
+    /// What the fast one does not know, where the full one runs; `None` where the fast one does.
+    pub fn unknown_to_fast(&self) -> Option<&'static str> {
+        match self {
+            Self::Fast(_) => None,
+            Self::Full(_, what) => Some(what),
         }
     }
 }
@@ -51,7 +59,7 @@ macro_rules! either {
     ($kernel:expr, $inner:ident => $do:expr) => {
         match $kernel {
             AnyKernel::Fast($inner) => $do,
-            AnyKernel::Full($inner) => $do,
+            AnyKernel::Full($inner, _) => $do,
         }
     };
 }

@@ -20,7 +20,6 @@ use super::any::AnyKernel;
 use super::dependency::{Question, Verdict};
 use super::fabric::clock::Clock;
 use super::fabric::from_topology::{Wires, Wiring};
-use super::fast::Fast;
 use super::next_output::{self, ByNextOutput};
 use super::router::RouterSpec;
 use super::routing::{FlitRouting, FlitRoutingSpec};
@@ -207,13 +206,13 @@ impl NetworkKind for Flit {
         }
         let seed = context.streams.key("flit");
         let (fabric, routing) = (prepared.fabric.clone(), prepared.routing.clone());
-        if let Some(what) = Fast::refuses(&fabric, &prepared.router, &*routing, 1) {
+        let kernel = AnyKernel::new(fabric, &prepared.router, routing, seed, 1)
+            .map_err(|error| error.within("router"))?;
+        if let Some(what) = kernel.unknown_to_fast() {
             prepared.notes.push(format!(
                 "the full kernel moves the flits, which takes several times as long: the fast one does not know {what}"
             ));
         }
-        let kernel = AnyKernel::new(fabric, &prepared.router, routing, seed, 1)
-            .map_err(|error| error.within("router"))?;
         let (topology, nics, in_order) = (context.topology, context.nics, context.in_order);
         Ok(Box::new(FlitNetwork::new(topology, prepared, cut, kernel, nics, in_order)))
     }
