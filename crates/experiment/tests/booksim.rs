@@ -2,13 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use stratasim_experiment::booksim::Setup;
 use stratasim_experiment::booksim::control::Verdict;
 use stratasim_experiment::booksim::statistics::{Counters, Printed};
 use stratasim_experiment::booksim::text::{assignments, call, entries};
 use stratasim_experiment::booksim::traffic::{Pattern, Process};
+use stratasim_experiment::booksim::{Experiment, Setup};
 use stratasim_experiment::conformance::flit::{self, Selection};
+use stratasim_experiment::traffic::Subject as _;
 use stratasim_net::flit::booksim::knuth::{Chance, Knuth};
+use stratasim_report::result::RunResult;
 
 /// A reference file, or `None` with a word about it.
 fn reference(name: &str) -> Option<PathBuf> {
@@ -630,6 +632,22 @@ fn mistakes_are_named_with_their_line() {
             "topology = mesh; routing_function = dor; k = 4000;",
             "4000^2 routers; at most 1048576 are possible",
         ),
+        (
+            "topology = mesh; routing_function = dor; k = 2; n = 20;",
+            "`n`: 1048576 routers of up to 41 ports; at most 16777216",
+        ),
+        (
+            "topology = fattree; routing_function = nca; k = 2; n = 20;",
+            "`n`: 10485760 routers of up to 4 ports",
+        ),
+        (
+            "topology = flatfly; routing_function = ran_min; k = 1000; n = 2; x = 1000; y = 1000;",
+            "routers of up to 1999 ports",
+        ),
+        (
+            "topology = mesh; routing_function = dor; k = 1000; num_vcs = 8;",
+            "40000000 virtual channels at the inputs of 1000000 routers; at most 16777216 are possible",
+        ),
         ("topology = mesh; routing_function = dor; num_vcs = 64;", "`num_vcs`: found 64, expected 1 to 32"),
         (
             "topology = mesh; routing_function = dor; vc_allocator = best;",
@@ -795,4 +813,41 @@ fn hot_spots_may_be_drawn() {
     // the first node that is drawn, in a list or not
     assert_eq!(counters("hotspot({{-1}})"), counters("hotspot"));
     assert_ne!(counters("hotspot({{-1,-1}})"), counters("hotspot"));
+}
+
+/// BookSim2 prints nan for the loads.
+#[test]
+fn loads_of_no_batches_are_zero() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("none.cfg");
+    std::fs::write(
+        &path,
+        "topology = mesh; k = 2; n = 1; routing_function = dor; sim_type = batch; batch_count = 0;",
+    )
+    .unwrap();
+    let experiment = Experiment::from_file(&path, &[]).unwrap();
+    let point = experiment.at(experiment.load(), experiment.seed()).unwrap();
+    #[allow(clippy::disallowed_methods, reason = "the wall time of the result")]
+    let result = point.run(1, &|| false, std::time::Instant::now()).unwrap();
+    let again = RunResult::from_json(&result.to_json()).unwrap();
+    assert_eq!(again.traffic.unwrap().accepted_flits_per_cycle, 0.0);
+}
+
+/// One period may be longer than anybody waits.
+#[test]
+fn a_period_and_a_batch_stop_when_asked_to() {
+    let mesh = "topology = mesh; k = 4; n = 2; routing_function = dor;";
+    for text in [
+        format!("{mesh} sample_period = 4000000000;"),
+        format!("{mesh} sim_type = batch; batch_size = 0; batch_count = 4000000000;"),
+    ] {
+        let asked = std::cell::Cell::new(0);
+        let stop = || {
+            asked.set(asked.get() + 1);
+            asked.get() > 3
+        };
+        let run = Setup::read(&text).unwrap().run_until(&stop).unwrap();
+        assert_eq!(run.outcome.verdict, Verdict::Stopped, "{text}");
+        assert!(run.cycles < 10_000, "{text}: {} cycles", run.cycles);
+    }
 }

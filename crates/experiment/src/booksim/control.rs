@@ -52,6 +52,9 @@ pub enum Verdict {
     Stopped,
 }
 
+/// Cycles between two questions whether to stop.
+const ASKED_EVERY: u64 = 1024;
+
 /// Cycles without any movement that make a deadlock.
 pub const QUIET_CYCLES: u64 = 100_000;
 
@@ -188,8 +191,7 @@ impl<K: Kernel> Course<'_, K> {
 
     /// Whether nothing will ever move again, or nobody wants to know.
     fn is_stuck(&mut self) -> bool {
-        if self.kernel.now().is_multiple_of(1024) && (self.stop)() {
-            self.outcome.verdict = Verdict::Stopped;
+        if self.kernel.now().is_multiple_of(ASKED_EVERY) && self.is_unwanted() {
             return true;
         }
         let quiet = self.kernel.now() - self.kernel.last_progress().max(self.start);
@@ -198,6 +200,15 @@ impl<K: Kernel> Course<'_, K> {
             self.outcome.verdict = Verdict::Deadlocked;
         }
         stuck
+    }
+
+    /// Whether nobody wants to know.
+    fn is_unwanted(&mut self) -> bool {
+        let unwanted = (self.stop)();
+        if unwanted {
+            self.outcome.verdict = Verdict::Stopped;
+        }
+        unwanted
     }
 
     fn clear(&mut self) {
@@ -228,11 +239,9 @@ impl<K: Kernel> Course<'_, K> {
                 just_warm = false;
                 self.clear();
             }
-            if (self.stop)() {
-                self.outcome.verdict = Verdict::Stopped;
+            if !self.period(sample_period) {
                 return false;
             }
-            self.kernel.run(self.kernel.now() + sample_period, self.source);
             let now = self.kernel.now();
             self.print(now - self.reset);
             self.note_period(&measured);
@@ -272,6 +281,18 @@ impl<K: Kernel> Course<'_, K> {
         }
         self.source.drain_time = self.kernel.now();
         self.source.state = State::Draining;
+        true
+    }
+
+    /// Runs so many cycles; whether it came to their end.
+    fn period(&mut self, cycles: u64) -> bool {
+        let end = self.kernel.now() + cycles;
+        while self.kernel.now() < end {
+            if self.is_unwanted() {
+                return false;
+            }
+            self.kernel.run(end.min(self.kernel.now() + ASKED_EVERY), self.source);
+        }
         true
     }
 
@@ -332,6 +353,9 @@ impl<K: Kernel> Course<'_, K> {
 
     fn batches(&mut self, count: u64) -> bool {
         for _ in 0..count {
+            if self.is_unwanted() {
+                return false;
+            }
             let start = self.kernel.now();
             self.source.start_batch();
             loop {

@@ -59,6 +59,9 @@ pub struct Network {
 /// Most copies of a network.
 const MOST_SUBNETS: i64 = 32;
 
+/// Most virtual channels at the inputs of all routers: a few GB.
+const MOST_CHANNELS: u64 = 1 << 24;
+
 /// Most terminals of all copies.
 const MOST_TERMINALS: u64 = 1 << 22;
 
@@ -83,6 +86,15 @@ pub fn network(config: &Config) -> Result<Network, TextError> {
     }
     let nodes = fabric.terminals().len() as u32;
     let subnets = config.integer("subnets", 1, MOST_SUBNETS)? as u32;
+    let routers = fabric.router_count() as u32;
+    let inputs: u64 = (0..routers).map(|router| u64::from(fabric.input_count(router))).sum();
+    let channels = inputs * u64::from(subnets) * config.integer("num_vcs", 1, 32)? as u64;
+    if channels > MOST_CHANNELS {
+        let reason = format!(
+            "{channels} virtual channels at the inputs of {routers} routers; at most {MOST_CHANNELS} are possible"
+        );
+        return Err(config.refuse("num_vcs", reason));
+    }
     let extent = Extent { nodes, k, n };
     if subnets == 1 {
         return Ok(Network { fabric, routing, subnets, extent });

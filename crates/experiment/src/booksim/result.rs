@@ -99,8 +99,11 @@ fn traffic(facts: &Facts<'_>, run: &Run) -> TrafficResult {
     let means = sample.iter().filter(|period| period.packets > 0);
     let means: Vec<f64> = means.map(|period| period.latency as f64 / period.packets as f64).collect();
     let (_, latency_half) = mean_and_half_width(&means);
-    let over =
-        |of: fn(&Printed) -> &Summary| -> f64 { measured.iter().map(|&it| of(&classes[it]).mean).sum() };
+    let over = |of: fn(&Printed) -> &Summary| -> f64 {
+        // in no cycles, as of no batches, nothing came: BookSim2 prints nan
+        let counted = if run.outcome.counted_cycles > 0 { &measured[..] } else { &[] };
+        counted.iter().map(|&it| of(&classes[it]).mean).fold(0.0, |sum, mean| sum + mean)
+    };
     let all = |samples: fn(&Counters) -> &Samples, printed: fn(&Printed) -> f64, half: Option<f64>| {
         let mut whole = Samples::new(samples(&counters[0]).bins.len());
         measured.iter().for_each(|&class| whole.join(samples(&counters[class])));

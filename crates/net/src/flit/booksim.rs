@@ -28,6 +28,19 @@ use super::routing::Candidate;
 /// Most terminals of a network: what a file asks for is bounded before anything is allocated.
 pub const MOST_NODES: u64 = 1 << 20;
 
+/// Most ports of all routers together, each with as many as the one with most: about 1 GB of channels.
+const MOST_PORTS: u64 = 1 << 24;
+
+/// Refuses, at the option `field`, `routers` of which one has so many `ports`, where that is more than can be held.
+fn check_ports(field: &str, routers: u64, ports: u64) -> Result<(), BuildError> {
+    if routers.saturating_mul(ports) > MOST_PORTS {
+        let reason =
+            format!("{routers} routers of up to {ports} ports; at most {MOST_PORTS} ports are possible");
+        return Err(BuildError::new(field, reason));
+    }
+    Ok(())
+}
+
 /// Collects the entries of a route as BookSim2 does: ordered by priority, and of several entries with the
 /// same priority only the first is kept.
 #[derive(Debug)]
@@ -78,11 +91,12 @@ fn check_size(k: u32, n: u32) -> Result<(), BuildError> {
         let reason = format!("k = {k}, n = {n}; k is 1 to 16,384 and n 1 to 20");
         return Err(BuildError::new("n", reason));
     }
-    if power(k, n).is_none() {
+    let Some(nodes) = power(k, n) else {
         let reason = format!("{k}^{n} nodes; at most {MOST_NODES} are possible");
         return Err(BuildError::new("k", reason));
-    }
-    Ok(())
+    };
+    // of trees: down and up
+    check_ports("n", u64::from(n) * u64::from(nodes / k), 2 * u64::from(k))
 }
 
 /// `k` to the power of `n`, where it is no more than [`MOST_NODES`].

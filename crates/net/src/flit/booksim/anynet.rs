@@ -7,7 +7,7 @@ use stratasim_core::BuildError;
 
 use super::super::fabric::{Channel, End, Fabric};
 use super::super::routing::{Candidate, FlitRouting, Head, Place, Surroundings};
-use super::{MOST_NODES, entry};
+use super::{MOST_NODES, check_ports, entry};
 
 /// Most routers: ways are known from each of them to each.
 const MOST_ROUTERS: usize = 1 << 12;
@@ -197,9 +197,11 @@ impl Draft {
         }
         let net = AnyNet { nodes, links: self.routers.into_values().collect(), router };
         let most = net.nodes.iter().zip(&net.links).map(|(nodes, links)| nodes.len() + links.len()).max();
-        if most.unwrap_or(0) > usize::from(u16::MAX) {
+        let most = most.unwrap_or(0);
+        if most > usize::from(u16::MAX) {
             return Err(wrong("a router has more than 65,535 ports".to_owned()));
         }
+        check_ports("network_file", net.links.len() as u64, most as u64)?;
         let ways = net.ways_from(0);
         if let Some(far) = (1..ways.len()).find(|&router| ways[router].is_none()) {
             return Err(wrong(format!("router {far} is not connected with router 0")));

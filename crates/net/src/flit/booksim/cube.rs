@@ -3,7 +3,7 @@
 use stratasim_core::BuildError;
 
 use super::super::fabric::{Channel, End, Fabric};
-use super::power;
+use super::{check_ports, power};
 
 /// A k-ary n-cube. Coordinate `d` of router `r` is `r / k^d mod k`.
 ///
@@ -29,6 +29,7 @@ impl Cube {
         let nodes = power(k, n).filter(|_| k <= 1 << 16).ok_or_else(|| {
             BuildError::new("k", format!("{k}^{n} routers; at most {} are possible", super::MOST_NODES))
         })?;
+        check_ports("n", nodes.into(), 2 * u64::from(n) + 1)?;
         let mut coordinates = Vec::with_capacity((nodes * n) as usize);
         for node in 0..nodes {
             let mut rest = node;

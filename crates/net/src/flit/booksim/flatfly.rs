@@ -3,7 +3,7 @@
 use stratasim_core::BuildError;
 
 use super::super::fabric::{Channel, End, Fabric};
-use super::{MOST_NODES, power};
+use super::{MOST_NODES, check_ports, power};
 
 /// A flattened butterfly (Kim, Dally, Abts 2007) of `k` routers in each of `n` dimensions, with `side` times
 /// `side` terminals each.
@@ -42,9 +42,11 @@ impl FlattenedButterfly {
             );
             return wrong("k", reason);
         };
-        if u64::from(k - 1) * u64::from(n) + u64::from(side).pow(2) > u64::from(u16::MAX) {
+        let ports = u64::from(k - 1) * u64::from(n) + u64::from(side).pow(2);
+        if ports > u64::from(u16::MAX) {
             return wrong("k", format!("{k} routers in a dimension; a router has at most 65,535 ports"));
         }
+        check_ports("k", routers.into(), ports)?;
         if row == 0 || !routers.is_multiple_of(row) {
             return wrong("x", format!("rows of {row} routers do not hold all {routers} in whole rows"));
         }
