@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;
+use stratasim_core::BuildError;
 use stratasim_experiment::booksim::Experiment;
-use stratasim_experiment::traffic::{Curve, Kept, Loads, Progress, Subject};
+use stratasim_experiment::traffic::{Curve, Kept, Load, Loads, PRECISIONS, Progress, Subject};
 use stratasim_experiment::{ConfigError, Document, Error, Traffic as Prepared};
 use stratasim_report::counted;
 
@@ -21,8 +22,8 @@ use crate::terminal::Terminal;
 pub(crate) struct Traffic {
     #[command(flatten)]
     input: Input,
-    /// Loads in flits per cycle and terminal: 0.3, 0.05:0.45:0.05 (from, to, step), or several with commas [default: the
-    /// file's `traffic.load`]
+    /// Loads in flits per cycle and terminal, or rates: 0.3, 0.05:0.45:0.05 (from, to, step), "10 Gbps:50 Gbps:5 Gbps", or
+    /// several with commas [default: the file's `traffic.load`]
     #[arg(long, value_name = "LOADS", allow_hyphen_values = true)]
     load: Option<Loads>,
     /// Look for the load at which the network saturates, by bisection, to this precision [default: 0.01]
@@ -57,9 +58,26 @@ enum Semantics {
     Booksim2,
 }
 
+/// What a file asks for itself.
+#[derive(Clone, Copy)]
+struct Own {
+    load: Option<Load>,
+    /// How near to the saturation load.
+    search: Option<f64>,
+}
+
+impl Own {
+    fn of(document: &Document) -> Self {
+        match Prepared::search_in(document) {
+            None => Self { load: Prepared::load_in(document), search: None },
+            search => Self { load: None, search },
+        }
+    }
+}
+
 fn precision(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
-        Ok(precision) if (1e-6..=0.5).contains(&precision) => Ok(precision),
+        Ok(precision) if PRECISIONS.contains(&precision) => Ok(precision),
         _ => Err("a part of a flit per cycle from 0.000001 to 0.5 is expected".to_owned()),
     }
 }
@@ -88,13 +106,13 @@ impl Traffic {
     pub(crate) fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
         if self.semantics == Semantics::Native {
             let (document, base) = self.document()?;
-            let own = document.get("traffic.load").and_then(|load| load.as_f64());
+            let own = Own::of(&document);
             return self.curve(&Prepared::new(&document, &base)?, own, terminal);
         }
         let ending = self.input.file.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
         if ["toml", "json"].contains(&ending) {
             let (document, base) = self.document()?;
-            let own = document.get("traffic.load").and_then(|load| load.as_f64());
+            let own = Own::of(&document);
             return self.curve(&Experiment::from_document(&document, &base)?, own, terminal);
         }
         let experiment = Experiment::from_file(&self.input.file, &self.input.sets)?;
@@ -107,7 +125,8 @@ impl Traffic {
             let names = experiment.unwritten().join(", ");
             terminal.note(&format!("  BookSim2 would write more for {names}, which is not written here"));
         }
-        self.curve(&experiment, Some(experiment.load()), terminal)
+        let own = Own { load: Some(Load::FlitsPerCycle(experiment.load())), search: None };
+        self.curve(&experiment, own, terminal)
     }
 
     /// An experiment with a load.
@@ -124,21 +143,34 @@ impl Traffic {
         Ok((document, base))
     }
 
-    /// Runs the loads that were asked for, or the `own` one, but for those that have a result in the folder.
-    fn curve(&self, subject: &impl Subject, own: Option<f64>, terminal: &Terminal) -> Result<u8, Error> {
+    /// Runs the loads that were asked for, or the file's `own` one, but for those that have a result in the folder.
+    fn curve(&self, subject: &impl Subject, mut own: Own, terminal: &Terminal) -> Result<u8, Error> {
+        if self.load.is_some() || self.saturation.is_some() {
+            own = Own { load: None, search: self.saturation };
+        }
         let Some(out) = &self.out else {
-            return self.conclude(&self.points(subject, own, terminal)?, 0, terminal);
+            return self.conclude(&self.points(subject, own, terminal)?, own.search, 0, terminal);
         };
         let kept = Kept::new(subject, out, self.force)?;
         let curve = self.points(&kept, own, terminal)?;
-        self.conclude(&curve, kept.found(), terminal)
+        self.conclude(&curve, own.search, kept.found(), terminal)
     }
 
-    fn points(&self, subject: &impl Subject, own: Option<f64>, terminal: &Terminal) -> Result<Curve, Error> {
-        let asked = self.load.as_ref().map(|loads| loads.0.as_slice());
-        let own: Vec<f64> = own.into_iter().collect();
-        let loads = asked.unwrap_or(if self.saturation.is_some() { &[] } else { &own });
-        if loads.is_empty() && self.saturation.is_none() {
+    fn points(&self, subject: &impl Subject, own: Own, terminal: &Terminal) -> Result<Curve, Error> {
+        let rate = subject.flit_rate();
+        let loads = match (&self.load, own.load) {
+            (Some(asked), _) => {
+                let refused = |error: BuildError| ConfigError::new(format!("--load: {}", error.reason), None);
+                asked.flits_per_cycle(rate).map_err(refused)?
+            }
+            (None, Some(own)) => {
+                let refused =
+                    |error: BuildError| ConfigError::new(format!("traffic.load: {}", error.reason), None);
+                vec![own.flits_per_cycle(rate).map_err(refused)?]
+            }
+            (None, None) => Vec::new(),
+        };
+        if loads.is_empty() && own.search.is_none() {
             let message = "which loads? `--load 0.05:0.45:0.05`, `--saturation` or `traffic.load` in the file is expected";
             return Err(ConfigError::new(message, None).into());
         }
@@ -151,8 +183,8 @@ impl Traffic {
             bar.enable_steady_tick(Duration::from_millis(500));
         }
         let threads = self.threads.map(|count| count as usize);
-        let mut curve = Curve::run(subject, loads, self.seeds, threads, &watch)?;
-        if let Some(precision) = self.saturation {
+        let mut curve = Curve::run(subject, &loads, self.seeds, threads, &watch)?;
+        if let Some(precision) = own.search {
             curve.find_saturation(subject, precision, self.seeds, threads, &watch)?;
         }
         if let Some(bar) = &watch.bar {
@@ -162,7 +194,13 @@ impl Traffic {
     }
 
     /// Prints and writes what there is, and says what is missing. `found` runs were there before.
-    fn conclude(&self, curve: &Curve, found: usize, terminal: &Terminal) -> Result<u8, Error> {
+    fn conclude(
+        &self,
+        curve: &Curve,
+        search: Option<f64>,
+        found: usize,
+        terminal: &Terminal,
+    ) -> Result<u8, Error> {
         if !self.quiet && !curve.points.is_empty() {
             terminal.print(&curve.table().to_text(&terminal.style))?;
             if let Some(classes) = curve.class_table() {
@@ -177,26 +215,9 @@ impl Traffic {
             let all: Vec<String> = cycles.iter().map(u64::to_string).collect();
             terminal.print(&format!("\nbatches took {} cycles\n", all.join(", ")))?;
         }
-        if let Some((low, high)) = curve.saturation
-            && !self.quiet
-        {
-            terminal.print(&format!(
-                "\nsaturates between {low:.4} and {high:.4} flits per cycle and terminal\n"
-            ))?;
-        } else if let Some((low, high)) = curve.not_known
-            && !self.quiet
-        {
-            terminal.print(&format!(
-                "\ncarries {low:.4} flits per cycle and terminal; whether it carries {high:.4} is not known: the verdicts say \
-                 what would show\n"
-            ))?;
-        } else if self.saturation.is_some() && !interrupt::wanted() && !self.quiet {
-            // the last point is the largest load that was carried
-            let most = curve.points.last().map_or(1.0, |point| point.load);
-            terminal.print(&match most {
-                1.0.. => "\nnot saturated at one flit per cycle and terminal, the most that can be injected\n".to_owned(),
-                _ => format!("\ncarries {most:.4} flits per cycle and terminal, about the most that the sources can make\n"),
-            })?;
+        let is_found = curve.saturation.is_some() || curve.not_known.is_some();
+        if !self.quiet && search.is_some() && (is_found || !interrupt::wanted()) {
+            terminal.print(&format!("\n{}\n", curve.finding()))?;
         }
         if let Some(out) = self.out.as_deref().filter(|_| !curve.points.is_empty()) {
             let written = curve.write(out)?;

@@ -630,6 +630,7 @@ fn negative_values_of_options_are_refused_by_the_options() {
             ["--bytes", "not negative is expected"],
         ),
         (&["traffic", "good.toml", "--load", "-0.1"], ["--load", "0 to 1 flits per cycle"]),
+        (&["traffic", "good.toml", "--load", "5 Gb"], ["--load", "`5 Gb` is no load"]),
         (&["traffic", "good.toml", "--threads", "-1"], ["--threads", "-1 is not in 1..=4096"]),
         (&["traffic", "good.toml", "--saturation", "-1"], ["--saturation", "0.000001 to 0.5"]),
         (&["sweep", "good.toml", "--out", "o", "--threads", "-1"], ["--threads", "-1 is not in 1..=4096"]),

@@ -105,6 +105,60 @@ fn a_curve_by_booksims_rules_is_the_same_from_its_configuration_and_from_an_expe
     assert!(theirs.contains(other["points"][0]["runs"][0]["digest"].as_str().unwrap()));
 }
 
+/// A flit of 32 B in each of 1e9 cycles is 256 Gbps.
+#[test]
+fn rates_are_loads_of_what_has_a_clock() {
+    let scratch = Scratch::new();
+    scratch.write("mesh.cfg", MESH);
+    scratch.write("mesh.toml", OURS);
+    scratch.write("rate.toml", &format!("{OURS}load = \"51.2 Gbps\"\n"));
+    let table = |words: &[&str]| {
+        let ended = scratch.stratasim(&[&["traffic"], words].concat());
+        assert_eq!(ended.code, 0, "{}", ended.errors);
+        ended.output
+    };
+    let flits = table(&["mesh.toml", "--load", "0.1,0.2"]);
+    assert_eq!(table(&["mesh.toml", "--load", "25.6 Gbps:51.2 Gbps:25.6 Gbps"]), flits);
+    assert_eq!(table(&["mesh.toml", "--load", "0.1, 6.4 GB/s"]), flits);
+    let theirs = table(&["mesh.toml", "--load", "0.2", "--semantics", "booksim2"]);
+    assert_eq!(table(&["mesh.toml", "--load", "51.2 Gbps", "--semantics", "booksim2"]), theirs);
+    // the load of the file
+    assert_eq!(table(&["rate.toml"]), table(&["mesh.toml", "--load", "0.2"]));
+    assert_eq!(table(&["rate.toml", "--semantics", "booksim2"]), theirs);
+    let refused = ["mesh.cfg", "--load", "25.6 Gbps", "--semantics", "booksim2"];
+    scratch.stratasim(&[&["traffic"], &refused[..]].concat()).failed(2, &["--load", "25.6 Gbps", "no clock"]);
+    let words = ["--load", "300 Gbps", "between 0 and 1 flit per cycle, which is 256 Gbps here"];
+    scratch.stratasim(&["traffic", "mesh.toml", "--load", "300 Gbps"]).failed(2, &words);
+}
+
+/// The file asks for a search: `traffic` shows its points, `run` the one that it ended with.
+#[test]
+fn a_file_may_ask_for_the_saturation_load() {
+    let scratch = Scratch::new();
+    let text = format!("{OURS}saturation-precision = 0.1\nload = \"saturation\"\n");
+    scratch.write("mesh.toml", &text);
+    scratch.write("plain.toml", OURS);
+    let own = scratch.stratasim(&["traffic", "mesh.toml"]);
+    assert_eq!(own.code, 0, "{}", own.errors);
+    assert_eq!(own.output, scratch.stratasim(&["traffic", "plain.toml", "--saturation", "0.1"]).output);
+    assert!(own.output.contains("saturates between"), "{}", own.output);
+    let run = scratch.stratasim(&["run", "mesh.toml", "--json", "run.json"]);
+    assert_eq!(run.code, 0, "{}", run.errors);
+    let json: serde_json::Value = serde_json::from_str(&scratch.read("run.json")).unwrap();
+    let found = &json["traffic"]["saturation"];
+    let number = |key: &str| found[key].as_f64().unwrap();
+    let (low, high) = (number("carried_flits_per_cycle"), number("beyond_flits_per_cycle"));
+    assert!(own.output.contains(&format!("saturates between {low:.4} and {high:.4}")), "{}", own.output);
+    // the table has the same load, and one that is asked for counts more
+    let row = format!("{low:.4} ");
+    assert!(own.output.lines().any(|line| line.trim_start().starts_with(&row)), "{}", own.output);
+    let one = scratch.stratasim(&["traffic", "mesh.toml", "--load", "0.2"]);
+    assert!(one.code == 0 && !one.output.contains("saturates"), "{}{}", one.output, one.errors);
+    scratch
+        .stratasim(&["run", "mesh.toml", "--csv", "probes.csv", "--set", "traffic.probes={}"])
+        .failed(2, &["--csv", "one load"]);
+}
+
 #[test]
 fn what_booksim_does_not_have_is_refused_with_its_place() {
     let scratch = Scratch::new();

@@ -78,7 +78,8 @@ pub struct SweepSpec {
     /// `comm_exposed_s` and `idle_s` when absent. A number is one of these, `makespan_s`, `bound_s`,
     /// `bound_ratio`, `tasks`, a counter such as `network.flows`, or a path into the result such as
     /// `iterations.0.end_s`. Open-loop traffic has others: `packet_latency_cycles`,
-    /// `packet_latency_p99_cycles`, `network_latency_cycles`, `accepted_flits_per_cycle`, `saturated`, ... Or the name of one of `derived`.
+    /// `packet_latency_p99_cycles`, `network_latency_cycles`, `accepted_flits_per_cycle`, `saturated`, with
+    /// `traffic.load = "saturation"` also `saturation_load_flits_per_cycle`, ... Or the name of one of `derived`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub metrics: Vec<String>,
     /// Numbers that are worked out from those of several points, such as what an option saves.

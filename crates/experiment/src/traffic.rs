@@ -26,6 +26,7 @@ mod parts_test;
 mod pictures;
 mod plan;
 mod result;
+mod search;
 mod sources;
 pub mod spec;
 mod stall;
@@ -39,7 +40,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use stratasim_core::random::Streams;
-use stratasim_core::{BuildError, NodeId};
+use stratasim_core::{Bandwidth, BuildError, NodeId};
 use stratasim_net::NetworkSpec;
 use stratasim_net::flit::Prepared;
 use stratasim_net::flit::dependency::Verdict;
@@ -59,7 +60,7 @@ pub(crate) use verdict::{fairness_of, mean_and_half_width};
 pub use curve::{Curve, CurvePoint, Point, Progress, Subject};
 pub use kept::Kept;
 pub use loads::Loads;
-pub use spec::{KernelChoice, TrafficSpec};
+pub use spec::{KernelChoice, Load, PRECISIONS, TrafficSpec};
 pub use watch::{Phase, Stage, Watch};
 
 use joined::Joined;
@@ -90,7 +91,10 @@ pub struct Traffic {
     pub topology: Arc<Topology>,
     /// Where relative paths start from.
     base: PathBuf,
+    /// With the load that a search begins with, where one is asked for.
     traffic: TrafficSpec,
+    /// How near to the saturation load a run has to come, where it looks for that.
+    search: Option<f64>,
     network: Prepared,
     layout: Layout,
     joined: Option<Joined>,
@@ -103,6 +107,16 @@ impl Traffic {
         document.get("traffic").is_some()
     }
 
+    /// The load that a document gives for all classes, if it gives one.
+    pub fn load_in(document: &Document) -> Option<Load> {
+        serde_json::from_value(document.get("traffic.load")?.clone()).ok()
+    }
+
+    /// How near to the saturation load a document wants to come, if it looks for that.
+    pub fn search_in(document: &Document) -> Option<f64> {
+        document.read::<Spec>().ok()?.traffic?.searched()
+    }
+
     /// Builds machine, network and sources of `document`. Relative paths start from `base`.
     ///
     /// # Errors
@@ -110,7 +124,7 @@ impl Traffic {
     pub fn new(document: &Document, base: &Path) -> Result<Self, ConfigError> {
         let spec: Spec = document.read()?;
         let at = |section: &'static str| move |error: BuildError| document.locate(&error, section);
-        let Some(traffic) = spec.traffic.clone() else {
+        let Some(mut traffic) = spec.traffic.clone() else {
             return Err(document.error("what should run? a section `[traffic]` is expected"));
         };
         if spec.workload.is_some() || !spec.job.is_empty() {
@@ -156,6 +170,11 @@ impl Traffic {
             }
         }
         traffic.measure.check().map_err(|error| document.locate(&error.within("measure"), "traffic"))?;
+        traffic.check_search().map_err(|error| document.locate(&error, "traffic"))?;
+        let search = traffic.searched();
+        if search.is_some() {
+            (traffic.load, traffic.saturation_precision) = (Load::FlitsPerCycle(curve::FIRST_LOAD), None);
+        }
         let topology = build_topology(&spec, document, base)?;
         let network = flit.prepare(&topology).map_err(at("network"))?;
         let nodes: Option<Vec<NodeId>> =
@@ -176,7 +195,18 @@ impl Traffic {
         let stem = Path::new(document.name()).file_stem().map(|stem| stem.to_string_lossy().into_owned());
         let name = spec.name.clone().or(stem).unwrap_or_default();
         let base = base.to_owned();
-        Ok(Self { spec, name, topology, base, traffic, network, layout, joined, plan: Arc::new(plan) })
+        Ok(Self {
+            spec,
+            name,
+            topology,
+            base,
+            traffic,
+            search,
+            network,
+            layout,
+            joined,
+            plan: Arc::new(plan),
+        })
     }
 
     /// The same machine and traffic at another load and seed.
@@ -185,17 +215,14 @@ impl Traffic {
     /// A load that the sources cannot make.
     fn at(&self, load: f64, seed: u64) -> Result<Self, BuildError> {
         let mut traffic = self.traffic.clone();
-        if !traffic.classes.is_empty() && traffic.classes.iter().all(|class| class.load.is_some()) {
-            let reason = "every class has a `load` of its own, so that no other load changes anything: give some a `share` \
-                          of the load instead";
-            return Err(BuildError::new("class", reason));
-        }
-        traffic.load = spec::Load::FlitsPerCycle(load);
+        traffic.check_common_load()?;
+        traffic.load = Load::FlitsPerCycle(load);
         let plan = Arc::new(plan(&traffic, &self.layout, &self.network, self.joined.clone(), seed)?);
         let mut spec = self.spec.clone();
         (spec.seed, spec.traffic) = (seed, Some(traffic.clone()));
         Ok(Self {
             spec,
+            search: None,
             name: self.name.clone(),
             topology: self.topology.clone(),
             base: self.base.clone(),
@@ -234,6 +261,9 @@ impl Traffic {
         sink: Option<&mut dyn ProbeSink>,
         started: Instant,
     ) -> Result<RunResult, Error> {
+        if let Some(precision) = self.search {
+            return self.find_saturation(precision, threads, watch, started);
+        }
         let parts = if threads == 1 || sink.is_some() { 1 } else { threads.min(self.most_threads()) };
         self.run_cut(parts, watch, sink, started)
     }
@@ -422,6 +452,11 @@ impl Traffic {
         self.plan.load()
     }
 
+    /// Whether its runs look for the load at which the network saturates. No probes of theirs go to a sink.
+    pub fn is_search(&self) -> bool {
+        self.search.is_some()
+    }
+
     /// Whether probes of every pair are asked for, which [`Traffic::run`] hands to its sink.
     pub fn probes_all_pairs(&self) -> bool {
         self.traffic.probes.as_ref().is_some_and(|probes| probes.pairs.is_none())
@@ -477,6 +512,11 @@ fn joined(network: &Prepared, topology: &Arc<Topology>) -> Option<Joined> {
     })
 }
 
+/// The rate of a terminal that injects a flit in every cycle.
+fn flit_rate(network: &Prepared) -> Bandwidth {
+    Bandwidth(network.clock.hz() * f64::from(network.flit_bytes))
+}
+
 fn plan(
     spec: &TrafficSpec,
     layout: &Layout,
@@ -485,8 +525,7 @@ fn plan(
     seed: u64,
 ) -> Result<Plan, BuildError> {
     let ground = Ground {
-        clock_hz: network.clock.hz(),
-        flit_bytes: network.flit_bytes,
+        flit_rate: flit_rate(network),
         router: &network.router,
         is_checked: network.deadlock != Verdict::NotAsked,
     };

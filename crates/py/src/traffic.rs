@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use pyo3::prelude::*;
 use stratasim_experiment::booksim::Experiment as BookSim;
-use stratasim_experiment::traffic::{Curve, Kept, Progress, Subject};
+use stratasim_experiment::traffic::{Curve, Kept, PRECISIONS, Progress, Subject};
 use stratasim_experiment::{ConfigError, Document, Error, Traffic};
 
 use crate::error::raise;
@@ -78,7 +78,7 @@ impl Wanted {
         if let Some(bad) = self.loads.iter().flatten().find(|load| !(0.0..=1.0).contains(*load)) {
             return wrong(format!("loads: {bad}; a terminal injects 0 to 1 flits per cycle"));
         }
-        if let Some(bad) = self.saturation.filter(|precision| !(1e-6..=0.5).contains(precision)) {
+        if let Some(bad) = self.saturation.filter(|precision| !PRECISIONS.contains(precision)) {
             return wrong(format!(
                 "saturation: {bad}; a part of a flit per cycle from 0.000001 to 0.5 is expected"
             ));
@@ -154,8 +154,6 @@ pub(crate) fn curve_of(
     mut wanted: Wanted,
 ) -> PyResult<TrafficCurve> {
     let refused = |error: ConfigError| raise(py, &Error::Config(error));
-    let own = document.get("traffic.load").and_then(|load| load.as_f64());
-    wanted.check(own).map_err(refused)?;
     if !Traffic::is_in(document) {
         return Err(refused(
             document.error("this experiment has no section `traffic`; `stratasim.run` runs it"),
@@ -165,11 +163,18 @@ pub(crate) fn curve_of(
         let message = "a batch has no load: `stratasim.run` says how long it takes";
         return Err(refused(ConfigError::new(message, None)));
     }
+    if wanted.loads.is_none() && wanted.saturation.is_none() {
+        wanted.saturation = Traffic::search_in(document);
+    }
+    // what is built has a load that it can make
+    let own = |subject: &dyn Subject| Traffic::load_in(document)?.flits_per_cycle(subject.flit_rate()).ok();
     if booksim2 {
         let subject = py.detach(|| BookSim::from_document(document, base)).map_err(refused)?;
+        wanted.check(own(&subject)).map_err(refused)?;
         return curve(py, &subject, &wanted);
     }
     let subject = py.detach(|| Traffic::new(document, base)).map_err(refused)?;
+    wanted.check(own(&subject)).map_err(refused)?;
     curve(py, &subject, &wanted)
 }
 

@@ -66,9 +66,27 @@ pub struct TrafficResult {
     /// The batch that every terminal had to send, where there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<BatchResult>,
+    /// The load at which the network saturates, where it was looked for; all other numbers are those of the largest load that it
+    /// carried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saturation: Option<SaturationResult>,
     /// What BookSim2 counts and prints, where its semantics were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub booksim2: Option<BookSimResult>,
+}
+
+/// What a search for the load at which the network saturates found; loads are flits per cycle and terminal.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct SaturationResult {
+    /// The largest load up to which all were carried; 0 where none was.
+    pub carried_flits_per_cycle: f64,
+    /// The first one above that was not; absent where the terminals or their sources make no more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beyond_flits_per_cycle: Option<f64>,
+    /// Whether that one saturates the network. Of others what was measured does not tell.
+    pub known: bool,
+    /// Loads that were run.
+    pub loads: u64,
 }
 
 /// What BookSim2 gives for the same configuration, number for number.
@@ -323,6 +341,9 @@ impl TrafficResult {
             "accepted_jain" => Some(self.fairness.accepted_jain),
             "max_channel_utilisation" => self.channels.max_utilisation,
             "mean_channel_utilisation" => self.channels.mean_utilisation,
+            "saturation_load_flits_per_cycle" => {
+                self.saturation.filter(|found| found.known).map(|found| found.carried_flits_per_cycle)
+            }
             "batch_duration_cycles" => self.batch.map(|batch| batch.duration_cycles as f64),
             _ => None,
         }
@@ -351,6 +372,7 @@ pub const TRAFFIC_METRICS: &[(&str, &str, Unit)] = &[
     ("max_channel_utilisation", "fullest channel", Unit::Share),
     ("mean_channel_utilisation", "mean channel", Unit::Share),
     ("batch_duration_cycles", "batch duration", Unit::Count),
+    ("saturation_load_flits_per_cycle", "saturation load", Unit::Count),
 ];
 
 /// The statistics as text for the terminal.

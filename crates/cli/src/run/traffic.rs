@@ -34,6 +34,11 @@ impl Run {
             let message = "--csv writes the probes of all pairs one by one, and `traffic.probes` without `pairs` asks for them";
             return Err(ConfigError::new(message, None).into());
         }
+        if self.csv.is_some() && traffic.is_search() {
+            let message =
+                "--csv writes the probes of one load, and `traffic.load = \"saturation\"` runs several";
+            return Err(ConfigError::new(message, None).into());
+        }
         let mut probes = Output::begin_if("--csv", self.csv.as_ref())?.map(Probes::begin);
         let progress = TrafficProgress::new(terminal, self.quiet);
         let sink = probes.as_mut().map(|probes| probes as &mut dyn ProbeSink);

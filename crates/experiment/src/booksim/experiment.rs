@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use stratasim_core::Bandwidth;
 use stratasim_report::result::{RunResult, Title};
 
 use super::Setup;
@@ -169,6 +170,11 @@ impl Subject for Experiment {
 
     fn seed(&self) -> u64 {
         self.seed
+    }
+
+    fn flit_rate(&self) -> Option<Bandwidth> {
+        let rate = self.clock_hz * f64::from(self.flit_bytes);
+        (rate > 0.0).then_some(Bandwidth(rate))
     }
 
     fn at(&self, load: f64, seed: u64) -> Result<Box<dyn Point + '_>, ConfigError> {

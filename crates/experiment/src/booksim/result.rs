@@ -160,6 +160,7 @@ fn traffic(facts: &Facts<'_>, run: &Run) -> TrafficResult {
             .collect(),
         probes: Vec::new(),
         batch: None,
+        saturation: None,
         booksim2: Some(BookSimResult {
             configuration: facts.configuration.clone(),
             verdict: verdict_name(*verdict).to_owned(),

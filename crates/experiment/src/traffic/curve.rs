@@ -5,15 +5,15 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use serde::Serialize;
-use stratasim_core::BuildError;
+use stratasim_core::{Bandwidth, BuildError};
 use stratasim_report::Unit;
 use stratasim_report::result::RunResult;
 use stratasim_report::table::{Cell, Table};
 use stratasim_report::traffic::TrafficResult;
 
-use super::Traffic;
 use super::result::NOT_KNOWN;
 use super::verdict::mean_and_half_width;
+use super::{Traffic, flit_rate};
 use crate::error::{ConfigError, Error};
 use crate::kept;
 
@@ -24,6 +24,9 @@ pub trait Subject: Sync {
 
     /// The first seed.
     fn seed(&self) -> u64;
+
+    /// The rate of a terminal that injects a flit in every cycle; `None` without a clock.
+    fn flit_rate(&self) -> Option<Bandwidth>;
 
     /// What runs at `load` flits per cycle and terminal, with `seed`.
     ///
@@ -61,6 +64,10 @@ impl<S: Subject + ?Sized> Subject for &S {
         (**self).seed()
     }
 
+    fn flit_rate(&self) -> Option<Bandwidth> {
+        (**self).flit_rate()
+    }
+
     fn at(&self, load: f64, seed: u64) -> Result<Box<dyn Point + '_>, ConfigError> {
         (**self).at(load, seed)
     }
@@ -73,6 +80,10 @@ impl Subject for Traffic {
 
     fn seed(&self) -> u64 {
         self.spec.seed
+    }
+
+    fn flit_rate(&self) -> Option<Bandwidth> {
+        Some(flit_rate(&self.network))
     }
 
     fn at(&self, load: f64, seed: u64) -> Result<Box<dyn Point + '_>, ConfigError> {
@@ -219,6 +230,9 @@ struct RunRecord<'a> {
     traffic: &'a TrafficResult,
 }
 
+/// The load that a search begins with when no other is known.
+pub(super) const FIRST_LOAD: f64 = 0.1;
+
 /// Numbers of a curve in its table, and what it calls them.
 const SHOWN: [(&str, &str, Unit); 8] = [
     ("offered_flits_per_cycle", "offered", Unit::Count),
@@ -364,7 +378,7 @@ impl Curve {
                 // all are carried so far: towards the most that a terminal can inject
                 None if low >= 1.0 || beyond - low <= precision => return Ok(()),
                 None if beyond.is_finite() => ((low + beyond) / 2.0 * 1e9).round() / 1e9,
-                None => (2.0 * low).clamp(0.1, 1.0),
+                None => (2.0 * low).clamp(FIRST_LOAD, 1.0),
             };
             // sources that are all carried at less may not be able to make so much
             if carried == self.points.len() && low > 0.0 && subject.at(next, subject.seed()).is_err() {
@@ -376,6 +390,26 @@ impl Curve {
             if self.points.len() == before {
                 return Ok(());
             }
+        }
+    }
+
+    /// What [`Curve::find_saturation`] found, in words.
+    pub fn finding(&self) -> String {
+        let of = "flits per cycle and terminal";
+        if let Some((low, high)) = self.saturation {
+            return format!("saturates between {low:.4} and {high:.4} {of}");
+        }
+        if let Some((low, high)) = self.not_known {
+            return format!(
+                "carries {low:.4} {of}; whether it carries {high:.4} is not known: the verdicts say what would show"
+            );
+        }
+        // the last point is the largest load that was carried
+        match self.points.last().map_or(1.0, |point| point.load) {
+            1.0.. => {
+                "not saturated at one flit per cycle and terminal, the most that can be injected".to_owned()
+            }
+            most => format!("carries {most:.4} {of}, about the most that the sources can make"),
         }
     }
 
@@ -408,8 +442,9 @@ impl Curve {
     /// Every number of every point, for programs.
     pub fn full_table(&self) -> Table {
         let metrics = stratasim_report::traffic::TRAFFIC_METRICS;
-        let headings =
-            ["load_flits_per_cycle", "seeds"].into_iter().chain(metrics.iter().map(|(name, ..)| *name));
+        // what a search finds is a number of no load
+        let metrics = || metrics.iter().filter(|(name, ..)| *name != "saturation_load_flits_per_cycle");
+        let headings = ["load_flits_per_cycle", "seeds"].into_iter().chain(metrics().map(|(name, ..)| *name));
         let of_classes = self.class_headings();
         let mut table = Table::new(headings.map(str::to_owned).chain(of_classes));
         for point in &self.points {
@@ -418,7 +453,7 @@ impl Curve {
             };
             let first: [Cell; 2] =
                 [(point.load, Unit::Count).into(), (point.results.len() as f64, Unit::Count).into()];
-            let numbers = metrics.iter().map(number);
+            let numbers = metrics().map(number);
             table.push(first.into_iter().chain(numbers).chain(self.class_cells(point)));
         }
         table

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
+use stratasim_core::Bandwidth;
 use stratasim_report::result::RunResult;
 
 use super::curve::{Point, Subject};
@@ -42,6 +43,10 @@ impl<S: Subject> Subject for Kept<'_, S> {
 
     fn seed(&self) -> u64 {
         self.subject.seed()
+    }
+
+    fn flit_rate(&self) -> Option<Bandwidth> {
+        self.subject.flit_rate()
     }
 
     fn at(&self, load: f64, seed: u64) -> Result<Box<dyn Point + '_>, ConfigError> {

@@ -1,7 +1,7 @@
 //! What the sources of a run do: classes with everything filled in, and the lanes on which their packets come.
 
-use stratasim_core::BuildError;
 use stratasim_core::random::{Draws, Streams, key};
+use stratasim_core::{Bandwidth, BuildError};
 use stratasim_net::flit::dependency::forbids_priorities;
 use stratasim_net::flit::router::RouterSpec;
 use stratasim_workload::injection::Process;
@@ -160,8 +160,8 @@ pub(super) struct Plan {
 /// What the network says about itself.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ground<'a> {
-    pub(super) clock_hz: f64,
-    pub(super) flit_bytes: u32,
+    /// Of a terminal that injects a flit in every cycle.
+    pub(super) flit_rate: Bandwidth,
     pub(super) router: &'a RouterSpec,
     /// Whether what can stand still for good is refused.
     pub(super) is_checked: bool,
@@ -235,7 +235,7 @@ impl Plan {
             let load = if spec.batch.is_some() {
                 0.0
             } else {
-                part * whole.flits_per_cycle(ground.clock_hz, ground.flit_bytes).map_err(|error| {
+                part * whole.flits_per_cycle(Some(ground.flit_rate)).map_err(|error| {
                     // the load of all classes stands above them
                     if class.load.is_some() { at(error) } else { error }
                 })?

@@ -153,6 +153,7 @@ pub(super) fn result(
             duration_cycles: last,
             first_done_cycles: first,
         }),
+        saturation: None,
         booksim2: None,
     }
 }

@@ -1,6 +1,7 @@
 //! The section `[traffic]`.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use schemars::JsonSchema;
 use serde::de::{self, Visitor};
@@ -25,8 +26,12 @@ use stratasim_workload::pattern::PatternSpec;
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct TrafficSpec {
     /// Load of every terminal: flits per cycle, 0 to 1, or a rate such as "40 Gbps" (with the clock and the
-    /// flits of the network the two say the same).
+    /// flits of the network the two say the same). With "saturation" the run looks for the largest load that the network
+    /// carries, by halving, and its result is that of this load.
     pub load: Load,
+    /// With `load = "saturation"`: how near to it, in flits per cycle and terminal; 0.01 when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub saturation_precision: Option<f64>,
     /// Who sends to whom.
     pub pattern: PatternSpec,
     /// When packets come into being.
@@ -68,6 +73,7 @@ impl Default for TrafficSpec {
     fn default() -> Self {
         Self {
             load: Load::FlitsPerCycle(0.1),
+            saturation_precision: None,
             pattern: PatternSpec::default(),
             injection: InjectionSpec::default(),
             flits: Lengths::default(),
@@ -85,33 +91,53 @@ impl Default for TrafficSpec {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     untagged,
-    expecting = "expected flits per cycle and terminal, such as 0.3, or a rate, such as \"40 Gbps\""
+    expecting = "expected flits per cycle and terminal, such as 0.3, a rate, such as \"40 Gbps\", or \"saturation\""
 )]
 pub enum Load {
     /// Flits per cycle.
     FlitsPerCycle(f64),
     /// Bits per second.
     Rate(Bandwidth),
+    /// One that the run looks for.
+    Searched(Searched),
+}
+
+/// A load that a run looks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Searched {
+    /// The largest one that the network carries.
+    Saturation,
 }
 
 impl Load {
-    /// In flits per cycle, of a network with this clock and these flits.
+    /// In flits per cycle. `flit_rate` is the rate of one flit per cycle; `None` of what has no clock.
     ///
     /// # Errors
-    /// A load that is no load, or above one flit per cycle: no terminal can inject that.
-    pub fn flits_per_cycle(&self, clock_hz: f64, flit_bytes: u32) -> Result<f64, BuildError> {
-        let (load, written) = match self {
-            Self::FlitsPerCycle(load) => (*load, load.to_string()),
-            Self::Rate(rate) => (rate.bytes_per_s() / (clock_hz * f64::from(flit_bytes)), rate.to_string()),
+    /// A load that is no load, or above one flit per cycle: no terminal can inject that. A rate where there is no clock.
+    pub fn flits_per_cycle(&self, flit_rate: Option<Bandwidth>) -> Result<f64, BuildError> {
+        let refuse = |reason: String| Err(BuildError::new("load", reason));
+        let (load, written) = match (self, flit_rate) {
+            (Self::FlitsPerCycle(load), _) => (*load, load.to_string()),
+            (Self::Rate(rate), Some(most)) => (rate.bytes_per_s() / most.bytes_per_s(), rate.to_string()),
+            (Self::Searched(_), _) => {
+                return refuse(
+                    "`saturation` is looked for with all classes together, as `traffic.load`; flits per cycle or a rate are \
+                     expected"
+                        .to_owned(),
+                );
+            }
+            (Self::Rate(rate), None) => {
+                return refuse(format!(
+                    "{rate} is a rate, and what runs has no clock: flits per cycle are expected, such as 0.3"
+                ));
+            }
         };
         if (0.0..=1.0).contains(&load) {
             return Ok(load);
         }
-        let most = Bandwidth(clock_hz * f64::from(flit_bytes));
-        Err(BuildError::new(
-            "load",
-            format!("{written} is expected to lie between 0 and 1 flit per cycle, which is {most} here"),
-        ))
+        let most = flit_rate.map_or_else(String::new, |most| format!(", which is {most} here"));
+        refuse(format!("{written} is expected to lie between 0 and 1 flit per cycle{most}"))
     }
 }
 
@@ -294,6 +320,50 @@ impl Default for MeasureSpec {
             drain: None,
             drain_when_saturated: false,
         }
+    }
+}
+
+/// How near to the saturation load a search comes when nothing is said, in flits per cycle and terminal.
+const USUAL_PRECISION: f64 = 0.01;
+
+/// What a search can be asked for.
+pub const PRECISIONS: RangeInclusive<f64> = 1e-6..=0.5;
+
+impl TrafficSpec {
+    /// How near to the saturation load the run has to come, where it looks for that.
+    pub fn searched(&self) -> Option<f64> {
+        let is_searched = matches!(self.load, Load::Searched(Searched::Saturation));
+        is_searched.then(|| self.saturation_precision.unwrap_or(USUAL_PRECISION))
+    }
+
+    /// Refuses a search that finds nothing.
+    pub(super) fn check_search(&self) -> Result<(), BuildError> {
+        let refuse = |field: &str, reason: String| Err(BuildError::new(field, reason));
+        match (self.searched(), self.saturation_precision) {
+            (None, Some(_)) => {
+                refuse("saturation-precision", "only `load = \"saturation\"` looks for that load".to_owned())
+            }
+            (Some(precision), _) if !PRECISIONS.contains(&precision) => {
+                let (least, most) = (PRECISIONS.start(), PRECISIONS.end());
+                refuse(
+                    "saturation-precision",
+                    format!("{precision}; {least} to {most} flits per cycle are possible"),
+                )
+            }
+            (Some(_), _) if self.batch.is_some() => refuse("load", "a batch has no load".to_owned()),
+            (Some(_), _) => self.check_common_load(),
+            (None, None) => Ok(()),
+        }
+    }
+
+    /// Refuses classes that no other load changes.
+    pub(super) fn check_common_load(&self) -> Result<(), BuildError> {
+        if self.classes.is_empty() || self.classes.iter().any(|class| class.load.is_none()) {
+            return Ok(());
+        }
+        let reason = "every class has a `load` of its own, so that no other load changes anything: give some a `share` \
+                      of the load instead";
+        Err(BuildError::new("class", reason))
     }
 }
 

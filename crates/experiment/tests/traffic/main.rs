@@ -2,6 +2,7 @@
 
 mod patterns;
 mod saturation;
+mod search;
 
 use std::path::Path;
 use std::time::Instant;

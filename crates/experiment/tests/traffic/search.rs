@@ -1,0 +1,128 @@
+//! `load = "saturation"`: a run, and every point of a sweep, looks for its own saturation load.
+
+use std::path::Path;
+
+use stratasim_experiment::sweep::RunOptions;
+use stratasim_experiment::traffic::{Curve, statistics};
+use stratasim_experiment::{Document, Error, Sweep};
+use stratasim_report::result::RunResult;
+
+use super::{MESH, experiment, prepare, run};
+
+const NUMBER: &str = "saturation_load_flits_per_cycle";
+
+fn traffic(more: &str) -> String {
+    experiment(
+        "[topology]\nkind = \"mesh\"\ndimensions = [4, 4]",
+        &format!("flits = 2\nmeasure = {{ window = 200 }}\n{more}"),
+    )
+}
+
+/// What `stratasim traffic --saturation` finds for the same experiment with a load in figures.
+fn by_curve(text: &str, precision: f64) -> Curve {
+    let subject = prepare(text).unwrap();
+    let mut curve = Curve::run(&subject, &[], 1, Some(1), &()).unwrap();
+    curve.find_saturation(&subject, precision, 1, Some(1), &()).unwrap();
+    curve
+}
+
+#[test]
+fn a_run_finds_what_a_curve_finds() {
+    let curve = by_curve(&traffic(""), 0.05);
+    let (low, high) = curve.saturation.unwrap();
+    let text = traffic("load = \"saturation\"\nsaturation-precision = 0.05");
+    let result = run(&text);
+    let found = statistics(&result).saturation.unwrap();
+    assert_eq!((found.carried_flits_per_cycle, found.beyond_flits_per_cycle), (low, Some(high)));
+    assert!(found.known && found.loads == curve.points.len() as u64, "{found:?}");
+    assert_eq!(statistics(&result).number(NUMBER), Some(low));
+    // all other numbers are those of the run at that load
+    let at = curve.points.iter().find(|point| point.load == low).unwrap();
+    let mut own = statistics(&result).clone();
+    own.saturation = None;
+    assert_eq!((&own, &result.digest), (statistics(&at.results[0]), &at.results[0].digest));
+    assert!(result.notes[0].contains(&curve.finding()), "{:?}", result.notes);
+    // the spec is the one that asked, and is read again
+    assert_eq!(result.spec["traffic"]["load"], "saturation");
+    let again = RunResult::from_json(&result.to_json()).unwrap();
+    assert_eq!(again.traffic, result.traffic);
+    // without a precision it is that of the command
+    let usual = prepare(&traffic("load = \"saturation\"")).unwrap().spec.traffic.unwrap();
+    assert_eq!(usual.searched(), Some(0.01));
+}
+
+#[test]
+fn every_point_of_a_sweep_has_its_own_saturation_load() {
+    let sweep = "[sweep]\nproduct = { \"network.router.virtual-channels\" = [1, 4], \"traffic.pattern.kind\" = [\"uniform-random\", \"tornado\"] }\n\
+                 metrics = [\"saturation_load_flits_per_cycle\", \"packet_latency_cycles\"]\n\
+                 [[sweep.plot]]\nx = \"network.router.virtual-channels\"\ny = \"saturation_load_flits_per_cycle\"\n";
+    let text = traffic("load = \"saturation\"\nsaturation-precision = 0.1");
+    let document = Document::from_toml("sweep.toml", &format!("{text}\n{sweep}")).unwrap();
+    let sweep = Sweep::new(document, Path::new("")).unwrap();
+    let out = tempfile::tempdir().unwrap();
+    let finished = sweep.run(out.path(), &RunOptions::default(), &()).unwrap();
+    assert_eq!((finished.rows.len(), finished.failures.len()), (4, 0), "{:?}", finished.failures);
+    let mut expected = Vec::new();
+    for vcs in [1, 4] {
+        for pattern in ["uniform-random", "tornado"] {
+            let text = traffic(&format!("pattern = {{ kind = \"{pattern}\" }}"));
+            let text = text.replace("virtual-channels = 4", &format!("virtual-channels = {vcs}"));
+            let curve = by_curve(&text, 0.1);
+            // where nothing saturates it is the most that was carried, and where that is not known there is none
+            let carried = curve.saturation.map(|(low, _)| low);
+            let most = || curve.points.last().filter(|_| curve.not_known.is_none()).map(|point| point.load);
+            expected.push(carried.or_else(most));
+        }
+    }
+    let found: Vec<Option<f64>> = finished.rows.iter().map(|row| row.numbers.get(NUMBER).copied()).collect();
+    assert_eq!(found, expected);
+    let differ = expected.iter().flatten().any(|load| Some(*load) != expected[0]);
+    assert!(differ, "they are all alike: {expected:?}");
+    assert_eq!(sweep.pictures(&finished.rows).len(), 1);
+    let written = sweep.write(out.path(), &finished.rows).unwrap();
+    assert!(written[0].exists());
+    let table = std::fs::read_to_string(out.path().join("table.csv")).unwrap();
+    assert!(table.lines().next().unwrap().ends_with("saturation load"), "{table}");
+    // results that are there are kept
+    let again = sweep.run(out.path(), &RunOptions::default(), &()).unwrap();
+    assert_eq!((again.ran, again.rows), (0, finished.rows));
+}
+
+#[test]
+fn where_nothing_saturates_the_number_is_the_most_that_was_carried() {
+    let machine = "[topology]\nkind = \"single-switch\"\nnodes = 4";
+    let text = experiment(
+        machine,
+        "pattern = { kind = \"shift\" }\nload = \"saturation\"\nmeasure = { window = 200 }",
+    );
+    let result = run(&text);
+    let found = statistics(&result).saturation.unwrap();
+    assert_eq!((found.carried_flits_per_cycle, found.beyond_flits_per_cycle), (1.0, None));
+    assert!(result.notes[0].contains("not saturated at one flit per cycle"), "{:?}", result.notes);
+}
+
+#[test]
+fn a_search_that_is_stopped_says_nothing() {
+    let traffic = prepare(&traffic("load = \"saturation\"")).unwrap();
+    #[allow(clippy::disallowed_methods, reason = "the wall time of the result")]
+    let stopped = traffic.run(&|| true, None, std::time::Instant::now());
+    assert!(matches!(stopped, Err(Error::Stopped)), "{stopped:?}");
+}
+
+#[test]
+fn searches_that_find_nothing_are_refused() {
+    for (more, words) in [
+        ("load = \"saturated\"", "traffic.load"),
+        ("saturation-precision = 0.1", "traffic.saturation-precision: only `load = \"saturation\"`"),
+        (
+            "load = \"saturation\"\nsaturation-precision = 0",
+            "traffic.saturation-precision: 0; 0.000001 to 0.5",
+        ),
+        ("load = \"saturation\"\nbatch = { packets = 3 }", "traffic.load: a batch has no load"),
+        ("load = \"saturation\"\n[[traffic.class]]\nload = 0.1", "every class has a `load` of its own"),
+        ("[[traffic.class]]\nload = \"saturation\"", "traffic.class.0.load: `saturation` is looked for"),
+    ] {
+        let error = prepare(&experiment(MESH, more)).err().unwrap_or_else(|| panic!("{more} was taken"));
+        assert!(error.contains(words), "{error}");
+    }
+}
