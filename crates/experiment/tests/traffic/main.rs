@@ -1,5 +1,6 @@
 //! Open-loop traffic: closed forms, reference points, and what must hold for any run.
 
+mod complex_load;
 mod patterns;
 mod saturation;
 mod search;
