@@ -261,8 +261,10 @@ fn butterflies_settle_one_digit_per_stage() {
 
 #[test]
 fn networks_too_large_for_memory_are_refused() {
-    assert!(Cube::new(2, 20).is_ok_and(|cube| cube.nodes() == 1 << 20));
-    assert!(Cube::new(2, 21).is_err());
+    assert!(Cube::new(1 << 10, 2).is_ok_and(|cube| cube.nodes() == 1 << 20));
+    assert!(Cube::new(1 << 11, 2).is_err());
+    // as many routers, of 41 ports each
+    assert!(Cube::new(2, 20).is_err());
     assert!(Cube::new(100_000, 2).is_err());
     assert!(Cube::new(0, 2).is_err());
     assert!(FatTree::new(64, 4).is_err());

@@ -1,6 +1,7 @@
 //! Open-loop traffic: closed forms, reference points, and what must hold for any run.
 
 mod complex_load;
+mod curves;
 mod patterns;
 mod saturation;
 mod search;
