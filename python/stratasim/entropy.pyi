@@ -6,11 +6,13 @@ __all__ = [
     "bitmap",
     "fixed",
     "mixed",
+    "mprdma",
     "oblivious",
     "permutation",
     "random",
     "reps",
     "round_robin",
+    "scoreboard",
 ]
 
 def bitmap(
@@ -28,6 +30,9 @@ def fixed() -> Spec:
 def mixed(*, paths: int | None = 64, timeout_penalty: int | None = 15) -> Spec:
     """Paths of which good news has come are used again, oldest news first; where there are none, all paths in turn without those with a penalty. The default of Ultra Ethernet's simulator."""
 
+def mprdma(*, paths: int | None = 128, probe_probability: float | None = 0.01) -> Spec:
+    """Every acknowledgement hands its number to the next packet, the oldest first; without one, as in the first window, and now and then a number is drawn at random. Of two marked acknowledgements one makes room for a packet, as each takes half a packet from the window of `mprdma`, so the number of the other is dropped; that of a trimmed packet is, too. What marks packets loses half of its packets in a round trip."""
+
 def oblivious(*, paths: int | None = 64) -> Spec:
     """All paths in turn, each cycle in another order."""
 
@@ -42,3 +47,8 @@ def reps(*, paths: int | None = 64, freeze: str | None = None, explore_packets: 
 
 def round_robin(*, paths: int | None = 128) -> Spec:
     """Numbers 1, 2, 3, ... and around, the same for every connection: switches that hash them with the connection spread them differently for each."""
+
+def scoreboard(
+    *, paths: int | None = 128, outlier_factor: float | None = 2.0, cycles_out: int | None = 16
+) -> Spec:
+    """All paths in turn, each cycle in another order. Acknowledgements, trimmed packets and losses are counted per path, and a path with far more bad news than the mean of all is left out for some cycles, after which it is counted anew. Not more than half of them are out at once."""

@@ -90,7 +90,18 @@ def packet(
     recovery: Literal["go-back-n", "irn", "sack", "rltp", "trimming", "none"]
     | Mapping[str, Any]
     | None = None,
-    entropy: Literal["fixed", "random", "round-robin", "permutation", "oblivious", "bitmap", "reps", "mixed"]
+    entropy: Literal[
+        "fixed",
+        "random",
+        "round-robin",
+        "permutation",
+        "oblivious",
+        "bitmap",
+        "reps",
+        "mixed",
+        "mprdma",
+        "scoreboard",
+    ]
     | Mapping[str, Any]
     | None = None,
     packets: Mapping[str, Any] | None = None,

@@ -113,6 +113,7 @@ def swift(
     *,
     preset: Literal["published", "htsim"] | None = "published",
     base_target: str | None = None,
+    endpoint_target: str | None = "25 us",
     hop_delay: str | None = "1 us",
     flow_scaling_range: str | None = "50 us",
     flow_scaling_windows: Sequence[float] | None = None,
