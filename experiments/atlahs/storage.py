@@ -125,7 +125,7 @@ def main() -> int:
         "--seeds", type=int, default=3, help="runs with other draws, of which the mean is shown"
     )
     parser.add_argument("--load", type=float, default=0.8, help="share of the uplinks of the 8:1 tree")
-    parser.add_argument("--picture", type=Path, help="draw the distributions on the 8:1 tree, first seed, here")
+    parser.add_argument("--picture", type=Path, help="draw distributions on the 8:1 tree here")
     options = parser.parse_args()
     if options.operations < 1 or options.seeds < 1 or not 0 < options.load <= 10:
         parser.error("operations and seeds of at least 1 and a load above 0 are expected")
