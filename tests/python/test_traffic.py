@@ -113,7 +113,6 @@ def test_booksims_rules_take_its_own_configurations(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"set": {"traffic.load": "1 GB/s"}}, "which loads"),
         ({"loads": []}, "which loads"),
         ({"loads": [1.5]}, "loads: 1.5"),
         ({"loads": [float("nan")]}, "loads: NaN"),
@@ -125,6 +124,15 @@ def test_booksims_rules_take_its_own_configurations(tmp_path: Path) -> None:
 def test_wrong_arguments_are_named(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ss.ConfigError, match=message):
         ss.traffic(MESH, **arguments)
+
+
+def test_the_load_of_the_experiment_may_be_a_rate_or_a_search() -> None:
+    rate = ss.traffic(MESH, set={"traffic.load": "3.2 GB/s"})
+    assert rate.loads == [0.1]
+    assert rate.results[0][0].digest == ss.traffic(MESH, [0.1]).results[0][0].digest
+    found = ss.traffic(MESH, set={"traffic.load": "saturation", "traffic.saturation-precision": 0.2})
+    assert found.saturation is not None
+    assert found.saturation == ss.traffic(MESH, saturation=0.2).saturation
 
 
 def test_what_has_no_load_is_refused() -> None:
