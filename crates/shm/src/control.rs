@@ -63,12 +63,17 @@ impl Identity {
     }
 }
 
+/// A rank has left the group.
+pub(crate) const LEFT: u32 = 1;
+/// A rank has gone because the group has ended, which is no reason for others.
+pub(crate) const LEFT_AFTER_THE_END: u32 = 2;
+
 /// What a rank says of itself.
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub(crate) struct Slot {
     pub(crate) process: Identity,
-    /// 1 when it has left.
+    /// [`LEFT`] or [`LEFT_AFTER_THE_END`] when it has.
     pub(crate) left: AtomicU32,
     /// Steps of one-copy rings done.
     pub(crate) progress: Event,

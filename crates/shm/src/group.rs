@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use stratasim_alloc::{AllocError, Heap, Statistics};
 
 use crate::algorithm::{Algorithm, Operation};
-use crate::control::{Call, Kind};
+use crate::control::{Call, Kind, LEFT, LEFT_AFTER_THE_END};
 use crate::element::{ElementType, Reduction};
 use crate::error::ShmError;
 use crate::exchange::Through;
@@ -470,9 +470,8 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         // who goes because of an error is not why the others cannot go on
-        if !self.ended {
-            self.slot(self.rank()).left.store(1, Ordering::Release);
-        }
+        let left = if self.ended { LEFT_AFTER_THE_END } else { LEFT };
+        self.slot(self.rank()).left.store(left, Ordering::Release);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use crate::control::{Call, Slot};
+use crate::control::{Call, LEFT_AFTER_THE_END, Slot};
 use crate::error::ShmError;
 use crate::futex::Event;
 use crate::group::Group;
@@ -74,7 +74,7 @@ impl Group {
         }
     }
 
-    /// Whether the others live, are still there, and are in the same call.
+    /// Whether the others live, are still there, and are in the same call. Who has gone because the group has ended is no reason.
     fn look(&self, call: &Call) -> Result<(), ShmError> {
         for (&process, rank) in self.processes.iter().zip(0..) {
             if rank == self.rank() {
@@ -82,11 +82,13 @@ impl Group {
             }
             let slot = self.slot(rank);
             self.agrees(rank, call)?;
-            if slot.left.load(Ordering::Acquire) != 0 {
-                return Err(ShmError::Left { rank });
-            }
-            if !process.lives() {
-                return Err(ShmError::Died { rank, pid: process.pid });
+            // asked in this order: who leaves says so before its process ends
+            let lives = process.lives();
+            match slot.left.load(Ordering::Acquire) {
+                0 if lives => {}
+                0 => return Err(ShmError::Died { rank, pid: process.pid }),
+                LEFT_AFTER_THE_END => {}
+                _ => return Err(ShmError::Left { rank }),
             }
         }
         Ok(())

@@ -20,7 +20,8 @@ fn worker() {
     let Some(role) = Role::own() else { return };
     match role.scenario.as_str() {
         "killed" => killed(&role),
-        "leaves" => leaves(&role),
+        "leaves" => leaves(&role, Duration::ZERO),
+        "leaves-late" => leaves(&role, Duration::from_millis(400)),
         "differs" => differs(&role),
         "late" => late(&role),
         "joins" => {
@@ -51,11 +52,15 @@ fn killed(role: &Role) {
     assert!(matches!(again, ShmError::Ended { .. }), "{again}");
 }
 
-fn leaves(role: &Role) {
+/// Rank 1 leaves, rank 0 finds that out and ends, and the others come when both are gone.
+fn leaves(role: &Role, later: Duration) {
     let mut group = role.join();
     group.barrier().expect("all are there");
     if role.rank == 1 {
         return;
+    }
+    if role.rank > 1 {
+        std::thread::sleep(later);
     }
     let (error, _) = until_error(&mut group);
     assert!(matches!(error, ShmError::Left { rank: 1 } | ShmError::Ended { .. }), "{error}");
@@ -134,6 +139,7 @@ fn a_killed_process_makes_the_others_fail() {
 #[test]
 fn leaving_while_others_call_is_an_error_for_them() {
     run("leaves", 3);
+    run("leaves-late", 4);
 }
 
 #[test]

@@ -29,7 +29,15 @@ const DIFFERENT: &[(&str, &str)] = &[
     ("mesh8x8_randperm_L1", PERMUTATION),
     ("torus8x8_randperm_L1", PERMUTATION),
     ("mesh8x8r_planar_adapt_transpose", "there is no planar adaptive routing"),
+    (
+        "torus8x8r_min_adapt_uniform",
+        "all ways are offered, of which BookSim2 drops all but one of equal priority",
+    ),
+    ("torus8x8r_valiant_uniform", UNSET),
+    ("torus8x8r_valiant_tornado", UNSET),
 ];
+
+const UNSET: &str = "BookSim2 reads a variable that it never set, ours continues the ring class";
 
 const PERMUTATION: &str = "node 41 of the permutation sends to itself, which `list` refuses";
 
