@@ -110,16 +110,13 @@ impl Distribution {
 
     /// The curves of several runs, called by their names; none where no run tells.
     pub fn together(self, experiment: &str, results: &[(String, RunResult)]) -> Option<Picture> {
-        let of_run = |(name, result): &'_ (String, RunResult)| -> Vec<(String, Points)> {
+        let of_run = |(name, result)| {
             let curves = self.curves(result);
-            let called = |curve: &str| match curves.len() {
-                1 => name.clone(),
-                _ => format!("{name}, {curve}"),
-            };
-            curves.iter().map(|(curve, points)| (called(curve), points.to_vec())).collect()
+            let is_alone = curves.len() == 1;
+            let called = move |curve| if is_alone { String::clone(name) } else { format!("{name}, {curve}") };
+            curves.into_iter().map(move |(curve, points)| (called(curve), points))
         };
-        let curves: Vec<(String, Points)> = results.iter().flat_map(of_run).collect();
-        self.draw(experiment, curves.iter().map(|(name, points)| (name.clone(), points.as_slice())).collect())
+        self.draw(experiment, results.iter().map(|(name, result)| (name, result)).flat_map(of_run).collect())
     }
 
     /// Draws curves, of which there may be none.

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use serde::Serialize;
-use stratasim_core::{Bandwidth, BuildError};
+use stratasim_core::Bandwidth;
 use stratasim_report::Unit;
 use stratasim_report::result::RunResult;
 use stratasim_report::table::{Cell, Table};
@@ -13,7 +13,7 @@ use stratasim_report::traffic::TrafficResult;
 
 use super::result::NOT_KNOWN;
 use super::verdict::mean_and_half_width;
-use super::{Traffic, flit_rate};
+use super::{Traffic, Watch, flit_rate};
 use crate::error::{ConfigError, Error};
 use crate::kept;
 
@@ -87,8 +87,25 @@ impl Subject for Traffic {
     }
 
     fn at(&self, load: f64, seed: u64) -> Result<Box<dyn Point + '_>, ConfigError> {
-        let refused = |error: BuildError| ConfigError::new(format!("load {load}: {error}"), None);
-        Ok(Box::new(Self::at(self, load, seed).map_err(refused)?))
+        Ok(Box::new(self.point(load, seed)?))
+    }
+}
+
+impl Traffic {
+    /// What runs at `load` flits per cycle and terminal, with `seed`.
+    pub(super) fn point(&self, load: f64, seed: u64) -> Result<Self, ConfigError> {
+        self.at(load, seed).map_err(|error| ConfigError::new(format!("load {load}: {error}"), None))
+    }
+
+    /// Runs all of it, or says that it was stopped: a point is whole, or says nothing of its load.
+    pub(super) fn run_whole(
+        &self,
+        threads: usize,
+        watch: &dyn Watch,
+        started: Instant,
+    ) -> Result<RunResult, Error> {
+        let result = self.run_on_threads(threads, watch, None, started)?;
+        if result.stopped { Err(Error::Stopped) } else { Ok(result) }
     }
 }
 
@@ -99,9 +116,7 @@ impl Point for Traffic {
         stop: &(dyn Fn() -> bool + Sync),
         started: Instant,
     ) -> Result<RunResult, Error> {
-        // a point of a curve is whole, or is run again
-        let result = self.run_on_threads(threads, &stop, None, started)?;
-        if result.stopped { Err(Error::Stopped) } else { Ok(result) }
+        self.run_whole(threads, &stop, started)
     }
 
     fn digest(&self) -> String {

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use stratasim_core::{Bandwidth, BuildError};
+use stratasim_core::Bandwidth;
 use stratasim_report::result::RunResult;
 use stratasim_report::traffic::SaturationResult;
 
@@ -75,9 +75,7 @@ impl Subject for Watched<'_> {
     }
 
     fn at(&self, load: f64, seed: u64) -> Result<Box<dyn Point + '_>, ConfigError> {
-        let refused = |error: BuildError| ConfigError::new(format!("load {load}: {error}"), None);
-        let traffic = Traffic::at(self.traffic, load, seed).map_err(refused)?;
-        Ok(Box::new(WatchedPoint { traffic, watch: self.watch }))
+        Ok(Box::new(WatchedPoint { traffic: self.traffic.point(load, seed)?, watch: self.watch }))
     }
 }
 
@@ -93,9 +91,7 @@ impl Point for WatchedPoint<'_> {
         _: &(dyn Fn() -> bool + Sync),
         started: Instant,
     ) -> Result<RunResult, Error> {
-        // one that was stopped says nothing of the load
-        let result = self.traffic.run_on_threads(threads, self.watch, None, started)?;
-        if result.stopped { Err(Error::Stopped) } else { Ok(result) }
+        self.traffic.run_whole(threads, self.watch, started)
     }
 
     fn digest(&self) -> String {
