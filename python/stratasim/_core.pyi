@@ -131,7 +131,7 @@ class Experiment:
         self,
         *,
         booksim2: bool = False,
-        loads: list[float] | None = None,
+        loads: str | None = None,
         saturation: float | None = None,
         seeds: int = 1,
         out: str | os.PathLike[str] | None = None,
@@ -193,6 +193,8 @@ class SweepPlan:
 class TrafficCurve:
     """A load-latency curve."""
 
+    @staticmethod
+    def restore(json: str, results: list[tuple[float, list[str]]], found: int) -> TrafficCurve: ...
     def json(self) -> str: ...
     def results(self) -> list[tuple[float, list[str]]]: ...
     @property
@@ -205,7 +207,7 @@ def booksim2_curve(
     path: str | os.PathLike[str],
     sets: list[str],
     *,
-    loads: list[float] | None = None,
+    loads: str | None = None,
     saturation: float | None = None,
     seeds: int = 1,
     out: str | os.PathLike[str] | None = None,

@@ -22,7 +22,7 @@ __all__ = ["Curve", "traffic"]
 
 def traffic(
     experiment: "_Path | Mapping[str, Any]",
-    loads: Sequence[float] | None = None,
+    loads: str | Sequence[float | str] | None = None,
     *,
     saturation: float | None = None,
     seeds: int = 1,
@@ -42,8 +42,9 @@ def traffic(
         Path of a TOML or JSON file with a section `traffic`, or the experiment itself as a dict. With
         BookSim2's rules any other file is read as one of its configurations.
     loads
-        Loads in flits per cycle and terminal. Where None are given, and no saturation is looked for, the load
-        that the experiment or configuration has of its own.
+        Loads in flits per cycle and terminal, rates such as "40 Gbps", or ranges of either from the first to
+        the second in steps of the third, such as "0.05:0.45:0.05", as the command takes them. Where None are
+        given, and no saturation is looked for, the load that the experiment or configuration has of its own.
     saturation
         Looks for the load at which the network saturates, by bisection, to this precision.
     seeds
@@ -90,16 +91,16 @@ def traffic(
     return Curve(loaded.curve(booksim2=booksim2, **options), loaded.base)
 
 
-def _loads(loads: Sequence[float] | None) -> list[float] | None:
+def _loads(loads: str | Sequence[float | str] | None) -> str | None:
+    """Loads as the command takes them."""
     if loads is None:
         return None
-    if not isinstance(loads, str):
-        try:
-            return [float(each) for each in loads]
-        except (TypeError, ValueError):
-            pass
-    text = f"loads: found {loads!r}, expected a list of flits per cycle and terminal, such as [0.1, 0.2]"
-    raise _core.ConfigError(text)
+    try:
+        each = [loads] if isinstance(loads, str) else loads
+        return ", ".join(load if isinstance(load, str) else repr(float(load)) for load in each)
+    except (TypeError, ValueError):
+        text = f"loads: found {loads!r}, expected a list of flits per cycle and terminal, such as [0.1, 0.2]"
+        raise _core.ConfigError(text) from None
 
 
 class Curve:
@@ -181,9 +182,16 @@ class Curve:
         """Writes page, pictures and tables into a folder; the page comes first."""
         return [Path(path) for path in self._core.write(os.fspath(out))]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_restored, (self._core.json(), self._core.results(), self._core.found, self._base))
+
     def __len__(self) -> int:
         return len(self.data["points"])
 
     def __repr__(self) -> str:
         between = "" if self.saturation is None else f", saturates from {self.saturation[1]:g}"
         return f"<Curve of {len(self)} loads{between}>"
+
+
+def _restored(text: str, results: list[tuple[float, list[str]]], found: int, base: str) -> Curve:
+    return Curve(_core.TrafficCurve.restore(text, results, found), base)

@@ -194,7 +194,7 @@ def test_arguments_that_do_not_fit_are_named_with_what_is_expected(tmp_path: Pat
             call(path, set=wrong)
     with pytest.raises(ss.ConfigError, match=r"^cases: found .* expected a dict"):
         ss.sweep(path, cases=wrong)
-    for loads in (0.1, "0.1", [None]):
+    for loads in (0.1, [None]):
         with pytest.raises(ss.ConfigError, match=r"^loads: found .*, expected a list .* \[0.1, 0.2\]"):
             ss.traffic(path, loads)  # type: ignore[arg-type]
     with pytest.raises(ss.ConfigError, match=r"^topology.nodes: nan and infinity"):

@@ -1,6 +1,7 @@
 """Open-loop traffic: one load, and curves."""
 
 import json
+import pickle
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -114,8 +115,11 @@ def test_booksims_rules_take_its_own_configurations(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         ({"loads": []}, "which loads"),
-        ({"loads": [1.5]}, "loads: 1.5"),
-        ({"loads": [float("nan")]}, "loads: NaN"),
+        ({"loads": ""}, "which loads"),
+        ({"loads": [1.5]}, "loads: a load of 1.5"),
+        ({"loads": [float("nan")]}, "loads: a load of NaN"),
+        ({"loads": ["50 Ghz"]}, "loads: `50 Ghz` is no load"),
+        ({"loads": "100 TB/s"}, "loads: 100 TB/s is expected to lie between 0 and 1 flit"),
         ({"saturation": 0.0}, "saturation: 0"),
         ({"loads": [0.1], "seeds": 0}, "seeds: 0"),
         ({"loads": [0.1], "semantics": "garnet"}, "semantics"),
@@ -124,6 +128,26 @@ def test_booksims_rules_take_its_own_configurations(tmp_path: Path) -> None:
 def test_wrong_arguments_are_named(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ss.ConfigError, match=message):
         ss.traffic(MESH, **arguments)
+
+
+def test_loads_are_rates_and_ranges_as_on_the_command_line() -> None:
+    rates = ss.traffic(MESH, ["3.2 GB/s", 0.05])
+    assert rates.loads == [0.05, 0.1]
+    assert rates.results[1][0].digest == ss.traffic(MESH, [0.1]).results[0][0].digest
+    assert ss.traffic(MESH, "0.05:0.15:0.05, 0.12").loads == [0.05, 0.1, 0.12, 0.15]
+
+
+def test_a_curve_may_be_pickled(tmp_path: Path) -> None:
+    curve = ss.traffic(MESH, [0.05, 0.1], saturation=0.2, seeds=2)
+    again = pickle.loads(pickle.dumps(curve))
+    assert again.data == curve.data
+    assert again.saturation == curve.saturation is not None
+    assert [[result.digest for result in seeds] for seeds in again.results] == [
+        [result.digest for result in seeds] for seeds in curve.results
+    ]
+    assert again.pictures["latency"].svg() == curve.pictures["latency"].svg()
+    pages = [path.read_bytes() for path in again.write(tmp_path / "again")]
+    assert pages == [path.read_bytes() for path in curve.write(tmp_path / "curve")]
 
 
 def test_the_load_of_the_experiment_may_be_a_rate_or_a_search() -> None:

@@ -148,7 +148,7 @@ impl Experiment {
         &self,
         py: Python<'_>,
         booksim2: bool,
-        loads: Option<Vec<f64>>,
+        loads: Option<String>,
         saturation: Option<f64>,
         seeds: u32,
         out: Option<PathBuf>,

@@ -5,9 +5,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use pyo3::prelude::*;
+use serde::Deserialize;
+use stratasim_core::Bandwidth;
 use stratasim_experiment::booksim::Experiment as BookSim;
-use stratasim_experiment::traffic::{Curve, Kept, PRECISIONS, Progress, Subject};
+use stratasim_experiment::traffic::{Curve, CurvePoint, Kept, Loads, PRECISIONS, Progress, Subject};
 use stratasim_experiment::{ConfigError, Document, Error, Traffic};
+use stratasim_report::RunResult;
 
 use crate::error::raise;
 use crate::picture::Picture;
@@ -22,6 +25,25 @@ pub(crate) struct TrafficCurve {
 
 #[pymethods]
 impl TrafficCurve {
+    /// The curve of which [`Self::json`] and [`Self::results`] say these.
+    #[staticmethod]
+    fn restore(py: Python<'_>, json: &str, results: Vec<(f64, Vec<String>)>, found: usize) -> PyResult<Self> {
+        let read = || -> Result<Curve, serde_json::Error> {
+            let Head { title, saturation, not_known } = serde_json::from_str(json)?;
+            let point = |(load, texts): (f64, Vec<String>)| {
+                let results =
+                    texts.iter().map(|text| RunResult::from_json(text)).collect::<Result<_, _>>()?;
+                Ok(CurvePoint { load, results })
+            };
+            let points = results.into_iter().map(point).collect::<Result<_, _>>()?;
+            Ok(Curve { title, points, left: 0, saturation, not_known })
+        };
+        let curve = py.detach(read).map_err(|error| {
+            raise(py, &Error::Config(ConfigError::new(format!("no curve of this version: {error}"), None)))
+        })?;
+        Ok(Self { curve, found })
+    }
+
     /// Everything as JSON text, as the command writes it.
     fn json(&self, py: Python<'_>) -> String {
         py.detach(|| self.curve.json())
@@ -57,9 +79,20 @@ impl TrafficCurve {
     }
 }
 
+/// What the text of a whole curve says of it beside its points.
+#[derive(Deserialize)]
+struct Head {
+    title: String,
+    #[serde(rename = "saturation_load_flits_per_cycle")]
+    saturation: Option<(f64, f64)>,
+    #[serde(rename = "saturation_not_known_flits_per_cycle")]
+    not_known: Option<(f64, f64)>,
+}
+
 /// What to run of a curve, and where to keep it.
 pub(crate) struct Wanted {
-    pub(crate) loads: Option<Vec<f64>>,
+    /// As the command takes them; empty for none.
+    pub(crate) loads: Option<String>,
     pub(crate) saturation: Option<f64>,
     pub(crate) seeds: u32,
     pub(crate) out: Option<PathBuf>,
@@ -72,12 +105,18 @@ pub(crate) struct Wanted {
 const MOST_SEEDS: u32 = 1000;
 
 impl Wanted {
-    /// Refuses arguments out of range. `own` is the load where none is asked for.
-    fn check(&mut self, own: Option<f64>) -> Result<(), ConfigError> {
+    /// The loads to run, in flits per cycle, in order. Refuses arguments out of range. `own` is the load where none is asked
+    /// for, `flit_rate` the rate of one flit per cycle where there is a clock.
+    fn check(&self, own: Option<f64>, flit_rate: Option<Bandwidth>) -> Result<Vec<f64>, ConfigError> {
         let wrong = |message: String| Err(ConfigError::new(message, None));
-        if let Some(bad) = self.loads.iter().flatten().find(|load| !(0.0..=1.0).contains(*load)) {
-            return wrong(format!("loads: {bad}; a terminal injects 0 to 1 flits per cycle"));
-        }
+        let refused = |reason: String| ConfigError::new(format!("loads: {reason}"), None);
+        let asked = match self.loads.as_deref() {
+            None | Some("") => Vec::new(),
+            Some(text) => {
+                let loads: Loads = text.parse().map_err(refused)?;
+                loads.flits_per_cycle(flit_rate).map_err(|error| refused(error.reason))?
+            }
+        };
         if let Some(bad) = self.saturation.filter(|precision| !PRECISIONS.contains(precision)) {
             return wrong(format!(
                 "saturation: {bad}; a part of a flit per cycle from 0.000001 to 0.5 is expected"
@@ -86,16 +125,13 @@ impl Wanted {
         if !(1..=MOST_SEEDS).contains(&self.seeds) {
             return wrong(format!("seeds: {}; 1 to {MOST_SEEDS} are possible", self.seeds));
         }
-        if self.saturation.is_none() && self.loads.is_none() {
-            self.loads = own.map(|load| vec![load]);
+        if self.saturation.is_some() || !asked.is_empty() {
+            return Ok(asked);
         }
-        if self.saturation.is_none() && self.loads.as_ref().is_none_or(Vec::is_empty) {
-            return wrong("which loads? `loads` or `saturation` is expected".to_owned());
+        match own {
+            Some(load) if self.loads.is_none() => Ok(vec![load]),
+            _ => wrong("which loads? `loads` or `saturation` is expected".to_owned()),
         }
-        let loads = self.loads.get_or_insert_default();
-        loads.sort_by(f64::total_cmp);
-        loads.dedup();
-        Ok(())
     }
 }
 
@@ -116,9 +152,14 @@ impl Progress for Counting {
     }
 }
 
-/// Runs a curve of `subject`.
-fn curve<S: Subject>(py: Python<'_>, subject: &S, wanted: &Wanted) -> PyResult<TrafficCurve> {
-    let loads = wanted.loads.as_deref().unwrap_or_default();
+/// Runs a curve of `subject`; `own` is its load where none is asked for.
+fn curve<S: Subject>(
+    py: Python<'_>,
+    subject: &S,
+    own: Option<f64>,
+    wanted: &Wanted,
+) -> PyResult<TrafficCurve> {
+    let loads = wanted.check(own, subject.flit_rate()).map_err(|error| raise(py, &Error::Config(error)))?;
     let counting = Counting::default();
     let asked = loads.len() * wanted.seeds as usize;
     let tell = |py: Python<'_>| -> PyResult<()> {
@@ -127,7 +168,7 @@ fn curve<S: Subject>(py: Python<'_>, subject: &S, wanted: &Wanted) -> PyResult<T
         progress.call1(py, (done, asked.max(done))).map(drop)
     };
     let points = |subject: &dyn Subject| -> Result<Curve, Error> {
-        let mut curve = Curve::run(&subject, loads, wanted.seeds, wanted.threads, &counting)?;
+        let mut curve = Curve::run(&subject, &loads, wanted.seeds, wanted.threads, &counting)?;
         if let Some(precision) = wanted.saturation {
             curve.find_saturation(&subject, precision, wanted.seeds, wanted.threads, &counting)?;
         }
@@ -170,12 +211,10 @@ pub(crate) fn curve_of(
     let own = |subject: &dyn Subject| Traffic::load_in(document)?.flits_per_cycle(subject.flit_rate()).ok();
     if booksim2 {
         let subject = py.detach(|| BookSim::from_document(document, base)).map_err(refused)?;
-        wanted.check(own(&subject)).map_err(refused)?;
-        return curve(py, &subject, &wanted);
+        return curve(py, &subject, own(&subject), &wanted);
     }
     let subject = py.detach(|| Traffic::new(document, base)).map_err(refused)?;
-    wanted.check(own(&subject)).map_err(refused)?;
-    curve(py, &subject, &wanted)
+    curve(py, &subject, own(&subject), &wanted)
 }
 
 /// A curve of a configuration of BookSim2; `sets` are assignments such as `num_vcs=2`.
@@ -186,7 +225,7 @@ pub(crate) fn booksim2_curve(
     py: Python<'_>,
     path: PathBuf,
     sets: Vec<String>,
-    loads: Option<Vec<f64>>,
+    loads: Option<String>,
     saturation: Option<f64>,
     seeds: u32,
     out: Option<PathBuf>,
@@ -194,10 +233,9 @@ pub(crate) fn booksim2_curve(
     force: bool,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<TrafficCurve> {
-    let mut wanted = Wanted { loads, saturation, seeds, out, threads, force, progress };
+    let wanted = Wanted { loads, saturation, seeds, out, threads, force, progress };
     let subject = py.detach(|| BookSim::from_file(&path, &sets)).map_err(|error| raise(py, &error))?;
-    wanted.check(Some(subject.load())).map_err(|error| raise(py, &Error::Config(error)))?;
-    curve(py, &subject, &wanted)
+    curve(py, &subject, Some(subject.load()), &wanted)
 }
 
 /// Runs the one load of an experiment; returns the result as JSON text, and what is broken in it.
