@@ -62,8 +62,7 @@ impl WorkloadGenerator for TrafficWorkload {
         let pattern = self.pattern.plugin();
         let pairs =
             pattern.over(&context.layout, &mut pairs_random).map_err(|error| error.within("pattern"))?;
-        let size = self.size.plugin();
-        size.check().map_err(|error| error.within("size"))?;
+        let size = self.size.plugin().sizes(&context.base).map_err(|error| error.within("size"))?;
         let mut clock = self
             .arrivals
             .plugin()

@@ -150,6 +150,66 @@ fn exponential_sizes_have_their_mean_and_shape() {
 }
 
 #[test]
+fn measured_sizes_come_from_points_or_from_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |text: &str| std::fs::write(folder.path().join("sizes.txt"), text).unwrap();
+    let mut machine = Machine::new(8);
+    machine.base = folder.path().to_owned();
+    let build = |size: &str| {
+        let spec =
+            format!(r#"{{"kind": "traffic", "flows": 1000, "size": {{"kind": "empirical", {size}}}}}"#);
+        machine.build(&spec).map(|program| flows(&program).iter().map(|flow| flow.2).collect::<Vec<_>>())
+    };
+    let points = build(r#""points": [["10 B", 0.25], ["30 B", 0.5], ["1 kB", 1]]"#).unwrap();
+    let drawn = points.iter().filter(|&&bytes| bytes == 10).count();
+    assert!((200..300).contains(&drawn), "{drawn}");
+    assert!(points.iter().all(|bytes| (10..=1000).contains(bytes)));
+    let file = r#""path": "sizes.txt""#;
+    for same in ["# bytes share\n10 0.25\n30\t0.5\n\n1000, 1\n", "\u{feff}10 25\r\n30 50 # half\r\n1000 100"]
+    {
+        write(same);
+        assert_eq!(build(file).unwrap(), points, "{same}");
+    }
+    for (text, expected) in [
+        ("10 0.5\n20", "size.path: sizes.txt, line 2: found `20`, expected bytes and a share"),
+        ("10 0.5\nx 1", "size.path: sizes.txt, line 2: found `x 1`"),
+        ("10 0.5\n\n20 0.4\n30 1", "sizes.txt, line 3: a share of 0.4; from 0.5 to 1 is expected"),
+        ("10 50\n20 90", "sizes.txt, line 1: a share of 50; from 0 to 1 is expected"),
+        ("-1 0\n20 1", "sizes.txt, line 1: -1 bytes"),
+        ("# nothing", "sizes.txt: no point is there"),
+    ] {
+        write(text);
+        let found = build(file).unwrap_err().to_string();
+        assert!(found.contains(expected), "{text}: {found}");
+    }
+    for (size, expected) in [
+        (r#""path": "none.txt""#, "size.path: cannot read"),
+        (r#""path": "sizes.txt", "points": [["1 B", 1]]"#, "size.path: `points` are given, too"),
+        (r#""points": [["1 B", 0.5], ["2 B", 0.7]]"#, "size.points.1: the last share is 0.7"),
+        (r#""points": []"#, "size.points: no point is there"),
+    ] {
+        let found = build(size).unwrap_err().to_string();
+        assert!(found.contains(expected), "{size}: {found}");
+    }
+    let nothing = Machine::new(8).build(r#"{"kind": "traffic", "flows": 1, "size": {"kind": "empirical"}}"#);
+    assert!(nothing.unwrap_err().to_string().contains("size: neither `points`"));
+}
+
+#[test]
+fn searches_have_their_mean_and_median() {
+    let spec = r#"{"kind": "traffic", "flows": 40000, "size": {"kind": "web-search"}}"#;
+    let mut sizes: Vec<u64> =
+        flows(&Machine::new(64).build(spec).unwrap()).iter().map(|flow| flow.2).collect();
+    sizes.sort_unstable();
+    let mean = sizes.iter().sum::<u64>() as f64 / 40_000.0;
+    // the standard deviation is 4.0 MB: five standard errors are 0.1 MB
+    assert!((mean - 1_711_250.0).abs() < 105_000.0, "{mean}");
+    // a hundredth of the messages lies within 2.3 kB there; five standard errors are 1.25 hundredths
+    assert!(sizes[20_000].abs_diff(73_077) < 2_900, "{}", sizes[20_000]);
+    assert!(sizes[0] > 0 && sizes[39_999] <= 30_000_000);
+}
+
+#[test]
 fn uniform_sizes_stay_in_their_range_and_reach_its_ends() {
     let spec =
         r#"{"kind": "traffic", "flows": 2000, "size": {"kind": "uniform", "min": "3 B", "max": "9 B"}}"#;

@@ -1,5 +1,9 @@
 //! How large messages are.
 
+mod empirical;
+
+use std::path::Path;
+
 use rand::RngExt as _;
 use rand_distr::{Distribution as _, Exp1};
 use schemars::JsonSchema;
@@ -7,14 +11,19 @@ use serde::{Deserialize, Serialize};
 use stratasim_core::random::Stream;
 use stratasim_core::{BuildError, Bytes, registry};
 
-/// A distribution of message sizes.
+pub use self::empirical::{Empirical, WebSearch};
+
+/// A distribution of message sizes, as it is asked for.
 pub trait SizeDistribution: std::fmt::Debug {
-    /// Refuses parameters that make no distribution.
+    /// What sizes are drawn from. Relative paths start from `base`.
     ///
     /// # Errors
-    /// Such a parameter.
-    fn check(&self) -> Result<(), BuildError>;
+    /// A parameter that makes no distribution; a file that cannot be read.
+    fn sizes(&self, base: &Path) -> Result<Box<dyn Sizes>, BuildError>;
+}
 
+/// What sizes are drawn from.
+pub trait Sizes: std::fmt::Debug {
     /// Mean in bytes.
     fn mean_bytes(&self) -> f64;
 
@@ -28,6 +37,8 @@ registry! {
         "fixed" => Fixed(Fixed),
         "exponential" => Exponential(Exponential),
         "uniform" => Uniform(Uniform),
+        "empirical" => Empirical(Empirical),
+        "web-search" => WebSearch(WebSearch),
     }
 }
 
@@ -40,10 +51,12 @@ pub struct Fixed {
 }
 
 impl SizeDistribution for Fixed {
-    fn check(&self) -> Result<(), BuildError> {
-        Ok(())
+    fn sizes(&self, _: &Path) -> Result<Box<dyn Sizes>, BuildError> {
+        Ok(Box::new(self.clone()))
     }
+}
 
+impl Sizes for Fixed {
     fn mean_bytes(&self) -> f64 {
         self.bytes.count() as f64
     }
@@ -62,13 +75,15 @@ pub struct Exponential {
 }
 
 impl SizeDistribution for Exponential {
-    fn check(&self) -> Result<(), BuildError> {
+    fn sizes(&self, _: &Path) -> Result<Box<dyn Sizes>, BuildError> {
         if self.mean.count() == 0 {
             return Err(BuildError::new("mean", "a mean of 0 bytes; give at least 1 B"));
         }
-        Ok(())
+        Ok(Box::new(self.clone()))
     }
+}
 
+impl Sizes for Exponential {
     fn mean_bytes(&self) -> f64 {
         self.mean.count() as f64
     }
@@ -90,14 +105,16 @@ pub struct Uniform {
 }
 
 impl SizeDistribution for Uniform {
-    fn check(&self) -> Result<(), BuildError> {
+    fn sizes(&self, _: &Path) -> Result<Box<dyn Sizes>, BuildError> {
         if self.min > self.max {
             let reason = format!("the smallest size, {}, is above the largest, {}", self.min, self.max);
             return Err(BuildError::new("min", reason));
         }
-        Ok(())
+        Ok(Box::new(self.clone()))
     }
+}
 
+impl Sizes for Uniform {
     fn mean_bytes(&self) -> f64 {
         (self.min.count() as f64 + self.max.count() as f64) / 2.0
     }
