@@ -14,6 +14,7 @@ use stratasim_report::style::{Tone, hanging, pad_right, shorten};
 use stratasim_report::{Style, Unit};
 
 use crate::INTERRUPTED;
+use crate::by_size::BySize;
 use crate::cdf::Together;
 use crate::input::{Input, choose_network, network_has};
 use crate::output::{Output, Unwritten};
@@ -43,6 +44,8 @@ pub(crate) struct Compare {
     #[arg(long, value_name = "OUT")]
     json: Option<PathBuf>,
     #[command(flatten)]
+    by_size: BySize,
+    #[command(flatten)]
     cdf: Together,
     /// Print no progress
     #[arg(long, short)]
@@ -60,7 +63,8 @@ impl Compare {
             return Err(ConfigError::new(message, None).into());
         }
         // everything is read before anything runs, so that a typo costs no time
-        let (output, picture) = (Output::begin_if("--json", self.json.as_ref())?, self.cdf.begin()?);
+        let output = Output::begin_if("--json", self.json.as_ref())?;
+        let (by_size, cdf) = (self.by_size.begin()?, self.cdf.begin()?);
         let mut cases = Vec::new();
         let networks: Vec<Option<&str>> = match self.networks.as_slice() {
             [] => vec![None],
@@ -83,6 +87,7 @@ impl Compare {
                 cases.push((name, Prepared::new(&document, &base)?));
             }
         }
+        self.by_size.check(&cases)?;
         self.cdf.check(&cases)?;
         let title = cases[0].1.name.clone();
         let names: Vec<String> = cases.iter().map(|(name, _)| name.clone()).collect();
@@ -111,7 +116,8 @@ impl Compare {
             let list: Vec<&RunResult> = results.iter().map(|(_, result)| result).collect();
             output.text(&serde_json::to_string_pretty(&list).unwrap_or_default())
         });
-        unwritten.keep(picture, |picture| self.cdf.write(picture, &title, &results, terminal));
+        unwritten.keep(by_size, |picture| BySize::together(picture, &title, &results, terminal));
+        unwritten.keep(cdf, |picture| self.cdf.write(picture, &title, &results, terminal));
         for (name, error) in &failures {
             terminal.say(&format!("  `{name}` failed:"));
             terminal.fail(error);

@@ -3,6 +3,7 @@
 //! Tables go to standard output; progress, notes and errors to standard error. Exit codes: 0 done,
 //! 2 bad input, 3 a run that stalled, failed or broke a check, 101 a bug of ours, 130 interrupted.
 
+mod by_size;
 mod card;
 mod cdf;
 mod compare;

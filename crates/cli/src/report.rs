@@ -9,8 +9,9 @@ use stratasim_report::picture::{
     breakdown_bars, channel_map, job_bars, latency_over_time, link_bars, load_over_time,
 };
 use stratasim_report::result::RunResult;
-use stratasim_report::{Distribution, Page, Style, summary};
+use stratasim_report::{Distribution, Page, Style, by_size, summary};
 
+use crate::by_size::BySize;
 use crate::cdf::Together;
 use crate::compare::side_by_side;
 use crate::output::Output;
@@ -30,6 +31,8 @@ pub(crate) struct Report {
     #[arg(long, value_name = "OUT")]
     html: Option<PathBuf>,
     #[command(flatten)]
+    by_size: BySize,
+    #[command(flatten)]
     cdf: Together,
 }
 
@@ -38,7 +41,8 @@ impl Report {
         if self.html.is_some() && self.files.len() > 1 {
             return Err(one_page(self.files.len()));
         }
-        let (page_file, picture) = (Output::begin_if("--html", self.html.as_ref())?, self.cdf.begin()?);
+        let page_file = Output::begin_if("--html", self.html.as_ref())?;
+        let (by_size, cdf) = (self.by_size.begin()?, self.cdf.begin()?);
         let mut results = Vec::new();
         for path in &self.files {
             results.extend(read(path)?);
@@ -59,7 +63,10 @@ impl Report {
                 terminal.print(&side_by_side(title, &results, &terminal.style))?;
             }
         }
-        if let Some(picture) = picture {
+        if let Some(picture) = by_size {
+            BySize::together(picture, title, &results, terminal)?;
+        }
+        if let Some(picture) = cdf {
             self.cdf.write(picture, title, &results, terminal)?;
         }
         Ok(if results.iter().all(|(_, result)| result.checks_hold()) { 0 } else { 3 })
@@ -139,6 +146,14 @@ fn page(result: &RunResult) -> Page {
         page.picture(link_bars("The fullest links", links, FULLEST_LINKS).draw(), "links", "");
     }
     if let Some(flows) = &result.flows {
+        if let Some(picture) = by_size::picture(result) {
+            page.heading("Slow-downs by size");
+            page.picture(picture, "by-size", "");
+            page.table(
+                by_size::table(flows),
+                "Times against the idle network, of groups of about as many messages.",
+            );
+        }
         page.heading("The slowest messages");
         page.table(slowest_messages(flows), "Those with the largest slow-down against the idle network.");
     }

@@ -12,6 +12,7 @@ use clap::Args;
 use stratasim_core::observe::Fan;
 use stratasim_core::{BuildError, Duration, LinkId, Rank, Time};
 use stratasim_experiment::{ConfigError, Document, Error, Forecast, Prepared, RunLabels, Traffic};
+use stratasim_report::by_size::tells;
 use stratasim_report::flows::write_flows;
 use stratasim_report::perfetto::PerfettoOptions;
 use stratasim_report::picture::{Timeline, link_heat_map};
@@ -23,6 +24,7 @@ use stratasim_report::{
 use self::cdf::Cdf;
 use self::over_time::Wanted;
 use crate::INTERRUPTED;
+use crate::by_size::BySize;
 use crate::cdf::OF_MESSAGES;
 use crate::input::Input;
 use crate::output::{Output, Unwritten, check_apart, complete, picture_path};
@@ -66,6 +68,8 @@ pub(crate) struct Run {
     #[arg(long, value_name = "OUT")]
     flows: Option<PathBuf>,
     #[command(flatten)]
+    by_size: BySize,
+    #[command(flatten)]
     cdf: Cdf,
     #[command(flatten)]
     over_time: Wanted,
@@ -96,6 +100,7 @@ struct Outputs {
     picture: Option<Output>,
     heat_map: Option<Output>,
     flows: Option<Output>,
+    by_size: Option<Output>,
     cdf: Option<Output>,
 }
 
@@ -109,6 +114,7 @@ impl Run {
             ("--picture", self.picture.as_ref()),
             ("--heat-map", self.heat_map.as_ref()),
             ("--flows", self.flows.as_ref()),
+            ("--by-size", self.by_size.out.as_ref()),
             ("--cdf", self.cdf.out.as_ref()),
         ];
         check_apart(&self.input.file, &files)?;
@@ -125,6 +131,7 @@ impl Run {
             picture: Output::begin_if("--picture", self.picture.as_ref())?,
             heat_map: Output::begin_if("--heat-map", self.heat_map.as_ref())?,
             flows: Output::begin_if("--flows", self.flows.as_ref())?,
+            by_size: self.by_size.begin()?,
             cdf: Output::begin_if("--cdf", self.cdf.out.as_ref())?,
         };
         let mut prepared = Prepared::new(&document, &base)?;
@@ -139,7 +146,7 @@ impl Run {
         }
         let result = unwritten.unless_failed(result, terminal)?;
         self.say(terminal, || result.to_json(), || summary(&result, &terminal.style))?;
-        self.tell(terminal, "tasks", self.cdf.tells(&result), &unwritten);
+        self.tell(terminal, "tasks", Some(&result), &unwritten);
         Ok(unwritten.tell(terminal, self.exit_code(&result, terminal)))
     }
 
@@ -158,7 +165,7 @@ impl Run {
         if self.flows.is_some() && !network.follows_messages() {
             return refuse(format!("--flows is {OF_MESSAGES}; this network is `{kind}`"));
         }
-        match self.cdf.lacks(prepared) {
+        match self.by_size.lacks(prepared).or_else(|| self.cdf.lacks(prepared)) {
             Some(what) => refuse(format!("{what}; this network is `{kind}`")),
             None => Ok(()),
         }
@@ -205,7 +212,7 @@ impl Run {
         if let Some(json) = json {
             json.text(&result.to_json())?;
         }
-        self.tell(terminal, "", false, &Unwritten::default());
+        self.tell(terminal, "", None, &Unwritten::default());
         Ok(0)
     }
 
@@ -216,6 +223,7 @@ impl Run {
             ("--picture", self.picture.is_some()),
             ("--heat-map", self.heat_map.is_some()),
             ("--flows", self.flows.is_some()),
+            ("--by-size", self.by_size.out.is_some()),
             ("--cdf", self.cdf.out.is_some()),
             ("--over-time", self.over_time.over_time),
             ("--ranks", self.ranks.is_some()),
@@ -323,6 +331,7 @@ impl Run {
             }
             flows.write(|file| write_flows(&prepared.report.flows, file, &labels))
         });
+        unwritten.keep(outputs.by_size, |picture| BySize::draw(picture, &result, terminal));
         unwritten.keep(outputs.cdf, |cdf| self.cdf.write(cdf, &result, terminal));
         unwritten.keep(outputs.json, |json| json.write(|file| result.write_json(file)));
         Ok(result)
@@ -349,16 +358,18 @@ impl Run {
         format!("{text}; the run ended at {}", Unit::Seconds.format(result.makespan_s))
     }
 
-    /// Says what was written where; what the lines of `--csv` are, and whether there was a distribution to draw.
-    fn tell(&self, terminal: &Terminal, lines: &str, cdf_is_there: bool, unwritten: &Unwritten) {
+    /// Says what was written where, and what the lines of `--csv` are; `result` is what pictures are drawn from.
+    fn tell(&self, terminal: &Terminal, lines: &str, result: Option<&RunResult>, unwritten: &Unwritten) {
         if self.quiet {
             return;
         }
         self.tell_of_observed(terminal, lines, unwritten);
         let distribution = self.cdf.distribution().to_string();
+        let (by_size, cdf) = (result.is_some_and(tells), result.is_some_and(|result| self.cdf.tells(result)));
         let files = [
             ("messages", &self.flows),
-            (&*distribution, if cdf_is_there { &self.cdf.out } else { &None }),
+            ("slow-downs by size", if by_size { &self.by_size.out } else { &None }),
+            (&*distribution, if cdf { &self.cdf.out } else { &None }),
             ("result", &self.json),
         ];
         files.iter().for_each(|(what, path)| unwritten.tell_of(path.as_deref(), what, terminal));

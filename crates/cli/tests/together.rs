@@ -1,4 +1,4 @@
-//! Distributions of several results in one picture.
+//! Distributions, and slow-downs by size, of several results in one picture.
 
 mod support;
 
@@ -74,4 +74,51 @@ fn what_nobody_tells_is_refused_before_anything_runs() {
         .failed(2, &["--cdf-of longest-queue", "queues"]);
     compare(&["--cdf-of=queue-depth"]).failed(2, &["queue-depth", "stratasim run"]);
     assert!(!scratch.names().iter().any(|name| name == "c.svg"), "{:?}", scratch.names());
+}
+
+#[test]
+fn slow_downs_are_drawn_over_the_sizes_of_messages() {
+    let scratch = Scratch::new();
+    scratch.write("incast.toml", INCAST);
+    let sizes =
+        ["--set=workload.size={kind=\"uniform\",min=\"1 kB\",max=\"100 kB\"}", "--set=workload.flows=60"];
+    let run = ["run", "incast.toml", "--by-size=one.svg", "--json=one.json"];
+    let ended = scratch.stratasim(&[&run[..], &sizes].concat());
+    assert!(ended.errors.contains("wrote one.svg (slow-downs by size)"), "{}", ended.errors);
+    let picture = scratch.read("one.svg");
+    assert!(["half of them", "90 %", "99 %"].iter().all(|name| picture.contains(name)), "{picture}");
+    let result: serde_json::Value = serde_json::from_str(&scratch.read("one.json")).unwrap();
+    let groups = result["flows"]["by_size"].as_array().unwrap();
+    let counts: Vec<u64> = groups.iter().map(|group| group["count"].as_u64().unwrap()).collect();
+    assert_eq!(counts, [10; 6]);
+    let mut before = 0;
+    for group in groups {
+        let [least, most] = ["min_bytes", "max_bytes"].map(|key| group[key].as_u64().unwrap());
+        assert!((1000..=100_000).contains(&least) && before < least && least <= most, "{group}");
+        before = most;
+    }
+    // every message is in a group, and so the worst is in one
+    let worst = groups.iter().map(|group| group["slowdown"]["max"].as_f64().unwrap()).fold(0.0, f64::max);
+    assert_eq!(result["flows"]["slowdown"]["max"].as_f64(), Some(worst));
+
+    let compare = ["compare", "incast.toml", "--networks=packet,flow", "--by-size=all.svg"];
+    let swift = "--with=swift: network.congestion.kind=swift";
+    let ended = scratch.stratasim(&[&compare[..], &sizes, &[swift]].concat());
+    let picture = scratch.read("all.svg");
+    assert!(picture.contains(">packet<") && picture.contains(">packet, swift<"), "{picture}");
+    assert!(
+        ended.errors.contains("no curve there for `flow`: nothing is told of messages"),
+        "{}",
+        ended.errors
+    );
+    let ended = scratch.stratasim(&["report", "one.json", "--by-size=again.svg", "--html=page.html"]);
+    assert_eq!(ended.code, 0, "{}", ended.errors);
+    assert_eq!(scratch.read("again.svg"), scratch.read("one.svg"));
+    assert!(scratch.read("page.html").contains("Slow-downs by size"));
+
+    let same = scratch.stratasim(&["run", "incast.toml", "--by-size=none.svg"]);
+    assert!(same.errors.contains("nothing in none.svg: all messages have the same size"), "{}", same.errors);
+    let flow = ["compare", "incast.toml", "--networks=flow,message", "--by-size=none.svg"];
+    scratch.stratasim(&flow).failed(2, &["--by-size", "none of these networks"]);
+    assert!(!scratch.names().iter().any(|name| name == "none.svg"), "{:?}", scratch.names());
 }

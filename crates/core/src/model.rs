@@ -276,6 +276,8 @@ pub struct FlowRecord {
 pub struct QueueRecord {
     /// The link.
     pub link: LinkId,
+    /// The node at which it waits, where the link is a cable with a queue at either end.
+    pub from: Option<NodeId>,
     /// Bytes that may wait; `u64::MAX` where nothing limits them.
     pub capacity_bytes: u64,
     /// Most bytes that did; 0 where a host sends nothing but its own, which waits in no queue.

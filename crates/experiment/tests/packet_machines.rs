@@ -175,6 +175,44 @@ fn slower_nics_have_no_turn() {
     assert!(packet.makespan_s < 1.1 * flow.makespan_s, "{} {}", packet.makespan_s, flow.makespan_s);
 }
 
+/// Two planes by which each host has two cables: whatever the order of the messages, the NICs of a choice carry as many.
+#[test]
+fn nics_of_a_plane_take_turns_among_themselves() {
+    let cable = r#"bandwidth = "100 Gbps", latency = "1 us", parallel = 2"#;
+    let hosts = ["a", "b", "c", "d", "e"];
+    let links: Vec<_> = hosts.iter().flat_map(|host| [(*host, "s", cable), (*host, "t", cable)]).collect();
+    let machine = graph(&hosts, &["s", "t"], &links);
+    let carried = |messages: &[(u32, u32)]| {
+        let vertex = |(number, (from, to)): (usize, &(u32, u32))| {
+            format!(
+                "{{ name = \"m{number}\", kind = \"communication\", source = {from}, destination = {to}, bytes = \"100 kB\" }}"
+            )
+        };
+        let vertices: Vec<String> = messages.iter().enumerate().map(vertex).collect();
+        let text = format!("[workload]\nkind = \"graph\"\nvertices = [{}]\n", vertices.join(", "));
+        let result =
+            run(&format!("{machine}{text}[network]\nkind = \"packet\"\ncongestion = \"fixed-window\"\n"));
+        let links = result.links.unwrap();
+        move |from: &str, to: &str| -> Vec<f64> {
+            let between = links.iter().filter(|link| link.from == from && link.to == to);
+            // acknowledgements are small
+            let mut bytes: Vec<f64> = between.map(|link| (link.bytes / 100_000.0).floor()).collect();
+            bytes.sort_by(f64::total_cmp);
+            bytes
+        }
+    };
+    // four of each of four hosts to the first: host by host, and all in turn
+    let by_host: Vec<(u32, u32)> = (1..5).flat_map(|from| [(from, 0); 4]).collect();
+    let in_turn: Vec<(u32, u32)> = (0..4).flat_map(|_| (1..5).map(|from| (from, 0))).collect();
+    for messages in [by_host, in_turn] {
+        let carried = carried(&messages);
+        for plane in ["s", "t"] {
+            assert_eq!(carried(plane, "a"), [4.0, 4.0], "{messages:?}");
+            assert_eq!(carried("c", plane), [1.0, 1.0], "{messages:?}");
+        }
+    }
+}
+
 /// The flow level says that it does not know NICs where a schedule names some.
 #[test]
 fn flows_tell_that_nics_are_not_known() {

@@ -5,6 +5,7 @@ use std::io::Write;
 use serde::{Deserialize, Serialize};
 use stratasim_core::model::{FlowRecord, QueueRecord};
 
+use crate::by_size::{self, SizeGroup};
 use crate::columns::exact_seconds;
 use crate::distribution::{Points, points, sorted};
 use crate::labels::Labels;
@@ -41,6 +42,9 @@ pub struct FlowsResult {
     pub duration_cdf: Points,
     /// Points `[slow-down, share of messages]`.
     pub slowdown_cdf: Points,
+    /// The same by size, the smallest first; empty where all messages have one size.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_size: Vec<SizeGroup>,
     /// The messages with the largest slow-down, largest first.
     pub slowest: Vec<FlowResult>,
 }
@@ -98,6 +102,9 @@ pub struct FlowResult {
 pub struct QueueResult {
     /// Name of the link.
     pub link: String,
+    /// Name of the node at which it waits, where the link is a half-duplex cable, which has a queue at either end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
     /// Bytes that may wait; absent where nothing limits them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity_bytes: Option<u64>,
@@ -157,6 +164,7 @@ impl FlowsResult {
             marks: sum(|flow| flow.counts.marks),
             duration_cdf: points(&durations),
             slowdown_cdf: points(&slowdowns),
+            by_size: by_size::groups(flows),
             slowest: slowest
                 .into_iter()
                 .map(|flow| FlowResult {
@@ -184,6 +192,14 @@ impl QueueResult {
         points(&sorted(waited.map(|queue| queue.most_bytes as f64)))
     }
 
+    /// Where it is: the link, and which of its ends where both have a queue.
+    pub fn place(&self) -> String {
+        match &self.from {
+            Some(from) => format!("{} at {from}", self.link),
+            None => self.link.clone(),
+        }
+    }
+
     /// The queues in which most waited, longest first, and links of hosts that were asked to pause.
     pub fn longest(queues: &[QueueRecord], labels: &dyn Labels) -> Vec<Self> {
         let mut sorted: Vec<&QueueRecord> = queues.iter().collect();
@@ -191,6 +207,7 @@ impl QueueResult {
         sorted.truncate(LISTED_QUEUES);
         let of = |queue: &QueueRecord| Self {
             link: labels.link(queue.link),
+            from: queue.from.map(|node| labels.place(node)),
             capacity_bytes: Some(queue.capacity_bytes).filter(|&bytes| bytes < u64::MAX),
             most_bytes: queue.most_bytes,
             drops: queue.drops,
@@ -256,7 +273,7 @@ fn percentile(sorted: &[f64], share: f64) -> f64 {
 
 impl Spread {
     /// Of a sorted sample that is not empty.
-    fn of(sorted: &[f64]) -> Self {
+    pub(crate) fn of(sorted: &[f64]) -> Self {
         Self {
             mean: sorted.iter().sum::<f64>() / sorted.len() as f64,
             min: sorted[0],
@@ -331,6 +348,7 @@ mod tests {
     fn the_longest_queues_come_first() {
         let queue = |link: u32, most_bytes| QueueRecord {
             link: LinkId(link),
+            from: (link == 1).then_some(NodeId(7)),
             capacity_bytes: if link == 2 { u64::MAX } else { 100 },
             most_bytes,
             drops: 0,
@@ -339,7 +357,8 @@ mod tests {
             pauses: 0,
         };
         let found = QueueResult::longest(&[queue(0, 5), queue(1, 70), queue(2, 70)], &Plain);
-        let found: Vec<_> = found.iter().map(|it| (it.link.as_str(), it.capacity_bytes)).collect();
-        assert_eq!(found, [("link 1", Some(100)), ("link 2", None), ("link 0", Some(100))]);
+        let found: Vec<_> = found.iter().map(|it| (it.place(), it.capacity_bytes)).collect();
+        let found: Vec<_> = found.iter().map(|(place, room)| (place.as_str(), *room)).collect();
+        assert_eq!(found, [("link 1 at node 7", Some(100)), ("link 2", None), ("link 0", Some(100))]);
     }
 }

@@ -12,6 +12,7 @@
 //! Observers record while a run goes on and cannot change it. Ids become words through [`Labels`].
 //! Nothing here runs anything, reads a clock or reads a spec.
 
+pub mod by_size;
 pub mod columns;
 pub mod depths;
 pub mod distribution;

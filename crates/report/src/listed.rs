@@ -46,7 +46,7 @@ pub fn longest_queues(result: &RunResult, most: usize) -> Table {
     for queue in result.queues.iter().take(most) {
         let room = queue.capacity_bytes.map(|bytes| (bytes as f64, Unit::Bytes));
         table.push([
-            queue.link.clone().into(),
+            queue.place().into(),
             room.into(),
             Cell::Number(queue.most_bytes as f64, Unit::Bytes),
             count(queue.drops),

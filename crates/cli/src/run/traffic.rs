@@ -54,7 +54,7 @@ impl Run {
             unwritten.note(&probes.out.path.clone(), probes.end());
         }
         unwritten.keep(json, |json| json.write(|file| result.write_json(file)));
-        self.tell(terminal, "probes", false, &unwritten);
+        self.tell(terminal, "probes", None, &unwritten);
         Ok(unwritten.tell(terminal, self.exit_code(&result, terminal)))
     }
 }

@@ -1,7 +1,7 @@
 //! What a run of the packet level comes to: counts, bytes of links, and what must hold.
 
-use stratasim_core::Time;
 use stratasim_core::model::{NetworkReport, QueueRecord};
+use stratasim_core::{NodeId, Time};
 use stratasim_transport::{RecoverySpec, SenderStatistics};
 
 use super::lane::Lane;
@@ -38,7 +38,10 @@ impl PacketNetwork {
         let now_s = now.as_secs_f64();
         link_busy_s.iter_mut().for_each(|busy_s| *busy_s = busy_s.min(now_s));
         // hosts have no queue for what they send themselves, but they are asked to pause, and what follows may be dropped
-        let waited = parts.ports().map(|port| port.rest).filter(|port| match port.is_queue() {
+        let wires = parts.any().routes.wires();
+        let shared = parts.any().routes.half_duplex();
+        let ports = parts.ports().map(|port| port.rest).zip(wires);
+        let waited = ports.filter(|(port, _)| match port.is_queue() {
             // control may be dropped where no data ever waited
             true => {
                 port.counts.most_bytes > 0 || port.counts.drops + port.counts.trims + port.counts.marks > 0
@@ -46,8 +49,9 @@ impl PacketNetwork {
             false => port.counts.pauses + port.counts.drops > 0,
         });
         let mut queues: Vec<QueueRecord> = waited
-            .map(|port| QueueRecord {
+            .map(|(port, wire)| QueueRecord {
                 link: port.link,
+                from: shared.contains(&port.link).then_some(NodeId(wire.from)),
                 capacity_bytes: port.kind.capacity,
                 most_bytes: if port.is_queue() { port.counts.most_bytes } else { 0 },
                 drops: port.counts.drops,
@@ -182,7 +186,7 @@ impl PacketNetwork {
             return many.then(note).into_iter().collect();
         }
         let gives_up_what_is_early = matches!(self.transports.spec.recovery(), RecoverySpec::GoBackN(_));
-        if gives_up_what_is_early && self.spreads() && engine.routes.have_choices() {
+        if gives_up_what_is_early && self.spreads((0, u64::MAX)) && engine.routes.have_choices() {
             vec![format!(
                 "{} ({}), though nothing is lost here: packets of a message go different ways, come out of order, and go-back-N \
                  gives up what is early. With one way for each message (`network.balancing.kind = \"per-flow\"`) or a recovery \

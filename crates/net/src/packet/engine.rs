@@ -16,7 +16,7 @@ use super::arrivals::Arrivals;
 use super::balancing::Balancing;
 use super::cut::Cut;
 use super::detours::Detours;
-use super::faults::{FaultCounts, LinkFaults};
+use super::faults::{FaultCounts, LinkFaults, Outages};
 use super::host::{Connection, Nic};
 use super::landing::Landings;
 use super::pool::Pool;
@@ -238,8 +238,8 @@ pub(super) struct Engine {
     pub(super) landings: Landings,
     /// What may go wrong on links, as their ports name it.
     pub(super) faults: Vec<LinkFaults>,
-    /// Whether any of them goes down at some time.
-    pub(super) has_outages: bool,
+    /// When any of them is down.
+    pub(super) outages: Outages,
     pub(super) fault_counts: FaultCounts,
     pub(super) rules: Rules,
     /// Largest message of every class but the last.
@@ -319,7 +319,7 @@ impl Engine {
             detours: Detours::new(ports.len()),
             landings,
             faults: Vec::new(),
-            has_outages: false,
+            outages: Outages::default(),
             fault_counts: FaultCounts::default(),
             ends: ports.iter().map(|port| End { node: port.to, nic: port.nic }).collect(),
             ports: Ports::new(ports, rules.classes),

@@ -22,7 +22,7 @@ pub use self::outage::{Links, Outage};
 pub use self::reordering::Reordering;
 
 use self::loss::Lossy;
-use self::outage::Outages;
+pub(super) use self::outage::Outages;
 use super::engine::{Engine, Event, Flying};
 use super::port::{NOTHING, Port};
 
@@ -230,7 +230,9 @@ impl Engine {
 
     /// What goes wrong on links; where some go down, flows change their ways.
     pub(super) fn set_faults(&mut self, faults: Vec<LinkFaults>) {
-        self.has_outages = faults.iter().any(|faults| !faults.outages.all().is_empty());
+        for &(from, to) in faults.iter().flat_map(|faults| faults.outages.all()) {
+            self.outages.add(from, to);
+        }
         self.faults = faults;
     }
 

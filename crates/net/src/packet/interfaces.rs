@@ -15,28 +15,51 @@ use super::routes::{Members, Routes};
 pub(super) struct Turns {
     /// Messages name their NICs.
     named: bool,
-    /// By host: messages that it has sent, and those that it was sent.
-    sent: Vec<u32>,
-    coming: Vec<u32>,
-    /// The turns of pairs of hosts whose messages share a connection.
-    of_pairs: FxHashMap<(u32, u32), (u32, u32)>,
+    /// By host and the NICs (or ports) that take turns: messages that it has sent, and those that it was sent. Not all messages
+    /// have the same choice, and each choice has a count of its own, so that all of it is used alike.
+    sent: FxHashMap<(u32, Choice), u32>,
+    coming: FxHashMap<(u32, Choice), u32>,
+    /// The turns of pairs of hosts whose messages share a connection, at the sender and at the receiver.
+    of_pairs: FxHashMap<(u32, u32), [Option<u32>; 2]>,
+}
+
+/// NICs of a host, or its ports, from the first.
+type Choice = SmallVec<[u32; 4]>;
+
+/// At which end of a message a turn is taken.
+#[derive(Clone, Copy)]
+enum Side {
+    Sender,
+    Receiver,
 }
 
 impl Turns {
     /// Nobody has sent anything; NICs are named where the workload has `nics` of them.
-    pub(super) fn new(hosts: usize, nics: u32) -> Self {
-        Self { named: nics > 1, sent: vec![0; hosts], coming: vec![0; hosts], of_pairs: FxHashMap::default() }
+    pub(super) fn new(nics: u32) -> Self {
+        let (sent, coming) = (FxHashMap::default(), FxHashMap::default());
+        Self { named: nics > 1, sent, coming, of_pairs: FxHashMap::default() }
     }
 
-    /// The turns of a message at its sender and at its receiver.
-    fn next(&mut self, from: u32, to: u32, shares: bool) -> (u32, u32) {
-        let (sent, coming) = (&mut self.sent[from as usize], &mut self.coming[to as usize]);
-        let mut take = || {
-            let turns = (*sent, *coming);
-            (*sent, *coming) = (sent.wrapping_add(1), coming.wrapping_add(1));
-            turns
+    /// Whose turn of `choice` it is for a message from a host to another, at one of them. `shares`: messages of the two share a
+    /// connection, and with it their turn.
+    fn next(&mut self, (from, to): (u32, u32), side: Side, choice: &Choice, shares: bool) -> Option<u32> {
+        if choice.len() < 2 {
+            return choice.first().copied();
+        }
+        let (counts, host) = match side {
+            Side::Sender => (&mut self.sent, from),
+            Side::Receiver => (&mut self.coming, to),
         };
-        if shares { *self.of_pairs.entry((from, to)).or_insert_with(take) } else { take() }
+        let mut take = || {
+            let count = counts.entry((host, choice.clone())).or_insert(0);
+            std::mem::replace(count, count.wrapping_add(1))
+        };
+        let turn = if shares {
+            *self.of_pairs.entry((from, to)).or_default()[side as usize].get_or_insert_with(take)
+        } else {
+            take()
+        };
+        choice.get(turn as usize % choice.len()).copied()
     }
 }
 
@@ -46,7 +69,7 @@ enum Wish {
     /// This one; NICs are counted round.
     Named(u32),
     /// Those on shortest ways in turn, the fastest ones.
-    Turn(u32),
+    Turn(Side),
 }
 
 impl PacketNetwork {
@@ -65,39 +88,35 @@ impl PacketNetwork {
     ) -> Option<(u32, u32, Landing)> {
         let Engine { routes, rules, .. } = self.parts.any();
         let shares = rules.keeps_connections && routes.have_nics();
-        let (wish, at) = if self.turns.named {
-            (Wish::Named(nic.into()), u32::from(nic))
-        } else {
-            let (sent, coming) = self.turns.next(from, to, shares);
-            (Wish::Turn(sent), coming)
-        };
+        let named = self.turns.named;
+        let wish = if named { Wish::Named(nic.into()) } else { Wish::Turn(Side::Sender) };
         let port = match way_there {
             Some(way) => self.parts.any().landings.ways.first(way),
-            None => self.port(from, to, wish, mix(name))?,
+            None => self.port((from, to), wish, mix(name), shares)?,
         };
-        let named = self.turns.named;
         let routes = &self.parts.any().routes;
         let count = routes.nics_of(to);
         let there = if named {
-            (count > 0).then(|| at % count).filter(|&nic| routes.lands(port, to, nic))
+            (count > 0).then(|| u32::from(nic) % count).filter(|&nic| routes.lands(port, to, nic))
         } else {
             // those that are slower than others only where nothing else ends there
             let rates: SmallVec<[f64; 4]> = (0..count)
                 .map(|nic| routes.entry(to, nic).map_or(0.0, |port| self.bytes_per_s(port)))
                 .collect();
             let fastest = rates.iter().copied().fold(0.0, f64::max);
-            let turns = || (0..count).map(|next| at.wrapping_add(next) % count);
-            let lands = |&nic: &u32| routes.lands(port, to, nic);
-            turns().filter(|&nic| rates[nic as usize] >= fastest).find(lands).or_else(|| turns().find(lands))
+            let all: Choice = (0..count).filter(|&nic| routes.lands(port, to, nic)).collect();
+            let fast: Choice = all.iter().copied().filter(|&nic| rates[nic as usize] >= fastest).collect();
+            let choice = if fast.is_empty() { all } else { fast };
+            self.turns.next((from, to), Side::Receiver, &choice, shares)
         };
         let wish = match there {
             Some(nic) => Wish::Named(nic),
             None if named => wish,
-            None => Wish::Turn(at),
+            None => Wish::Turn(Side::Receiver),
         };
         let back = match way_back {
             Some(way) => self.parts.any().landings.ways.first(way),
-            None => self.port(to, from, wish, mix(!name))?,
+            None => self.port((to, from), wish, mix(!name), shares)?,
         };
         let routes = &self.parts.any().routes;
         let own = port - routes.ports_of(routes.node_of(from)).start;
@@ -127,7 +146,7 @@ impl PacketNetwork {
 
     /// The port by which `from` sends to `to`: that of the NIC that is asked for where a shortest way begins there, otherwise one
     /// of those where it does, drawn by `draw`. NICs that are slower than others have no turn.
-    fn port(&mut self, from: u32, to: u32, wish: Wish, draw: u64) -> Option<u32> {
+    fn port(&mut self, (from, to): (u32, u32), wish: Wish, draw: u64, shares: bool) -> Option<u32> {
         let Engine { routes, detours, .. } = self.parts.any_mut();
         let node = routes.node_of(from);
         let choices = routes.choices(node, to);
@@ -146,13 +165,18 @@ impl PacketNetwork {
                         return Some(usual);
                     }
                 }
-                Wish::Turn(turn) => {
+                Wish::Turn(side) => {
                     let rates: SmallVec<[f64; 4]> =
                         choices.iter().map(|&port| self.bytes_per_s_to(port, to)).collect();
                     let fastest = rates.iter().copied().fold(0.0, f64::max);
                     let fast = choices.iter().zip(&rates).filter(|(_, rate)| **rate >= fastest);
-                    let fast: SmallVec<[u32; 4]> = fast.map(|(&port, _)| port).collect();
-                    return Some(fast[turn as usize % fast.len()]);
+                    let fast: Choice = fast.map(|(&port, _)| port).collect();
+                    // word of a message goes back
+                    let message = match side {
+                        Side::Sender => (from, to),
+                        Side::Receiver => (to, from),
+                    };
+                    return self.turns.next(message, side, &fast, shares);
                 }
             }
         }

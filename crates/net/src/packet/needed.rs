@@ -70,7 +70,7 @@ impl Engine {
             }
             // round a dead link they may go anywhere
             if node != flow.dst.0
-                && !self.has_outages
+                && !self.outages.touch(flow.start.as_ps(), flow.end.as_ps().saturating_add(1))
                 && let Some(host) = self.routes.host_of(flow.dst)
                 && let Next::Set(set) = self.routes.toward(node, host)
             {

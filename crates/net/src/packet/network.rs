@@ -97,7 +97,7 @@ impl PacketNetwork {
         nics: u32,
     ) -> Self {
         Self {
-            turns: Turns::new(parts.any().routes.hosts(), nics),
+            turns: Turns::new(nics),
             topology,
             _tables: tables,
             parts,
@@ -375,21 +375,30 @@ impl PacketNetwork {
         self.rest();
     }
 
-    /// Whether packets of one message may go different ways, where there are any.
-    pub(super) fn spreads(&self) -> bool {
-        let Engine { balancing, has_outages, .. } = self.parts.any();
-        *has_outages || !balancing.keeps_flows(self.transports.spec.keeps_entropy())
+    /// Whether packets of one message may go different ways, where there are any, in a run of so many picoseconds, from and to.
+    pub(super) fn spreads(&self, (begin, end): (u64, u64)) -> bool {
+        let Engine { balancing, outages, .. } = self.parts.any();
+        !balancing.keeps_flows(self.transports.spec.keeps_entropy()) || outages.touch(begin, end)
     }
 
     /// The account of a message knows what its own limit asks for; this is what the network needs at least.
     fn fill_in(&mut self, flow: &mut FlowRecord) {
-        let least = model::Network::least_duration(self, flow.src, flow.dst, flow.bytes);
-        flow.least = flow.least.max(least);
+        let spread = self.spreads((flow.start.as_ps(), flow.end.as_ps().saturating_add(1)));
+        flow.least = flow.least.max(self.least_between(flow.src, flow.dst, flow.bytes, spread));
+    }
+
+    /// Least time of a message between two nodes; whether its packets may be spread over several ways.
+    fn least_between(&mut self, src: NodeId, dst: NodeId, bytes: u64, spread: bool) -> Duration {
+        if src == dst {
+            return Duration::ZERO;
+        }
+        let least = self.hosts(src, dst).and_then(|(from, to)| self.least(from, to, bytes, spread));
+        least.map_or(Duration::ZERO, Duration::from_ps)
     }
 
     /// Least time of a message, over the ports of its sender: that of the message alone on the network, where its packets
     /// go one way.
-    fn least(&mut self, from: u32, to: u32, bytes: u64) -> Option<u64> {
+    fn least(&mut self, from: u32, to: u32, bytes: u64, spread: bool) -> Option<u64> {
         for (from, to) in [(from, to), (to, from)] {
             if self.guide.taken(from, to).is_empty() {
                 self.given(from, to, 0).ok()?;
@@ -403,7 +412,7 @@ impl PacketNetwork {
             packets,
             full: sizes.wire_bytes() as u32,
             last: last as u32 + sizes.header_bytes,
-            spread: self.spreads(),
+            spread,
         };
         let Self { parts, guide, ways, .. } = self;
         let Engine { routes, ports, rules, landings, .. } = parts.any();
@@ -571,11 +580,7 @@ impl model::Network for PacketNetwork {
     }
 
     fn least_duration(&mut self, src: NodeId, dst: NodeId, bytes: u64) -> Duration {
-        if src == dst {
-            return Duration::ZERO;
-        }
-        let least = self.hosts(src, dst).and_then(|(from, to)| self.least(from, to, bytes));
-        least.map_or(Duration::ZERO, Duration::from_ps)
+        self.least_between(src, dst, bytes, self.spreads((0, u64::MAX)))
     }
 
     fn egress_bytes_per_s(&self, node: NodeId) -> f64 {

@@ -60,7 +60,7 @@ impl QueueRules {
 
 /// A kind of queue as the user chose it.
 pub trait QueueKind {
-    /// Its rules; `packet_bytes` is a full packet on the wire.
+    /// Its rules; `packet_bytes` is the largest packet on the wire, with payload or without.
     ///
     /// # Errors
     /// Thresholds that do not fit each other.

@@ -10,7 +10,7 @@ mod table;
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 use stratasim_core::{BuildError, Duration, LinkId, NodeId};
 use stratasim_topo::{NodeKind, Topology};
@@ -188,6 +188,12 @@ impl Routes {
             }
             self.gates_of[host] = (begin, self.gates.len() as u32);
         }
+    }
+
+    /// Cables with a port at either end: those whose two directions share the link.
+    pub(super) fn half_duplex(&self) -> FxHashSet<LinkId> {
+        let mut seen = FxHashSet::default();
+        self.wires().iter().map(|wire| wire.link).filter(|&link| !seen.insert(link)).collect()
     }
 
     /// All ports.

@@ -1,7 +1,8 @@
 //! Looks at queues, windows and links while a run goes on, for those who watch it.
 
+use rustc_hash::FxHashMap;
 use stratasim_core::observe::{Event, Interests, Observer, QueueCounts};
-use stratasim_core::{NodeId, Time};
+use stratasim_core::{LinkId, NodeId, Time};
 
 use super::parts::Parts;
 use super::port::PortCounts;
@@ -42,6 +43,8 @@ pub(super) struct Sampling {
     kept: Vec<Event>,
     /// By port: what it had done.
     seen: Vec<Seen>,
+    /// Cables with a port at either end, which are one queue here, with what waits at both and when the last byte left.
+    shared: FxHashMap<LinkId, (u64, u64)>,
     /// By connection: its window.
     windows: Vec<u64>,
     /// Hosts of connections that are followed.
@@ -105,6 +108,7 @@ impl Sampling {
             span: (0, u64::MAX),
             kept: Vec::new(),
             seen: Vec::new(),
+            shared: FxHashMap::default(),
             windows: Vec::new(),
             ends: Vec::new(),
         }
@@ -197,7 +201,20 @@ impl Sampling {
         parts.note_all();
         let at = parts.now();
         let interests = self.interests;
-        self.seen.resize(parts.any().ports.len(), Seen::default());
+        if self.seen.is_empty() {
+            self.seen.resize(parts.any().ports.len(), Seen::default());
+            let cables = parts.any().routes.half_duplex();
+            self.shared = cables.into_iter().map(|link| (link, (0, 0))).collect();
+        }
+        self.shared.values_mut().for_each(|shared| *shared = (0, 0));
+        if !self.shared.is_empty() {
+            for port in parts.ports().filter(|port| port.rest.is_queue()) {
+                if let Some((depth, end)) = self.shared.get_mut(&port.rest.link) {
+                    *depth += port.data_bytes(at);
+                    *end = port.service.busy_until.min(at).max(*end);
+                }
+            }
+        }
         for (port, Seen { carried, waited, counts }) in parts.ports().zip(&mut self.seen) {
             let gone = port.carried_bytes(at);
             // its last byte had left by then
@@ -213,7 +230,8 @@ impl Sampling {
                 }
                 *carried = gone;
             }
-            let depth = if port.rest.is_queue() { port.data_bytes(at) } else { 0 };
+            let own = if port.rest.is_queue() { port.data_bytes(at) } else { 0 };
+            let (depth, end) = self.shared.get(&port.rest.link).copied().unwrap_or((own, end));
             if depth != *waited {
                 if interests.queues {
                     // a queue that is empty now has been so since its last byte left

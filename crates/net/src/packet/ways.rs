@@ -210,6 +210,29 @@ impl Alone {
         Stream { last: last.start(stream.last, self.full_end(next, to)), ..next }
     }
 
+    /// Its packets go over so many links of these kinds beside each other: the last of them comes no sooner than all links
+    /// together have carried the message.
+    fn share<'a>(
+        &self,
+        links: impl Iterator<Item = (&'a Port, u32)>,
+        streams: impl Iterator<Item = &'a mut Stream>,
+    ) {
+        let (mut rate, mut longest) = (0.0, 0);
+        for (port, count) in links {
+            rate += f64::from(count) * port.kind.rate.bytes_per_s();
+            longest = longest.max(port.time_of(self.full));
+        }
+        let bytes = (self.packets - 1) as f64 * f64::from(self.full) + f64::from(self.last);
+        // none of the packets is served faster by more than what is rounded
+        let all = ((bytes / rate * 1e12) as u64).saturating_sub(self.packets);
+        let mut streams: SmallVec<[&mut Stream; 8]> = streams.collect();
+        // the last packet may be a small one that overtakes all others
+        let first = streams.iter().map(|stream| stream.first.min(stream.last)).min().unwrap_or(0);
+        // the last to end is one that has begun as long before as a packet takes at most
+        let last = first.saturating_add(all).saturating_sub(longest);
+        streams.iter_mut().for_each(|stream| stream.last = stream.last.max(last));
+    }
+
     /// When all of it has arrived behind `port`.
     fn end(&self, stream: Stream, port: &Port) -> u64 {
         let last = stream.last.saturating_add(port.time_of(self.last));
@@ -290,6 +313,11 @@ impl Ways {
                     }
                 }
                 next.push(own);
+            }
+            if message.spread && !layer.only && matches!(pick, Pick::Fastest) {
+                let links = layer.groups.iter().zip(&layer.counts);
+                let links = links.map(|(group, &count)| (self.shapes.sample(group, ports), count));
+                message.share(links, next.iter_mut().flatten());
             }
             let there = layer.groups.iter().zip(&next).filter(|(group, _)| group.ends);
             let ends = there.flat_map(|(group, streams)| {

@@ -217,6 +217,15 @@ fn classes_credits_and_shares_that_make_no_sense_are_refused_with_their_place() 
         ),
         (r#""buffer-sharing": {}, "queue": {"kind": "lossless"}"#, ["buffer-sharing", "drop nothing"]),
         (r#""queue": {"kind": "credit", "receive-buffer": "1 kB"}"#, ["queue.receive-buffer", "one packet"]),
+        // acknowledgements may be larger than packets with payload, and wait where these do
+        (
+            r#""queue": {"kind": "credit", "receive-buffer": "60 B"}, "packets": {"payload-bytes": 10, "header-bytes": 40}"#,
+            ["queue.receive-buffer", "one packet (64 B)"],
+        ),
+        (
+            r#""queue": {"kind": "drop-tail", "control-first": false}, "buffer": "60 B", "packets": {"payload-bytes": 10, "header-bytes": 40}"#,
+            ["buffer: 60 B", "one packet (64 B)"],
+        ),
         (
             r#""queue": {"kind": "credit"}, "faults": {"duplication": {"probability": 0.1}}"#,
             ["faults.duplication", "credits"],

@@ -297,6 +297,80 @@ fn what_is_told_of_queues_adds_up_to_their_accounts() {
     assert!(seen.iter().all(|&sum| sum > 0), "{seen:?}");
 }
 
+/// Depths of queues alone.
+#[derive(Default)]
+struct Depths(BTreeMap<LinkId, Vec<(Time, u64)>>);
+
+impl Observer for Depths {
+    fn interests(&self) -> Interests {
+        Interests { queues: true, ..Interests::default() }
+    }
+
+    fn on_event(&mut self, event: &Event) {
+        if let Event::QueueDepth { link, at, bytes } = *event {
+            self.0.entry(link).or_default().push((at, bytes));
+        }
+    }
+}
+
+/// A cable that both directions share is two queues in the account, each at its end, and one over time, which holds what both
+/// do: as two links with half of its rate each.
+#[test]
+fn both_queues_of_a_half_duplex_cable_are_told() {
+    let machine = |cable: &str| {
+        let hosts: Vec<String> = (0..8).map(|host| format!(r#"{{"name": "h{host}"}}"#)).collect();
+        let edge = |host: usize| {
+            let switch = if host < 4 { "s" } else { "t" };
+            format!(r#"{{"from": "h{host}", "to": "{switch}", "bandwidth": "100 Gbps", "latency": "1 us"}}"#)
+        };
+        let edges: Vec<String> = (0..8).map(edge).collect();
+        topology(&format!(
+            r#"{{"kind": "graph", "nodes": [{}, {{"name": "s", "kind": "switch"}}, {{"name": "t", "kind": "switch"}}],
+                "links": [{}, {{"from": "s", "to": "t", "latency": "1 us", {cable}}}]}}"#,
+            hosts.join(", "),
+            edges.join(", ")
+        ))
+    };
+    // more go one way than the other
+    let messages: Vec<_> =
+        (0..8).map(|from| (from, (from + 4) % 8, if from < 4 { 300_000 } else { 50_000 })).collect();
+    let seen = |cable: &str| {
+        let machine = machine(cable);
+        let spec = r#"{"kind": "packet", "congestion": {"kind": "dctcp"}}"#;
+        let mut depths = Depths::default();
+        let mut network = network(spec, machine.clone());
+        let (ends, report) = watched(network.as_mut(), machine.compute_nodes(), &messages, &mut depths);
+        let is_between = |link: LinkId| {
+            let name = machine.link_name(link);
+            ["s->t", "t->s", "s--t"].contains(&name.as_str())
+        };
+        let queues = report.queues.iter().filter(|queue| is_between(queue.link));
+        let queues: Vec<_> = queues.map(|queue| (queue.from, queue.most_bytes, queue.marks)).collect();
+        depths.0.retain(|&link, _| is_between(link));
+        (ends, queues, depths.0)
+    };
+    let (ends, two, apart) = seen(r#""bandwidth": "10 Gbps""#);
+    let (same_ends, one, shared) = seen(r#""bandwidth": "20 Gbps", "duplex": "half""#);
+    assert_eq!((ends.as_slice(), apart.len(), shared.len()), (same_ends.as_slice(), 2, 1));
+    let places: Vec<_> = one.iter().map(|queue| queue.0).collect();
+    assert!(places[0].is_some() && places[1].is_some() && places[0] != places[1], "{places:?}");
+    let most =
+        |queues: &[(Option<NodeId>, u64, u64)]| -> Vec<_> { queues.iter().map(|it| (it.1, it.2)).collect() };
+    assert_eq!(most(&one), most(&two));
+    // at each look, half a microsecond apart
+    let held = |depths: &BTreeMap<LinkId, Vec<(Time, u64)>>, at: Time| -> u64 {
+        let last = |depths: &Vec<(Time, u64)>| depths.iter().rev().find(|it| it.0 <= at).map_or(0, |it| it.1);
+        depths.values().map(last).sum()
+    };
+    let looks: Vec<Time> = (0..400).map(|look| Time::from_ps(look * 500_000)).collect();
+    for &look in &looks {
+        assert_eq!(held(&shared, look), held(&apart, look), "{look}");
+    }
+    assert!(looks.iter().any(|&look| {
+        apart.values().all(|depths| held(&BTreeMap::from([(LinkId(0), depths.clone())]), look) > 0)
+    }));
+}
+
 /// Looks fall into packets, of slow links into the same one many times: what is told is what has left by then, at no time more
 /// than the link can carry, and all the time as much where it is busy.
 #[test]

@@ -45,7 +45,7 @@ pub(super) fn flows(text: &mut Text<'_>, result: &RunResult) {
         let room = queue
             .capacity_bytes
             .map_or_else(String::new, |bytes| format!(" of {}", Unit::Bytes.format(bytes as f64)));
-        let words = format!("{}: {}{room}", queue.link, Unit::Bytes.format(queue.most_bytes as f64));
+        let words = format!("{}: {}{room}", queue.place(), Unit::Bytes.format(queue.most_bytes as f64));
         text.fact("longest queue", &words, None);
     }
 }

@@ -65,7 +65,7 @@ pub(in super::super) struct Outages(Vec<(u64, u64)>);
 
 impl Outages {
     /// Adds one; those that touch each other become one.
-    fn add(&mut self, mut from: u64, mut to: u64) {
+    pub(in super::super) fn add(&mut self, mut from: u64, mut to: u64) {
         self.0.retain(|&(begin, end)| {
             let apart = end < from || to < begin;
             if !apart {

@@ -33,6 +33,8 @@ pub(super) struct Group {
 pub(super) struct Layer {
     /// Mostly one.
     pub(super) groups: SmallVec<[Group; 1]>,
+    /// Links of each group.
+    pub(super) counts: SmallVec<[u32; 1]>,
     /// Whether all that comes from the layer before goes by the same link.
     pub(super) only: bool,
 }
@@ -136,6 +138,7 @@ impl Shapes {
             Group { kind, ends: to == node, from }
         };
         let mut groups: SmallVec<[Group; 1]> = smallvec![group(port, SmallVec::new())];
+        let mut counts: SmallVec<[u32; 1]> = smallvec![1];
         // ports of the layer, each with its group
         let mut layer: SmallVec<[(u32, u32); 8]> = smallvec![(port, 0)];
         let mut layers: Vec<Layer> = Vec::new();
@@ -163,7 +166,8 @@ impl Shapes {
                     Next::Nowhere => {}
                 }
             }
-            layers.push(Layer { groups: std::mem::take(&mut groups), only });
+            let (groups_of, counts_of) = (std::mem::take(&mut groups), std::mem::take(&mut counts));
+            layers.push(Layer { groups: groups_of, counts: counts_of, only });
             edges.sort_unstable();
             edges.dedup();
             if edges.is_empty() {
@@ -175,8 +179,10 @@ impl Shapes {
                 let known = groups.iter().position(|known| *known == new);
                 let number = known.unwrap_or_else(|| {
                     groups.push(new);
+                    counts.push(0);
                     groups.len() - 1
                 });
+                counts[number] += 1;
                 layer.push((into[0].0, number as u32));
             }
             only = !several && layer.len() == 1;
@@ -246,6 +252,10 @@ mod tests {
             }
             if next.is_empty() {
                 return None;
+            }
+            if message.spread && !only && pick == Pick::Fastest {
+                let links = next.iter().map(|&port| (&ports[port as usize], 1));
+                message.share(links, streams.values_mut().flatten());
             }
             let of_port = |port: u32| streams[&port].iter().map(move |&stream| (port, stream));
             layer = next.into_iter().flat_map(of_port).collect();
