@@ -133,7 +133,7 @@ fn order_that_is_lost_is_told() {
     assert!(one_way.notes.iter().all(|note| !note.contains("nothing is lost here")), "{:?}", one_way.notes);
 }
 
-/// Links that lose packets turn nobody from its way; one that goes down may.
+/// Links that lose packets turn nobody from its way; one that goes down meanwhile may.
 #[test]
 fn the_way_of_a_message_is_known_though_links_lose() {
     let way = |network: &str| {
@@ -148,6 +148,8 @@ fn the_way_of_a_message_is_known_though_links_lose() {
     assert_eq!(way(""), whole);
     assert_eq!(way("loss = { probability = 0.01 }"), whole);
     assert_eq!(way("faults = { corruption = { probability = 0.01 } }"), whole);
-    let down = "faults = { down = [{ link = [\"host-1->switch\"], from = \"1 s\" }] }";
-    assert_eq!(way(down), whole[..1]);
+    let down =
+        |from: &str| format!("faults = {{ down = [{{ link = [\"host-1->switch\"], from = \"{from}\" }}] }}");
+    assert_eq!(way(&down("1 us")), whole[..1]);
+    assert_eq!(way(&down("1 s")), whole);
 }

@@ -382,7 +382,8 @@ impl Packet {
         let mut transport = self.transport();
         let sizes = transport.packets;
         let (full, control) = (sizes.wire_bytes() as u32, sizes.control_bytes);
-        let rules = self.queue().plugin().rules(full.max(control).into()).map_err(|error| error.within("queue"))?;
+        let rules =
+            self.queue().plugin().rules(full.max(control).into()).map_err(|error| error.within("queue"))?;
         self.refuse_sharing(&rules)?;
         if let Some(EntropySpec::Reps(reps)) = &mut transport.entropy
             && !rules.trims
@@ -499,10 +500,18 @@ impl Packet {
     ) -> Result<(u64, f64), BuildError> {
         let full = self.packets.wire_bytes();
         // control that waits behind data is let in whatever waits
-        let largest = if engine.rules.queue.control_first { full } else { full.max(u64::from(self.packets.control_bytes)) };
-        if let Some(buffer) = self.buffer.filter(|buffer| !(largest..=MOST_BUFFER).contains(&buffer.count())) {
-            let reason =
-                format!("{buffer}; from one packet ({}) to {} are possible", Bytes(largest), Bytes(MOST_BUFFER));
+        let largest = if engine.rules.queue.control_first {
+            full
+        } else {
+            full.max(u64::from(self.packets.control_bytes))
+        };
+        if let Some(buffer) = self.buffer.filter(|buffer| !(largest..=MOST_BUFFER).contains(&buffer.count()))
+        {
+            let reason = format!(
+                "{buffer}; from one packet ({}) to {} are possible",
+                Bytes(largest),
+                Bytes(MOST_BUFFER)
+            );
             return Err(BuildError::new("buffer", reason));
         }
         let rtt_s = rtt.as_secs_f64();
