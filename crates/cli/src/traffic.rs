@@ -62,6 +62,8 @@ enum Semantics {
 #[derive(Clone, Copy)]
 struct Own {
     load: Option<Load>,
+    /// The load of a configuration of BookSim2 in flits per cycle, which may be more than a terminal injects.
+    theirs: Option<f64>,
     /// How near to the saturation load.
     search: Option<f64>,
 }
@@ -69,8 +71,8 @@ struct Own {
 impl Own {
     fn of(document: &Document) -> Self {
         match Prepared::search_in(document) {
-            None => Self { load: Prepared::load_in(document), search: None },
-            search => Self { load: None, search },
+            None => Self { load: Prepared::load_in(document), theirs: None, search: None },
+            search => Self { load: None, theirs: None, search },
         }
     }
 }
@@ -125,7 +127,7 @@ impl Traffic {
             let names = experiment.unwritten().join(", ");
             terminal.note(&format!("  BookSim2 would write more for {names}, which is not written here"));
         }
-        let own = Own { load: Some(Load::FlitsPerCycle(experiment.load())), search: None };
+        let own = Own { load: None, theirs: Some(experiment.load()), search: None };
         self.curve(&experiment, own, terminal)
     }
 
@@ -140,13 +142,18 @@ impl Traffic {
             let message = "a batch has no load: `stratasim run` says how long it takes";
             return Err(ConfigError::new(message, None).into());
         }
+        if Prepared::has_fixed_loads(&document) {
+            let message =
+                "every class has a `load` of its own, so that there is no other: `stratasim run` runs these";
+            return Err(ConfigError::new(message, None).into());
+        }
         Ok((document, base))
     }
 
     /// Runs the loads that were asked for, or the file's `own` one, but for those that have a result in the folder.
     fn curve(&self, subject: &impl Subject, mut own: Own, terminal: &Terminal) -> Result<u8, Error> {
         if self.load.is_some() || self.saturation.is_some() {
-            own = Own { load: None, search: self.saturation };
+            own = Own { load: None, theirs: None, search: self.saturation };
         }
         let Some(out) = &self.out else {
             return self.conclude(&self.points(subject, own, terminal)?, own.search, 0, terminal);
@@ -168,7 +175,7 @@ impl Traffic {
                     |error: BuildError| ConfigError::new(format!("traffic.load: {}", error.reason), None);
                 vec![own.flits_per_cycle(rate).map_err(refused)?]
             }
-            (None, None) => Vec::new(),
+            (None, None) => own.theirs.into_iter().collect(),
         };
         if loads.is_empty() && own.search.is_none() {
             let message = "which loads? `--load 0.05:0.45:0.05`, `--saturation` or `traffic.load` in the file is expected";

@@ -159,6 +159,32 @@ fn a_file_may_ask_for_the_saturation_load() {
         .failed(2, &["--csv", "one load"]);
 }
 
+/// Two flits per cycle and terminal are more than a channel carries, and a configuration may ask for them: queues grow.
+#[test]
+fn a_configuration_may_ask_for_more_than_terminals_inject() {
+    let scratch = Scratch::new();
+    let text = "topology = mesh; k = 2; n = 2; routing_function = dor; sample_period = 100; seed = 1; max_samples = 3;\n\
+                packet_size = 4; injection_rate = 0.5;\n";
+    scratch.write("over.cfg", text);
+    let ended = scratch.stratasim(&["traffic", "over.cfg", "--semantics", "booksim2"]);
+    assert_eq!(ended.code, 0, "{}", ended.errors);
+    assert!(ended.output.lines().any(|line| line.trim_start().starts_with("2.0000 ")), "{}", ended.output);
+    let asked = scratch.stratasim(&["traffic", "over.cfg", "--semantics", "booksim2", "--load", "2"]);
+    asked.failed(2, &["a terminal injects 0 to 1 flits per cycle"]);
+}
+
+#[test]
+fn classes_with_loads_of_their_own_have_no_curve() {
+    let scratch = Scratch::new();
+    scratch.write("classes.toml", &format!("{OURS}class = [{{ load = 0.1 }}, {{ load = 0.05 }}]\n"));
+    for more in [&[][..], &["--load", "0.1"]] {
+        let ended = scratch.stratasim(&[&["traffic", "classes.toml"], more].concat());
+        ended.failed(2, &["every class has a `load` of its own", "`stratasim run`"]);
+    }
+    let run = scratch.stratasim(&["run", "classes.toml"]);
+    assert_eq!(run.code, 0, "{}", run.errors);
+}
+
 #[test]
 fn what_booksim_does_not_have_is_refused_with_its_place() {
     let scratch = Scratch::new();

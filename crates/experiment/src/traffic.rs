@@ -117,6 +117,15 @@ impl Traffic {
         document.read::<Spec>().ok()?.traffic?.searched()
     }
 
+    /// Whether every class of a document has a load of its own, so that no other one changes anything.
+    pub fn has_fixed_loads(document: &Document) -> bool {
+        document
+            .read::<Spec>()
+            .ok()
+            .and_then(|spec| spec.traffic)
+            .is_some_and(|it| it.check_common_load().is_err())
+    }
+
     /// Builds machine, network and sources of `document`. Relative paths start from `base`.
     ///
     /// # Errors

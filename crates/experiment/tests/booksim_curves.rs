@@ -201,6 +201,10 @@ fn what_the_simulator_does_not_have_is_refused_with_its_key() {
     for (text, expected) in [
         (base("").replace("[8, 8]", "[8, 4]"), ["topology.dimensions", "same extent"]),
         (
+            experiment("torus", "1 ns", "").replace("[8, 8]", "[2, 2]"),
+            ["topology.dimensions: 2", "two cables"],
+        ),
+        (
             base("").replace("\"mesh\"\ndimensions = [8, 8]", "\"ring\"\nnodes = 8"),
             ["topology.kind", "`ring`"],
         ),

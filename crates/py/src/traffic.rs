@@ -204,6 +204,11 @@ pub(crate) fn curve_of(
         let message = "a batch has no load: `stratasim.run` says how long it takes";
         return Err(refused(ConfigError::new(message, None)));
     }
+    if Traffic::has_fixed_loads(document) {
+        let message =
+            "every class has a `load` of its own, so that there is no other: `stratasim.run` runs these";
+        return Err(refused(ConfigError::new(message, None)));
+    }
     if wanted.loads.is_none() && wanted.saturation.is_none() {
         wanted.saturation = Traffic::search_in(document);
     }

@@ -101,6 +101,10 @@ fn shape(traffic: &Traffic) -> Refused<Shape> {
                 "in BookSim2 every router has one terminal beside it",
             );
         }
+        if name == "torus" && k == 2 {
+            let reason = "2: in BookSim2 two routers of a ring have two cables, one for each way round; here they have one";
+            return refuse("topology.dimensions", reason);
+        }
         check_duplex(duplex)?;
         Ok(Shape { name, kind, k, n: dimensions.len() as u32 })
     };

@@ -50,7 +50,7 @@ impl Curve {
         if classes.is_empty() {
             return None;
         }
-        let load = Axis::linear("load of all classes, flits per cycle and terminal", Unit::Count);
+        let load = Axis::linear("load, flits per cycle and terminal", Unit::Count);
         let latency = Axis::linear("mean packet latency, cycles", Unit::Count);
         let mut chart = LineChart::new(format!("{}: latency of each class", self.title), load, latency);
         let stable = || self.points.iter().filter(|point| point.carried());

@@ -396,7 +396,8 @@ impl Curve {
                 None => (2.0 * low).clamp(FIRST_LOAD, 1.0),
             };
             // sources that are all carried at less may not be able to make so much
-            if carried == self.points.len() && low > 0.0 && subject.at(next, subject.seed()).is_err() {
+            let may_be_less = carried == self.points.len() && (low > 0.0 || next > precision);
+            if may_be_less && subject.at(next, subject.seed()).is_err() {
                 beyond = next;
                 continue;
             }

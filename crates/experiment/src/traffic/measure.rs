@@ -359,7 +359,9 @@ impl<K: InParts> Run<'_, '_, K> {
         }
         let Range { start: from, end: until } = self.traffic.sample();
         let start = until;
-        let most = spec.drain.unwrap_or(10 * (until - from));
+        // a sample that is short beside the ways says nothing of packets that are still on them
+        let usual = || (10 * (until - from)).max(WAYS_TO_FILL * (self.longest_way)());
+        let most = spec.drain.unwrap_or_else(usual);
         let step = (spec.window / 16).max(16);
         self.begin(Phase::Drain, None, Some(most));
         while self.traffic.open() > 0 || !self.traffic.has_given_all_before(until) {

@@ -300,8 +300,8 @@ pub struct MeasureSpec {
     pub most_windows: u32,
     /// Half of the 95 % confidence interval that is good enough, as a part of the mean.
     pub precision: f64,
-    /// Cycles to wait for the packets of the sample at most; ten times the sample when absent. When some have not
-    /// arrived then, the network counts as saturated; with 0 nobody waits, and nothing is said of them.
+    /// Cycles to wait for the packets of the sample at most; when absent, ten times the sample, and at least as many as the longest
+    /// way takes four times. When some have not arrived then, the network counts as saturated; with 0 nobody waits, and nothing is said of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drain: Option<u64>,
     /// Keep going when the sample shows saturation, until all of its packets have arrived.
@@ -372,7 +372,7 @@ impl MeasureSpec {
     pub(super) fn check(&self) -> Result<(), BuildError> {
         let refuse = |field: &str, reason: &str| Err(BuildError::new(field, reason));
         if !(10..=1 << 40).contains(&self.window) {
-            return refuse("window", "a window of at least 10 cycles is expected");
+            return refuse("window", "a window of 10 to 2^40 cycles is expected");
         }
         if self.warm_up.is_some_and(|cycles| cycles > 1 << 50)
             || self.drain.is_some_and(|cycles| cycles > 1 << 50)

@@ -284,3 +284,23 @@ fn priorities_that_no_router_looks_at_are_told() {
     assert!(!notes("select", 1).contains("Priorities"));
     assert!(!notes("islip", 0).contains("Priorities"));
 }
+
+/// Cables that take longer than ten usual samples: what is on them is under way, and not held up.
+#[test]
+fn a_network_of_long_cables_is_not_saturated_by_them() {
+    let text = |load: &str| {
+        format!(
+            "[topology]\nkind = \"single-switch\"\nnodes = 4\nbandwidth = \"32 GB/s\"\nlatency = \"60 us\"\n\
+             [network]\nkind = \"flit\"\nflit-bytes = \"32 B\"\n\
+             [traffic]\nload = {load}\nmeasure = {{ window = 500 }}\n"
+        )
+    };
+    let result = run(&text("0.002"));
+    let found = statistics(&result);
+    assert!(found.saturated == Some(false), "{}", found.verdict);
+    // every packet took both cables, of 60,000 cycles each
+    assert!(found.packet_latency_cycles.min > Some(120_000.0), "{:?}", found.packet_latency_cycles);
+    let result = run(&text("\"saturation\"\nsaturation-precision = 0.1"));
+    let found = statistics(&result).saturation.unwrap();
+    assert!(found.carried_flits_per_cycle > 0.1, "{found:?}");
+}

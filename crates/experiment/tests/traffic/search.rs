@@ -126,3 +126,24 @@ fn searches_that_find_nothing_are_refused() {
         assert!(error.contains(words), "{error}");
     }
 }
+
+/// Two classes from one terminal, of which one leaves the other a twentieth: the first load that is tried cannot be made.
+#[test]
+fn loads_that_cannot_be_made_are_no_end_of_the_search() {
+    let classes = |own: &str| {
+        experiment(
+            "[topology]\nkind = \"mesh\"\ndimensions = [4, 4]",
+            &format!(
+                "load = \"saturation\"\nsaturation-precision = 0.01\nmeasure = {{ window = 200 }}\n\
+                 class = [{{ pattern = {{ kind = \"list\", pairs = [[0, 8]] }} }}, \
+                 {{ load = {own}, pattern = {{ kind = \"list\", pairs = [[0, 7]] }} }}]"
+            ),
+        )
+    };
+    let result = run(&classes("0.95"));
+    let found = statistics(&result).saturation.unwrap();
+    // both together are at most what a terminal makes
+    assert!(found.carried_flits_per_cycle <= 0.05 && found.loads > 0, "{found:?}");
+    let error = prepare(&classes("0.995")).unwrap().run(&|| false, None, std::time::Instant::now());
+    assert!(error.unwrap_err().to_string().contains("0.995"), "nothing is possible beside it");
+}

@@ -250,6 +250,23 @@ fn both_kernels_agree_on_deep_buffers() {
     compare(machine, r#"{"router": {"virtual-channels": 2, "buffer-flits": 900}}"#, 2, 40, 17);
 }
 
+/// Ways through more routers than a byte counts, by the words of dimension order and without them.
+#[test]
+fn both_kernels_agree_on_long_ways() {
+    let line = r#"{"kind": "mesh", "dimensions": [300], LINKS}"#.replace("LINKS", LINKS);
+    for (network, longest) in [("{}", 1), ("{}", 5), (r#"{"routing": {"kind": "valiant"}}"#, 3)] {
+        compare(&line, network, 5, 600, longest);
+    }
+    let Prepared { fabric, routing, router, .. } = prepare(&topology(&line), "{}").expect("a network");
+    let mut fast = Fast::new(fabric, &router, routing, 5).expect("a kernel");
+    let found = run(&mut fast, Traffic::new(5, 300, 600, 1, 600), 100);
+    let most = found.arrivals.iter().map(|arrival| arrival.hops).max();
+    // its routers are in a line
+    let farthest =
+        found.arrivals.iter().map(|arrival| arrival.source.abs_diff(arrival.dest) as u16 + 1).max();
+    assert!(most == farthest && most > Some(255), "{most:?} {farthest:?}");
+}
+
 /// Traffic of which it is remembered which packets are under way, and nothing else.
 struct Once {
     traffic: Traffic,

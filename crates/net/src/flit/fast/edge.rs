@@ -120,7 +120,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         source.credits[vc] -= 1;
         let global = self.first_terminal + terminal as u32;
         let salt = self.packets.salt_of(self.seed, global, number);
-        let rest = Rest { memory: 0, salt, dest: offer.dest, flits: 1 };
+        let rest = Rest { memory: 0, salt, dest: offer.dest, flits: 1, rounds: 0 };
         let id = self.packets.insert(Cold::new(global, offer, now), rest);
         let link = self.injection[terminal];
         let flit = Flit::head(id, offer.dest, 0).last(true);
@@ -167,7 +167,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         }
         // made here, so that it is written where it stays: a copy would have to wait for what was just written
         let salt = self.packets.salt_of(self.seed, global, number);
-        let rest = Rest { memory: head.memory, salt, dest: offer.dest, flits: offer.flits };
+        let rest = Rest { memory: head.memory, salt, dest: offer.dest, flits: offer.flits, rounds: 0 };
         source.packet = self.packets.insert(Cold::new(global, offer, self.now), rest);
         source.tag = offer.tag;
         source.front = Flit::head(source.packet, offer.dest, head.memory);
@@ -272,7 +272,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             debug_assert_eq!(self.packets.dest(flit), terminal, "a packet arrived at another terminal");
             let entered = cycle_of(cold.entered, now);
             let (mut last_entered, mut head_arrived) = (entered, now);
-            let (mut flits, mut hops) = (1, flit.hops());
+            let (mut flits, mut hops) = (1, self.packets.hops(flit));
             if let Some(long) = self.packets.long.get_mut(id) {
                 if flit.is_head() {
                     long.hops = hops;

@@ -21,6 +21,8 @@ impl Flit {
     pub(super) const PACKETS: usize = 1 << PACKET_BITS;
     /// Terminals that it can name.
     pub(super) const TERMINALS: usize = 1 << (64 - DEST);
+    /// Routers after which their count begins anew.
+    pub(super) const ROUND: u16 = 1 << 8;
     /// Bits of routing's memory.
     pub(super) const MEMORY_BITS: u32 = 8;
 
@@ -66,7 +68,7 @@ impl Flit {
         (self.0 >> DEST) as u32
     }
 
-    /// Routers that it went through, at most 255.
+    /// Routers that it went through, modulo [`Flit::ROUND`].
     pub(super) fn hops(self) -> u16 {
         (self.0 >> HOPS) as u16 & 0xff
     }
@@ -80,8 +82,8 @@ impl Flit {
     /// The same flit one router further, with `memory`.
     #[inline(always)]
     pub(super) fn hop(self, memory: u64) -> Self {
-        let one = u64::from(self.0 >> HOPS & 0xff != 0xff) << HOPS;
-        Self((self.0 & !(0xff << MEMORY) | (memory & 0xff) << MEMORY) + one)
+        let hops = u64::from(self.hops() + 1) % u64::from(Self::ROUND);
+        Self(self.0 & !(0xff << MEMORY | 0xff << HOPS) | (memory & 0xff) << MEMORY | hops << HOPS)
     }
 
     /// The same where ways have at most 255 routers.

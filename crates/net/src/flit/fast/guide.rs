@@ -230,7 +230,11 @@ impl<T: Terminals, R: FlitRouting + ?Sized> Guide<'_, T, R> {
             self.packets.memory[id] = packet.memory;
         }
         let want = channels(candidate.first_vc, candidate.last_vc);
-        (Way::new(candidate.output.into(), want), flit.hop(packet.memory))
+        let next = flit.hop(packet.memory);
+        if next.hops() == 0 {
+            self.packets.go_round(id);
+        }
+        (Way::new(candidate.output.into(), want), next)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The packets under way: what is read at the ends, and what routing remembers.
 
+use rustc_hash::FxHashMap;
 use stratasim_core::memory::{prefer_huge_pages, prefetch};
 
 use super::flit::Flit;
@@ -66,6 +67,8 @@ pub(super) struct Rest {
     pub(super) salt: u64,
     pub(super) dest: u32,
     pub(super) flits: u16,
+    /// How often the count of its routers has begun anew.
+    pub(super) rounds: u16,
 }
 
 /// How much of a packet of several flits has arrived. Cycles are modulo 2^32.
@@ -104,6 +107,8 @@ pub(super) struct Packets {
     draws: bool,
     /// Empty while all packets have one flit.
     pub(super) long: Vec<Long>,
+    /// How often the count of routers in a head has begun anew, of those few that go so far.
+    rounds: FxHashMap<u32, u16>,
     /// A place without a packet; [`NOWHERE`] when there is none.
     free: u32,
 }
@@ -122,6 +127,7 @@ impl Packets {
             salts: Vec::with_capacity(if draws { room } else { 0 }),
             draws,
             long: Vec::new(),
+            rounds: FxHashMap::default(),
             free: NOWHERE,
         }
     }
@@ -145,7 +151,27 @@ impl Packets {
         if rest.flits > 1 || !self.long.is_empty() {
             self.insert_long(id, rest);
         }
+        if rest.rounds > 0 {
+            self.rounds.insert(id, rest.rounds);
+        }
         id
+    }
+
+    /// A head has gone through so many routers that their count begins anew.
+    #[cold]
+    pub(super) fn go_round(&mut self, id: usize) {
+        *self.rounds.entry(id as u32).or_insert(0) += 1;
+    }
+
+    /// Routers that a head went through.
+    #[inline(always)]
+    pub(super) fn hops(&self, flit: Flit) -> u16 {
+        flit.hops() + Flit::ROUND * self.rounds_of(flit.packet())
+    }
+
+    #[inline(always)]
+    fn rounds_of(&self, id: usize) -> u16 {
+        if self.rounds.is_empty() { 0 } else { self.rounds.get(&(id as u32)).copied().unwrap_or(0) }
     }
 
     /// Packets of several flits are there.
@@ -165,6 +191,7 @@ impl Packets {
             salt: self.salt(id),
             dest: head.dest(),
             flits: self.long.get(id).map_or(1, |long| long.flits),
+            rounds: self.rounds_of(id),
         }
     }
 
@@ -226,6 +253,9 @@ impl Packets {
     pub(super) fn remove(&mut self, id: u32) {
         self.cold[id as usize].tag = self.free;
         self.free = id;
+        if !self.rounds.is_empty() {
+            self.rounds.remove(&id);
+        }
     }
 }
 
@@ -269,7 +299,7 @@ mod tests {
     fn packets_of_one_flit_need_no_more_until_a_longer_one_comes() {
         let mut packets = Packets::new(true, true, 7);
         let cold = Cold::new(0, &OFFER, 0);
-        let rest = |memory, flits| Rest { memory, salt: 2 * memory, dest: 5, flits };
+        let rest = |memory, flits| Rest { memory, salt: 2 * memory, dest: 5, flits, rounds: 0 };
         let ids: Vec<u32> = (0..3000).map(|memory| packets.insert(cold, rest(memory, 1))).collect();
         assert!(packets.long.is_empty() && ids.iter().copied().eq(0..3000));
         let long = packets.insert(cold, rest(3000, 9));
