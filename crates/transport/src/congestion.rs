@@ -318,6 +318,24 @@ pub(crate) fn check_range<T: PartialOrd + Display>(
     Err(BuildError::new(field, format!("{value}; {least} to {most} are possible")))
 }
 
+/// Refuses ways with more switches than a packet records, for a `kind` that must hear of all of them.
+///
+/// # Errors
+/// The links of the way, and how many are possible.
+pub(crate) fn check_recorded(kind: &str, path: &Path) -> Result<(), BuildError> {
+    if path.hops <= Telemetry::MOST_LINKS {
+        return Ok(());
+    }
+    let reason = format!(
+        "`{kind}` on ways of {} links; its packets record {} switches, as the count in their header has four bits, so that ways of at most {} \
+         links are possible",
+        path.hops,
+        Telemetry::HOPS - 1,
+        Telemetry::MOST_LINKS
+    );
+    Err(BuildError::new("kind", reason))
+}
+
 /// Refuses a key that would say nothing beside another: one that `differs` from what it is when nobody gives it; `field` as in
 /// files, and `because` of what.
 ///

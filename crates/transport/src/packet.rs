@@ -209,6 +209,21 @@ impl Telemetry {
         &self.hops[..self.count as usize]
     }
 
+    /// What each port of the way has recorded beside its record in `earlier`, and the picoseconds from that to this one, in order of the path:
+    /// the records that tell a rate. None on another way, which begins with records of its own (HPCC, section 4.1), and none of ports where no
+    /// time has passed.
+    pub(crate) fn since<'a>(
+        &'a self,
+        earlier: &'a Self,
+    ) -> impl Iterator<Item = (&'a HopRecord, &'a HopRecord, f64)> {
+        let same = earlier.way == self.way && earlier.count == self.count;
+        let records = if same { self.records() } else { &[] };
+        records.iter().zip(earlier.records()).filter_map(|(now, then)| {
+            let ps = now.at.saturating_since(then.at).as_ps();
+            (ps > 0).then_some((now, then, ps as f64))
+        })
+    }
+
     /// Takes over the filled records of `other`, and does not touch the room behind them: most ways are short.
     #[inline]
     pub fn follow(&mut self, other: &Self) {

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use stratasim_core::{BuildError, Bytes, Duration};
 
 use super::{
-    Acked, CongestionControl, CongestionKind, Control, LossCause, Lost, MOST_TIME, check_range, given_or,
+    Acked, CongestionControl, CongestionKind, Control, LossCause, Lost, MOST_TIME, check_range,
+    check_recorded, given_or,
 };
 use crate::packet::Telemetry;
 use crate::profile::{PacketSizes, Path};
@@ -72,22 +73,14 @@ impl State {
     /// Takes the records of an acknowledgement (`MeasureInflight`); whether they say anything.
     fn measure(&mut self, records: &Telemetry) -> bool {
         let base = self.parameters.base_rtt;
-        // another way begins with records of its own (section 4.1)
-        let known = self.last.way == records.way && self.last.count == records.count && records.count > 0;
         let (mut fullest, mut spacing) = (0.0_f64, 0.0);
-        if known {
-            for (now, then) in records.records().iter().zip(self.last.records()) {
-                let ps = now.at.saturating_since(then.at).as_ps() as f64;
-                if ps <= 0.0 {
-                    continue;
-                }
-                let capacity = now.bytes_per_s * 1e-12;
-                let sent = now.sent_bytes.saturating_sub(then.sent_bytes) as f64 / ps;
-                let queue = f64::from(now.queue_bytes.min(then.queue_bytes));
-                let used = queue / (capacity * base) + sent / capacity;
-                if used > fullest {
-                    (fullest, spacing) = (used, ps);
-                }
+        for (now, then, ps) in records.since(&self.last) {
+            let capacity = now.bytes_per_s * 1e-12;
+            let sent = now.sent_bytes.saturating_sub(then.sent_bytes) as f64 / ps;
+            let queue = f64::from(now.queue_bytes.min(then.queue_bytes));
+            let used = queue / (capacity * base) + sent / capacity;
+            if used > fullest {
+                (fullest, spacing) = (used, ps);
             }
         }
         self.last.follow(records);
@@ -143,16 +136,7 @@ impl CongestionControl for State {
 impl CongestionKind for Hpcc {
     fn build(&self, path: &Path, sizes: &PacketSizes) -> Result<Control, BuildError> {
         check_range("eta", self.eta, 0.01, 1.0)?;
-        if path.hops > Telemetry::MOST_LINKS {
-            let reason = format!(
-                "`hpcc` on ways of {} links; its packets record {} switches, as the count in their header has four bits, so that \
-                 ways of at most {} links are possible",
-                path.hops,
-                Telemetry::HOPS - 1,
-                Telemetry::MOST_LINKS
-            );
-            return Err(BuildError::new("kind", reason));
-        }
+        check_recorded("hpcc", path)?;
         let limits = (Duration::from_ps(1), MOST_TIME);
         let derived = (path.network_rtt, "is the round trip of the longest way");
         let base = given_or("base-rtt", self.base_rtt, derived, limits)?;
