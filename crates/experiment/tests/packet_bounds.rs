@@ -101,7 +101,7 @@ fn a_message_alone_waits_for_no_time_out() {
             "flows = 1\nsize = {{ kind = \"fixed\", bytes = \"{bytes}\" }}\npattern = {{ kind = \"list\", pairs = [[0, 1]] }}"
         );
         let cable = format!("bandwidth = \"{bandwidth}\"\nlatency = \"{latency}\"");
-        for kind in ["fixed-window", "constant-rate", "dcqcn", "hpcc", "timely"] {
+        for kind in ["fixed-window", "constant-rate", "dcqcn", "hpcc", "power-tcp", "timely"] {
             for recovery in ["", "recovery = { kind = \"irn\" }\n"] {
                 let network = format!("congestion = {{ kind = \"{kind}\" }}\n{recovery}");
                 let result = run(&pair(&cable, &one, &network));
@@ -266,7 +266,9 @@ fn queues_hold_what_swift_lets_wait() {
 #[test]
 fn what_waits_in_a_lossless_fabric_is_not_lost() {
     for queue in ["lossless", "credit"] {
-        for kind in ["ndp", "rccc", "eqds", "nscc", "mprdma", "swift", "dctcp", "hpcc", "fixed-window"] {
+        for kind in
+            ["ndp", "rccc", "eqds", "nscc", "mprdma", "swift", "dctcp", "hpcc", "power-tcp", "fixed-window"]
+        {
             let result = run(&format!(
                 "[topology]\nkind = \"single-switch\"\nnodes = 65\nbandwidth = \"100 Gbps\"\nlatency = \"500 ns\"\n\
                  [workload]\nkind = \"collective\"\noperation = \"gather\"\nalgorithm = {{ kind = \"direct\" }}\n\

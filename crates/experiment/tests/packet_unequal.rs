@@ -5,7 +5,7 @@ mod common;
 
 use common::run;
 
-const TRANSPORTS: [&str; 7] = ["nscc", "mprdma", "fixed-window", "ndp", "eqds", "rccc", "hpcc"];
+const TRANSPORTS: [&str; 8] = ["nscc", "mprdma", "fixed-window", "ndp", "eqds", "rccc", "hpcc", "power-tcp"];
 
 /// Nodes `a`, `b` and switches, links of 100 Gb/s: ends, delay in microseconds, Gb/s.
 fn machine(switches: &[&str], links: &[(&str, &str, u32, u32)]) -> String {

@@ -10,6 +10,7 @@ pub mod hpcc;
 pub mod mprdma;
 pub mod ndp;
 pub mod nscc;
+pub mod power_tcp;
 pub mod rccc;
 pub mod swift;
 pub mod timely;
@@ -286,6 +287,7 @@ congestion_controls! {
     "timely" => Timely(timely::Timely, timely::State),
     "dcqcn" => Dcqcn(dcqcn::Dcqcn, dcqcn::State),
     "hpcc" => Hpcc(hpcc::Hpcc, hpcc::State),
+    "power-tcp" => PowerTcp(power_tcp::PowerTcp, power_tcp::State),
     "nscc" => Nscc(nscc::Nscc, nscc::State),
     "rccc" => Rccc(rccc::Rccc, fixed_window::State),
     "ndp" => Ndp(ndp::Ndp, fixed_window::State),

@@ -61,6 +61,7 @@ live! {
     swift_survives: r#"{"kind": "swift"}"#, r#"{"kind": "irn"}"#;
     cubic_survives: r#"{"kind": "cubic"}"#, r#"{"kind": "sack"}"#;
     hpcc_survives: r#"{"kind": "hpcc"}"#, r#"{"kind": "irn"}"#;
+    power_tcp_survives: r#"{"kind": "power-tcp"}"#, r#"{"kind": "irn"}"#;
     committed_windows_survive: r#"{"kind": "mprdma", "preset": "htsim"}"#, r#"{"kind": "trimming"}"#;
     committed_windows_on_go_back_n_survive: r#"{"kind": "mprdma", "preset": "htsim-constant"}"#, r#"{"kind": "go-back-n", "timeout": "100 us"}"#;
     ndp_survives: r#"{"kind": "ndp", "initial-packets": 4}"#, r#"{"kind": "trimming"}"#;

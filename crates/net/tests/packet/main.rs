@@ -14,6 +14,7 @@ mod network;
 mod nics;
 mod packets;
 mod parts_contract;
+mod power_tcp;
 mod returning;
 mod routing;
 mod slow_memories;
