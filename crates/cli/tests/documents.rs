@@ -224,7 +224,11 @@ fn every_key_of_a_result_is_explained() {
 #[test]
 fn the_readme_counts_what_there_is() {
     let readme = text(&root().join("README.md"));
-    for (noun, words) in [("topologies", "kinds of topologies"), ("collectives", "collective algorithms")] {
+    for (noun, words) in [
+        ("topologies", "kinds of topologies"),
+        ("collectives", "collective algorithms"),
+        ("transports", "congestion controls"),
+    ] {
         let noun = NOUNS.iter().find(|it| it.name == noun).unwrap();
         let words = format!(" {} {words},", noun.entries.len());
         assert!(readme.contains(&words), "README.md does not say{words}");
