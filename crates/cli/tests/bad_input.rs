@@ -526,7 +526,7 @@ fn a_configuration_of_another_simulator_is_recognised() {
 fn a_file_of_messages_is_refused_where_none_is_followed() {
     let scratch = Scratch::new();
     scratch.write("ok.toml", &format!("{TOPOLOGY}{WORKLOAD}"));
-    for (option, file) in [("--flows", "f.csv"), ("--cdf", "f.svg"), ("--by-size", "s.svg")] {
+    for (option, file) in [("--flows", "f.csv"), ("--cdf", "f.svg")] {
         let ended = scratch.stratasim(&["run", "ok.toml", option, file]);
         refused(&ended, &[option, "--network packet", "`flow`"]);
         assert!(!scratch.path().join(file).exists());

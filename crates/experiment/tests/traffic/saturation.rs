@@ -299,7 +299,7 @@ fn a_network_of_long_cables_is_not_saturated_by_them() {
     let found = statistics(&result);
     assert!(found.saturated == Some(false), "{}", found.verdict);
     // every packet took both cables, of 60,000 cycles each
-    assert!(found.packet_latency_cycles.min > Some(120_000.0), "{:?}", found.packet_latency_cycles);
+    assert!(found.packet_latency_cycles.min > Some(120_000), "{:?}", found.packet_latency_cycles);
     let result = run(&text("\"saturation\"\nsaturation-precision = 0.1"));
     let found = statistics(&result).saturation.unwrap();
     assert!(found.carried_flits_per_cycle > 0.1, "{found:?}");

@@ -16,8 +16,8 @@ use crate::flit::fabric::{End, Fabric, Terminal};
 use crate::flit::router::RouterSpec;
 
 /// Shortest paths by hops, on any graph. Of equal paths towards a terminal every router keeps one, chosen so that
-/// channels carry evenly when every terminal sends as much to every other; those to other terminals of the same router
-/// may differ. Where a table of a column per terminal would be larger than 32 MiB, terminals of a router share columns.
+/// channels carry about as much when every terminal sends as much to every other (on small tori, hypercubes and HyperX the fullest
+/// carries a fifth to a quarter more than the mean); those to other terminals of the same router may differ. Where a table of a column per terminal would be larger than 32 MiB, terminals of a router share columns.
 ///
 /// Destinations are put into layers, each with virtual channels of its own, so that the channels of no layer can
 /// wait for each other in a circle; as many layers are made as the graph needs (one on trees). Where that is more than
