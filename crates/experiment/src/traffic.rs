@@ -181,8 +181,10 @@ impl Traffic {
         traffic.measure.check().map_err(|error| document.locate(&error.within("measure"), "traffic"))?;
         traffic.check_search().map_err(|error| document.locate(&error, "traffic"))?;
         let search = traffic.searched();
-        if search.is_some() {
-            (traffic.load, traffic.saturation_precision) = (Load::FlitsPerCycle(curve::FIRST_LOAD), None);
+        if let Some(precision) = search {
+            // the least that the search tries
+            let least = Load::FlitsPerCycle(precision.min(curve::FIRST_LOAD));
+            (traffic.load, traffic.saturation_precision) = (least, None);
         }
         let topology = build_topology(&spec, document, base)?;
         let network = flit.prepare(&topology).map_err(at("network"))?;

@@ -302,5 +302,6 @@ fn a_network_of_long_cables_is_not_saturated_by_them() {
     assert!(found.packet_latency_cycles.min > Some(120_000), "{:?}", found.packet_latency_cycles);
     let result = run(&text("\"saturation\"\nsaturation-precision = 0.1"));
     let found = statistics(&result).saturation.unwrap();
-    assert!(found.carried_flits_per_cycle > 0.1, "{found:?}");
+    // four channels of 4,096 flits carry 0.136 of a flit per cycle over loops of 120,000 cycles
+    assert_eq!((found.carried_flits_per_cycle, found.beyond_flits_per_cycle), (0.1, Some(0.2)));
 }
