@@ -43,7 +43,7 @@ def romm() -> Spec:
     """ROMM: every packet goes by way of a router drawn from those on shortest ways to its destination, in dimension order to it and from it. Stays minimal, and spreads traffic that dimension order concentrates."""
 
 def shortest_path(*, layers: int | None = None) -> Spec:
-    """Shortest paths by hops, on any graph. Of equal paths towards a terminal every router keeps one, chosen so that channels carry evenly when every terminal sends as much to every other; those to other terminals of the same router may differ. Where a table of a column per terminal would be larger than 32 MiB, terminals of a router share columns."""
+    """Shortest paths by hops, on any graph. Of equal paths towards a terminal every router keeps one, chosen so that channels carry about as much when every terminal sends as much to every other (on small tori, hypercubes and HyperX the fullest carries a fifth to a quarter more than the mean); those to other terminals of the same router may differ. Where a table of a column per terminal would be larger than 32 MiB, terminals of a router share columns."""
 
 def table(
     *,

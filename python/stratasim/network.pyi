@@ -79,6 +79,7 @@ def packet(
         "timely",
         "dcqcn",
         "hpcc",
+        "power-tcp",
         "nscc",
         "rccc",
         "ndp",

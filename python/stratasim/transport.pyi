@@ -16,6 +16,7 @@ __all__ = [
     "mprdma",
     "ndp",
     "nscc",
+    "power_tcp",
     "rccc",
     "swift",
     "timely",
@@ -97,6 +98,11 @@ def nscc(
     own_base_rtt: bool | None = False,
 ) -> Spec:
     """Ultra Ethernet's sender-side congestion control: a mark and the queueing delay choose between proportional increase, fair increase, multiplicative decrease and no change; after heavy loss the window falls to what was delivered in a round trip (quick adapt)."""
+
+def power_tcp(
+    *, gamma: float | None = 0.9, expected_flows: int | None = 100, base_rtt: str | None = None
+) -> Spec:
+    """PowerTCP, the variant with in-band telemetry: every packet collects queue, rate and bytes of the links on its way. What comes to a link (its rate and the growth of its queue) times what the link holds (the queue and bandwidth x round trip) is its power; in units of a full link without a queue it says how many times too large the windows of a round trip ago were. By the largest of the way, smoothed over a round trip, the window in which the packet was sent is divided at every acknowledgement, and packets are paced to window / round trip."""
 
 def rccc(
     *,

@@ -113,7 +113,7 @@ def graph(
 def traffic(
     *,
     flows: int,
-    size: Mapping[str, Any],
+    size: Literal["empirical", "web-search"] | Mapping[str, Any],
     pattern: Literal[
         "uniform-random",
         "permutation",
