@@ -198,6 +198,11 @@ fn an_incast_is_as_its_page_says() {
 }
 
 #[test]
+fn a_web_search_is_as_its_page_says() {
+    check("14-web-search");
+}
+
+#[test]
 fn collectives_on_cards_are_as_their_page_says() {
     check("13-card");
 }
