@@ -204,8 +204,9 @@ class Result:
     @cached_property
     def queues(self) -> Columns:
         """The queues of a packet network in which anything waited, the fullest first, and 64 at most: `link`
-        (its name), `from` (the node, of a half-duplex cable, which has a queue at either end), `capacity_bytes`,
-        `most_bytes` (data in it at once), `drops`, `trims`, `marks`, `pauses`. Empty for other networks.
+        (its name), `from` (the node, of a half-duplex cable, which has a queue at either end),
+        `capacity_bytes`, `most_bytes` (data in it at once), `drops`, `trims`, `marks`, `pauses`. Empty for
+        other networks.
         """
         names = ("link", "from", "capacity_bytes", "most_bytes", "drops", "trims", "marks", "pauses")
         return columns(self.data.get("queues") or [], names)
