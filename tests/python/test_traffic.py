@@ -119,7 +119,7 @@ def test_booksims_rules_take_its_own_configurations(tmp_path: Path) -> None:
         ({"loads": [1.5]}, "loads: a load of 1.5"),
         ({"loads": [float("nan")]}, "loads: a load of NaN"),
         ({"loads": ["50 Ghz"]}, "loads: `50 Ghz` is no load"),
-        ({"loads": "100 TB/s"}, "loads: 100 TB/s is expected to lie between 0 and 1 flit"),
+        ({"loads": "100 TB/s"}, "loads: 800 Tbps is expected to lie between 0 and 1 flit"),
         ({"saturation": 0.0}, "saturation: 0"),
         ({"loads": [0.1], "seeds": 0}, "seeds: 0"),
         ({"loads": [0.1], "semantics": "garnet"}, "semantics"),
