@@ -83,11 +83,12 @@ pub fn tells(result: &RunResult) -> bool {
 
 /// The slow-downs of a run over the size: of half of the messages, 90 and 99 %. None where it does not tell.
 pub fn picture(result: &RunResult) -> Option<Picture> {
-    let curves = [("half of them", 0), ("90 %", 1), ("99 %", 2)].map(|(name, which)| {
-        let of = |spread: &Spread| [spread.p50, spread.p90, spread.p99][which];
-        Series::new(name, points(result, of))
-    });
-    draw(&result.title.experiment, "Slow-downs by size", "slow-down", curves.into_iter().collect())
+    let curves = vec![
+        Series::new("half of them", points(result, |spread| spread.p50)),
+        Series::new("90 %", points(result, |spread| spread.p90)),
+        Series::new("99 %", points(result, |spread| spread.p99)),
+    ];
+    draw(&result.title.experiment, "slow-down", curves)
 }
 
 /// The slow-downs that 99 % of the messages of each size stay below, of several runs, called by their names. None where no run
@@ -95,13 +96,14 @@ pub fn picture(result: &RunResult) -> Option<Picture> {
 pub fn together(experiment: &str, results: &[(String, RunResult)]) -> Option<Picture> {
     let curve = |(name, result): &(String, RunResult)| Series::new(name, points(result, |spread| spread.p99));
     let curves = results.iter().filter(|(_, result)| tells(result)).map(curve).collect();
-    draw(experiment, "Slow-downs by size", "slow-down that 99 % stay below", curves)
+    draw(experiment, "slow-down that 99 % stay below", curves)
 }
 
-fn draw(experiment: &str, what: &str, upwards: &str, curves: Vec<Series>) -> Option<Picture> {
+fn draw(experiment: &str, upwards: &str, curves: Vec<Series>) -> Option<Picture> {
     if curves.iter().all(|curve| curve.points.is_empty()) {
         return None;
     }
+    let what = "Slow-downs by size";
     let title = if experiment.is_empty() { what.to_owned() } else { format!("{what}: {experiment}") };
     let x = Axis::log("size of messages, the largest of a group", Unit::Bytes);
     let mut chart = LineChart::new(title, x, Axis::log(upwards, Unit::Factor));

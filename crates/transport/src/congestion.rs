@@ -370,3 +370,12 @@ pub(crate) fn given_or<T: PartialOrd + Display + Copy>(
         format!("absent, and {derived} {origin}; {least} to {most} are possible, so give one of these");
     Err(BuildError::new(field, reason))
 }
+
+/// The round trip that everything is measured by: `base-rtt` where it is `given`, or else that of the longest way.
+///
+/// # Errors
+/// One outside of 1 ps to the longest time that is possible.
+pub(crate) fn given_or_longest_rtt(given: Option<Duration>, path: &Path) -> Result<Duration, BuildError> {
+    let derived = (path.network_rtt, "is the round trip of the longest way");
+    given_or("base-rtt", given, derived, (Duration::from_ps(1), MOST_TIME))
+}

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use stratasim_core::{BuildError, Bytes, Duration};
 
 use super::{
-    Acked, CongestionControl, CongestionKind, Control, LossCause, Lost, MOST_TIME, check_range,
-    check_recorded, given_or,
+    Acked, CongestionControl, CongestionKind, Control, LossCause, Lost, check_range, check_recorded,
+    given_or, given_or_longest_rtt,
 };
 use crate::packet::Telemetry;
 use crate::profile::{PacketSizes, Path};
@@ -137,9 +137,7 @@ impl CongestionKind for Hpcc {
     fn build(&self, path: &Path, sizes: &PacketSizes) -> Result<Control, BuildError> {
         check_range("eta", self.eta, 0.01, 1.0)?;
         check_recorded("hpcc", path)?;
-        let limits = (Duration::from_ps(1), MOST_TIME);
-        let derived = (path.network_rtt, "is the round trip of the longest way");
-        let base = given_or("base-rtt", self.base_rtt, derived, limits)?;
+        let base = given_or_longest_rtt(self.base_rtt, path)?;
         let packet = sizes.packet_bytes() as f64;
         let window = path.bytes_in(base).max(packet);
         let most = Bytes(1_000_000_000_000);

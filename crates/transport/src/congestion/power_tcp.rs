@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use stratasim_core::{BuildError, Duration, Time};
 
 use super::{
-    Acked, CongestionControl, CongestionKind, Control, LossCause, Lost, MOST_TIME, check_range,
-    check_recorded, given_or,
+    Acked, CongestionControl, CongestionKind, Control, LossCause, Lost, check_range, check_recorded,
+    given_or_longest_rtt,
 };
 use crate::packet::Telemetry;
 use crate::profile::{PacketSizes, Path};
@@ -153,9 +153,7 @@ impl CongestionKind for PowerTcp {
         check_range("gamma", self.gamma, 0.01, 1.0)?;
         check_range("expected-flows", self.expected_flows, 1, 1_000_000)?;
         check_recorded("power-tcp", path)?;
-        let limits = (Duration::from_ps(1), MOST_TIME);
-        let derived = (path.network_rtt, "is the round trip of the longest way");
-        let base = given_or("base-rtt", self.base_rtt, derived, limits)?;
+        let base = given_or_longest_rtt(self.base_rtt, path)?;
         let packet = sizes.packet_bytes() as f64;
         let window = path.bytes_in(base).max(packet);
         let additive = window / f64::from(self.expected_flows);
