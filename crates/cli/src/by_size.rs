@@ -7,7 +7,7 @@ use stratasim_experiment::{ConfigError, Error, Prepared};
 use stratasim_report::by_size;
 use stratasim_report::result::RunResult;
 
-use crate::cdf::OF_MESSAGES;
+use crate::cdf::{OF_MESSAGES, told_by_some};
 use crate::output::{Output, picture_path};
 use crate::terminal::Terminal;
 
@@ -33,11 +33,7 @@ impl BySize {
 
     /// Refuses what none of these will tell.
     pub(crate) fn check(&self, cases: &[(String, Prepared)]) -> Result<(), ConfigError> {
-        let lacks: Option<Vec<String>> = cases.iter().map(|(_, prepared)| self.lacks(prepared)).collect();
-        match lacks.and_then(|all| all.into_iter().next()) {
-            Some(what) => Err(ConfigError::new(format!("{what}; none of these networks is"), None)),
-            None => Ok(()),
-        }
+        told_by_some(cases, |prepared| self.lacks(prepared))
     }
 
     /// Draws that of one run; says where there is nothing to draw.

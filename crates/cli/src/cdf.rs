@@ -70,7 +70,7 @@ pub(crate) struct Together {
     /// Draw a distribution with a curve for each result, as SVG or PNG: by default of the messages' completion times (packet
     /// level)
     #[arg(id = "cdf", long = "cdf", value_name = "OUT", value_parser = picture_path)]
-    out: Option<PathBuf>,
+    pub(crate) out: Option<PathBuf>,
     /// What `--cdf` draws the distributions of
     #[arg(long = "cdf-of", value_name = "WHAT", value_enum, default_value_t, requires = "cdf")]
     of: CdfOf,
@@ -92,11 +92,7 @@ impl Together {
                            `stratasim report` draws them of several of its results";
             return Err(ConfigError::new(message, None));
         }
-        let lacks: Option<Vec<String>> = cases.iter().map(|(_, prepared)| self.of.lacks(prepared)).collect();
-        match lacks.and_then(|all| all.into_iter().next()) {
-            Some(what) => Err(ConfigError::new(format!("{what}; none of these networks is"), None)),
-            None => Ok(()),
-        }
+        told_by_some(cases, |prepared| self.of.lacks(prepared))
     }
 
     /// Draws it into its file; says of which there is no curve.
@@ -124,5 +120,17 @@ impl Together {
             terminal.note(&format!("  no curve there for {}: nothing is told of {of}", silent.join(", ")));
         }
         Ok(())
+    }
+}
+
+/// Refuses what none of these networks tells: `lacks` says what one of them does not.
+pub(crate) fn told_by_some(
+    cases: &[(String, Prepared)],
+    lacks: impl Fn(&Prepared) -> Option<String>,
+) -> Result<(), ConfigError> {
+    let lacks: Option<Vec<String>> = cases.iter().map(|(_, prepared)| lacks(prepared)).collect();
+    match lacks.and_then(|all| all.into_iter().next()) {
+        Some(what) => Err(ConfigError::new(format!("{what}; none of these networks is"), None)),
+        None => Ok(()),
     }
 }

@@ -112,12 +112,15 @@ impl Unwritten {
     }
 }
 
-/// Refuses two files that are one, and a file in the place of the `input`.
+/// Refuses two files that are one, and a file in the place of one of the `inputs`.
 ///
 /// # Errors
 /// The names of both.
-pub(crate) fn check_apart(input: &Path, outputs: &[(&str, Option<&PathBuf>)]) -> Result<(), ConfigError> {
-    let mut taken = vec![("the input", place(input))];
+pub(crate) fn check_apart(
+    inputs: &[PathBuf],
+    outputs: &[(&str, Option<&PathBuf>)],
+) -> Result<(), ConfigError> {
+    let mut taken: Vec<_> = inputs.iter().map(|input| ("the input", place(input))).collect();
     for &(name, path) in outputs {
         let Some(path) = path.filter(|path| *path != Path::new("-")) else { continue };
         let here = place(path);
@@ -181,14 +184,15 @@ mod tests {
     fn files_are_apart_whatever_the_way_to_them_is_called() {
         let path = |text: &str| PathBuf::from(text);
         let (csv, json) = (path("Cargo.csv"), path("./src/../Cargo.csv"));
-        let twice = check_apart(Path::new("-"), &[("--csv", Some(&csv)), ("--json", Some(&json))]);
+        let twice = check_apart(&[path("-")], &[("--csv", Some(&csv)), ("--json", Some(&json))]);
         let text = twice.expect_err("they are one file").to_string();
         assert!(text.contains("--json") && text.contains("--csv"), "{text}");
         let input = path("src/../Cargo.toml");
-        assert!(check_apart(Path::new("Cargo.toml"), &[("--json", Some(&input))]).is_err());
+        let inputs = [path("README.md"), path("Cargo.toml")];
+        assert!(check_apart(&inputs, &[("--json", Some(&input))]).is_err());
         let device = path("/dev/null");
         let all = [("--csv", Some(&device)), ("--json", Some(&device)), ("--trace", None)];
-        assert!(check_apart(Path::new("Cargo.toml"), &all).is_ok());
+        assert!(check_apart(&inputs, &all).is_ok());
     }
 
     #[test]

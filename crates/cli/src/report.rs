@@ -14,7 +14,7 @@ use stratasim_report::{Distribution, Page, Style, by_size, summary};
 use crate::by_size::BySize;
 use crate::cdf::Together;
 use crate::compare::side_by_side;
-use crate::output::Output;
+use crate::output::{Output, check_apart};
 use crate::terminal::Terminal;
 
 /// Links in the picture of a page.
@@ -41,6 +41,12 @@ impl Report {
         if self.html.is_some() && self.files.len() > 1 {
             return Err(one_page(self.files.len()));
         }
+        let files = [
+            ("--html", self.html.as_ref()),
+            ("--by-size", self.by_size.out.as_ref()),
+            ("--cdf", self.cdf.out.as_ref()),
+        ];
+        check_apart(&self.files, &files)?;
         let page_file = Output::begin_if("--html", self.html.as_ref())?;
         let (by_size, cdf) = (self.by_size.begin()?, self.cdf.begin()?);
         let mut results = Vec::new();

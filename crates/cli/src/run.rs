@@ -117,7 +117,7 @@ impl Run {
             ("--by-size", self.by_size.out.as_ref()),
             ("--cdf", self.cdf.out.as_ref()),
         ];
-        check_apart(&self.input.file, &files)?;
+        check_apart(std::slice::from_ref(&self.input.file), &files)?;
         if Traffic::is_in(&document) {
             return self.traffic(&document, &base, terminal, started);
         }

@@ -157,3 +157,31 @@ fn a_result_is_no_experiment_but_has_one() {
         ended.failed(2, &["result.json", "the result of a run", "under `spec`"]);
     }
 }
+
+#[test]
+fn no_file_is_written_over_what_it_is_made_from_or_twice() {
+    let scratch = ring();
+    scratch.write("a.goal", GOAL);
+    scratch.write("trace.txt", "malloc 1 64\n");
+    assert_eq!(scratch.stratasim(&["run", "ring.toml", "--json", "result.json", "--quiet"]).code, 0);
+    let result = scratch.read("result.json");
+    let cases: [(&[&str], &str); 8] = [
+        (&["run", "ring.toml", "--json", "./ring.toml"], "--json: ./ring.toml is the input, too"),
+        (&["compare", "ring.toml", "--json", "ring.toml"], "--json: ring.toml is the input, too"),
+        (&["compare", "ring.toml", "--cdf", "a.svg", "--by-size", "a.svg"], "--cdf: a.svg is --by-size, too"),
+        (&["report", "result.json", "--html", "result.json"], "--html: result.json is the input, too"),
+        (
+            &["topology", "export", "ring.toml", "--format", "graphml", "-o", "ring.toml"],
+            "--output: ring.toml",
+        ),
+        (&["goal", "merge", "-j", "a.goal", "-o", "a.goal"], "--output: a.goal is the input, too"),
+        (&["card", "alloc", "trace.txt", "--json", "trace.txt"], "--json: trace.txt is the input"),
+        (&["card", "bench", "sw-ai", "--json", "x.svg", "--picture", "x.svg"], "--picture: x.svg is --json"),
+    ];
+    for (options, message) in cases {
+        scratch.stratasim(options).failed(2, &[message]);
+    }
+    assert_eq!(scratch.read("ring.toml"), RING);
+    assert_eq!(scratch.read("result.json"), result);
+    assert_eq!(scratch.read("a.goal"), GOAL);
+}

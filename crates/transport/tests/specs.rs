@@ -73,6 +73,14 @@ fn what_makes_no_transport_is_refused_with_the_reason() {
         (r#"{"congestion": {"kind": "swfit"}}"#, "did you mean `swift`?"),
         (r#"{"congestion": {"kind": "swift", "betta": 1}}"#, "unknown field `betta`"),
         (r#"{"congestion": {"kind": "swift", "beta": 2}}"#, "congestion.beta: 2; 0 to 1 are possible"),
+        (
+            r#"{"congestion": {"kind": "swift", "flow-scaling-windows": [9, 9]}}"#,
+            "congestion.flow-scaling-windows: [9, 9]; the second window has to be larger",
+        ),
+        (
+            r#"{"recovery": {"kind": "trimming", "acknowledge-every": "0 B"}}"#,
+            "recovery.acknowledge-every: 0 B; more",
+        ),
         (r#"{"congestion": {"kind": "swift", "base-target": 25}}"#, "as a string with a unit"),
         (r#"{"congestion": {"kind": "hpcc", "eta": 0}}"#, "congestion.eta: 0; 0.01 to 1 are possible"),
         (r#"{"congestion": {"kind": "timely", "low": "1 s"}}"#, "congestion.low: 1 s, above `high`, 500 us"),

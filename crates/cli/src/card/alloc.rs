@@ -13,7 +13,7 @@ use stratasim_report::Unit;
 use stratasim_report::style::Tone;
 use stratasim_report::table::{Cell, Table};
 
-use crate::output::Output;
+use crate::output::{Output, check_apart};
 use crate::terminal::Terminal;
 use trace::Failure;
 
@@ -44,6 +44,7 @@ pub(crate) struct Alloc {
 
 impl Alloc {
     pub(crate) fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+        check_apart(std::slice::from_ref(&self.trace), &[("--json", self.json.as_ref())])?;
         let sizes = self.sizes()?;
         let card = CardMemory::new(sizes.groups, sizes.memory.0, sizes.local.0, |_| Sparse::default());
         let mut card = card.map_err(|error| sizes.refused(error))?;

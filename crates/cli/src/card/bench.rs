@@ -9,7 +9,7 @@ use stratasim_experiment::card::bench::{self, Sizes};
 
 use super::Source;
 use super::real::Real;
-use crate::output::{Output, picture_path};
+use crate::output::{Output, check_apart, picture_path};
 use crate::terminal::Terminal;
 
 #[derive(Args)]
@@ -43,6 +43,13 @@ pub(crate) struct Bench {
 
 impl Bench {
     pub(crate) fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+        let files = [
+            ("--json", self.json.as_ref()),
+            ("--picture", self.picture.as_ref()),
+            ("--save", self.real.save.as_ref()),
+            ("--card-out", self.real.card_out.as_ref()),
+        ];
+        check_apart(&[self.source.card.clone().into()], &files)?;
         let card = self.source.load()?;
         if self.real.real {
             return self.real.run(&card, self.operation, &self.sizes, self.json.as_deref(), terminal);

@@ -10,7 +10,7 @@ use stratasim_experiment::{ConfigError, Error, card, files};
 use stratasim_report::style::Tone;
 
 use super::Source;
-use crate::output::Output;
+use crate::output::{Output, check_apart};
 use crate::terminal::Terminal;
 
 #[derive(Args)]
@@ -45,6 +45,8 @@ fn tolerance(text: &str) -> Result<f64, String> {
 
 impl Fit {
     pub(crate) fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+        let inputs = [self.anchors.clone(), self.source.card.clone().into()];
+        check_apart(&inputs, &[("--out", self.out.as_ref()), ("--json", self.json.as_ref())])?;
         let card = self.source.load()?;
         let text = files::read_text(&self.anchors).map_err(|error| Error::file(&self.anchors, &error))?;
         let named = |reason: String| ConfigError::new(format!("{}: {reason}", self.anchors.display()), None);

@@ -39,10 +39,10 @@ pub(crate) struct Real {
     /// Write which algorithm to use for which size, for `auto` in stratasim.shm; what the file says of other collectives
     /// stays
     #[arg(long, requires = "real", value_name = "OUT")]
-    save: Option<PathBuf>,
+    pub(crate) save: Option<PathBuf>,
     /// Write the card with the steps and rates of this machine, fitted to all schedules together, as TOML
     #[arg(long, requires = "real", value_name = "OUT")]
-    card_out: Option<PathBuf>,
+    pub(crate) card_out: Option<PathBuf>,
 }
 
 /// A collective that was timed.

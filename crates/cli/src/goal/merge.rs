@@ -18,6 +18,7 @@ use stratasim_workload::goal::merge::{Job, MergeOptions, Merged, NicPolicy, merg
 use self::job::{JobArgument, ranges};
 use super::arguments::{seed, wrong};
 use super::file::{Output, read_and_tell};
+use crate::output::check_apart;
 use crate::terminal::Terminal;
 
 /// Fields of the libraries and the options that they come from.
@@ -99,6 +100,9 @@ impl Merge {
             Some(path) => config::read(path)?,
             None => self.plan()?,
         };
+        let files: Vec<PathBuf> =
+            plan.jobs.iter().map(|job| job.file.clone()).chain(self.config.clone()).collect();
+        check_apart(&files, &[("--output", Some(&self.output))])?;
         let output = Output::create(&self.output)?;
         let mut schedules = Vec::new();
         for job in &plan.jobs {

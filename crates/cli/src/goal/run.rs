@@ -103,7 +103,7 @@ impl Run {
         let to_stdout = self.json.as_deref() == Some(Path::new("-"));
         let files =
             [("--json", self.json.as_ref()), ("--trace", self.trace.as_ref()), ("--csv", self.csv.as_ref())];
-        check_apart(&self.file, &files)?;
+        check_apart(std::slice::from_ref(&self.file), &files)?;
         let json = Output::begin_if("--json", self.json.as_ref().filter(|_| !to_stdout))?;
         let trace = Output::begin_if("--trace", self.trace.as_ref())?;
         let csv = Output::begin_if("--csv", self.csv.as_ref())?;

@@ -7,7 +7,7 @@ use stratasim_experiment::{ConfigError, Error};
 use stratasim_topo::io;
 
 use super::Source;
-use crate::output::Output;
+use crate::output::{Output, check_apart};
 use crate::terminal::Terminal;
 
 #[derive(Args)]
@@ -25,6 +25,7 @@ pub(crate) struct Export {
 impl Export {
     pub(crate) fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
         let format = self.format()?;
+        check_apart(std::slice::from_ref(&self.source.input.file), &[("--output", self.output.as_ref())])?;
         let mut machine = self.source.build()?;
         let text = io::write(format, &machine.topology, machine.routing.as_mut())
             .map_err(|error| ConfigError::new(format!("--{error}"), None))?;

@@ -232,7 +232,11 @@ impl CongestionKind for Swift {
         check_range("window-limits", most, least.max(1.0), 1e6)?;
         let [small, large] = self.flow_scaling_windows;
         check_range("flow-scaling-windows", small, 1e-6, 1e6)?;
-        check_range("flow-scaling-windows", large, small * (1.0 + 1e-9), 1e9)?;
+        check_range("flow-scaling-windows", large, small, 1e9)?;
+        if large == small {
+            let reason = format!("[{small}, {large}]; the second window has to be larger than the first");
+            return Err(BuildError::new("flow-scaling-windows", reason));
+        }
         check_range("initial-packets", self.initial_packets, least, most)?;
         let range = self.flow_scaling_range.as_ps() as f64;
         let alpha = range / (1.0 / small.sqrt() - 1.0 / large.sqrt());

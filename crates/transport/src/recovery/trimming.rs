@@ -183,6 +183,12 @@ impl RecoveryKind for Trimming {
         let given = given_timeout("timeout", self.timeout, self.without_timeout)?;
         let acknowledge = match self.acknowledge_every {
             None => Acknowledge::EveryPacket,
+            Some(bytes) if bytes.count() == 0 => {
+                let reason = format!(
+                    "{bytes}; more than 0 B is expected, and every packet is acknowledged without it"
+                );
+                return Err(BuildError::new("acknowledge-every", reason));
+            }
             // windows of one and a half round trips hold what is not acknowledged yet, too
             Some(bytes) if path.bytes_in(path.base_rtt) < 2.0 * bytes.count() as f64 => {
                 Acknowledge::EveryPacket

@@ -49,6 +49,9 @@ impl Pattern for HotSpots {
     ) -> Result<Box<dyn Destinations>, BuildError> {
         at_least_two(layout.ranks)?;
         share("fraction", self.fraction)?;
+        if self.targets.is_empty() {
+            return Err(BuildError::new("targets", "there are none; at least one is expected"));
+        }
         for &target in &self.targets {
             known_rank("targets", target, layout.ranks)?;
         }

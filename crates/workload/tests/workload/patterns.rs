@@ -163,6 +163,7 @@ fn hot_spots_get_their_rate_over_any_background() {
         (r#"{"kind": "hot-spot", "fraction": 1.5}"#, "between 0 and 1"),
         (r#"{"kind": "hot-spot", "target": 64}"#, "does not exist"),
         (r#"{"kind": "hot-spot", "background": {"kind": "tornado"}}"#, "background.dimensions"),
+        (r#"{"kind": "hot-spots", "targets": []}"#, "targets: there are none"),
         (r#"{"kind": "hot-spots", "targets": [1], "weights": [1, 2]}"#, "2 weights for 1 targets"),
         (r#"{"kind": "hot-spots", "targets": [1], "weights": [0]}"#, "sum to 0"),
     ] {
