@@ -168,15 +168,19 @@ class Curve:
         """The pictures of the page: `latency` and `throughput` over load."""
         return {"latency": self._core.latency(), "throughput": self._core.throughput()}
 
-    def plot(self, y: str = "packet_latency_cycles", ax: "Axes | None" = None) -> "Axes":
+    def plot(
+        self, y: str = "packet_latency_cycles", ax: "Axes | None" = None, label: str | None = None
+    ) -> "Axes":
         """Draws a number over load on `ax`, or on new axes, with matplotlib (the extra `plot`).
+
+        Several curves on one `ax` get colours of their own and a legend: `label`, or the title of each.
 
         Latencies of loads at which the network is saturated, or of which that is not known, are left
         out: they grow with the length of the run.
         """
         from .plot import curve
 
-        return curve(self, y, ax)
+        return curve(self, y, ax, label)
 
     def write(self, out: str | os.PathLike[str]) -> list[Path]:
         """Writes page, pictures and tables into a folder; the page comes first."""

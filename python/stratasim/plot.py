@@ -16,6 +16,7 @@ __all__ = ["card_bench", "curve", "plot"]
 
 # Okabe and Ito, "Color Universal Design" (2008), as in the pictures of the core
 _COLOURS = {"compute": "#0072b2", "memory": "#009e73", "communication": "#d55e00", "idle": "#c8c8c8"}
+_CURVE_COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"]
 
 
 def plot(result: "Result", kind: str = "breakdown", ax: "Axes | None" = None) -> "Axes":
@@ -36,8 +37,10 @@ def plot(result: "Result", kind: str = "breakdown", ax: "Axes | None" = None) ->
     return ax
 
 
-def curve(curve: "Curve", y: str = "packet_latency_cycles", ax: "Axes | None" = None) -> "Axes":
-    """Draws a number of a load-latency curve over load on `ax`, or on new axes."""
+def curve(
+    curve: "Curve", y: str = "packet_latency_cycles", ax: "Axes | None" = None, label: str | None = None
+) -> "Axes":
+    """Draws a number of a load-latency curve over load on `ax`, beside curves that are there, or on new axes."""
     table = curve.table
     if y not in table:
         known = ", ".join(name for name in table if not name.endswith("_half_width"))
@@ -46,16 +49,25 @@ def curve(curve: "Curve", y: str = "packet_latency_cycles", ax: "Axes | None" = 
     # latencies of a saturated network grow with the length of the run
     kept = (table["known"] & ~table["saturated"]) | ("latency" not in y)
     half = table.get(f"{y}_half_width")
+    others = len(ax.containers)
+    title = curve.data["title"]
     ax.errorbar(
         table["load_flits_per_cycle"][kept],
         table[y][kept],
         yerr=None if half is None else half[kept],
         marker="o",
         capsize=3,
-        color=_COLOURS["compute"],
+        color=_CURVE_COLOURS[others % len(_CURVE_COLOURS)],
+        label=title if label is None else label,
     )
-    title = curve.data["title"]
-    ax.set(xlabel="load (flits per cycle and terminal)", ylabel=y.replace("_", " "), title=title)
+    ax.set(xlabel="load (flits per cycle and terminal)", ylabel=y.replace("_", " "))
+    if others == 0:
+        ax.set_title(title)
+    else:
+        # the title is that of the first one
+        ax.set_title("")
+    if others > 0 or label is not None:
+        ax.legend()
     return ax
 
 

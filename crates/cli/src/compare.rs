@@ -243,7 +243,28 @@ pub(crate) fn side_by_side(title: &str, results: &[(String, RunResult)], style: 
             text += &format!("{}\n", line.trim_end());
         }
     }
+    text += &notes(results, &letters, style);
     text
+}
+
+/// What results say beside their numbers, once each, with the letters of those that say it where others do not.
+fn notes(results: &[(String, RunResult)], letters: &[String], style: &Style) -> String {
+    let mut told: Vec<&String> = Vec::new();
+    let mut text = String::new();
+    for note in results.iter().flat_map(|(_, result)| &result.notes) {
+        if told.contains(&note) {
+            continue;
+        }
+        told.push(note);
+        let says = |at: &usize| results[*at].1.notes.contains(note);
+        let sayers: Vec<&str> = (0..results.len()).filter(says).map(|at| letters[at].as_str()).collect();
+        let of =
+            if sayers.len() == results.len() { String::new() } else { format!("{}: ", sayers.join(", ")) };
+        let words = hanging(&format!("{of}{note}"), style.width, LABEL);
+        let label = style.paint(Tone::Muted, &pad_right("note", LABEL - 2));
+        text += &format!("  {label}{words}\n");
+    }
+    if text.is_empty() { text } else { format!("\n{text}") }
 }
 
 /// A, B, ..., Z, AA, ...

@@ -103,8 +103,8 @@ fn read(path: &Path) -> Result<Vec<(String, RunResult)>, Error> {
         return Err(no_result(&format!("it looks like an experiment; `{run}` makes one")));
     }
     if text.trim_start().starts_with('[') {
-        let list: Vec<RunResult> =
-            serde_json::from_str(&text).map_err(|error| no_result(&format!("a list, in which {error}")))?;
+        let list: Vec<RunResult> = serde_json::from_str(&text)
+            .map_err(|error| no_result(&format!("a list, in which {}", words(&error))))?;
         if list.is_empty() {
             return Err(no_result("a list with nothing in it"));
         }
@@ -122,8 +122,16 @@ fn read(path: &Path) -> Result<Vec<(String, RunResult)>, Error> {
                 "it lists the points of a sweep or of traffic; give results of points, {points}"
             )))
         }
-        Err(error) => Err(no_result(&error.to_string())),
+        Err(error) => Err(no_result(&words(&error))),
     }
+}
+
+/// What is wrong with the text of a result.
+fn words(error: &serde_json::Error) -> String {
+    if error.is_eof() {
+        return format!("the text is cut off at line {}, column {}", error.line(), error.column());
+    }
+    error.to_string()
 }
 
 /// Whether this is the `results.json` of a sweep or of `stratasim traffic`.

@@ -143,8 +143,8 @@ impl Traffic {
             return Err(ConfigError::new(message, None).into());
         }
         if Prepared::has_fixed_loads(&document) {
-            let message =
-                "every class has a `load` of its own, so that there is no other: `stratasim run` runs these";
+            let message = "every class of `traffic.class` has a `load` of its own, so that there is no other: `stratasim run` runs these; \
+                           with a `share` in place of its `load`, a class has that part of all loads";
             return Err(ConfigError::new(message, None).into());
         }
         Ok((document, base))

@@ -205,8 +205,8 @@ pub(crate) fn curve_of(
         return Err(refused(ConfigError::new(message, None)));
     }
     if Traffic::has_fixed_loads(document) {
-        let message =
-            "every class has a `load` of its own, so that there is no other: `stratasim.run` runs these";
+        let message = "every class of `traffic.class` has a `load` of its own, so that there is no other: `stratasim.run` runs these; \
+                           with a `share` in place of its `load`, a class has that part of all loads";
         return Err(refused(ConfigError::new(message, None)));
     }
     if wanted.loads.is_none() && wanted.saturation.is_none() {

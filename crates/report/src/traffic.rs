@@ -435,6 +435,11 @@ pub fn traffic_summary(result: &TrafficResult, style: &Style) -> String {
         push(format!("packet latency, {}", class.name), &class.packet_latency_cycles);
     }
     out += &indented(&table.to_text(style));
+    if result.saturated == Some(true) && result.batch.is_none() {
+        let text = "latencies are those of packets that came into being in the sample and have arrived: the network is \
+                    saturated, those still on their way take longer, and a longer sample would say more";
+        out += &format!("  {}\n", hanging(text, style.width, 2));
+    }
     let fairness = &result.fairness;
     out += "\n";
     let terminals = format!(

@@ -26,7 +26,9 @@ pub(super) fn rows(results: &[(String, RunResult)]) -> Vec<Row> {
             let measured = it.batch.is_none() || !name.ends_with("flits_per_cycle");
             let number =
                 if name == "load_flits_per_cycle" { Some(it.load_flits_per_cycle) } else { it.number(name) };
-            number.filter(|_| measured).map(|value| Unit::Count.format(value))
+            // packets that wait have taken longer already
+            let least = if it.saturated == Some(true) && name.contains("latency") { "> " } else { "" };
+            number.filter(|_| measured).map(|value| format!("{least}{}", Unit::Count.format(value)))
         })
     };
     let sections: [(&str, &[(&str, &str)]); 2] = [

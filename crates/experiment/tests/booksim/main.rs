@@ -1,6 +1,9 @@
 //! BookSim2's configurations: the simulator's own results, closed forms, and mistakes in files.
 
+mod curves;
+mod cycles;
 mod mistakes;
+mod networks;
 mod reference;
 mod routers;
 mod runs;

@@ -2,6 +2,8 @@
 
 mod complex_load;
 mod curves;
+mod kept;
+mod kernels;
 mod patterns;
 mod saturation;
 mod search;

@@ -14,7 +14,8 @@ const NAMED: usize = 5;
 impl PacketNetwork {
     /// Nothing can happen any more, and messages are open.
     pub(super) fn stand_still(&mut self) {
-        let text = report(&self.parts, &self.topology);
+        let payload = self.transports.spec.packets.payload_bytes;
+        let text = report(&self.parts, &self.topology, payload);
         // it has been so since the last event, and no messages were accepted later
         self.give_up(&text, self.parts.last());
     }
@@ -44,15 +45,21 @@ impl PacketNetwork {
     }
 }
 
-/// Nothing can happen any more: why.
-fn report(parts: &Parts, topology: &Topology) -> String {
-    circle(parts, topology).unwrap_or_else(|| {
-        format!(
-            "nothing can happen any more, and {}: no packet is on its way and no sender \
-             waits for anything; this transport does not recover from what was lost",
-            not_arrived(parts)
-        )
-    })
+/// Nothing can happen any more: why, since when, and what is left. `payload` are the bytes of a full packet.
+fn report(parts: &Parts, topology: &Topology, payload: u32) -> String {
+    let open = not_arrived(parts);
+    match circle(parts, topology) {
+        // time-outs may have gone on for long since
+        Some(circle) => format!(
+            "{circle}\n  nothing new has come to any receiver since {}, and {open}{}",
+            rounded(parts.fresh_at()),
+            named(parts, topology, payload)
+        ),
+        None => format!(
+            "nothing can happen any more, and {open}: no packet is on its way and no sender \
+             waits for anything; this transport does not recover from what was lost"
+        ),
+    }
 }
 
 /// How many messages have not arrived, in words.

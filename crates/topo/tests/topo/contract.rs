@@ -133,7 +133,7 @@ fn every_kind_has_a_contract() {
     for kind in TopologySpec::KINDS {
         assert!(
             covered.contains(kind),
-            "add a line for `{kind}` to `contracts!` in crates/topo/tests/contract.rs"
+            "add a line for `{kind}` to `contracts!` in crates/topo/tests/topo/contract.rs"
         );
     }
 }

@@ -30,7 +30,9 @@ pub struct TrafficWorkload {
     pub pattern: PatternSpec,
     /// Number of messages.
     pub flows: u32,
-    /// Bytes per message.
+    /// Bytes per message: a size, where all have the same, or a distribution.
+    #[serde(deserialize_with = "sizes::size_or_distribution")]
+    #[schemars(schema_with = "sizes::size_or_distribution_schema")]
     pub size: SizeSpec,
     /// When messages are sent; all at the beginning (`burst`) when absent.
     #[serde(default)]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::common::Machine;
 use stratasim_core::Rank;
+use stratasim_workload::builders::traffic::TrafficWorkload;
 use stratasim_workload::pattern::{Along, PatternSpec, Shape};
 use stratasim_workload::program::{Op, Peer, Program, Scope};
 
@@ -172,6 +173,10 @@ fn measured_sizes_come_from_points_or_from_a_file() {
     }
     for (text, expected) in [
         ("10 0.5\n20", "size.path: sizes.txt, line 2: found `20`, expected bytes and a share"),
+        (
+            "10 0\n20 50\n\n30 90",
+            "sizes.txt, line 4: the last share is 90; 1, or 100 where they are percentages",
+        ),
         ("10 0.5\nx 1", "size.path: sizes.txt, line 2: found `x 1`"),
         ("10 0.5\n\n20 0.4\n30 1", "sizes.txt, line 3: a share of 0.4; from 0.5 to 1 is expected"),
         ("10 50\n20 90", "sizes.txt, line 1: a share of 50; from 0 to 1 is expected"),
@@ -256,6 +261,27 @@ fn sizes_pairs_and_times_are_drawn_independently() {
     assert!(a.iter().zip(&b).all(|(a, b)| (a.0, a.1, a.3) == (b.0, b.1, b.3)));
     assert!(b.iter().zip(&c).all(|(b, c)| (b.0, b.1, b.2) == (c.0, c.1, c.2)));
     assert_ne!(b[7].3, c[7].3);
+    assert_eq!(build(r#""5 MB""#, "1 Gbps"), a, "a size alone is that of all");
+}
+
+#[test]
+fn a_size_is_text_with_a_unit_or_a_distribution() {
+    let read = |size: &str| {
+        let text = format!(r#"{{"flows": 1, "size": {size}}}"#);
+        serde_json::from_str::<TrafficWorkload>(&text).map_err(|error| error.to_string())
+    };
+    assert_eq!(read(r#"" 2 kB""#), read(r#"{"kind": "fixed", "bytes": "2 kB"}"#));
+    assert!(read(r#""web-search""#).is_ok());
+    let refused = [
+        (r#""2 kBB""#, "the unit `kBB` is unknown here"),
+        (r#""-2 kB""#, "unknown kind `-2 kB`"),
+        (r#""web-serch""#, "did you mean `web-search`?"),
+        ("2000", "expected a size such as \"1 MB\", or a distribution as a table with a `kind`"),
+    ];
+    for (size, reason) in refused {
+        let error = read(size).expect_err(size);
+        assert!(error.contains(reason), "{size}: {error}");
+    }
 }
 
 #[test]

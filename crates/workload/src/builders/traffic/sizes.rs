@@ -6,8 +6,9 @@ use std::path::Path;
 
 use rand::RngExt as _;
 use rand_distr::{Distribution as _, Exp1};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::{MapAccessDeserializer, StrDeserializer};
+use serde::{Deserialize, Deserializer, Serialize, de};
 use stratasim_core::random::Stream;
 use stratasim_core::{BuildError, Bytes, registry};
 
@@ -40,6 +41,43 @@ registry! {
         "empirical" => Empirical(Empirical),
         "web-search" => WebSearch(WebSearch),
     }
+}
+
+/// Reads a size alone, such as `"1 MB"`, as that of every message, and anything else as a distribution.
+///
+/// # Errors
+/// What is neither.
+pub(super) fn size_or_distribution<'de, D: Deserializer<'de>>(reader: D) -> Result<SizeSpec, D::Error> {
+    struct Either;
+
+    impl<'de> de::Visitor<'de> for Either {
+        type Value = SizeSpec;
+
+        fn expecting(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            out.write_str("a size such as \"1 MB\", or a distribution as a table with a `kind`,")
+        }
+
+        fn visit_str<E: de::Error>(self, text: &str) -> Result<SizeSpec, E> {
+            if text.trim_start().starts_with(|first: char| first.is_ascii_digit() || first == '.') {
+                let bytes = text.parse().map_err(E::custom)?;
+                return Ok(SizeSpec::Fixed(Fixed { bytes }));
+            }
+            SizeSpec::deserialize(StrDeserializer::new(text))
+        }
+
+        fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<SizeSpec, A::Error> {
+            SizeSpec::deserialize(MapAccessDeserializer::new(map))
+        }
+    }
+
+    reader.deserialize_any(Either)
+}
+
+/// The schema of what [`size_or_distribution`] reads.
+pub(super) fn size_or_distribution_schema(generator: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "anyOf": [generator.subschema_for::<Bytes>(), generator.subschema_for::<SizeSpec>()],
+    })
 }
 
 /// Every message has the same size.

@@ -170,8 +170,14 @@ fn read(base: &Path, path: &Path) -> Result<Cumulative, BuildError> {
         points.push((bytes, share));
         lines.push(line);
     }
-    if points.last().is_some_and(|&(_, last)| last == 100.0) {
-        points.iter_mut().for_each(|(_, share)| *share /= 100.0);
+    match points.last() {
+        Some(&(_, 100.0)) => points.iter_mut().for_each(|(_, share)| *share /= 100.0),
+        Some(&(_, last)) if last > 1.0 => {
+            let reason =
+                format!("the last share is {last}; 1, or 100 where they are percentages, is expected");
+            return Err(wrong(lines[lines.len() - 1], &reason));
+        }
+        _ => {}
     }
     Cumulative::new(points).map_err(|(at, reason)| match at {
         Some(at) => wrong(lines[at], &reason),

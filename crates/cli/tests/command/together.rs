@@ -1,0 +1,122 @@
+//! Distributions, and slow-downs by size, of several results in one picture.
+
+use crate::support::Scratch;
+
+const INCAST: &str = r#"
+name = "incast"
+[topology]
+kind = "single-switch"
+nodes = 5
+bandwidth = "100 Gbps"
+latency = "1 us"
+[workload]
+kind = "traffic"
+flows = 4
+size = { kind = "fixed", bytes = "1 MB" }
+pattern = { kind = "incast" }
+[network]
+kind = "packet"
+"#;
+
+#[test]
+fn those_that_tell_have_curves_and_the_others_are_named() {
+    let scratch = Scratch::new();
+    scratch.write("incast.toml", INCAST);
+    let swift = "--with=swift: network.congestion.kind=swift";
+    let ended =
+        scratch.stratasim(&["compare", "incast.toml", "--networks=flow,packet", swift, "--cdf=times.svg"]);
+    assert_eq!(ended.code, 0, "{}", ended.errors);
+    let picture = scratch.read("times.svg");
+    for (name, is_there) in [("packet", true), ("packet, swift", true), ("flow", false)] {
+        assert_eq!(picture.contains(&format!(">{name}<")), is_there, "{name}: {picture}");
+    }
+    assert!(ended.errors.contains("no curve there for `flow`, `flow, swift`"), "{}", ended.errors);
+    // a dash for those that follow no message
+    let row = ended
+        .output
+        .lines()
+        .find(|line| line.trim_start().starts_with("message, most"))
+        .expect("a row of times");
+    let cells: Vec<&str> = row.split_whitespace().skip(2).collect();
+    assert_eq!(cells[..2], ["-", "-"], "{row}");
+    assert!(cells[2..].iter().filter(|&&cell| cell == "us").count() == 2, "{row}");
+}
+
+#[test]
+fn results_are_drawn_without_another_run() {
+    let scratch = Scratch::new();
+    scratch.write("incast.toml", INCAST);
+    for (name, congestion) in [("ndp", "ndp"), ("cubic", "cubic")] {
+        let (set, json) = (format!("network.congestion.kind={congestion}"), format!("{name}.json"));
+        let queues = ["--cdf=depths.svg", "--cdf-of=queue-depth"];
+        let run = ["run", "incast.toml", "--quiet", "--set", &set, "--json", &json];
+        assert_eq!(scratch.stratasim(&[&run[..], &queues].concat()).code, 0);
+    }
+    for of in ["completion-time", "slow-down", "link-utilisation", "longest-queue", "queue-depth"] {
+        let ended =
+            scratch.stratasim(&["report", "ndp.json", "cubic.json", "--cdf=both.svg", "--cdf-of", of]);
+        assert_eq!(ended.code, 0, "{}", ended.errors);
+        let picture = scratch.read("both.svg");
+        assert!(["ndp", "cubic"].iter().all(|name| picture.contains(&format!(">{name}"))), "{of}: {picture}");
+    }
+}
+
+#[test]
+fn what_nobody_tells_is_refused_before_anything_runs() {
+    let scratch = Scratch::new();
+    scratch.write("incast.toml", INCAST);
+    let compare =
+        |options: &[&str]| scratch.stratasim(&[&["compare", "incast.toml", "--cdf=c.svg"], options].concat());
+    compare(&["--networks=message,flow"]).failed(2, &["--cdf", "messages", "none of these networks"]);
+    compare(&["--networks=message", "--cdf-of=longest-queue"])
+        .failed(2, &["--cdf-of longest-queue", "queues"]);
+    compare(&["--cdf-of=queue-depth"]).failed(2, &["queue-depth", "stratasim run"]);
+    assert!(!scratch.names().iter().any(|name| name == "c.svg"), "{:?}", scratch.names());
+}
+
+#[test]
+fn slow_downs_are_drawn_over_the_sizes_of_messages() {
+    let scratch = Scratch::new();
+    scratch.write("incast.toml", INCAST);
+    let sizes =
+        ["--set=workload.size={kind=\"uniform\",min=\"1 kB\",max=\"100 kB\"}", "--set=workload.flows=60"];
+    let run = ["run", "incast.toml", "--by-size=one.svg", "--json=one.json"];
+    let ended = scratch.stratasim(&[&run[..], &sizes].concat());
+    assert!(ended.errors.contains("wrote one.svg (slow-downs by size)"), "{}", ended.errors);
+    let picture = scratch.read("one.svg");
+    assert!(["half of them", "90 %", "99 %"].iter().all(|name| picture.contains(name)), "{picture}");
+    let result: serde_json::Value = serde_json::from_str(&scratch.read("one.json")).unwrap();
+    let groups = result["flows"]["by_size"].as_array().unwrap();
+    let counts: Vec<u64> = groups.iter().map(|group| group["count"].as_u64().unwrap()).collect();
+    assert_eq!(counts, [10; 6]);
+    let mut before = 0;
+    for group in groups {
+        let [least, most] = ["min_bytes", "max_bytes"].map(|key| group[key].as_u64().unwrap());
+        assert!((1000..=100_000).contains(&least) && before < least && least <= most, "{group}");
+        before = most;
+    }
+    // every message is in a group, and so the worst is in one
+    let worst = groups.iter().map(|group| group["slowdown"]["max"].as_f64().unwrap()).fold(0.0, f64::max);
+    assert_eq!(result["flows"]["slowdown"]["max"].as_f64(), Some(worst));
+
+    let compare = ["compare", "incast.toml", "--networks=packet,flow", "--by-size=all.svg"];
+    let swift = "--with=swift: network.congestion.kind=swift";
+    let ended = scratch.stratasim(&[&compare[..], &sizes, &[swift]].concat());
+    let picture = scratch.read("all.svg");
+    assert!(picture.contains(">packet<") && picture.contains(">packet, swift<"), "{picture}");
+    assert!(
+        ended.errors.contains("no curve there for `flow`: nothing is told of messages"),
+        "{}",
+        ended.errors
+    );
+    let ended = scratch.stratasim(&["report", "one.json", "--by-size=again.svg", "--html=page.html"]);
+    assert_eq!(ended.code, 0, "{}", ended.errors);
+    assert_eq!(scratch.read("again.svg"), scratch.read("one.svg"));
+    assert!(scratch.read("page.html").contains("Slow-downs by size"));
+
+    let same = scratch.stratasim(&["run", "incast.toml", "--by-size=none.svg"]);
+    assert!(same.errors.contains("nothing in none.svg: all messages have the same size"), "{}", same.errors);
+    let flow = ["compare", "incast.toml", "--networks=flow,message", "--by-size=none.svg"];
+    scratch.stratasim(&flow).failed(2, &["--by-size", "none of these networks"]);
+    assert!(!scratch.names().iter().any(|name| name == "none.svg"), "{:?}", scratch.names());
+}

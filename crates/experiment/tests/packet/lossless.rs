@@ -1,0 +1,83 @@
+//! Fabrics in which acknowledgements wait in the lines of data, and links whose other ends say what they have room for.
+
+use std::fmt::Write as _;
+
+use crate::common::run;
+use stratasim_report::RunResult;
+
+/// Hosts on a switch, 100 Gb/s and 1 us per link; messages (from, to, bytes, begins in us); the rest of `[network]`.
+fn star(hosts: u32, messages: &[(u32, u32, u32, u32)], network: &str) -> RunResult {
+    let mut graph = String::new();
+    let mut edges = String::new();
+    for (at, (from, to, bytes, begins_us)) in messages.iter().enumerate() {
+        let _ = write!(
+            graph,
+            "{{ name = \"d{at}\", kind = \"delay\", rank = {from}, duration = \"{begins_us} us\" }},\
+             {{ name = \"m{at}\", kind = \"communication\", source = {from}, destination = {to}, bytes = {bytes} }},"
+        );
+        let _ = write!(edges, "{{ from = \"d{at}\", to = \"m{at}\" }},");
+    }
+    run(&format!(
+        "[topology]\nkind = \"single-switch\"\nnodes = {hosts}\nbandwidth = \"100 Gbps\"\nlatency = \"1 us\"\n\
+         [workload]\nkind = \"graph\"\nvertices = [{graph}]\nedges = [{edges}]\n[network]\nkind = \"packet\"\n{network}\n"
+    ))
+}
+
+/// While a host sends 4 MB, six others send to it: its acknowledgements wait, its data does not.
+#[test]
+fn hpcc_looks_at_the_way_of_its_data() {
+    let mut messages = vec![(1, 0, 4_000_000, 0)];
+    let alone = star(8, &messages, "congestion = { kind = \"hpcc\" }").makespan_s;
+    messages.extend((2..8).map(|host| (host, 1, 300_000, 20)));
+    // what goes to host 1 is through long before its own message is
+    let beside = star(8, &messages, "congestion = { kind = \"hpcc\" }").makespan_s;
+    assert!(beside < 1.25 * alone, "{beside} s beside others, {alone} s alone");
+}
+
+/// Packets of 128 bytes, of which 32 fit into what the switch has room for: they go one behind the other.
+#[test]
+fn a_small_packet_needs_room_for_itself_alone() {
+    let messages: Vec<_> = (0..64).map(|_| (0, 1, 64, 0)).collect();
+    let network = |room| {
+        format!(
+            "congestion = {{ kind = \"constant-rate\" }}\nrecovery = {{ kind = \"none\" }}\n\
+             queue = {{ kind = \"credit\", receive-buffer = \"{room} B\" }}"
+        )
+    };
+    let [one, two] = [4160, 8320].map(|room| star(2, &messages, &network(room)).makespan_s);
+    // two links of 1 us, and packets that take 10.24 ns: 63 before the last one, which takes two
+    let wire = 2e-6 + 65.0 * 10.24e-9;
+    assert!((two - wire).abs() < 1e-9, "{two} s");
+    // with room for 32 packets the second half waits for the first ones to have left, and for word of that
+    assert!(one < 2.0 * wire, "{one} s");
+}
+
+/// Of equal links, a packet leaves a switch when the next one comes: there is never more than one.
+#[test]
+fn what_leaves_in_an_instant_makes_room_for_what_comes_in_it() {
+    for switching in ["cut-through", "store-and-forward"] {
+        let network = format!(
+            "congestion = {{ kind = \"constant-rate\" }}\nrecovery = {{ kind = \"none\" }}\nswitching = \"{switching}\"\n\
+             queue = {{ kind = \"lossless\", pause-above = \"8300 B\", resume-below = \"4100 B\" }}"
+        );
+        let result = star(2, &[(0, 1, 400_000, 0)], &network);
+        assert_eq!(result.counter("network.pauses").expect("counted"), 0, "{switching}");
+        assert!(result.makespan_s < 35e-6, "{switching}: {} s", result.makespan_s);
+    }
+}
+
+/// One message without any pause: all of it takes one way, though its acknowledgements wait with data.
+#[test]
+fn flowlets_stay_together_whatever_waits_with_them() {
+    for queue in ["kind = \"lossless\"", "kind = \"credit\"", "kind = \"drop-tail\", control-first = false"] {
+        let result = run(&format!(
+            "[topology]\nkind = \"mesh\"\ndimensions = [3, 3]\nbandwidth = \"100 Gbps\"\nlatency = \"1 us\"\n\
+             [workload]\nkind = \"graph\"\nvertices = [{{ name = \"m\", kind = \"communication\", source = 0, destination = 8, bytes = 400000 }}]\n\
+             [network]\nkind = \"packet\"\ncongestion = {{ kind = \"fixed-window\" }}\nrecovery = {{ kind = \"irn\" }}\n\
+             queue = {{ {queue} }}\nbalancing = {{ kind = \"flowlets\" }}\n"
+        ));
+        let links = result.links.as_ref().expect("few links are listed");
+        let carry: Vec<f64> = links.iter().map(|link| link.bytes).filter(|&bytes| bytes > 20_000.0).collect();
+        assert!(carry.len() == 4 && carry.iter().all(|&bytes| bytes >= 400_000.0), "{queue}: {carry:?}");
+    }
+}

@@ -1,0 +1,69 @@
+//! What observers hear of links at flow level: all that they carried, and at no time more than they can.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::common::watch_in;
+use stratasim_core::LinkId;
+use stratasim_core::observe::{Event, Interests, Observer};
+
+#[derive(Default)]
+struct Watch {
+    /// By link: start, end, bytes.
+    uses: BTreeMap<LinkId, Vec<(u64, u64, f64)>>,
+}
+
+impl Observer for Watch {
+    fn interests(&self) -> Interests {
+        Interests { link_uses: true, ..Interests::default() }
+    }
+
+    fn on_event(&mut self, event: &Event) {
+        if let Event::LinkUse { link, start, end, bytes } = *event {
+            self.uses.entry(link).or_default().push((start.as_ps(), end.as_ps(), bytes));
+        }
+    }
+}
+
+/// The highest sum of rates, in bytes per picosecond, that lasts for longer than rounding to whole bytes explains.
+fn peak(uses: &[(u64, u64, f64)]) -> f64 {
+    let mut changes = Vec::new();
+    for &(start, end, bytes) in uses.iter().filter(|(start, end, bytes)| end > start && *bytes > 1000.0) {
+        let rate = (bytes - 1.0) / (end - start) as f64;
+        changes.extend([(start, rate), (end, -rate)]);
+    }
+    // what ends at an instant makes room for what begins there
+    changes.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    let (mut rate, mut most) = (0.0_f64, 0.0_f64);
+    for (_, change) in changes {
+        rate += change;
+        most = most.max(rate);
+    }
+    most
+}
+
+const TREE: &str = "kind = \"fat-tree\"\nk = 4\nbandwidth = \"100 Gbps\"\nlatency = \"1 us\"";
+const RING: &str = "kind = \"ring\"\nnodes = 6\nbandwidth = \"100 Gbps\"\nlatency = \"1 us\"";
+
+#[test]
+fn links_are_never_used_by_more_than_they_carry() {
+    let traffic = "kind = \"traffic\"\nflows = 200\nsize = { kind = \"fixed\", bytes = \"1 MB\" }\n\
+                   arrivals = { kind = \"poisson\", load = 0.7, rate = \"100 Gbps\" }";
+    let ring = "kind = \"collective\"\noperation = \"all-reduce\"\nbytes = \"16 MB\"\nalgorithm = { kind = \"ring\" }";
+    let all = "kind = \"collective\"\noperation = \"all-to-all\"\nbytes = \"4 MB\"";
+    for (machine, work) in
+        [(TREE, traffic), (TREE, ring), (TREE, all), (RING, traffic), (RING, ring), (RING, all)]
+    {
+        let text = format!("[topology]\n{machine}\n[workload]\n{work}\n[network]\nkind = \"flow\"\n");
+        let mut watch = Watch::default();
+        let result = watch_in(&text, Path::new(""), &mut watch);
+        let capacity = 12.5e9 / 1e12;
+        for (link, uses) in &watch.uses {
+            let most = peak(uses);
+            assert!(most <= capacity * 1.001, "{link:?}: {} of capacity\n{text}", most / capacity);
+        }
+        let told: f64 = watch.uses.values().flatten().map(|&(.., bytes)| bytes).sum();
+        let counted: f64 = result.links.iter().flatten().map(|link| link.bytes).sum();
+        assert!((told - counted).abs() <= 1e-9 * counted, "{told} and {counted}\n{text}");
+    }
+}

@@ -1,0 +1,212 @@
+//! Schedules in experiments: bounds that hold, jobs that fare as closed forms say, results that run again.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::Instant;
+
+use crate::common::{run, run_in};
+use proptest::prelude::*;
+use stratasim_core::observe::Blind;
+use stratasim_experiment::{Document, Prepared};
+use stratasim_report::RunResult;
+
+fn switch(nodes: u32) -> String {
+    format!(
+        "[topology]\nkind = \"single-switch\"\nnodes = {nodes}\nbandwidth = \"100 Gbps\"\nlatency = \"500 ns\"\n"
+    )
+}
+
+/// LogGOPS with round numbers: L 1 us, o 100 ns, g 10 ns, G 0.1 ns/B, everything eager.
+const MESSAGE: &str = "[network]\nkind = \"message\"\nlatency = \"1 us\"\noverhead = \"100 ns\"\ngap = \"10 ns\"\ngap-per-byte = \"0.1 ns/B\"\neager-limit = \"1 GB\"\n";
+
+fn seconds_of(result: &RunResult, name: &str) -> f64 {
+    let bound = result.bounds.iter().find(|bound| bound.name == name);
+    bound.unwrap_or_else(|| panic!("no bound `{name}`: {:?}", result.bounds)).seconds
+}
+
+fn near(found: f64, expected: f64) {
+    assert!((found - expected).abs() <= 1e-12 * expected.abs().max(1e-3), "{found} instead of {expected}");
+}
+
+#[test]
+fn an_incast_is_bound_by_the_nic_of_its_receiver() {
+    let work =
+        "[workload]\nkind = \"goal\"\npattern = { kind = \"gather\" }\nranks = 33\nbytes = \"20001 B\"\n";
+    let result = run(&format!("{}{work}{MESSAGE}", switch(33)));
+    // 32 messages of 20 001 bytes with 31 gaps between them
+    let nic = 32.0 * 2000e-9 + 31.0 * 10e-9;
+    near(seconds_of(&result, "bytes through a NIC"), nic);
+    // and nothing else but the overheads of one message and its way
+    near(result.makespan_s, nic + 100e-9 + 1e-6 + 100e-9);
+    assert_eq!(result.binding.unwrap().bound.place, "host-0");
+    // the receiver's stream takes the overhead of 32 messages
+    near(seconds_of(&run(&format!("{}{work}{MESSAGE}", switch(33))), "work of a stream"), 3.2e-6);
+}
+
+#[test]
+fn messages_within_a_node_do_not_count_for_its_nic() {
+    let text = "num_ranks 1\nrank 0 {\nsend 10001b to 0\nrecv 10001b from 0\n}\n";
+    let scratch = tempfile::tempdir().unwrap();
+    std::fs::write(scratch.path().join("x.goal"), text).unwrap();
+    let experiment = format!("{}[workload]\nkind = \"goal\"\nfile = \"x.goal\"\n{MESSAGE}", switch(2));
+    near(seconds_of(&run_in(&experiment, scratch.path()), "bytes through a NIC"), 1e-6);
+    let own = format!(
+        "{experiment}near = [{{ within = \"node\", latency = \"0 ns\", gap-per-byte = \"0 ns/B\" }}]\n"
+    );
+    let result = run_in(&own, scratch.path());
+    assert!(result.bounds.iter().all(|bound| bound.name != "bytes through a NIC"), "{:?}", result.bounds);
+    near(result.makespan_s, 200e-9);
+}
+
+#[test]
+fn computation_of_a_stream_is_a_bound_that_can_be_met() {
+    let text = "num_ranks 2\nrank 0 {\ncalc 500 cpu 1\ncalc 700 cpu 1\ncalc 900\n}\nrank 1 {\ncalc 1100\n}\n";
+    let scratch = tempfile::tempdir().unwrap();
+    std::fs::write(scratch.path().join("x.goal"), text).unwrap();
+    let experiment = format!("{}[workload]\nkind = \"goal\"\nfile = \"x.goal\"\n", switch(2));
+    for network in ["", MESSAGE] {
+        let result = run_in(&format!("{experiment}{network}"), scratch.path());
+        near(result.makespan_s, 1.2e-6);
+        let binding = result.binding.unwrap();
+        assert_eq!((binding.bound.place.as_str(), binding.ratio), ("host-0, cpu 1", 1.0));
+        assert_eq!(result.finish_ns, Some(vec![1200.0, 1100.0]));
+    }
+    let noise = "[execution.noise]\nevery = \"1 us\"\nlength = \"300 ns\"\n";
+    let result = run_in(&format!("{experiment}{noise}"), scratch.path());
+    assert!(result.makespan_s > 1.2e-6, "noise takes time");
+    near(result.binding.unwrap().bound.seconds, 1.2e-6);
+}
+
+#[test]
+fn jobs_that_share_a_nic_take_turns_and_those_that_do_not_do_not() {
+    let jobs = "[[job]]\nname = \"a\"\nworkload = { kind = \"goal\", pattern = { kind = \"gather\" }, ranks = 2, bytes = \"10001 B\" }\n[[job]]\nname = \"b\"\nworkload = { kind = \"goal\", pattern = { kind = \"gather\" }, ranks = 2, bytes = \"10001 B\" }\n";
+    let alone = 100e-9 + 1e-6 + 1e-6 + 100e-9;
+    let apart = run(&format!("{}{jobs}{MESSAGE}", switch(4)));
+    for job in &apart.jobs {
+        near(job.duration_s, alone);
+        assert_eq!((job.ranks, job.nodes, job.slowdown), (2, 2, Some(1.0)));
+    }
+    let shared = format!("{}{jobs}[jobs]\nshared = true\n{MESSAGE}", switch(4));
+    let together = run(&shared);
+    near(together.jobs[0].alone_s.unwrap(), alone);
+    near(together.jobs[1].alone_s.unwrap(), alone);
+    // one message after the other, with a gap
+    let mut durations: Vec<f64> = together.jobs.iter().map(|job| job.duration_s).collect();
+    durations.sort_by(f64::total_cmp);
+    near(durations[0], alone);
+    near(durations[1], alone + 1e-6 + 10e-9);
+    let own = run(&shared.replace("shared = true", "shared = true\nnics = \"own\""));
+    for job in &own.jobs {
+        near(job.duration_s, alone);
+    }
+    let blind = run(&shared.replace("shared = true", "shared = true\nalone = false"));
+    assert!(blind.jobs.iter().all(|job| job.alone_s.is_none() && job.slowdown.is_none()));
+    assert_eq!(blind.digest, together.digest, "running jobs alone changes nothing");
+}
+
+#[test]
+fn a_job_that_starts_later_is_measured_from_its_start() {
+    let jobs = "[[job]]\nworkload = { kind = \"goal\", pattern = { kind = \"gather\" }, ranks = 2, bytes = \"10001 B\" }\nstart = \"5 us\"\nrepetitions = 2\npause = \"3 us\"\n[[job]]\nworkload = { kind = \"goal\", pattern = { kind = \"gather\" }, ranks = 2 }\n";
+    let result = run(&format!("{}{jobs}{MESSAGE}", switch(4)));
+    let job = &result.jobs[0];
+    assert_eq!(job.name, "job 0");
+    near(job.start_s, 5e-6);
+    near(job.finish_s, result.makespan_s);
+    near(job.duration_s, result.makespan_s - 5e-6);
+    // a rank begins again when it has finished: the sender, after its pause, sends 3.1 us after the first
+    near(job.duration_s, 100e-9 + 3e-6 + 2.2e-6);
+}
+
+#[test]
+fn a_result_says_how_to_get_it_again() {
+    let jobs = "[[job]]\nname = \"a\"\nworkload = { kind = \"goal\", pattern = { kind = \"ring-allreduce\" }, ranks = 3, bytes = \"30 kB\" }\n[[job]]\nworkload = { kind = \"goal\", nccl = { operation = \"all-gather\", ranks = 4, ranks-per-node = 2, bytes = \"64 kB\" }, ranks-per-node = 2 }\n[jobs]\nplacement = { kind = \"random\" }\n[execution.noise]\nevery = \"2 us\"\nlength = \"100 ns\"\n";
+    let first = run(&format!("seed = 7\n{}{jobs}", switch(8)));
+    assert_eq!(first.jobs[1].nodes, 2, "two of the four ranks share each node");
+    let document = Document::from_json("again", &first.spec.to_string()).unwrap();
+    let mut prepared = Prepared::new(&document, Path::new("")).unwrap();
+    #[allow(clippy::disallowed_methods, reason = "the wall time is part of a result")]
+    let again = prepared.run(&mut Blind, Instant::now()).unwrap();
+    assert_eq!((again.digest, &again.jobs, &again.spec), (first.digest, &first.jobs, &first.spec));
+}
+
+/// A message between two ranks: sizes, streams and NIC; whether it waits for what its ranks did before.
+type Drawn = (u32, u32, u64, u16, u16, bool);
+
+/// GOAL text in which message `k` waits at most for messages before it, so that it always ends.
+fn schedule(ranks: u32, messages: &[Drawn], calcs: &[(u32, u64, u16)]) -> String {
+    let mut bodies = vec![String::new(); ranks as usize];
+    let mut last: Vec<Option<String>> = vec![None; ranks as usize];
+    for (number, &(rank, ns, cpu)) in calcs.iter().enumerate() {
+        let rank = (rank % ranks) as usize;
+        let _ = writeln!(bodies[rank], "c{number}: calc {ns} cpu {cpu}");
+        last[rank] = Some(format!("c{number}"));
+    }
+    for (number, &(from, to, size, cpu, nic, waits)) in messages.iter().enumerate() {
+        let (from, to) = ((from % ranks) as usize, (to % ranks) as usize);
+        let before = [last[from].clone(), last[to].clone()];
+        let _ = writeln!(bodies[from], "s{number}: send {size}b to {to} tag {number} cpu {cpu} nic {nic}");
+        let _ = writeln!(bodies[to], "r{number}: recv {size}b from {from} tag {number} cpu {cpu} nic {nic}");
+        for (rank, own, before) in [(from, "s", &before[0]), (to, "r", &before[1])] {
+            if let Some(before) = before.as_ref().filter(|_| waits) {
+                let _ = writeln!(bodies[rank], "{own}{number} requires {before}");
+            }
+        }
+        last[from] = Some(format!("s{number}"));
+        last[to] = Some(format!("r{number}"));
+    }
+    let mut text = format!("num_ranks {ranks}\n");
+    for (rank, body) in bodies.iter().enumerate() {
+        let _ = write!(text, "rank {rank} {{\n{body}}}\n");
+    }
+    text
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn no_schedule_beats_its_bounds(
+        ranks in 2_u32..6,
+        messages in prop::collection::vec((0_u32..6, 0_u32..6, 0_u64..30_000, 0_u16..3, 0_u16..3, any::<bool>()), 1..40),
+        calcs in prop::collection::vec((0_u32..6, 0_u64..5_000, 0_u16..3), 0..12),
+        nics in 1_u32..4,
+        eager in prop::sample::select(vec!["0 B", "8 kB", "1 GB"]),
+        from_routes in any::<bool>(),
+        within_node in any::<bool>(),
+        racks in any::<bool>(),
+        noise in any::<bool>(),
+        shared in any::<bool>(),
+    ) {
+        let scratch = tempfile::tempdir().unwrap();
+        std::fs::write(scratch.path().join("x.goal"), schedule(ranks, &messages, &calcs)).unwrap();
+        let mut text = "[topology]\nkind = \"leaf-spine\"\nleaves = 2\nspines = 1\nhosts-per-leaf = 4\nbandwidth = \"100 Gbps\"\nlatency = \"300 ns\"\n[workload]\nkind = \"goal\"\nfile = \"x.goal\"\n".to_owned();
+        if shared {
+            // several ranks on a node
+            text += &format!("[placement]\nkind = \"list\"\nnodes = {:?}\n",
+                (0..ranks).map(|rank| format!("host-{}", rank % 3)).collect::<Vec<_>>());
+        }
+        text += &MESSAGE.replace("1 GB", eager).replace("gap = \"10 ns\"", "gap = \"37 ns\"\noverhead-per-byte = \"0.01 ns/B\"");
+        text += &format!("nics = {nics}\nfrom-routes = {from_routes}\n");
+        let mut near = Vec::new();
+        if within_node {
+            near.push("{ within = \"node\", latency = \"10 ns\", gap-per-byte = \"0.001 ns/B\" }");
+        }
+        if racks {
+            near.push("{ within = \"rack\", latency = \"100 ns\", gap = \"5 ns\", gap-per-byte = \"0.03 ns/B\" }");
+        }
+        text += &format!("near = [{}]\n", near.join(", "));
+        if noise {
+            text += "[execution.noise]\nevery = \"3 us\"\nlength = \"200 ns\"\n";
+        }
+        let result = run_in(&text, scratch.path());
+        for bound in &result.bounds {
+            prop_assert!(bound.seconds <= result.makespan_s * (1.0 + 1e-12), "{bound:?} of {}", result.makespan_s);
+        }
+        // the flow network has links instead of NICs, and the same streams
+        let flow = text[..text.find("[network]").unwrap()].to_owned();
+        let result = run_in(&flow, scratch.path());
+        for bound in &result.bounds {
+            prop_assert!(bound.seconds <= result.makespan_s * (1.0 + 1e-9) + 1e-12 * messages.len() as f64, "{bound:?}");
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Protocols between two ends: contracts, rules, wire forms, and what loss costs.
+
+mod alone;
+mod contract;
+mod endpoint;
+mod go_back_n;
+mod incast;
+#[path = "../live/mod.rs"]
+mod live;
+mod loss_table;
+mod operations;
+mod room;
+mod rules;
+mod specs;
+mod wire;
