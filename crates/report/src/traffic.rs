@@ -230,6 +230,9 @@ pub struct ChannelSummary {
     /// no channel. Empty for more than 1,024 routers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_router: Vec<Vec<f32>>,
+    /// Names of the rows of `by_router`, where routers have names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub routers: Vec<String>,
 }
 
 /// One channel.

@@ -117,6 +117,15 @@ impl Pacer {
         self.idle.push_back(id);
     }
 
+    /// One that was listed so asks for more: it has a turn with those that wait, and no place among the idle ones until it joins them
+    /// anew, so that what is left over is given in turn.
+    pub(crate) fn move_from_idle(&mut self, id: u32) {
+        if let Some(at) = self.idle.iter().position(|&idle| idle == id) {
+            self.idle.remove(at);
+        }
+        self.join(id);
+    }
+
     /// A receiver whose sender has something to send again would like a turn before the others; it must not be listed so already.
     #[inline]
     pub(crate) fn join_repeats(&mut self, id: u32) {

@@ -75,7 +75,15 @@ pub(crate) fn channel_summary(
     };
     let busiest: Vec<ChannelResult> = all.iter().map(named).collect();
     let max_utilisation = all.first().map(|&(utilisation, ..)| utilisation);
-    ChannelSummary { count, mean_utilisation: mean, max_utilisation, busiest, columns, by_router }
+    ChannelSummary {
+        count,
+        mean_utilisation: mean,
+        max_utilisation,
+        busiest,
+        columns,
+        by_router,
+        routers: Vec::new(),
+    }
 }
 
 /// The directions of channels on a regular topology.

@@ -144,7 +144,11 @@ pub(super) fn result(
         channels: {
             let name = |link| topology.link_name(link);
             let directions = Directions::of(&network.wiring);
-            channel_summary(&network.fabric, &course.channels, cycles, &name, directions.as_ref())
+            let mut channels =
+                channel_summary(&network.fabric, &course.channels, cycles, &name, directions.as_ref());
+            let nodes = &network.wiring.nodes[..channels.by_router.len()];
+            channels.routers = nodes.iter().map(|&node| topology.node_name(node).to_string()).collect();
+            channels
         },
         series: series(course, terminals, traffic.senders()),
         probes: probes(account),

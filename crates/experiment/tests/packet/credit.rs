@@ -153,3 +153,47 @@ fn small_packets_do_not_grow_when_they_are_trimmed() {
         |name: &str| result.links.iter().flatten().find(|link| link.name == name).expect(name).bytes;
     assert!(carried("switch->host-2") <= (data * 9) as f64, "{} packets, {:?}", data, result.links);
 }
+
+/// Credit that is left over goes to each sender in turn, however often one asked in between. The instants are those of an
+/// independent model, in which a sender has one place in the list of those that ask for nothing.
+#[test]
+fn what_is_left_over_is_given_in_turn() {
+    let result = run(r#"
+[topology]
+kind = "graph"
+nodes = [{ name = "h0" }, { name = "h1" }, { name = "h2" }, { name = "h3" }, { name = "s0", kind = "switch" }]
+links = [
+    { from = "h0", to = "s0", bandwidth = "40 Gbps", latency = "620151 ps" },
+    { from = "h1", to = "s0", bandwidth = "40 Gbps", latency = "1031714 ps" },
+    { from = "h2", to = "s0", bandwidth = "40 Gbps", latency = "1566696 ps" },
+    { from = "h3", to = "s0", bandwidth = "40 Gbps", latency = "970202 ps" },
+]
+
+[workload]
+kind = "graph"
+vertices = [
+    { name = "d0", kind = "delay", rank = 1, duration = "1 ps" },
+    { name = "m0", kind = "communication", source = 1, destination = 0, bytes = "50000 B" },
+    { name = "d1", kind = "delay", rank = 2, duration = "7144008 ps" },
+    { name = "m1", kind = "communication", source = 2, destination = 0, bytes = "66000 B" },
+    { name = "d2", kind = "delay", rank = 3, duration = "4709015 ps" },
+    { name = "m2", kind = "communication", source = 3, destination = 0, bytes = "30000 B" },
+]
+edges = [{ from = "d0", to = "m0" }, { from = "d1", to = "m1" }, { from = "d2", to = "m2" }]
+
+[network]
+kind = "packet"
+packets = { payload-bytes = 1000, header-bytes = 40 }
+congestion = { kind = "eqds", credit-rate = 1.0 }
+recovery = { kind = "trimming", timeout = "900 ms" }
+queue = "trimming"
+buffer = "1 GB"
+entropy = "fixed"
+ecn = { enabled = false }
+"#);
+    let flows = result.flows.expect("messages are followed");
+    let ends = flows.slowest.iter().map(|message| (message.end_s * 1e12).round() as u64);
+    let mut ends: Vec<u64> = ends.collect();
+    ends.sort_unstable();
+    assert_eq!(ends, [20_163_866, 23_907_866, 32_227_866]);
+}

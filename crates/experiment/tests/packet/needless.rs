@@ -211,3 +211,24 @@ fn time_outs_in_vain_are_told() {
     let quiet = notes("{ kind = \"irn\", low-timeout = \"40 ms\", high-timeout = \"40 ms\" }");
     assert!(!quiet.contains("in vain"), "{quiet}");
 }
+
+/// More packets are out of order than an acknowledgement can name: what has arrived is not under way any more, so that what was
+/// trimmed is sent again, and not after a time-out.
+#[test]
+fn packets_that_no_acknowledgement_names_do_not_fill_the_window() {
+    for seed in 0..3 {
+        let network = |recovery: &str| {
+            run(&format!(
+                "seed = {seed}\n[topology]\nkind = \"single-switch\"\nnodes = 9\nbandwidth = \"800 Gbps\"\nlatency = \"1 us\"\n\
+                 [workload]\nkind = \"collective\"\noperation = \"gather\"\nalgorithm = \"direct\"\nbytes = \"18 MB\"\n\
+                 [network]\nkind = \"packet\"\ncongestion = \"nscc\"\npackets = {{ payload-bytes = 1024 }}\nbuffer = \"50 kB\"\n\
+                 recovery = {{ kind = \"trimming\", timeout = \"10 ms\"{recovery} }}\n"
+            ))
+        };
+        let (few, all) = (network(", acknowledge-every = \"16 KiB\""), network(""));
+        assert_eq!(few.counter("network.timeouts").unwrap_or(0), 0, "seed {seed}");
+        assert_eq!(few.counter("network.drops").unwrap_or(0), 0, "time-outs would have had a reason");
+        assert!(few.counter("network.trims").expect("counted") > 1000, "nothing had to be sent again");
+        assert!(few.makespan_s < 1.5 * all.makespan_s, "{} and {} s", few.makespan_s, all.makespan_s);
+    }
+}

@@ -63,7 +63,8 @@ impl Engine {
                 && service.current != NOTHING
                 && self.ports[number as usize].leaving_from == from
             {
-                self.finish(number);
+                // what it leaves behind in its queue is noted when its port looks at it, as with any threshold
+                self.leave_room(number);
             }
         }
     }

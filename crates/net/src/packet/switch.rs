@@ -451,7 +451,7 @@ impl Engine {
 
     /// The room that a packet took in its switch is free again.
     #[inline(never)]
-    fn leave_room(&mut self, number: u32) {
+    pub(super) fn leave_room(&mut self, number: u32) {
         let service = self.ports.service(number);
         let class = service.class();
         let port = &mut self.ports[number as usize];

@@ -32,6 +32,8 @@ pub struct HeatMap {
     pub unit: Unit,
     /// The value of the strongest colour; the largest value when `None`.
     pub most: Option<f64>,
+    /// Whether a cell of merged rows and columns has the largest of their values, not the mean.
+    pub largest: bool,
     /// Width in pixels.
     pub width: f64,
     /// From when to when the columns reach, where they are time.
@@ -63,16 +65,21 @@ impl HeatMap {
             values,
             unit,
             most: None,
+            largest: false,
             width: 760.0,
             time: None,
         }
     }
 
+    /// Rows that are merged into one.
+    pub fn rows_per_cell(&self) -> usize {
+        self.rows.len().div_ceil(MOST_ROWS).max(1)
+    }
+
     /// Draws it.
     pub fn draw(&self) -> Picture {
         let width = self.width.clamp(320.0, 4096.0);
-        let (by_row, by_column) =
-            (self.rows.len().div_ceil(MOST_ROWS).max(1), self.columns.len().div_ceil(MOST_COLUMNS).max(1));
+        let (by_row, by_column) = (self.rows_per_cell(), self.columns.len().div_ceil(MOST_COLUMNS).max(1));
         let cells = self.merged(by_row, by_column);
         let (row_count, column_count) = (cells.len(), self.columns.len().div_ceil(by_column));
         let largest = cells.iter().flatten().copied().filter(|v| v.is_finite()).fold(0.0, f64::max);
@@ -152,6 +159,9 @@ impl HeatMap {
             let within = column * by_column..((column + 1) * by_column).min(self.columns.len());
             let values =
                 rows.iter().flat_map(|row| &row[within.clone()]).copied().filter(|value| value.is_finite());
+            if self.largest {
+                return values.reduce(f64::max).unwrap_or(f64::NAN);
+            }
             let (sum, count) = values.fold((0.0, 0), |(sum, count), value| (sum + value, count + 1));
             if count == 0 { f64::NAN } else { sum / f64::from(count) }
         };

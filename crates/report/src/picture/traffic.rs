@@ -19,15 +19,18 @@ pub fn channel_map(title: impl Into<String>, traffic: &TrafficResult) -> Option<
     let has_directions = columns.iter().any(|name| name.parse::<u32>().is_err());
     let value = |&value: &f32| if value < 0.0 { f64::NAN } else { f64::from(value) };
     let values = rows.iter().map(|&row| by_router[row].iter().map(value).collect()).collect();
-    let mut map = HeatMap::new(
-        title,
-        rows.iter().map(|row| format!("router {row}")).collect(),
-        columns,
-        values,
-        Unit::Share,
-    );
+    let name = |&row: &usize| {
+        let name = traffic.channels.routers.get(row).cloned();
+        name.unwrap_or_else(|| format!("router {row}"))
+    };
+    let mut map = HeatMap::new(title, rows.iter().map(name).collect(), columns, values, Unit::Share);
     map.columns_title = if has_directions { "direction" } else { "output port" }.to_owned();
     map.most = Some(1.0);
+    // a hot spot is seen among its neighbours
+    map.largest = true;
+    if map.rows_per_cell() > 1 {
+        map.rows_title = format!("the fullest of {} routers from", map.rows_per_cell());
+    }
     Some(map.draw())
 }
 

@@ -140,11 +140,11 @@ impl Grants {
                 // what is left over comes after it
                 let lost = trimmed && !goes_first || header.kind == Kind::RequestToSend;
                 if asks && *repeats == 0 || lost {
-                    // an entry in the list of idle ones is passed over when its turn comes
                     match std::mem::replace(listed, Listed::Active) {
                         Listed::Active => {}
                         Listed::Done => pacer.leave_done(),
-                        Listed::No | Listed::Idle => pacer.join(id),
+                        Listed::No => pacer.join(id),
+                        Listed::Idle => pacer.move_from_idle(id),
                     }
                 }
                 if goes_first {
@@ -189,8 +189,10 @@ impl Grants {
                     if *repeats > 0 {
                         pacer.join_repeats(id);
                     } else if *target > *given && matches!(listed, Listed::No | Listed::Idle) {
-                        *listed = Listed::Active;
-                        pacer.join(id);
+                        match std::mem::replace(listed, Listed::Active) {
+                            Listed::Idle => pacer.move_from_idle(id),
+                            _ => pacer.join(id),
+                        }
                     }
                     let bytes = u64::from(rules.per_turn) * u64::from(rules.quantum_bytes);
                     pacer.charge_slowed(now, bytes as f64 * rules.ps_per_byte);

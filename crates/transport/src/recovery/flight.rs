@@ -52,6 +52,9 @@ pub(crate) struct Flight {
     lost_bytes: u64,
     in_flight_packets: u32,
     in_flight_bytes: u64,
+    /// Bytes of all packets that are known to have arrived, and how many have by the receiver's own count.
+    arrived_bytes: u64,
+    heard_bytes: u64,
     /// Past the highest packet that has arrived.
     highest_arrived: u64,
     /// Transmissions in order; serials count on from `first_serial`. Those that no longer matter are taken away when
@@ -93,8 +96,10 @@ impl Flight {
     /// The account of the recovery that it belongs to.
     #[inline]
     pub(crate) fn account(&self) -> Account {
+        // of what has arrived, some may not be known by name yet
+        let unnamed_bytes = self.heard_bytes.saturating_sub(self.arrived_bytes);
         Account {
-            in_flight_bytes: self.in_flight_bytes,
+            in_flight_bytes: self.in_flight_bytes.saturating_sub(unnamed_bytes),
             cumulative: self.base,
             next_new: self.next,
             lost_bytes: self.lost_bytes,
@@ -256,7 +261,14 @@ impl Flight {
             self.in_flight_packets -= 1;
             self.in_flight_bytes -= bytes;
         }
+        self.arrived_bytes += bytes;
         bytes
+    }
+
+    /// The receiver has counted so many bytes of packets, each once, whether or not it names them.
+    #[inline]
+    pub(crate) fn hear(&mut self, received_bytes: u64) {
+        self.heard_bytes = self.heard_bytes.max(received_bytes);
     }
 
     /// A single packet has arrived; its bytes, 0 where that was known.
