@@ -40,7 +40,7 @@ def plot(result: "Result", kind: str = "breakdown", ax: "Axes | None" = None) ->
 def curve(
     curve: "Curve", y: str = "packet_latency_cycles", ax: "Axes | None" = None, label: str | None = None
 ) -> "Axes":
-    """Draws a number of a load-latency curve over load on `ax`, beside curves that are there, or on new axes."""
+    """Draws a number of a load-latency curve over load on `ax`, beside others there, or on new axes."""
     table = curve.table
     if y not in table:
         known = ", ".join(name for name in table if not name.endswith("_half_width"))

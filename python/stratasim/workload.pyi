@@ -113,7 +113,7 @@ def graph(
 def traffic(
     *,
     flows: int,
-    size: Literal["empirical", "web-search"] | Mapping[str, Any],
+    size: str | Mapping[str, Any],
     pattern: Literal[
         "uniform-random",
         "permutation",
