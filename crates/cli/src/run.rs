@@ -232,22 +232,13 @@ impl Run {
         tasks.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
     }
 
-    /// Of a run that failed: which files have what was seen until then, and which are not there.
-    fn tell_of_no_result(&self, unwritten: &Unwritten, terminal: &Terminal) {
-        let seen = [&self.trace, &self.csv, &self.picture, &self.heat_map];
+    /// Of a run that failed: which files are not there. Those of what was seen until then are told of like all.
+    fn tell_of_no_result(&self, terminal: &Terminal) {
         let of_result = [&self.json, &self.flows, &self.by_size.out, &self.cdf.out];
-        let names = |files: [&Option<PathBuf>; 4]| -> Vec<String> {
-            let files =
-                files.into_iter().flatten().filter(|path| *path != Path::new("-") && !unwritten.has(path));
-            files.map(|path| path.display().to_string()).collect()
-        };
-        for (files, what) in [
-            (names(seen), "wrote what was seen until it failed"),
-            (names(of_result), "not written, as there is no result"),
-        ] {
-            if !files.is_empty() {
-                terminal.note(&format!("  {what}: {}", files.join(", ")));
-            }
+        let files = of_result.into_iter().flatten().filter(|path| *path != Path::new("-"));
+        let names: Vec<String> = files.map(|path| path.display().to_string()).collect();
+        if !names.is_empty() {
+            terminal.note(&format!("  not written, as there is no result: {}", names.join(", ")));
         }
     }
 
@@ -333,7 +324,7 @@ impl Run {
             empty.extend(self.csv.as_ref().map(|_| "CSV"));
             empty.extend(self.picture.as_ref().map(|_| "picture"));
         }
-        let mut result = result.inspect_err(|_| self.tell_of_no_result(unwritten, terminal))?;
+        let mut result = result.inspect_err(|_| self.tell_of_no_result(terminal))?;
         let end = Time::ZERO + Duration::from_secs_f64(result.makespan_s);
         if let Some(over_time) = over_time {
             over_time.tell(&mut result, end, &labels);
