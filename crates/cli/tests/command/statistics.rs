@@ -324,3 +324,26 @@ fn what_cannot_be_told_over_time_is_refused() {
     let named = ["--over-time-link", "switch->host-7"];
     refused(&[&asked[..], &named].concat(), &["--over-time-link: `switch->host-7`", "6 links"]);
 }
+
+#[test]
+fn a_deadlock_says_since_when_and_which_files_are_not_there() {
+    let scratch = Scratch::new();
+    let ring = "[topology]\nkind = \"torus\"\ndimensions = [6]\nhosts-per-switch = 4\nbandwidth = \"100 Gbps\"\nlatency = \"1 us\"\n\
+                [workload]\nkind = \"traffic\"\npattern = { kind = \"shift\", offset = 8 }\nflows = 200\nsize = \"2 MB\"\n\
+                [network]\nkind = \"packet\"\ncongestion = \"constant-rate\"\nqueue = \"lossless\"\n";
+    scratch.write("ring.toml", ring);
+    let ended = scratch.stratasim(&[
+        "run",
+        "ring.toml",
+        "--json",
+        "out.json",
+        "--flows",
+        "out.csv",
+        "--trace",
+        "seen",
+    ]);
+    let stuck =
+        ["deadlock: 6 links", "since 10.65 us, and 200 messages have not arrived", "host-0 to host-8"];
+    ended.failed(3, &[&stuck[..], &["not written, as there is no result: out.json, out.csv"]].concat());
+    assert_eq!(scratch.names(), ["ring.toml", "seen"]);
+}
