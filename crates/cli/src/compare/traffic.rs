@@ -27,7 +27,7 @@ pub(super) fn rows(results: &[(String, RunResult)]) -> Vec<Row> {
             let number =
                 if name == "load_flits_per_cycle" { Some(it.load_flits_per_cycle) } else { it.number(name) };
             // packets that wait have taken longer already
-            let least = if it.saturated == Some(true) && name.contains("latency") { "> " } else { "" };
+            let least = if it.saturated == Some(true) && name.contains("latency") { ">" } else { "" };
             number.filter(|_| measured).map(|value| format!("{least}{}", Unit::Count.format(value)))
         })
     };

@@ -177,7 +177,10 @@ fn classes_with_loads_of_their_own_have_no_curve() {
     scratch.write("classes.toml", &format!("{OURS}class = [{{ load = 0.1 }}, {{ load = 0.05 }}]\n"));
     for more in [&[][..], &["--load", "0.1"]] {
         let ended = scratch.stratasim(&[&["traffic", "classes.toml"], more].concat());
-        ended.failed(2, &["every class has a `load` of its own", "`stratasim run`"]);
+        ended.failed(
+            2,
+            &["every class of `traffic.class` has a `load` of its own", "`stratasim run`", "`share`"],
+        );
     }
     let run = scratch.stratasim(&["run", "classes.toml"]);
     assert_eq!(run.code, 0, "{}", run.errors);

@@ -320,7 +320,9 @@ fn results_of_open_loop_traffic_are_put_side_by_side() {
         curve["points"].as_array().unwrap().iter().map(|point| &point["load_flits_per_cycle"]).collect();
     assert_eq!(loads, [&serde_json::json!(0.1)]);
     let high = json(&scratch.read("high.json"));
-    assert_eq!(row("p99")[1].replace(',', ""), high["traffic"]["packet_latency_cycles"]["p99"].to_string());
+    // it is saturated, and what has not arrived takes longer
+    let p99 = high["traffic"]["packet_latency_cycles"]["p99"].to_string();
+    assert_eq!(row("p99")[1].replace(',', ""), format!(">{p99}"));
     let batch = json(&scratch.read("batch.json"));
     assert_eq!(row("batch")[2], batch["traffic"]["batch"]["duration_cycles"].to_string());
     for absent in ["step time", "compute", "memory", "idle", "a cycle is"] {
@@ -727,7 +729,7 @@ file = "circle.goal"
     for words in ["wrote out.csv (tasks)", "wrote out.svg (picture)"] {
         assert!(ended.errors.contains(words), "{}", ended.errors);
     }
-    assert!(!ended.errors.contains("out.json"), "{}", ended.errors);
+    assert!(ended.errors.contains("not written, as there is no result: out.json"), "{}", ended.errors);
     assert_eq!(scratch.names(), ["circle.goal", "out.csv", "out.svg", "stalls.toml"]);
     assert!(scratch.read("out.svg").contains("until the run failed"));
 }
