@@ -115,7 +115,8 @@ pub struct Header {
     pub sack: u64,
     /// Data: when it was sent. Acknowledgement: when the packet that caused it was sent.
     pub sent_at: Time,
-    /// Acknowledgement: accounted bytes of all packets that have arrived, each once.
+    /// Acknowledgement that may not name all that has arrived (`acknowledge-every` in bytes): accounted bytes of all packets that
+    /// have, each once; 0 of others.
     pub received_bytes: u64,
 }
 

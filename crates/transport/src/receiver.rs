@@ -328,7 +328,10 @@ impl Receiver {
             sack_offset: (base - self.expected).min(u64::from(u32::MAX)) as u32,
             sack: if self.out_of_order == 0 { 0 } else { self.beyond.word(base) },
             sent_at: cause.sent_at,
-            received_bytes: self.received_bytes,
+            received_bytes: match self.profile.receiver.acknowledge {
+                Acknowledge::EveryBytes(_) => self.received_bytes,
+                Acknowledge::EveryPacket | Acknowledge::EveryPackets(_) => 0,
+            },
         }
     }
 

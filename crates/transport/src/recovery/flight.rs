@@ -40,6 +40,13 @@ pub(crate) struct UnderWay {
     pub(crate) entropy: u16,
 }
 
+/// How far `one` of two counts modulo 2^32 is ahead of the `other`; 0 where it is behind.
+#[inline]
+fn ahead(one: u32, other: u32) -> u32 {
+    let ahead = one.wrapping_sub(other);
+    if ahead > u32::MAX / 2 { 0 } else { ahead }
+}
+
 /// Packets from the first that is not known to have arrived up to the first that was never sent.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Flight {
@@ -52,9 +59,9 @@ pub(crate) struct Flight {
     lost_bytes: u64,
     in_flight_packets: u32,
     in_flight_bytes: u64,
-    /// Bytes of all packets that are known to have arrived, and how many have by the receiver's own count.
-    arrived_bytes: u64,
-    heard_bytes: u64,
+    /// Bytes of all packets that are known to have arrived, and how many have by the receiver's own count, both modulo 2^32.
+    arrived_bytes: u32,
+    heard_bytes: u32,
     /// Past the highest packet that has arrived.
     highest_arrived: u64,
     /// Transmissions in order; serials count on from `first_serial`. Those that no longer matter are taken away when
@@ -97,9 +104,9 @@ impl Flight {
     #[inline]
     pub(crate) fn account(&self) -> Account {
         // of what has arrived, some may not be known by name yet
-        let unnamed_bytes = self.heard_bytes.saturating_sub(self.arrived_bytes);
+        let unnamed_bytes = ahead(self.heard_bytes, self.arrived_bytes);
         Account {
-            in_flight_bytes: self.in_flight_bytes.saturating_sub(unnamed_bytes),
+            in_flight_bytes: self.in_flight_bytes.saturating_sub(unnamed_bytes.into()),
             cumulative: self.base,
             next_new: self.next,
             lost_bytes: self.lost_bytes,
@@ -261,14 +268,14 @@ impl Flight {
             self.in_flight_packets -= 1;
             self.in_flight_bytes -= bytes;
         }
-        self.arrived_bytes += bytes;
+        self.arrived_bytes = self.arrived_bytes.wrapping_add(bytes as u32);
         bytes
     }
 
     /// The receiver has counted so many bytes of packets, each once, whether or not it names them.
     #[inline]
     pub(crate) fn hear(&mut self, received_bytes: u64) {
-        self.heard_bytes = self.heard_bytes.max(received_bytes);
+        self.heard_bytes = self.heard_bytes.wrapping_add(ahead(received_bytes as u32, self.heard_bytes));
     }
 
     /// A single packet has arrived; its bytes, 0 where that was known.

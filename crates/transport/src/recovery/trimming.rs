@@ -62,9 +62,6 @@ pub struct State {
     /// What waits for an acknowledgement asks for one at that age at the latest; forever where the receiver speaks of every
     /// packet.
     asks_at: Duration,
-    /// Whether an acknowledgement speaks for packets that it may not name, because they are too many: what is under way goes by
-    /// the receiver's count then.
-    hears: bool,
     /// Losses at or above belong to a new window of data.
     window_end: u64,
     sleek: Option<Box<Sleek>>,
@@ -109,9 +106,7 @@ impl SenderRecovery for State {
         }
         let rtt = cx.now.saturating_since(header.sent_at);
         let known = !header.flags.has(Flags::PROBE) && self.flight.is_open(header.sequence);
-        if self.hears {
-            self.flight.hear(header.received_bytes);
-        }
+        self.flight.hear(header.received_bytes);
         let bytes = self.flight.take(header, sack, cx.messages);
         let mut progress = Progress { bytes, rtt: known.then_some(rtt), loss: None };
         if let Some(sleek) = &mut self.sleek {
@@ -227,8 +222,7 @@ impl RecoveryKind for Trimming {
             ..ReceiverRules::default()
         };
         let sleek = self.sleek.then(|| Box::new(Sleek::new(path, sizes)));
-        let hears = matches!(acknowledge, Acknowledge::EveryBytes(_));
-        let state = State { flight: Flight::default(), timeout, asks_at, hears, window_end: 0, sleek };
+        let state = State { flight: Flight::default(), timeout, asks_at, window_end: 0, sleek };
         Ok((Recovery::Trimming(state), rules))
     }
 }

@@ -179,7 +179,7 @@ fn measured_sizes_come_from_points_or_from_a_file() {
         ),
         ("10 0.5\nx 1", "size.path: sizes.txt, line 2: found `x 1`"),
         ("10 0.5\n\n20 0.4\n30 1", "sizes.txt, line 3: a share of 0.4; from 0.5 to 1 is expected"),
-        ("10 50\n20 90", "sizes.txt, line 1: a share of 50; from 0 to 1 is expected"),
+        ("10 0.5\n20 90", "sizes.txt, line 2: a share of 90; from 0.5 to 1 is expected"),
         ("-1 0\n20 1", "sizes.txt, line 1: -1 bytes"),
         ("# nothing", "sizes.txt: no point is there"),
     ] {

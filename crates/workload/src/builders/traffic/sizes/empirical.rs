@@ -172,7 +172,8 @@ fn read(base: &Path, path: &Path) -> Result<Cumulative, BuildError> {
     }
     match points.last() {
         Some(&(_, 100.0)) => points.iter_mut().for_each(|(_, share)| *share /= 100.0),
-        Some(&(_, last)) if last > 1.0 => {
+        // a share above 1 alone is a mistake in its own line
+        Some(&(_, last)) if last > 1.0 && points.iter().filter(|&&(_, share)| share > 1.0).count() > 1 => {
             let reason =
                 format!("the last share is {last}; 1, or 100 where they are percentages, is expected");
             return Err(wrong(lines[lines.len() - 1], &reason));
