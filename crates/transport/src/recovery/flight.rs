@@ -269,12 +269,17 @@ impl Flight {
             self.in_flight_bytes -= bytes;
         }
         self.arrived_bytes = self.arrived_bytes.wrapping_add(bytes as u32);
+        // never far apart, so that it is known which is ahead
+        self.heard_bytes = self.heard_bytes.wrapping_add(ahead(self.arrived_bytes, self.heard_bytes));
         bytes
     }
 
-    /// The receiver has counted so many bytes of packets, each once, whether or not it names them.
+    /// The receiver has counted so many bytes of packets, each once, whether or not it names them; 0 where it does not tell.
     #[inline]
     pub(crate) fn hear(&mut self, received_bytes: u64) {
+        if received_bytes == 0 {
+            return;
+        }
         self.heard_bytes = self.heard_bytes.wrapping_add(ahead(received_bytes as u32, self.heard_bytes));
     }
 
@@ -465,5 +470,25 @@ impl Flight {
             open = self.next_open(open + 1)?;
         }
         Some(open)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_arrived_without_a_name_is_not_under_way_beyond_any_count() {
+        let count = u32::MAX - 99;
+        let mut flight =
+            Flight { in_flight_bytes: 1000, arrived_bytes: count, heard_bytes: count, ..Flight::default() };
+        let mut after = |received_bytes| {
+            flight.hear(received_bytes);
+            flight.account().in_flight_bytes
+        };
+        assert_eq!(after(0), 1000, "nothing is told");
+        assert_eq!(after((1 << 32) + 400), 500);
+        assert_eq!(after((1 << 32) - 50), 500, "an older one came later");
+        assert_eq!(after((1 << 32) + 5000), 0);
     }
 }
