@@ -58,7 +58,7 @@ def curve(
         marker="o",
         capsize=3,
         color=_CURVE_COLOURS[others % len(_CURVE_COLOURS)],
-        label=title if label is None else label,
+        label=label or title or f"curve {others + 1}",
     )
     ax.set(xlabel="load (flits per cycle and terminal)", ylabel=y.replace("_", " "))
     if others == 0:
