@@ -36,9 +36,13 @@ release: $(TOOLS) ## The same tuned by what the benchmarks run: packets and flow
 demo: build ## Run LLaMA2-13B on 1,024 accelerators, without and with coherent memory
 	STRATASIM=$(CURDIR)/$(BIN)/stratasim examples/06-llama2-13b/demo.sh
 
-test: test-rust test-python ## Run every lint and every test; what CI runs
+# what the half of Python needs comes while that of Rust compiles, which asks for an interpreter only
+test: $(BIN)/python ## Run every lint and every test; what CI runs
+	@$(MAKE) --no-print-directory $(TOOLS) & tools=$$!; \
+	$(MAKE) --no-print-directory test-rust; rust=$$?; \
+	wait $$tools && test $$rust = 0 && $(MAKE) --no-print-directory test-python
 
-test-rust: $(TOOLS) ## The Rust half of `make test`
+test-rust: $(BIN)/python ## The Rust half of `make test`
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo test --workspace --locked --quiet
@@ -81,9 +85,11 @@ clean: ## Remove everything that was built
 	rm -rf $(VENV) results dist docs/book python/stratasim.data .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find python packaging tests -name __pycache__ -prune -exec rm -rf {} +
 
-$(TOOLS): packaging/requirements.txt
+$(BIN)/python:
 	@test -n '$(PYTHON)' || { echo 'Python 3.11 or later is missing; where is it? make PYTHON=/path/to/python' >&2; exit 1; }
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv $(VENV)
+
+$(TOOLS): packaging/requirements.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --requirement $<
 	@touch $@
 

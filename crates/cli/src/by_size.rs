@@ -20,11 +20,6 @@ pub(crate) struct BySize {
 }
 
 impl BySize {
-    /// Begins the picture, where one is asked for.
-    pub(crate) fn begin(&self) -> Result<Option<Output>, Error> {
-        Output::begin_if("--by-size", self.out.as_ref())
-    }
-
     /// What it needs where it is asked for and this network does not tell it.
     pub(crate) fn lacks(&self, prepared: &Prepared) -> Option<String> {
         let tells = self.out.is_none() || prepared.spec.network.plugin().follows_messages();

@@ -77,11 +77,6 @@ pub(crate) struct Together {
 }
 
 impl Together {
-    /// Begins the picture, where one is asked for.
-    pub(crate) fn begin(&self) -> Result<Option<Output>, Error> {
-        Output::begin_if("--cdf", self.out.as_ref())
-    }
-
     /// Refuses what none of these will tell.
     pub(crate) fn check(&self, cases: &[(String, Prepared)]) -> Result<(), ConfigError> {
         if self.out.is_none() {

@@ -17,7 +17,7 @@ use crate::INTERRUPTED;
 use crate::by_size::BySize;
 use crate::cdf::Together;
 use crate::input::{Input, choose_network, network_has};
-use crate::output::{Output, Unwritten, check_apart};
+use crate::output::{Output, Unwritten};
 use crate::progress::Progress;
 use crate::terminal::Terminal;
 
@@ -67,10 +67,8 @@ impl Compare {
             ("--by-size", self.by_size.out.as_ref()),
             ("--cdf", self.cdf.out.as_ref()),
         ];
-        check_apart(std::slice::from_ref(&self.input.file), &files)?;
         // everything is read before anything runs, so that a typo costs no time
-        let output = Output::begin_if("--json", self.json.as_ref())?;
-        let (by_size, cdf) = (self.by_size.begin()?, self.cdf.begin()?);
+        let [output, by_size, cdf] = Output::begin_all(std::slice::from_ref(&self.input.file), files)?;
         let mut cases = Vec::new();
         let networks: Vec<Option<&str>> = match self.networks.as_slice() {
             [] => vec![None],

@@ -40,6 +40,19 @@ impl Output {
         path.map(|path| Self::begin(option, path)).transpose()
     }
 
+    /// Begins those of the files that are asked for, each with its option; none is another or one of the `inputs`.
+    pub(crate) fn begin_all<const FILES: usize>(
+        inputs: &[PathBuf],
+        files: [(&str, Option<&PathBuf>); FILES],
+    ) -> Result<[Option<Self>; FILES], Error> {
+        check_apart(inputs, &files)?;
+        let mut outputs = [const { None }; FILES];
+        for (output, (option, path)) in outputs.iter_mut().zip(files) {
+            *output = Self::begin_if(option, path)?;
+        }
+        Ok(outputs)
+    }
+
     /// Writes what `fill` writes, and gives the file its name.
     pub(crate) fn write(
         mut self,

@@ -14,7 +14,7 @@ use stratasim_report::{Distribution, Page, Style, by_size, summary};
 use crate::by_size::BySize;
 use crate::cdf::Together;
 use crate::compare::side_by_side;
-use crate::output::{Output, check_apart};
+use crate::output::Output;
 use crate::terminal::Terminal;
 
 /// Links in the picture of a page.
@@ -46,9 +46,7 @@ impl Report {
             ("--by-size", self.by_size.out.as_ref()),
             ("--cdf", self.cdf.out.as_ref()),
         ];
-        check_apart(&self.files, &files)?;
-        let page_file = Output::begin_if("--html", self.html.as_ref())?;
-        let (by_size, cdf) = (self.by_size.begin()?, self.cdf.begin()?);
+        let [page_file, by_size, cdf] = Output::begin_all(&self.files, files)?;
         let mut results = Vec::new();
         for path in &self.files {
             results.extend(read(path)?);

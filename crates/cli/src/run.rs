@@ -108,7 +108,7 @@ impl Run {
     pub(crate) fn run(&self, terminal: &Terminal, started: Instant) -> Result<u8, Error> {
         let (document, base) = self.input.experiment(self.network.as_deref())?;
         let files = [
-            ("--json", self.json.as_ref()),
+            ("--json", self.json.as_ref().filter(|_| !self.to_stdout())),
             ("--trace", self.trace.as_ref()),
             ("--csv", self.csv.as_ref()),
             ("--picture", self.picture.as_ref()),
@@ -117,23 +117,16 @@ impl Run {
             ("--by-size", self.by_size.out.as_ref()),
             ("--cdf", self.cdf.out.as_ref()),
         ];
-        check_apart(std::slice::from_ref(&self.input.file), &files)?;
+        let input = std::slice::from_ref(&self.input.file);
+        check_apart(input, &files)?;
         if Traffic::is_in(&document) {
             return self.traffic(&document, &base, terminal, started);
         }
         if Forecast::is_in(&document) {
             return self.forecast(&document, &base, terminal);
         }
-        let outputs = Outputs {
-            json: self.begin_json()?,
-            trace: Output::begin_if("--trace", self.trace.as_ref())?,
-            csv: Output::begin_if("--csv", self.csv.as_ref())?,
-            picture: Output::begin_if("--picture", self.picture.as_ref())?,
-            heat_map: Output::begin_if("--heat-map", self.heat_map.as_ref())?,
-            flows: Output::begin_if("--flows", self.flows.as_ref())?,
-            by_size: self.by_size.begin()?,
-            cdf: Output::begin_if("--cdf", self.cdf.out.as_ref())?,
-        };
+        let [json, trace, csv, picture, heat_map, flows, by_size, cdf] = Output::begin_all(input, files)?;
+        let outputs = Outputs { json, trace, csv, picture, heat_map, flows, by_size, cdf };
         let mut prepared = Prepared::new(&document, &base)?;
         self.check(&prepared)?;
         let queues = self.cdf.queues(&prepared)?;

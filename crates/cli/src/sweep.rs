@@ -7,7 +7,8 @@ use clap::Args;
 use indicatif::ProgressBar;
 use stratasim_experiment::sweep::{Finished, Outcome, Point, RunOptions, Watch};
 use stratasim_experiment::{Error, Sweep as Points};
-use stratasim_report::counted;
+use stratasim_report::style::{Tone, hanging};
+use stratasim_report::{Style, counted};
 
 use crate::INTERRUPTED;
 use crate::input::Input;
@@ -46,6 +47,9 @@ fn shard(text: &str) -> Result<(usize, usize), String> {
         _ => Err("write it like 2/4: the second of four parts".to_owned()),
     }
 }
+
+/// Notes of the points that a table tells.
+const MOST_NOTES: usize = 8;
 
 /// Before the first point is there, nobody knows how long the rest takes.
 const UNTIL_THE_FIRST: &str = "  {bar:32} {human_pos} of {human_len} points, {elapsed} so far";
@@ -112,6 +116,7 @@ impl Sweep {
                 for (caption, table) in sweep.comparisons(&finished.rows) {
                     terminal.print(&format!("\n{caption}\n\n{}", table.to_text(&terminal.style)))?;
                 }
+                terminal.print(&notes(&sweep.notes(&finished.rows), &terminal.style))?;
             }
             for name in sweep.absent(&finished.rows) {
                 terminal.say(&format!(
@@ -150,6 +155,18 @@ impl Sweep {
         }
         Ok(finished.failures.iter().map(|failure| failure.error.exit_code()).max().unwrap_or(0))
     }
+}
+
+/// The first notes of the points, and how many more there are.
+fn notes(notes: &[String], style: &Style) -> String {
+    let mut text = String::new();
+    let more = notes.len().saturating_sub(MOST_NOTES);
+    let more = (more > 0).then(|| format!("{more} more are on the page"));
+    for note in notes.iter().take(MOST_NOTES).chain(&more) {
+        let gap = if text.is_empty() { "\n" } else { "" };
+        text += &format!("{gap}  {}{}\n", style.paint(Tone::Muted, "note  "), hanging(note, style.width, 8));
+    }
+    text
 }
 
 #[cfg(test)]

@@ -138,15 +138,7 @@ impl Traffic {
             let message = "this experiment has no section `[traffic]`: give it one, or use `stratasim run`";
             return Err(document.error(message).into());
         }
-        if document.get("traffic.batch").is_some() {
-            let message = "a batch has no load: `stratasim run` says how long it takes";
-            return Err(ConfigError::new(message, None).into());
-        }
-        if Prepared::has_fixed_loads(&document) {
-            let message = "every class of `traffic.class` has a `load` of its own, so that there is no other: `stratasim run` runs these; \
-                           with a `share` in place of its `load`, a class has that part of all loads";
-            return Err(ConfigError::new(message, None).into());
-        }
+        Prepared::check_loads(&document, "stratasim run")?;
         Ok((document, base))
     }
 

@@ -31,8 +31,7 @@ impl BuildError {
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     known
         .into_iter()
-        .map(|name| (distance(word, name), name))
-        .filter(|&(d, name)| d <= 2.max(name.len() / 3))
+        .filter_map(|name| Some((distance(word, name, 2.max(name.len() / 3))?, name)))
         .min()
         .map(|(_, name)| name)
 }
@@ -40,11 +39,16 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
 /// Whether `word` is `name` but for one slip: a letter too many, left out or wrong, or two swapped. Closer than
 /// [`nearest`] asks for, where `word` may be a name of its own right.
 pub fn is_slip(word: &str, name: &str) -> bool {
-    distance(word, name) == 1
+    distance(word, name, 1) == Some(1)
 }
 
-/// Characters to insert, leave out, replace, or swap with their neighbour (optimal string alignment).
-fn distance(a: &str, b: &str) -> usize {
+/// Characters to insert, leave out, replace, or swap with their neighbour (optimal string alignment); `None` when they are more
+/// than `most`.
+fn distance(a: &str, b: &str, most: usize) -> Option<usize> {
+    // a word may be a file without a blank
+    if a.chars().count().abs_diff(b.chars().count()) > most {
+        return None;
+    }
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut before = Vec::new();
     let mut last: Vec<usize> = (0..=b.len()).collect();
@@ -60,7 +64,7 @@ fn distance(a: &str, b: &str) -> usize {
         }
         before = std::mem::replace(&mut last, row);
     }
-    last[b.len()]
+    Some(last[b.len()]).filter(|&characters| characters <= most)
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@
 
 mod derived;
 mod metric;
+mod notes;
 mod page;
 mod plot;
 mod points;

@@ -117,13 +117,23 @@ impl Traffic {
         document.read::<Spec>().ok()?.traffic?.searched()
     }
 
-    /// Whether every class of a document has a load of its own, so that no other one changes anything.
-    pub fn has_fixed_loads(document: &Document) -> bool {
-        document
-            .read::<Spec>()
-            .ok()
-            .and_then(|spec| spec.traffic)
-            .is_some_and(|it| it.check_common_load().is_err())
+    /// Whether the load of a document can be another one; `run` is what runs those of which it cannot.
+    ///
+    /// # Errors
+    /// Why no other load changes anything: it is a batch, or every class has a load of its own.
+    pub fn check_loads(document: &Document, run: &str) -> Result<(), ConfigError> {
+        let traffic = document.read::<Spec>().ok().and_then(|spec| spec.traffic);
+        let message = if document.get("traffic.batch").is_some() {
+            format!("a batch has no load: `{run}` says how long it takes")
+        } else if traffic.is_some_and(|it| it.check_common_load().is_err()) {
+            format!(
+                "every class of `traffic.class` has a `load` of its own, so that there is no other: `{run}` runs these; with a \
+                 `share` in place of its `load`, a class has that part of all loads"
+            )
+        } else {
+            return Ok(());
+        };
+        Err(ConfigError::new(message, None))
     }
 
     /// Builds machine, network and sources of `document`. Relative paths start from `base`.

@@ -200,15 +200,7 @@ pub(crate) fn curve_of(
             document.error("this experiment has no section `traffic`; `stratasim.run` runs it"),
         ));
     }
-    if document.get("traffic.batch").is_some() {
-        let message = "a batch has no load: `stratasim.run` says how long it takes";
-        return Err(refused(ConfigError::new(message, None)));
-    }
-    if Traffic::has_fixed_loads(document) {
-        let message = "every class of `traffic.class` has a `load` of its own, so that there is no other: `stratasim.run` runs these; \
-                           with a `share` in place of its `load`, a class has that part of all loads";
-        return Err(refused(ConfigError::new(message, None)));
-    }
+    Traffic::check_loads(document, "stratasim.run").map_err(refused)?;
     if wanted.loads.is_none() && wanted.saturation.is_none() {
         wanted.saturation = Traffic::search_in(document);
     }

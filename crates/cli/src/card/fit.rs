@@ -10,7 +10,7 @@ use stratasim_experiment::{ConfigError, Error, card, files};
 use stratasim_report::style::Tone;
 
 use super::Source;
-use crate::output::{Output, check_apart};
+use crate::output::Output;
 use crate::terminal::Terminal;
 
 #[derive(Args)]
@@ -46,13 +46,12 @@ fn tolerance(text: &str) -> Result<f64, String> {
 impl Fit {
     pub(crate) fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
         let inputs = [self.anchors.clone(), self.source.card.clone().into()];
-        check_apart(&inputs, &[("--out", self.out.as_ref()), ("--json", self.json.as_ref())])?;
+        let files = [("--out", self.out.as_ref()), ("--json", self.json.as_ref())];
+        let [out, json] = Output::begin_all(&inputs, files)?;
         let card = self.source.load()?;
         let text = files::read_text(&self.anchors).map_err(|error| Error::file(&self.anchors, &error))?;
         let named = |reason: String| ConfigError::new(format!("{}: {reason}", self.anchors.display()), None);
         let anchors = read_anchors(&text).map_err(named)?;
-        let out = Output::begin_if("--out", self.out.as_ref())?;
-        let json = Output::begin_if("--json", self.json.as_ref())?;
         let fit = fit::Fit::run(&card, anchors, &self.free, self.tolerance, self.fidelity).map_err(named)?;
         let style = &terminal.style;
         let (parameters, anchors) = (fit.parameter_table().to_text(style), fit.anchor_table().to_text(style));

@@ -15,7 +15,7 @@ use stratasim_report::{Columns, Filter, PerfettoTrace, summary};
 
 use super::arguments::{bytes, fractional_ns, ns_per_byte, seed, time, time_above_zero};
 use super::file::read;
-use crate::output::{Output, Unwritten, check_apart, complete};
+use crate::output::{Output, Unwritten, complete};
 use crate::progress::Progress;
 use crate::run::exit_code;
 use crate::terminal::Terminal;
@@ -101,12 +101,12 @@ impl Run {
             return Err(ConfigError::new(message, None).into());
         }
         let to_stdout = self.json.as_deref() == Some(Path::new("-"));
-        let files =
-            [("--json", self.json.as_ref()), ("--trace", self.trace.as_ref()), ("--csv", self.csv.as_ref())];
-        check_apart(std::slice::from_ref(&self.file), &files)?;
-        let json = Output::begin_if("--json", self.json.as_ref().filter(|_| !to_stdout))?;
-        let trace = Output::begin_if("--trace", self.trace.as_ref())?;
-        let csv = Output::begin_if("--csv", self.csv.as_ref())?;
+        let files = [
+            ("--json", self.json.as_ref().filter(|_| !to_stdout)),
+            ("--trace", self.trace.as_ref()),
+            ("--csv", self.csv.as_ref()),
+        ];
+        let [json, trace, csv] = Output::begin_all(std::slice::from_ref(&self.file), files)?;
         let schedule = read(&self.file, terminal, self.quiet)?.schedule;
         let run = GoalRun {
             schedule: &schedule,

@@ -39,6 +39,11 @@ impl Sweep {
         let has_parts = ["compute_s", "memory_s", "comm_exposed_s", "idle_s"].iter().any(is_shown);
         let caption = if has_parts { "Parts of the time are means over the ranks." } else { "" };
         page.table(self.table(rows), caption);
+        let notes = self.notes(rows);
+        if !notes.is_empty() {
+            page.heading("Notes");
+            page.list(notes);
+        }
         page.heading("Again");
         let file = Path::new(self.document.name()).file_name().unwrap_or_default().to_string_lossy();
         let changes: Vec<String> = self.document.assignments().iter().map(|it| set_option(it)).collect();

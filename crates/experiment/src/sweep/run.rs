@@ -130,7 +130,7 @@ impl Sweep {
         let failures = Mutex::new(Vec::new());
         let numbers = Mutex::new(BTreeMap::new());
         let keep = |point: &Point, result: &RunResult| {
-            let found = self.numbers(result);
+            let found = (self.numbers(result), result.notes.clone());
             numbers.lock().expect("no thread panics here").insert(point.digest.clone(), found);
         };
         let work = || {
@@ -178,7 +178,7 @@ impl Sweep {
                 && !seen.contains(&point.digest)
                 && let Some(result) = self.read(out, point)
             {
-                numbers.insert(point.digest.clone(), self.numbers(&result));
+                numbers.insert(point.digest.clone(), (self.numbers(&result), result.notes));
             }
             match numbers.get(&point.digest) {
                 Some(numbers) => rows.push(Row::new(point, numbers.clone())),

@@ -23,11 +23,14 @@ pub struct Row {
     pub digest: String,
     /// Its numbers by name: all of [`METRICS`] that it has, and those that the sweep asks for.
     pub numbers: BTreeMap<String, f64>,
+    /// What its result says beside them.
+    pub notes: Vec<String>,
 }
 
 impl Row {
-    pub(super) fn new(point: &Point, numbers: BTreeMap<String, f64>) -> Self {
-        Self { index: point.index, settings: point.settings.clone(), digest: point.digest.clone(), numbers }
+    pub(super) fn new(point: &Point, (numbers, notes): (BTreeMap<String, f64>, Vec<String>)) -> Self {
+        let (settings, digest) = (point.settings.clone(), point.digest.clone());
+        Self { index: point.index, settings, digest, numbers, notes }
     }
 }
 
@@ -164,7 +167,7 @@ impl Sweep {
         tables
     }
 
-    /// Everything as JSON: settings by path, and numbers by name.
+    /// Everything as JSON: settings by path, numbers by name, and notes where there are any.
     pub fn json(&self, rows: &[Row]) -> String {
         let points: Vec<Value> = rows
             .iter()
@@ -175,7 +178,11 @@ impl Sweep {
                     .zip(&row.settings)
                     .map(|(column, value)| (column.path.clone(), value.clone()))
                     .collect();
-                json!({"digest": row.digest, "settings": settings, "numbers": row.numbers})
+                let mut point = json!({"digest": row.digest, "settings": settings, "numbers": row.numbers});
+                if !row.notes.is_empty() {
+                    point["notes"] = json!(row.notes);
+                }
+                point
             })
             .collect();
         let mut text = format!(

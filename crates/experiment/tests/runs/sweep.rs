@@ -294,6 +294,33 @@ fn two_settings_that_make_one_experiment_run_once() {
 }
 
 #[test]
+fn what_results_say_beside_their_numbers_is_told_once_with_who_says_it() {
+    let flit = "\"network.kind\" = \"flit\", \"workload.bytes\" = \"4 kB\"";
+    let [auto, dijkstra] = ["auto", "dijkstra"].map(|kind| {
+        format!("[[sweep.case]]\nname = \"{kind}\"\nset = {{ {flit}, \"routing.kind\" = \"{kind}\" }}\n")
+    });
+    let sweep =
+        read(&format!("{auto}{dijkstra}[sweep]\nproduct = {{ \"topology.nodes\" = [4, 5] }}")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let finished = run(&sweep, folder.path(), &threads(1));
+    let note = "`[routing]` does not count here: the flit level takes the ways of `network.routing`.";
+    let who = "dijkstra, nodes 4; dijkstra, nodes 5";
+    assert_eq!(sweep.notes(&finished.rows), [format!("{who}: {note}")]);
+    assert_eq!(sweep.notes(&finished.rows[2..]), [note]);
+    assert!(finished.rows[0].notes.is_empty() && finished.rows[2].notes == [note]);
+    let json: serde_json::Value = serde_json::from_str(&sweep.json(&finished.rows)).unwrap();
+    assert_eq!(json["points"][3]["notes"], serde_json::json!([note]));
+    assert!(json["points"][0].get("notes").is_none());
+    let page = sweep.page(&finished.rows).markdown().text;
+    assert!(page.contains(&format!("- {who}: {note}")), "{page}");
+    // many sayers are counted
+    let mut rows = vec![finished.rows; 3].concat();
+    rows.iter_mut().step_by(2).for_each(|row| row.notes = vec!["So.".to_owned()]);
+    rows.iter_mut().skip(1).step_by(2).for_each(|row| row.notes.clear());
+    assert_eq!(sweep.notes(&rows), ["6 of 12 points: So."]);
+}
+
+#[test]
 fn only_chosen_points_are_kept() {
     let mut sweep = read(SECTION).unwrap();
     let choose = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();

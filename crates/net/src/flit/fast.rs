@@ -7,6 +7,7 @@
 //! Routers, sources and cycles without work cost nothing.
 
 mod build;
+mod choices;
 mod crossing;
 mod edge;
 mod flit;
@@ -125,8 +126,8 @@ impl Fast {
             Some("its allocators")
         } else if !spec.requests.is_default() {
             Some("its rules of requests")
-        } else if !routing.single() {
-            Some("routing with several candidates")
+        } else if !routing.single() && !routing.prefers() {
+            Some("routing with several candidates of which none is preferred")
         } else if routing.restarts() {
             Some("routing that starts anew while it waits")
         } else if Self::slots(fabric, spec).is_none() {

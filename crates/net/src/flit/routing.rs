@@ -131,7 +131,8 @@ pub trait FlitRouting: Send + Sync {
     }
 
     /// Whether candidates are appended in the order of preference. A head then asks for the first one alone that has a channel
-    /// to give, where no other head does the same; otherwise heads ask for all, and the allocator takes its choice, which
+    /// to give, where no other head does the same (those of a router choose in the order of their inputs, in cycle `c` from
+    /// number `c` modulo how many there are on); otherwise heads ask for all, and the allocator takes its choice, which
     /// goes round the outputs in order and so prefers some to others.
     fn prefers(&self) -> bool {
         false

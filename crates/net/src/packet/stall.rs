@@ -50,11 +50,9 @@ fn report(parts: &Parts, topology: &Topology, payload: u32) -> String {
     let open = not_arrived(parts);
     match circle(parts, topology) {
         // time-outs may have gone on for long since
-        Some(circle) => format!(
-            "{circle}\n  nothing new has come to any receiver since {}, and {open}{}",
-            rounded(parts.fresh_at()),
-            named(parts, topology, payload)
-        ),
+        Some(circle) => {
+            format!("{circle}\n  {}, and {open}{}", nothing_new(parts), named(parts, topology, payload))
+        }
         None => format!(
             "nothing can happen any more, and {open}: no packet is on its way and no sender \
              waits for anything; this transport does not recover from what was lost"
@@ -138,8 +136,8 @@ fn collapse(verdict: Verdict, parts: &Parts, topology: &Topology, since: &Since,
         requests => format!(" and {requests} requests"),
     };
     let mut text = format!(
-        "nothing new has come to any receiver since {}: by {}, {sent} packets of data{requests} were sent in vain, and {open}{named}",
-        rounded(parts.fresh_at()),
+        "{}: by {}, {sent} packets of data{requests} were sent in vain, and {open}{named}",
+        nothing_new(parts),
         rounded(parts.now()),
     );
     if let Some(why) = circle(parts, topology) {
@@ -194,6 +192,11 @@ fn collapse(verdict: Verdict, parts: &Parts, topology: &Topology, since: &Since,
         )
     };
     text + "\n  " + &advice
+}
+
+/// Since when nothing gets further, in words.
+fn nothing_new(parts: &Parts) -> String {
+    format!("nothing new has come to any receiver since {}", rounded(parts.fresh_at()))
 }
 
 /// An instant to four digits.

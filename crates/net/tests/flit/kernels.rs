@@ -231,6 +231,32 @@ fn both_kernels_agree_on_every_kind_of_machine() {
     }
 }
 
+/// Machines where heads have several ways, each with a routing that lets them choose.
+const CHOICES: [(&str, &str); 8] = [
+    (MACHINES[0], "minimal-adaptive"),
+    (MACHINES[1], "minimal-adaptive"),
+    (MACHINES[2], "minimal-adaptive"),
+    (MACHINES[7], "minimal-adaptive"),
+    (MACHINES[8], "minimal-adaptive"),
+    (
+        r#"{"kind": "hyperx", "dimensions": [3, 4], "parallel": [2, 1], "hosts-per-switch": 2, LINKS}"#,
+        "minimal",
+    ),
+    (r#"{"kind": "hyperx", "dimensions": [4, 3], "hosts-per-switch": 3, LINKS}"#, "minimal"),
+    (r#"{"kind": "hyperx", "dimensions": [3, 3, 2], "hosts-per-switch": 2, LINKS}"#, "minimal-adaptive"),
+];
+
+#[test]
+fn both_kernels_agree_on_heads_that_choose() {
+    for (machine, routing) in CHOICES {
+        let machine = machine.replace("LINKS", LINKS);
+        for (seed, gap, longest) in [(1, 40, 1), (2, 3, 1), (3, 60, 9), (4, 12, 17)] {
+            let network = format!(r#"{{"routing": {{"kind": "{routing}"}}}}"#);
+            compare(&machine, &network, seed, gap, longest);
+        }
+    }
+}
+
 /// Before a slow link more flits wait than a byte counts.
 #[test]
 fn both_kernels_agree_on_deep_buffers() {
@@ -379,5 +405,21 @@ proptest! {
         let machine = MACHINES[machine].replace("LINKS", LINKS);
         let network = format!(r#"{{"router": {{"virtual-channels": {}, "buffer-flits": {buffer}}}}}"#, 2 * vcs);
         compare(&machine, &network, seed, gap, longest);
+    }
+
+    #[test]
+    fn both_kernels_agree_on_heads_that_choose_whatever_the_router_and_the_load(
+        machine in 0..CHOICES.len(),
+        vcs in 3_u8..9,
+        buffer in 1_u16..9,
+        seed in 0_u64..1000,
+        gap in 3_u64..80,
+        longest in 1_u16..20,
+    ) {
+        let (machine, routing) = CHOICES[machine];
+        let network = format!(
+            r#"{{"routing": {{"kind": "{routing}"}}, "router": {{"virtual-channels": {vcs}, "buffer-flits": {buffer}}}}}"#
+        );
+        compare(&machine.replace("LINKS", LINKS), &network, seed, gap, longest);
     }
 }

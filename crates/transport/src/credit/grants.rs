@@ -20,6 +20,18 @@ pub(crate) enum Listed {
     Idle,
 }
 
+impl Listed {
+    /// Its sender asks for more: receiver `id` waits among the active ones, once.
+    fn activate(&mut self, id: u32, pacer: &mut Pacer) {
+        match std::mem::replace(self, Self::Active) {
+            Self::Active => {}
+            Self::Done => pacer.leave_done(),
+            Self::No => pacer.join(id),
+            Self::Idle => pacer.move_from_idle(id),
+        }
+    }
+}
+
 /// Whether an acknowledgement carries credit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Released {
@@ -140,12 +152,7 @@ impl Grants {
                 // what is left over comes after it
                 let lost = trimmed && !goes_first || header.kind == Kind::RequestToSend;
                 if asks && *repeats == 0 || lost {
-                    match std::mem::replace(listed, Listed::Active) {
-                        Listed::Active => {}
-                        Listed::Done => pacer.leave_done(),
-                        Listed::No => pacer.join(id),
-                        Listed::Idle => pacer.move_from_idle(id),
-                    }
+                    listed.activate(id, pacer);
                 }
                 if goes_first {
                     if *repeats == 0 {
@@ -188,11 +195,8 @@ impl Grants {
                     *given = given.saturating_add(rules.per_turn);
                     if *repeats > 0 {
                         pacer.join_repeats(id);
-                    } else if *target > *given && matches!(listed, Listed::No | Listed::Idle) {
-                        match std::mem::replace(listed, Listed::Active) {
-                            Listed::Idle => pacer.move_from_idle(id),
-                            _ => pacer.join(id),
-                        }
+                    } else if *target > *given && *listed != Listed::Done {
+                        listed.activate(id, pacer);
                     }
                     let bytes = u64::from(rules.per_turn) * u64::from(rules.quantum_bytes);
                     pacer.charge_slowed(now, bytes as f64 * rules.ps_per_byte);

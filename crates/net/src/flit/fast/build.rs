@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use stratasim_core::memory::filled_vec;
 
+use super::choices::Choices;
 use super::flit::Flit;
 use super::guide::channels;
 use super::inspect::ADDS_UP_AFTER;
@@ -168,6 +169,10 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             due: Vec::new(),
             offers: Vec::new(),
             order: None,
+            choices: (!routing.single()).then(|| {
+                let inputs = routers.map(|router| fabric.input_count(router)).collect();
+                Choices::new(inputs, N, routing.has_escape())
+            }),
             in_flight: 0,
             last_progress: 0,
             outbox: (0..parts).map(|_| Outbox::default()).collect(),

@@ -1,5 +1,8 @@
 //! Routing as the stages use it.
 
+use std::cell::RefCell;
+
+use super::choices::Choices;
 use super::flit::Flit;
 use super::mask::{Count, Mask};
 use super::packets::Packets;
@@ -56,6 +59,8 @@ pub(super) type Step = (Way, Flit);
 pub(super) trait Ways {
     /// Whether it looks at the packet, beside its flit.
     const LOOKS: bool;
+    /// Whether heads have several ways, of which none is theirs before they have a channel.
+    const CHOOSES: bool;
     /// Whether a way depends on nothing that changes while a head waits, so that it is worked out when the head comes.
     const AT_ONCE: bool;
 
@@ -71,6 +76,7 @@ pub(super) trait Ways {
 
 impl<S: Steps> Ways for S {
     const LOOKS: bool = S::DRAWS;
+    const CHOOSES: bool = false;
     const AT_ONCE: bool = true;
 
     #[inline(always)]
@@ -103,6 +109,7 @@ pub(super) struct Any;
 
 impl Ways for Any {
     const LOOKS: bool = true;
+    const CHOOSES: bool = false;
     const AT_ONCE: bool = false;
 
     #[inline(never)]
@@ -120,16 +127,54 @@ impl Ways for Any {
         number: usize,
         flit: Flit,
     ) -> Step {
-        guide.ask(routers, number, flit)
+        guide.ask(routers, number, flit, |routing, place, head, around| {
+            let candidate = routing.only(place, head, around);
+            Way::new(candidate.output.into(), channels(candidate.first_vc, candidate.last_vc))
+        })
+    }
+}
+
+/// A routing function that gives heads of a block several ways: they wait among those that choose.
+pub(super) struct Several<'a> {
+    pub(super) choices: RefCell<&'a mut Choices>,
+    pub(super) block: usize,
+}
+
+impl Ways for Several<'_> {
+    const LOOKS: bool = true;
+    const CHOOSES: bool = true;
+    const AT_ONCE: bool = false;
+
+    fn way<
+        T: Terminals,
+        R: FlitRouting + ?Sized,
+        const P: usize,
+        const VS: usize,
+        const N: usize,
+        M: Mask,
+    >(
+        &self,
+        guide: &mut Guide<'_, T, R>,
+        routers: &Routers<P, VS, N, M>,
+        number: usize,
+        flit: Flit,
+    ) -> Step {
+        let choices = &mut **self.choices.borrow_mut();
+        choices.candidates.clear();
+        let ((), further) = guide.ask(routers, number, flit, |routing, place, head, around| {
+            routing.route(place, head, around, &mut choices.candidates);
+        });
+        choices.wait::<N>(self.block, number, guide.packets.flits(flit));
+        (Way::UNKNOWN, further)
     }
 }
 
 impl<T: Terminals, R: FlitRouting + ?Sized> Guide<'_, T, R> {
     /// A head is in front of input channel `number`.
     #[inline(always)]
-    pub(super) fn route<const P: usize, const VS: usize, const N: usize, M: Mask>(
+    pub(super) fn route<Y: Ways, const P: usize, const VS: usize, const N: usize, M: Mask>(
         &mut self,
-        ways: &impl Ways,
+        ways: &Y,
         routers: &mut Routers<P, VS, N, M>,
         pool: &mut Pool,
         number: usize,
@@ -143,7 +188,9 @@ impl<T: Terminals, R: FlitRouting + ?Sized> Guide<'_, T, R> {
             (way, further) = ways.way(self, routers, number, flit);
             pool.set_first(ends, further);
         }
-        routers.wait(number, way, true);
+        if !Y::CHOOSES {
+            routers.wait(number, way, true);
+        }
     }
 
     /// A head comes to input channel `number`.
@@ -161,7 +208,9 @@ impl<T: Terminals, R: FlitRouting + ?Sized> Guide<'_, T, R> {
         if Y::AT_ONCE || is_empty {
             let (way, further) = ways.way(self, routers, number, flit);
             pool.put(routers.ends_mut(number), is_empty, further, way);
-            routers.wait(number, way, is_empty);
+            if !Y::CHOOSES {
+                routers.wait(number, way, is_empty);
+            }
         } else {
             pool.put(routers.ends_mut(number), false, flit, Way::UNKNOWN);
         }
@@ -198,13 +247,15 @@ impl<T: Terminals, R: FlitRouting + ?Sized> Guide<'_, T, R> {
         self.halves[self.range(flit)][half as usize % 4]
     }
 
-    /// Asks the routing function itself.
-    fn ask<const P: usize, const VS: usize, const N: usize, M: Mask>(
+    /// Asks the routing function itself; what it says, and the head one router further.
+    #[inline(always)]
+    fn ask<A, const P: usize, const VS: usize, const N: usize, M: Mask>(
         &mut self,
         routers: &Routers<P, VS, N, M>,
         number: usize,
         flit: Flit,
-    ) -> Step {
+        ask: impl FnOnce(&R, Place, &mut Head, &mut Around<'_, T, M::Count, VS>) -> A,
+    ) -> (A, Flit) {
         let (index, channel) = (number / N % BLOCK, number % N);
         let place = self.first + index as u32;
         let id = flit.packet();
@@ -225,16 +276,15 @@ impl<T: Terminals, R: FlitRouting + ?Sized> Guide<'_, T, R> {
             terminals: self.terminals,
         };
         let place = Place { router: place, input: (channel / VS) as u16, vc: (channel % VS) as u8 };
-        let candidate = self.routing.only(place, &mut packet, &mut around);
+        let answer = ask(self.routing, place, &mut packet, &mut around);
         if remembered.is_some() {
             self.packets.memory[id] = packet.memory;
         }
-        let want = channels(candidate.first_vc, candidate.last_vc);
         let next = flit.hop(packet.memory);
         if next.hops() == 0 {
             self.packets.go_round(id);
         }
-        (Way::new(candidate.output.into(), want), next)
+        (answer, next)
     }
 }
 

@@ -74,7 +74,10 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
                 }
                 let given = routers.out(number.into());
                 // a packet without an output channel waits at the port that it wants
-                let asked = (0..P).find(|port| routers.waiters(index % BLOCK * P + port).has(channel));
+                let choices = self.choices.as_ref();
+                let wish = choices.and_then(|choices| choices.wish(index, channel, N));
+                let asks = |port: &usize| routers.waiters(index % BLOCK * P + port).has(channel);
+                let asked = wish.or_else(|| (0..P).find(asks));
                 out.push(Wait {
                     router: self.first_router + index as u32,
                     input: (channel / VS) as u16,

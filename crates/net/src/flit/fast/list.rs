@@ -73,6 +73,11 @@ impl<const P: usize> Default for Ports<P> {
 }
 
 impl<const P: usize> Ports<P> {
+    /// Takes all ports out.
+    pub(super) fn clear(&mut self) {
+        self.0 = [0; P];
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.0.iter().all(|&word| word == 0)
     }

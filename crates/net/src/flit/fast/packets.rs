@@ -190,7 +190,7 @@ impl Packets {
             memory: self.memory.get(id).copied().unwrap_or(0),
             salt: self.salt(id),
             dest: head.dest(),
-            flits: self.long.get(id).map_or(1, |long| long.flits),
+            flits: self.flits(head),
             rounds: self.rounds_of(id),
         }
     }
@@ -221,6 +221,11 @@ impl Packets {
         if let Some(cold) = self.cold.get(id) {
             prefetch(cold);
         }
+    }
+
+    /// Flits of the packet of a flit.
+    pub(super) fn flits(&self, flit: Flit) -> u16 {
+        self.long.get(flit.packet()).map_or(1, |long| long.flits)
     }
 
     /// Where the packet of a flit goes.

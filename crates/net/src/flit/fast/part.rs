@@ -2,6 +2,7 @@
 
 use stratasim_core::memory::{Approach, LINE_BYTES};
 
+use super::choices::Choices;
 use super::flit::Flit;
 use super::link::{Link, Links};
 use super::list::List;
@@ -76,6 +77,8 @@ pub(super) struct Part<const P: usize, const VS: usize, const N: usize, M: Mask>
     /// Packets that have come into being in this cycle.
     pub(super) offers: Vec<(u32, Offer)>,
     pub(super) order: Option<Order<M>>,
+    /// Heads that wait, where routing gives them several ways.
+    pub(super) choices: Option<Choices>,
     pub(super) in_flight: u64,
     pub(super) last_progress: u64,
     pub(super) outbox: Vec<Outbox>,
@@ -189,7 +192,9 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
     /// Whether a block of routers has nothing to do in its next cycle but what arrives.
     #[inline(always)]
     fn is_idle(&self, block: usize) -> bool {
-        self.fresh[block].items().is_empty() && self.blocks[block].is_idle()
+        self.fresh[block].items().is_empty()
+            && self.blocks[block].is_idle()
+            && self.choices.as_ref().is_none_or(|choices| choices.is_idle(block))
     }
 
     /// The first cycle, from now on, in which something happens.

@@ -254,6 +254,11 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
         self.asking.insert_if(port, is_there);
     }
 
+    /// The packet in front of input channel `number` does not wait at a port of its router any more.
+    pub(super) fn ask_no_more(&mut self, number: usize, port: usize) {
+        self.waiters_mut(number / N % BLOCK * P + port % P).remove(number % N);
+    }
+
     /// A packet has left its output channel: others that wait for one of the port may have it.
     #[inline(always)]
     pub(super) fn free(&mut self, port: usize, out: usize) {

@@ -3,9 +3,11 @@
 //! Every stage looks at the state before the cycle, so the stages may go one after the other through all
 //! routers of the block: long loops over lists, whose rounds do not depend on each other.
 
+use std::cell::RefCell;
+
 use stratasim_core::memory::prefetch;
 
-use super::guide::{Any, Guide, Ways};
+use super::guide::{Any, Guide, Several, Ways};
 use super::mask::Mask;
 use super::part::{Ahead, Part, Scratch};
 use super::pool::Way;
@@ -53,7 +55,14 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         match routing.packed().filter(|_| self.packs) {
             Some(Packed::Grid(grid)) => self.route_by(grid, routing, block, heads, terminals),
             Some(Packed::Tree(tree)) => self.route_by(tree, routing, block, heads, terminals),
-            None => self.route_by(&Any, routing, block, heads, terminals),
+            None => match self.choices.take() {
+                None => self.route_by(&Any, routing, block, heads, terminals),
+                Some(mut choices) => {
+                    let several = Several { choices: RefCell::new(&mut choices), block };
+                    self.route_by(&several, routing, block, heads, terminals);
+                    self.choices = Some(choices);
+                }
+            },
         }
         self.wheel.flits.give_back(flits);
         self.traverse(block, now, leaving);
@@ -157,9 +166,22 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
     #[inline(never)]
     fn give_channels(&mut self, block: usize, now: u64) {
         let routers = &mut self.blocks[block];
-        match &mut self.order {
-            None => routers.give_channels(|_| {}),
-            Some(order) => routers.give_channels(|number| order.given(now, block * BLOCK * N + number)),
+        if self.order.is_none() && self.choices.is_none() {
+            return routers.give_channels(|_| {});
+        }
+        if let Some(choices) = &mut self.choices {
+            choices.choose(routers, block, now, self.buffer);
+        }
+        routers.give_channels(|number| {
+            if let Some(order) = &mut self.order {
+                order.given(now, block * BLOCK * N + number);
+            }
+            if let Some(choices) = &mut self.choices {
+                choices.got::<N>(block, number);
+            }
+        });
+        if let Some(choices) = &mut self.choices {
+            choices.forget(routers, block);
         }
     }
 
@@ -192,6 +214,9 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         let (pool, wheel) = (&mut self.pools[block], &mut self.wheel);
         Switches { routers, pool, fresh, wheel, flit_slots, credit_slots }.pass(won.items(), &mut beyond);
         won.clear();
+        if let Some(choices) = &mut self.choices {
+            choices.look_again(block);
+        }
         if !self.scratch.leaving.is_empty() {
             self.send_away();
         }

@@ -58,6 +58,7 @@ impl Full {
             fabric,
             prefers,
             favoured,
+            now,
             ..
         } = self;
         let Router { waiting: stage, vc_allocator, .. } = &mut routers[number as usize];
@@ -89,6 +90,11 @@ impl Full {
         };
         favoured.fill(false);
         requests.clear();
+        if *prefers {
+            // who comes first has the first choice: in the order of the inputs, each cycle from another one on
+            let first = (*now % u64::from(inputs.max(1))) as u32 * vcs;
+            stage.sort_by_key(|asking| (asking.channel < first, asking.channel));
+        }
         let mut any = works_always(spec);
         for asking in stage.decided(decided) {
             any = true;

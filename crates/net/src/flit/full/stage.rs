@@ -77,6 +77,11 @@ impl<T: Copy> Stage<T> {
         }
     }
 
+    /// Puts the items that the stage has taken in into the order of a key, which no two have in common.
+    pub(super) fn sort_by_key<K: Ord>(&mut self, key: impl Fn(&T) -> K) {
+        self.items.sort_unstable_by_key(|(_, item)| key(item));
+    }
+
     /// The items that are decided in this step, in order.
     #[inline]
     pub(super) fn decided(&mut self, decided: Decided) -> impl Iterator<Item = &mut T> {

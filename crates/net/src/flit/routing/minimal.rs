@@ -147,4 +147,12 @@ impl FlitRouting for HyperXMinimal {
     fn looks_at_vc(&self) -> bool {
         false
     }
+
+    fn memory_bits(&self) -> u32 {
+        8
+    }
+
+    fn knows_source(&self) -> bool {
+        false
+    }
 }

@@ -14,7 +14,7 @@ use crate::flit::router::RouterSpec;
 
 /// Minimal adaptive: every channel that brings a packet nearer may be taken. Of those that have a virtual channel to give a
 /// head prefers the one with fewest flits under way when it came, of equal ones one that is drawn, and asks for that one alone
-/// unless another head prefers it, too.
+/// unless another head prefers it, too. Heads of a router choose in the order of their inputs, in each cycle from the next one on.
 ///
 /// The first virtual channel (the first two where there are rings) is kept for the escape: dimension order, which
 /// every packet may take wherever it is, and leave again. All others are for any shortest way.
@@ -120,6 +120,14 @@ impl FlitRouting for MinimalAdaptive {
     }
 
     fn looks_at_vc(&self) -> bool {
+        false
+    }
+
+    fn memory_bits(&self) -> u32 {
+        0
+    }
+
+    fn knows_source(&self) -> bool {
         false
     }
 }

@@ -46,7 +46,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
 
     /// Channels of a port that no packet has.
     #[inline(always)]
-    fn free_of(&self, port: usize) -> u32 {
+    pub(in crate::flit::fast) fn free_of(&self, port: usize) -> u32 {
         self.free.as_flattened()[port % Self::PORTS].into()
     }
 
