@@ -14,6 +14,15 @@ INSTALLED_FOR_TESTS := $(VENV)/.installed-for-tests
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
+LINT := cargo clippy --workspace --all-targets --locked -- -D warnings
+ifdef LINT_WHILE_COMPILING
+# Where nothing is there yet: what clippy does, but in the compiler that makes the programs, so that nothing is read twice. On a
+# machine for development it would compile once more what `cargo test` has.
+export RUSTC_WORKSPACE_WRAPPER := clippy-driver
+export CLIPPY_ARGS := -D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__
+LINT := cargo test --workspace --all-targets --locked --no-run
+endif
+
 # whatever goes into the package
 SOURCES := Cargo.toml Cargo.lock .cargo/config.toml pyproject.toml packaging/stratasim_build.py $(wildcard README.md LICENSE) \
 	$(shell find crates -type f ! -path '*/tests/*' ! -path '*/benches/*' ! -path '*/target/*') \
@@ -44,7 +53,7 @@ test: $(BIN)/python ## Run every lint and every test; what CI runs
 
 test-rust: $(BIN)/python ## The Rust half of `make test`
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --locked -- -D warnings
+	$(LINT)
 	cargo test --workspace --locked --quiet
 
 test-python: $(INSTALLED_FOR_TESTS) ## The Python half of `make test`, on the installed package, compiled like the tests

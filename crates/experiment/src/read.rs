@@ -30,11 +30,16 @@ impl ReadError {
         Self { message, ..self }
     }
 
+    /// The same error, at a place where it has none.
+    fn or_at(mut self, place: Option<&Place>) -> Self {
+        self.place = self.place.or_else(|| place.cloned());
+        self
+    }
+
     /// The same error seen from one level up; the innermost place stays.
     fn inside(mut self, key: &str, place: Option<&Place>) -> Self {
         self.path.insert(0, key.to_owned());
-        self.place = self.place.or_else(|| place.cloned());
-        self
+        self.or_at(place)
     }
 }
 
@@ -128,7 +133,6 @@ impl<'de> de::Deserializer<'de> for NodeReader<'de> {
     type Error = ReadError;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        let place = self.node.place.clone();
         let read = match &self.node.value {
             Value::Null => visitor.visit_unit(),
             Value::Bool(value) => visitor.visit_bool(*value),
@@ -148,15 +152,9 @@ impl<'de> de::Deserializer<'de> for NodeReader<'de> {
                     (read, _) => read,
                 }
             }
-            Value::Table(table) => {
-                let read = visitor.visit_map(TableReader { rest: table.iter(), value: None });
-                read.map_err(|error| misspelt_kind(error, table))
-            }
+            Value::Table(table) => read_table(table, visitor),
         };
-        read.map_err(|mut error: ReadError| {
-            error.place = error.place.or(place);
-            error
-        })
+        read.map_err(|error: ReadError| error.or_at(self.node.place.as_ref()))
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
@@ -164,6 +162,20 @@ impl<'de> de::Deserializer<'de> for NodeReader<'de> {
             Value::Null => visitor.visit_none(),
             _ => visitor.visit_some(self),
         }
+    }
+
+    /// A table and nothing else: no list of its values in order.
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ReadError> {
+        let read = match &self.node.value {
+            Value::Table(table) => read_table(table, visitor),
+            _ => Err(de::Error::invalid_type(self.found(), &visitor)),
+        };
+        read.map_err(|error: ReadError| error.or_at(self.node.place.as_ref()))
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &str, visitor: V) -> Result<V::Value, ReadError> {
@@ -176,7 +188,6 @@ impl<'de> de::Deserializer<'de> for NodeReader<'de> {
         words: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, ReadError> {
-        let place = self.node.place.clone();
         let read = match &self.node.value {
             Value::String(text) => visitor.visit_enum(text.as_str().into_deserializer()),
             Value::Table(table) if table.len() == 1 => {
@@ -188,10 +199,7 @@ impl<'de> de::Deserializer<'de> for NodeReader<'de> {
                 Err(de::Error::invalid_type(self.found(), &expected.as_str()))
             }
         };
-        read.map_err(|mut error: ReadError| {
-            error.place = error.place.or(place);
-            error
-        })
+        read.map_err(|error: ReadError| error.or_at(self.node.place.as_ref()))
     }
 
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
@@ -200,8 +208,16 @@ impl<'de> de::Deserializer<'de> for NodeReader<'de> {
 
     serde::forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
-        unit_struct seq tuple tuple_struct map struct identifier
+        unit_struct seq tuple tuple_struct map identifier
     }
+}
+
+fn read_table<'de, V: Visitor<'de>>(
+    table: &'de IndexMap<String, (Option<Place>, Node)>,
+    visitor: V,
+) -> Result<V::Value, ReadError> {
+    let read = visitor.visit_map(TableReader { rest: table.iter(), value: None });
+    read.map_err(|error| misspelt_kind(error, table))
 }
 
 /// The same error, or one about the key that was meant for `kind`. Until its kind is known, a table has no list of keys that
