@@ -34,7 +34,7 @@ def minimal() -> Spec:
     """Shortest ways. On a dragonfly: to a router with a cable to the destination's group (drawn from all of the group's, unless the present one has some), over it, and on to the destination; two classes of virtual channels, before and after the cable between groups. On a HyperX: any dimension that still differs, preferably that of the channel with fewest flits under way when the packet came, of equal ones one that is drawn; one class per hop."""
 
 def minimal_adaptive() -> Spec:
-    """Minimal adaptive: every channel that brings a packet nearer may be taken. Of those that have a virtual channel to give a head prefers the one with fewest flits under way when it came, of equal ones one that is drawn, and asks for that one alone unless another head prefers it, too."""
+    """Minimal adaptive: every channel that brings a packet nearer may be taken. Of those that have a virtual channel to give a head prefers the one with fewest flits under way when it came, of equal ones one that is drawn, and asks for that one alone unless another head prefers it, too. Heads of a router choose in the order of their inputs, in each cycle from the next one on."""
 
 def nearest_common_ancestor(*, adaptive: bool | None = False) -> Spec:
     """Up a fat tree by a way drawn at every switch, until the destination is below; then down, of parallel cables by one drawn. Free of deadlock with one virtual channel, since no packet goes up again."""

@@ -202,7 +202,7 @@ def test_a_result_of_the_examples_reads_well_in_a_notebook(result: ss.Result) ->
     html = result._repr_html_()
     assert html.startswith("<pre>")
     assert "<b" not in html.removeprefix("<pre>").removesuffix("</pre>")
-    assert ROOT.name not in html
+    assert str(ROOT) not in html
 
 
 def test_columns_of_flows_are_those_of_the_csv_at_packet_level() -> None:

@@ -101,24 +101,27 @@ impl Terminals for Uniform {
     fn packet(&mut self, _: &Arrival) {}
 }
 
-fn torus(dimensions: &str) -> Prepared {
+fn torus(dimensions: &str, routing: &str) -> Prepared {
     let text = format!(
         r#"{{"kind": "torus", "dimensions": {dimensions}, "bandwidth": "16 GB/s", "latency": "2 ns"}}"#
     );
     let spec: TopologySpec = serde_json::from_str(&text).expect("a topology");
     let topology = Arc::new(spec.plugin().build(&BuildContext::default()).expect("a torus"));
-    let network = r#"{"flit-bytes": "16 B", "deadlock-check": false, "router": {}}"#;
-    let flit: Flit = serde_json::from_str(network).expect("a network");
+    let network = format!(
+        r#"{{"flit-bytes": "16 B", "deadlock-check": false, "routing": {{"kind": "{routing}"}}, "router": {{}}}}"#
+    );
+    let flit: Flit = serde_json::from_str(&network).expect("a network");
     flit.prepare(&topology).expect("a network")
 }
 
 fn kernels(criterion: &mut Criterion) {
-    for (name, dimensions, load, cycles) in [
-        ("torus-64", "[8, 8]", 0.3, 3000),
-        ("torus-512", "[8, 8, 8]", 0.3, 500),
-        ("torus-4096", "[16, 16, 16]", 0.3, 300),
+    for (name, dimensions, routing, load, cycles) in [
+        ("torus-64", "[8, 8]", "dimension-order", 0.3, 3000),
+        ("torus-512", "[8, 8, 8]", "dimension-order", 0.3, 500),
+        ("torus-512-minimal-adaptive", "[8, 8, 8]", "minimal-adaptive", 0.3, 500),
+        ("torus-4096", "[16, 16, 16]", "dimension-order", 0.3, 300),
     ] {
-        let Prepared { fabric, routing, router, .. } = torus(dimensions);
+        let Prepared { fabric, routing, router, .. } = torus(dimensions, routing);
         let terminals = fabric.terminals().len() as u32;
         let fast =
             |parts| Fast::with_parts(fabric.clone(), &router, routing.clone(), 1, parts).expect("a kernel");

@@ -257,6 +257,31 @@ fn both_kernels_agree_on_heads_that_choose() {
     }
 }
 
+/// What is told of a network in which nothing moves: who waits, and for which output.
+#[test]
+fn both_kernels_tell_of_the_same_packets_that_wait() {
+    let plain = MACHINES.map(|machine| (machine, "auto"));
+    for (machine, routing) in plain.into_iter().chain(CHOICES) {
+        let network = format!(r#"{{"routing": {{"kind": "{routing}"}}}}"#);
+        let machine = machine.replace("LINKS", LINKS);
+        let Prepared { fabric, routing, router, .. } =
+            prepare(&topology(&machine), &network).expect("a network");
+        let terminals = fabric.terminals().len() as u32;
+        let mut full = Full::new(fabric.clone(), &router, routing.clone(), 7).expect("a kernel");
+        let mut fast = Fast::new(fabric, &router, routing, 7).expect("a kernel");
+        let mut traffic = [0, 1].map(|_| Traffic::new(7, terminals, 3, 5, 600));
+        let mut seen = 0;
+        for until in (20..400).step_by(19) {
+            full.run(until, &mut traffic[0]);
+            fast.run(until, &mut traffic[1]);
+            let waiting = full.waiting();
+            assert_eq!(waiting, fast.waiting(), "{machine} {network}, cycle {until}");
+            seen += waiting.iter().filter(|wait| wait.output_vc.is_none()).count();
+        }
+        assert!(seen > 0, "{machine}: nobody ever waited for a channel");
+    }
+}
+
 /// Before a slow link more flits wait than a byte counts.
 #[test]
 fn both_kernels_agree_on_deep_buffers() {

@@ -1,5 +1,6 @@
 //! Where terminals are, and how virtual channels are divided.
 
+use smallvec::SmallVec;
 use stratasim_core::BuildError;
 
 use crate::flit::fabric::Fabric;
@@ -54,10 +55,18 @@ pub(crate) fn any(output: u16, (first_vc, last_vc): (u8, u8)) -> Candidate {
 /// Puts `candidates` in the order of preference: those with fewer flits under way first, among those with fewest from a drawn
 /// one on. An order of their own would load some channels more than others that are as good.
 pub(crate) fn prefer(candidates: &mut [Candidate], surroundings: &mut dyn Surroundings) {
-    candidates.sort_by_key(|candidate| surroundings.used(candidate.output));
-    let used = |candidate: &Candidate| surroundings.used(candidate.output);
-    let Some(least) = candidates.first().map(used) else { return };
-    let equal = candidates.partition_point(|candidate| used(candidate) == least);
+    // each is asked about once; they are few, and equal ones stay in order
+    let mut used: SmallVec<[u32; 16]> =
+        candidates.iter().map(|candidate| surroundings.used(candidate.output)).collect();
+    for at in 1..candidates.len() {
+        let mut to = at;
+        while to > 0 && used[to - 1] > used[to] {
+            used.swap(to - 1, to);
+            candidates.swap(to - 1, to);
+            to -= 1;
+        }
+    }
+    let equal = used.iter().take_while(|&&flits| flits == used[0]).count();
     if equal > 1 {
         let first = surroundings.draw(equal as u32);
         candidates[..equal].rotate_left(first as usize);
