@@ -77,6 +77,11 @@ impl de::Error for ReadError {
     }
 
     fn invalid_type(found: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
+        let found = match found {
+            de::Unexpected::Seq => de::Unexpected::Other("a list"),
+            de::Unexpected::Map => de::Unexpected::Other("a table"),
+            found => found,
+        };
         Self::custom(format!("{} is expected, found {found}", in_words(expected)))
     }
 

@@ -7,8 +7,8 @@ use super::table::Row;
 const NAMED: usize = 3;
 
 impl Sweep {
-    /// The notes of all results, once each, in the order of the points; with the settings of the points that say it where others
-    /// do not, or how many those are.
+    /// The notes of all results, once each, in the order of the points; where not all say it, with the setting that those have in
+    /// common and no others, or all their settings, or how many those are.
     pub fn notes(&self, rows: &[Row]) -> Vec<String> {
         let mut told: Vec<(&str, Vec<&Row>)> = Vec::new();
         for row in rows {
@@ -24,6 +24,8 @@ impl Sweep {
         let whole = |(note, sayers): (&str, Vec<&Row>)| {
             if sayers.len() == rows.len() {
                 note.to_owned()
+            } else if let Some(setting) = self.setting_of(&sayers, rows) {
+                format!("{setting}: {note}")
             } else if sayers.len() <= NAMED {
                 format!("{}: {note}", sayers.iter().filter_map(settings).collect::<Vec<_>>().join("; "))
             } else {
@@ -31,5 +33,16 @@ impl Sweep {
             }
         };
         told.into_iter().map(whole).collect()
+    }
+
+    /// The setting that `some` of the rows have, and no others, in words.
+    fn setting_of(&self, some: &[&Row], rows: &[Row]) -> Option<String> {
+        let value = |column: usize| &some[0].settings[column];
+        let have = |row: &&Row, column: usize| row.settings[column] == *value(column);
+        let tells_apart = |&column: &usize| {
+            some.iter().all(|row| have(row, column))
+                && rows.iter().filter(|row| have(row, column)).count() == some.len()
+        };
+        (0..self.columns.len()).find(tells_apart).map(|column| self.setting(column, value(column)))
     }
 }

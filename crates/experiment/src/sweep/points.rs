@@ -110,10 +110,14 @@ impl Sweep {
 
     /// The settings of a point in words: `accelerators 64, latency 200 ns`.
     pub fn describe(&self, point: &Point) -> String {
-        let words = self.columns.iter().zip(&point.settings).map(|(column, value)| {
-            if column.path == "case" { words(value) } else { format!("{} {}", column.heading, words(value)) }
-        });
-        words.collect::<Vec<_>>().join(", ")
+        let settings = point.settings.iter().enumerate();
+        settings.map(|(column, value)| self.setting(column, value)).collect::<Vec<_>>().join(", ")
+    }
+
+    /// One of them.
+    pub(super) fn setting(&self, column: usize, value: &Value) -> String {
+        let column = &self.columns[column];
+        if column.path == "case" { words(value) } else { format!("{} {}", column.heading, words(value)) }
     }
 
     /// Keeps the points with given settings: each text is `setting=value`, where the setting is a

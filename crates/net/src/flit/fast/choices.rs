@@ -16,7 +16,7 @@ use crate::flit::routing::Candidate;
 struct Choice {
     want: u16,
     port: u8,
-    priority: i8,
+    priority: i32,
 }
 
 /// A head that waits.
@@ -102,7 +102,7 @@ impl Choices {
         waiting.choices.extend(self.candidates.iter().map(|candidate| Choice {
             want: channels(candidate.first_vc, candidate.last_vc),
             port: candidate.output as u8,
-            priority: candidate.priority.clamp(i8::MIN.into(), i8::MAX.into()) as i8,
+            priority: candidate.priority,
         }));
         self.place_of[block * BLOCK * N + number] = place;
         self.waiting[block * BLOCK + number / N].insert(number % N);
