@@ -227,3 +227,13 @@ def test_open_loop_traffic_has_nothing_to_record(asked: dict[str, Any]) -> None:
 def test_what_cannot_be_called_is_no_progress() -> None:
     with pytest.raises(ss.ConfigError, match="progress: 5 cannot be called"):
         ss.run(LONG, progress=5)  # type: ignore[arg-type]
+
+
+def test_a_list_of_values_in_order_is_no_table() -> None:
+    network = {"kind": "flit", "router": [4, 8]}
+    experiment = {"topology": RING, "workload": ALL_REDUCE, "network": network}
+    with pytest.raises(ss.ConfigError, match=r"network\.router: a table is expected, found a list"):
+        ss.run(experiment)
+    # a word is expected, and the list is called what it is
+    with pytest.raises(ss.ConfigError, match=r"network\.kind: .* is expected, found a list"):
+        ss.run(experiment | {"network": {"kind": ["flit"]}})
