@@ -100,8 +100,8 @@ impl Sweep {
         if Forecast::is_in(&document) {
             let made = Forecast::new(&document, &self.base)?.make();
             let made = made.map_err(|error| document.locate(&error, "forecast"))?;
-            let (stratasim, spec, forecast) = (made.stratasim, made.spec, made.rows);
-            return Ok(RunResult { stratasim, spec, forecast, ..RunResult::default() });
+            let (stratasim, spec, forecast, notes) = (made.stratasim, made.spec, made.rows, made.notes);
+            return Ok(RunResult { stratasim, spec, forecast, notes, ..RunResult::default() });
         }
         let mut prepared = Prepared::new(&document, &self.base)?;
         let result = prepared.run(&mut Stop(stop), started)?;

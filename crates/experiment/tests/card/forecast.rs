@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use stratasim_experiment::{Document, Forecast, load};
+use stratasim_experiment::sweep::RunOptions;
+use stratasim_experiment::{Document, Forecast, Sweep, load};
 use stratasim_report::forecast::{ForecastResult, ForecastRow};
 
 fn project() -> &'static Path {
@@ -79,6 +80,16 @@ fn a_table_shows_what_was_printed_below_ours() {
     let ring = line("NeoX, as printed  Ring");
     assert!(text.lines().nth(ring + 1).unwrap().trim_start().starts_with("printed"), "{text}");
     assert!(table_5().to_json().contains("\"saved_days\""));
+}
+
+#[test]
+fn a_sweep_of_forecasts_tells_their_notes() {
+    let (document, base) = load(&project().join("experiments/sw-intracc/what-if.toml"), &[]).unwrap();
+    let sweep = Sweep::new(document, &base).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let finished = sweep.run(folder.path(), &RunOptions::default(), &()).unwrap();
+    let notes = sweep.notes(&finished.rows);
+    assert!(matches!(&notes[..], [note] if note.starts_with("CSC, fused: ")), "{notes:?}");
 }
 
 #[test]
@@ -237,10 +248,9 @@ algorithm = "ring"
 product = { "forecast.card.bandwidth.ring" = ["50 GB/s", "100 GB/s"], "forecast.model.0.batch" = [8, 16] }
 metrics = ["forecast.m, ring.days"]
 "#;
-    let sweep = stratasim_experiment::Sweep::new(Document::from_toml("s.toml", text).unwrap(), Path::new(""))
-        .unwrap();
+    let sweep = Sweep::new(Document::from_toml("s.toml", text).unwrap(), Path::new("")).unwrap();
     let out = tempfile::tempdir().unwrap();
-    let finished = sweep.run(out.path(), &stratasim_experiment::sweep::RunOptions::default(), &()).unwrap();
+    let finished = sweep.run(out.path(), &RunOptions::default(), &()).unwrap();
     assert!(finished.failures.is_empty(), "{:?}", finished.failures);
     let days: Vec<f64> = finished.rows.iter().map(|row| row.numbers["forecast.m, ring.days"]).collect();
     assert_eq!(days.len(), 4);
@@ -251,6 +261,6 @@ metrics = ["forecast.m, ring.days"]
             && sweep.table(&finished.rows).to_text(&stratasim_report::Style::PLAIN).contains("days")
     );
     // what was made is taken up
-    let again = sweep.run(out.path(), &stratasim_experiment::sweep::RunOptions::default(), &()).unwrap();
+    let again = sweep.run(out.path(), &RunOptions::default(), &()).unwrap();
     assert_eq!((again.ran, again.rows.len()), (0, 4));
 }
