@@ -87,7 +87,7 @@ def simulate(
         document["placement"] = section(placement)
     if execution is not None:
         given = settings("execution", execution, "{'memory': 'coherent'}")
-        document["execution"] = {key.replace("_", "-"): value for key, value in given.items()}
+        document["execution"] = {str(key).replace("_", "-"): value for key, value in given.items()}
     experiment = _core.Experiment.from_json(encode(document), os.fspath(base))
     on = built if isinstance(built, Topology) else None
     return _run(experiment, on, record, ranks, window, trace, over_time, progress)

@@ -94,19 +94,19 @@ def recorded_ranks(ranks: object) -> str | list[int] | None:
     return numbers
 
 
-def whole(name: str, value: object, most: int) -> int:
+def whole(name: str, value: object, most: int, least: int = 0) -> int:
     """The argument `name`, which is a whole number."""
-    number = -1
+    number = least - 1
     with contextlib.suppress(TypeError):
         number = operator.index(value)  # type: ignore[arg-type]
-    if not 0 <= number <= most:
-        raise _core.ConfigError(f"{name}: found {value!r}, expected a whole number from 0 to {most}")
+    if not least <= number <= most:
+        raise _core.ConfigError(f"{name}: found {value!r}, expected a whole number from {least} to {most}")
     return number
 
 
 def thread_count(threads: object) -> int | None:
     """The argument `threads`."""
-    return None if threads is None else whole("threads", threads, 4096)
+    return None if threads is None else whole("threads", threads, 4096, least=1)
 
 
 def recorded_window(window: object) -> str | None:

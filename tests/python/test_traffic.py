@@ -178,3 +178,15 @@ def test_what_progress_raises_ends_the_curve() -> None:
 
     with pytest.raises(RuntimeError, match="enough"):
         ss.traffic(MESH, [0.1], set={"traffic.measure.window": 100_000}, progress=stop)
+
+def test_progress_says_how_far_simulated_time_has_come() -> None:
+    seen: list[float] = []
+    machine = ss.topology.mesh(dimensions=[8, 8])
+    experiment = {
+        "topology": machine,
+        "network": {"kind": "flit"},
+        "traffic": {"load": 0.3, "measure": {"window": 20_000, "windows": 10}},
+    }
+    ss.run(experiment, progress=lambda simulated_s, *_: seen.append(simulated_s))
+    assert seen == sorted(seen)
+    assert seen[-1] > 0

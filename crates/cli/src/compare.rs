@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
-use stratasim_experiment::{ConfigError, Document, Error, Prepared};
+use stratasim_experiment::{ConfigError, Document, Error, Prepared, Sweep};
 use stratasim_report::result::{JobResult, RankResult, RunResult};
 use stratasim_report::style::{Tone, hanging, pad_right, shorten};
 use stratasim_report::{Style, Unit};
@@ -160,7 +160,7 @@ impl Compare {
                 (document, base)
             }
         };
-        document.take("sweep");
+        Sweep::leave_out(&mut document)?;
         for set in variant.map(|text| assignments(named(text).1)).unwrap_or_default() {
             match set.split_once('=') {
                 // an option that this network has not, and another that is compared has

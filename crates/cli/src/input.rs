@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use stratasim_core::error::nearest;
-use stratasim_experiment::{ConfigError, Document, Error, plugins};
+use stratasim_experiment::{ConfigError, Document, Error, Sweep, plugins};
 
 /// An experiment and changes to it.
 #[derive(Args)]
@@ -31,7 +31,7 @@ impl Input {
         for set in &self.sets {
             document.set(set)?;
         }
-        document.take("sweep");
+        Sweep::leave_out(&mut document)?;
         Ok((document, base))
     }
 }
@@ -48,7 +48,7 @@ pub(crate) fn choose_network(document: &mut Document, kind: &str) -> Result<(), 
     }
     if document.get("network.kind").is_none_or(|there| there != kind) {
         document.take("network");
-        document.set(&format!("network.kind={kind}"))?;
+        document.set_json("network.kind", serde_json::json!(kind))?;
         if kind == "message" {
             for (key, value) in MESSAGE_OF_ROUTES {
                 document.set_json(&format!("network.{key}"), serde_json::json!(value))?;

@@ -192,7 +192,7 @@ fn page(result: &RunResult) -> Page {
         page.picture(load_over_time("Load over time", traffic), "loads", "");
         if let Some(picture) = channel_map("Utilisation of channels", traffic) {
             page.heading("Channels");
-            page.picture(picture, "channels", "In the sample; rows of many routers are means.");
+            page.picture(picture, "channels", "In the sample.");
         }
     }
     page.heading("Experiment");

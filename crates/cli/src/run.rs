@@ -149,6 +149,16 @@ impl Run {
             let fits = ranks.check(prepared.program.ranks());
             fits.map_err(|error| ConfigError::new(format!("--ranks: {}", error.reason), None))?;
         }
+        let files = [&self.trace, &self.csv, &self.picture].into_iter().any(Option::is_some);
+        if self.ranks.is_some() && !files {
+            let message = "--ranks: it limits --trace, --csv and --picture, and none of them is given";
+            return Err(ConfigError::new(message, None));
+        }
+        let others = [&self.heat_map, &self.cdf.out].into_iter().any(Option::is_some);
+        if self.window.is_some() && !files && !others && !self.over_time.over_time {
+            let message = "--window: it limits --trace, --csv, --picture, --heat-map, --cdf and --over-time, and none of them is given";
+            return Err(ConfigError::new(message, None));
+        }
         let network = prepared.spec.network.plugin();
         let kind = prepared.spec.network.kind();
         let refuse = |message| Err(ConfigError::new(message, None));

@@ -26,6 +26,7 @@ mod parts_test;
 mod pictures;
 mod plan;
 mod result;
+mod saturation;
 mod search;
 mod sources;
 pub mod spec;
@@ -191,10 +192,9 @@ impl Traffic {
         traffic.measure.check().map_err(|error| document.locate(&error.within("measure"), "traffic"))?;
         traffic.check_search().map_err(|error| document.locate(&error, "traffic"))?;
         let search = traffic.searched();
-        if let Some(precision) = search {
-            // the least that the search tries
-            let least = Load::FlitsPerCycle(precision.min(curve::FIRST_LOAD));
-            (traffic.load, traffic.saturation_precision) = (least, None);
+        if search.is_some() {
+            let first = Load::FlitsPerCycle(saturation::FIRST_LOAD);
+            (traffic.load, traffic.saturation_precision) = (first, None);
         }
         let topology = build_topology(&spec, document, base)?;
         let network = flit.prepare(&topology).map_err(at("network"))?;
@@ -205,7 +205,16 @@ impl Traffic {
             None => Layout::flat(network.fabric.terminals().len() as u32),
         };
         let joined = joined(&network, &topology);
-        let plan = plan(&traffic, &layout, &network, joined.clone(), spec.seed).map_err(at("traffic"))?;
+        let make = |traffic: &TrafficSpec| plan(traffic, &layout, &network, joined.clone(), spec.seed);
+        let mut plan = make(&traffic);
+        if plan.is_err()
+            && let Some(precision) = search.filter(|&precision| precision < saturation::FIRST_LOAD)
+        {
+            // sources that cannot make the first load of a search may be able to make the least
+            traffic.load = Load::FlitsPerCycle(precision);
+            plan = make(&traffic);
+        }
+        let plan = plan.map_err(at("traffic"))?;
         // kernels check what they cannot run before time starts
         if choose(traffic.kernel, &network, &plan).map_err(at("traffic"))? {
             Fast::check(&network.fabric, &network.router, &*network.routing)
@@ -402,10 +411,12 @@ impl Traffic {
         ]);
         let mut notes: Vec<String> = self.unchecked().into_iter().collect();
         notes.extend_from_slice(&self.network.notes);
+        notes.extend(notes::unmapped(&statistics.channels, self.network.fabric.router_count()));
         notes.extend(notes::unprobed(&self.traffic, &statistics));
         notes.extend(notes::unheeded(&self.traffic, &self.network.router));
         if self.plan.classes.iter().any(|class| class.load > 0.0) {
             notes.extend(notes::silent(&self.traffic, traffic.senders(), self.plan.terminals));
+            notes.extend(notes::partial(&self.traffic, self.plan.partial_senders(), self.plan.terminals));
         }
         let mut checks = Vec::new();
         if course.stopped.is_none() {
@@ -466,6 +477,11 @@ impl Traffic {
     /// The network that it runs on.
     pub(crate) fn network(&self) -> &Prepared {
         &self.network
+    }
+
+    /// Seconds of a cycle.
+    pub fn period_s(&self) -> f64 {
+        self.network.clock.period_s()
     }
 
     /// Load of all classes, flits per cycle and terminal.

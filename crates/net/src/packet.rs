@@ -381,6 +381,7 @@ impl Packet {
         refuse(&topology)?;
         let mut transport = self.transport();
         let sizes = transport.packets;
+        sizes.check().map_err(|error| error.within("packets"))?;
         let (full, control) = (sizes.wire_bytes() as u32, sizes.control_bytes);
         let rules =
             self.queue().plugin().rules(full.max(control).into()).map_err(|error| error.within("queue"))?;
@@ -388,8 +389,11 @@ impl Packet {
         if let Some(EntropySpec::Reps(reps)) = &mut transport.entropy
             && !rules.trims
             && !rules.holds()
-            && self.loss.is_none()
-            && self.faults.as_ref().is_none_or(|faults| faults.down.is_empty() && faults.loss.is_empty())
+            && !self.loss.as_ref().is_some_and(Loss::loses)
+            && self
+                .faults
+                .as_ref()
+                .is_none_or(|faults| faults.down.is_empty() && !faults.loss.iter().any(Loss::loses))
         {
             reps.freeze.get_or_insert(Duration::ZERO);
         }

@@ -15,7 +15,7 @@ use stratasim_workload::builders::WorkloadSpec;
 use stratasim_workload::builders::graph::node_link::to_node_link;
 use stratasim_workload::builders::graph::spec::{EdgeSpec, VertexSpec};
 
-use crate::error::misfit;
+use crate::error::{ConfigError as ConfigException, misfit};
 
 /// Reads a document that has a list of plug-ins as its only section.
 type Read = fn(&Document) -> Result<(), ConfigError>;
@@ -44,7 +44,7 @@ pub(crate) fn read_section<T: for<'de> Deserialize<'de>>(document: &Document) ->
 fn noun(name: &str) -> PyResult<&'static Noun> {
     plugins::noun(name).ok_or_else(|| {
         let known: Vec<_> = plugins::NOUNS.iter().map(|noun| noun.singular).collect();
-        PyKeyError::new_err(format!("there is no noun `{name}` (known: {})", known.join(", ")))
+        ConfigException::new_err(format!("there is no noun `{name}` (known: {})", known.join(", ")))
     })
 }
 

@@ -138,7 +138,8 @@ impl Experiment {
     /// Runs open-loop traffic at its one load. Returns the result as JSON text, and what is broken in it.
     #[pyo3(signature = (*, progress=None))]
     fn run_traffic(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<(String, Option<String>)> {
-        traffic::run(py, &self.without_sweep(), &self.base, progress.as_ref())
+        let document = self.without_sweep().map_err(|error| raise(py, &error))?;
+        traffic::run(py, &document, &self.base, progress.as_ref())
     }
 
     /// Runs open-loop traffic at many loads, by our rules or by BookSim2's.
@@ -157,7 +158,8 @@ impl Experiment {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<TrafficCurve> {
         let wanted = Wanted { loads, saturation, seeds, out, threads, force, progress };
-        traffic::curve_of(py, &self.without_sweep(), &self.base, booksim2, wanted)
+        let document = self.without_sweep().map_err(|error| raise(py, &error))?;
+        traffic::curve_of(py, &document, &self.base, booksim2, wanted)
     }
 
     /// Builds the topology, the program and the network and runs them, without the interpreter.
@@ -270,15 +272,15 @@ impl Experiment {
     }
 
     /// The document without what it says to run besides.
-    fn without_sweep(&self) -> Document {
+    fn without_sweep(&self) -> Result<Document, Error> {
         let mut document = self.document.clone();
-        document.take("sweep");
-        document
+        Sweep::leave_out(&mut document)?;
+        Ok(document)
     }
 
     /// Builds everything, on a topology that is there already where that is the same.
     fn prepare(&self, topology: Option<&Topology>) -> Result<Prepared, Error> {
-        let document = self.without_sweep();
+        let document = self.without_sweep()?;
         if let Some(topology) = topology {
             let spec: Spec = document.read()?;
             if topology.is_of(&spec, &self.base) {

@@ -1,14 +1,16 @@
 //! Open-loop traffic: one load, or a curve of them.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use pyo3::prelude::*;
 use serde::Deserialize;
 use stratasim_core::Bandwidth;
 use stratasim_experiment::booksim::Experiment as BookSim;
-use stratasim_experiment::traffic::{Curve, CurvePoint, Kept, Loads, PRECISIONS, Progress, Subject};
+use stratasim_experiment::traffic::{
+    Curve, CurvePoint, Kept, Loads, PRECISIONS, Progress, Stage, Subject, Watch,
+};
 use stratasim_experiment::{ConfigError, Document, Error, Traffic};
 use stratasim_report::RunResult;
 
@@ -29,14 +31,14 @@ impl TrafficCurve {
     #[staticmethod]
     fn restore(py: Python<'_>, json: &str, results: Vec<(f64, Vec<String>)>, found: usize) -> PyResult<Self> {
         let read = || -> Result<Curve, serde_json::Error> {
-            let Head { title, saturation, not_known } = serde_json::from_str(json)?;
+            let Head { title, own_load, saturation, not_known } = serde_json::from_str(json)?;
             let point = |(load, texts): (f64, Vec<String>)| {
                 let results =
                     texts.iter().map(|text| RunResult::from_json(text)).collect::<Result<_, _>>()?;
                 Ok(CurvePoint { load, results })
             };
             let points = results.into_iter().map(point).collect::<Result<_, _>>()?;
-            Ok(Curve { title, points, left: 0, saturation, not_known })
+            Ok(Curve { title, points, left: 0, own_load, saturation, not_known })
         };
         let curve = py.detach(read).map_err(|error| {
             raise(py, &Error::Config(ConfigError::new(format!("no curve of this version: {error}"), None)))
@@ -83,6 +85,8 @@ impl TrafficCurve {
 #[derive(Deserialize)]
 struct Head {
     title: String,
+    #[serde(default, rename = "own_load_flits_per_cycle")]
+    own_load: f64,
     #[serde(rename = "saturation_load_flits_per_cycle")]
     saturation: Option<(f64, f64)>,
     #[serde(rename = "saturation_not_known_flits_per_cycle")]
@@ -235,6 +239,23 @@ pub(crate) fn booksim2_curve(
     curve(py, &subject, Some(subject.load()), &wanted)
 }
 
+/// How far a run has come, and whether it is to stop.
+#[derive(Default)]
+struct Cycles {
+    cycle: AtomicU64,
+    stop: AtomicBool,
+}
+
+impl Watch for Cycles {
+    fn at(&self, stage: &Stage) {
+        self.cycle.store(stage.cycle, Ordering::Relaxed);
+    }
+
+    fn wants_stop(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
 /// Runs the one load of an experiment; returns the result as JSON text, and what is broken in it.
 #[expect(clippy::disallowed_methods, reason = "wall time of the run")]
 pub(crate) fn run(
@@ -246,12 +267,14 @@ pub(crate) fn run(
     let started = Instant::now();
     let traffic =
         py.detach(|| Traffic::new(document, base)).map_err(|error| raise(py, &Error::Config(error)))?;
-    let stop = AtomicBool::new(false);
+    let watch = Cycles::default();
+    let period_s = traffic.period_s();
     let tell = |py: Python<'_>| -> PyResult<()> {
-        progress.map_or(Ok(()), |progress| progress.call1(py, (0.0, 0, 0)).map(drop))
+        let simulated_s = watch.cycle.load(Ordering::Relaxed) as f64 * period_s;
+        progress.map_or(Ok(()), |progress| progress.call1(py, (simulated_s, 0, 0)).map(drop))
     };
-    let work = || traffic.run(&|| stop.load(Ordering::Relaxed), None, started);
-    let result = beside(py, &stop, tell, work)?.map_err(|error| raise(py, &error))?;
+    let work = || traffic.run(&watch, None, started);
+    let result = beside(py, &watch.stop, tell, work)?.map_err(|error| raise(py, &error))?;
     let broken = result.checks.iter().find(|check| !check.ok);
     let broken = broken
         .map(|check| format!("{}: {}", check.name, check.violations.first().map_or("", String::as_str)));

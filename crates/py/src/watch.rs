@@ -72,8 +72,11 @@ impl Observer for Watch {
     }
 
     fn on_event(&mut self, event: &Event) {
-        if let Event::Progress { at, done, tasks } = *event {
-            self.latest = (at, done, tasks);
+        match *event {
+            Event::Progress { at, done, tasks } => self.latest = (at, done, tasks),
+            // no task has ended, and time goes on
+            Event::Clock { at } => self.latest.0 = at,
+            _ => {}
         }
     }
 

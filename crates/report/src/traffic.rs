@@ -78,7 +78,7 @@ pub struct TrafficResult {
 /// What a search for the load at which the network saturates found; loads are flits per cycle and terminal.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct SaturationResult {
-    /// The largest load up to which all were carried; 0 where none was.
+    /// The largest load up to which all were carried, beside that of classes with a load of their own; 0 where none was.
     pub carried_flits_per_cycle: f64,
     /// The first one above that was not; absent where the terminals or their sources make no more.
     #[serde(default, skip_serializing_if = "Option::is_none")]

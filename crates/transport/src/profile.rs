@@ -103,7 +103,11 @@ impl PacketSizes {
         if self.count_headers { payload_bytes + self.header_bytes as u64 } else { payload_bytes }
     }
 
-    fn check(&self) -> Result<(), BuildError> {
+    /// Refuses sizes that no packet has.
+    ///
+    /// # Errors
+    /// The field and what is possible.
+    pub fn check(&self) -> Result<(), BuildError> {
         let ranges = [
             ("payload-bytes", self.payload_bytes, 1, 65_535),
             ("header-bytes", self.header_bytes, 0, 1024),

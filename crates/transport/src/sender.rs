@@ -137,8 +137,8 @@ impl Sender {
         }
     }
 
-    /// Sends no more payload than `rate` from now on, whatever its congestion control would let go; what a profile hands over
-    /// at once is not held back.
+    /// Sends no more payload than `rate` from now on, whatever its congestion control would let go. Nothing is handed
+    /// over at once then.
     pub fn limit(&mut self, rate: Bandwidth) {
         self.limit_ps_per_byte = 1e12 / rate.bytes_per_s();
     }
@@ -188,12 +188,18 @@ impl Sender {
         self.profile.counts(self.messages.end(), bytes).is_ok()
     }
 
+    /// Whether packets go to the host's link as the window lets them go: not where they are paced by a limit.
+    #[inline]
+    fn hands_over(&self) -> bool {
+        self.profile.hands_over && (self.limit_ps_per_byte == 0.0 || !self.handed.is_empty())
+    }
+
     /// Sends to the host's link what the window lets go, where the profile says so: there it waits, and no window calls it back.
     /// What is lost goes first, and may go as long as anything is free of the window; what is new needs room for all of
     /// it. `once`: one lost packet, and nothing new.
     #[inline]
     fn hand_over(&mut self, now: Time, once: bool) {
-        if !self.profile.hands_over {
+        if !self.profile.hands_over || self.limit_ps_per_byte > 0.0 {
             return;
         }
         while let Some(next) = self.recovery.next(&self.cx(now)) {
@@ -347,7 +353,7 @@ impl Sender {
         if self.request.is_some() {
             return Readiness::Ready;
         }
-        if self.profile.hands_over {
+        if self.hands_over() {
             return if self.handed.is_empty() { Readiness::Blocked } else { Readiness::Ready };
         }
         self.candidate(now).map_or_else(|readiness| readiness, |_| Readiness::Ready)
@@ -356,7 +362,7 @@ impl Sender {
     /// Its [readiness](Self::readiness) right after it has `sent` a packet now: mostly known without another look.
     #[inline]
     pub fn readiness_after(&self, now: Time, sent: &Header) -> Readiness {
-        if sent.kind != Kind::Data || !matches!(self.credit, Credit::Unlimited) || self.profile.hands_over {
+        if sent.kind != Kind::Data || !matches!(self.credit, Credit::Unlimited) || self.hands_over() {
             return self.readiness(now);
         }
         let readiness = if !self.goes_on {
@@ -376,7 +382,7 @@ impl Sender {
         if self.request.is_some() {
             return Some(sizes.control_bytes);
         }
-        if self.profile.hands_over {
+        if self.hands_over() {
             return self.handed.front().map(|header| sizes.bytes_of(header));
         }
         let next = self.candidate(now).ok()?;
@@ -390,7 +396,7 @@ impl Sender {
         if let Some(kind) = self.request.take() {
             return Poll::Send(self.make_request(now, kind, sharing));
         }
-        if self.profile.hands_over {
+        if self.hands_over() {
             return self.take_handed(now);
         }
         match self.candidate(now) {

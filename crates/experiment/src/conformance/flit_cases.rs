@@ -166,7 +166,12 @@ impl Point {
         for (class, values) in &self.classes {
             let index: usize = class.parse().map_err(|_| format!("{}: class `{class}`", self.case))?;
             for (name, value) in values {
-                let Some(value) = value.as_f64() else { continue };
+                let Some(value) = value.as_f64() else {
+                    return Err(format!(
+                        "{}: `classes.{class}.{name}` is {value}, a number is expected",
+                        self.case
+                    ));
+                };
                 let tolerance = if name == "in_flight_flits" { 0.5 } else { six_digits(value) };
                 case.expect(name, Quantity::Printed(index, name.clone()), value, tolerance);
             }

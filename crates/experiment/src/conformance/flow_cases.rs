@@ -63,6 +63,13 @@ pub(super) fn run(path: &Path, value: serde_json::Value) -> Result<CaseReport, E
     let topology = Arc::new(platform(&case).map_err(|error| bad(path, error))?);
     let (rule, options) = rule_of(&case.config).map_err(|error| bad(path, error))?;
     let activities = activities(&case, &topology).map_err(|error| bad(path, error))?;
+    let known = |id: &String| activities.iter().any(|activity| activity.id == *id);
+    if let Some(id) = case.expected.keys().find(|id| !known(id)) {
+        return Err(bad(path, format!("`expected` has a time for `{id}`, and there is no such activity")));
+    }
+    if let Some(activity) = activities.iter().find(|activity| !case.expected.contains_key(&activity.id)) {
+        return Err(bad(path, format!("`expected` has no time for activity `{}`", activity.id)));
+    }
     let mut report = CaseReport::new(&case.name, "finish times");
     match simulate(&topology, &activities, rule, options) {
         Ok(ends) => {

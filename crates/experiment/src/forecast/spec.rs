@@ -235,6 +235,9 @@ impl ForecastSpec {
             for (index, name) in printed.models.iter().enumerate() {
                 known(format!("published.{at}.models.{index}"), "model", name, &models)?;
             }
+            if let Some(days) = printed.days {
+                positive(&format!("published.{at}.days"), days)?;
+            }
             known(format!("published.{at}.method"), "method", &printed.method, &methods)?;
         }
         Ok(())

@@ -111,12 +111,8 @@ impl Sweep {
                 if let Some(reason) = settings.keys().find_map(|name| self.find(name).err()) {
                     return fail(key, reason);
                 }
-                let values = settings.iter().filter(|_| key != "where");
-                for (name, value) in values {
-                    let known = self.find(name).map(|column| self.values(column)).unwrap_or_default();
-                    if !known.contains(&value) {
-                        return fail(key, format!("`{name}` is never {value}"));
-                    }
+                if let Some(reason) = self.never(settings) {
+                    return fail(key, reason);
                 }
             }
         }

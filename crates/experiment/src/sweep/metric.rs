@@ -34,6 +34,19 @@ pub const METRICS: &[(&str, &str, Unit)] = &[
 ];
 
 impl Metric {
+    /// Its title beside an axis, with the unit of what counts cycles and flits.
+    pub fn axis_title(&self) -> String {
+        let title = match self.name.strip_prefix("packet_latency_") {
+            Some(_) if !self.title.contains("latency") => format!("packet latency, {}", self.title),
+            _ => self.title.clone(),
+        };
+        match self.name.rsplit_once('_') {
+            _ if self.name.ends_with("_flits_per_cycle") => format!("{title}, flits per cycle and terminal"),
+            Some((_, "cycles")) => format!("{title}, cycles"),
+            _ => title,
+        }
+    }
+
     /// The number called `name`: one of [`METRICS`], a counter, or a path into the result's JSON.
     ///
     /// # Errors

@@ -191,7 +191,7 @@ impl Sweep {
 /// Title and unit of the axis upwards.
 fn y_axis(plot: &Plot, metric: &Metric) -> (String, Unit) {
     if plot.relative_to.is_empty() {
-        return (plot.y_title.clone().unwrap_or_else(|| metric.title.clone()), metric.unit);
+        return (plot.y_title.clone().unwrap_or_else(|| metric.axis_title()), metric.unit);
     }
     let base: Vec<String> = plot.relative_to.values().map(words).collect();
     let title = format!("{} relative to {}", metric.title, base.join(", "));

@@ -66,12 +66,7 @@ impl Sweep {
             let reason = "this experiment has no section `[sweep]`: give it one, or use `stratasim run`";
             return Err(document.error(reason));
         };
-        let section = section.nested("sweep");
-        let spec: SweepSpec = section
-            .read::<std::collections::BTreeMap<String, SweepSpec>>()?
-            .remove("sweep")
-            .expect("the section was put there");
-        let section = section.at(&["sweep"]).expect("the section was put there");
+        let (spec, section) = read(section)?;
 
         let columns = columns(&spec, &section)?;
         let mut sweep = Self {
@@ -91,6 +86,14 @@ impl Sweep {
         (sweep.name, sweep.description) = (text("name").or(stem).unwrap_or_default(), text("description"));
         sweep.check()?;
         Ok(sweep)
+    }
+
+    /// Takes the section `sweep` out of a document, if there is one: only the experiment itself is meant.
+    ///
+    /// # Errors
+    /// A section that does not fit, with its place: what was meant for the experiment may stand in it.
+    pub fn leave_out(document: &mut Document) -> Result<(), ConfigError> {
+        document.take("sweep").map_or(Ok(()), |section| read(section).map(drop))
     }
 
     /// Settings that vary.
@@ -276,6 +279,11 @@ impl Sweep {
                     return fail(&["plot", &number, key], reason);
                 }
             }
+            for (key, settings) in [("where", &plot.only), ("relative-to", &plot.relative_to)] {
+                if let Some(reason) = self.never(settings) {
+                    return fail(&["plot", &number, key], reason);
+                }
+            }
             let (name, _) = self.words_for(plot, x, &metric);
             if !names.insert(file_name(&name)) {
                 let reason = format!("two plots are called `{name}`; give each a `name` of its own");
@@ -287,6 +295,12 @@ impl Sweep {
             let number = number.to_string();
             if let Err(reason) = self.metric(&reference.metric) {
                 return fail(&["reference", &number, "metric"], reason);
+            }
+            if !reference.value.is_finite() {
+                return fail(
+                    &["reference", &number, "value"],
+                    format!("{}; a number is expected", reference.value),
+                );
             }
             if let Some(reason) = reference.at.keys().find_map(|name| self.find(name).err()) {
                 return fail(&["reference", &number, "at"], reason);
@@ -304,6 +318,19 @@ impl Sweep {
         Ok(())
     }
 
+    /// What no point has of these settings, where there is such a value; a list means any of its values, unless it is the value.
+    pub(super) fn never(&self, wanted: &indexmap::IndexMap<String, Value>) -> Option<String> {
+        wanted.iter().find_map(|(name, value)| {
+            let known = self.values(self.find(name).ok()?);
+            let any = match value {
+                Value::Array(any) if !known.contains(&value) => any.iter().collect(),
+                value => vec![value],
+            };
+            let value = any.into_iter().find(|value| !known.contains(value))?;
+            Some(format!("`{name}` is never {value}"))
+        })
+    }
+
     /// Whether a point has these settings; a list means any of its values, unless it is the value.
     pub(super) fn matches(&self, point: &Point, wanted: &indexmap::IndexMap<String, Value>) -> bool {
         wanted.iter().all(|(name, value)| {
@@ -312,6 +339,15 @@ impl Sweep {
             found == value || value.as_array().is_some_and(|any| any.contains(found))
         })
     }
+}
+
+/// What a section says, and the section as it stands below its name.
+fn read(section: Document) -> Result<(SweepSpec, Document), ConfigError> {
+    let section = section.nested("sweep");
+    let mut sections: std::collections::BTreeMap<String, SweepSpec> = section.read()?;
+    let spec = sections.remove("sweep").expect("the section was put there");
+    let section = section.at(&["sweep"]).expect("the section was put there");
+    Ok((spec, section))
 }
 
 /// What stands at a path of the section; the section itself where nothing does.

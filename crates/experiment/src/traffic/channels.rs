@@ -9,7 +9,7 @@ use stratasim_topo::geometry::{Direction, Geometry};
 /// Channels that a result lists.
 const BUSIEST: usize = 32;
 /// Routers up to which a result has the utilisation of every channel.
-const MAPPED_ROUTERS: usize = 1024;
+pub(super) const MAPPED_ROUTERS: usize = 1024;
 
 /// A channel between routers: its use, router, output and flits.
 type Use = (f64, u32, u16, u64);

@@ -28,6 +28,11 @@ pub trait Subject: Sync {
     /// The rate of a terminal that injects a flit in every cycle; `None` without a clock.
     fn flit_rate(&self) -> Option<Bandwidth>;
 
+    /// The part of every load, flits per cycle and terminal, that stays the same.
+    fn own_load(&self) -> f64 {
+        0.0
+    }
+
     /// What runs at `load` flits per cycle and terminal, with `seed`.
     ///
     /// # Errors
@@ -68,6 +73,10 @@ impl<S: Subject + ?Sized> Subject for &S {
         (**self).flit_rate()
     }
 
+    fn own_load(&self) -> f64 {
+        (**self).own_load()
+    }
+
     fn at(&self, load: f64, seed: u64) -> Result<Box<dyn Point + '_>, ConfigError> {
         (**self).at(load, seed)
     }
@@ -84,6 +93,11 @@ impl Subject for Traffic {
 
     fn flit_rate(&self) -> Option<Bandwidth> {
         Some(flit_rate(&self.network))
+    }
+
+    fn own_load(&self) -> f64 {
+        let classes = self.traffic.classes.iter().zip(&self.plan.classes);
+        classes.filter(|(spec, _)| spec.load.is_some()).map(|(_, class)| class.load).sum()
     }
 
     fn at(&self, load: f64, seed: u64) -> Result<Box<dyn Point + '_>, ConfigError> {
@@ -159,9 +173,10 @@ impl CurvePoint {
         2 * self.seeds_with(Some(true)) >= self.results.len().max(1)
     }
 
-    /// Whether it carried the load with more than half of the seeds. Where neither holds, it is not known.
+    /// Whether it carried the load with more than half of the seeds. Where neither holds, it is not known. Every network
+    /// carries nothing.
     pub fn carried(&self) -> bool {
-        2 * self.seeds_with(Some(false)) > self.results.len()
+        self.load == 0.0 || 2 * self.seeds_with(Some(false)) > self.results.len()
     }
 
     fn seeds_with(&self, saturated: Option<bool>) -> usize {
@@ -220,6 +235,8 @@ pub struct Curve {
     pub points: Vec<CurvePoint>,
     /// Points that were not run because of a stop.
     pub left: usize,
+    /// The part of every load, beside that of the points, which is that of classes with a load of their own.
+    pub own_load: f64,
     /// Load between which and which the network saturates, where it was looked for.
     pub saturation: Option<(f64, f64)>,
     /// Where it was looked for and what was measured does not tell: the largest load below which all are carried, and the
@@ -244,9 +261,6 @@ struct RunRecord<'a> {
     digest: &'a str,
     traffic: &'a TrafficResult,
 }
-
-/// The load that a search begins with when no other is known.
-pub(super) const FIRST_LOAD: f64 = 0.1;
 
 /// Numbers of a curve in its table, and what it calls them.
 const SHOWN: [(&str, &str, Unit); 8] = [
@@ -277,6 +291,7 @@ impl Curve {
             title: subject.name().to_owned(),
             points: Vec::new(),
             left: 0,
+            own_load: subject.own_load(),
             saturation: None,
             not_known: None,
         };
@@ -359,76 +374,6 @@ impl Curve {
         Ok(())
     }
 
-    /// Looks for the load at which the network saturates, to within `precision`: between the largest load of the
-    /// curve up to which all are carried and the next one, then by halving. Where that one is not saturated but not known at
-    /// the end, more cannot be said.
-    ///
-    /// # Errors
-    /// As [`Curve::run`].
-    pub fn find_saturation(
-        &mut self,
-        subject: &impl Subject,
-        precision: f64,
-        seeds: u32,
-        threads: Option<usize>,
-        progress: &dyn Progress,
-    ) -> Result<(), Error> {
-        // the least load so far that the sources cannot make
-        let mut beyond = f64::INFINITY;
-        loop {
-            let carried = self.points.iter().take_while(|point| point.carried()).count();
-            let low = self.points[..carried].last().map_or(0.0, |point| point.load);
-            let next = match self.points.get(carried) {
-                Some(high) if high.load - low <= precision => {
-                    let found = Some((low, high.load));
-                    if high.saturated() {
-                        self.saturation = found
-                    } else {
-                        self.not_known = found
-                    }
-                    return Ok(());
-                }
-                // of few digits, as it is a name, too
-                Some(high) => ((low + high.load) / 2.0 * 1e9).round() / 1e9,
-                // all are carried so far: towards the most that a terminal can inject
-                None if low >= 1.0 || beyond - low <= precision => return Ok(()),
-                None if beyond.is_finite() => ((low + beyond) / 2.0 * 1e9).round() / 1e9,
-                None => (2.0 * low).clamp(FIRST_LOAD, 1.0),
-            };
-            // sources that are all carried at less may not be able to make so much
-            let may_be_less = carried == self.points.len() && (low > 0.0 || next > precision);
-            if may_be_less && subject.at(next, subject.seed()).is_err() {
-                beyond = next;
-                continue;
-            }
-            let before = self.points.len();
-            self.add(subject, &[next], seeds, threads, progress)?;
-            if self.points.len() == before {
-                return Ok(());
-            }
-        }
-    }
-
-    /// What [`Curve::find_saturation`] found, in words.
-    pub fn finding(&self) -> String {
-        let of = "flits per cycle and terminal";
-        if let Some((low, high)) = self.saturation {
-            return format!("saturates between {low:.4} and {high:.4} {of}");
-        }
-        if let Some((low, high)) = self.not_known {
-            return format!(
-                "carries {low:.4} {of}; whether it carries {high:.4} is not known: the verdicts say what would show"
-            );
-        }
-        // the last point is the largest load that was carried
-        match self.points.last().map_or(1.0, |point| point.load) {
-            1.0.. => {
-                "not saturated at one flit per cycle and terminal, the most that can be injected".to_owned()
-            }
-            most => format!("carries {most:.4} {of}, about the most that the sources can make"),
-        }
-    }
-
     /// The table.
     pub fn table(&self) -> Table {
         let mut headings = vec!["load"];
@@ -503,6 +448,7 @@ impl Curve {
             "stratasim": env!("CARGO_PKG_VERSION"),
             "title": self.title,
             "spec": spec,
+            "own_load_flits_per_cycle": self.own_load,
             "saturation_load_flits_per_cycle": self.saturation.map(|(low, high)| [low, high]),
             "saturation_not_known_flits_per_cycle": self.not_known.map(|(low, high)| [low, high]),
             "points": points,

@@ -49,6 +49,10 @@ impl<S: Subject> Subject for Kept<'_, S> {
         self.subject.flit_rate()
     }
 
+    fn own_load(&self) -> f64 {
+        self.subject.own_load()
+    }
+
     fn at(&self, load: f64, seed: u64) -> Result<Box<dyn Point + '_>, ConfigError> {
         let point = self.subject.at(load, seed)?;
         let path = kept::path(&self.out, &point.digest());

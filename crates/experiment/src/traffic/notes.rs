@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use stratasim_net::flit::router::RouterSpec;
-use stratasim_report::traffic::TrafficResult;
+use stratasim_report::traffic::{ChannelSummary, TrafficResult};
 
+use super::channels::MAPPED_ROUTERS;
 use super::spec::TrafficSpec;
 use crate::run::count;
 
@@ -58,6 +59,28 @@ pub(super) fn unheeded(spec: &TrafficSpec, router: &RouterSpec) -> Option<String
         "Priorities of classes count at the sources only: these allocators of routers look at none. `select`, the separable ones and \
          the wavefront do (`network.router.switch-allocator.kind`, `vc-allocator.kind`)."
             .to_owned()
+    })
+}
+
+/// Where there are too many routers for the use of each channel.
+pub(super) fn unmapped(channels: &ChannelSummary, routers: usize) -> Option<String> {
+    (channels.count > 0 && channels.by_router.is_empty()).then(|| {
+        format!(
+            "Of {} routers the use of the busiest channels is told only; of up to {} routers it is that of all, with a heat map.",
+            count(routers as u64),
+            count(MAPPED_ROUTERS as u64)
+        )
+    })
+}
+
+/// Where a part of what some terminals send is missing: loads are means over all.
+pub(super) fn partial(spec: &TrafficSpec, partial: u64, terminals: u32) -> Option<String> {
+    (spec.batch.is_none() && partial > 0).then(|| {
+        format!(
+            "{} of {} terminals send a part of their load, as the pattern sends the rest nowhere. Loads are means over all terminals.",
+            count(partial),
+            count(terminals.into())
+        )
     })
 }
 

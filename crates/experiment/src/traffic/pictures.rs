@@ -56,22 +56,21 @@ impl Curve {
         let title = format!("{}: utilisation of channels at load {}", self.title, point.load);
         let picture = channel_map(title, point.results.first()?.traffic.as_ref()?)?;
         let which = match stable {
-            Some(_) => "The highest load that the network carries; rows of many routers are means.",
-            None => {
-                "The network carries none of these loads, this is the lowest; rows of many routers are means."
-            }
+            Some(_) => "The highest load that the network carries.",
+            None => "The network carries none of these loads, this is the lowest.",
         };
         Some((which, picture))
     }
 
-    /// Latency of the windows of each run, over time.
-    fn windows(&self) -> Picture {
-        // a legend of few
+    /// Latency of the windows of each run, over time; and of how many loads one is shown.
+    fn windows(&self) -> (Picture, usize) {
+        // a legend of few, the highest load among them
         let every = self.points.len().div_ceil(8).max(1);
-        let runs = self.points.iter().step_by(every).filter_map(|point| {
+        let first = self.points.len().saturating_sub(1) % every;
+        let runs = self.points.iter().skip(first).step_by(every).filter_map(|point| {
             Some((format!("load {}", point.load), point.results.first()?.traffic.as_ref()?))
         });
-        latency_over_time(format!("{}: latency over time", self.title), runs)
+        (latency_over_time(format!("{}: latency over time", self.title), runs), every)
     }
 
     /// The page.
@@ -85,10 +84,8 @@ impl Curve {
             let workload = of_one().map_or(title.workload.as_str(), |(what, _)| what);
             page.paragraph(format!("{} · {workload} · {}", title.topology, title.network));
         }
-        if let Some((low, high)) = self.saturation {
-            page.paragraph(format!(
-                "The network saturates between {low:.4} and {high:.4} flits per cycle and terminal."
-            ));
+        if self.saturation.is_some() {
+            page.paragraph(format!("The network {}.", self.finding()));
         }
         page.picture(self.latency(), "latency", "Packets from coming into being to the arrival of their tail. Loads that the network does not carry, or of which that is not known, are left out.");
         if let Some(picture) = self.class_latency() {
@@ -98,7 +95,12 @@ impl Curve {
         if let Some((which, picture)) = self.channels() {
             page.picture(picture, "channels", which);
         }
-        page.picture(self.windows(), "windows", "Warm-up and sample.");
+        let (windows, every) = self.windows();
+        let which = match every {
+            1 => "Warm-up and sample.".to_owned(),
+            every => format!("Warm-up and sample, of one of {every} loads each."),
+        };
+        page.picture(windows, "windows", which);
         page.heading("All loads");
         let seeds = self.points.iter().map(|point| point.results.len()).max().unwrap_or(0);
         page.table(
@@ -115,7 +117,11 @@ impl Curve {
         let spec = self.points.first().and_then(|point| point.results.first()).map(|result| &result.spec);
         if let Some(spec) = spec {
             page.heading("Experiment");
-            page.code(serde_json::to_string_pretty(spec).unwrap_or_default());
+            // a configuration of BookSim2 is a text of its own
+            page.code(match spec.get("booksim2").and_then(serde_json::Value::as_str) {
+                Some(configuration) => configuration.to_owned(),
+                None => serde_json::to_string_pretty(spec).unwrap_or_default(),
+            });
         }
         page
     }
@@ -129,7 +135,7 @@ impl Curve {
         pictures.extend(self.class_latency());
         pictures.push(self.throughput());
         pictures.extend(self.channels().map(|(_, picture)| picture));
-        pictures.push(self.windows());
+        pictures.push(self.windows().0);
         publish(out, &self.page(), &pictures, &self.full_table(), self.json())
     }
 }

@@ -9,7 +9,7 @@ use stratasim_workload::injection::periodic::scattered;
 use stratasim_workload::pattern::{Destinations, Layout};
 
 use super::joined::Joined;
-use super::spec::{BatchSpec, ClassSpec, Lengths, ProbeSpec, TrafficSpec};
+use super::spec::{BatchSpec, ClassSpec, Lengths, Load, ProbeSpec, TrafficSpec};
 
 /// The class of probes.
 const PROBES: &str = "probes";
@@ -211,10 +211,14 @@ impl Plan {
             probe_pairs: None,
             joined,
         };
-        let mut priorities: Vec<i32> = given.iter().map(|class| class.priority).collect();
-        priorities.sort_unstable();
-        priorities.dedup();
-        plan.queues = vec![Vec::new(); if priorities.len() > 1 { given.len() } else { 1 }];
+        // a queue for each priority, in the order of the classes that have them
+        let mut priorities: Vec<i32> = Vec::new();
+        for class in given {
+            if !priorities.contains(&class.priority) {
+                priorities.push(class.priority);
+            }
+        }
+        plan.queues = vec![Vec::new(); priorities.len()];
         let mut total = 0.0;
         for (number, class) in given.iter().enumerate() {
             let at = |error: BuildError| BuildError::new(field(number, &error.field), error.reason);
@@ -231,7 +235,7 @@ impl Plan {
             if let Some(share) = class.share.filter(|share| !(*share > 0.0 && share.is_finite())) {
                 return Err(BuildError::new(field(number, "share"), format!("{share}; shares are positive")));
             }
-            let whole = class.load.unwrap_or(spec.load);
+            let whole = class.load.map_or(spec.load, Load::from);
             let load = if spec.batch.is_some() {
                 0.0
             } else {
@@ -241,7 +245,7 @@ impl Plan {
                 })?
             };
             total += load;
-            let queue = if priorities.len() > 1 { number } else { 0 };
+            let queue = priorities.iter().position(|&priority| priority == class.priority).unwrap_or(0);
             plan.class(spec, class, number, load, queue as u8, layout, ground, streams).map_err(at)?;
         }
         if total > 1.0
@@ -470,6 +474,18 @@ impl Plan {
         let start = pairs.partition_point(|pair| pair[0] < source);
         let count = pairs[start..].partition_point(|pair| pair[0] == source) as u64;
         (count > 0).then(|| pairs[start + (number % count) as usize][1])
+    }
+
+    /// Terminals of which a part of the packets of a class goes somewhere, and the rest nowhere.
+    pub(super) fn partial_senders(&self) -> u64 {
+        let is_partial = |terminal: &u32| {
+            self.lanes.iter().enumerate().any(|(number, lane)| {
+                let takes_part = lane.sources.as_ref().is_none_or(|sources| sources[*terminal as usize]);
+                let share = self.share(number, *terminal);
+                takes_part && share > 0.0 && share < 1.0 - 1e-9
+            })
+        };
+        (0..self.terminals).filter(is_partial).count() as u64
     }
 
     /// The share of the packets of a lane and source that go somewhere.

@@ -67,6 +67,9 @@ pub(super) fn result(
     let nothing_arrived = accepted_mean == 0.0 && offered > 0 && 10 * injected >= 9 * offered;
     let nothing_offered = plan.batch.is_none() && offered == probed;
     let (saturated, verdict) = match &course.saturation {
+        _ if plan.batch.is_none() && plan.load() == 0.0 => {
+            (None, format!("{NOT_KNOWN}: with a load of 0 there is nothing to tell"))
+        }
         _ if nothing_offered => (
             None,
             format!(

@@ -35,12 +35,12 @@ impl Traffic {
             loads: curve.points.len() as u64,
         };
         let finding = curve.finding();
+        let at = carried.saturating_sub(1);
+        let load = curve.points[at].load;
         let mut results: Vec<RunResult> = curve.points.into_iter().flat_map(|point| point.results).collect();
-        let mut result = results.swap_remove(carried.saturating_sub(1));
+        let mut result = results.swap_remove(at);
         result.checks.extend(results.into_iter().flat_map(|other| other.checks).filter(|check| !check.ok));
-        result
-            .notes
-            .insert(0, format!("The network {finding}; numbers are those of load {}.", load_of(&result)));
+        result.notes.insert(0, format!("The network {finding}; numbers are those of load {load}."));
         result.spec = self.resolved();
         result.wall_s = started.elapsed().as_secs_f64();
         if let Some(traffic) = &mut result.traffic {
@@ -48,11 +48,6 @@ impl Traffic {
         }
         Ok(result)
     }
-}
-
-/// The load that a result is of.
-fn load_of(result: &RunResult) -> f64 {
-    result.traffic.as_ref().map_or(0.0, |traffic| traffic.load_flits_per_cycle)
 }
 
 /// Traffic whose runs somebody looks at.
@@ -72,6 +67,10 @@ impl Subject for Watched<'_> {
 
     fn flit_rate(&self) -> Option<Bandwidth> {
         self.traffic.flit_rate()
+    }
+
+    fn own_load(&self) -> f64 {
+        self.traffic.own_load()
     }
 
     fn at(&self, load: f64, seed: u64) -> Result<Box<dyn Point + '_>, ConfigError> {

@@ -102,6 +102,29 @@ pub enum Load {
     Searched(Searched),
 }
 
+/// A load per terminal that a class has of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    untagged,
+    expecting = "expected flits per cycle and terminal, such as 0.3, or a rate, such as \"40 Gbps\"; `\"saturation\"` is looked for \
+                 with all classes together, as `traffic.load`"
+)]
+pub enum ClassLoad {
+    /// Flits per cycle.
+    FlitsPerCycle(f64),
+    /// Bits per second.
+    Rate(Bandwidth),
+}
+
+impl From<ClassLoad> for Load {
+    fn from(load: ClassLoad) -> Self {
+        match load {
+            ClassLoad::FlitsPerCycle(load) => Self::FlitsPerCycle(load),
+            ClassLoad::Rate(rate) => Self::Rate(rate),
+        }
+    }
+}
+
 /// A load that a run looks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -121,11 +144,7 @@ impl Load {
             (Self::FlitsPerCycle(load), _) => (*load, load.to_string()),
             (Self::Rate(rate), Some(most)) => (rate.bytes_per_s() / most.bytes_per_s(), rate.to_string()),
             (Self::Searched(_), _) => {
-                return refuse(
-                    "`saturation` is looked for with all classes together, as `traffic.load`; flits per cycle or a rate are \
-                     expected"
-                        .to_owned(),
-                );
+                return refuse("the search for `saturation` has not begun".to_owned());
             }
             (Self::Rate(rate), None) => {
                 return refuse(format!(
@@ -209,7 +228,7 @@ pub struct ClassSpec {
     pub name: Option<String>,
     /// Its own load, whatever `traffic.load` says.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub load: Option<Load>,
+    pub load: Option<ClassLoad>,
     /// Its part of `traffic.load`, against the parts of the other classes without a load of their own; 1 when
     /// absent.
     #[serde(skip_serializing_if = "Option::is_none")]

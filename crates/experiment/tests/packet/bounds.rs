@@ -123,6 +123,22 @@ fn a_message_with_a_limit_of_its_own_is_alone_as_slow() {
     assert!((1.0..1.01).contains(&slower), "{slower}");
 }
 
+/// Eight senders that are limited to a tenth of the link into which they send leave nothing to trim, though the window of one of
+/// them would let more go at once.
+#[test]
+fn a_limit_is_kept_by_senders_that_hand_over_their_window() {
+    for preset in ["htsim", "htsim-constant", "htsim-swift-like"] {
+        let result = run(&format!(
+            "[topology]\nkind = \"single-switch\"\nnodes = 9\nbandwidth = \"100 Gbps\"\nlatency = \"1 us\"\n\
+             [workload]\nkind = \"traffic\"\nflows = 8\nsize = {{ kind = \"fixed\", bytes = \"300 kB\" }}\n\
+             rate-cap = \"10 Gbps\"\npattern = {{ kind = \"incast\" }}\n\
+             [network]\nkind = \"packet\"\nqueue = {{ kind = \"trimming\" }}\n\
+             congestion = {{ kind = \"mprdma\", preset = \"{preset}\" }}\n"
+        ));
+        assert_eq!(result.counters["network.trims"], 0, "{preset}");
+    }
+}
+
 /// Connections of one host take turns: what the receiver has not spoken of yet, because it is worth no acknowledgement, is not sent
 /// again.
 #[test]

@@ -81,3 +81,28 @@ fn flowlets_stay_together_whatever_waits_with_them() {
         assert!(carry.len() == 4 && carry.iter().all(|&bytes| bytes >= 400_000.0), "{queue}: {carry:?}");
     }
 }
+
+/// Faults that never act, and headroom that is enough, change nothing: senders know that nothing is lost.
+#[test]
+fn a_fabric_that_loses_nothing_is_lossless_whatever_is_written() {
+    let messages: Vec<_> = (1..32).map(|host| (host, 0, 100_000, 0)).collect();
+    let result = |queue: &str, more: &str| {
+        let network =
+            format!("congestion = {{ kind = \"nscc\" }}\nqueue = {{ kind = \"lossless\"{queue} }}\n{more}");
+        star(32, &messages, &network)
+    };
+    let plain = result("", "");
+    assert_eq!(plain.counters["network.timeouts"], 0);
+    for more in [
+        "loss = { probability = 0.0 }",
+        "faults = { corruption = { probability = 0.0 } }",
+        "faults = { duplication = { probability = 0.0 } }",
+        "faults = { reordering = { probability = 0.0, delay = \"1 us\" } }",
+    ] {
+        assert_eq!(result("", more).digest, plain.digest, "{more}");
+    }
+    assert_eq!(result(", headroom = \"1 MB\"", "").digest, plain.digest);
+    // where something can be lost, senders do not wait for as long
+    let lossy = result("", "loss = { probability = 0.001 }");
+    assert!(lossy.counters["network.timeouts"] > 0);
+}

@@ -157,3 +157,37 @@ fn packets_that_go_nowhere_hold_up_none() {
     });
     assert_eq!(alone, beside);
 }
+
+/// A class that never sends anything parts no others from each other.
+#[test]
+fn classes_of_one_priority_share_a_queue_whatever_others_have() {
+    let latencies = |more: &str| {
+        let text = experiment(
+            SMALL,
+            &format!(
+                "measure = {{ window = 500, windows = 4 }}\nkernel = \"full\"\n\
+                 class = [{{ name = \"short\", load = 0.1, flits = 1 }}, {{ name = \"long\", load = 0.4, flits = 32 }}{more}]\n"
+            ),
+        );
+        let result = run(&text);
+        let classes = &statistics(&result).classes;
+        [0, 1].map(|at| classes[at].packet_latency_cycles.mean.expect("packets arrived"))
+    };
+    let alone = latencies("");
+    assert_eq!(latencies(", { name = \"never\", load = 0.0, priority = 1 }"), alone);
+}
+
+/// Of a rank that is silent in the background only what goes to the hot spot is sent, and the rest is missed.
+#[test]
+fn load_that_goes_nowhere_is_told() {
+    let notes = |pattern: &str| {
+        let text = experiment(
+            SMALL,
+            &format!("load = 0.1\nmeasure = {{ window = 200, windows = 2 }}\npattern = {pattern}\n"),
+        );
+        run(&text).notes.join(" ")
+    };
+    let hot = "{ kind = \"hot-spot\", target = 1, fraction = 0.2, background = \"transpose\" }";
+    assert!(notes(hot).contains("send a part of their load"), "{}", notes(hot));
+    assert!(!notes("\"uniform-random\"").contains("a part of their load"));
+}

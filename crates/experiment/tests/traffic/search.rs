@@ -120,7 +120,10 @@ fn searches_that_find_nothing_are_refused() {
         ),
         ("load = \"saturation\"\nbatch = { packets = 3 }", "traffic.load: a batch has no load"),
         ("load = \"saturation\"\n[[traffic.class]]\nload = 0.1", "every class has a `load` of its own"),
-        ("[[traffic.class]]\nload = \"saturation\"", "traffic.class.0.load: `saturation` is looked for"),
+        (
+            "[[traffic.class]]\nload = \"saturation\"",
+            "is looked for with all classes together, as `traffic.load`",
+        ),
     ] {
         let error = prepare(&experiment(MESH, more)).err().unwrap_or_else(|| panic!("{more} was taken"));
         assert!(error.contains(words), "{error}");
@@ -146,4 +149,43 @@ fn loads_that_cannot_be_made_are_no_end_of_the_search() {
     assert!(found.carried_flits_per_cycle <= 0.05 && found.loads > 0, "{found:?}");
     let error = prepare(&classes("0.995")).err().unwrap().to_string();
     assert!(error.contains("the classes make 1.005 flits per cycle"), "{error}");
+}
+
+/// Every network carries nothing, and one that starts there goes on from there.
+#[test]
+fn a_search_may_begin_at_a_load_of_nothing() {
+    let subject = prepare(&traffic("")).unwrap();
+    let mut curve = Curve::run(&subject, &[0.0, 0.4], 1, Some(1), &()).unwrap();
+    assert!(statistics(&curve.points[0].results[0]).verdict.contains("with a load of 0"));
+    curve.find_saturation(&subject, 0.1, 1, Some(1), &()).unwrap();
+    let (low, high) = curve.saturation.expect("it is found");
+    assert!(low >= 0.4 && high > low, "{low} {high}");
+}
+
+/// What is found is the part that changes, and so are the load that is named and the one that the numbers are of.
+#[test]
+fn the_load_that_is_found_is_beside_that_of_classes_with_their_own() {
+    let text = traffic(
+        "load = \"saturation\"\nsaturation-precision = 0.1\nclass = [{ name = \"a\", load = 0.3 }, { name = \"b\" }]",
+    );
+    let result = run(&text);
+    let found = statistics(&result).saturation.unwrap();
+    let note = &result.notes[0];
+    assert!(note.contains("beside the 0.3 of classes with a load of their own"), "{note}");
+    assert!(
+        note.ends_with(&format!("numbers are those of load {}.", found.carried_flits_per_cycle)),
+        "{note}"
+    );
+    let of_all = statistics(&result).load_flits_per_cycle;
+    assert!((of_all - found.carried_flits_per_cycle - 0.3).abs() < 1e-9, "{of_all}");
+}
+
+/// Sources that cannot make as little as the precision are found to saturate as `traffic --saturation` finds it.
+#[test]
+fn sources_that_make_no_small_loads_are_searched_from_the_first_one() {
+    let bursts = "injection = { kind = \"on-off\", alpha = 0.05, r1 = 1.0 }\n";
+    let (low, _) = by_curve(&traffic(bursts), 0.1).saturation.expect("it is found");
+    let result = run(&traffic(&format!("{bursts}load = \"saturation\"\nsaturation-precision = 0.01")));
+    let found = statistics(&result).saturation.unwrap().carried_flits_per_cycle;
+    assert!((found - low).abs() <= 0.1, "{found} {low}");
 }

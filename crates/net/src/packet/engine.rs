@@ -282,14 +282,22 @@ pub(super) struct Engine {
 }
 
 impl Engine {
-    /// Whether nothing is ever lost: ports hold back what they have no room for, and links have no faults.
+    /// Whether nothing is ever lost: ports hold back what they have no room for, and links lose and change nothing.
     pub(super) fn is_lossless(&self) -> bool {
         let holds_all = match self.rules.queue.backpressure {
             Backpressure::None => false,
-            Backpressure::Pause { most_bytes, .. } => most_bytes == u64::MAX,
+            Backpressure::Pause { above_bytes, most_bytes, .. } => {
+                // what comes until the other end has stopped
+                let headroom = most_bytes.saturating_sub(above_bytes) as f64;
+                let comes = |port: &Port| {
+                    let on_link = 2e-12 * port.kind.delay as f64 * port.kind.rate.bytes_per_s();
+                    on_link + 2.0 * f64::from(self.rules.full_bytes)
+                };
+                most_bytes == u64::MAX || self.ports.iter().all(|port| comes(port) <= headroom)
+            }
             Backpressure::Credit { .. } => true,
         };
-        holds_all && self.faults.is_empty()
+        holds_all && self.faults.iter().all(LinkFaults::loses_nothing)
     }
 
     pub(super) fn new(
@@ -517,12 +525,13 @@ impl Engine {
     }
 }
 
-/// The place of an event among those of its instant: what the other end of a link says comes first, then packets that arrive,
-/// or their headers, by port, and all others behind them.
+/// The place of an event among those of its instant: what the other end of a link says comes first, then packets that arrive
+/// by port, each before the header of the one behind it, and all others behind them.
 #[inline]
 fn rank(packets: &[Flying], word: u32) -> u32 {
     match Event::of(word) {
-        Event::Arrival(packet) | Event::Head(packet) => packets[packet as usize].port + 1,
+        Event::Arrival(packet) => 2 * packets[packet as usize].port + 1,
+        Event::Head(packet) => 2 * packets[packet as usize].port + 2,
         Event::Pause(_) | Event::Resume(_) | Event::Credit(_) => 0,
         _ => NOTHING,
     }

@@ -202,6 +202,13 @@ pub(super) struct LinkFaults {
     most_delay_ps: u64,
 }
 
+impl LinkFaults {
+    /// Whether every packet gets over it as it is, though perhaps late or twice.
+    pub(super) fn loses_nothing(&self) -> bool {
+        self.outages.all().is_empty() && self.lossy.share_and_burst().0 == 0.0 && self.corrupts.share == 0
+    }
+}
+
 /// What went wrong on all links.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct FaultCounts {

@@ -314,7 +314,8 @@ impl Ways {
                 }
                 next.push(own);
             }
-            if message.spread && !layer.only && matches!(pick, Pick::Fastest) {
+            // of links that are all alike the first one carries the message no faster, and one of a layer stands for all
+            if message.spread && !layer.only && !self.uniform && matches!(pick, Pick::Fastest) {
                 let links = layer.groups.iter().zip(&layer.counts);
                 let links = links.map(|(group, &count)| (self.shapes.sample(group, ports), count));
                 message.share(links, next.iter_mut().flatten());

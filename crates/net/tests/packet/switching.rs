@@ -180,3 +180,17 @@ fn the_least_time_knows_that_a_message_lands_at_one_nic() {
         assert_eq!(ends[0].as_ps(), least.as_ps(), "{balancing}, {bytes} B");
     }
 }
+
+/// Without headers, a packet can go on in the instant in which the last bit of the one before it comes.
+#[test]
+fn packets_without_headers_stay_in_order() {
+    let machine = topology(
+        r#"{"kind": "leaf-spine", "leaves": 2, "spines": 1, "hosts-per-leaf": 2, "bandwidth": "50 Gbps",
+            "uplink-bandwidth": "25 Gbps", "latency": "10 ns"}"#,
+    );
+    let spec = r#"{"kind": "packet", "switching": "cut-through", "congestion": {"kind": "fixed-window", "factor": 20.0},
+                   "recovery": {"kind": "go-back-n"}, "packets": {"header-bytes": 0, "payload-bytes": 511}}"#;
+    let mut network = network(spec, machine.clone());
+    let (_, report) = run(network.as_mut(), machine.compute_nodes(), &[(0, 3, 9 * 511)]);
+    assert_eq!(count(&report, "network.retransmissions"), 0);
+}

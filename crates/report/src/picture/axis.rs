@@ -105,13 +105,13 @@ impl Scale {
         let label = |value: f64| {
             let text = axis.unit.format(value).replace(" u", " µ");
             // 100.0 ns is 100 ns on an axis
-            match text.split_once(' ') {
-                Some((number, unit)) if number.contains('.') => {
-                    format!("{} {unit}", number.trim_end_matches('0').trim_end_matches('.'))
-                }
-                None if text.contains('.') => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-                _ => text,
-            }
+            let (number, unit) = text.split_at(text.find(' ').unwrap_or(text.len()));
+            let (mantissa, exponent) = number.split_at(number.find('e').unwrap_or(number.len()));
+            let mantissa = match mantissa.contains('.') {
+                true => mantissa.trim_end_matches('0').trim_end_matches('.'),
+                false => mantissa,
+            };
+            format!("{mantissa}{exponent}{unit}")
         };
         let labelled = |ticks: Vec<f64>| ticks.into_iter().map(|value| (value, label(value))).collect();
         let ticks: Vec<(f64, String)> = if (1..=count + 4).contains(&values.len()) {
@@ -228,6 +228,9 @@ mod tests {
         let scale = Scale::fit(&Axis::log("latency", Unit::Seconds), many, 7);
         assert_eq!(labels(&scale), ["100 ns", "1 µs", "10 µs", "100 µs", "1 ms", "10 ms", "100 ms"]);
         assert_eq!(scale.title, "latency");
+        let small = [1e-10, 1e-8, 1e-3, 0.5];
+        let scale = Scale::fit(&Axis::log("loss", Unit::Count), small.into_iter(), 6);
+        assert_eq!(labels(&scale)[..2], ["1e-10", "1e-8"]);
         let near = (0..40).map(|n| 8.2 + 0.01 * f64::from(n));
         let scale = Scale::fit(&Axis::log("batches/s", Unit::Count), near, 4);
         assert_eq!(labels(&scale), ["8.2", "8.3", "8.4", "8.5"]);

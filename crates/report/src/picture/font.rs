@@ -38,9 +38,10 @@ pub(crate) fn width(text: &str, size: f64, bold: bool) -> f64 {
     units * size / f64::from(face(bold).units_per_em())
 }
 
-/// Room to leave for `text`: readers may have a font that is somewhat wider than ours.
+/// Room to leave for `text`: readers may have a font that is wider than ours, of which that of Debian is the widest.
 pub(crate) fn room(text: &str, size: f64, bold: bool) -> f64 {
-    1.06 * width(text, size, bold)
+    let wider = if bold { 1.2 } else { 1.09 };
+    wider * width(text, size, bold)
 }
 
 /// The longest form of `text` that needs at most `space`, with an ellipsis in its middle; empty when

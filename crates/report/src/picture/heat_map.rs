@@ -105,7 +105,8 @@ impl HeatMap {
         let bottom = top + (cell_height * row_count as f64).max(90.0);
         let below = if self.columns_title.is_empty() && self.time.is_none() { 34.0 } else { 52.0 };
         let mut scene = Scene::new(width, bottom + below);
-        scene.title(20.0, 28.0, &font::fitted(&self.title, width - 40.0, TITLE, true));
+        // the unit of the colours stands beside it
+        scene.title(20.0, 28.0, &font::fitted(&self.title, right - 20.0, TITLE, true));
 
         self.draw_cells(&mut scene, &cells, most, (left, top), (cell_width, cell_height));
         let every = (13.0 / cell_height).ceil() as usize;

@@ -88,6 +88,10 @@ pub struct LineChart {
     pub size: (f64, f64),
 }
 
+/// What curves have at least upwards, and what stands below them.
+const LEAST_HEIGHT: f64 = 200.0;
+const BELOW: f64 = 56.0;
+
 impl LineChart {
     /// A chart without curves, 720 by 440 pixels.
     pub fn new(title: impl Into<String>, x: Axis, y: Axis) -> Self {
@@ -105,10 +109,13 @@ impl LineChart {
     /// Draws it. Points that an axis cannot show interrupt their curve.
     pub fn draw(&self) -> Picture {
         let (width, height) = (self.size.0.clamp(320.0, 4096.0), self.size.1.clamp(240.0, 4096.0));
+        // a long legend takes nothing from the curves
+        let top = self.legend(&mut Scene::new(width, height), width) + 18.0;
+        let height = height.max(top + LEAST_HEIGHT + BELOW);
         let mut scene = Scene::new(width, height);
         scene.title(20.0, 28.0, &font::fitted(&self.title, width - 40.0, TITLE, true));
-        let top = self.legend(&mut scene, width) + 18.0;
-        let bottom = height - 56.0;
+        self.legend(&mut scene, width);
+        let bottom = height - BELOW;
 
         let points = || self.series.iter().flat_map(|series| series.points.iter().chain(&series.reference));
         let shown = || points().filter(|(x, y)| self.x.shows(*x) && self.y.shows(*y));
@@ -116,6 +123,8 @@ impl LineChart {
         let widest = y.ticks.iter().map(|(_, label)| font::room(label, SMALL, false)).fold(0.0, f64::max);
         let (left, right) = (48.0 + widest, width - 28.0);
         let x = Scale::fit(&self.x, shown().map(|point| point.0), ((right - left) / 85.0).max(2.0) as usize);
+        let last = x.ticks.last().map_or(0.0, |(_, label)| font::room(label, SMALL, false) / 2.0);
+        let right = right.min(width - 4.0 - last);
         let (x, y) = (x.over(left, right), y.over(bottom, top));
 
         let mut free_above = f64::INFINITY;
@@ -139,8 +148,14 @@ impl LineChart {
             }
         }
         scene.line((left, bottom), (right, bottom), Paint::Axis);
-        scene.text((left + right) / 2.0, bottom + 41.0, Anchor::Middle, Paint::Muted, BODY, x.title.as_str());
-        scene.upward(20.0, (top + bottom) / 2.0, BODY, &y.title);
+        let title = font::fitted(&x.title, right - left, BODY, false);
+        scene.text((left + right) / 2.0, bottom + 41.0, Anchor::Middle, Paint::Muted, BODY, title);
+        scene.upward(
+            20.0,
+            (top + bottom) / 2.0,
+            BODY,
+            &font::fitted(&y.title, bottom - top + 40.0, BODY, false),
+        );
 
         for (at, series) in self.series.iter().enumerate() {
             let paint = Paint::Series(at as u8);
@@ -149,6 +164,11 @@ impl LineChart {
             let placed: Vec<Option<(f64, f64)>> = series.points.iter().copied().map(place).collect();
             for run in placed.split(Option::is_none) {
                 let points: Vec<(f64, f64)> = run.iter().copied().flatten().collect();
+                if let ([(x, y)], true) = (points.as_slice(), series.dashed) {
+                    // a line needs two of them
+                    let (x, y, mark) = (*x, *y, Mark::of(at));
+                    scene.shapes.push(Shape::Mark { mark, x, y, radius: 3.6, paint, hollow: true });
+                }
                 if points.len() > 1 {
                     scene.shapes.push(Shape::Line { points, paint, width: 2.0, dashed: series.dashed });
                 }
@@ -180,7 +200,8 @@ impl LineChart {
     fn legend(&self, scene: &mut Scene, width: f64) -> f64 {
         let (mut x, mut y) = (20.0, 52.0);
         let mut entry = |scene: &mut Scene, name: &str, sample: &dyn Fn(&mut Scene, f64, f64)| {
-            let room = 30.0 + font::room(name, BODY, false);
+            let name = font::fitted(name, width - 70.0, BODY, false);
+            let room = 30.0 + font::room(&name, BODY, false);
             if x > 20.0 && x + room > width - 20.0 {
                 (x, y) = (20.0, y + 19.0);
             }

@@ -24,10 +24,12 @@ pub(crate) fn write(scene: &Scene, title: &str, colours: Colours) -> String {
     let mut out = String::new();
     let (width, height) = (number(scene.width), number(scene.height));
     let title = crate::page::escape_html(title);
+    // what is behind a picture that stands alone follows the reader, too
+    let scheme = if colours == Colours::Reader { " style=\"color-scheme:light dark\"" } else { "" };
     let _ = writeln!(
         out,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" \
-         height=\"{height}\" role=\"img\" font-family=\"{FAMILY}\">\n<title>{title}</title>"
+         height=\"{height}\" role=\"img\" font-family=\"{FAMILY}\"{scheme}>\n<title>{title}</title>"
     );
     let paints: BTreeSet<Paint> = scene.shapes.iter().flat_map(paints).collect();
     out.push_str("<style>");

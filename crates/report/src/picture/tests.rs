@@ -547,3 +547,42 @@ fn the_fullest_links_come_first_and_their_load_is_in_percent_of_their_rate() {
     );
     assert_eq!(Activity::Compute as usize, 0, "rows of a time line are indexed by activity");
 }
+
+/// Curves have room below a legend of any length, and none of its names is wider than the picture.
+#[test]
+fn a_long_legend_takes_nothing_from_the_curves() {
+    let mut chart = chart();
+    let short = chart.draw().size().1;
+    for number in 0..40 {
+        let name = format!("{} number {number}", "a name that is far too long for one line ".repeat(6));
+        chart.series.push(Series::new(name, [(64.0, 1.0), (512.0, 2.0)]));
+    }
+    let picture = chart.draw();
+    assert!(picture.size().1 > short, "{:?}", picture.size());
+    let (width, height) = picture.size();
+    for shape in &picture.scene.shapes {
+        match shape {
+            Shape::Text { x, y, text, size, .. } => {
+                assert!((0.0..height).contains(y), "{text} at {y}");
+                assert!(!text.starts_with("a name") || x + font::room(text, *size, false) <= width, "{text}");
+            }
+            Shape::Mark { y, .. } => assert!((0.0..height).contains(y), "a mark at {y}"),
+            _ => {}
+        }
+    }
+}
+
+/// The label of the last tick has room, however long it is.
+#[test]
+fn no_label_of_an_axis_is_cut() {
+    let mut chart =
+        LineChart::new("Seeds", Axis::linear("seed", Unit::Count), Axis::linear("y", Unit::Count));
+    chart.series.push(Series::new("a", [(1.0, 1.0), (1e9, 2.0)]));
+    let picture = chart.draw();
+    let (width, _) = picture.size();
+    for shape in &picture.scene.shapes {
+        if let Shape::Text { x, text, size, anchor: Anchor::Middle, .. } = shape {
+            assert!(x + font::room(text, *size, false) / 2.0 <= width, "{text} at {x}");
+        }
+    }
+}

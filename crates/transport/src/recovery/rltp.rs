@@ -231,7 +231,13 @@ impl RecoveryKind for Rltp {
         };
         // sixteen words of bitmap follow an acknowledgement on the wire
         range("window-packets", self.window_packets, 1, 1024)?;
-        range("reordering", self.reordering, 1, self.window_packets)?;
+        if !(1..=self.window_packets).contains(&self.reordering) {
+            let reason = format!(
+                "{}; 1 to {} are possible, the `window-packets`",
+                self.reordering, self.window_packets
+            );
+            return Err(BuildError::new("reordering", reason));
+        }
         range("max-probes", self.max_probes, 1, 10_000)?;
         range("acknowledge-every", self.acknowledge_every, 1, 1024)?;
         let acknowledge = match self.acknowledge_every {

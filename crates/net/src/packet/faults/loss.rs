@@ -35,6 +35,13 @@ pub struct Loss {
     pub links: Option<Vec<String>>,
 }
 
+impl Loss {
+    /// Whether it loses anything.
+    pub(in super::super) fn loses(&self) -> bool {
+        self.states.is_some() || self.probability != Some(0.0)
+    }
+}
+
 /// A link is good or bad, and may change with each packet (Gilbert-Elliott). At the start it is bad as often as later.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
