@@ -179,6 +179,7 @@ def test_what_progress_raises_ends_the_curve() -> None:
     with pytest.raises(RuntimeError, match="enough"):
         ss.traffic(MESH, [0.1], set={"traffic.measure.window": 100_000}, progress=stop)
 
+
 def test_progress_says_how_far_simulated_time_has_come() -> None:
     seen: list[float] = []
     machine = ss.topology.mesh(dimensions=[8, 8])
