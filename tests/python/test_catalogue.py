@@ -14,7 +14,7 @@ def test_kinds_are_those_that_the_command_lists(
     listed = run_command("list", "topologies").stdout
     for kind in ss.kinds("topology"):
         assert kind in listed
-    with pytest.raises(KeyError, match="known: topology"):
+    with pytest.raises(ss.ConfigError, match="known: topology"):
         ss.kinds("colour")
 
 

@@ -212,7 +212,9 @@ def test_numbers_that_an_argument_does_not_take_are_named_with_those_that_it_tak
     for wrong in (-1, 1.5, "2", 2**64):
         expected = f"found {wrong!r}, expected a whole number from 0 to "
         for call in (ss.sweep, ss.traffic):
-            with pytest.raises(ss.ConfigError, match=f"^threads: {expected}4096"):
+            with pytest.raises(
+                ss.ConfigError, match=rf"^threads: found {wrong!r}, expected a whole number from 1 to 4096"
+            ):
                 call(path, threads=wrong, **({} if call is ss.traffic else {"product": {"seed": [1]}}))
         with pytest.raises(ss.ConfigError, match=f"^seeds: {expected}4294967295"):
             ss.traffic(path, seeds=wrong)

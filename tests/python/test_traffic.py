@@ -182,12 +182,7 @@ def test_what_progress_raises_ends_the_curve() -> None:
 
 def test_progress_says_how_far_simulated_time_has_come() -> None:
     seen: list[float] = []
-    machine = ss.topology.mesh(dimensions=[8, 8])
-    experiment = {
-        "topology": machine,
-        "network": {"kind": "flit"},
-        "traffic": {"load": 0.3, "measure": {"window": 20_000, "windows": 10}},
-    }
-    ss.run(experiment, progress=lambda simulated_s, *_: seen.append(simulated_s))
+    longer = {"traffic.load": 0.3, "traffic.measure.window": 20_000, "traffic.measure.windows": 10}
+    ss.run(MESH, set=longer, progress=lambda simulated_s, *_: seen.append(simulated_s))
     assert seen == sorted(seen)
     assert seen[-1] > 0
