@@ -461,3 +461,44 @@ fn tables_are_written_in_words() {
     let text = sweep.page(&run(&sweep, folder.path(), &threads(1)).rows).markdown().text;
     assert!(text.contains("direct (window 2)") && !text.contains("{\"kind"), "{text}");
 }
+
+/// Settings that no point has would leave a picture empty, or a number out.
+#[test]
+fn settings_that_never_occur_are_refused_wherever_they_choose_points() {
+    let case = "[[sweep.case]]\nname = \"a\"\n[[sweep.case]]\nname = \"b\"\nset = { \"workload.bytes\" = \"4 kB\" }\n[sweep]\n";
+    let plot = |more: &str| {
+        format!(
+            "{case}product = {{ \"topology.nodes\" = [4, 5] }}\n[[sweep.plot]]\nx = \"topology.nodes\"\ny = \"makespan_s\"\n{more}\n"
+        )
+    };
+    for good in
+        ["where = { case = \"a\" }", "where = { case = [\"a\", \"b\"] }", "relative-to = { case = \"b\" }"]
+    {
+        assert!(read(&plot(good)).is_ok(), "{good}");
+    }
+    for (bad, words) in [
+        ("where = { case = \"zz\" }", "sweep.plot.0.where: `case` is never \"zz\""),
+        ("where = { case = [\"a\", \"zz\"] }", "sweep.plot.0.where: `case` is never \"zz\""),
+        ("relative-to = { case = \"zz\" }", "sweep.plot.0.relative-to: `case` is never \"zz\""),
+        (
+            "[[sweep.derived]]\nname = \"gain\"\nof = \"makespan_s\"\nwhere = { case = \"zz\" }\nover = { case = \"a\" }",
+            "sweep.derived.0.where: `case` is never \"zz\"",
+        ),
+    ] {
+        let error = read(&plot(bad)).err().unwrap_or_else(|| panic!("{bad} was taken")).to_string();
+        assert!(error.contains(words), "{error}");
+    }
+}
+
+/// Whoever appends a key to a file may write it below `[sweep]`: a run does not drop it unread.
+#[test]
+fn a_section_that_is_left_out_is_read_first() {
+    let leave_out = |section: &str| {
+        let mut document = Document::from_toml("sweep.toml", &format!("{BASE}{section}")).unwrap();
+        Sweep::leave_out(&mut document).map(|()| document.get("sweep").is_none())
+    };
+    assert_eq!(leave_out(SECTION).ok(), Some(true));
+    assert_eq!(leave_out("").ok(), Some(true));
+    let error = leave_out(&format!("{SECTION}\nload = 0.35\n")).unwrap_err().to_string();
+    assert!(error.contains("unknown key `load`"), "{error}");
+}
