@@ -183,3 +183,36 @@ fn no_file_is_written_over_what_it_is_made_from_or_twice() {
     assert_eq!(scratch.read("result.json"), result);
     assert_eq!(scratch.read("a.goal"), GOAL);
 }
+
+#[test]
+fn what_limits_no_output_is_refused() {
+    let scratch = ring();
+    for (option, value, output) in [("--ranks", "0-1", "--csv"), ("--window", "0 s..1 s", "--heat-map")] {
+        let file = if output == "--csv" { "out.csv" } else { "out.svg" };
+        let alone = scratch.stratasim(&["run", "ring.toml", "--quiet", option, value]);
+        alone.failed(2, &[option, output, "none of them is given"]);
+        let both = scratch.stratasim(&["run", "ring.toml", "--quiet", option, value, output, file]);
+        assert!(both.code == 0 && scratch.path().join(file).exists(), "{}", both.errors);
+    }
+}
+
+/// A case that is damaged is no case that agrees.
+#[test]
+fn a_reference_that_expects_nothing_does_not_agree() {
+    const CASE: &str = r#"{"name": "one", "config": {}, "hosts": [{"name": "A", "speed": 1e9, "cores": 1},
+        {"name": "B", "speed": 1e9, "cores": 1}], "links": [{"name": "l", "bandwidth": 125000.0, "latency": 0.01,
+        "policy": "SHARED"}], "routes": [{"src": "A", "dst": "B", "links": ["l"]}, {"src": "B", "dst": "A", "links": ["l"]}],
+        "activities": [{"id": "f", "kind": "comm", "src": "A", "dst": "B", "size": 100000, "deps": []}],
+        "expected": {"f": 0.9960793814432991}}"#;
+    let scratch = Scratch::new();
+    let agrees = |case: &str| {
+        scratch.write("one.json", case);
+        scratch.stratasim(&["conformance", "flow", "one.json"])
+    };
+    let whole = agrees(CASE);
+    assert_eq!(whole.code, 0, "{}", whole.errors);
+    agrees(&CASE.replace("\"f\": 0.99", "\"g\": 0.99")).failed(2, &["one.json", "`g`", "no such activity"]);
+    agrees(&CASE.replace("{\"f\": 0.9960793814432991}", "{}"))
+        .failed(2, &["one.json", "no time for activity `f`"]);
+    agrees(&CASE.replace("\"activities\": [", "\"activities\": null, \"were\": [")).failed(2, &["one.json"]);
+}
