@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from . import _core
 from .result import Columns, Result, columns
 from .simulation import load
-from .spec import settings, thread_count, whole
+from .spec import path_or_none, settings, thread_count, whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,8 +67,8 @@ def traffic(
     progress
         Called about twenty times a second with the runs done and the runs altogether.
 
-    Raises ConfigError for bad input and SimulationError for a network that stands still. Ctrl-C ends the
-    curve; what is finished stays in `out`.
+    Raises ConfigError for bad input and SimulationError for a network that stands still: the other runs go
+    on, and the error's `curve` has them. Ctrl-C ends the curve; what is finished stays in `out`.
     """
     if semantics not in ("native", "booksim2"):
         raise _core.ConfigError(f"semantics: {semantics!r} is not known (known: 'native', 'booksim2')")
@@ -76,7 +76,7 @@ def traffic(
         "loads": _loads(loads),
         "saturation": saturation,
         "seeds": whole("seeds", seeds, 2**32 - 1),
-        "out": None if out is None else os.fspath(out),
+        "out": path_or_none("out", out, "folder"),
         "threads": thread_count(threads),
         "force": force,
         "progress": progress,
@@ -86,9 +86,19 @@ def traffic(
         given = settings("set", set, "{'injection_rate': 0.1}")
         sets = [f"{option}={value}" for option, value in given.items()]
         found = _core.booksim2_curve(os.fspath(experiment), sets, **options)
-        return Curve(found, os.fspath(Path(experiment).parent))
+        return _whole(Curve(found, os.fspath(Path(experiment).parent)))
     loaded = load(experiment, set, base)
-    return Curve(loaded.curve(booksim2=booksim2, **options), loaded.base)
+    return _whole(Curve(loaded.curve(booksim2=booksim2, **options), loaded.base))
+
+
+def _whole(curve: "Curve") -> "Curve":
+    """The curve, if all of its runs have a result."""
+    if not curve.failures:
+        return curve
+    failure = _core.SimulationError("\n".join(curve.failures))
+    failure.result = None
+    failure.curve = curve
+    raise failure
 
 
 def _loads(loads: str | Sequence[float | str] | None) -> str | None:
@@ -139,6 +149,11 @@ class Curve:
     def found(self) -> int:
         """How many results were in the folder `out` before."""
         return self._core.found
+
+    @property
+    def failures(self) -> list[str]:
+        """Why runs have no result, each with its load; of a curve that an error has as its `curve`."""
+        return self._core.failures
 
     @cached_property
     def table(self) -> Columns:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from . import _core
 from .machine import Topology, section
 from .result import Result
-from .spec import assignment, encode, recorded_ranks, recorded_window, settings
+from .spec import assignment, encode, path_or_none, recorded_ranks, recorded_window, settings
 
 if TYPE_CHECKING:
     import networkx
@@ -118,8 +118,8 @@ def run(
         Folder that relative paths start from when the experiment is a dict; a file's own folder
         otherwise.
     record, ranks, window, trace, over_time, progress
-        As in `simulate`. Open-loop traffic has no tasks: nothing can be recorded, and `progress` is called
-        with zeros. Its numbers are in `Result.traffic`; `stratasim.traffic` runs many loads.
+        As in `simulate`. Open-loop traffic has no tasks: nothing can be recorded, and `progress` is told
+        of none. Its numbers are in `Result.traffic`; `stratasim.traffic` runs many loads.
     """
     loaded = load(experiment, set, base)
     return _run(loaded, None, record, ranks, window, trace, over_time, progress)
@@ -178,7 +178,7 @@ def _run(
             messages=record == "messages",
             ranks=recorded_ranks(ranks),
             window=during,
-            trace=None if trace is None else os.fspath(trace),
+            trace=path_or_none("trace", trace, "file"),
             over_time=_watched(over_time),
             progress=progress,
         )

@@ -109,6 +109,18 @@ def thread_count(threads: object) -> int | None:
     return None if threads is None else whole("threads", threads, 4096, least=1)
 
 
+def path_or_none(name: str, value: object, what: str) -> str | None:
+    """The argument `name`, which is the path of a `what` or None."""
+    if value is None:
+        return None
+    found = None
+    with contextlib.suppress(TypeError):
+        found = os.fspath(value)  # type: ignore[call-overload]
+    if not isinstance(found, str) or not found:
+        raise _core.ConfigError(f"{name}: found {value!r}, expected the path of a {what}")
+    return found
+
+
 def recorded_window(window: object) -> str | None:
     """The argument `window`, which is text."""
     if window is None or isinstance(window, str):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from . import _core
 from .result import Columns, Result, columns
 from .simulation import load
-from .spec import encode, settings, thread_count
+from .spec import encode, path_or_none, settings, thread_count
 
 if TYPE_CHECKING:
     _Values = Mapping[str, Sequence[Any]]
@@ -67,6 +67,7 @@ def sweep(
 
     Points that fail are in `Sweep.failures`. Ctrl-C ends the sweep; what is finished stays in `out`.
     """
+    folder = path_or_none("out", out, "folder")
     if backend not in ("threads", "ray"):
         raise _core.ConfigError(f"backend: {backend!r} is not known (known: 'threads', 'ray')")
     section: dict[str, Any] = {"product": product, "zip": zip}
@@ -76,14 +77,14 @@ def sweep(
     replaced = [(key, encode(value, f"sweep.{key}")) for key, value in section.items() if value is not None]
     loaded = load(experiment, set, base)
     plan = loaded.sweep(replaced)
-    if out is not None:
-        failures = _fill(loaded, plan, Path(out), threads, force, backend, progress)
-        swept = Sweep._of(plan, Path(out), loaded.base, failures)
-        plan.write(os.fspath(out))
-        return swept
-    with tempfile.TemporaryDirectory(prefix="stratasim-") as folder:
+    if folder is not None:
         failures = _fill(loaded, plan, Path(folder), threads, force, backend, progress)
-        return Sweep._of(plan, Path(folder), loaded.base, failures)
+        swept = Sweep._of(plan, Path(folder), loaded.base, failures)
+        plan.write(folder)
+        return swept
+    with tempfile.TemporaryDirectory(prefix="stratasim-") as kept:
+        failures = _fill(loaded, plan, Path(kept), threads, force, backend, progress)
+        return Sweep._of(plan, Path(kept), loaded.base, failures)
 
 
 def _fill(

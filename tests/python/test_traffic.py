@@ -129,11 +129,35 @@ def test_booksims_rules_take_its_own_configurations(tmp_path: Path) -> None:
         ({"saturation": 0.0}, "saturation: 0"),
         ({"loads": [0.1], "seeds": 0}, "seeds: 0"),
         ({"loads": [0.1], "semantics": "garnet"}, "semantics"),
+        ({"loads": [0.1], "out": ""}, "out: found '', expected the path of a folder"),
+        ({"loads": [0.1], "out": 3}, "out: found 3, expected the path of a folder"),
     ],
 )
 def test_wrong_arguments_are_named(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ss.ConfigError, match=message):
         ss.traffic(MESH, **arguments)
+
+
+def test_loads_that_fail_are_named_and_the_others_are_there(tmp_path: Path) -> None:
+    ring = {
+        "topology": {"kind": "ring", "nodes": 6, "bandwidth": "32 GB/s", "latency": "2 ns"},
+        "network": {
+            "kind": "flit",
+            "deadlock-check": False,
+            "flit-bytes": "32 B",
+            "router": {"virtual-channels": 1, "buffer-flits": 2},
+            "routing": {"kind": "shortest-path", "layers": 1},
+        },
+        "traffic": {"load": 0.02, "flits": 8},
+    }
+    with pytest.raises(ss.SimulationError, match=r"load 0\.6: the network stands still") as caught:
+        ss.traffic(ring, [0.02, 0.6], out=tmp_path)
+    curve = caught.value.curve
+    assert curve.loads == [0.02]
+    assert (tmp_path / "table.csv").exists()
+    for again in (curve, pickle.loads(pickle.dumps(curve))):
+        assert len(again.failures) == 1
+        assert again.failures[0].startswith("load 0.6: ")
 
 
 def test_loads_are_rates_and_ranges_as_on_the_command_line() -> None:

@@ -215,7 +215,8 @@ impl Traffic {
             terminal.print(&format!("\nbatches took {} cycles\n", all.join(", ")))?;
         }
         let is_found = curve.saturation.is_some() || curve.not_known.is_some();
-        if !self.quiet && search.is_some() && (is_found || !interrupt::wanted()) {
+        let is_whole = !interrupt::wanted() && curve.failures.is_empty();
+        if !self.quiet && search.is_some() && (is_found || is_whole) {
             terminal.print(&format!("\n{}\n", curve.finding()))?;
         }
         if let Some(out) = self.out.as_deref().filter(|_| !curve.points.is_empty()) {
@@ -235,6 +236,9 @@ impl Traffic {
             let are = if curve.left == 1 { "is" } else { "are" };
             terminal.note(&format!("  {} {are} left{rest}", counted(curve.left as u64, "run")));
         }
+        for failure in &curve.failures {
+            terminal.fail(failure);
+        }
         let mut checks = curve.points.iter().flat_map(|point| {
             let results = point.results.iter().flat_map(|result| &result.checks);
             results.filter(|check| !check.ok).map(|check| (point.load, check))
@@ -244,7 +248,10 @@ impl Traffic {
             terminal.say(&format!("  × load {load}: a physics check is broken: {}: {place}", check.name));
             return Ok(3);
         }
-        Ok(if interrupt::wanted() { INTERRUPTED } else { 0 })
+        if interrupt::wanted() {
+            return Ok(INTERRUPTED);
+        }
+        Ok(curve.failures.iter().map(Error::exit_code).max().unwrap_or(0))
     }
 }
 

@@ -1,8 +1,25 @@
 //! Output files that are there whole or not at all, and the text of input files.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// Where the bytes of files in the making are.
+static UNFINISHED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+fn unfinished<T>(what: impl FnOnce(&mut BTreeSet<PathBuf>) -> T) -> T {
+    what(&mut UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Removes all files in the making, for a process that ends at once.
+pub fn give_up_all() {
+    for temporary in unfinished(std::mem::take) {
+        // nobody is left to be told when this fails
+        let _ = fs::remove_file(temporary);
+    }
+}
 
 /// A file in the making: it takes its name when it is complete, so that a reader (or a run that is
 /// resumed) never meets half of it. Dropped before that, it leaves nothing behind.
@@ -37,6 +54,7 @@ impl AtomicFile {
         let name = target.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy().into_owned();
         let temporary = target.with_file_name(format!(".{name}.{}.part", std::process::id()));
         let file = File::create(&temporary)?;
+        unfinished(|all| all.insert(temporary.clone()));
         Ok(Self { file, temporary: Some(temporary), target })
     }
 
@@ -50,6 +68,7 @@ impl AtomicFile {
             None => Ok(()),
             Some(temporary) => {
                 fs::rename(temporary, &self.target)?;
+                unfinished(|all| all.remove(temporary));
                 self.temporary = None;
                 Ok(())
             }
@@ -71,6 +90,7 @@ impl Drop for AtomicFile {
         if let Some(temporary) = &self.temporary {
             // nobody is left to be told when this fails
             let _ = fs::remove_file(temporary);
+            unfinished(|all| all.remove(temporary));
         }
     }
 }

@@ -159,6 +159,14 @@ pub enum Error {
         /// What the system said.
         reason: String,
     },
+    /// One of several runs ended with an error.
+    #[error("{run}: {error}")]
+    Within {
+        /// Which of them, such as its load.
+        run: String,
+        /// Why.
+        error: Box<Self>,
+    },
     /// Stopped on request (Ctrl-C).
     #[error("stopped")]
     Stopped,
@@ -166,10 +174,11 @@ pub enum Error {
 
 impl Error {
     /// Exit code of the command: 2 for bad input, 3 for a run that stalled or broke an invariant.
-    pub const fn exit_code(&self) -> u8 {
+    pub fn exit_code(&self) -> u8 {
         match self {
             Self::Config(_) | Self::File { .. } => 2,
             Self::Run(_) | Self::Broken(_) => 3,
+            Self::Within { error, .. } => error.exit_code(),
             Self::Stopped => 130,
         }
     }

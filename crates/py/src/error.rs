@@ -18,7 +18,7 @@ create_exception!(
     stratasim,
     SimulationError,
     PyRuntimeError,
-    "A run that could not go on, or broke a physical invariant.\n\nThe text names the tasks that wait, or what was violated. `result` is the Result of a run that\nended but violates an invariant, None otherwise."
+    "A run that could not go on, or broke a physical invariant.\n\nThe text names the tasks that wait, or what was violated. `result` is the Result of a run that\nended but violates an invariant, None otherwise; `curve`, where it is set, has the loads of a curve that did run."
 );
 
 /// An exception for `error`, with the message that the command prints.

@@ -31,14 +31,15 @@ impl TrafficCurve {
     #[staticmethod]
     fn restore(py: Python<'_>, json: &str, results: Vec<(f64, Vec<String>)>, found: usize) -> PyResult<Self> {
         let read = || -> Result<Curve, serde_json::Error> {
-            let Head { title, own_load, saturation, not_known } = serde_json::from_str(json)?;
+            let Head { title, own_load, saturation, not_known, failures } = serde_json::from_str(json)?;
             let point = |(load, texts): (f64, Vec<String>)| {
                 let results =
                     texts.iter().map(|text| RunResult::from_json(text)).collect::<Result<_, _>>()?;
                 Ok(CurvePoint { load, results })
             };
             let points = results.into_iter().map(point).collect::<Result<_, _>>()?;
-            Ok(Curve { title, points, left: 0, own_load, saturation, not_known })
+            let failures = failures.into_iter().map(Error::Broken).collect();
+            Ok(Curve { title, points, left: 0, failures, own_load, saturation, not_known })
         };
         let curve = py.detach(read).map_err(|error| {
             raise(py, &Error::Config(ConfigError::new(format!("no curve of this version: {error}"), None)))
@@ -63,6 +64,12 @@ impl TrafficCurve {
     #[getter]
     fn found(&self) -> usize {
         self.found
+    }
+
+    /// Why runs have no result, each with its load.
+    #[getter]
+    fn failures(&self) -> Vec<String> {
+        self.curve.failures.iter().map(Error::to_string).collect()
     }
 
     /// Latency over load.
@@ -91,6 +98,8 @@ struct Head {
     saturation: Option<(f64, f64)>,
     #[serde(rename = "saturation_not_known_flits_per_cycle")]
     not_known: Option<(f64, f64)>,
+    #[serde(default)]
+    failures: Vec<String>,
 }
 
 /// What to run of a curve, and where to keep it.

@@ -551,26 +551,27 @@ fn a_text_that_cannot_be_read_is_shown_with_its_line_and_all_else_that_is_wrong(
 #[test]
 fn an_interrupted_conversion_leaves_nothing_behind() {
     let scratch = Scratch::new();
-    // a pipe that never ends
-    let mut command = scratch.command(&["goal", "convert", "-", "out.strata"]);
-    let mut child =
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    std::io::Write::write_all(&mut stdin, b"num_ranks 1\nrank 0 {\n").unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(700));
-    assert!(
-        std::process::Command::new("kill")
-            .args(["-INT", &child.id().to_string()])
-            .status()
-            .unwrap()
-            .success()
-    );
-    std::thread::sleep(std::time::Duration::from_millis(200));
-    let _ = std::io::Write::write_all(&mut stdin, b"calc 1\n");
-    drop(stdin);
-    let ended = child.wait_with_output().unwrap();
-    assert_eq!(ended.status.code(), Some(130), "{}", String::from_utf8_lossy(&ended.stderr));
-    assert_eq!(scratch.names(), Vec::<String>::new());
+    // once, and it goes on reading; twice, and it ends at once
+    for times in [1, 2] {
+        // a pipe that never ends
+        let mut command = scratch.command(&["goal", "convert", "-", "out.strata"]);
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        std::io::Write::write_all(&mut stdin, b"num_ranks 1\nrank 0 {\n").unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(700));
+        let id = child.id().to_string();
+        for _ in 0..times {
+            assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+            std::thread::sleep(std::time::Duration::from_millis(200));
+        }
+        assert_eq!(child.try_wait().unwrap().is_some(), times == 2);
+        let _ = std::io::Write::write_all(&mut stdin, b"calc 1\n");
+        drop(stdin);
+        let ended = child.wait_with_output().unwrap();
+        assert_eq!(ended.status.code(), Some(130), "{}", String::from_utf8_lossy(&ended.stderr));
+        assert_eq!(scratch.names(), Vec::<String>::new());
+    }
 }
 
 #[test]

@@ -757,17 +757,21 @@ fn an_interrupted_run_says_what_it_has() {
     // many iterations, of which each takes a moment
     let text = EXPERIMENT.replace("bytes = \"1 MB\"", "bytes = \"1 MB\"\niterations = 1000000");
     scratch.write("long.toml", &text.replace("nodes = 4", "nodes = 64"));
-    let mut command = scratch.command(&["run", "long.toml", "--json", "out.json"]);
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // long enough to be listening
-    std::thread::sleep(std::time::Duration::from_millis(1500));
-    let id = child.id().to_string();
-    assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
-    let ended = child.wait_with_output().unwrap();
-    let output = String::from_utf8(ended.stdout).unwrap();
-    assert_eq!(ended.status.code(), Some(130), "{output}");
-    assert!(output.contains("Stopped before the end"), "{output}");
-    assert!(json(&scratch.read("out.json"))["makespan_s"].as_f64() > Some(0.0));
+    // by whoever sits there, and by a batch system
+    for signal in ["-INT", "-TERM"] {
+        let mut command = scratch.command(&["run", "long.toml", "--json", "out.json"]);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // long enough to be listening
+        std::thread::sleep(std::time::Duration::from_millis(1500));
+        let id = child.id().to_string();
+        assert!(std::process::Command::new("kill").args([signal, &id]).status().unwrap().success());
+        let ended = child.wait_with_output().unwrap();
+        let output = String::from_utf8(ended.stdout).unwrap();
+        assert_eq!(ended.status.code(), Some(130), "{signal}: {output}");
+        assert!(output.contains("Stopped before the end"), "{signal}: {output}");
+        assert!(json(&scratch.read("out.json"))["makespan_s"].as_f64() > Some(0.0));
+        std::fs::remove_file(scratch.path().join("out.json")).unwrap();
+    }
 }
 
 #[cfg(unix)]

@@ -235,6 +235,8 @@ pub struct Curve {
     pub points: Vec<CurvePoint>,
     /// Points that were not run because of a stop.
     pub left: usize,
+    /// Why runs have no result, in order: each names its load and, of several, its seed.
+    pub failures: Vec<Error>,
     /// The part of every load, beside that of the points, which is that of classes with a load of their own.
     pub own_load: f64,
     /// Load between which and which the network saturates, where it was looked for.
@@ -276,10 +278,10 @@ const SHOWN: [(&str, &str, Unit); 8] = [
 
 impl Curve {
     /// Runs every load with `seeds` seeds, the file's and those after it, on `threads` threads, or all cores. With
-    /// more threads than runs, a run uses several.
+    /// more threads than runs, a run uses several. One that stands still is among the failures, and the others go on.
     ///
     /// # Errors
-    /// A load that the sources cannot make; a network that stands still.
+    /// A load that the sources cannot make; a result that cannot be kept.
     pub fn run(
         subject: &impl Subject,
         loads: &[f64],
@@ -291,6 +293,7 @@ impl Curve {
             title: subject.name().to_owned(),
             points: Vec::new(),
             left: 0,
+            failures: Vec::new(),
             own_load: subject.own_load(),
             saturation: None,
             not_known: None,
@@ -322,6 +325,8 @@ impl Curve {
         // what is left to start, and the threads that nothing runs on
         let shares = Mutex::new((work.len(), threads));
         let done: Mutex<BTreeMap<usize, RunResult>> = Mutex::new(BTreeMap::new());
+        // of one run, and of all
+        let failures: Mutex<BTreeMap<usize, Error>> = Mutex::new(BTreeMap::new());
         let failure: Mutex<Option<Error>> = Mutex::new(None);
         let stop = || progress.wants_stop() || failure.lock().is_ok_and(|failure| failure.is_some());
         let begin = || {
@@ -348,6 +353,10 @@ impl Curve {
                         progress.done();
                     }
                     Err(Error::Stopped) => break,
+                    Err(error @ (Error::Run(_) | Error::Broken(_))) => {
+                        failures.lock().expect("no thread panics here").insert(at, error);
+                        progress.done();
+                    }
                     Err(error) => {
                         failure.lock().expect("no thread panics here").get_or_insert(error);
                     }
@@ -362,15 +371,23 @@ impl Curve {
             return Err(error);
         }
         let mut done = done.into_inner().expect("no thread panics here");
+        let failures = failures.into_inner().expect("no thread panics here");
         for (at, &load) in loads.iter().enumerate() {
             let own = at * seeds as usize..(at + 1) * seeds as usize;
-            let results: Vec<RunResult> = own.filter_map(|at| done.remove(&at)).collect();
-            self.left += seeds as usize - results.len();
+            let results: Vec<RunResult> = own.clone().filter_map(|at| done.remove(&at)).collect();
+            self.left += seeds as usize - results.len() - failures.range(own).count();
             if !results.is_empty() {
                 self.points.push(CurvePoint { load, results });
             }
         }
         self.points.sort_by(|a, b| a.load.total_cmp(&b.load));
+        let named = |(at, error): (usize, Error)| {
+            let load = loads[at / seeds as usize];
+            let seed = subject.seed().wrapping_add(at as u64 % u64::from(seeds));
+            let seed = if seeds > 1 { format!(", seed {seed}") } else { String::new() };
+            Error::Within { run: format!("load {load}{seed}"), error: Box::new(error) }
+        };
+        self.failures.extend(failures.into_iter().map(named));
         Ok(())
     }
 
@@ -451,6 +468,7 @@ impl Curve {
             "own_load_flits_per_cycle": self.own_load,
             "saturation_load_flits_per_cycle": self.saturation.map(|(low, high)| [low, high]),
             "saturation_not_known_flits_per_cycle": self.not_known.map(|(low, high)| [low, high]),
+            "failures": self.failures.iter().map(Error::to_string).collect::<Vec<_>>(),
             "points": points,
         });
         let mut text = serde_json::to_string_pretty(&whole).unwrap_or_default();

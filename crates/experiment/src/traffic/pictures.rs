@@ -87,6 +87,10 @@ impl Curve {
         if self.saturation.is_some() {
             page.paragraph(format!("The network {}.", self.finding()));
         }
+        for failure in &self.failures {
+            page.paragraph("A run has no result.");
+            page.code(failure.to_string());
+        }
         page.picture(self.latency(), "latency", "Packets from coming into being to the arrival of their tail. Loads that the network does not carry, or of which that is not known, are left out.");
         if let Some(picture) = self.class_latency() {
             page.picture(picture, "classes", "The same by class, means.");

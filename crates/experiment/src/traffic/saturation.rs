@@ -14,7 +14,7 @@ fn digits(step: f64) -> usize {
 impl Curve {
     /// Looks for the load at which the network saturates, to within `precision`: between the largest load of the
     /// curve up to which all are carried and the next one, then by halving. Where that one is not saturated but not known at
-    /// the end, more cannot be said.
+    /// the end, more cannot be said; nor where a run fails, which ends the search.
     ///
     /// # Errors
     /// As [`Curve::run`].
@@ -28,7 +28,7 @@ impl Curve {
     ) -> Result<(), Error> {
         // the least load so far that the sources cannot make
         let mut beyond = f64::INFINITY;
-        loop {
+        while self.failures.is_empty() {
             let carried = self.points.iter().take_while(|point| point.carried()).count();
             let low = self.points[..carried].last().map_or(0.0, |point| point.load);
             let next = match self.points.get(carried) {
@@ -57,9 +57,10 @@ impl Curve {
             let before = self.points.len();
             self.add(subject, &[next], seeds, threads, progress)?;
             if self.points.len() == before {
-                return Ok(());
+                break;
             }
         }
+        Ok(())
     }
 
     /// What [`Curve::find_saturation`] found, in words.
@@ -106,6 +107,7 @@ mod tests {
             title: String::new(),
             points: Vec::new(),
             left: 0,
+            failures: Vec::new(),
             own_load,
             saturation: Some(saturation),
             not_known: None,

@@ -23,6 +23,9 @@ impl Traffic {
         let subject = Watched { traffic: self, watch };
         let mut curve = Curve::run(&subject, &[], 1, Some(threads), &())?;
         curve.find_saturation(&subject, precision, 1, Some(threads), &())?;
+        if let Some(failure) = curve.failures.pop() {
+            return Err(failure);
+        }
         if curve.left > 0 {
             return Err(Error::Stopped);
         }

@@ -51,6 +51,37 @@ fn a_run_finds_what_a_curve_finds() {
     assert_eq!(usual.searched(), Some(0.01));
 }
 
+/// A ring of one virtual channel, on which packets come to wait for each other in a circle.
+const RING: &str = "[topology]\nkind = \"ring\"\nnodes = 6\nbandwidth = \"32 GB/s\"\nlatency = \"2 ns\"\n\
+    [network]\nkind = \"flit\"\ndeadlock-check = false\nflit-bytes = \"32 B\"\n\
+    router = { virtual-channels = 1, buffer-flits = 2 }\nrouting = { kind = \"shortest-path\", layers = 1 }\n\
+    [traffic]\nload = 0.02\nflits = 8\n";
+
+#[test]
+fn a_load_at_which_the_network_stands_still_is_named_and_the_others_are_there() {
+    let subject = prepare(RING).unwrap();
+    let mut curve = Curve::run(&subject, &[0.02, 0.6, 0.05, 0.7], 2, Some(2), &()).unwrap();
+    assert_eq!(
+        curve.points.iter().map(|point| (point.load, point.results.len())).collect::<Vec<_>>(),
+        [(0.02, 2), (0.05, 2)]
+    );
+    assert_eq!(curve.left, 0);
+    let told: Vec<String> = curve.failures.iter().map(Error::to_string).collect();
+    for (told, run) in told.iter().zip(["0.6, seed 1", "0.6, seed 2", "0.7, seed 1", "0.7, seed 2"]) {
+        assert!(told.starts_with(&format!("load {run}: the network stands still")), "{told}");
+    }
+    assert!(told.len() == 4 && curve.failures.iter().all(|failure| failure.exit_code() == 3), "{told:?}");
+    let read: serde_json::Value = serde_json::from_str(&curve.json()).unwrap();
+    assert_eq!(read["failures"].as_array().unwrap().len(), 4);
+    assert!(curve.page().html().contains("load 0.6, seed 1: the network stands still"));
+    // a search ends there, and found nothing
+    curve.find_saturation(&subject, 0.1, 2, Some(2), &()).unwrap();
+    assert_eq!((curve.saturation, curve.not_known, curve.points.len()), (None, None, 2));
+    let search = prepare(&RING.replace("0.02", "\"saturation\"")).unwrap();
+    let error = search.run(&|| false, None, std::time::Instant::now()).unwrap_err();
+    assert!(error.to_string().contains(": the network stands still"), "{error}");
+}
+
 #[test]
 fn every_point_of_a_sweep_has_its_own_saturation_load() {
     let sweep = "[sweep]\nproduct = { \"network.router.virtual-channels\" = [1, 4], \"traffic.pattern.kind\" = [\"uniform-random\", \"tornado\"] }\n\

@@ -185,6 +185,15 @@ impl Generator for FatTree {
                 Level { children, parents, parallel, link: LinkType::new(bandwidth[level], latency[level]) }
             })
             .collect();
-        tree::build(if self.k.is_some() { "k" } else { "down" }, &levels, &self.compute, self.duplex)
+        // what makes it too large, if it is
+        let most = |list: &[u32]| list.iter().copied().max();
+        let lists = [("parallel", &self.parallel), ("up", &self.up), ("down", &self.down)];
+        let largest = lists.iter().max_by_key(|(_, list)| most(list)).map_or("down", |(field, _)| field);
+        let field = match self.k {
+            Some(_) => "k",
+            None if self.down.contains(&0) => "down",
+            None => largest,
+        };
+        tree::build(field, &levels, &self.compute, self.duplex)
     }
 }

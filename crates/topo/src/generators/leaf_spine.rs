@@ -80,12 +80,13 @@ impl LeafSpine {
 
 impl Generator for LeafSpine {
     fn build(&self, _: &BuildContext) -> Result<Topology, BuildError> {
-        for (field, count) in [
-            ("leaves", self.leaves),
-            ("spines", self.spines),
-            ("hosts-per-leaf", self.hosts_per_leaf),
+        let counts = [
             ("parallel", self.parallel),
-        ] {
+            ("hosts-per-leaf", self.hosts_per_leaf),
+            ("spines", self.spines),
+            ("leaves", self.leaves),
+        ];
+        for (field, count) in counts {
             if count == 0 {
                 return Err(BuildError::new(field, "must be at least 1"));
             }
@@ -96,6 +97,8 @@ impl Generator for LeafSpine {
             Level { children: self.hosts_per_leaf, parents: 1, parallel: 1, link: down },
             Level { children: self.leaves, parents: self.spines, parallel: self.parallel, link: up },
         ];
-        tree::build("leaves", &levels, &self.compute, self.duplex)
+        // what makes it too large, if it is
+        let largest = counts.iter().max_by_key(|(_, count)| count).map_or("leaves", |(field, _)| field);
+        tree::build(largest, &levels, &self.compute, self.duplex)
     }
 }

@@ -117,7 +117,9 @@ fn impossible_trees_are_refused_with_a_remedy() {
             r#", "down": [4, 4], "up": [1, 1], "parallel": [1]"#,
             "parallel: the tree has 2 levels, this list 1",
         ),
-        (r#", "down": [4, 4], "up": [1, 4000000000], "parallel": [1, 4000000000]"#, "down: "),
+        (r#", "down": [4, 4], "up": [1, 4000000000], "parallel": [1, 4000000000]"#, "up: "),
+        (r#", "down": [0], "up": [2]"#, "down: level 1 needs at least one child"),
+        (r#", "down": [4, 4000000000], "up": [1, 40000]"#, "down: "),
         (r#", "k": 4, "level-latency": ["1 us"]"#, "level-latency: the tree has 3 levels"),
         (r#", "down": [4], "up": [1], "oversubscription": 2"#, "oversubscription: goes with `k`"),
     ] {
@@ -133,4 +135,10 @@ fn impossible_trees_are_refused_with_a_remedy() {
     );
     let both = r#"{"kind": "leaf-spine", "leaves": 1, "spines": 1, "hosts-per-leaf": 1, "bandwidth": "1 GB/s", "latency": "1 us", "uplink-bandwidth": "1 GB/s", "oversubscription": 1}"#;
     assert!(refusal(both).starts_with("oversubscription: "));
+    for (key, value) in [("leaves", "4000000000"), ("spines", "4000000000"), ("hosts-per-leaf", "4000000000")]
+    {
+        let spec = both.replace(", \"oversubscription\": 1", "");
+        let refused = refusal(&spec.replace(&format!("\"{key}\": 1"), &format!("\"{key}\": {value}")));
+        assert!(refused.starts_with(&format!("{key}: ")), "{refused}");
+    }
 }

@@ -161,7 +161,7 @@ fn ways(wiring: &Wiring, keep: Keep) -> Result<Toward, BuildError> {
                 None => "a terminal".to_owned(),
             };
             let reason = format!(
-                "{} cannot reach {}: links lead one way only; add the other direction",
+                "{} cannot reach {}: links on the way are missing or lead one way only; add them, or the other direction",
                 name(Some(lost)),
                 name(heard)
             );
