@@ -78,6 +78,7 @@ fn a_load_at_which_the_network_stands_still_is_named_and_the_others_are_there() 
     curve.find_saturation(&subject, 0.1, 2, Some(2), &()).unwrap();
     assert_eq!((curve.saturation, curve.not_known, curve.points.len()), (None, None, 2));
     let search = prepare(&RING.replace("0.02", "\"saturation\"")).unwrap();
+    #[allow(clippy::disallowed_methods, reason = "the wall time of the result")]
     let error = search.run(&|| false, None, std::time::Instant::now()).unwrap_err();
     assert!(error.to_string().contains(": the network stands still"), "{error}");
 }
