@@ -68,7 +68,10 @@ impl Compare {
             ("--cdf", self.cdf.out.as_ref()),
         ];
         // everything is read before anything runs, so that a typo costs no time
-        let [output, by_size, cdf] = Output::begin_all(std::slice::from_ref(&self.input.file), files)?;
+        let (document, base) = self.input.load()?;
+        let mut input = document.files(&base);
+        input.push(self.input.file.clone());
+        let [output, by_size, cdf] = Output::begin_all(&input, files)?;
         let mut cases = Vec::new();
         let networks: Vec<Option<&str>> = match self.networks.as_slice() {
             [] => vec![None],

@@ -117,15 +117,16 @@ impl Run {
             ("--by-size", self.by_size.out.as_ref()),
             ("--cdf", self.cdf.out.as_ref()),
         ];
-        let input = std::slice::from_ref(&self.input.file);
-        check_apart(input, &files)?;
+        let mut input = document.files(&base);
+        input.push(self.input.file.clone());
+        check_apart(&input, &files)?;
         if Traffic::is_in(&document) {
             return self.traffic(&document, &base, terminal, started);
         }
         if Forecast::is_in(&document) {
             return self.forecast(&document, &base, terminal);
         }
-        let [json, trace, csv, picture, heat_map, flows, by_size, cdf] = Output::begin_all(input, files)?;
+        let [json, trace, csv, picture, heat_map, flows, by_size, cdf] = Output::begin_all(&input, files)?;
         let outputs = Outputs { json, trace, csv, picture, heat_map, flows, by_size, cdf };
         let mut prepared = Prepared::new(&document, &base)?;
         self.check(&prepared)?;

@@ -128,6 +128,9 @@ impl Sweep {
                 terminal.note(&format!("  wrote {} (page) and its pictures and tables", page.display()));
             }
         }
+        if finished.left > 0 && interrupt::wanted() && !self.quiet && !finished.rows.is_empty() {
+            terminal.print(&sweep.table(&finished.rows).to_text(&terminal.style))?;
+        }
         let page = self.out.join("index.html");
         if finished.left == 0 && finished.rows.is_empty() && page.exists() {
             terminal.say(&format!(

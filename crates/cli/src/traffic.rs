@@ -109,16 +109,18 @@ impl Traffic {
         if self.semantics == Semantics::Native {
             let (document, base) = self.document()?;
             let own = Own::of(&document);
-            return self.curve(&Prepared::new(&document, &base)?, own, terminal);
+            let subject = if self.has_loads() { Prepared::for_loads } else { Prepared::new };
+            return self.curve(&subject(&document, &base)?, own, terminal);
         }
         let ending = self.input.file.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
         if ["toml", "json"].contains(&ending) {
             let (document, base) = self.document()?;
             let own = Own::of(&document);
-            return self.curve(&Experiment::from_document(&document, &base)?, own, terminal);
+            let subject = if self.has_loads() { Experiment::for_loads } else { Experiment::from_document };
+            return self.curve(&subject(&document, &base)?, own, terminal);
         }
         let experiment = Experiment::from_file(&self.input.file, &self.input.sets)?;
-        if experiment.is_batch() && (self.load.is_some() || self.saturation.is_some()) {
+        if experiment.is_batch() && self.has_loads() {
             let message =
                 "a batch has no load: leave out `--load` and `--saturation`, or set `sim_type` to another";
             return Err(ConfigError::new(message, None).into());
@@ -129,6 +131,11 @@ impl Traffic {
         }
         let own = Own { load: None, theirs: Some(experiment.load()), search: None };
         self.curve(&experiment, own, terminal)
+    }
+
+    /// Whether the command says which loads.
+    fn has_loads(&self) -> bool {
+        self.load.is_some() || self.saturation.is_some()
     }
 
     /// An experiment with a load.
@@ -144,7 +151,7 @@ impl Traffic {
 
     /// Runs the loads that were asked for, or the file's `own` one, but for those that have a result in the folder.
     fn curve(&self, subject: &impl Subject, mut own: Own, terminal: &Terminal) -> Result<u8, Error> {
-        if self.load.is_some() || self.saturation.is_some() {
+        if self.has_loads() {
             own = Own { load: None, theirs: None, search: self.saturation };
         }
         let Some(out) = &self.out else {

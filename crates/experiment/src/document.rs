@@ -5,6 +5,7 @@
 //! and the characters, or with the key where there is no file.
 
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -15,6 +16,7 @@ use stratasim_net::NetworkSpec;
 
 use crate::error::ConfigError;
 use crate::json::Unique;
+use crate::kept::digest;
 use crate::plugins;
 use crate::read::{NodeReader, ReadError};
 
@@ -110,7 +112,12 @@ impl Document {
             let start: usize =
                 text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
             let at = (start + error.column().saturating_sub(1)).min(text.len());
-            ConfigError::new(error.to_string(), Some(Place { source: source.clone(), span: at..at }))
+            let message = match error.is_eof() {
+                true if text.trim().is_empty() => "the file is empty; a JSON object is expected".to_owned(),
+                true => format!("the file ends in the middle of line {}; is it cut short?", error.line()),
+                false => error.to_string(),
+            };
+            ConfigError::new(message, Some(Place { source: source.clone(), span: at..at }))
         })?;
         Ok(Self { root: from_json(value), source, assignments: Vec::new() })
     }
@@ -345,6 +352,14 @@ impl Document {
             return error;
         }
         ConfigError::new(format!("{}: {error}", self.name()), None)
+    }
+
+    /// The files that it names, such as schedules, platforms and traces; relative ones are in `base`.
+    pub fn files(&self, base: &Path) -> Vec<PathBuf> {
+        let mut files = Vec::new();
+        digest::each_file(&self.to_json(), base, &mut |path| files.push(path));
+        files.retain(|path| path.is_file());
+        files
     }
 
     /// The tree as JSON.

@@ -13,6 +13,16 @@ use stratasim_report::result::RunResult;
 use crate::error::Error;
 use crate::files;
 
+/// All numbers, and the other files that are always written.
+const RESULTS: &str = "results.json";
+const WRITTEN: [&str; 4] = ["README.md", "index.html", "table.csv", RESULTS];
+
+/// Whether a file of that name is one that we wrote.
+fn is_ours(results: &Path) -> bool {
+    let text = std::fs::read_to_string(results).unwrap_or_default();
+    serde_json::from_str::<serde_json::Value>(&text).is_ok_and(|value| value.get("stratasim").is_some())
+}
+
 /// Where results are in the folder `out`.
 pub(crate) fn folder(out: &Path) -> PathBuf {
     out.join("points")
@@ -21,8 +31,16 @@ pub(crate) fn folder(out: &Path) -> PathBuf {
 /// Makes the folder for results in `out`.
 ///
 /// # Errors
-/// It cannot be made.
+/// It cannot be made; or there are files of somebody else in `out` where a page and its tables go.
 pub(crate) fn prepare(out: &Path) -> Result<(), Error> {
+    if !folder(out).exists()
+        && !is_ours(&out.join(RESULTS))
+        && let Some(path) = WRITTEN.iter().map(|name| out.join(name)).find(|path| path.exists())
+    {
+        let reason = "this is no file of a sweep or curve, and one would take its place; name another folder"
+            .to_owned();
+        return Err(Error::File { path: path.display().to_string(), reason });
+    }
     let folder = folder(out);
     std::fs::create_dir_all(&folder).map_err(|error| Error::folder(&folder, &error))
 }

@@ -82,6 +82,9 @@ use crate::spec::Spec;
 /// than they work.
 const LEAST_FLIT_HOPS: f64 = 500.0;
 
+/// Loads in place of one that the sources cannot make, where it is not run: they have to be able to make one of them.
+const INSTEAD: [f64; 3] = [saturation::FIRST_LOAD, 0.01, 1e-4];
+
 /// Traffic and the network that it runs on, ready to run any number of times.
 pub struct Traffic {
     /// What was asked for.
@@ -142,6 +145,18 @@ impl Traffic {
     /// # Errors
     /// What does not fit, with its place.
     pub fn new(document: &Document, base: &Path) -> Result<Self, ConfigError> {
+        Self::build(document, base, true)
+    }
+
+    /// The same for a curve of other loads: that of the document, which is not run, may be one that the sources cannot make.
+    ///
+    /// # Errors
+    /// As [`Traffic::new`].
+    pub fn for_loads(document: &Document, base: &Path) -> Result<Self, ConfigError> {
+        Self::build(document, base, false)
+    }
+
+    fn build(document: &Document, base: &Path, own_load: bool) -> Result<Self, ConfigError> {
         let spec: Spec = document.read()?;
         let at = |section: &'static str| move |error: BuildError| document.locate(&error, section);
         let Some(mut traffic) = spec.traffic.clone() else {
@@ -207,12 +222,21 @@ impl Traffic {
         let joined = joined(&network, &topology);
         let make = |traffic: &TrafficSpec| plan(traffic, &layout, &network, joined.clone(), spec.seed);
         let mut plan = make(&traffic);
-        if plan.is_err()
-            && let Some(precision) = search.filter(|&precision| precision < saturation::FIRST_LOAD)
-        {
-            // sources that cannot make the first load of a search may be able to make the least
-            traffic.load = Load::FlitsPerCycle(precision);
-            plan = make(&traffic);
+        // sources that cannot make a load that is not run may be able to make another
+        let instead = match search {
+            Some(precision) if precision < saturation::FIRST_LOAD => vec![precision],
+            None if !own_load && traffic.check_common_load().is_ok() => INSTEAD.to_vec(),
+            _ => Vec::new(),
+        };
+        for load in instead {
+            if plan.is_err() {
+                let other = TrafficSpec { load: Load::FlitsPerCycle(load), ..traffic.clone() };
+                let made = make(&other);
+                // of a search the least load is told
+                if made.is_ok() || search.is_some() {
+                    (plan, traffic) = (made, other);
+                }
+            }
         }
         let plan = plan.map_err(at("traffic"))?;
         // kernels check what they cannot run before time starts

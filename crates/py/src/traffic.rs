@@ -219,11 +219,15 @@ pub(crate) fn curve_of(
     }
     // what is built has a load that it can make
     let own = |subject: &dyn Subject| Traffic::load_in(document)?.flits_per_cycle(subject.flit_rate()).ok();
+    let has_loads =
+        wanted.saturation.is_some() || wanted.loads.as_deref().is_some_and(|text| !text.is_empty());
     if booksim2 {
-        let subject = py.detach(|| BookSim::from_document(document, base)).map_err(refused)?;
+        let build = if has_loads { BookSim::for_loads } else { BookSim::from_document };
+        let subject = py.detach(|| build(document, base)).map_err(refused)?;
         return curve(py, &subject, own(&subject), &wanted);
     }
-    let subject = py.detach(|| Traffic::new(document, base)).map_err(refused)?;
+    let build = if has_loads { Traffic::for_loads } else { Traffic::new };
+    let subject = py.detach(|| build(document, base)).map_err(refused)?;
     curve(py, &subject, own(&subject), &wanted)
 }
 

@@ -9,6 +9,7 @@ use stratasim_report::table::{Cell, Table};
 use stratasim_workload::goal::file::Form;
 
 use super::file::{Output, read_and_tell};
+use crate::output::check_apart;
 use crate::terminal::Terminal;
 
 #[derive(Args)]
@@ -28,6 +29,7 @@ pub(crate) struct Convert {
 
 impl Convert {
     pub(crate) fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+        check_apart(std::slice::from_ref(&self.from), &[("OUT", Some(&self.to))])?;
         let output = Output::create(&self.to)?;
         let loaded = read_and_tell(&self.from, terminal, self.quiet)?;
         let (form, silent) = (output.form, self.quiet || output.is_standard_output());

@@ -8,6 +8,7 @@ use stratasim_workload::goal::regroup::{InNode, Regroup, regroup};
 
 use super::arguments::{bytes_per_ns, wrong};
 use super::file::{Output, read_and_tell};
+use crate::output::check_apart;
 use crate::terminal::Terminal;
 
 #[derive(Args)]
@@ -43,6 +44,7 @@ fn in_node(text: &str) -> Result<InNode, String> {
 
 impl RegroupCommand {
     pub(crate) fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
+        check_apart(std::slice::from_ref(&self.from), &[("OUT", Some(&self.to))])?;
         let output = Output::create(&self.to)?;
         let loaded = read_and_tell(&self.from, terminal, self.quiet)?;
         let options = Regroup { ranks_per_node: self.ranks_per_node, nics: self.nics, in_node: self.in_node };

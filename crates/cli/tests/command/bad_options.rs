@@ -44,6 +44,17 @@ fn a_distribution_that_the_network_does_not_tell_is_refused_before_the_run() {
 }
 
 #[test]
+fn json_that_is_cut_short_says_so() {
+    let scratch = Scratch::new();
+    for (text, words) in
+        [("", "the file is empty"), ("\n{\n  \"topology\": {", "ends in the middle of line 3")]
+    {
+        scratch.write("cut.json", text);
+        scratch.stratasim(&["run", "cut.json"]).failed(2, &["cut.json", words]);
+    }
+}
+
+#[test]
 fn a_key_that_is_there_twice_is_refused_in_json_as_in_toml() {
     let scratch = Scratch::new();
     let json = "{\n  \"topology\": { \"kind\": \"ring\", \"nodes\": 4, \"bandwidth\": \"10 GB/s\", \"latency\": \"1 us\",\n    \
@@ -163,7 +174,14 @@ fn no_file_is_written_over_what_it_is_made_from_or_twice() {
     scratch.write("trace.txt", "malloc 1 64\n");
     assert_eq!(scratch.stratasim(&["run", "ring.toml", "--json", "result.json", "--quiet"]).code, 0);
     let result = scratch.read("result.json");
-    let cases: [(&[&str], &str); 8] = [
+    scratch.write(
+        "named.toml",
+        &RING.replace(
+            "kind = \"collective\"\noperation = \"all-reduce\"\nbytes = \"1 MB\"",
+            "kind = \"goal\"\nfile = \"a.goal\"",
+        ),
+    );
+    let cases: [(&[&str], &str); 12] = [
         (&["run", "ring.toml", "--json", "./ring.toml"], "--json: ./ring.toml is the input, too"),
         (&["compare", "ring.toml", "--json", "ring.toml"], "--json: ring.toml is the input, too"),
         (&["compare", "ring.toml", "--cdf", "a.svg", "--by-size", "a.svg"], "--cdf: a.svg is --by-size, too"),
@@ -172,6 +190,10 @@ fn no_file_is_written_over_what_it_is_made_from_or_twice() {
             &["topology", "export", "ring.toml", "--format", "graphml", "-o", "ring.toml"],
             "--output: ring.toml",
         ),
+        (&["run", "named.toml", "--csv", "a.goal"], "--csv: a.goal is the input, too"),
+        (&["compare", "named.toml", "--json", "./a.goal"], "--json: ./a.goal is the input, too"),
+        (&["goal", "convert", "a.goal", "./a.goal"], "OUT: ./a.goal is the input, too"),
+        (&["goal", "regroup", "a.goal", "a.goal", "--ranks-per-node", "1"], "OUT: a.goal is the input, too"),
         (&["goal", "merge", "-j", "a.goal", "-o", "a.goal"], "--output: a.goal is the input, too"),
         (&["card", "alloc", "trace.txt", "--json", "trace.txt"], "--json: trace.txt is the input"),
         (&["card", "bench", "sw-ai", "--json", "x.svg", "--picture", "x.svg"], "--picture: x.svg is --json"),
@@ -182,6 +204,24 @@ fn no_file_is_written_over_what_it_is_made_from_or_twice() {
     assert_eq!(scratch.read("ring.toml"), RING);
     assert_eq!(scratch.read("result.json"), result);
     assert_eq!(scratch.read("a.goal"), GOAL);
+}
+
+/// A folder with a page of somebody else is no place for ours.
+#[test]
+fn pages_take_the_place_of_pages_only() {
+    let scratch = ring();
+    let sweep = ["sweep", "ring.toml", "--out", "mine", "--quiet"];
+    scratch.write("ring.toml", &format!("{RING}\n[sweep]\nproduct = {{ seed = [1, 2] }}\n"));
+    std::fs::create_dir(scratch.path().join("mine")).unwrap();
+    scratch.write("mine/README.md", "my own project");
+    scratch.stratasim(&sweep).failed(2, &["mine/README.md", "no file of a sweep or curve"]);
+    assert_eq!(scratch.read("mine/README.md"), "my own project");
+    std::fs::remove_file(scratch.path().join("mine/README.md")).unwrap();
+    for _ in 0..2 {
+        assert_eq!(scratch.stratasim(&sweep).code, 0);
+        // pages without the results of points, as they are passed on
+        std::fs::remove_dir_all(scratch.path().join("mine/points")).unwrap();
+    }
 }
 
 #[test]

@@ -98,9 +98,22 @@ impl Experiment {
     /// # Errors
     /// What does not fit, and what BookSim2 does not have, with the key.
     pub fn from_document(document: &Document, base: &Path) -> Result<Self, ConfigError> {
-        let traffic = Traffic::new(document, base)?;
-        let translated = translate(&traffic).map_err(|error| document.locate(&error, ""))?;
-        let experiment = Self {
+        let experiment = Self::of(&Traffic::new(document, base)?, document)?;
+        experiment.at(experiment.load, experiment.seed)?;
+        Ok(experiment)
+    }
+
+    /// The same for other loads than its own, which may be one that the sources cannot make.
+    ///
+    /// # Errors
+    /// As [`Experiment::from_document`].
+    pub fn for_loads(document: &Document, base: &Path) -> Result<Self, ConfigError> {
+        Self::of(&Traffic::for_loads(document, base)?, document)
+    }
+
+    fn of(traffic: &Traffic, document: &Document) -> Result<Self, ConfigError> {
+        let translated = translate(traffic).map_err(|error| document.locate(&error, ""))?;
+        Ok(Self {
             name: traffic.name.clone(),
             load: traffic.load(),
             rates: Config::read(&translated, Path::new(""))
@@ -115,9 +128,7 @@ impl Experiment {
             clock_hz: traffic.network().clock.hz(),
             flit_bytes: traffic.network().flit_bytes,
             unwritten: Vec::new(),
-        };
-        experiment.at(experiment.load, experiment.seed)?;
-        Ok(experiment)
+        })
     }
 
     /// What `injection_rate` is for a load: a number, or a list in which each class has its share.

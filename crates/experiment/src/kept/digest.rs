@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -23,25 +23,23 @@ impl Fnv {
 pub(crate) fn of(spec: &Value, base: &Path) -> String {
     let mut digest = Fnv(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d);
     digest.add(spec.to_string().as_bytes());
-    add_files(spec, base, &mut digest);
+    // so that a changed file is another point; one that cannot be read is reported when the point is built
+    each_file(spec, base, &mut |path| add_file(&path, &mut digest));
     format!("{:032x}", digest.0)
 }
 
 /// Keys whose values name files: of topologies and graphs, of GOAL schedules, of recorded noise, of cards.
 const FILES: [&str; 5] = ["path", "file", "trace", "card", "base"];
 
-/// Adds the contents of files under such keys, so that a changed file is another point. A file that
-/// cannot be read is reported when the point is built.
-fn add_files(value: &Value, base: &Path, digest: &mut Fnv) {
+/// Calls `each` with the files under such keys.
+pub(crate) fn each_file(value: &Value, base: &Path, each: &mut dyn FnMut(PathBuf)) {
     match value {
-        Value::Array(list) => list.iter().for_each(|item| add_files(item, base, digest)),
+        Value::Array(list) => list.iter().for_each(|item| each_file(item, base, each)),
         Value::Object(table) => {
             for (key, item) in table {
                 match item {
-                    Value::String(path) if FILES.contains(&key.as_str()) => {
-                        add_file(&base.join(path), digest);
-                    }
-                    _ => add_files(item, base, digest),
+                    Value::String(path) if FILES.contains(&key.as_str()) => each(base.join(path)),
+                    _ => each_file(item, base, each),
                 }
             }
         }

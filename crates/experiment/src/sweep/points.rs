@@ -284,6 +284,10 @@ impl Sweep {
                     return fail(&["plot", &number, key], reason);
                 }
             }
+            if plot.difference && plot.relative_to.is_empty() {
+                let reason = "it is for a quotient: `relative-to` is expected with it".to_owned();
+                return fail(&["plot", &number, "difference"], reason);
+            }
             let (name, _) = self.words_for(plot, x, &metric);
             if !names.insert(file_name(&name)) {
                 let reason = format!("two plots are called `{name}`; give each a `name` of its own");

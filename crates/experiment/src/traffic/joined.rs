@@ -41,13 +41,19 @@ impl Joined {
     /// The destinations of a pattern that can be reached: others are drawn again.
     ///
     /// # Errors
-    /// A pattern with one destination for each source, one of which cannot be reached.
+    /// A pattern with one destination for each source, or with a list of them, one of which cannot be reached.
     pub(super) fn limit(
         &self,
         pattern: Box<dyn Destinations>,
         terminals: u32,
         and_back: bool,
     ) -> Result<Box<dyn Destinations>, BuildError> {
+        for source in 0..terminals {
+            let lost = |&&dest: &&u32| !self.reaches(source, dest, and_back);
+            if let Some(&dest) = pattern.listed(source).iter().find(lost) {
+                return Err(self.refuse("pattern", source, dest));
+            }
+        }
         if pattern.is_fixed() {
             for source in 0..terminals {
                 if let Some(dest) = pattern.destination(source, true, &mut Draws::new(0))

@@ -53,6 +53,8 @@ pub(super) struct Course {
     filled: bool,
     /// See [`Evidence::is_early`].
     pub(super) early: bool,
+    /// See [`Evidence::is_short`].
+    pub(super) short: bool,
     pub(super) saturation: Option<String>,
     /// See [`Evidence::growth`].
     pub(super) growth: Option<String>,
@@ -144,7 +146,7 @@ impl<K: InParts> Run<'_, '_, K> {
         course.channels[1] = self.kernel.channel_flits();
         let evidence = self.evidence(spec, &course);
         (course.saturation, course.growth) = (evidence.saturation(), evidence.growth());
-        course.early = evidence.is_early();
+        (course.early, course.short) = (evidence.is_early(), evidence.is_short());
         if course.saturation.is_none() && course.stopped.is_none() {
             let watched = self.watch_stuck(spec, &mut course);
             self.unless_stopped(watched, &mut course)?;
@@ -314,6 +316,7 @@ impl<K: InParts> Run<'_, '_, K> {
             fills: !course.filled
                 && 2.0 * (injected - accepted) > all_offered - accepted
                 && self.traffic.sample().start < WAYS_TO_FILL * (self.longest_way)(),
+            short: sample.end - sample.start < 2 * (self.longest_way)(),
             missing: missing.collect(),
             offered: all_offered / scale,
             waits: slices.iter().map(|slice| slice.waited as f64 / senders).collect(),
@@ -366,7 +369,7 @@ impl<K: InParts> Run<'_, '_, K> {
         self.begin(Phase::Drain, None, Some(most));
         while self.traffic.open() > 0 || !self.traffic.has_given_all_before(until) {
             if self.kernel.now() - start >= most {
-                if !course.early {
+                if !course.early && !course.short {
                     let reason = format!("packets of the sample had not arrived {most} cycles after it");
                     course.saturation.get_or_insert(reason);
                 }

@@ -433,18 +433,26 @@ impl Plan {
             check_range(reply.range, ground).map_err(|error| (number, error.within("reply")))?;
             let [asked, answered] =
                 [given[number].range, reply.range].map(|range| ground.router.range(range));
-            if asked.0.max(answered.0) <= asked.1.min(answered.1) {
+            if ground.is_checked && asked.0.max(answered.0) <= asked.1.min(answered.1) {
                 let reason = format!(
-                    "requests use virtual channels {} to {}, replies {} to {}: in those that they share they can block each \
-                     other for good; give the two `range`s without common channels in `network.router.ranges`",
+                    "requests use virtual channels {} to {}, replies {} to {}: in those that they share they block each other \
+                     for good wherever a terminal takes no request until it can answer; give the two `range`s without common \
+                     channels in `network.router.ranges`, or set `network.deadlock-check = false`: terminals here take all",
                     asked.0, asked.1, answered.0, answered.1
                 );
                 return Err((number, BuildError::new("reply.range", reason)));
             }
+            let name = format!("replies to {}", self.classes[number].name);
+            if let Some(other) = given.iter().position(|other| other.name.as_ref() == Some(&name)) {
+                return Err((
+                    other,
+                    BuildError::new("name", format!("`{name}` is what class {number} gets back")),
+                ));
+            }
             self.reply_queue.get_or_insert(self.queues.len() as u8);
             self.classes[number].reply = Some(self.classes.len() as u8);
             self.classes.push(Class {
-                name: format!("replies to {}", self.classes[number].name),
+                name,
                 purpose: Purpose::Reply,
                 load: 0.0,
                 lengths,
@@ -476,14 +484,18 @@ impl Plan {
         (count > 0).then(|| pairs[start + (number % count) as usize][1])
     }
 
-    /// Terminals of which a part of the packets of a class goes somewhere, and the rest nowhere.
+    /// Terminals of which a part of the packets goes somewhere, and the rest nowhere: of a class, or of all of them.
     pub(super) fn partial_senders(&self) -> u64 {
         let is_partial = |terminal: &u32| {
-            self.lanes.iter().enumerate().any(|(number, lane)| {
+            let (mut least, mut most) = (1.0_f64, 0.0_f64);
+            for (number, lane) in self.lanes.iter().enumerate() {
                 let takes_part = lane.sources.as_ref().is_none_or(|sources| sources[*terminal as usize]);
-                let share = self.share(number, *terminal);
-                takes_part && share > 0.0 && share < 1.0 - 1e-9
-            })
+                if takes_part && self.classes[lane.class as usize].purpose == Purpose::Load {
+                    let share = self.share(number, *terminal);
+                    (least, most) = (least.min(share), most.max(share));
+                }
+            }
+            most > 0.0 && least < 1.0 - 1e-9
         };
         (0..self.terminals).filter(is_partial).count() as u64
     }

@@ -96,6 +96,13 @@ pub(super) fn result(
                  would show"
             ),
         ),
+        None if course.short => (
+            None,
+            format!(
+                "{NOT_KNOWN}: packets wait longer at their sources than the {cycles} cycles measured, which are fewer than a way \
+                 there and back takes: credits may be what they wait for; a longer sample would show"
+            ),
+        ),
         None => match &course.growth {
             None if accepted_mean < FEW * per_cycle(offered) => (
                 Some(false),

@@ -63,6 +63,8 @@ pub(super) fn still_fills(windows: &[(u64, u64)], length: f64) -> bool {
 pub(super) struct Evidence {
     /// Whether it began while the network filled, and most of what did not arrive in it is under way: that is no loss.
     pub(super) fills: bool,
+    /// Whether it is shorter than a way there and back, for which credits are under way.
+    pub(super) short: bool,
     /// Offered less accepted flits of each batch, per cycle and terminal.
     pub(super) missing: Vec<f64>,
     /// Offered load.
@@ -188,6 +190,13 @@ impl Evidence {
     /// Whether something did not arrive because it is still under way: then nobody knows whether the network carries it.
     pub(super) fn is_early(&self) -> bool {
         self.fills && (self.loss().is_some() || self.loss_of_class().is_some())
+    }
+
+    /// Whether it is too short to tell: sources that wait for credits send in bursts, as far apart as those are under way, and
+    /// in one of them all that is offered arrives. Their packets wait longer than the sample then.
+    pub(super) fn is_short(&self) -> bool {
+        let waits = self.waits.iter().sum::<f64>() / self.waits.len().max(1) as f64;
+        self.short && waits > self.window * self.waits.len() as f64
     }
 
     fn loss(&self) -> Option<String> {
@@ -327,6 +336,7 @@ mod tests {
         let mut draws = Draws::new(9);
         Evidence {
             fills: false,
+            short: false,
             missing: (0..12).map(|_| missing + 0.001 * noise(&mut draws)).collect(),
             offered: 0.4,
             waits: (0..12)
@@ -399,6 +409,14 @@ mod tests {
         let grows = Evidence { fills: true, ..evidence(0.02, 50.0, 5.0) };
         assert!(grows.saturation().unwrap().contains("grew"));
         assert!(!Evidence { fills: true, ..evidence(0.0, 0.0, 5.0) }.is_early());
+    }
+
+    #[test]
+    fn a_burst_between_credits_tells_nothing() {
+        let waiting = |short, wait: f64| {
+            Evidence { short, waits: vec![wait; 12], ..evidence(0.0, 0.0, 0.0) }.is_short()
+        };
+        assert!(waiting(true, 26_000.0) && !waiting(false, 26_000.0) && !waiting(true, 11_000.0));
     }
 
     #[test]

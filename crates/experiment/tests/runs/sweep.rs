@@ -479,6 +479,7 @@ fn settings_that_never_occur_are_refused_wherever_they_choose_points() {
     for (bad, words) in [
         ("where = { case = \"zz\" }", "sweep.plot.0.where: `case` is never \"zz\""),
         ("where = { case = [\"a\", \"zz\"] }", "sweep.plot.0.where: `case` is never \"zz\""),
+        ("difference = true", "sweep.plot.0.difference: it is for a quotient"),
         ("relative-to = { case = \"zz\" }", "sweep.plot.0.relative-to: `case` is never \"zz\""),
         (
             "[[sweep.derived]]\nname = \"gain\"\nof = \"makespan_s\"\nwhere = { case = \"zz\" }\nover = { case = \"a\" }",

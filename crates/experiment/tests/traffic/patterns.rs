@@ -190,4 +190,9 @@ fn load_that_goes_nowhere_is_told() {
     let hot = "{ kind = \"hot-spot\", target = 1, fraction = 0.2, background = \"transpose\" }";
     assert!(notes(hot).contains("send a part of their load"), "{}", notes(hot));
     assert!(!notes("\"uniform-random\"").contains("a part of their load"));
+    // who sends in one class, and nothing in another
+    let other = notes(
+        "\"uniform-random\"\n[[traffic.class]]\n[[traffic.class]]\nload = 0.1\npattern = { kind = \"list\", pairs = [[0, 1]] }",
+    );
+    assert!(other.contains("15 of 16 terminals send a part of their load"), "{other}");
 }

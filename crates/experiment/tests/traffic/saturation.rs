@@ -77,6 +77,28 @@ fn a_class_that_does_not_get_through_is_named() {
     assert!(found.saturated == Some(true) && found.verdict.contains("class hot"), "{}", found.verdict);
 }
 
+/// Buffers that hold a tenth of what is on the cables: sources send a burst, wait for its credits, and send the next.
+#[test]
+fn a_sample_within_a_burst_between_credits_tells_nothing() {
+    let text = |window: u32| {
+        format!(
+            "[topology]\nkind = \"single-switch\"\nnodes = 8\nbandwidth = \"32 GB/s\"\nlatency = \"20 us\"\n\
+             [network]\nkind = \"flit\"\nrouter = {{ virtual-channels = 4, buffer-flits = 1024 }}\n\
+             [traffic]\nload = 0.3\npattern = {{ kind = \"shift\" }}\nmeasure = {{ window = {window} }}\n"
+        )
+    };
+    let short = run(&text(1000)).traffic.expect("traffic ran");
+    assert!(short.saturated.is_none() && short.verdict.contains("credits"), "{}", short.verdict);
+    // four channels of 1,024 places, there and back in 40,003 cycles
+    let long = run(&text(40_000)).traffic.expect("traffic ran");
+    assert!(
+        (long.accepted_flits_per_cycle - 4096.0 / 40_003.0).abs() < 0.001,
+        "{}",
+        long.accepted_flits_per_cycle
+    );
+    assert_eq!(long.saturated, Some(true));
+}
+
 /// At half of what its bisection takes, one terminal in 4,096 is held up for some thousand cycles, in this sample of 1,500 and for a
 /// while after it. Longer samples show that the network carries the load.
 #[test]

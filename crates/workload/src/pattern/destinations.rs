@@ -19,6 +19,11 @@ pub trait Destinations: std::fmt::Debug + Send + Sync {
         f64::from(u8::from(self.destination(source, to_self, &mut Draws::new(u64::from(source))).is_some()))
     }
 
+    /// The destinations of `source` that are asked for one by one.
+    fn listed(&self, _source: u32) -> &[u32] {
+        &[]
+    }
+
     /// Whether every source has one destination, whatever is drawn.
     fn is_fixed(&self) -> bool {
         false

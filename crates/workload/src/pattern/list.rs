@@ -61,6 +61,11 @@ impl Destinations for Listed {
         }
     }
 
+    fn listed(&self, source: u32) -> &[u32] {
+        let [start, end] = [0, 1].map(|next| self.starts[source as usize + next] as usize);
+        &self.receivers[start..end]
+    }
+
     fn is_fixed(&self) -> bool {
         self.starts.windows(2).all(|pair| pair[1] - pair[0] <= 1)
     }

@@ -46,14 +46,19 @@ impl Pattern for Neighbour {
     fn over(&self, layout: &Layout, _: &mut Stream) -> Result<Box<dyn Pairs>, BuildError> {
         let ranks = layout.ranks;
         at_least_two(ranks)?;
+        if ranks == 2 {
+            return Err(BuildError::new(
+                "",
+                "two ranks have one neighbour each: use `shift`, which sends to it",
+            ));
+        }
         if self.reach == 0 || self.reach > (ranks - 1) / 2 {
             return Err(BuildError::new(
                 "reach",
                 format!(
-                    "{} ranks on each side of {ranks} on a ring; give 1 to {}{}",
+                    "{} ranks on each side of {ranks} on a ring; give 1 to {}",
                     self.reach,
-                    (ranks - 1) / 2,
-                    if ranks == 2 { ", or use `shift` for two ranks" } else { "" }
+                    (ranks - 1) / 2
                 ),
             ));
         }
