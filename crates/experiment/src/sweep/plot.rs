@@ -73,7 +73,8 @@ impl Sweep {
             }
             let base = rows.iter().find(|other| self.differs_in(other, row, &plot.relative_to))?;
             let ratio = number / base.numbers.get(&plot.y)?;
-            Some((row, if plot.difference { ratio - 1.0 } else { ratio }))
+            // of nothing there are no multiples
+            ratio.is_finite().then_some((row, if plot.difference { ratio - 1.0 } else { ratio }))
         })
     }
 

@@ -462,6 +462,25 @@ fn tables_are_written_in_words() {
     assert!(text.contains("direct (window 2)") && !text.contains("{\"kind"), "{text}");
 }
 
+/// Nothing is a multiple of nothing: such points are left out of a picture, not drawn as 0.
+#[test]
+fn quotients_by_nothing_are_in_no_picture() {
+    let plot = |difference: bool| {
+        let text = format!(
+            "[sweep]\ncase = [{{ name = \"a\" }}, {{ name = \"b\", set = {{ \"topology.nodes\" = 5 }} }}]\n\
+             plot = [{{ x = \"case\", y = \"memory_s\", relative-to = {{ case = \"a\" }}, difference = {difference} }}]\n"
+        );
+        let sweep = read(&text).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let finished = sweep.run(folder.path(), &RunOptions::default(), &()).unwrap();
+        assert_eq!(finished.rows[0].numbers["memory_s"], 0.0);
+        sweep.pictures(&finished.rows).remove(0).1.svg()
+    };
+    for picture in [plot(false), plot(true)] {
+        assert!(!picture.contains("0x") && !picture.contains("0 %"), "{picture}");
+    }
+}
+
 /// Settings that no point has would leave a picture empty, or a number out.
 #[test]
 fn settings_that_never_occur_are_refused_wherever_they_choose_points() {
