@@ -68,10 +68,7 @@ impl Compare {
             ("--cdf", self.cdf.out.as_ref()),
         ];
         // everything is read before anything runs, so that a typo costs no time
-        let (document, base) = self.input.load()?;
-        let mut input = document.files(&base);
-        input.push(self.input.file.clone());
-        let [output, by_size, cdf] = Output::begin_all(&input, files)?;
+        let mut inputs = vec![self.input.file.clone()];
         let mut cases = Vec::new();
         let networks: Vec<Option<&str>> = match self.networks.as_slice() {
             [] => vec![None],
@@ -91,9 +88,11 @@ impl Compare {
                     );
                     return Err(ConfigError::new(message, None).into());
                 }
+                inputs.extend(document.files(&base));
                 cases.push((name, Prepared::new(&document, &base)?));
             }
         }
+        let [output, by_size, cdf] = Output::begin_all(&inputs, files)?;
         self.by_size.check(&cases)?;
         self.cdf.check(&cases)?;
         let title = cases[0].1.name.clone();

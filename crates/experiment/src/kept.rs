@@ -12,14 +12,12 @@ use stratasim_report::result::RunResult;
 
 use crate::error::Error;
 use crate::files;
+use crate::publish::FILES;
 
-/// All numbers, and the other files that are always written.
-const RESULTS: &str = "results.json";
-const WRITTEN: [&str; 4] = ["README.md", "index.html", "table.csv", RESULTS];
-
-/// Whether a file of that name is one that we wrote.
-fn is_ours(results: &Path) -> bool {
-    let text = std::fs::read_to_string(results).unwrap_or_default();
+/// Whether the page and the tables in the folder `out` are ours.
+fn is_ours(out: &Path) -> bool {
+    let [.., results] = FILES;
+    let text = std::fs::read_to_string(out.join(results)).unwrap_or_default();
     serde_json::from_str::<serde_json::Value>(&text).is_ok_and(|value| value.get("stratasim").is_some())
 }
 
@@ -34,8 +32,8 @@ pub(crate) fn folder(out: &Path) -> PathBuf {
 /// It cannot be made; or there are files of somebody else in `out` where a page and its tables go.
 pub(crate) fn prepare(out: &Path) -> Result<(), Error> {
     if !folder(out).exists()
-        && !is_ours(&out.join(RESULTS))
-        && let Some(path) = WRITTEN.iter().map(|name| out.join(name)).find(|path| path.exists())
+        && !is_ours(out)
+        && let Some(path) = FILES.iter().map(|name| out.join(name)).find(|path| path.exists())
     {
         let reason = "this is no file of a sweep or curve, and one would take its place; name another folder"
             .to_owned();

@@ -12,6 +12,9 @@ use crate::files;
 /// Pixels of a PNG per pixel of the drawing.
 const SHARPNESS: f64 = 2.0;
 
+/// The files that are always written: the page, the same for reading in a repository, the table, and everything.
+pub(crate) const FILES: [&str; 4] = ["index.html", "README.md", "table.csv", "results.json"];
+
 /// Writes a page as HTML and Markdown, its `pictures` (in the order of the page) as SVG and PNG, a table as CSV and
 /// everything as JSON into `out`, which is made if need be. Returns what was written, `index.html` first.
 ///
@@ -28,12 +31,8 @@ pub(crate) fn publish(
     let markdown = page.markdown();
     let mut csv = Vec::new();
     table.write_csv(&mut csv).map_err(|error| Error::file(out, &error))?;
-    let mut contents: Vec<(String, Vec<u8>)> = vec![
-        ("index.html".to_owned(), page.html().into_bytes()),
-        ("README.md".to_owned(), markdown.text.into_bytes()),
-        ("table.csv".to_owned(), csv),
-        ("results.json".to_owned(), json.into_bytes()),
-    ];
+    let bytes = [page.html().into_bytes(), markdown.text.into_bytes(), csv, json.into_bytes()];
+    let mut contents: Vec<(String, Vec<u8>)> = FILES.map(str::to_owned).into_iter().zip(bytes).collect();
     for ((name, svg), picture) in markdown.pictures.into_iter().zip(pictures) {
         let png = Path::new(&name).with_extension("png").to_string_lossy().into_owned();
         contents.push((name, svg.into_bytes()));

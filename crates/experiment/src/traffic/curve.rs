@@ -324,9 +324,8 @@ impl Curve {
         let threads = threads.unwrap_or_else(rayon::current_num_threads).max(1);
         // what is left to start, and the threads that nothing runs on
         let shares = Mutex::new((work.len(), threads));
-        let done: Mutex<BTreeMap<usize, RunResult>> = Mutex::new(BTreeMap::new());
-        // of one run, and of all
-        let failures: Mutex<BTreeMap<usize, Error>> = Mutex::new(BTreeMap::new());
+        let done: Mutex<BTreeMap<usize, Result<RunResult, Error>>> = Mutex::new(BTreeMap::new());
+        // one that ends all runs
         let failure: Mutex<Option<Error>> = Mutex::new(None);
         let stop = || progress.wants_stop() || failure.lock().is_ok_and(|failure| failure.is_some());
         let begin = || {
@@ -348,15 +347,11 @@ impl Curve {
                 let ended = work[at].run(own, &stop, started);
                 shares.lock().expect("no thread panics here").1 += own;
                 match ended {
-                    Ok(result) => {
-                        done.lock().expect("no thread panics here").insert(at, result);
+                    Ok(_) | Err(Error::Run(_) | Error::Broken(_)) => {
+                        done.lock().expect("no thread panics here").insert(at, ended);
                         progress.done();
                     }
                     Err(Error::Stopped) => break,
-                    Err(error @ (Error::Run(_) | Error::Broken(_))) => {
-                        failures.lock().expect("no thread panics here").insert(at, error);
-                        progress.done();
-                    }
                     Err(error) => {
                         failure.lock().expect("no thread panics here").get_or_insert(error);
                     }
@@ -371,23 +366,26 @@ impl Curve {
             return Err(error);
         }
         let mut done = done.into_inner().expect("no thread panics here");
-        let failures = failures.into_inner().expect("no thread panics here");
         for (at, &load) in loads.iter().enumerate() {
-            let own = at * seeds as usize..(at + 1) * seeds as usize;
-            let results: Vec<RunResult> = own.clone().filter_map(|at| done.remove(&at)).collect();
-            self.left += seeds as usize - results.len() - failures.range(own).count();
+            let mut results = Vec::new();
+            for seed in 0..seeds {
+                match done.remove(&(at * seeds as usize + seed as usize)) {
+                    None => self.left += 1,
+                    Some(Ok(result)) => results.push(result),
+                    Some(Err(error)) => {
+                        let mut run = format!("load {load}");
+                        if seeds > 1 {
+                            run += &format!(", seed {}", subject.seed().wrapping_add(seed.into()));
+                        }
+                        self.failures.push(Error::Within { run, error: Box::new(error) });
+                    }
+                }
+            }
             if !results.is_empty() {
                 self.points.push(CurvePoint { load, results });
             }
         }
         self.points.sort_by(|a, b| a.load.total_cmp(&b.load));
-        let named = |(at, error): (usize, Error)| {
-            let load = loads[at / seeds as usize];
-            let seed = subject.seed().wrapping_add(at as u64 % u64::from(seeds));
-            let seed = if seeds > 1 { format!(", seed {seed}") } else { String::new() };
-            Error::Within { run: format!("load {load}{seed}"), error: Box::new(error) }
-        };
-        self.failures.extend(failures.into_iter().map(named));
         Ok(())
     }
 

@@ -5,6 +5,7 @@ mod curves;
 mod kept;
 mod kernels;
 mod patterns;
+mod replies;
 mod saturation;
 mod search;
 
@@ -257,56 +258,6 @@ fn classes_have_their_own_loads_lengths_and_patterns() {
     // 8 more flits, and three steps in both dimensions where uniform traffic takes 16/3 routers on average
     let least = |class: usize| found.classes[class].network_latency_cycles.min.unwrap();
     assert!(least(1) > least(0) + 8);
-}
-
-#[test]
-fn requests_are_answered_and_replies_are_measured() {
-    let text = experiment(
-        MESH,
-        "load = 0.01\nmeasure = { window = 1000 }\n[[traffic.class]]\nname = \"read\"\nreply = { flits = 4, range = 1 }\n",
-    )
-    .replace("buffer-flits = 8", "buffer-flits = 8, ranges = [[0, 1], [2, 3]]");
-    let result = run(&text);
-    let found = statistics(&result);
-    let [read, replies] = found.classes.as_slice() else { panic!("{:?}", found.classes) };
-    assert_eq!(replies.name, "replies to read");
-    let ratio = replies.accepted_flits_per_cycle / read.accepted_flits_per_cycle;
-    assert!((ratio - 4.0).abs() < 0.1, "a reply of four flits for each request: {ratio}");
-    // the way back is as long, plus three flits
-    let longer = replies.network_latency_cycles.mean.unwrap() - read.network_latency_cycles.mean.unwrap();
-    assert!((longer - 3.0).abs() < 1.0, "{longer}");
-    let shared = text.replace("range = 1", "range = 0");
-    assert!(prepare(&shared).err().unwrap().contains("block each other"));
-    // terminals here take all, so that whoever knows that may have it
-    let shared = shared.replace("ranges =", "XX").replace("[network]", "[network]\ndeadlock-check = false");
-    let shared = shared.replace(", XX [[0, 1], [2, 3]]", "").replace(", range = 0", "");
-    assert!(!statistics(&run(&shared)).saturated.unwrap());
-    // what a class is called that it makes
-    let twice = format!("{text}[[traffic.class]]\nname = \"replies to read\"\n");
-    let error = prepare(&twice).err().unwrap();
-    assert!(
-        error.starts_with("traffic.class.1.name: `replies to read` is what class 0 gets back"),
-        "{error}"
-    );
-}
-
-/// The load of a file that is not run may be one that its sources cannot make.
-#[test]
-fn loads_of_the_command_are_run_whatever_the_file_says() {
-    let text =
-        experiment(MESH, "injection = { kind = \"on-off\", beta = 0.05, r1 = 0.06 }\nto-self = true\n");
-    assert!(
-        prepare(&text)
-            .err()
-            .unwrap()
-            .contains("0.1 packets per cycle are expected of sources that make 0.06")
-    );
-    let document = Document::from_toml("test.toml", &text).unwrap();
-    let traffic = Traffic::for_loads(&document, Path::new("")).unwrap();
-    let same = prepare(&text.replace("[traffic]", "[traffic]\nload = 0.05")).unwrap();
-    let run = |subject: &Traffic| Curve::run(subject, &[0.05], 1, Some(1), &()).unwrap().json();
-    assert_eq!(run(&traffic), run(&same));
-    assert!(Curve::run(&traffic, &[0.1], 1, Some(1), &()).is_err());
 }
 
 /// Where no packet of a sample arrived there is no mean: null for programs, a dash in tables, nothing in CSV.

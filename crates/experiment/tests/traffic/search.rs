@@ -1,10 +1,10 @@
-//! `load = "saturation"`: a run, and every point of a sweep, looks for its own saturation load.
+//! `load = "saturation"`: a run, and every point of a sweep, looks for its own saturation load. And loads of a curve.
 
 use std::path::Path;
 
 use stratasim_experiment::sweep::RunOptions;
 use stratasim_experiment::traffic::{Curve, statistics};
-use stratasim_experiment::{Document, Error, Sweep};
+use stratasim_experiment::{Document, Error, Sweep, Traffic};
 use stratasim_report::result::RunResult;
 
 use super::{MESH, experiment, prepare, run};
@@ -220,4 +220,23 @@ fn sources_that_make_no_small_loads_are_searched_from_the_first_one() {
     let result = run(&traffic(&format!("{bursts}load = \"saturation\"\nsaturation-precision = 0.01")));
     let found = statistics(&result).saturation.unwrap().carried_flits_per_cycle;
     assert!((found - low).abs() <= 0.1, "{found} {low}");
+}
+
+/// The load of a file that is not run may be one that its sources cannot make.
+#[test]
+fn loads_of_the_command_are_run_whatever_the_file_says() {
+    let text =
+        experiment(MESH, "injection = { kind = \"on-off\", beta = 0.05, r1 = 0.06 }\nto-self = true\n");
+    assert!(
+        prepare(&text)
+            .err()
+            .unwrap()
+            .contains("0.1 packets per cycle are expected of sources that make 0.06")
+    );
+    let document = Document::from_toml("test.toml", &text).unwrap();
+    let traffic = Traffic::for_loads(&document, Path::new("")).unwrap();
+    let same = prepare(&text.replace("[traffic]", "[traffic]\nload = 0.05")).unwrap();
+    let run = |subject: &Traffic| Curve::run(subject, &[0.05], 1, Some(1), &()).unwrap().json();
+    assert_eq!(run(&traffic), run(&same));
+    assert!(Curve::run(&traffic, &[0.1], 1, Some(1), &()).is_err());
 }
