@@ -10,7 +10,7 @@ use std::time::Instant;
 use clap::Args;
 use stratasim_experiment::{ConfigError, Document, Error, Prepared, Sweep};
 use stratasim_report::result::{JobResult, RankResult, RunResult};
-use stratasim_report::style::{Tone, hanging, pad_right, shorten};
+use stratasim_report::style::{Tone, hanging, pad_right, shorten_apart};
 use stratasim_report::{Style, Unit};
 
 use crate::INTERRUPTED;
@@ -382,8 +382,9 @@ fn job_rows(results: &[(String, RunResult)]) -> Vec<(Cow<'static, str>, Vec<Stri
             continue;
         }
         rows.push((Cow::Borrowed(heading), vec![String::new(); results.len()]));
-        let indented = |name: &str| format!("  {}", shorten(name, LABEL - 5, ".."));
-        rows.extend(of_part.into_iter().map(|(name, cells)| (Cow::Owned(indented(name)), cells)));
+        let labels = shorten_apart(&names, LABEL - 5, "..");
+        let indented = labels.into_iter().map(|label| Cow::Owned(format!("  {label}")));
+        rows.extend(indented.zip(of_part.into_iter().map(|(_, cells)| cells)));
     }
     rows
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use stratasim_experiment::{ConfigError, Error, files};
+use stratasim_report::forecast::ForecastResult;
 use stratasim_report::listed::{longest_queues, slowest_messages};
 use stratasim_report::picture::{
     breakdown_bars, channel_map, job_bars, latency_over_time, link_bars, load_over_time,
@@ -24,7 +25,7 @@ const LONGEST_QUEUES: usize = 16;
 
 #[derive(Args)]
 pub(crate) struct Report {
-    /// Results that `stratasim run --json` or `compare --json` wrote; several are put side by side
+    /// Results that `stratasim run --json` or `compare --json` wrote; several are put side by side, forecasts are shown alone
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Write a page with tables and pictures of one result, an HTML file that needs nothing else
@@ -47,9 +48,21 @@ impl Report {
             ("--cdf", self.cdf.out.as_ref()),
         ];
         let [page_file, by_size, cdf] = Output::begin_all(&self.files, files)?;
+        let texts: Vec<String> = self.files.iter().map(|path| read_text(path)).collect::<Result<_, _>>()?;
+        if let [text] = texts.as_slice()
+            && let Some(forecast) = ForecastResult::from_json(text)
+        {
+            let asked = [("--html", &page_file), ("--by-size", &by_size), ("--cdf", &cdf)];
+            if let Some((option, _)) = asked.iter().find(|(_, file)| file.is_some()) {
+                let message = format!("{option} is about runs, and {} is a forecast", self.files[0].display());
+                return Err(ConfigError::new(message, None).into());
+            }
+            terminal.print(&forecast.summary(&terminal.style))?;
+            return Ok(0);
+        }
         let mut results = Vec::new();
-        for path in &self.files {
-            results.extend(read(path)?);
+        for (path, text) in self.files.iter().zip(&texts) {
+            results.extend(read(path, text)?);
         }
         if self.html.is_some() && results.len() > 1 {
             return Err(one_page(results.len()));
@@ -88,9 +101,12 @@ fn one_page(found: usize) -> Error {
     ConfigError::new(format!("--html makes a page of one result, found {found}"), None).into()
 }
 
-/// Reads the results of a file, with names: one of a run, or the list of a comparison.
-fn read(path: &Path) -> Result<Vec<(String, RunResult)>, Error> {
-    let text = files::read_text(path).map_err(|error| Error::file(path, &error))?;
+fn read_text(path: &Path) -> Result<String, Error> {
+    files::read_text(path).map_err(|error| Error::file(path, &error))
+}
+
+/// The results of a file, with names: one of a run, or the list of a comparison.
+fn read(path: &Path, text: &str) -> Result<Vec<(String, RunResult)>, Error> {
     let stem = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
     let no_result = |what: &str| Error::File {
         path: path.display().to_string(),
@@ -101,7 +117,7 @@ fn read(path: &Path) -> Result<Vec<(String, RunResult)>, Error> {
         return Err(no_result(&format!("it looks like an experiment; `{run}` makes one")));
     }
     if text.trim_start().starts_with('[') {
-        let list: Vec<RunResult> = serde_json::from_str(&text)
+        let list: Vec<RunResult> = serde_json::from_str(text)
             .map_err(|error| no_result(&format!("a list, in which {}", words(&error))))?;
         if list.is_empty() {
             return Err(no_result("a list with nothing in it"));
@@ -111,9 +127,12 @@ fn read(path: &Path) -> Result<Vec<(String, RunResult)>, Error> {
         };
         return Ok(list.into_iter().enumerate().map(name).collect());
     }
-    match RunResult::from_json(&text) {
+    if ForecastResult::from_json(text).is_some() {
+        return Err(no_result("it is a forecast, which stands beside no other result"));
+    }
+    match RunResult::from_json(text) {
         Ok(result) => Ok(vec![(stem, result)]),
-        Err(_) if is_list_of_points(&text) => {
+        Err(_) if is_list_of_points(text) => {
             let points = path.with_file_name("points").join("*.json");
             let points = points.display();
             Err(no_result(&format!(

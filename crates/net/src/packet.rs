@@ -5,6 +5,7 @@
 //!                   Ways   (round trips)   ├─ switch: ports, queues, marks, pauses
 //!                                          ├─ host: connections, NICs, pacers
 //!                                          ├─ ports, service, link_kind, at_work: what a hop looks at, and the rest
+//!                                          ├─ ecn: what queues mark
 //!                                          ├─ backpressure, pool, returning: pauses, credits, shared buffers, headers without room
 //!                                          ├─ landing, given, arrivals: NICs and ways of connections
 //!                                          ├─ faults, detours: what goes wrong on links, ways around it
@@ -27,6 +28,7 @@ mod classes;
 mod cut;
 mod deadlock;
 mod detours;
+mod ecn;
 mod engine;
 mod faults;
 mod given;
@@ -77,6 +79,7 @@ pub use self::balancing::{
     Source,
 };
 pub use self::classes::Class;
+pub use self::ecn::Ecn;
 use self::engine::{Engine, Event, Rules};
 use self::faults::Wires;
 pub use self::faults::{Corruption, Duplication, Faults, Links, Loss, Outage, Reordering, States};
@@ -200,34 +203,6 @@ impl From<TransportSpec> for Packet {
     fn from(transport: TransportSpec) -> Self {
         let TransportSpec { congestion, recovery, entropy, packets } = transport;
         Self { congestion, recovery, entropy, packets, ..Self::default() }
-    }
-}
-
-/// Marking (explicit congestion notification): a packet that leaves a port of a switch, or of a host that forwards, with more
-/// than `min` bytes waiting behind it may be marked, the more likely the closer to `max`, from where on each is.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-pub struct Ecn {
-    /// Whether anything is marked; without, what else is said here has no effect.
-    pub enabled: bool,
-    /// Bytes from which on packets may be marked; a fifth of the bytes in flight on the longest way when absent, in
-    /// whole packets.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub min: Option<Bytes>,
-    /// Bytes above which all are; four fifths when absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max: Option<Bytes>,
-    /// The share of packets that are marked where almost `max` bytes wait, above 0 and at most 1: `P_max` of DCQCN, 0.01 there.
-    /// Above `max`, all are.
-    pub max_probability: f64,
-    /// Whether ports that lead to hosts mark, too. When absent, they do, unless receivers give credit (`ndp`, `eqds`, `rccc`).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub last_hop: Option<bool>,
-}
-
-impl Default for Ecn {
-    fn default() -> Self {
-        Self { enabled: true, min: None, max: None, max_probability: 1.0, last_hop: None }
     }
 }
 
@@ -546,14 +521,7 @@ impl Packet {
             let is_queue = port.is_queue();
             let kind = &mut port.kind;
             let (packets, buffer) = buffer_of(kind);
-            let share = |given: Option<Bytes>, fifths: u64| {
-                given.map_or((packets * fifths).div_ceil(5) * full, |bytes| bytes.count())
-            };
-            let (min, max) = (share(self.ecn.min, 1), share(self.ecn.max, 4));
-            if min > max {
-                let reason = format!("{}, and `min` is {}; it must not be less", Bytes(max), Bytes(min));
-                return Err(BuildError::new("max", reason).within("ecn"));
-            }
+            let (min, max) = self.ecn.thresholds(packets, full)?;
             let marks = self.ecn.enabled && is_queue && (rules.marks_last_hop || !port.last_hop);
             (kind.mark_from, kind.mark_all) = if marks { (min, max) } else { (u64::MAX, u64::MAX) };
             kind.mark_share = mark_share;

@@ -60,7 +60,7 @@ pub(crate) fn groups(flows: &[FlowRecord]) -> Vec<SizeGroup> {
 
 /// The groups of a run, a line each.
 pub fn table(flows: &FlowsResult) -> Table {
-    let mut table = Table::new(["from", "to", "messages", "mean", "half", "90 %", "99 %", "all"]);
+    let mut table = Table::new(["from", "to", "messages", "mean", "half", "90 %", "99 %", "all"]).keyed_by(2);
     for group in &flows.by_size {
         let Spread { mean, p50, p90, p99, max, .. } = group.slowdown;
         let sizes = [group.min_bytes, group.max_bytes].map(|bytes| Cell::Number(bytes as f64, Unit::Bytes));

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::json;
+use crate::result::RunResult;
 use crate::style::{Style, Tone, pad_right, wrap};
 use crate::table::{Cell, Table};
 use crate::units::Unit;
@@ -90,6 +91,17 @@ pub struct PublishedFigures {
 }
 
 impl ForecastResult {
+    /// From what `run` of a forecast wrote, or a sweep of forecasts about one of its points; nothing where this is neither.
+    pub fn from_json(text: &str) -> Option<Self> {
+        if let Ok(result) = serde_json::from_str(text) {
+            return Some(result);
+        }
+        let RunResult { stratasim, spec, forecast, notes, .. } = RunResult::from_json(text).ok()?;
+        let experiment = spec["name"].as_str().unwrap_or_default().to_owned();
+        let result = Self { stratasim, experiment, spec, models: Vec::new(), rows: forecast, notes };
+        (!result.rows.is_empty()).then_some(result)
+    }
+
     /// As JSON, one line per key and per entry of a list. Ends with a newline.
     pub fn to_json(&self) -> String {
         let mut out = Vec::new();
@@ -105,7 +117,7 @@ impl ForecastResult {
         headings.extend(["all-gather", "reduce-scatter"].into_iter().filter(|_| rates));
         headings.extend(["layer", "iteration", "days", "saved days"]);
         headings.extend(["vs printed"].into_iter().filter(|_| published));
-        let mut table = Table::new(headings);
+        let mut table = Table::new(headings).keyed_by(2);
         let mut before = "";
         for row in &self.rows {
             let mut cells: Vec<Cell> = vec![
@@ -172,7 +184,9 @@ impl ForecastResult {
             );
             fact(&mut out, "model", &words);
         }
-        out.push('\n');
+        if !out.is_empty() {
+            out.push('\n');
+        }
         for line in self.table().to_text(&Style { width: style.width.saturating_sub(2), ..*style }).lines() {
             out += &format!("  {line}\n");
         }

@@ -173,6 +173,20 @@ pub fn shorten(text: &str, width: usize, mark: &str) -> String {
     format!("{head}{mark}{tail}")
 }
 
+/// Names, each in at most `width` columns; of several that would then read the same, each ends with its place among all.
+pub fn shorten_apart(names: &[&str], width: usize, mark: &str) -> Vec<String> {
+    let short: Vec<String> = names.iter().map(|name| shorten(name, width, mark)).collect();
+    let apart = |(at, name): (usize, &&str)| {
+        let alike = |other: usize| short[other] == short[at] && names[other] != *name;
+        if !(0..names.len()).any(alike) {
+            return short[at].clone();
+        }
+        let place = format!(" {}", at + 1);
+        shorten(name, width.saturating_sub(place.len()), mark) + &place
+    };
+    names.iter().enumerate().map(apart).collect()
+}
+
 /// `text` in lines of at most `width` columns, broken at blanks; the lines after the first begin with
 /// `indent` blanks.
 pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> String {

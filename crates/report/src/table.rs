@@ -49,12 +49,20 @@ impl From<Option<(f64, Unit)>> for Cell {
 pub struct Table {
     headings: Vec<String>,
     rows: Vec<Vec<Cell>>,
+    /// Columns after the first that say what a row is about.
+    more_keys: usize,
 }
 
 impl Table {
     /// A table with these headings and no rows.
     pub fn new<T: Into<String>>(headings: impl IntoIterator<Item = T>) -> Self {
-        Self { headings: headings.into_iter().map(Into::into).collect(), rows: Vec::new() }
+        Self { headings: headings.into_iter().map(Into::into).collect(), ..Self::default() }
+    }
+
+    /// The same, whose first `keys` columns say what a row is about; only the first one does otherwise.
+    #[must_use]
+    pub fn keyed_by(self, keys: usize) -> Self {
+        Self { more_keys: keys.saturating_sub(1), ..self }
     }
 
     /// Appends a row; what it lacks at its end is missing.
@@ -120,7 +128,7 @@ impl Table {
     ///
     /// Where the table is too wide for the style, the widest columns of words and headings give way: sentences take
     /// several lines, single words are shortened. Columns that still have no room stand below the others, beside the
-    /// first column once more.
+    /// columns that say what a row is about once more.
     pub fn to_text(&self, style: &Style) -> String {
         let missing = style.choose("–", "-");
         let cells = self.texts(missing);
@@ -132,7 +140,7 @@ impl Table {
             })
             .collect();
         let part = |columns: &Vec<usize>| self.part(columns, &fits, &cells, &numeric, style);
-        fit::parts(&fits, style.width).iter().map(part).collect::<Vec<_>>().join("\n")
+        fit::parts(&fits, 1 + self.more_keys, style.width).iter().map(part).collect::<Vec<_>>().join("\n")
     }
 
     /// Some of the columns for a terminal.
@@ -267,7 +275,8 @@ pub struct Comparison {
 
 /// Our numbers beside those of `source` (such as `paper`), with the relative difference.
 pub fn comparison(labels: &[&str], source: &str, rows: &[Comparison]) -> Table {
-    let mut table = Table::new(labels.iter().copied().chain(["ours", source, "difference"]));
+    let mut table =
+        Table::new(labels.iter().copied().chain(["ours", source, "difference"])).keyed_by(labels.len());
     for row in rows {
         let mut cells: Vec<Cell> = row.labels.iter().map(|label| label.as_str().into()).collect();
         cells.resize(labels.len(), Cell::Missing);

@@ -471,7 +471,8 @@ pub fn traffic_summary(result: &TrafficResult, style: &Style) -> String {
         out += &format!("  {}\n", hanging(&line, style.width, 2));
     }
     if !result.probes.is_empty() {
-        let mut table = Table::new(["probe from", "to", "mean", "deviation", "min", "max", "count"]);
+        let mut table =
+            Table::new(["probe from", "to", "mean", "deviation", "min", "max", "count"]).keyed_by(2);
         for probe in result.probes.iter().take(PROBES_SHOWN) {
             table.push([
                 number(probe.source.into()),

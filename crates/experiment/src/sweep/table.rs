@@ -108,7 +108,8 @@ impl Sweep {
             .filter_map(|name| self.metric(name).ok())
             .collect();
         let headings = self.columns.iter().map(|column| &column.heading);
-        let mut table = Table::new(headings.chain(metrics.iter().map(|metric| &metric.title)).cloned());
+        let mut table = Table::new(headings.chain(metrics.iter().map(|metric| &metric.title)).cloned())
+            .keyed_by(self.columns.len());
         let units: Vec<Option<Unit>> = (0..self.columns.len()).map(|column| self.unit(column)).collect();
         for row in rows {
             let settings = units.iter().zip(&row.settings).map(|(&unit, value)| cell(unit, value, measured));

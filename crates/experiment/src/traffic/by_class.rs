@@ -31,7 +31,8 @@ impl Curve {
             return None;
         }
         let mut table =
-            Table::new(["load", "class"].into_iter().chain(CLASS_METRICS.iter().map(|(_, title, _)| *title)));
+            Table::new(["load", "class"].into_iter().chain(CLASS_METRICS.iter().map(|(_, title, _)| *title)))
+                .keyed_by(2);
         for point in &self.points {
             for (class, name) in classes.iter().enumerate() {
                 let first: [Cell; 2] = [(point.load, Unit::Count).into(), (*name).into()];

@@ -27,3 +27,9 @@ pub(crate) fn watch_in(text: &str, base: &Path, observer: &mut dyn Observer) -> 
 pub(crate) fn run(text: &str) -> RunResult {
     run_in(text, Path::new(""))
 }
+
+/// What is said where an experiment without files is refused.
+pub(crate) fn refusal(text: &str) -> Option<String> {
+    let document = Document::parse("test.toml", text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    Prepared::new(&document, Path::new("")).err().map(|error| error.to_string())
+}

@@ -1,10 +1,7 @@
 //! Runs at packet level, and at flit level, of which bounds, time-outs and credit had once been wrong: they end, and no check is
 //! broken.
 
-use std::path::Path;
-
-use crate::common::run;
-use stratasim_experiment::{Document, Prepared};
+use crate::common::{refusal, run};
 use stratasim_transport::CongestionSpec;
 
 /// One message between two leaves whose uplinks are slower than hosts.
@@ -55,9 +52,8 @@ fn a_buffer_that_no_queue_has_is_refused() {
              [workload]\nkind = \"collective\"\noperation = \"all-reduce\"\nbytes = \"100 kB\"\nalgorithm = {{ kind = \"direct\" }}\n\
              [network]\nkind = \"packet\"\nqueue = {{ kind = \"{queue}\" }}\nbuffer = \"400 kB\"\n"
         );
-        let document = Document::parse("test.toml", &text).unwrap();
-        let refusal = Prepared::new(&document, Path::new("")).err().expect("refused").to_string();
-        assert!(refusal.contains(&format!("queues of kind `{queue}` have rooms of their own")), "{refusal}");
+        let said = refusal(&text).expect("refused");
+        assert!(said.contains(&format!("queues of kind `{queue}` have rooms of their own")), "{said}");
     }
 }
 

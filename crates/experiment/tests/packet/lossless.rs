@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use crate::common::run;
+use crate::common::{refusal, run};
 use stratasim_report::RunResult;
 
 /// Hosts on a switch, 100 Gb/s and 1 us per link; messages (from, to, bytes, begins in us); the rest of `[network]`.
-fn star(hosts: u32, messages: &[(u32, u32, u32, u32)], network: &str) -> RunResult {
+fn star_text(hosts: u32, messages: &[(u32, u32, u32, u32)], network: &str) -> String {
     let mut graph = String::new();
     let mut edges = String::new();
     for (at, (from, to, bytes, begins_us)) in messages.iter().enumerate() {
@@ -17,10 +17,15 @@ fn star(hosts: u32, messages: &[(u32, u32, u32, u32)], network: &str) -> RunResu
         );
         let _ = write!(edges, "{{ from = \"d{at}\", to = \"m{at}\" }},");
     }
-    run(&format!(
+    format!(
         "[topology]\nkind = \"single-switch\"\nnodes = {hosts}\nbandwidth = \"100 Gbps\"\nlatency = \"1 us\"\n\
          [workload]\nkind = \"graph\"\nvertices = [{graph}]\nedges = [{edges}]\n[network]\nkind = \"packet\"\n{network}\n"
-    ))
+    )
+}
+
+/// Its result.
+fn star(hosts: u32, messages: &[(u32, u32, u32, u32)], network: &str) -> RunResult {
+    run(&star_text(hosts, messages, network))
 }
 
 /// While a host sends 4 MB, six others send to it: its acknowledgements wait, its data does not.
@@ -64,6 +69,54 @@ fn what_leaves_in_an_instant_makes_room_for_what_comes_in_it() {
         assert_eq!(result.counter("network.pauses").expect("counted"), 0, "{switching}");
         assert!(result.makespan_s < 35e-6, "{switching}: {} s", result.makespan_s);
     }
+}
+
+/// A packet of one link leaves in the very instant in which another of it arrives at a switch that has asked it to stop: the pause
+/// ends with what left, as it does where the two are apart by whatever little.
+#[test]
+fn a_pause_ends_though_a_packet_comes_in_the_instant() {
+    let end_of_first = |latency: &str| {
+        let links = [("b", "50 Gbps", "665.6 ns"), ("c", "25 Gbps", latency), ("r", "50 Gbps", "665.6 ns")];
+        let links: String = links
+            .iter()
+            .map(|(from, rate, latency)| {
+                format!(
+                    "{{ from = \"{from}\", to = \"s\", bandwidth = \"{rate}\", latency = \"{latency}\" }},"
+                )
+            })
+            .collect();
+        let result = run(&format!(
+            "[topology]\nkind = \"graph\"\nlinks = [{links}]\n\
+             nodes = [{{ name = \"b\" }}, {{ name = \"c\" }}, {{ name = \"r\" }}, {{ name = \"s\", kind = \"switch\" }}]\n\
+             [workload]\nkind = \"graph\"\nvertices = [\
+             {{ name = \"first\", kind = \"communication\", source = \"c\", destination = \"r\", bytes = 73728 }},\
+             {{ name = \"second\", kind = \"communication\", source = \"b\", destination = \"r\", bytes = 65536 }}]\n\
+             [network]\nkind = \"packet\"\ncongestion = {{ kind = \"fixed-window\", window = \"1 MiB\" }}\n\
+             recovery = \"none\"\nqueue = {{ kind = \"lossless\", pause-above = \"8320 B\", resume-below = \"1 B\" }}\n"
+        ));
+        result.makespan_s
+    };
+    let [before, tie, after] = ["3327.9 ns", "3328 ns", "3328.1 ns"].map(end_of_first);
+    // a packet takes 1331.2 ns from c and 665.6 ns to r: who comes first decides about one of them, not about a round trip more
+    let one = 1331.2e-9;
+    assert!((before - after).abs() < one && (tie - before).abs() < one, "{before} s, {tie} s, {after} s");
+    // each step by hand, packets that end in an instant before what arrives in it
+    assert!((tie - 32.6144e-6).abs() < 1e-12, "{tie} s");
+}
+
+/// What no packet ever gets into is refused.
+#[test]
+fn headroom_has_room_for_a_packet() {
+    let network = |headroom: u32| {
+        format!(
+            "congestion = {{ kind = \"constant-rate\" }}\n\
+             queue = {{ kind = \"lossless\", pause-above = \"2 kB\", headroom = \"{headroom} B\" }}"
+        )
+    };
+    let refused = |headroom| refusal(&star_text(2, &[(0, 1, 100_000, 0)], &network(headroom)));
+    let said = refused(2159).expect("4159 B are less than a packet");
+    assert!(said.contains("network.queue.headroom") && said.contains("4.16 kB"), "{said}");
+    assert_eq!(refused(2160), None);
 }
 
 /// One message without any pause: all of it takes one way, though its acknowledgements wait with data.

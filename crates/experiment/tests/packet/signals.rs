@@ -1,15 +1,20 @@
 //! What senders conclude from marks and time-outs, and where there are any.
 
-use crate::common::run;
+use crate::common::{refusal, run};
 use stratasim_report::RunResult;
 
 /// Eight senders to one receiver, 100 Gb/s, a megabyte each.
-fn incast(network: &str) -> RunResult {
-    run(&format!(
+fn incast_text(network: &str) -> String {
+    format!(
         "[topology]\nkind = \"single-switch\"\nnodes = 9\nbandwidth = \"100 Gbps\"\nlatency = \"1 us\"\n\
          [workload]\nkind = \"graph\"\nvertices = [{{ name = \"in\", kind = \"communication\", ranks = [1, 2, 3, 4, 5, 6, 7, 8], \
          destination = 0, bytes = \"1 MB\" }}]\n[network]\nkind = \"packet\"\n{network}\n"
-    ))
+    )
+}
+
+/// Its result.
+fn incast(network: &str) -> RunResult {
+    run(&incast_text(network))
 }
 
 fn counter(result: &RunResult, name: &str) -> f64 {
@@ -30,6 +35,19 @@ fn as_many_are_marked_as_the_largest_probability_says() {
     assert!(all > 900.0, "{all}");
     assert!((tenth / all - 0.1).abs() < 0.03, "{tenth} of {all}");
     assert!(hundredth / all < 0.03, "{hundredth} of {all}");
+}
+
+/// Of two thresholds in the wrong order the one that was written is named.
+#[test]
+fn thresholds_in_the_wrong_order_are_named_as_written() {
+    for (ecn, words) in [
+        ("min = \"1 GB\"", ["network.ecn.min", "`max`, where not given, is"]),
+        ("max = \"1 B\"", ["network.ecn.max", "`min`, where not given, is"]),
+        ("min = \"20 kB\", max = \"10 kB\"", ["network.ecn.max", "10 kB, and `min` is 20 kB"]),
+    ] {
+        let said = refusal(&incast_text(&format!("ecn = {{ {ecn} }}"))).expect("refused");
+        assert!(words.iter().all(|word| said.contains(word)), "{said}");
+    }
 }
 
 /// Where receivers give credit, their own links are full, whatever the path.

@@ -22,8 +22,10 @@ impl Engine {
         let Flying { class, bytes, .. } = self.packets[packet as usize];
         if let Backpressure::Pause { above_bytes, .. } = self.rules.queue.backpressure {
             let port = &mut self.ports[from as usize];
-            let held_bytes = port.lanes.get_mut(class).held_bytes + u64::from(bytes);
-            if held_bytes > above_bytes.saturating_add(port.raised_bytes) {
+            let lane = port.lanes.get_mut(class);
+            let held_bytes = lane.held_bytes + u64::from(bytes);
+            // a pause that ends with what leaves would not end with what stays
+            if lane.pausing || held_bytes > above_bytes.saturating_add(port.raised_bytes) {
                 self.see_off(from);
             }
         }

@@ -186,6 +186,15 @@ impl QueueKind for Lossless {
                 format!("{}; it must be positive and at most `pause-above`, {}", Bytes(below), Bytes(above));
             return Err(BuildError::new("resume-below", reason));
         }
+        let most = self.headroom.map_or(u64::MAX, |headroom| above.saturating_add(headroom.count()));
+        if let Some(headroom) = self.headroom.filter(|_| most < packet_bytes) {
+            let reason = format!(
+                "{headroom} above {} before a pause; both together must have room for one packet ({})",
+                Bytes(above),
+                Bytes(packet_bytes)
+            );
+            return Err(BuildError::new("headroom", reason));
+        }
         Ok(QueueRules {
             trims: false,
             spares_newcomers: false,
@@ -196,7 +205,7 @@ impl QueueKind for Lossless {
             backpressure: Backpressure::Pause {
                 above_bytes: above,
                 below_bytes: below,
-                most_bytes: self.headroom.map_or(u64::MAX, |headroom| above.saturating_add(headroom.count())),
+                most_bytes: most,
                 follows_delay: self.pause_above.is_none() && self.resume_below.is_none(),
             },
             buffer_factor: 5,

@@ -186,8 +186,10 @@ fn collapse(verdict: Verdict, parts: &Parts, topology: &Topology, since: &Since,
          control that slows down when packets are trimmed (such as nscc), may help"
             .into()
     } else {
+        // queues that hold packets back drop only what comes after a pause
+        let room = if parts.any().rules.queue.holds() { "headroom" } else { "buffer" };
         format!(
-            "{} packets found no room: another congestion control, or a larger `buffer`, may help",
+            "{} packets found no room: another congestion control, or a larger `{room}`, may help",
             trims + drops
         )
     };

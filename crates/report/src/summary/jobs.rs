@@ -1,7 +1,7 @@
 //! The jobs of a run: when each ran, and what sharing the machine cost it.
 
 use crate::result::{JobResult, RunResult};
-use crate::style::{Tone, pad_left, pad_right, shorten};
+use crate::style::{Tone, pad_left, pad_right, shorten_apart};
 use crate::units::Unit;
 
 use super::{Text, plural};
@@ -45,9 +45,10 @@ pub(super) fn jobs(text: &mut Text<'_>, result: &RunResult) {
     let headings = columns.iter().map(|column| pad_left(column.heading, column.width));
     let headings: String = std::iter::once(pad_right(&heading, name_width)).chain(headings).collect();
     text.heading(&headings);
+    let names: Vec<&str> = shown.iter().map(|job| job.name.as_str()).collect();
+    let names = shorten_apart(&names, name_width - 1, text.style.choose("…", ".."));
     for (row, job) in shown.iter().enumerate() {
-        let ellipsis = text.style.choose("…", "..");
-        let mut line = format!("  {}", pad_right(&shorten(&job.name, name_width - 1, ellipsis), name_width));
+        let mut line = format!("  {}", pad_right(&names[row], name_width));
         for column in &columns {
             let cell = pad_left(&column.cells[row], column.width);
             let suffered = column.heading == "slowdown" && job.slowdown.is_some_and(|factor| factor >= 1.05);
@@ -169,6 +170,21 @@ mod tests {
         .join("\n");
         let found = about_jobs(jobs(), &Style { width: 60, ..Style::UNICODE });
         assert_eq!(found, narrow, "\n{found}");
+    }
+
+    #[test]
+    fn long_names_that_differ_within_stay_apart() {
+        let names = ["training of the large model", "training of the small model", "storage"];
+        let found = about_jobs(
+            names.map(|name| job(name, 0.0, 1.0, None)).to_vec(),
+            &Style { width: 60, ..Style::UNICODE },
+        );
+        assert!(
+            found.contains("  trai…del 1 ")
+                && found.contains("  trai…del 2 ")
+                && found.contains("  storage "),
+            "{found}"
+        );
     }
 
     #[test]

@@ -30,14 +30,18 @@ fn total(widths: impl Iterator<Item = usize>) -> usize {
     widths.map(|width| GAP + width).sum::<usize>().saturating_sub(GAP)
 }
 
-/// The columns that stand side by side, part by part: all in one where there is room. Every part begins with the first.
-pub(super) fn parts(fits: &[Fit], room: usize) -> Vec<Vec<usize>> {
+/// The columns that stand side by side, part by part: all in one where there is room. Every part begins with the first `keys`,
+/// or as many of them as leave room for any other one, and with one at least.
+pub(super) fn parts(fits: &[Fit], keys: usize, room: usize) -> Vec<Vec<usize>> {
+    let least = |columns: &[usize]| total(columns.iter().map(|&column| fits[column].least));
+    let beside = (keys..fits.len()).max_by_key(|&column| fits[column].least);
+    let fit = |&keys: &usize| least(&(0..keys).chain(beside).collect::<Vec<_>>()) <= room;
+    let keys: Vec<usize> = (0..(1..=keys).rev().find(fit).unwrap_or(1)).collect();
     let mut parts = vec![Vec::new()];
     for column in 0..fits.len() {
         let part = parts.last_mut().expect("there is a part");
-        let with = total(part.iter().chain([&column]).map(|&column| fits[column].least));
-        if part.len() > 1 && with > room {
-            parts.push(vec![0, column]);
+        if part.len() > keys.len() && least(&[part.as_slice(), &[column]].concat()) > room {
+            parts.push([keys.as_slice(), &[column]].concat());
         } else {
             part.push(column);
         }
@@ -66,10 +70,13 @@ mod tests {
         let name = Fit::new("vector", 6, false);
         let number = Fit::new("ring bandwidth", 10, true);
         assert_eq!(number, Fit { wanted: 14, least: 10 });
-        assert_eq!(parts(&[name, number, number, number], 42), [vec![0, 1, 2, 3]]);
-        assert_eq!(parts(&[name, number, number, number], 41), [vec![0, 1, 2], vec![0, 3]]);
-        assert_eq!(parts(&[name, number, number], 5), [vec![0, 1], vec![0, 2]]);
-        assert_eq!(parts(&[], 5), [Vec::<usize>::new()]);
+        assert_eq!(parts(&[name, number, number, number], 1, 42), [vec![0, 1, 2, 3]]);
+        assert_eq!(parts(&[name, number, number, number], 1, 41), [vec![0, 1, 2], vec![0, 3]]);
+        assert_eq!(parts(&[name, number, number], 1, 5), [vec![0, 1], vec![0, 2]]);
+        assert_eq!(parts(&[], 1, 5), [Vec::<usize>::new()]);
+        assert_eq!(parts(&[name, name, number, number], 2, 29), [vec![0, 1, 2], vec![0, 1, 3]]);
+        // two names and a number need 26, one and a number 18
+        assert_eq!(parts(&[name, name, number, number], 2, 25), [vec![0, 1], vec![0, 2], vec![0, 3]]);
         assert_eq!(widths([name, number, number].into_iter(), 31), [6, 11, 10]);
         assert_eq!(widths([name, number].into_iter(), 80), [6, 14]);
     }

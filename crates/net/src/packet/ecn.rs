@@ -1,0 +1,55 @@
+//! Which packets queues mark.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stratasim_core::{BuildError, Bytes};
+
+/// Marking (explicit congestion notification): a packet that leaves a port of a switch, or of a host that forwards, with more
+/// than `min` bytes waiting behind it may be marked, the more likely the closer to `max`, from where on each is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Ecn {
+    /// Whether anything is marked; without, what else is said here has no effect.
+    pub enabled: bool,
+    /// Bytes from which on packets may be marked; a fifth of the bytes in flight on the longest way when absent, in
+    /// whole packets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min: Option<Bytes>,
+    /// Bytes above which all are; four fifths when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max: Option<Bytes>,
+    /// The share of packets that are marked where almost `max` bytes wait, above 0 and at most 1: `P_max` of DCQCN, 0.01 there.
+    /// Above `max`, all are.
+    pub max_probability: f64,
+    /// Whether ports that lead to hosts mark, too. When absent, they do, unless receivers give credit (`ndp`, `eqds`, `rccc`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_hop: Option<bool>,
+}
+
+impl Default for Ecn {
+    fn default() -> Self {
+        Self { enabled: true, min: None, max: None, max_probability: 1.0, last_hop: None }
+    }
+}
+
+impl Ecn {
+    /// `min` and `max` in bytes, of a port on whose longest way so many full packets are in flight.
+    pub(super) fn thresholds(&self, packets: u64, full: u64) -> Result<(u64, u64), BuildError> {
+        let share = |given: Option<Bytes>, fifths: u64| {
+            given.map_or((packets * fifths).div_ceil(5) * full, |bytes| bytes.count())
+        };
+        let (min, max) = (share(self.min, 1), share(self.max, 4));
+        if min <= max {
+            return Ok((min, max));
+        }
+        let usual = |given: Option<Bytes>| if given.is_some() { "" } else { ", where not given," };
+        let (key, reason) = if self.max.is_some() {
+            let but = format!("`min`{} is {}; it must not be less", usual(self.min), Bytes(min));
+            ("max", format!("{}, and {but}", Bytes(max)))
+        } else {
+            let but = format!("`max`{} is {}; it must not be more", usual(self.max), Bytes(max));
+            ("min", format!("{}, and {but}", Bytes(min)))
+        };
+        Err(BuildError::new(key, reason).within("ecn"))
+    }
+}
