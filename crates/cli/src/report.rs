@@ -54,7 +54,8 @@ impl Report {
         {
             let asked = [("--html", &page_file), ("--by-size", &by_size), ("--cdf", &cdf)];
             if let Some((option, _)) = asked.iter().find(|(_, file)| file.is_some()) {
-                let message = format!("{option} is about runs, and {} is a forecast", self.files[0].display());
+                let message =
+                    format!("{option} is about runs, and {} is a forecast", self.files[0].display());
                 return Err(ConfigError::new(message, None).into());
             }
             terminal.print(&forecast.summary(&terminal.style))?;

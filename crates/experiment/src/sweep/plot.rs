@@ -111,8 +111,7 @@ impl Sweep {
                 curves.push(Curve { key, points: Vec::new(), reference: Vec::new() });
                 curves.len() - 1
             });
-            let saturated = row.numbers.get("saturated").is_some_and(|&it| it > 0.0);
-            curves[at].points.push((across, number, saturated));
+            curves[at].points.push((across, number, is_saturated(row)));
         }
         let mut sources: Vec<&str> = Vec::new();
         if plot.relative_to.is_empty() {
@@ -175,7 +174,8 @@ impl Sweep {
                 .chain(by.iter().copied())
                 .map(|column| self.words_of(column, &row.settings[column]))
                 .collect();
-            bars.push(label.join(", "), [number]);
+            let told = if is_saturated(row) { " (saturated)" } else { "" };
+            bars.push(label.join(", ") + told, [number]);
         }
         bars.draw()
     }
@@ -187,6 +187,11 @@ impl Sweep {
             _ => words(value),
         }
     }
+}
+
+/// Whether it is a load that the network does not carry, whose latency grows with the length of the run.
+fn is_saturated(row: &Row) -> bool {
+    row.numbers.get("saturated").is_some_and(|&it| it > 0.0)
 }
 
 /// Title and unit of the axis upwards.

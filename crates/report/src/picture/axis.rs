@@ -103,7 +103,7 @@ impl Scale {
     fn logarithmic(axis: &Axis, low: f64, high: f64, values: &[f64], count: usize) -> Self {
         let decades = (high / low).log10();
         let label = |value: f64| {
-            let text = axis.unit.format(value).replace(" u", " µ");
+            let text = in_pictures(&axis.unit.format(value));
             // 100.0 ns is 100 ns on an axis
             let (number, unit) = text.split_at(text.find(' ').unwrap_or(text.len()));
             let (mantissa, exponent) = number.split_at(number.find('e').unwrap_or(number.len()));
@@ -160,6 +160,11 @@ impl Scale {
         };
         self.pixels.0 + share * (self.pixels.1 - self.pixels.0)
     }
+}
+
+/// The text of a quantity with the prefix for a millionth that pictures have.
+pub(super) fn in_pictures(text: &str) -> String {
+    text.replace(" u", " µ")
 }
 
 /// Round values in equal steps from `low` to `high`, with as many digits as the step needs.

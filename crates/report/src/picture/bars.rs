@@ -1,7 +1,7 @@
 //! Stacked horizontal bars: where the time went, how full the links are.
 
 use super::Picture;
-use super::axis::{Axis, Scale};
+use super::axis::{Axis, Scale, in_pictures};
 use super::font;
 use super::palette::Paint;
 use super::scene::{Anchor, BODY, SMALL, Scene, TITLE};
@@ -56,7 +56,8 @@ impl Bars {
         let size = |value: f64| if value.is_finite() { value.max(least) } else { 0.0 };
         let sums: Vec<f64> =
             self.rows.iter().map(|(_, parts)| parts.iter().copied().map(size).sum()).collect();
-        let totals: Vec<String> = if self.totals { self.axis.unit.format_all(&sums) } else { Vec::new() };
+        let totals = if self.totals { self.axis.unit.format_all(&sums) } else { Vec::new() };
+        let totals: Vec<String> = totals.iter().map(|text| in_pictures(text)).collect();
         let widest = |texts: &mut dyn Iterator<Item = &String>| {
             texts.map(|text| font::room(text, BODY, false)).fold(0.0, f64::max)
         };
@@ -70,7 +71,8 @@ impl Bars {
             _ => (11.0, 4.0),
         };
         let top = if self.parts.len() > 1 { 70.0 } else { 50.0 };
-        let bottom = top + self.rows.len() as f64 * (thick + gap);
+        // one bar's room where there is none, for a word about that
+        let bottom = top + self.rows.len().max(1) as f64 * (thick + gap);
         let mut scene = Scene::new(width, bottom + 46.0);
         scene.title(20.0, 28.0, &font::fitted(&self.title, width - 40.0, TITLE, true));
         if self.parts.len() > 1 {
@@ -86,6 +88,10 @@ impl Bars {
         }
         scene.text(right, bottom + 36.0, Anchor::End, Paint::Muted, SMALL, scale.title.as_str());
 
+        if self.rows.is_empty() {
+            let middle = ((left + right) / 2.0, (top + bottom) / 2.0);
+            scene.text(middle.0, middle.1, Anchor::Middle, Paint::Muted, BODY, "nothing to show");
+        }
         for (at, (label, parts)) in self.rows.iter().enumerate() {
             let y = top + at as f64 * (thick + gap);
             let middle = y + thick / 2.0 + 4.0;

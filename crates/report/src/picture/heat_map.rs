@@ -1,7 +1,7 @@
 //! Heat maps: a quantity over two others, such as the load of links over time or between racks.
 
 use super::Picture;
-use super::axis::{Axis, Scale};
+use super::axis::{Axis, Scale, in_pictures};
 use super::font;
 use super::palette::{LEVELS, Paint};
 use super::scene::{Anchor, BODY, SMALL, Scene, TITLE};
@@ -210,8 +210,9 @@ impl HeatMap {
             scene.boxes(boxes, Paint::Level(level), 1.0);
         }
         // numbers where there is room for them
-        let texts =
-            cells.iter().map(|row| row.iter().map(|&value| self.unit.format(value)).collect::<Vec<_>>());
+        let texts = cells
+            .iter()
+            .map(|row| row.iter().map(|&value| in_pictures(&self.unit.format(value))).collect::<Vec<_>>());
         let widest =
             |texts: &[String]| texts.iter().map(|text| font::room(text, SMALL, false)).fold(0.0, f64::max);
         let texts: Vec<Vec<String>> = texts.collect();

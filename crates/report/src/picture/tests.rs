@@ -198,6 +198,7 @@ fn all() -> Vec<Picture> {
         link_heat_map("Links over time", &load(), &Long, 30).draw(),
         link_heat_map("Nothing on links", &LinkLoad::new(TimeWindow::ALWAYS, 16), &Long, 30).draw(),
         saved().draw(),
+        Bars::new("No bars", Axis::linear("time", Unit::Seconds), ["time"]).draw(),
         square(3),
         square(200),
         square(0),
@@ -446,6 +447,15 @@ fn saved() -> Bars {
         bars.push(label, [seconds]);
     }
     bars
+}
+
+#[test]
+fn bars_say_where_there_are_none_and_write_units_as_axes_do() {
+    let mut bars = Bars::new("Waits", Axis::linear("wait", Unit::Seconds), ["wait"]);
+    assert!(bars.draw().svg().contains("nothing to show"));
+    bars.push("a", [3e-6]);
+    let svg = bars.draw().svg();
+    assert!(svg.contains("3.000 µs") && !svg.contains("nothing to show"), "{svg}");
 }
 
 #[test]

@@ -180,8 +180,8 @@ mod tests {
             &Style { width: 60, ..Style::UNICODE },
         );
         assert!(
-            found.contains("  trai…del 1 ")
-                && found.contains("  trai…del 2 ")
+            found.contains("  trai…odel 1 ")
+                && found.contains("  trai…odel 2 ")
                 && found.contains("  storage "),
             "{found}"
         );

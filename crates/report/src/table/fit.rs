@@ -33,6 +33,7 @@ fn total(widths: impl Iterator<Item = usize>) -> usize {
 /// The columns that stand side by side, part by part: all in one where there is room. Every part begins with the first `keys`,
 /// or as many of them as leave room for any other one, and with one at least.
 pub(super) fn parts(fits: &[Fit], keys: usize, room: usize) -> Vec<Vec<usize>> {
+    let keys = keys.min(fits.len());
     let least = |columns: &[usize]| total(columns.iter().map(|&column| fits[column].least));
     let beside = (keys..fits.len()).max_by_key(|&column| fits[column].least);
     let fit = |&keys: &usize| least(&(0..keys).chain(beside).collect::<Vec<_>>()) <= room;
