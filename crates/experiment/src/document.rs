@@ -13,6 +13,7 @@ use serde::Deserialize;
 use stratasim_core::BuildError;
 
 use stratasim_net::NetworkSpec;
+use stratasim_net::flit::network::Flit;
 
 use crate::error::ConfigError;
 use crate::json::Unique;
@@ -195,10 +196,19 @@ impl Document {
         self.set_node(path, node, &whole)
     }
 
+    /// The network where there is no section about it: open-loop traffic runs at flit level only.
+    pub(crate) fn usual_network(&self) -> NetworkSpec {
+        if self.get("traffic").is_some() {
+            NetworkSpec::Flit(Flit::default())
+        } else {
+            NetworkSpec::default()
+        }
+    }
+
     fn set_node(&mut self, path: &str, node: Node, whole: &Place) -> Result<(), ConfigError> {
         if path.starts_with("network.") && path != "network.kind" && self.get("network").is_none() {
             // an option of the network that it has without a section
-            let kind = Value::String(NetworkSpec::default().kind().to_owned());
+            let kind = Value::String(self.usual_network().kind().to_owned());
             self.set_node("network.kind", Node { value: kind, place: Some(whole.clone()) }, whole)?;
         }
         let mut at = &mut self.root;

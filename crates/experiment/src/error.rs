@@ -30,6 +30,11 @@ impl ConfigError {
         Self { message, place }
     }
 
+    /// The same about one of several runs, such as "load 0.3".
+    pub(crate) fn of_run(self, run: &str) -> Self {
+        Self { message: format!("{run}: {}", self.message), ..self }
+    }
+
     /// File and line (from 1) and column (from 1), where there are.
     pub fn position(&self) -> Option<(&str, usize, usize)> {
         let place = self.place.as_ref()?;

@@ -48,6 +48,7 @@ use stratasim_net::flit::dependency::Verdict;
 use stratasim_net::flit::fabric::{Channel, End};
 use stratasim_net::flit::fast::Fast;
 use stratasim_net::flit::full::Full;
+use stratasim_net::flit::network::Flit;
 use stratasim_net::flit::network::zero_load::{ZeroLoad, router_cycles};
 use stratasim_report::result::{Check, RunResult, Title};
 use stratasim_report::traffic::TrafficResult;
@@ -93,6 +94,8 @@ pub struct Traffic {
     pub name: String,
     /// The machine.
     pub topology: Arc<Topology>,
+    /// Where that stands.
+    document: Arc<Document>,
     /// Where relative paths start from.
     base: PathBuf,
     /// With the load that a search begins with, where one is asked for.
@@ -157,7 +160,10 @@ impl Traffic {
     }
 
     fn build(document: &Document, base: &Path, own_load: bool) -> Result<Self, ConfigError> {
-        let spec: Spec = document.read()?;
+        let mut spec: Spec = document.read()?;
+        if document.get("network").is_none() {
+            spec.network = document.usual_network();
+        }
         let at = |section: &'static str| move |error: BuildError| document.locate(&error, section);
         let Some(mut traffic) = spec.traffic.clone() else {
             return Err(document.error("what should run? a section `[traffic]` is expected"));
@@ -172,8 +178,7 @@ impl Traffic {
                 "open-loop traffic runs at flit level: `kind = \"flit\"` is expected, found `{}`",
                 spec.network.kind()
             );
-            let section = if document.get("network").is_some() { "network" } else { "traffic" };
-            return Err(document.locate(&BuildError::new("", reason), section));
+            return Err(document.locate(&BuildError::new("", reason), "network"));
         };
         // a whole spec, such as that of a result, has the defaults
         for (section, is_default, instead) in [
@@ -194,7 +199,7 @@ impl Traffic {
                 return Err(document.locate(&BuildError::new("", reason), section));
             }
         }
-        let usual = stratasim_net::flit::network::Flit::default();
+        let usual = Flit::default();
         for (field, is_usual) in [
             ("packet-flits", flit.packet_flits == usual.packet_flits),
             ("header-flits", flit.header_flits == usual.header_flits),
@@ -251,6 +256,7 @@ impl Traffic {
         let base = base.to_owned();
         Ok(Self {
             spec,
+            document: Arc::new(document.clone()),
             name,
             topology,
             base,
@@ -276,6 +282,7 @@ impl Traffic {
         (spec.seed, spec.traffic) = (seed, Some(traffic.clone()));
         Ok(Self {
             spec,
+            document: self.document.clone(),
             search: None,
             name: self.name.clone(),
             topology: self.topology.clone(),

@@ -108,7 +108,8 @@ impl Subject for Traffic {
 impl Traffic {
     /// What runs at `load` flits per cycle and terminal, with `seed`.
     pub(super) fn point(&self, load: f64, seed: u64) -> Result<Self, ConfigError> {
-        self.at(load, seed).map_err(|error| ConfigError::new(format!("load {load}: {error}"), None))
+        let located = |error| self.document.locate(&error, "traffic").of_run(&format!("load {load}"));
+        self.at(load, seed).map_err(located)
     }
 
     /// Runs all of it, or says that it was stopped: a point is whole, or says nothing of its load.

@@ -1,5 +1,6 @@
 //! Open-loop traffic: closed forms, reference points, and what must hold for any run.
 
+mod buffers;
 mod complex_load;
 mod curves;
 mod kept;

@@ -238,5 +238,21 @@ fn loads_of_the_command_are_run_whatever_the_file_says() {
     let same = prepare(&text.replace("[traffic]", "[traffic]\nload = 0.05")).unwrap();
     let run = |subject: &Traffic| Curve::run(subject, &[0.05], 1, Some(1), &()).unwrap().json();
     assert_eq!(run(&traffic), run(&same));
-    assert!(Curve::run(&traffic, &[0.1], 1, Some(1), &()).is_err());
+    let told = Curve::run(&traffic, &[0.1], 1, Some(1), &()).unwrap_err().to_string();
+    assert!(told.starts_with("load 0.1: traffic.injection"), "{told}");
+}
+
+/// Open-loop traffic needs no word on the network: there is one level that it runs on.
+#[test]
+fn traffic_runs_at_flit_level_where_nothing_is_said() {
+    let bare = "[topology]\nkind = \"mesh\"\ndimensions = [2, 2]\nbandwidth = \"100 Gbps\"\nlatency = \"5 ns\"\n[traffic]\n";
+    let with = |more: &str| prepare(&format!("{bare}{more}")).unwrap().spec;
+    assert_eq!(with("").network, with("[network]\nkind = \"flit\"\n").network);
+    let mut document = Document::from_toml("test.toml", bare).unwrap();
+    document.set("network.router.virtual-channels=2").unwrap();
+    let two = Traffic::new(&document, Path::new("")).unwrap().spec;
+    assert_eq!(
+        two.network,
+        with("[network.router]\nvirtual-channels = 2\n[network]\nkind = \"flit\"\n").network
+    );
 }

@@ -1,5 +1,6 @@
 //! The flit level as a network: its spec, and what any traffic on it needs.
 
+mod credit_loop;
 mod interfaces;
 mod programs;
 mod running;
@@ -118,12 +119,13 @@ impl Flit {
         let clock = self.clock.map(Clock::of_frequency).transpose()?;
         let wires = Wires { flit_bytes, clock, terminal_latency: self.terminal_latency };
         let wiring = Wiring::new(topology, &wires)?;
-        let router = self
-            .router
-            .clone()
-            .unwrap_or_else(|| RouterSpec { buffer_flits: credit_loop(&wiring), ..RouterSpec::default() });
+        let router = self.router.clone().unwrap_or_else(|| RouterSpec {
+            buffer_flits: credit_loop::usual_buffer(&wiring),
+            ..RouterSpec::default()
+        });
         router.check().map_err(|error| error.within("router"))?;
-        let mut notes = Vec::new();
+        let mut notes: Vec<String> =
+            credit_loop::short_buffers(&wiring, &router, topology).into_iter().collect();
         let routing = self.routing.plugin().build_noting(&wiring, &router, &mut notes)?;
         if !wiring.half_duplex().is_empty() {
             notes.push(
@@ -224,21 +226,4 @@ impl NetworkKind for Flit {
     fn own_routing(&self) -> Option<&'static str> {
         Some("the ways of `network.routing`")
     }
-}
-
-/// Flits that a virtual channel must hold so that one stream fills the longest channel: cycles from the use of a
-/// place to its next use; at least the usual eight, at most what routers can have.
-fn credit_loop(wiring: &Wiring) -> u16 {
-    let usual = RouterSpec::default();
-    // the flits of a packet stay as far behind those of the one before as its head was held up
-    let held_up = u64::from(usual.routing_delay) + u64::from(usual.vc_allocation_delay);
-    let own = u64::from(usual.traversal_delay) + u64::from(usual.credit_delay) + 2 + held_up;
-    let channels = wiring.fabric.channels().iter();
-    let all = channels.chain(wiring.fabric.terminals().iter().map(|terminal| &terminal.injection));
-    let longest = all.map(|channel| {
-        let cycles = u64::from(channel.latency) + u64::from(channel.credit_latency) + own;
-        // a narrow channel sends less in that time
-        (cycles * u64::from(super::fabric::FULL_WIDTH)).div_ceil(u64::from(channel.spacing))
-    });
-    longest.max().unwrap_or(0).clamp(u64::from(usual.buffer_flits), 4096) as u16
 }
