@@ -360,6 +360,35 @@ fn pairs_that_have_a_way_are_joined_and_no_others() {
     }
 }
 
+/// Whatever of two parallel cables a route takes, the first NICs have it.
+#[test]
+fn a_table_takes_routes_by_either_of_two_nics_on_one_switch() {
+    let cable = |[from, to]: [&str; 2]| {
+        format!(r#"{{"from": "{from}", "to": "{to}", "bandwidth": "1 GB/s", "latency": "1 us"}}"#)
+    };
+    let cables =
+        [["a", "s"], ["a", "s"], ["s", "t"], ["b", "t"], ["b", "t"], ["c", "t"]].map(cable).join(",");
+    let machine = topology(&format!(
+        r#"{{"kind": "graph", "links": [{cables}], "nodes": [{{"name": "a"}}, {{"name": "b"}}, {{"name": "c"}},
+            {{"name": "s", "kind": "switch"}}, {{"name": "t", "kind": "switch"}}]}}"#
+    ));
+    for routes in
+        [r#""auto""#, r#""ecmp""#, r#"{"kind": "ecmp", "salt": 1}"#, r#"{"kind": "ecmp", "salt": 2}"#]
+    {
+        let network = format!(r#"{{"routing": {{"kind": "table", "routes": {routes}}}}}"#);
+        let prepared = prepare(&machine, &network).unwrap_or_else(|error| panic!("{routes}: {error}"));
+        let (fabric, function) = (&prepared.fabric, prepared.routing.as_ref());
+        let first = ["a", "b", "c"]
+            .map(|name| prepared.wiring.terminals(machine.find_node(name).expect("is there"))[0]);
+        for (from, to) in
+            first.iter().flat_map(|&from| first.map(|to| (from, to))).filter(|(from, to)| from != to)
+        {
+            assert!(function.joins(from, to), "{routes}: {from} to {to}");
+            walk(fabric, function, from, to, 3, &mut Dice(1));
+        }
+    }
+}
+
 #[test]
 fn a_graph_whose_link_leads_one_way_is_refused_with_the_nodes_that_it_cuts_off() {
     let oneway = topology(

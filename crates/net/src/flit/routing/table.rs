@@ -145,7 +145,8 @@ fn no_route(wiring: &Wiring, ends: [Option<NodeId>; 2]) -> BuildError {
 }
 
 /// The outputs (by index in the fabric) of a route, the last one to the terminal; `None` where the route does not
-/// join these two terminals, or leads through a node that is no router.
+/// join these two terminals, or leads through a node that is no router. Between the first NICs of two nodes, one that enters or leaves
+/// by another NIC on the same router counts as theirs.
 fn follow(
     wiring: &Wiring,
     output_of: &FxHashMap<(LinkId, u32), u16>,
@@ -155,9 +156,18 @@ fn follow(
 ) -> Option<Vec<u32>> {
     let fabric = &wiring.fabric;
     let (from, to) = (fabric.terminal(source), fabric.terminal(dest));
-    let links = match from.injection.link {
-        Some(own) => links.strip_prefix(&[own]).or(links.is_empty().then_some(links))?,
-        None => links,
+    let is_first = source.max(dest) < wiring.compute_terminals;
+    let links = match (from.injection.link, links) {
+        (Some(own), &[first, ref rest @ ..]) => {
+            let beside = |nic: &u32| {
+                let nic = fabric.terminal(*nic);
+                nic.injection.link == Some(first) && nic.entry().0 == from.entry().0
+            };
+            let nics = || from.node.map(|node| wiring.terminals(node)).unwrap_or_default();
+            let stands = first == own || is_first && nics().iter().any(beside);
+            stands.then_some(rest)?
+        }
+        _ => links,
     };
     let mut at = from.entry().0;
     let mut path = Vec::with_capacity(links.len() + 1);
@@ -166,7 +176,13 @@ fn follow(
         path.push(fabric.index(at, output) as u32);
         match fabric.channel(at, output).end {
             End::Router { router, .. } => at = router,
-            End::Terminal(terminal) => return (terminal == dest).then_some(path),
+            End::Terminal(terminal) if terminal == dest => return Some(path),
+            End::Terminal(terminal) => {
+                let other = fabric.terminal(terminal);
+                path.pop();
+                path.push(fabric.index(at, to.output) as u32);
+                return (is_first && other.node == to.node && other.router == to.router).then_some(path);
+            }
             End::Nothing => return None,
         }
     }
