@@ -209,6 +209,9 @@ impl Model for ComputeModel {
         self.now = now;
         if !self.speed_events.is_empty() && self.nodes[request.node.index()].running.is_empty() {
             // speed changes while the node was idle
+            if self.tasks.is_empty() {
+                self.speed_events.skip_periods(now);
+            }
             self.speed_changes();
         }
         let core_ps = self.core_ps(&request);

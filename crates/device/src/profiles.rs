@@ -44,6 +44,11 @@ impl SpeedEvents {
         self.changes.next_at()
     }
 
+    /// Leaves out whole periods before `now`, in which no node had anything to do.
+    pub(crate) fn skip_periods(&mut self, now: Time) {
+        self.changes.skip_periods(now);
+    }
+
     /// The next change that is due at `now`: the node and its fraction of nominal speed.
     pub(crate) fn pop_due(&mut self, now: Time) -> Option<(NodeId, f64)> {
         let ((node, what), value) = self.changes.pop_due(now)?;

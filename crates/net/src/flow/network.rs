@@ -25,6 +25,10 @@ use super::system::{NONE, System};
 /// Bytes per second in bytes per picosecond.
 pub(super) const PER_PS: f64 = 1e-12;
 
+/// So many instants at which nothing is done go by before others have a turn, such as who wants to stop the run: rates that change
+/// every nanosecond keep it busy for long.
+const MOST_ROUNDS: u32 = 1 << 16;
+
 /// Where a flow is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
@@ -592,6 +596,7 @@ impl Model for FlowNetwork {
         self.now = now;
         if !self.profiles.is_empty() && !self.is_busy() {
             // what has changed since the last message, which none can fail of
+            self.profiles.skip_periods(now);
             self.profile_events(&mut Vec::new());
         }
         match request {
@@ -617,6 +622,7 @@ impl Model for FlowNetwork {
         // with a timing precision, what is due soon after `until` counts as due now, but not what
         // this brings about: other models have their turn first
         let merges = self.precision > Duration::ZERO;
+        let mut rounds = 0;
         loop {
             self.go_on_lines();
             if !self.pending.is_empty() {
@@ -650,7 +656,8 @@ impl Model for FlowNetwork {
             if !self.spans.is_empty() || !self.pieces.is_empty() {
                 self.tell(cx);
             }
-            if merges || !cx.done.is_empty() {
+            rounds += 1;
+            if merges || !cx.done.is_empty() || rounds == MOST_ROUNDS {
                 return self.now;
             }
         }

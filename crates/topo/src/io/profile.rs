@@ -65,6 +65,22 @@ impl<K: Copy> ProfileEvents<K> {
         self.heap.peek().map(|Reverse((at, _, _))| *at)
     }
 
+    /// Leaves out the changes of whole periods before `now`, when nobody looked: each value of a period still comes once at least, in
+    /// its order, and the last ones are those that hold.
+    pub fn skip_periods(&mut self, now: Time) {
+        let profiles = &self.profiles;
+        let later = |Reverse((at, profile, index)): Reverse<(Time, u32, u64)>| {
+            let points = &profiles[profile as usize].1;
+            let rounds = points.repeat_after.map_or(0, |period| now.as_ps() / period.as_ps());
+            let first = rounds.saturating_sub(1).saturating_mul(points.points.len() as u64);
+            match points.change(first) {
+                Some((later, _)) if first > index => Reverse((later, profile, first)),
+                _ => Reverse((at, profile, index)),
+            }
+        };
+        self.heap = std::mem::take(&mut self.heap).into_iter().map(later).collect();
+    }
+
     /// The next change that is due at `now`, with its value. Changes of one instant come in the order
     /// in which their profiles were added.
     pub fn pop_due(&mut self, now: Time) -> Option<(K, f64)> {
@@ -142,5 +158,30 @@ mod tests {
         profile.repeat_after = None;
         assert_eq!(profile.change(2), None);
         assert_eq!(Profile::default().change(0), None);
+    }
+    #[test]
+    fn periods_that_are_skipped_leave_what_holds() {
+        let at = Duration::from_ps;
+        let once = Profile { points: vec![(at(3), 7.0), (at(11), 8.0)], repeat_after: None };
+        let over =
+            Profile { points: vec![(at(0), 1.0), (at(4), 0.5), (at(10), 2.0)], repeat_after: Some(at(10)) };
+        for now in (0..60).map(Time::from_ps) {
+            let ends = |skips: bool| {
+                let mut events = ProfileEvents::default();
+                [&once, &over].iter().enumerate().for_each(|(key, profile)| events.add(key, profile));
+                if skips {
+                    events.skip_periods(now);
+                }
+                let (mut held, mut count) = ([f64::NAN; 2], 0);
+                while let Some((key, value)) = events.pop_due(now) {
+                    (held[key], count) = (value, count + 1);
+                }
+                (held.map(f64::to_bits), events.next_at(), count)
+            };
+            let (all, skipped) = (ends(false), ends(true));
+            assert_eq!((all.0, all.1), (skipped.0, skipped.1), "{now}");
+            // the periods that are left are two, and what has begun
+            assert!(skipped.2 <= 2 + 3 * 3, "{} at {now}", skipped.2);
+        }
     }
 }
