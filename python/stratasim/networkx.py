@@ -8,7 +8,8 @@ unless it says otherwise; one of a directed graph is one direction. A graph know
 are shortest by latency unless the run's `routing` says otherwise.
 
 Workloads: directed graphs whose nodes are vertices with a `kind` ("compute", "communication", ...) and
-the fields of the workload `graph`, and whose edges are dependencies, with `distance` iterations back.
+the fields of the workload `graph`, and whose edges are dependencies, with `distance` iterations back. What
+else the workload says (`iterations`, `precision`, `ranks`, `unit`) are attributes of the graph as a whole.
 """
 
 import json
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     import networkx
 
     _Precision = Literal["fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8"]
+
+# what a workload says beside its vertices and edges
+_OPTIONS = ("iterations", "precision", "ranks", "unit")
 
 __all__ = ["from_networkx", "to_networkx", "workload_from_networkx", "workload_to_networkx"]
 
@@ -60,15 +64,21 @@ def workload_from_networkx(
     iterations: int | None = None,
     precision: "_Precision | None" = None,
     ranks: int | None = None,
+    unit: str | None = None,
 ) -> Spec:
     """The workload that a directed graph describes; the keywords are those of the workload `graph`.
 
-    Raises ConfigError for keywords that do not fit; the graph itself is read when it is run.
+    Keywords that are not given are taken from the attributes of the graph as a whole (`graph.graph`), where
+    they stand there. Raises ConfigError for those that do not fit; the graph itself is read when it is run.
     """
     from .workload import graph as workload
 
     data = node_link(graph, "workload")
-    return workload(data=data, iterations=iterations, precision=precision, ranks=ranks)
+    given = {"iterations": iterations, "precision": precision, "ranks": ranks, "unit": unit}
+    whole = dict(data.get("graph", {}))
+    said = {name: whole.pop(name, None) for name in _OPTIONS}
+    options: dict[str, Any] = {name: said[name] if given[name] is None else given[name] for name in _OPTIONS}
+    return workload(data={**data, "graph": whole}, **options)
 
 
 def workload_to_networkx(
@@ -83,20 +93,17 @@ def workload_to_networkx(
         raise _core.ConfigError(
             f"workload.kind: a workload of kind `{workload.get('kind')}` is no graph of vertices and edges"
         )
+    lists = json.loads(_core.workload_node_link(encode(workload, "workload"), base))
     data = workload.get("data")
     if path := workload.get("path"):
-        try:
-            data = json.loads((Path(base) / path).read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise _core.ConfigError(f"workload.path: {path}: {error}") from error
-    if data is None:
-        data = workload
-    if "nodes" not in data:
-        vertices, edges = encode(data.get("vertices", [])), encode(data.get("edges", []))
-        data = json.loads(_core.workload_node_link(vertices, edges))
+        data = json.loads((Path(base) / path).read_text(encoding="utf-8-sig"))
+    if data is None or "nodes" not in data:
+        data = lists
         ends = [(edge["source"], edge["target"]) for edge in data["edges"]]
         # several edges between two vertices differ in how far they reach back
         data["multigraph"] = len(set(ends)) < len(ends)
+    said = {name: workload[name] for name in _OPTIONS if workload.get(name) is not None}
+    data = {**data, "graph": {**data.get("graph", {}), **said}}
     data = {"directed": True, "multigraph": False, **data}
     edges = "links" if "links" in data else "edges"
     graph: networkx.DiGraph[Any] = _networkx().node_link_graph(data, edges=edges)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _core
-from .spec import recorded_ranks, recorded_window
+from .spec import Placed, recorded_ranks, recorded_window
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -77,6 +77,8 @@ class Result:
         try:
             text = path.read_text(encoding="utf-8")
             _core.check_result(text)
+        except OSError as error:
+            raise _core.ConfigError(f"{path}: {error.strerror}") from None
         except UnicodeDecodeError:
             raise _core.ConfigError(f"{path}: this is no result, but no UTF-8 text") from None
         except ValueError as error:
@@ -125,9 +127,10 @@ class Result:
     def spec(self) -> dict[str, Any]:
         """The experiment with every default: `stratasim.run(result.spec)` gives the same result.
 
+        Relative paths in it start from the experiment's folder, which it remembers.
         A result of `stratasim goal run` has no experiment: `goal` holds the options of that command.
         """
-        return dict(self.data["spec"])
+        return Placed(self.data["spec"], self._base)
 
     @property
     def title(self) -> dict[str, str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from . import _core
 from .machine import Topology, section
 from .result import Result
-from .spec import assignment, encode, path_or_none, recorded_ranks, recorded_window, settings
+from .spec import Placed, assignment, encode, path_or_none, recorded_ranks, recorded_window, settings
 
 if TYPE_CHECKING:
     import networkx
@@ -132,6 +132,8 @@ def load(
     given = settings("set", set, "{'topology.k': 8}")
     sets = [assignment(path, value) for path, value in given.items()]
     if isinstance(experiment, Mapping):
+        if isinstance(experiment, Placed) and not os.fspath(base):
+            base = experiment.base
         return _core.Experiment.from_json(encode(experiment), os.fspath(base), sets)
     return _core.Experiment.load(os.fsdecode(experiment), sets)
 

@@ -38,12 +38,39 @@ class Spec(dict[str, Any]):
         return (Spec, (self.noun, dict(self)))
 
 
+class Placed(dict[str, Any]):
+    """An experiment as a dict, whose relative paths start from the folder `base`.
+
+    Copies and unions with `|` keep the folder.
+    """
+
+    base: str
+
+    def __init__(self, values: Mapping[str, Any], base: str) -> None:
+        super().__init__(values)
+        self.base = base
+
+    def copy(self) -> "Placed":
+        return Placed(self, self.base)
+
+    def __or__(self, other: Any) -> Any:
+        return Placed({**self, **other}, self.base) if isinstance(other, Mapping) else NotImplemented
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Placed, (dict(self), self.base))
+
+
 def encode(value: object, at: str = "") -> str:
     """`value` as JSON text; what JSON does not know is turned into what is meant. `at` is the path of `value`
     in errors.
     """
     try:
-        return json.dumps(value, default=_plain, allow_nan=False, ensure_ascii=False)
+        text = json.dumps(value, default=_plain, allow_nan=False, ensure_ascii=False)
+        text.encode()
+        return text
+    except UnicodeEncodeError as error:
+        found = ascii(error.object[error.start])
+        raise _core.ConfigError(f"a text holds {found}, half of a letter: no UTF-8 can say it") from None
     except RecursionError:
         raise _core.ConfigError("a value holds itself, or is nested too deep") from None
     except TypeError as error:

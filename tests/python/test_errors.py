@@ -246,3 +246,14 @@ def test_a_file_that_holds_no_result_is_named(content: bytes, words: str, tmp_pa
     with pytest.raises(ss.ConfigError, match=words) as raised:
         ss.Result.read(path)
     assert str(raised.value).startswith(f"{path}: this is no result")
+
+
+def test_a_result_that_cannot_be_read_is_a_config_error(tmp_path: Path) -> None:
+    for path in (tmp_path / "none.json", tmp_path):
+        with pytest.raises(ss.ConfigError, match=str(path)):
+            ss.Result.read(path)
+
+
+def test_half_of_a_letter_is_no_text() -> None:
+    with pytest.raises(ss.ConfigError, match=r"a text holds '\\ud800', half of a letter"):
+        ss.run({"name": "\ud800", "topology": RING, "workload": ALL_REDUCE})

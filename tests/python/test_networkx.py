@@ -183,6 +183,43 @@ def test_a_workload_graph_runs_as_the_same_lists_do() -> None:
         assert ss.simulate(ring, again).digest == by_lists.digest
 
 
+def test_a_workload_says_beside_its_graph_what_it_said_before() -> None:
+    ring = ss.topology.ring(nodes=3, bandwidth="100 Gbps", latency="1 us")
+    spec = ss.workload.graph(
+        iterations=4,
+        precision="fp64",
+        ranks=2,
+        unit="8 MB",
+        vertices=[
+            {"name": "work", "kind": "compute", "ranks": "all", "flops": "1 TFLOP"},
+            {"name": "sum", "kind": "communication", "collective": "all-reduce", "bytes": "0.5 unit"},
+        ],
+        edges=[{"from": "work", "to": "sum"}, {"from": "sum", "to": "work", "distance": 1}],
+    )
+    first = ss.simulate(ring, spec)
+    graph = ss.networkx.workload_to_networkx(spec)
+    assert graph.graph == {"iterations": 4, "precision": "fp64", "ranks": 2, "unit": "8 MB"}
+    again = ss.networkx.workload_from_networkx(graph)
+    assert ss.simulate(ring, again).digest == first.digest
+    once = ss.networkx.workload_from_networkx(graph, iterations=1)
+    assert ss.simulate(ring, once).makespan_s == pytest.approx(first.makespan_s / 4)
+    # what would not count is refused
+    with pytest.raises(
+        ss.ConfigError, match=r"graph\.iterations: this is said of the workload.*`iterations = 4`"
+    ):
+        ss.simulate(ring, ss.workload.graph(data=nx.node_link_data(graph, edges="edges")))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"nodes": [], "edges": [{"source": "a"}]}', '{"nodes": []', "[]", "5", '{"nodes": [{"kind": 1}]}'],
+)
+def test_a_damaged_workload_graph_is_a_config_error(text: str, tmp_path: Path) -> None:
+    (tmp_path / "work.json").write_text(text, encoding="utf-8")
+    with pytest.raises(ss.ConfigError, match=r"workload\.path: work\.json: "):
+        ss.networkx.workload_to_networkx(ss.workload.graph(path="work.json"), base=tmp_path)
+
+
 def test_a_workload_graph_in_a_file_is_read(tmp_path: Path) -> None:
     data = nx.node_link_data(workload_graph(), edges="edges")
     (tmp_path / "work.json").write_text(json.dumps(data), encoding="utf-8")

@@ -30,6 +30,23 @@ def test_numbers_are_those_of_the_json_text(result: ss.Result) -> None:
     assert result.binding["ratio"] >= 1
 
 
+def test_the_spec_of_a_result_finds_its_files(tmp_path: Path) -> None:
+    goal = "num_ranks 2\nrank 0 {\nl1: send 1000b to 1\n}\nrank 1 {\nl1: recv 1000b from 0\n}\n"
+    (tmp_path / "a.goal").write_text(goal, encoding="utf-8")
+    text = json.dumps({"topology": RING, "workload": {"kind": "goal", "file": "a.goal"}})
+    (tmp_path / "experiment.json").write_text(text, encoding="utf-8")
+    result = ss.run(tmp_path / "experiment.json")
+    for spec in (
+        result.spec,
+        result.spec.copy(),
+        result.spec | {"seed": 3},
+        pickle.loads(pickle.dumps(result.spec)),
+    ):
+        assert ss.run(spec).makespan_s == result.makespan_s
+    with pytest.raises(ss.ConfigError, match=r"a\.goal"):
+        ss.run(dict(result.spec))
+
+
 def test_columns_of_ranks_add_up_to_the_makespan(result: ss.Result) -> None:
     ranks = result.ranks
     assert ranks.rows == 8

@@ -6,6 +6,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use crate::BuildError;
+
 /// Where the bytes of files in the making are.
 static UNFINISHED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
@@ -105,6 +107,28 @@ pub fn read_text(path: &Path) -> io::Result<String> {
         let line = text.iter().filter(|&&byte| byte == b'\n').count() + 1;
         let what = format!("the file is no UTF-8 text: line {line} has the byte 0x{:02x}", rest[0]);
         io::Error::new(io::ErrorKind::InvalidData, what)
+    })
+}
+
+/// The text of a file that a value of an experiment names.
+///
+/// # Errors
+/// At `field`, when it cannot be read or is no UTF-8 text.
+pub fn read_named(field: &str, path: &Path) -> Result<String, BuildError> {
+    let failed = |what: String| BuildError::new(field, format!("cannot read `{}`: {what}", path.display()));
+    // a device has no end, a pipe may never have one
+    let special = fs::metadata(path).is_ok_and(|data| !data.is_file() && !data.is_dir());
+    if special {
+        return Err(failed("it is not a file".to_owned()));
+    }
+    read_text(path).map_err(|error| {
+        failed(match error.kind() {
+            io::ErrorKind::NotFound => {
+                "no such file; a relative path starts from the experiment's folder".to_owned()
+            }
+            io::ErrorKind::IsADirectory => "this is a folder; name a file".to_owned(),
+            _ => error.to_string(),
+        })
     })
 }
 

@@ -8,7 +8,6 @@ use stratasim_core::random::Streams;
 use stratasim_core::{BuildError, Duration};
 use stratasim_engine::schedule::noise::{Noise, Source};
 
-use crate::error::Error;
 use crate::files;
 
 /// Detours that stop what the streams of a schedule do (`execution.noise`). Either a `trace`, or `every`
@@ -46,12 +45,7 @@ impl NoiseSpec {
         let source = match (&self.trace, self.every, self.length) {
             (Some(name), None, None) => {
                 let path = base.join(name);
-                // a device has no end, a pipe may never have one
-                if std::fs::metadata(&path).is_ok_and(|data| !data.is_file()) {
-                    return Err(BuildError::new("trace", format!("{} is not a file", path.display())));
-                }
-                let text = files::read_text(&path)
-                    .map_err(|error| BuildError::new("trace", Error::file(&path, &error).to_string()))?;
+                let text = files::read_named("trace", &path)?;
                 read_trace(&text, self.together)
                     .map_err(|reason| BuildError::new("trace", format!("{}: {reason}", path.display())))?
             }

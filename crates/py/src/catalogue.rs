@@ -1,6 +1,7 @@
 //! What there is: kinds of everything with their schemas, compute types, formats.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
@@ -13,7 +14,6 @@ use stratasim_net::NetworkSpec;
 use stratasim_topo::{RoutingSpec, TopologySpec};
 use stratasim_workload::builders::WorkloadSpec;
 use stratasim_workload::builders::graph::node_link::to_node_link;
-use stratasim_workload::builders::graph::spec::{EdgeSpec, VertexSpec};
 
 use crate::error::{ConfigError as ConfigException, misfit};
 
@@ -100,16 +100,15 @@ pub(crate) fn compute_types() -> String {
     Value::Array(entries.collect()).to_string()
 }
 
-/// The two lists of a workload graph, in JSON, as NetworkX node-link data.
+/// The vertices and edges of a workload graph, a section as JSON, as NetworkX node-link data; paths start from `base`.
 #[pyfunction]
-pub(crate) fn workload_node_link(py: Python<'_>, vertices: &str, edges: &str) -> PyResult<String> {
-    fn list<T: for<'de> Deserialize<'de>>(name: &str, text: &str) -> Result<Vec<T>, ConfigError> {
-        let document = Document::from_json("", &format!("{{\"{name}\": {text}}}"))?;
-        read_section(&document)
-    }
+pub(crate) fn workload_node_link(py: Python<'_>, workload: &str, base: PathBuf) -> PyResult<String> {
     let write = || {
-        let vertices: Vec<VertexSpec> = list("vertices", vertices)?;
-        let edges: Vec<EdgeSpec> = list("edges", edges)?;
+        let document = Document::from_json("", &format!("{{\"workload\": {workload}}}"))?;
+        let WorkloadSpec::Graph(graph) = read_section(&document)? else {
+            return Err(ConfigError::new("workload.kind: `graph` is expected", None));
+        };
+        let (vertices, edges) = graph.lists(&base).map_err(|error| document.locate(&error, "workload"))?;
         Ok(to_node_link(&vertices, &edges).to_string())
     };
     write().map_err(|error| misfit(py, error))

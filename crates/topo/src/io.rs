@@ -7,7 +7,6 @@ pub mod profile;
 pub mod simgrid;
 pub mod xml;
 
-use std::path::Path;
 
 use stratasim_core::BuildError;
 use stratasim_core::error::nearest;
@@ -38,25 +37,4 @@ pub fn write(format: &str, topology: &Topology, routing: &mut dyn Routing) -> Re
             ))
         }
     }
-}
-
-/// The text of a file.
-///
-/// # Errors
-/// At `field`, when it cannot be read or is no UTF-8 text.
-pub(crate) fn read_text(field: &str, path: &Path) -> Result<String, BuildError> {
-    // a device has no end, a pipe may never have one
-    let special = std::fs::metadata(path).is_ok_and(|data| !data.is_file() && !data.is_dir());
-    if special {
-        return Err(BuildError::new(field, format!("cannot read `{}`: it is not a file", path.display())));
-    }
-    stratasim_core::files::read_text(path).map_err(|error| {
-        let what = match error.kind() {
-            std::io::ErrorKind::NotFound => {
-                "no such file; a relative path starts from the experiment's folder".to_owned()
-            }
-            _ => error.to_string(),
-        };
-        BuildError::new(field, format!("cannot read `{}`: {what}", path.display()))
-    })
 }

@@ -331,7 +331,7 @@ pub struct Graphml {
 
 impl Generator for Graphml {
     fn build(&self, context: &BuildContext) -> Result<Topology, BuildError> {
-        let text = super::read_text("path", &context.base.join(&self.path))?;
+        let text = stratasim_core::files::read_named("path", &context.base.join(&self.path))?;
         import(&text, &self.path).map_err(|error| BuildError::new("path", error.to_string()))
     }
 }

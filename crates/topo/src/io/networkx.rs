@@ -213,7 +213,7 @@ impl Generator for NetworkxJson {
     fn build(&self, context: &BuildContext) -> Result<Topology, BuildError> {
         match (&self.path, &self.data) {
             (Some(path), None) => {
-                let text = super::read_text("path", &context.base.join(path))?;
+                let text = stratasim_core::files::read_named("path", &context.base.join(path))?;
                 import(&text).map_err(|error| BuildError::new("path", format!("{path}: {error}")))
             }
             (None, Some(data)) => import_value(data).map_err(|error| error.within("data")),

@@ -139,7 +139,7 @@ impl SimgridXml {
     /// A file that cannot be read or is no platform.
     pub fn platform(&self, context: &BuildContext) -> Result<Platform, BuildError> {
         let path = context.base.join(&self.path);
-        let text = super::read_text("path", &path)?;
+        let text = stratasim_core::files::read_named("path", &path)?;
         let base = path.parent().unwrap_or(&context.base);
         import_seeded(&text, &self.path, base, context.streams)
             .map_err(|error| BuildError::new("path", error.to_string()))

@@ -7,7 +7,8 @@ mod resolve;
 pub mod spec;
 pub mod values;
 
-use std::path::PathBuf;
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -92,8 +93,17 @@ impl Default for GraphWorkload {
     }
 }
 
-impl WorkloadGenerator for GraphWorkload {
-    fn build(&self, context: &WorkloadContext<'_>) -> Result<Program, BuildError> {
+impl GraphWorkload {
+    /// The vertices and edges, wherever they stand; paths start from `base`.
+    ///
+    /// # Errors
+    /// A graph that is given twice or not at all, a file that cannot be read, and what makes no graph.
+    pub fn lists(&self, base: &Path) -> Result<(Cow<'_, [VertexSpec]>, Cow<'_, [EdgeSpec]>), BuildError> {
+        let (vertices, edges, _) = self.read(base)?;
+        Ok((vertices, edges))
+    }
+
+    fn read(&self, base: &Path) -> Result<Lists<'_>, BuildError> {
         let inline = !self.vertices.is_empty() || !self.edges.is_empty();
         let given = usize::from(inline) + usize::from(self.path.is_some()) + usize::from(self.data.is_some());
         if given != 1 {
@@ -101,19 +111,25 @@ impl WorkloadGenerator for GraphWorkload {
                 "give the graph once: as `vertices` and `edges`, as `path` of a JSON file, or as `data`";
             return Err(BuildError::new("", reason));
         }
-        let read;
-        let (vertices, edges, origin) = match (&self.path, &self.data) {
-            (Some(path), _) => {
-                read = read::file(&context.base, path)?;
-                (&read.vertices, &read.edges, &read.origin)
+        let read = match (&self.path, &self.data) {
+            (Some(path), _) => read::file(base, path)?,
+            (_, Some(data)) => read::value(data.clone(), read::Source::Data)?,
+            _ => {
+                let (vertices, edges) = (self.vertices.as_slice(), self.edges.as_slice());
+                return Ok((vertices.into(), edges.into(), read::Origin::INLINE));
             }
-            (_, Some(data)) => {
-                read = read::value(data.clone(), read::Source::Data)?;
-                (&read.vertices, &read.edges, &read.origin)
-            }
-            _ => (&self.vertices, &self.edges, &read::Origin::INLINE),
         };
-        resolve::program(self, vertices, edges, origin, context)
+        Ok((read.vertices.into(), read.edges.into(), read.origin))
+    }
+}
+
+/// Vertices and edges, and where they come from.
+type Lists<'a> = (Cow<'a, [VertexSpec]>, Cow<'a, [EdgeSpec]>, read::Origin);
+
+impl WorkloadGenerator for GraphWorkload {
+    fn build(&self, context: &WorkloadContext<'_>) -> Result<Program, BuildError> {
+        let (vertices, edges, origin) = self.read(&context.base)?;
+        resolve::program(self, &vertices, &edges, &origin, context)
     }
 
     fn ranks(&self) -> Option<u32> {

@@ -21,7 +21,7 @@ impl<'a> Parse<'a> {
             )));
         }
         let path = self.base.join(file);
-        let text = crate::io::read_text("", &path).map_err(|e| fail(e.reason))?;
+        let text = stratasim_core::files::read_named("", &path).map_err(|e| fail(e.reason))?;
         self.profile_text(&text, file, -1.0)
             .map_err(|(line, reason)| fail(format!("{file}, line {}: {reason}", line + 1)))
     }

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use stratasim_core::BuildError;
 use stratasim_core::error::nearest;
-use stratasim_core::files::read_text;
+use stratasim_core::files::read_named;
 
 use super::spec::{EdgeSpec, VertexSpec};
 
@@ -77,8 +77,7 @@ pub(super) struct Graph {
 pub(super) fn file(base: &Path, path: &Path) -> Result<Graph, BuildError> {
     let full = base.join(path);
     let source = Source::File(path.to_owned());
-    let text = read_text(&full)
-        .map_err(|error| BuildError::new("path", format!("cannot read {}: {error}", full.display())))?;
+    let text = read_named("path", &full)?;
     // editors of Windows begin a file with a mark
     let json = serde_json::from_str(text.trim_start_matches('\u{feff}'))
         .map_err(|error| source.error("", &syntax(&error)))?;
@@ -125,6 +124,13 @@ pub(super) fn value(json: Value, source: Source) -> Result<Graph, BuildError> {
             return Err(
                 source.error("directed", "a workload graph is directed; make it with `networkx.DiGraph`")
             );
+        }
+        // a graph as a whole may have any attributes, but none that would count elsewhere
+        let whole = graph.get("graph").and_then(Value::as_object);
+        let options = ["iterations", "precision", "ranks", "unit"];
+        if let Some((key, found)) = options.iter().find_map(|key| Some((key, whole?.get(*key)?))) {
+            let reason = format!("this is said of the workload, beside the graph: `{key} = {found}`");
+            return Err(source.error(&format!("graph.{key}"), &reason));
         }
         // facts about the graph object and attributes of the graph as a whole
         for key in ["directed", "multigraph", "graph"] {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use rand::RngExt as _;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stratasim_core::files::read_text;
+use stratasim_core::files::read_named;
 use stratasim_core::random::Stream;
 use stratasim_core::{BuildError, Bytes};
 
@@ -145,8 +145,7 @@ impl Sizes for Cumulative {
 /// Reads the points of a file.
 fn read(base: &Path, path: &Path) -> Result<Cumulative, BuildError> {
     let full = base.join(path);
-    let text = read_text(&full)
-        .map_err(|error| BuildError::new("path", format!("cannot read {}: {error}", full.display())))?;
+    let text = read_named("path", &full)?;
     let wrong = |line: usize, reason: &str| {
         BuildError::new("path", format!("{}, line {line}: {reason}", path.display()))
     };
