@@ -152,6 +152,13 @@ impl Prepared {
             Some(_) if document.get("placement").is_none() => {
                 document.locate(&BuildError::new("", error.reason), "workload")
             }
+            // a program that says how many ranks it has
+            None if error.field == "ranks"
+                && wanted.is_some()
+                && document.get("placement.ranks").is_none() =>
+            {
+                document.locate(&error, "workload")
+            }
             _ => document.locate(&error, "placement"),
         })?;
         let places: Vec<Place> = nodes.iter().map(|&node| place(&topology, node)).collect();

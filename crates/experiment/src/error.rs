@@ -3,7 +3,10 @@
 use std::ops::Range;
 use std::path::Path;
 
-use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
+use miette::{
+    Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError, MietteSpanContents,
+    NamedSource, SourceCode, SourceSpan, SpanContents,
+};
 use stratasim_engine::RunError;
 
 use crate::document::Place;
@@ -69,7 +72,7 @@ impl ConfigError {
 #[error("{message}")]
 struct Excerpt {
     message: String,
-    source_code: Option<NamedSource<String>>,
+    source_code: Option<Cut>,
     label: Option<LabeledSpan>,
 }
 
@@ -86,8 +89,40 @@ impl Excerpt {
         Self {
             message: error.message.clone(),
             label: Some(LabeledSpan::new(None, span.start, span.len())),
-            source_code: Some(NamedSource::new(&place.source.name, text)),
+            source_code: Some(Cut {
+                text: NamedSource::new(&place.source.name, text),
+                column: error.position().map_or(0, |(_, _, column)| column - 1),
+            }),
         }
+    }
+}
+
+/// A text whose lines are cut.
+#[derive(Debug)]
+struct Cut {
+    text: NamedSource<String>,
+    /// That of the place before they were, from 0.
+    column: usize,
+}
+
+impl SourceCode for Cut {
+    fn read_span<'a>(
+        &'a self,
+        span: &SourceSpan,
+        before: usize,
+        after: usize,
+    ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
+        let contents = self.text.read_span(span, before, after)?;
+        // without lines around it, the place is asked for, to be named
+        let column = if (before, after) == (0, 0) { self.column } else { contents.column() };
+        Ok(Box::new(MietteSpanContents::new_named(
+            self.text.name().to_owned(),
+            contents.data(),
+            *contents.span(),
+            contents.line(),
+            column,
+            contents.line_count(),
+        )))
     }
 }
 
@@ -240,7 +275,24 @@ impl Error {
 
 #[cfg(test)]
 mod tests {
-    use super::shortened;
+    use stratasim_core::BuildError;
+
+    use super::{Error, shortened};
+    use crate::document::Document;
+
+    #[test]
+    fn a_place_in_a_long_line_has_the_column_of_the_file() {
+        let keys: String = (0..30).map(|key| format!("key-{key} = \"ä\", ")).collect();
+        let text = format!("a = 1\nb = {{ {keys}bad = 2 }}\n");
+        let document = Document::parse("long.toml", &text).expect("good TOML");
+        let error = document.locate(&BuildError::new("bad", "a word is expected"), "b");
+        let column =
+            text.lines().nth(1).and_then(|line| line.split("2 }").next()).expect("is there").chars().count()
+                + 1;
+        assert_eq!(error.position(), Some(("long.toml", 2, column)));
+        let shown = error.render(false, Error::WIDTH);
+        assert!(shown.contains(&format!("[long.toml:2:{column}]")) && shown.contains("bad = 2"), "{shown}");
+    }
 
     #[test]
     fn long_lines_are_cut_around_the_place() {

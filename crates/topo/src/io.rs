@@ -7,7 +7,6 @@ pub mod profile;
 pub mod simgrid;
 pub mod xml;
 
-
 use stratasim_core::BuildError;
 use stratasim_core::error::nearest;
 

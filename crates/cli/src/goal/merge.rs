@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
+use stratasim_core::BuildError;
 use stratasim_core::random::Streams;
 use stratasim_experiment::{ConfigError, Error};
 use stratasim_report::table::{Cell, Table};
@@ -105,8 +106,15 @@ impl Merge {
         check_apart(&files, &[("--output", Some(&self.output))])?;
         let output = Output::create(&self.output)?;
         let mut schedules = Vec::new();
-        for job in &plan.jobs {
-            schedules.push(read_and_tell(&job.file, terminal, self.quiet)?.schedule);
+        for (number, job) in plan.jobs.iter().enumerate() {
+            let read = read_and_tell(&job.file, terminal, self.quiet).map_err(|error| match &self.config {
+                Some(config) => Error::Within {
+                    run: format!("{}: goal_files.{number}", config.display()),
+                    error: Box::new(error),
+                },
+                None => error,
+            });
+            schedules.push(read?.schedule);
         }
         let merged = self.merged(&plan, &schedules)?;
         let silent = self.quiet || output.is_standard_output();
@@ -178,7 +186,7 @@ impl Merge {
         let nodes =
             Nodes { count, ranks_per_node: self.ranks_per_node, shared: plan.shared, rack_of: &rack_of };
         let placed = placement(&plan.placement, &sizes, &nodes, &Streams::new(self.seed))
-            .map_err(|error| wrong(&error, OPTIONS))?;
+            .map_err(|error| self.refused(&error))?;
         let jobs: Vec<Job<'_>> = plan
             .jobs
             .iter()
@@ -191,7 +199,14 @@ impl Merge {
                 ..Job::new(&argument.name, schedule, nodes)
             })
             .collect();
-        merge(&jobs, &MergeOptions { nodes: count, nics: plan.nics }).map_err(|error| wrong(&error, OPTIONS))
+        merge(&jobs, &MergeOptions { nodes: count, nics: plan.nics }).map_err(|error| self.refused(&error))
+    }
+
+    /// What the libraries refuse, by the option or the key of the file from which it comes.
+    fn refused(&self, error: &BuildError) -> Error {
+        let Some(config) = &self.config else { return wrong(error, OPTIONS) };
+        let key = error.field.replacen("nodes", "pattern", 1);
+        ConfigError::new(format!("{}: {key}: {}", config.display(), error.reason), None).into()
     }
 }
 

@@ -176,6 +176,54 @@ fn what_has_no_place_in_a_file_still_names_the_file() {
 }
 
 #[test]
+fn a_configuration_of_merge_is_named_with_its_keys() {
+    let scratch = Scratch::new();
+    scratch.write("two.goal", "num_ranks 2\nrank 0 {\nl1: calc 5\n}\nrank 1 {\nl1: calc 5\n}\n");
+    let merge = |files: &str, pattern: &str| {
+        let text = format!(r#"{{"mode": "multi-job", "goal_files": [{files}], "pattern": {pattern}}}"#);
+        scratch.write("mc.json", &text);
+        scratch.stratasim(&["goal", "merge", "--config", "mc.json", "-o", "z.goal"])
+    };
+    let two = r#""two.goal", "two.goal""#;
+    for (files, pattern, words) in [
+        (
+            two,
+            "[[0, -1], [1, 3]]",
+            "mc.json: pattern: expected a name, or a list of node numbers for each job",
+        ),
+        (two, "[[0, 2]]", "mc.json: pattern: 1 lists for 2 jobs"),
+        (two, "[[0, 2], [0, 3]]", "mc.json: pattern.1: node 0 is given to jobs 0 and 1"),
+        (
+            r#""two.goal", "three.goal""#,
+            "[[0, 2], [1, 3]]",
+            "mc.json: goal_files.1: three.goal: no such file",
+        ),
+    ] {
+        refused(&merge(files, pattern), &[words]);
+    }
+    assert_eq!(merge(two, "[[0, 2], [1, 3]]").code, 0);
+}
+
+#[test]
+fn ranks_of_a_graph_that_no_machine_has_room_for_are_named() {
+    for ranks in [0, 9] {
+        let work = format!(
+            "[workload]\nkind = \"graph\"\nranks = {ranks}\nvertices = [{{ name = \"a\", kind = \"join\" }}]\n"
+        );
+        let ended = run(&format!("{TOPOLOGY}{work}"), &[]);
+        refused(
+            &ended,
+            &[
+                &format!("workload.ranks: {}", if ranks == 0 { "at least one" } else { "9 ranks need" }),
+                "bad.toml:8",
+            ],
+        );
+        let placed = run(&format!("{TOPOLOGY}{work}[placement]\nkind = \"linear\"\nranks = 8\n"), &[]);
+        refused(&placed, &["placement.ranks", "the placement 8"]);
+    }
+}
+
+#[test]
 fn rates_and_windows_of_nothing_are_refused_at_their_keys() {
     let ended = run(&format!("{TOPOLOGY}{WORKLOAD}"), &["--set", "topology.bandwidth=\"0 Gbps\""]);
     refused(&ended, &["topology.bandwidth: link 0 has bandwidth 0 bps", "--set topology.bandwidth"]);

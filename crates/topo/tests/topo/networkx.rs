@@ -122,6 +122,34 @@ fn a_graph_stands_in_a_file_or_in_the_experiment() {
     );
     assert!(message(r#"{"kind": "networkx-json", "path": "x", "data": {}}"#).contains("keep one"));
     assert!(message(r#"{"kind": "graphml", "path": "none.graphml"}"#).contains("no such file"));
+    assert!(message(r#"{"kind": "graphml", "path": "."}"#).contains("this is a folder; name a file"));
+    let cable = |from: &str, to: &str, name: &str| {
+        format!(
+            r#"{{"source": "{from}", "target": "{to}", "bandwidth": "1 Gbps", "latency": "1 us", {name}}}"#
+        )
+    };
+    let named = |first: &str, second: &str| {
+        let edges = [cable("a", "b", first), cable("b", "c", second)].join(",");
+        let nodes = ["a", "b", "c"].map(|id| format!(r#"{{"id": "{id}", "kind": "switch"}}"#)).join(",");
+        build(&format!(
+            r#"{{"kind": "networkx-json", "data": {{"directed": false, "multigraph": false, "nodes": [{nodes}], "edges": [{edges}]}}}}"#
+        ))
+    };
+    assert!(named(r#""name": "x""#, r#""name": "y""#).is_ok());
+    for (first, second, words) in [
+        (r#""name": "x""#, r#""name": "x""#, "`x-up` is the name of the edge from `a` to `b`, number 0, too"),
+        (
+            r#""name": "x""#,
+            r#""name": "y", "reverse_name": "y""#,
+            "`y` is the name of its other direction, too",
+        ),
+    ] {
+        let said = named(first, second).unwrap_err().to_string();
+        assert!(
+            said.starts_with("data.edges.1.name: edge from `b` to `c`") && said.contains(words),
+            "{said}"
+        );
+    }
     assert!(
         message(r#"{"kind": "networkx-json", "path": "grid.graphml"}"#)
             .contains("grid.graphml: this is no JSON")

@@ -34,7 +34,7 @@ enum Mode {
 
 /// A name, or the node of each rank of each job.
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a name, or a list of node numbers for each job")]
 enum Pattern {
     Name(String),
     Lists(Vec<Vec<u32>>),

@@ -68,11 +68,12 @@ impl FromStr for JobArgument {
                 "start" => job.start_ns = nanoseconds(&value)?,
                 "pause" => job.pause_ns = nanoseconds(&value)?,
                 "repeat" => {
-                    job.repetitions = value
-                        .parse()
-                        .ok()
-                        .filter(|&times| times > 0)
-                        .ok_or_else(|| format!("repeat: at least once is expected, got `{value}`"))?;
+                    job.repetitions = value.parse().ok().filter(|&times| times > 0).ok_or_else(|| {
+                        format!(
+                            "repeat: at least once and at most {} times are expected, got `{value}`",
+                            u32::MAX
+                        )
+                    })?;
                 }
                 _ => {
                     let hint = nearest(key, KEYS.iter().copied())

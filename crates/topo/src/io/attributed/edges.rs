@@ -20,6 +20,8 @@ impl Attributed {
     ) -> Result<(), BuildError> {
         // cables of which one direction has come, by their name
         let mut cables: BTreeMap<String, Cable> = BTreeMap::new();
+        // edges that gave links their names
+        let mut named: FxHashMap<String, usize> = FxHashMap::default();
         for (index, edge) in self.edges.iter().enumerate() {
             let within = |error: BuildError| error.within(&index.to_string()).within("edges");
             let whose = format!("edge from `{}` to `{}`", edge.source, edge.target);
@@ -32,7 +34,7 @@ impl Attributed {
             };
             let ends = [end("source", &edge.source)?, end("target", &edge.target)?];
             let link = link_type(&whose, &edge.attributes).map_err(within)?;
-            self.add(builder, &mut cables, index, ends, link).map_err(within)?;
+            self.add(builder, (&mut cables, &mut named), index, ends, link).map_err(within)?;
         }
         let lonely = cables.iter().filter(|(_, cable)| !cable.complete).min_by_key(|(_, cable)| cable.edge);
         if let Some((cable, &Cable { edge: index, .. })) = lonely {
@@ -51,7 +53,7 @@ impl Attributed {
     fn add(
         &self,
         builder: &mut TopologyBuilder,
-        cables: &mut BTreeMap<String, Cable>,
+        (cables, named): (&mut BTreeMap<String, Cable>, &mut FxHashMap<String, usize>),
         index: usize,
         [from, to]: [NodeId; 2],
         link: LinkType,
@@ -73,10 +75,19 @@ impl Attributed {
                 ));
             }
         };
-        let give = |builder: &mut TopologyBuilder, link: LinkId, name: Option<&str>| {
-            if let Some(name) = name {
-                builder.name_link(link, name.to_owned());
+        let mut give = |builder: &mut TopologyBuilder, link: LinkId, name: Option<&str>| {
+            let Some(name) = name else { return Ok(()) };
+            if let Some(first) = named.insert(name.to_owned(), index) {
+                let Edge { source, target, .. } = &self.edges[first];
+                let other = if first == index {
+                    "its other direction".to_owned()
+                } else {
+                    format!("the edge from `{source}` to `{target}`, number {first}")
+                };
+                return Err(wrong(&whose, "name", format!("`{name}` is the name of {other}, too")));
             }
+            builder.name_link(link, name.to_owned());
+            Ok(())
         };
         if !edge.directed {
             let [from, to] = match text(&whose, attributes, "from", LATER)? {
@@ -92,22 +103,22 @@ impl Attributed {
                     let (there, back) = builder.duplex(from, to, link);
                     match (name, text(&whose, attributes, "reverse_name", "downlink-3")?) {
                         (Some(name), None) => {
-                            give(builder, there, Some(&format!("{name}-up")));
-                            give(builder, back, Some(&format!("{name}-down")));
+                            give(builder, there, Some(&format!("{name}-up")))?;
+                            give(builder, back, Some(&format!("{name}-down")))?;
                         }
                         (name, reverse) => {
-                            give(builder, there, name);
-                            give(builder, back, reverse);
+                            give(builder, there, name)?;
+                            give(builder, back, reverse)?;
                         }
                     }
                 }
                 "half" => {
                     let half = builder.half_duplex(from, to, link);
-                    give(builder, half, name);
+                    give(builder, half, name)?;
                 }
                 "simplex" => {
                     let one_way = builder.simplex(from, to, link);
-                    give(builder, one_way, name);
+                    give(builder, one_way, name)?;
                 }
                 other => {
                     return Err(wrong(
@@ -164,12 +175,12 @@ impl Attributed {
                 let back = builder.simplex(from, to, link);
                 builder.links_mut()[there.index()].reverse = Some(back);
                 builder.links_mut()[back.index()].reverse = Some(there);
-                give(builder, back, name);
+                give(builder, back, name)?;
             }
             return Ok(());
         }
         let there = if half { builder.half_duplex(from, to, link) } else { builder.simplex(from, to, link) };
-        give(builder, there, name);
+        give(builder, there, name)?;
         if let Some(cable) = cable {
             cables.insert(cable, Cable { edge: index, link: there, complete: false });
         }

@@ -279,6 +279,11 @@ impl<'a> Parse<'a> {
                 .attached(element, state_file.as_deref())?
                 .or(state(switched.as_deref()).map_err(fail)?),
         };
+        let rates = profiles.bandwidth.iter().flat_map(|profile| &profile.points);
+        rates
+            .into_iter()
+            .try_for_each(|&(_, rate)| units::possible(rate).map(drop))
+            .map_err(|reason| fail(format!("bandwidth_file: {reason}")))?;
         self.world.claim(Some(2)).map_err(fail)?;
         let links = match policy {
             Policy::Split => {

@@ -109,7 +109,16 @@ fn number_length(text: &str) -> usize {
 /// A bandwidth, in bytes per second.
 pub(super) fn bandwidth(text: &str) -> Result<Bandwidth, String> {
     let quantity = Quantity { what: "a bandwidth", example: "1.25GBps", scale: bandwidth_scale };
-    quantity.read(text).map(Bandwidth)
+    quantity.read(text).and_then(possible)
+}
+
+/// So many bytes per second, where links can carry that.
+pub(super) fn possible(bytes_per_s: f64) -> Result<Bandwidth, String> {
+    let found = Bandwidth(bytes_per_s);
+    if found <= Bandwidth::MOST {
+        return Ok(found);
+    }
+    Err(format!("a bandwidth of {found}; at most 1,000,000 TB/s are possible"))
 }
 
 /// A compute rate, in FLOP per second.
@@ -152,6 +161,8 @@ mod tests {
 
     #[test]
     fn what_is_no_quantity_says_why() {
+        assert_eq!(bandwidth("1000000TBps"), Ok(Bandwidth::MOST));
+        assert!(bandwidth("1000001TBps").unwrap_err().contains("at most 1,000,000 TB/s are possible"));
         assert!(bandwidth("fast").unwrap_err().contains("no number"));
         assert!(bandwidth("1GBit").unwrap_err().contains("`GBit` is unknown"));
         assert!(bandwidth("1Kbps").unwrap_err().contains("`Kbps` is unknown"));
