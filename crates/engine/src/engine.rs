@@ -123,6 +123,8 @@ pub struct Engine<'a> {
     left: u64,
     /// The network came back with nothing before its time: the observer may want to stop.
     paused: bool,
+    /// Instants and what ended at them since the observer was asked.
+    unasked: u64,
     /// Most bytes per second that can leave the node of each rank.
     egress_bytes_per_s: Vec<f64>,
     summary: Summary,
@@ -135,7 +137,7 @@ struct StreamState {
     queue: VecDeque<(VertexId, u32)>,
 }
 
-/// How often the observer hears of progress and is asked whether to stop, in instants.
+/// How often the observer hears of progress and is asked whether to stop, in instants and what ends at them.
 const PROGRESS_EVERY: u64 = 1 << 12;
 
 impl<'a> Engine<'a> {
@@ -187,6 +189,7 @@ impl<'a> Engine<'a> {
             compute_done: Vec::new(),
             left: total * u64::from(program.iterations()),
             paused: false,
+            unasked: 0,
             summary: Summary {
                 iterations: vec![(Time::MAX, Time::ZERO); program.iterations() as usize],
                 ..Summary::default()
@@ -227,7 +230,9 @@ impl<'a> Engine<'a> {
         self.tell_progress();
         while self.step()? {
             self.summary.instants += 1;
-            if self.paused || self.summary.instants.is_multiple_of(PROGRESS_EVERY) {
+            self.unasked += 1;
+            if self.paused || self.unasked >= PROGRESS_EVERY {
+                self.unasked = 0;
                 self.tell_progress();
                 if self.observer.wants_stop() {
                     self.summary.stopped = true;
@@ -281,6 +286,7 @@ impl<'a> Engine<'a> {
             let cx = &mut Cx { done: &mut self.compute_done, observer: &mut *self.observer };
             self.compute.advance(reached, cx);
         }
+        self.unasked += (self.compute_done.len() + self.network_done.len()) as u64;
         self.handle_timers();
         self.handle_compute();
         self.handle_network()?;

@@ -49,7 +49,7 @@ const MOST_RANKS: u32 = 1 << 30;
 const POSTED: usize = 0;
 const UNEXPECTED: usize = 1;
 
-/// How often the observer is asked whether to stop, in instants.
+/// How often the observer is asked whether to stop, in instants and what ends at them.
 const PROGRESS_EVERY: u64 = 1 << 12;
 
 /// Options of a run.
@@ -107,6 +107,8 @@ pub struct ScheduleEngine<'a, N: Network + ?Sized> {
     left: u64,
     /// The network came back with nothing before its time: the observer may want to stop.
     paused: bool,
+    /// Instants and what ended at them since the observer was asked.
+    unasked: u64,
     summary: ScheduleSummary,
 }
 
@@ -153,6 +155,7 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
             done: Vec::new(),
             left: u64::from(schedule.len()),
             paused: false,
+            unasked: 0,
             summary: ScheduleSummary {
                 part_ends: vec![Time::ZERO; options.parts.len()],
                 ..ScheduleSummary::default()
@@ -187,7 +190,9 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
         self.tell_progress();
         while self.step()? {
             self.summary.run.instants += 1;
-            if self.paused || self.summary.run.instants.is_multiple_of(PROGRESS_EVERY) {
+            self.unasked += 1;
+            if self.paused || self.unasked >= PROGRESS_EVERY {
+                self.unasked = 0;
                 self.tell_progress();
                 if self.observer.wants_stop() {
                     self.summary.run.stopped = true;
@@ -236,8 +241,10 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
         }
         self.now = reached;
         while let Some((_, (rank, operation))) = self.ends.pop_until(self.now.as_ps()) {
+            self.unasked += 1;
             self.stream_done(rank, operation);
         }
+        self.unasked += self.done.len() as u64;
         if !self.done.is_empty() {
             let mut done = std::mem::take(&mut self.done);
             for completion in done.drain(..) {

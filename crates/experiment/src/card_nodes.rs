@@ -89,6 +89,17 @@ pub(crate) fn check(
             );
             return Err(BuildError::new("", reason));
         }
+        // the vector lies in each, whatever the algorithm
+        let room_of = |node: NodeId| topology.compute_type(node).and_then(|group| group.memory_bytes);
+        let least = card.iter().filter_map(|rank| room_of(places[rank.index()].node)).min();
+        if let Some(room) = least.filter(|&room| room < shared.own_bytes) {
+            let reason = format!(
+                "its vector needs {} of Local memory, the card has {}; give more of it to Local memory, or send less at once",
+                Bytes(shared.own_bytes),
+                Bytes(room)
+            );
+            return Err(BuildError::new("", reason));
+        }
         // each group has an equal part of Global memory
         let part = |rank: &stratasim_core::Rank| {
             let memory = places[rank.index()].home_memory.and_then(|memory| topology.memory_type(memory));

@@ -109,7 +109,20 @@ impl Forecast {
         let spec = &self.file.forecast;
         let models = spec.model.iter().filter_map(|model| Some((&model.name, model.note.as_ref()?)));
         let methods = spec.method.iter().filter_map(|method| Some((&method.name, method.note.as_ref()?)));
-        models.chain(methods).map(|(name, note)| format!("{name}: {note}")).collect()
+        let given = models.chain(methods).map(|(name, note)| format!("{name}: {note}"));
+        let on_cards = self.methods.iter().any(|method| method.card().is_some());
+        let cut = spec.model.iter().filter(|model| {
+            let at_once = u64::from(model.data_parallel).saturating_mul(model.micro_batch.into());
+            on_cards && model.batch % at_once.max(1) > 0
+        });
+        let cut = cut.map(|model| {
+            format!(
+                "{}: {} sequences on {} replicas are no whole number of collectives of {}; what is left counts by its bytes, \
+                 though a shorter collective takes longer for each",
+                model.name, model.batch, model.data_parallel, model.micro_batch
+            )
+        });
+        given.chain(cut).collect()
     }
 }
 

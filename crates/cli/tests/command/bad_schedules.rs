@@ -194,7 +194,10 @@ fn noise_that_cannot_be_is_named() {
         &noise("every = \"0 ms\"\nlength = \"1 us\""),
         &["execution.noise.every", "above zero", "bad.toml:10"],
     );
-    refused(&noise("trace = \"none\""), &["execution.noise.trace", "cannot read `none`: no such file", "bad.toml:10"]);
+    refused(
+        &noise("trace = \"none\""),
+        &["execution.noise.trace", "cannot read `none`: no such file", "bad.toml:10"],
+    );
     refused(&noise("trace = \"x.goal\""), &["execution.noise.trace", "x.goal: line 1", "bad.toml:10"]);
     refused(&noise("evry = \"1 ms\""), &["execution.noise.evry", "did you mean `every`", "bad.toml:10"]);
     let sum = "[workload]\nkind = \"collective\"\noperation = \"all-reduce\"\nbytes = \"1 MB\"\n";

@@ -126,7 +126,7 @@ impl OnCard {
         if left_s <= 0.0 {
             let name = operation.name();
             let reason = format!(
-                "fusion saves more than the {:.3} us of this {name}: the card's Local memory is slow beside its ring. Nothing is left to be counted; leave `fused` out",
+                "fusion saves more than the {:.3} us of this {name}: the card's Local memory is slow beside its ring, or beside its access to Global memory. Nothing is left to be counted; leave `fused` out",
                 1e6 * alone_s
             );
             return Err(BuildError::new("fused", reason));

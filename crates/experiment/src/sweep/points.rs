@@ -69,6 +69,7 @@ impl Sweep {
         let (spec, section) = read(section)?;
 
         let columns = columns(&spec, &section)?;
+        in_effect(&spec, &section, document.assignments())?;
         let mut sweep = Self {
             name: String::new(),
             description: None,
@@ -359,6 +360,41 @@ fn place(section: &Document, path: &[&str]) -> Document {
     section.at(path).unwrap_or_else(|| section.clone())
 }
 
+/// Refuses settings that others replace: rows would tell of values that did not run. Cases are set first, then `zip`, then
+/// `product`, each in the order of its keys.
+fn in_effect(spec: &SweepSpec, section: &Document, assignments: &[String]) -> Result<(), ConfigError> {
+    let replaces = |later: &str, earlier: &str| {
+        earlier.strip_prefix(later).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    let lists = [("zip", &spec.zip), ("product", &spec.product)];
+    let varied: Vec<(&str, &str)> =
+        lists.iter().flat_map(|(key, list)| list.keys().map(|path| (*key, path.as_str()))).collect();
+    for (at, &(key, path)) in varied.iter().enumerate() {
+        if let Some(&(before, earlier)) = varied[..at].iter().find(|(_, earlier)| replaces(path, earlier)) {
+            if path == earlier {
+                let message = format!("sweep: `{path}` is in `{before}` and in `{key}`; once is enough");
+                return Err(place(section, &[key, path]).error(message));
+            }
+            let order = if before == key { "; write it before that" } else { "" };
+            let message = format!(
+                "sweep.{key}: `{path}` replaces `{earlier}` of `{before}`, whose values would have no effect{order}"
+            );
+            return Err(place(section, &[key, path]).error(message));
+        }
+        let assigned = |assignment: &&String| {
+            let set = assignment.split('=').next().unwrap_or_default().trim();
+            replaces(path, set)
+        };
+        if let Some(assignment) = assignments.iter().find(assigned) {
+            let message = format!(
+                "sweep.{key}: `{path}` varies, so that the setting `{assignment}` would have no effect; choose points of the sweep instead"
+            );
+            return Err(place(section, &[key, path]).error(message));
+        }
+    }
+    Ok(())
+}
+
 /// The columns of a spec, with what is wrong about its lists.
 fn columns(spec: &SweepSpec, section: &Document) -> Result<Vec<Column>, ConfigError> {
     let at = |path: &[&str]| place(section, path);
@@ -387,10 +423,6 @@ fn columns(spec: &SweepSpec, section: &Document) -> Result<Vec<Column>, ConfigEr
             list.len()
         );
         return Err(at(&["zip", other]).error(message));
-    }
-    if let Some(twice) = spec.product.keys().find(|path| spec.zip.contains_key(*path)) {
-        let message = format!("sweep: `{twice}` is in `zip` and in `product`; once is enough");
-        return Err(at(&["product", twice]).error(message));
     }
     for (key, list) in [("product", &spec.product), ("zip", &spec.zip)] {
         for path in list.keys() {

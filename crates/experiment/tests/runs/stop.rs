@@ -119,6 +119,27 @@ fn rates_that_change_for_hours_cost_nothing_while_nobody_sends() {
     assert!((result.makespan_s - 36_000.0 - sent).abs() < 3e-6, "{} s", result.makespan_s);
 }
 
+/// Thousands of messages end at each of a few instants.
+#[test]
+fn collectives_in_lock_step_can_be_stopped() {
+    for (network, nodes) in [
+        (r#"{ kind = "message" }"#, 1500),
+        (r#"{ kind = "flow" }"#, 3000),
+        (r#"{ kind = "flow", shortcuts = { pipelines = false } }"#, 1000),
+        (r#"{ kind = "packet" }"#, 600),
+        (r#"{ kind = "flit" }"#, 200),
+    ] {
+        let topology = SWITCH.replace("nodes = 2", &format!("nodes = {nodes}"));
+        let workload = r#"{ kind = "collective", operation = "all-reduce", bytes = "1 MB", algorithm = { kind = "ring" } }"#;
+        let text = experiment(&topology, network, workload);
+        let document = Document::parse("stop.toml", &text).unwrap();
+        let mut prepared = Prepared::new(&document, std::path::Path::new("")).unwrap();
+        #[allow(clippy::disallowed_methods, reason = "the wall time is part of a result")]
+        let result = prepared.run(&mut Impatient::default(), Instant::now()).unwrap();
+        assert!(result.stopped, "{text}");
+    }
+}
+
 #[test]
 fn networks_in_which_nothing_ends_can_be_stopped() {
     let program = r#"{ kind = "graph", vertices = [{ name = "m", kind = "communication", source = 0, destination = 1, bytes = "900 GB" }] }"#;

@@ -175,6 +175,16 @@ fn what_is_wrong_with_a_section_is_said_with_its_place() {
             "[1] }",
         ),
         (
+            "[sweep]\nproduct = { \"workload.bytes\" = [1], workload = [{}] }",
+            "sweep.product: `workload` replaces `workload.bytes` of `product`, whose values would have no effect; write it before that",
+            "[{}] }",
+        ),
+        (
+            "[sweep]\nproduct = { workload = [{}] }\nzip = { \"workload.bytes\" = [1] }",
+            "sweep.product: `workload` replaces `workload.bytes` of `zip`, whose values would have no effect",
+            "[{}] }",
+        ),
+        (
             "[sweep]\nproduct = { workload = [{}] }\n[[sweep.case]]\nname = \"a\"\nset = { \"workload.bytes\" = \"1 B\" }",
             "sweep.product: `workload` is set by case `a`, too, which would have no effect",
             "[{}] }",
@@ -185,6 +195,24 @@ fn what_is_wrong_with_a_section_is_said_with_its_place() {
         assert!(found.contains(message), "{section}\n  gives: {found}");
         assert!(at.starts_with(place), "{section}\n  points at: {at}");
     }
+}
+
+#[test]
+fn settings_of_the_command_that_the_sweep_replaces_are_refused() {
+    let build = |set: &str| {
+        let text = format!("{BASE}{}", "[sweep]\nproduct = { \"topology.nodes\" = [4, 8], workload = [{}] }");
+        let mut document = Document::parse("sweep.toml", &text).unwrap();
+        document.set(set).unwrap();
+        Sweep::new(document, Path::new("")).err().map(|error| error.to_string()).unwrap_or_default()
+    };
+    for (set, path) in [("topology.nodes = 3", "topology.nodes"), ("workload.bytes=\"2 MB\"", "workload")] {
+        let said = build(set);
+        assert!(
+            said.contains(&format!("`{path}` varies, so that the setting `{set}` would have no effect")),
+            "{said}"
+        );
+    }
+    assert!(!build("topology.latency=\"2 us\"").contains("no effect"));
 }
 
 #[test]

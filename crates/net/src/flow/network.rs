@@ -27,7 +27,9 @@ pub(super) const PER_PS: f64 = 1e-12;
 
 /// So many instants at which nothing is done go by before others have a turn, such as who wants to stop the run: rates that change
 /// every nanosecond keep it busy for long.
-const MOST_ROUNDS: u32 = 1 << 16;
+const MOST_ROUNDS: u64 = 1 << 16;
+/// So many messages of a pipeline take as long as one of them, or less.
+const MESSAGES_A_ROUND: u64 = 64;
 
 /// Where a flow is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -643,7 +645,7 @@ impl Model for FlowNetwork {
                     return until;
                 }
             }
-            self.advance_pipelines(cx);
+            rounds += self.advance_pipelines(cx) / MESSAGES_A_ROUND;
             self.profile_events(cx.done);
             while let Some((at, slot)) = self.queue.peek() {
                 if at > self.now && !at.is_within(self.precision, self.now) {
@@ -657,7 +659,7 @@ impl Model for FlowNetwork {
                 self.tell(cx);
             }
             rounds += 1;
-            if merges || !cx.done.is_empty() || rounds == MOST_ROUNDS {
+            if merges || !cx.done.is_empty() || rounds >= MOST_ROUNDS {
                 return self.now;
             }
         }

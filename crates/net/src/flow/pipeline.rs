@@ -26,6 +26,9 @@ use super::routes::RouteId;
 /// No instant.
 pub(super) const NEVER: u64 = u64::MAX;
 
+/// About so many messages are worked off at once.
+const MOST_AT_ONCE: u64 = 1 << 22;
+
 /// How the messages of a member travel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Channel {
@@ -425,15 +428,22 @@ impl Run {
         }
     }
 
-    /// The earliest instant at which others may notice something; nothing before it is missed.
+    /// Messages that arrive until `until`, at most.
+    pub(super) fn messages_until(&self, until: u64) -> u64 {
+        let steps = until.saturating_sub(self.time) / self.least.max(1);
+        steps.saturating_add(1).min(self.steps.into()).saturating_mul(self.next.len() as u64)
+    }
+
+    /// The earliest instant at which others may notice something, or want a turn; nothing before it is missed.
     pub(super) fn bound(&self) -> u64 {
         let ends = self.ends.iter().fold(NEVER, |least, &end| least.min(end));
         let left = u64::from(self.steps.saturating_sub(self.furthest));
+        let most = 3 + MOST_AT_ONCE / self.next.len().max(1) as u64;
         let done = if self.flying == 0 {
             NEVER
         } else if left > 2 && self.slow == 0 {
             // of the messages that the furthest member has to send, all but one have not begun
-            let done = self.time.saturating_add((left - 1).saturating_mul(self.least));
+            let done = self.time.saturating_add((left.min(most) - 1).saturating_mul(self.least));
             // members may be so unlike that this comes to nothing
             if self.least < self.most / 16 || self.least == 0 { done.max(self.first()) } else { done }
         } else {

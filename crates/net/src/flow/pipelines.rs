@@ -449,13 +449,15 @@ impl FlowNetwork {
     }
 
     /// Works off the pipelines that have something to say now.
-    pub(super) fn advance_pipelines(&mut self, cx: &mut Cx<'_, NetworkDone>) {
+    pub(super) fn advance_pipelines(&mut self, cx: &mut Cx<'_, NetworkDone>) -> u64 {
         let now = self.now.as_ps();
+        let mut messages = 0;
         for slot in 0..self.pipelines.bounds.len() as u32 {
             if self.pipelines.bounds[slot as usize] > now {
                 continue;
             }
             self.counters.pipeline_windows += 1;
+            messages += self.pipelines.run(slot).messages_until(now);
             self.pipelines.run(slot).run_to(now);
             // a flow that ends may be a message of this very run, and its last one
             while let Some(component) = self.pipelines.ended(slot, now) {
@@ -465,6 +467,7 @@ impl FlowNetwork {
             }
             self.settle_run(slot);
         }
+        messages
     }
 
     /// Asks observers, at each advance, whether they want messages of pipelines, and when. Returns

@@ -335,6 +335,7 @@ impl Plan for Hierarchy {
         shared.reduce(|a, b| Shared {
             members: a.members.max(b.members),
             bytes: a.bytes.max(b.bytes),
+            own_bytes: a.own_bytes.max(b.own_bytes),
             holds_inputs: false,
         })
     }

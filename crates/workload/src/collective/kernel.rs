@@ -83,6 +83,8 @@ pub struct Shared {
     pub members: u32,
     /// Bytes of the card's shared memory that it uses.
     pub bytes: u64,
+    /// Bytes of the memory of each member that it uses.
+    pub own_bytes: u64,
     /// Whether the inputs of all members are there before it begins.
     pub holds_inputs: bool,
 }

@@ -63,8 +63,8 @@ fn plan<A: OnCard>(kind: CollectiveKind, members: u32, bytes: u64) -> Result<Box
         }
         script.actions
     });
-    let bytes = A::shared_bytes(kind, members, bytes);
-    let shared = Shared { members, bytes, holds_inputs: A::HOLDS_INPUTS };
+    let shared_bytes = A::shared_bytes(kind, members, bytes);
+    let shared = Shared { members, bytes: shared_bytes, own_bytes: bytes, holds_inputs: A::HOLDS_INPUTS };
     Ok(Box::new(OnCardPlan { scripts: scripts.collect(), shared }))
 }
 
