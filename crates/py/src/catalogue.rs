@@ -108,8 +108,8 @@ pub(crate) fn workload_node_link(py: Python<'_>, workload: &str, base: PathBuf) 
         let WorkloadSpec::Graph(graph) = read_section(&document)? else {
             return Err(ConfigError::new("workload.kind: `graph` is expected", None));
         };
-        let (vertices, edges) = graph.lists(&base).map_err(|error| document.locate(&error, "workload"))?;
-        Ok(to_node_link(&vertices, &edges).to_string())
+        let lists = graph.lists(&base).map_err(|error| document.locate(&error, "workload"))?;
+        Ok(to_node_link(&lists.vertices, &lists.edges).to_string())
     };
     write().map_err(|error| misfit(py, error))
 }

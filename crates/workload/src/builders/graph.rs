@@ -98,12 +98,11 @@ impl GraphWorkload {
     ///
     /// # Errors
     /// A graph that is given twice or not at all, a file that cannot be read, and what makes no graph.
-    pub fn lists(&self, base: &Path) -> Result<(Cow<'_, [VertexSpec]>, Cow<'_, [EdgeSpec]>), BuildError> {
-        let (vertices, edges, _) = self.read(base)?;
-        Ok((vertices, edges))
+    pub fn lists(&self, base: &Path) -> Result<Lists<'_>, BuildError> {
+        Ok(self.read(base)?.0)
     }
 
-    fn read(&self, base: &Path) -> Result<Lists<'_>, BuildError> {
+    fn read(&self, base: &Path) -> Result<(Lists<'_>, read::Origin), BuildError> {
         let inline = !self.vertices.is_empty() || !self.edges.is_empty();
         let given = usize::from(inline) + usize::from(self.path.is_some()) + usize::from(self.data.is_some());
         if given != 1 {
@@ -115,21 +114,27 @@ impl GraphWorkload {
             (Some(path), _) => read::file(base, path)?,
             (_, Some(data)) => read::value(data.clone(), read::Source::Data)?,
             _ => {
-                let (vertices, edges) = (self.vertices.as_slice(), self.edges.as_slice());
-                return Ok((vertices.into(), edges.into(), read::Origin::INLINE));
+                let (vertices, edges) = (self.vertices.as_slice().into(), self.edges.as_slice().into());
+                return Ok((Lists { vertices, edges }, read::Origin::INLINE));
             }
         };
-        Ok((read.vertices.into(), read.edges.into(), read.origin))
+        Ok((Lists { vertices: read.vertices.into(), edges: read.edges.into() }, read.origin))
     }
 }
 
-/// Vertices and edges, and where they come from.
-type Lists<'a> = (Cow<'a, [VertexSpec]>, Cow<'a, [EdgeSpec]>, read::Origin);
+/// The lists of a graph.
+#[derive(Debug)]
+pub struct Lists<'a> {
+    /// The vertices.
+    pub vertices: Cow<'a, [VertexSpec]>,
+    /// The edges.
+    pub edges: Cow<'a, [EdgeSpec]>,
+}
 
 impl WorkloadGenerator for GraphWorkload {
     fn build(&self, context: &WorkloadContext<'_>) -> Result<Program, BuildError> {
-        let (vertices, edges, origin) = self.read(&context.base)?;
-        resolve::program(self, &vertices, &edges, &origin, context)
+        let (lists, origin) = self.read(&context.base)?;
+        resolve::program(self, &lists.vertices, &lists.edges, &origin, context)
     }
 
     fn ranks(&self) -> Option<u32> {

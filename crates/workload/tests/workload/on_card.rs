@@ -129,8 +129,14 @@ fn one_kernel_does_what_the_ring_launches_n_minus_1_for() {
 #[test]
 fn global_memory_holds_the_vector_of_an_all_gather_and_those_of_all_groups_of_a_reduce_scatter() {
     let bytes = |kind| plan(r#"{"kind": "card-csc"}"#, kind, 4, 100).shared();
-    assert_eq!(bytes(AllGather), Some(Shared { members: 4, bytes: 100, holds_inputs: false }));
-    assert_eq!(bytes(ReduceScatter), Some(Shared { members: 4, bytes: 400, holds_inputs: false }));
+    assert_eq!(
+        bytes(AllGather),
+        Some(Shared { members: 4, bytes: 100, own_bytes: 100, holds_inputs: false })
+    );
+    assert_eq!(
+        bytes(ReduceScatter),
+        Some(Shared { members: 4, bytes: 400, own_bytes: 100, holds_inputs: false })
+    );
 }
 
 #[test]
