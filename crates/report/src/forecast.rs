@@ -93,6 +93,10 @@ pub struct PublishedFigures {
 impl ForecastResult {
     /// From what `run` of a forecast wrote, or a sweep of forecasts about one of its points; nothing where this is neither.
     pub fn from_json(text: &str) -> Option<Self> {
+        // a result may be large, and is not read for nothing
+        if !text.contains("\"forecast\"") {
+            return None;
+        }
         if let Ok(result) = serde_json::from_str(text) {
             return Some(result);
         }

@@ -448,7 +448,7 @@ impl FlowNetwork {
         self.settle_run(slot);
     }
 
-    /// Works off the pipelines that have something to say now.
+    /// Works off the pipelines that have something to say now; how many messages that may have been, at most.
     pub(super) fn advance_pipelines(&mut self, cx: &mut Cx<'_, NetworkDone>) -> u64 {
         let now = self.now.as_ps();
         let mut messages = 0;
@@ -457,7 +457,7 @@ impl FlowNetwork {
                 continue;
             }
             self.counters.pipeline_windows += 1;
-            messages += self.pipelines.run(slot).messages_until(now);
+            messages = self.pipelines.run(slot).messages_until(now).saturating_add(messages);
             self.pipelines.run(slot).run_to(now);
             // a flow that ends may be a message of this very run, and its last one
             while let Some(component) = self.pipelines.ended(slot, now) {
