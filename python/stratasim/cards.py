@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from . import _core
 from .result import Columns, columns
-from .spec import assignment, encode, whole
+from .spec import assignment, encode, settings, whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -159,6 +159,8 @@ class Card:
             name = os.fspath(measurements)
             try:
                 text = Path(name).read_text(encoding="utf-8")
+            except OSError as error:
+                raise _core.ConfigError(f"{name}: {error.strerror}") from None
             except UnicodeDecodeError:
                 raise _core.ConfigError(f"{name}: CSV in UTF-8 is expected") from None
         else:
@@ -274,7 +276,8 @@ class CardFit:
 
 
 def _assignments(set: Mapping[str, Any] | None) -> list[str]:
-    return [assignment(path, value) for path, value in (set or {}).items()]
+    given = settings("set", set, "{'bandwidth.ring': '200 GB/s'}")
+    return [assignment(path, value) for path, value in given.items()]
 
 
 def _names(names: Sequence[str]) -> list[str]:

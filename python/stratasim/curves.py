@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from . import _core
 from .result import Columns, Result, columns
 from .simulation import load
-from .spec import path_or_none, settings, thread_count, whole
+from .spec import called, path_or_none, settings, thread_count, whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -79,7 +79,7 @@ def traffic(
         "out": path_or_none("out", out, "folder"),
         "threads": thread_count(threads),
         "force": force,
-        "progress": progress,
+        "progress": called(progress),
     }
     booksim2 = semantics == "booksim2"
     if booksim2 and not isinstance(experiment, Mapping) and Path(experiment).suffix not in (".toml", ".json"):

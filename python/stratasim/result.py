@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _core
-from .spec import Placed, recorded_ranks, recorded_window
+from .spec import Placed, path_or_none, recorded_ranks, recorded_window
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -362,6 +362,8 @@ class Result:
         """
         from .simulation import run
 
+        if path_or_none("path", path, "file") is None:
+            raise _core.ConfigError("path: found None, expected the path of a file")
         again = run(self.spec, base=self._base, record=None, ranks=ranks, window=window, trace=path)
         if again.digest != self.digest:
             raise _core.SimulationError(

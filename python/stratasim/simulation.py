@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from . import _core
 from .machine import Topology, section
 from .result import Result
-from .spec import Placed, assignment, encode, path_or_none, recorded_ranks, recorded_window, settings
+from .spec import Placed, assignment, called, encode, path_or_none, recorded_ranks, recorded_window, settings
 
 if TYPE_CHECKING:
     import networkx
@@ -150,8 +150,7 @@ def _run(
 ) -> Result:
     if record not in ("tasks", "messages", None):
         raise _core.ConfigError(f"record: {record!r} is not known (known: 'tasks', 'messages', None)")
-    if progress is not None and not callable(progress):
-        raise _core.ConfigError(f"progress: {progress!r} cannot be called")
+    called(progress)
     if experiment.is_traffic:
         asked = {
             "trace": trace is not None,
@@ -195,6 +194,8 @@ def _watched(over_time: bool | Iterable[str]) -> list[str] | None:
     """Names of links to tell of over time, none of them for the fullest; None for nothing."""
     if isinstance(over_time, bool):
         return [] if over_time else None
+    if not isinstance(over_time, Iterable):
+        raise _core.ConfigError(f"over_time: found {over_time!r}, expected True or names of links")
     names = [over_time] if isinstance(over_time, str) else list(over_time)
     for name in names:
         if not isinstance(name, str):

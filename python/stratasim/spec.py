@@ -107,6 +107,13 @@ def settings(name: str, value: object, example: str) -> Mapping[str, Any]:
     return value
 
 
+def called(progress: Any) -> Any:
+    """The argument `progress`, which can be called, or None."""
+    if progress is not None and not callable(progress):
+        raise _core.ConfigError(f"progress: {progress!r} cannot be called")
+    return progress
+
+
 def recorded_ranks(ranks: object) -> str | list[int] | None:
     """The argument `ranks`: text, or numbers as a list."""
     if ranks is None or isinstance(ranks, str):

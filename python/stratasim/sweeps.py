@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from . import _core
 from .result import Columns, Result, columns
 from .simulation import load
-from .spec import encode, path_or_none, settings, thread_count
+from .spec import called, encode, path_or_none, settings, thread_count
 
 if TYPE_CHECKING:
     _Values = Mapping[str, Sequence[Any]]
@@ -75,6 +75,7 @@ def sweep(
         named = settings("cases", cases, "{'ring': {'workload.algorithm': {'kind': 'ring'}}}")
         section["case"] = [{"name": name, "set": values} for name, values in named.items()]
     replaced = [(key, encode(value, f"sweep.{key}")) for key, value in section.items() if value is not None]
+    called(progress)
     loaded = load(experiment, set, base)
     plan = loaded.sweep(replaced)
     if folder is not None:

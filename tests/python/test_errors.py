@@ -254,6 +254,29 @@ def test_a_result_that_cannot_be_read_is_a_config_error(tmp_path: Path) -> None:
             ss.Result.read(path)
 
 
+def test_what_python_refuses_has_the_attributes_of_what_the_core_does(
+    result: ss.Result, tmp_path: Path
+) -> None:
+    wrong = 3  # what no option takes
+    refusals: list[tuple[Any, str]] = [
+        (lambda: ss.simulate(RING, ALL_REDUCE, record=wrong), "record"),
+        (lambda: ss.simulate(RING, ALL_REDUCE, over_time=wrong), "over_time: found 3"),
+        (
+            lambda: ss.sweep({"topology": RING, "workload": ALL_REDUCE}, {"seed": [1]}, progress=wrong),
+            "progress",
+        ),
+        (lambda: ss.card("sw-ai", set="x"), "set: found 'x'"),
+        (lambda: ss.card("sw-ai").fit(tmp_path / "none.csv", ["step"]), r"none\.csv"),
+        (lambda: result.write_trace(None), "path: found None"),
+        (lambda: result.timeline(width=float("nan")), "width: found nan"),
+    ]
+    for refused, words in refusals:
+        with pytest.raises(ss.ConfigError, match=words) as raised:
+            refused()
+        assert raised.value.position is None
+    assert ss.SimulationError("x").result is None
+
+
 def test_half_of_a_letter_is_no_text() -> None:
     with pytest.raises(ss.ConfigError, match=r"a text holds '\\ud800', half of a letter"):
         ss.run({"name": "\ud800", "topology": RING, "workload": ALL_REDUCE})

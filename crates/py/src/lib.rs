@@ -47,9 +47,15 @@ mod _core {
     use crate::traffic::{TrafficCurve, booksim2_curve};
 
     #[pymodule_init]
-    fn check_processor(_module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
+    fn begin(module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
+        use pyo3::types::PyAnyMethods as _;
+
         let refuse = |reason| Err(pyo3::exceptions::PyImportError::new_err(reason));
-        stratasim_core::processor::lacks().map_or(Ok(()), refuse)
+        stratasim_core::processor::lacks().map_or(Ok(()), refuse)?;
+        // those that Python raises have them, too
+        let py = module.py();
+        py.get_type::<ConfigError>().setattr("position", py.None())?;
+        py.get_type::<SimulationError>().setattr("result", py.None())
     }
 
     #[pymodule_export]

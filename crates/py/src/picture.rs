@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
+use stratasim_core::BuildError;
 use stratasim_report::picture::{Picture as Drawing, Scheme, Timeline, breakdown_bars, link_bars as fullest};
 use stratasim_report::{RunResult, Style};
 
@@ -112,6 +113,9 @@ pub(crate) fn timeline(
     width: f64,
     by_stream: bool,
 ) -> PyResult<Picture> {
+    if width.is_nan() {
+        return Err(argument(py, BuildError::new("", "found nan, expected a number of pixels"), "width"));
+    }
     let tasks = read_tasks(tasks)?;
     let filter = filter(py, ranks, window)?;
     let fits = filter.ranks.check(rank_nodes.len() as u32);

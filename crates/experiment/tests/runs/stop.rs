@@ -122,16 +122,20 @@ fn rates_that_change_for_hours_cost_nothing_while_nobody_sends() {
 /// Thousands of messages end at each of a few instants.
 #[test]
 fn collectives_in_lock_step_can_be_stopped() {
-    for (network, nodes) in [
-        (r#"{ kind = "message" }"#, 1500),
-        (r#"{ kind = "flow" }"#, 3000),
-        (r#"{ kind = "flow", shortcuts = { pipelines = false } }"#, 1000),
-        (r#"{ kind = "packet" }"#, 600),
-        (r#"{ kind = "flit" }"#, 200),
+    for (network, nodes, bytes) in [
+        (r#"{ kind = "message" }"#, 1500, "1 MB"),
+        (r#"{ kind = "flow" }"#, 3000, "1 MB"),
+        (r#"{ kind = "flow", shortcuts = { pipelines = false } }"#, 1000, "1 MB"),
+        (r#"{ kind = "packet" }"#, 600, "1 MB"),
+        // few messages, and many packets between two of them
+        (r#"{ kind = "packet" }"#, 16, "60 MB"),
+        (r#"{ kind = "flit" }"#, 200, "1 MB"),
     ] {
         let topology = SWITCH.replace("nodes = 2", &format!("nodes = {nodes}"));
-        let workload = r#"{ kind = "collective", operation = "all-reduce", bytes = "1 MB", algorithm = { kind = "ring" } }"#;
-        let text = experiment(&topology, network, workload);
+        let workload = format!(
+            r#"{{ kind = "collective", operation = "all-reduce", bytes = "{bytes}", algorithm = {{ kind = "ring" }} }}"#
+        );
+        let text = experiment(&topology, network, &workload);
         let document = Document::parse("stop.toml", &text).unwrap();
         let mut prepared = Prepared::new(&document, std::path::Path::new("")).unwrap();
         #[allow(clippy::disallowed_methods, reason = "the wall time is part of a result")]

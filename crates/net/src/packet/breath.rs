@@ -26,9 +26,19 @@ impl Breath {
         self.next
     }
 
-    /// Nothing happens before `now`.
-    pub(super) const fn go_on(&mut self, now: u64) {
+    /// Nothing happens before `now`, by which there were so many events: it looks up at once where that is due.
+    pub(super) const fn go_on(&mut self, now: u64, events: u64) {
+        let is_due = events - self.events >= LEAST_EVENTS;
+        self.next = if is_due { now } else { now.saturating_add(self.step) };
+    }
+
+    /// Nothing happens from the end of the step until `now`: whether `observer` wants to stop, where it was time to ask.
+    pub(super) fn pass(&mut self, now: u64, events: u64, observer: &mut dyn Observer) -> bool {
+        if events - self.events >= LEAST_EVENTS {
+            return self.take(now, events, observer);
+        }
         self.next = now.saturating_add(self.step);
+        false
     }
 
     /// A step is over, by which there were so many events: whether `observer` wants to stop.
@@ -36,14 +46,14 @@ impl Breath {
         let happened = events - self.events;
         if happened < LEAST_EVENTS {
             self.step = (self.step * 2).min(MOST_STEP);
-            self.go_on(now);
+            self.next = now.saturating_add(self.step);
             return false;
         }
         if happened > 2 * LEAST_EVENTS {
             self.step = (self.step / 2).max(1);
         }
         self.events = events;
-        self.go_on(now);
+        self.next = now.saturating_add(self.step);
         observer.on_event(&Event::Clock { at: Time::from_ps(now) });
         observer.wants_stop()
     }

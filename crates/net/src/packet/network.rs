@@ -464,7 +464,7 @@ impl Model for PacketNetwork {
         self.now = now;
         if self.open == 0 {
             self.patience.go_on(now.as_ps());
-            self.breath.go_on(now.as_ps());
+            self.breath.go_on(now.as_ps(), self.parts.totals().events);
             self.sampling.wake(now.as_ps(), &mut self.parts);
         }
         self.parts.reach(now.as_ps());
@@ -544,7 +544,11 @@ impl Model for PacketNetwork {
                         continue;
                     }
                     Some(at) if to == self.breath.next() => {
-                        self.breath.go_on(at);
+                        let events = self.parts.totals().events;
+                        if self.breath.pass(at, events, cx.observer) && !self.outcomes.have_failures() {
+                            self.now = self.now.max(Time::from_ps(self.parts.now()));
+                            return self.now;
+                        }
                         continue;
                     }
                     Some(_) => {}
