@@ -128,7 +128,7 @@ fn collectives_in_lock_step_can_be_stopped() {
         (r#"{ kind = "flow", shortcuts = { pipelines = false } }"#, 1000, "1 MB"),
         (r#"{ kind = "packet" }"#, 600, "1 MB"),
         // few messages, and many packets between two of them
-        (r#"{ kind = "packet" }"#, 16, "60 MB"),
+        (r#"{ kind = "packet" }"#, 16, "300 MB"),
         (r#"{ kind = "flit" }"#, 200, "1 MB"),
     ] {
         let topology = SWITCH.replace("nodes = 2", &format!("nodes = {nodes}"));
