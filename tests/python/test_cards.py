@@ -117,7 +117,7 @@ def test_a_fit_finds_what_made_the_measurements(tmp_path: Path) -> None:
     ):
         with pytest.raises(ss.ConfigError, match=message):
             ss.card("sw-ai").fit(rows_, free)
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(ss.ConfigError, match=r"none\.csv"):
         ss.card("sw-ai").fit(tmp_path / "none.csv", ["ring"])
 
 
