@@ -174,8 +174,10 @@ impl Sweep {
                 .chain(by.iter().copied())
                 .map(|column| self.words_of(column, &row.settings[column]))
                 .collect();
-            let told = if is_saturated(row) { " (saturated)" } else { "" };
-            bars.push(label.join(", ") + told, [number]);
+            bars.push(label.join(", "), [number]);
+            if is_saturated(row) {
+                bars.remark("saturated");
+            }
         }
         bars.draw()
     }

@@ -1,5 +1,7 @@
 //! Stacked horizontal bars: where the time went, how full the links are.
 
+use std::collections::BTreeMap;
+
 use super::Picture;
 use super::axis::{Axis, Scale, in_pictures};
 use super::font;
@@ -22,6 +24,8 @@ pub struct Bars {
     pub rows: Vec<(String, Vec<f64>)>,
     /// Width in pixels.
     pub width: f64,
+    /// What is said behind the number of a bar, by its place.
+    remarks: BTreeMap<usize, String>,
     paints: Option<Vec<Paint>>,
     /// What stands at the end of a bar.
     totals: bool,
@@ -35,12 +39,26 @@ impl Bars {
         parts: impl IntoIterator<Item = T>,
     ) -> Self {
         let parts = parts.into_iter().map(Into::into).collect();
-        Self { title: title.into(), axis, parts, rows: Vec::new(), width: 760.0, paints: None, totals: true }
+        Self {
+            title: title.into(),
+            axis,
+            parts,
+            rows: Vec::new(),
+            width: 760.0,
+            remarks: BTreeMap::new(),
+            paints: None,
+            totals: true,
+        }
     }
 
     /// Adds a bar.
     pub fn push(&mut self, label: impl Into<String>, parts: impl IntoIterator<Item = f64>) {
         self.rows.push((label.into(), parts.into_iter().collect()));
+    }
+
+    /// Says something behind the number of the last bar.
+    pub fn remark(&mut self, words: impl Into<String>) {
+        self.remarks.insert(self.rows.len().saturating_sub(1), words.into());
     }
 
     fn paint(&self, part: usize) -> Paint {
@@ -57,7 +75,12 @@ impl Bars {
         let sums: Vec<f64> =
             self.rows.iter().map(|(_, parts)| parts.iter().copied().map(size).sum()).collect();
         let totals = if self.totals { self.axis.unit.format_all(&sums) } else { Vec::new() };
-        let totals: Vec<String> = totals.iter().map(|text| in_pictures(text)).collect();
+        let mut totals: Vec<String> = totals.iter().map(|text| in_pictures(text)).collect();
+        for (at, words) in &self.remarks {
+            if let Some(total) = totals.get_mut(*at) {
+                *total += &format!(" ({words})");
+            }
+        }
         let widest = |texts: &mut dyn Iterator<Item = &String>| {
             texts.map(|text| font::room(text, BODY, false)).fold(0.0, f64::max)
         };

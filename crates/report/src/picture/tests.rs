@@ -456,6 +456,8 @@ fn bars_say_where_there_are_none_and_write_units_as_axes_do() {
     bars.push("a", [3e-6]);
     let svg = bars.draw().svg();
     assert!(svg.contains("3.000 µs") && !svg.contains("nothing to show"), "{svg}");
+    bars.remark("saturated");
+    assert!(bars.draw().svg().contains("3.000 µs (saturated)"));
 }
 
 #[test]
