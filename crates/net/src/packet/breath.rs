@@ -26,10 +26,19 @@ impl Breath {
         self.next
     }
 
+    /// A step begins.
+    const fn begin(&mut self, now: u64) {
+        self.next = now.saturating_add(self.step);
+    }
+
     /// Nothing happens before `now`, by which there were so many events: it looks up at once where that is due.
     pub(super) const fn go_on(&mut self, now: u64, events: u64) {
         let is_due = events - self.events >= LEAST_EVENTS;
-        self.next = if is_due { now } else { now.saturating_add(self.step) };
+        if is_due {
+            self.next = now;
+        } else {
+            self.begin(now);
+        }
     }
 
     /// Nothing happens from the end of the step until `now`: whether `observer` wants to stop, where it was time to ask.
@@ -37,7 +46,7 @@ impl Breath {
         if events - self.events >= LEAST_EVENTS {
             return self.take(now, events, observer);
         }
-        self.next = now.saturating_add(self.step);
+        self.begin(now);
         false
     }
 
@@ -46,14 +55,14 @@ impl Breath {
         let happened = events - self.events;
         if happened < LEAST_EVENTS {
             self.step = (self.step * 2).min(MOST_STEP);
-            self.next = now.saturating_add(self.step);
+            self.begin(now);
             return false;
         }
         if happened > 2 * LEAST_EVENTS {
             self.step = (self.step / 2).max(1);
         }
         self.events = events;
-        self.next = now.saturating_add(self.step);
+        self.begin(now);
         observer.on_event(&Event::Clock { at: Time::from_ps(now) });
         observer.wants_stop()
     }

@@ -42,13 +42,11 @@ impl Ecn {
         if min <= max {
             return Ok((min, max));
         }
-        let usual = |given: Option<Bytes>| if given.is_some() { "" } else { ", where not given," };
-        let (key, reason) = if self.max.is_some() {
-            let but = format!("`min`{} is {}; it must not be less", usual(self.min), Bytes(min));
-            ("max", format!("{}, and {but}", Bytes(max)))
-        } else {
-            let but = format!("`max`{} is {}; it must not be more", usual(self.max), Bytes(max));
-            ("min", format!("{}, and {but}", Bytes(min)))
+        let (min, max) = (Bytes(min), Bytes(max));
+        let (key, reason) = match (self.min, self.max) {
+            (_, None) => ("min", format!("{min}, and `max`, where not given, is {max}; it must not be more")),
+            (None, _) => ("max", format!("{max}, and `min`, where not given, is {min}; it must not be less")),
+            _ => ("max", format!("{max}, and `min` is {min}; it must not be less")),
         };
         Err(BuildError::new(key, reason).within("ecn"))
     }
