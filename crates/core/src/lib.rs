@@ -11,6 +11,7 @@
 pub mod error;
 pub mod files;
 pub mod ids;
+pub mod json;
 pub mod kernel;
 pub mod memory;
 pub mod model;

@@ -3,6 +3,7 @@
 use indexmap::IndexMap;
 use serde::de::{self, DeserializeSeed, IntoDeserializer, Visitor};
 use stratasim_core::error::{is_slip, nearest};
+use stratasim_core::json::expected_in_words;
 
 use crate::document::{Node, Place, Value};
 
@@ -82,31 +83,11 @@ impl de::Error for ReadError {
             de::Unexpected::Map => de::Unexpected::Other("a table"),
             found => found,
         };
-        Self::custom(format!("{} is expected, found {found}", in_words(expected)))
+        Self::custom(format!("{} is expected, found {found}", expected_in_words(&expected.to_string())))
     }
 
     fn invalid_value(found: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
-        Self::custom(format!("{} is expected, found {found}", in_words(expected)))
-    }
-}
-
-/// What is expected, where that is a type of Rust.
-fn in_words(expected: &dyn de::Expected) -> String {
-    let text = expected.to_string();
-    let up_to = |most: u64| format!("a whole number from 0 to {most}");
-    match text.as_str() {
-        "u8" => up_to(u8::MAX.into()),
-        "u16" => up_to(u16::MAX.into()),
-        "u32" => up_to(u32::MAX.into()),
-        "u64" | "usize" => up_to(u64::MAX),
-        "a nonzero u32" => format!("a whole number from 1 to {}", u32::MAX),
-        "i32" | "i64" => "a whole number".to_owned(),
-        "f32" | "f64" => "a number".to_owned(),
-        "a map" => "a table".to_owned(),
-        "a sequence" => "a list".to_owned(),
-        name if name.starts_with("struct ") => "a table".to_owned(),
-        name if name.starts_with("internally tagged enum ") => "a table with a `kind`".to_owned(),
-        _ => text,
+        Self::custom(format!("{} is expected, found {found}", expected_in_words(&expected.to_string())))
     }
 }
 

@@ -154,6 +154,12 @@ fn a_graph_stands_in_a_file_or_in_the_experiment() {
         message(r#"{"kind": "networkx-json", "path": "grid.graphml"}"#)
             .contains("grid.graphml: this is no JSON")
     );
+    let wrong = std::env::temp_dir().join(format!("stratasim-links-{}.json", std::process::id()));
+    std::fs::write(&wrong, "{\"nodes\": [\n{\"id\": \"a\",\n\"kind\": \"swich\"}],\n\"edges\": []}").unwrap();
+    let path = wrong.display();
+    let said = message(&format!(r#"{{"kind": "networkx-json", "path": "{path}"}}"#));
+    std::fs::remove_file(&wrong).unwrap();
+    assert!(said.starts_with(&format!("path: {path}, line 3: nodes.0.kind: node `a`")), "{said}");
 }
 
 /// Node-link data with these nodes and edges.

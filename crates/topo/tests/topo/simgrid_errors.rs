@@ -135,6 +135,7 @@ fn an_element_that_does_not_fit_is_named_with_line_and_column() {
             "takes no routes",
         ),
         ("<platform version=\"2\"/>".to_owned(), "version `2` of the format; 3 to 4.1 are read"),
+        ("<platform version=\"4.2\"/>".to_owned(), "version `4.2` of the format; 3 to 4.1 are read"),
         ("<platform/>".to_owned(), "the attribute `version` is missing"),
         ("<graphml/>".to_owned(), "not known inside a file (known: platform)"),
     ]);

@@ -78,15 +78,13 @@ impl<'a> Parse<'a> {
         let [version] = element.values(&self.source, ["version"])?;
         let version = element.required(&self.source, "version", version)?;
         let number: Option<f64> = version.trim().parse().ok();
-        if number.is_some_and(|number| (3.0..5.0).contains(&number)) {
+        if number.is_some_and(|number| (3.0..=4.1).contains(&number)) {
             return Ok(());
         }
-        Err(element.error(
-            &self.source,
-            format!(
-                "version `{version}` of the format; 3 to 4.1 are read, simgrid_update_xml updates older files"
-            ),
-        ))
+        let is_old = number.is_some_and(|number| number < 3.0);
+        let hint = if is_old { ", simgrid_update_xml updates older files" } else { "" };
+        Err(element
+            .error(&self.source, format!("version `{version}` of the format; 3 to 4.1 are read{hint}")))
     }
 
     /// A zone begins inside `parent`.

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use stratasim_core::BuildError;
 use stratasim_core::error::nearest;
 use stratasim_core::files::read_named;
+use stratasim_core::json::{line_of, misfit_in_words};
 
 use super::spec::{EdgeSpec, VertexSpec};
 
@@ -18,8 +19,8 @@ pub(super) enum Source {
     Inline,
     /// The field `data`.
     Data,
-    /// A file.
-    File(PathBuf),
+    /// A file, with its text.
+    File { path: PathBuf, text: String },
 }
 
 /// Where a graph comes from, and what its lists are called there.
@@ -46,8 +47,18 @@ impl Origin {
             List::Vertices => self.vertices,
             List::Edges => self.edges,
         };
-        let key = if key.is_empty() { String::new() } else { format!(".{key}") };
+        let key = if key.is_empty() { String::new() } else { format!(".{}", self.their(key)) };
         self.source.error(&format!("{list}.{index}{key}"), reason)
+    }
+
+    /// What a key is called there.
+    fn their<'a>(&self, key: &'a str) -> &'a str {
+        match key {
+            "name" if self.vertices == "nodes" => "id",
+            "from" if self.vertices == "nodes" => "source",
+            "to" if self.vertices == "nodes" => "target",
+            key => key,
+        }
     }
 }
 
@@ -57,10 +68,13 @@ impl Source {
             Self::Inline => BuildError::new(field, reason),
             Self::Data if field.is_empty() => BuildError::new("data", reason),
             Self::Data => BuildError::new(format!("data.{field}"), reason),
-            Self::File(path) if field.is_empty() => {
+            Self::File { path, .. } if field.is_empty() => {
                 BuildError::new("path", format!("{}: {reason}", path.display()))
             }
-            Self::File(path) => BuildError::new("path", format!("{}: {field}: {reason}", path.display())),
+            Self::File { path, text } => {
+                let line = line_of(text, field).map_or_else(String::new, |line| format!(", line {line}"));
+                BuildError::new("path", format!("{}{line}: {field}: {reason}", path.display()))
+            }
         }
     }
 }
@@ -76,11 +90,11 @@ pub(super) struct Graph {
 /// Reads a JSON file.
 pub(super) fn file(base: &Path, path: &Path) -> Result<Graph, BuildError> {
     let full = base.join(path);
-    let source = Source::File(path.to_owned());
-    let text = read_named("path", &full)?;
     // editors of Windows begin a file with a mark
-    let json = serde_json::from_str(text.trim_start_matches('\u{feff}'))
-        .map_err(|error| source.error("", &syntax(&error)))?;
+    let text = read_named("path", &full)?.trim_start_matches('\u{feff}').to_owned();
+    let json = serde_json::from_str(&text);
+    let source = Source::File { path: path.to_owned(), text };
+    let json = json.map_err(|error| source.error("", &syntax(&error)))?;
     value(json, source)
 }
 
@@ -175,7 +189,7 @@ fn entries<T: Entry>(values: Vec<Value>, list: List, origin: &Origin) -> Result<
     let mut entries = Vec::with_capacity(values.len());
     for (index, value) in values.into_iter().enumerate() {
         let entry = match value {
-            Value::Object(object) => entry(object),
+            Value::Object(object) => entry(object, origin),
             other => Err((String::new(), format!("expected an object, found {other}"))),
         };
         entries.push(entry.map_err(|(key, reason)| origin.error(list, index, &key, &reason))?);
@@ -184,7 +198,7 @@ fn entries<T: Entry>(values: Vec<Value>, list: List, origin: &Origin) -> Result<
 }
 
 /// Reads one entry; an error is a key and what is wrong with it.
-fn entry<T: Entry>(object: Map<String, Value>) -> Result<T, (String, String)> {
+fn entry<T: Entry>(object: Map<String, Value>, origin: &Origin) -> Result<T, (String, String)> {
     let mut fields = Map::new();
     for (key, value) in object {
         let kebab = key.replace('_', "-");
@@ -194,16 +208,24 @@ fn entry<T: Entry>(object: Map<String, Value>) -> Result<T, (String, String)> {
             return Err((key, format!("`{name}` is given twice, once as another spelling; drop one")));
         }
     }
+    if let Some((key, _)) = T::REQUIRED.iter().find(|(key, _)| !fields.contains_key(*key)) {
+        return Err((String::new(), format!("{}the key `{}` is missing", whose(&fields), origin.their(key))));
+    }
     let mut fields = Value::Object(fields);
     kind_first(&mut fields);
     T::deserialize(&fields).map_err(|error| culprit::<T>(&fields, &error))
 }
 
+/// What an entry with these fields is called in front of what is wrong with it.
+fn whose(fields: &Map<String, Value>) -> String {
+    let name = fields.get("name").and_then(Value::as_str);
+    name.map_or_else(String::new, |name| format!("vertex `{name}`: "))
+}
+
 /// Finds the key that makes `fields` unreadable: an unknown one, or one that does not read alone.
 fn culprit<T: Entry>(fields: &Value, error: &serde_json::Error) -> (String, String) {
     let fields = fields.as_object().expect("made from an object");
-    let name = fields.get("name").and_then(Value::as_str);
-    let whose = name.map_or_else(String::new, |name| format!("vertex `{name}`: "));
+    let whose = whose(fields);
     let schema = schemars::schema_for!(T);
     let known: Vec<_> =
         schema.get("properties").and_then(Value::as_object).into_iter().flat_map(Map::keys).collect();
@@ -218,10 +240,10 @@ fn culprit<T: Entry>(fields: &Value, error: &serde_json::Error) -> (String, Stri
         let mut alone: Map<_, _> = required.collect();
         alone.insert(key.clone(), value.clone());
         if let Err(error) = T::deserialize(&Value::Object(alone)) {
-            return (key.clone(), format!("{whose}{error}"));
+            return (key.clone(), format!("{whose}{}", misfit_in_words(&error)));
         }
     }
-    (String::new(), format!("{whose}{error}"))
+    (String::new(), format!("{whose}{}", misfit_in_words(error)))
 }
 
 /// Moves `kind` to the front of every object, where registries look for it.

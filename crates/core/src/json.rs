@@ -1,0 +1,122 @@
+//! What is wrong in a JSON file, in words of its author, and where.
+
+use serde_json::value::RawValue;
+
+use crate::error::nearest;
+
+/// What a reader expects, where it names that by a type of Rust.
+pub fn expected_in_words(expected: &str) -> String {
+    let up_to = |most: u64| format!("a whole number from 0 to {most}");
+    match expected {
+        "u8" => up_to(u8::MAX.into()),
+        "u16" => up_to(u16::MAX.into()),
+        "u32" => up_to(u32::MAX.into()),
+        "u64" | "usize" => up_to(u64::MAX),
+        "a nonzero u32" => format!("a whole number from 1 to {}", u32::MAX),
+        "i32" | "i64" => "a whole number".to_owned(),
+        "f32" | "f64" => "a number".to_owned(),
+        "a boolean" => "true or false".to_owned(),
+        "a map" => "a table".to_owned(),
+        "a sequence" => "a list".to_owned(),
+        name if name.starts_with("struct ") => "a table".to_owned(),
+        name if name.starts_with("internally tagged enum ") => "a table with a `kind`".to_owned(),
+        text => text.to_owned(),
+    }
+}
+
+/// What a reader of JSON values says of one that does not fit, without words of Rust.
+pub fn misfit_in_words(error: &serde_json::Error) -> String {
+    let message = error.to_string();
+    for misfit in ["invalid type: ", "invalid value: ", "invalid length "] {
+        if let Some((found, expected)) =
+            message.strip_prefix(misfit).and_then(|rest| rest.split_once(", expected "))
+        {
+            let found = match found {
+                "sequence" => "a list",
+                "map" => "a table",
+                found => found.trim_start_matches("integer ").trim_start_matches("floating point "),
+            };
+            return format!("{} is expected, found {found}", expected_in_words(expected));
+        }
+    }
+    if let Some((variant, known)) =
+        message.strip_prefix("unknown variant `").and_then(|rest| rest.split_once("`, expected "))
+    {
+        let known = known.trim_start_matches("one of ").replace("` or `", ", ").replace('`', "");
+        let near = nearest(variant, known.split(", "));
+        let hint = near.map_or_else(String::new, |near| format!(", did you mean `{near}`?"));
+        return format!("unknown value `{variant}`{hint} (known: {known})");
+    }
+    match message.strip_prefix("missing field ") {
+        Some(field) => format!("the key {field} is missing"),
+        None => message,
+    }
+}
+
+/// The line, from 1 on, at which the value at a dotted path begins in a text of JSON, or the innermost one above it that is
+/// there: `nodes.3.kind`. `None` for what is no JSON.
+pub fn line_of(text: &str, path: &str) -> Option<usize> {
+    let mut value: &RawValue = serde_json::from_str(text).ok()?;
+    for key in path.split('.') {
+        let Some(child) = child(value, key) else { break };
+        value = child;
+    }
+    let offset = value.get().as_ptr().addr() - text.as_ptr().addr();
+    Some(text[..offset].matches('\n').count() + 1)
+}
+
+/// The value of a key of an object, or at a position of a list.
+fn child<'a>(value: &'a RawValue, key: &str) -> Option<&'a RawValue> {
+    if let Ok(list) = serde_json::from_str::<Vec<&RawValue>>(value.get()) {
+        return list.get(key.parse::<usize>().ok()?).copied();
+    }
+    let object: std::collections::HashMap<String, &RawValue> = serde_json::from_str(value.get()).ok()?;
+    // attributes of Python have no `-` in their names
+    object.get(key).or_else(|| object.get(&key.replace('-', "_"))).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_has_a_line() {
+        let text = "{\n\"nodes\": [\n{\"a.b\": 1},\n {\"id\":\n 2}],\n\"edges\": []}";
+        for (path, line) in
+            [("nodes", 2), ("nodes.1", 4), ("nodes.1.id", 5), ("nodes.1.kind", 4), ("edges.7", 6), ("x", 1)]
+        {
+            assert_eq!(line_of(text, path), Some(line), "{path}");
+        }
+        assert_eq!(line_of("{", "x"), None);
+    }
+
+    #[test]
+    fn misfits_are_said_in_words() {
+        #[derive(Debug, serde::Deserialize)]
+        #[allow(dead_code)]
+        struct Thing {
+            count: u32,
+            on: bool,
+            kind: Kind,
+        }
+        #[derive(Debug, serde::Deserialize)]
+        #[serde(rename_all = "kebab-case")]
+        enum Kind {
+            Send,
+            Receive,
+        }
+        for (text, words) in [
+            (r#"{"count": -1}"#, "a whole number from 0 to 4294967295 is expected, found `-1`"),
+            (r#"{"count": [1]}"#, "a whole number from 0 to 4294967295 is expected, found a list"),
+            (r#"{"count": 1, "on": "x"}"#, "true or false is expected, found string \"x\""),
+            (
+                r#"{"count": 1, "on": true, "kind": "sent"}"#,
+                "unknown value `sent`, did you mean `send`? (known: send, receive)",
+            ),
+            (r#"{"count": 1, "on": true}"#, "the key `kind` is missing"),
+        ] {
+            let value: serde_json::Value = serde_json::from_str(text).unwrap();
+            assert_eq!(misfit_in_words(&serde_json::from_value::<Thing>(value).unwrap_err()), words);
+        }
+    }
+}
