@@ -16,6 +16,7 @@ mod profiles;
 mod routes;
 pub mod rule;
 mod system;
+mod under_way;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

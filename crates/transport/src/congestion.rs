@@ -91,6 +91,8 @@ pub struct Lost {
     pub cause: LossCause,
     /// The loss belongs to none that was known before: a new window of data is hit.
     pub first_of_window: bool,
+    /// What was lost had been sent again since a window of data was hit last, which is so once more.
+    pub again: bool,
     /// Every packet below has arrived; the first lost one is not below.
     pub cumulative: u64,
     /// The first packet that was never sent.

@@ -60,27 +60,52 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// What a report of a trimmed packet changed; nothing where that was known. Losses up to packet `window_end` are known,
-    /// which moves on with the first of a window of data.
-    fn trimmed(flight: &mut Flight, window_end: &mut u64, cx: &Cx<'_>, header: &Header) -> Self {
+    /// What a report of a trimmed packet changed; nothing where that was known.
+    fn trimmed(flight: &mut Flight, window: &mut LossWindow, cx: &Cx<'_>, header: &Header) -> Self {
         let bytes = flight.lose_trimmed(header, cx.messages);
         if bytes == 0 {
             return Self::default();
         }
         let cause = LossCause::Trimmed { last_hop: header.flags.has(Flags::LAST_HOP) };
-        let first_of_window = begins_window(flight, window_end);
-        Self { loss: Some(Loss { packets: 1, bytes, cause, first_of_window }), ..Self::default() }
+        let again = window.was_sent_again(header);
+        if again {
+            window.begin(flight);
+        }
+        let first_of_window = again || window.begins(flight);
+        Self { loss: Some(Loss { packets: 1, bytes, cause, first_of_window, again }), ..Self::default() }
     }
 }
 
-/// Whether what has just been lost is the first of a window of data: everything below `window_end` has arrived, which then
-/// moves on.
-fn begins_window(flight: &Flight, window_end: &mut u64) -> bool {
-    let first = flight.base() >= *window_end;
-    if first {
-        *window_end = flight.next();
+/// The window of data to which losses belong that are known: what had been sent when its first loss was found.
+#[derive(Debug, Clone, Copy, Default)]
+struct LossWindow {
+    /// The first packet behind it.
+    end: u64,
+    /// The first transmission behind it.
+    serial: u64,
+}
+
+impl LossWindow {
+    /// Begins with everything that has been sent.
+    fn begin(&mut self, flight: &Flight) {
+        *self = Self { end: flight.next(), serial: flight.next_serial() };
     }
-    first
+
+    /// Whether what has just been lost is the first of a window of data: everything of the last one has arrived. It begins
+    /// then.
+    fn begins(&mut self, flight: &Flight) -> bool {
+        let first = flight.base() >= self.end;
+        if first {
+            self.begin(flight);
+        }
+        first
+    }
+
+    /// Whether the trimmed packet belongs to it and had been sent again since it began: the loss of a retransmission is a
+    /// sign of congestion of its own (RFC 5681, section 4.3).
+    fn was_sent_again(&self, trimmed: &Header) -> bool {
+        trimmed.sequence < self.end && trimmed.serial >= self.serial
+    }
 }
 
 /// Packets that were found lost.
@@ -92,8 +117,10 @@ pub struct Loss {
     pub bytes: u64,
     /// Why.
     pub cause: LossCause,
-    /// The first loss in a window of data.
+    /// The first loss in a window of data, or that of a packet that was sent again.
     pub first_of_window: bool,
+    /// It is that of a packet that was sent again.
+    pub again: bool,
 }
 
 /// What a sender has sent, and what has become of it.

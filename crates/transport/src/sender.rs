@@ -414,7 +414,9 @@ impl Sender {
         let serial = self.recovery.on_sent(&cx, next);
         self.congestion.on_sent(now, bytes);
         self.next_start = now + self.congestion.gap(bytes);
-        let apart = now.saturating_since(self.started);
+        // the first packet is not apart from any
+        let before = if self.statistics.packets == 0 { now } else { self.started };
+        let apart = now.saturating_since(before);
         (self.started, self.started_bytes) = (now, bytes);
         let is_limited = self.limit_ps_per_byte > 0.0;
         if is_limited {
@@ -501,7 +503,7 @@ mod tests {
     #[test]
     fn states_are_small() {
         // sixteen thousand connections of an all-to-all fit in a few megabytes
-        assert!(size_of::<Sender>() <= 648, "{}", size_of::<Sender>());
+        assert!(size_of::<Sender>() <= 656, "{}", size_of::<Sender>());
         assert!(size_of::<crate::Receiver>() <= 136, "{}", size_of::<crate::Receiver>());
     }
 }

@@ -13,6 +13,7 @@ mod instants;
 mod lossless;
 mod machines;
 mod needless;
+mod origin;
 mod paths;
 mod recovery;
 mod schedules;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use stratasim_core::model::{NetworkDone, NetworkReport, NetworkRequest, Transfer};
-use stratasim_core::observe::MessageSpan;
+use stratasim_core::observe::{MessageSpan, Observer};
 use stratasim_core::queue::GroupedQueue;
 use stratasim_core::{BuildError, Cx, Duration, LinkId, Model, NodeId, Time, Token, model};
 use stratasim_topo::io::profile::ProfileEvents;
@@ -21,6 +21,7 @@ use super::profiles::{Quantity, link_changes};
 use super::routes::{Machine, RouteId, Routes};
 use super::rule::{RuleNumbers, done_at, stretch};
 use super::system::{NONE, System};
+use super::under_way::Carried;
 
 /// Bytes per second in bytes per picosecond.
 pub(super) const PER_PS: f64 = 1e-12;
@@ -708,11 +709,20 @@ impl model::Network for FlowNetwork {
         self.failures.pop()
     }
 
+    fn look_back(&mut self, now: Time, observer: &mut dyn Observer) {
+        self.tell_under_way(now, observer);
+    }
+
     fn report(&mut self, now: Time) -> NetworkReport {
         let mut link_bytes = vec![0.0; self.topology.link_count()];
         for (index, route) in self.routes.routes.iter().enumerate() {
             for link in self.routes.links(index as RouteId) {
                 link_bytes[link.index()] += route.carried;
+            }
+        }
+        for Carried { route, bytes, .. } in self.under_way(now) {
+            for link in self.routes.links(route) {
+                link_bytes[link.index()] += bytes as f64;
             }
         }
         // at the highest rate that the link had, and that its payload can have there

@@ -20,7 +20,7 @@ const LONGEST_PS: f64 = (1_u64 << 60) as f64;
 /// All pipelines under way.
 #[derive(Debug, Default)]
 pub(super) struct Pipelines {
-    runs: Vec<Option<Run>>,
+    pub(super) runs: Vec<Option<Run>>,
     /// Finished runs, to be used again.
     spare: Vec<Run>,
     busy: u32,

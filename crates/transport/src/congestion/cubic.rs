@@ -59,7 +59,8 @@ pub struct State {
 }
 
 impl State {
-    fn cut(&mut self) {
+    /// Cuts the window to `least` packets at least.
+    fn cut(&mut self, least: f64) {
         // fast convergence: give way when the plateau sinks (section 4.7)
         self.plateau = if self.window < self.plateau {
             self.window * f64::midpoint(1.0, self.beta)
@@ -67,7 +68,7 @@ impl State {
             self.window
         };
         self.prior = self.window;
-        self.window = (self.window * self.beta).max(1.0);
+        self.window = (self.window * self.beta).max(least);
         self.slow_start_to = self.window.max(2.0);
         self.epoch = None;
         self.timed_out = false;
@@ -112,7 +113,7 @@ impl CongestionControl for State {
     fn on_ack(&mut self, acked: &Acked<'_>) {
         if acked.ecn && self.ecn && acked.sequence >= self.window_end {
             self.window_end = acked.next;
-            return self.cut();
+            return self.cut(1.0);
         }
         if acked.ecn && self.ecn {
             return;
@@ -133,13 +134,15 @@ impl CongestionControl for State {
 
     fn on_loss(&mut self, lost: &Lost) {
         let timed_out = lost.cause == LossCause::Timeout;
-        if !lost.first_of_window || !timed_out && lost.cumulative < self.window_end {
+        let is_known = lost.cumulative < self.window_end && !timed_out && !lost.again;
+        if !lost.first_of_window || is_known {
             return;
         }
         self.window_end = lost.next;
         // who times out again and again keeps what the first time-out found (RFC 5681, section 3.1)
         if !timed_out || self.window > 1.0 {
-            self.cut();
+            // section 4.6
+            self.cut(2.0);
         }
         if timed_out {
             self.window = 1.0;
@@ -193,7 +196,7 @@ mod tests {
         };
         state.window = 100.0;
         state.slow_start_to = 1.0;
-        state.cut();
+        state.cut(1.0);
         let rtt = 1e-4;
         let (mut now, mut above) = (0.0, Vec::new());
         while above.len() < 50 {
@@ -224,6 +227,7 @@ mod tests {
             bytes: 1000,
             cause,
             first_of_window: true,
+            again: false,
             cumulative: 0,
             next: 0,
             in_flight: 0,
@@ -272,6 +276,7 @@ mod tests {
                         bytes: 1000,
                         cause: LossCause::Gap,
                         first_of_window: true,
+                        again: false,
                         cumulative: 10,
                         next: 110,
                         in_flight: 100_000,

@@ -11,7 +11,7 @@ use crate::profile::{PacketSizes, Path};
 use crate::recovery::{RecoverySpec, go_back_n::GoBackN};
 
 /// DCQCN: the receiver turns marks into congestion notifications, each of which cuts the rate by half of `alpha`; the rate
-/// comes back in three stages, each step after a time or a number of bytes.
+/// comes back in three stages, each step after a time or a number of bytes. `alpha` is 1 until the first notification.
 ///
 /// Source: Zhu et al., "Congestion control for large-scale RDMA deployments", SIGCOMM 2015, sections 3 and 5.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -58,7 +58,7 @@ pub struct State {
     /// Steps since the last notification, by time and by bytes.
     steps: [u32; 2],
     bytes: u64,
-    /// When the last period ended.
+    /// When the last period ended; [`Time::MAX`] until the first notification, from which on alpha decays.
     period_at: Time,
 }
 
@@ -152,7 +152,7 @@ impl CongestionKind for Dcqcn {
             alpha: 1.0,
             steps: [0, 0],
             bytes: 0,
-            period_at: Time::ZERO,
+            period_at: Time::MAX,
         }))
     }
 

@@ -358,6 +358,7 @@ mod tests {
             bytes: 4160,
             cause,
             first_of_window,
+            again: false,
             cumulative: 0,
             next: 9,
             in_flight: 4160,

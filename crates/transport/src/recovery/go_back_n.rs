@@ -74,7 +74,13 @@ impl State {
         self.next = packet;
         self.in_flight_bytes -= bytes.min(self.in_flight_bytes);
         self.lost_bytes += bytes;
-        Some(Loss { packets: u32::try_from(packets).unwrap_or(u32::MAX), bytes, cause, first_of_window })
+        Some(Loss {
+            packets: u32::try_from(packets).unwrap_or(u32::MAX),
+            bytes,
+            cause,
+            first_of_window,
+            again: false,
+        })
     }
 }
 

@@ -7,7 +7,7 @@ use stratasim_core::{BuildError, Duration, Time};
 
 use super::flight::Flight;
 use super::{
-    Account, Cx, Loss, Next, Progress, Recovery, RecoveryKind, SenderRecovery, begins_window, given_timeout,
+    Account, Cx, Loss, LossWindow, Next, Progress, Recovery, RecoveryKind, SenderRecovery, given_timeout,
 };
 use crate::congestion::LossCause;
 use crate::packet::{Flags, Header, Kind};
@@ -55,7 +55,7 @@ pub struct State {
     /// Every packet below was looked at in this recovery.
     marked_to: u64,
     /// Losses below belong to a window of data of which some are known.
-    window_end: u64,
+    window: LossWindow,
     progress_at: Time,
     /// A time-out has come, and the first missing packet was not sent since: it goes whatever the window is, which
     /// may be full of packets that are lost, too.
@@ -113,7 +113,7 @@ impl SenderRecovery for State {
 
     fn on_feedback(&mut self, cx: &Cx<'_>, header: &Header, _: &[u64]) -> Progress {
         if header.flags.has(Flags::TRIMMED) {
-            return Progress::trimmed(&mut self.flight, &mut self.window_end, cx, header);
+            return Progress::trimmed(&mut self.flight, &mut self.window, cx, header);
         }
         let before = self.flight.base();
         // a report names one packet besides the first missing one: there is no bitmap on the wire
@@ -136,8 +136,9 @@ impl SenderRecovery for State {
         if self.recover_to.is_some() {
             let (packets, bytes) = self.mark(cx);
             if packets > 0 {
-                let first_of_window = begins_window(&self.flight, &mut self.window_end) && enters;
-                progress.loss = Some(Loss { packets, bytes, cause: LossCause::Gap, first_of_window });
+                let first_of_window = self.window.begins(&self.flight) && enters;
+                progress.loss =
+                    Some(Loss { packets, bytes, cause: LossCause::Gap, first_of_window, again: false });
             }
         }
         progress
@@ -157,7 +158,7 @@ impl SenderRecovery for State {
         let (more, more_bytes) = self.mark(cx);
         packets += more;
         bytes += more_bytes;
-        let loss = Loss { packets, bytes, cause: LossCause::Timeout, first_of_window: entered };
+        let loss = Loss { packets, bytes, cause: LossCause::Timeout, first_of_window: entered, again: false };
         Progress { loss: Some(loss), ..Progress::default() }
     }
 
@@ -217,7 +218,7 @@ impl RecoveryKind for Irn {
             cap_packets,
             recover_to: None,
             marked_to: 0,
-            window_end: 0,
+            window: LossWindow::default(),
             progress_at: Time::ZERO,
             timed_out: false,
         };

@@ -8,7 +8,7 @@ use stratasim_core::{BuildError, Duration, Time};
 use super::flight::Flight;
 use super::round_trip::{RoundTrip, backed_off};
 use super::{
-    Account, Cx, Loss, Next, Progress, Recovery, RecoveryKind, SenderRecovery, begins_window, check_timeout,
+    Account, Cx, Loss, LossWindow, Next, Progress, Recovery, RecoveryKind, SenderRecovery, check_timeout,
 };
 use crate::congestion::LossCause;
 use crate::packet::{Flags, Header};
@@ -70,7 +70,7 @@ pub struct State {
     probe_due: bool,
     probes: u32,
     active_at: Time,
-    window_end: u64,
+    window: LossWindow,
     /// The receiver has room for packets below.
     room_to: u64,
 }
@@ -120,7 +120,7 @@ impl SenderRecovery for State {
             return Progress::default();
         }
         if header.flags.has(Flags::TRIMMED) {
-            return Progress::trimmed(&mut self.flight, &mut self.window_end, cx, header);
+            return Progress::trimmed(&mut self.flight, &mut self.window, cx, header);
         }
         let rtt = cx.now.saturating_since(header.sent_at);
         self.round_trip.sample(rtt);
@@ -148,8 +148,8 @@ impl SenderRecovery for State {
         }
         let (packets, lost) = self.flight.lose_before(limit, cx.messages);
         let loss = (packets > 0).then(|| {
-            let first_of_window = begins_window(&self.flight, &mut self.window_end);
-            Loss { packets, bytes: lost, cause: LossCause::Gap, first_of_window }
+            let first_of_window = self.window.begins(&self.flight);
+            Loss { packets, bytes: lost, cause: LossCause::Gap, first_of_window, again: false }
         });
         Progress { bytes, rtt: Some(rtt), loss }
     }
@@ -166,7 +166,8 @@ impl SenderRecovery for State {
         // nothing is taken for lost: the echo of the probe will tell. Where the first one is in vain, everything may be
         // (persistent congestion: RFC 9002, section 7.6)
         let cause = if waits || self.probes == 1 { LossCause::Silence } else { LossCause::Timeout };
-        let loss = Loss { packets: 0, bytes: 0, cause, first_of_window: !waits && self.probes <= 2 };
+        let loss =
+            Loss { packets: 0, bytes: 0, cause, first_of_window: !waits && self.probes <= 2, again: false };
         Progress { loss: Some(loss), ..Progress::default() }
     }
 
@@ -264,7 +265,7 @@ impl RecoveryKind for Rltp {
             probe_due: false,
             probes: 0,
             active_at: Time::ZERO,
-            window_end: 0,
+            window: LossWindow::default(),
             room_to: u64::MAX,
         };
         Ok((Recovery::Rltp(Box::new(state)), rules))

@@ -8,7 +8,7 @@ use stratasim_core::{BuildError, Duration, Time};
 use super::flight::Flight;
 use super::round_trip::{RoundTrip, backed_off};
 use super::{
-    Account, Cx, Loss, Next, Progress, Recovery, RecoveryKind, SenderRecovery, begins_window, check_timeout,
+    Account, Cx, Loss, LossWindow, Next, Progress, Recovery, RecoveryKind, SenderRecovery, check_timeout,
 };
 use crate::congestion::LossCause;
 use crate::packet::{Flags, Header};
@@ -41,7 +41,7 @@ pub struct State {
     reordering: u32,
     min_timeout: Duration,
     round_trip: RoundTrip,
-    recover_to: u64,
+    window: LossWindow,
     marked_to: u64,
     progress_at: Time,
     timeouts: u32,
@@ -67,7 +67,7 @@ impl SenderRecovery for State {
 
     fn on_feedback(&mut self, cx: &Cx<'_>, header: &Header, sack: &[u64]) -> Progress {
         if header.flags.has(Flags::TRIMMED) {
-            return Progress::trimmed(&mut self.flight, &mut self.recover_to, cx, header);
+            return Progress::trimmed(&mut self.flight, &mut self.window, cx, header);
         }
         let rtt = cx.now.saturating_since(header.sent_at);
         self.round_trip.sample(rtt);
@@ -87,8 +87,8 @@ impl SenderRecovery for State {
         }
         self.marked_to = self.marked_to.max(limit);
         let loss = (packets > 0).then(|| {
-            let first_of_window = begins_window(&self.flight, &mut self.recover_to);
-            Loss { packets, bytes: lost, cause: LossCause::Gap, first_of_window }
+            let first_of_window = self.window.begins(&self.flight);
+            Loss { packets, bytes: lost, cause: LossCause::Gap, first_of_window, again: false }
         });
         Progress { bytes, rtt: Some(rtt), loss }
     }
@@ -100,10 +100,10 @@ impl SenderRecovery for State {
         self.timeouts += 1;
         self.progress_at = cx.now;
         let (packets, bytes) = self.flight.lose_before(self.flight.next_serial(), cx.messages);
-        self.recover_to = self.flight.next();
+        self.window.begin(&self.flight);
         self.marked_to = self.flight.next();
         self.flight.forget_trims();
-        let loss = Loss { packets, bytes, cause: LossCause::Timeout, first_of_window: true };
+        let loss = Loss { packets, bytes, cause: LossCause::Timeout, first_of_window: true, again: false };
         Progress { loss: Some(loss), ..Progress::default() }
     }
 
@@ -145,7 +145,7 @@ impl RecoveryKind for Sack {
             reordering: self.reordering,
             min_timeout: self.min_timeout,
             round_trip: RoundTrip::new(path.base_rtt),
-            recover_to: 0,
+            window: LossWindow::default(),
             marked_to: 0,
             progress_at: Time::ZERO,
             timeouts: 0,

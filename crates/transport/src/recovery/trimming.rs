@@ -6,7 +6,9 @@ use stratasim_core::{BuildError, Bytes, Duration, Time};
 
 use super::flight::Flight;
 use super::sleek::Sleek;
-use super::{Account, Cx, Loss, Next, Progress, Recovery, RecoveryKind, SenderRecovery, given_timeout};
+use super::{
+    Account, Cx, Loss, LossWindow, Next, Progress, Recovery, RecoveryKind, SenderRecovery, given_timeout,
+};
 use crate::congestion::LossCause;
 use crate::packet::{Flags, Header, Kind};
 use crate::profile::{PacketSizes, Path};
@@ -63,21 +65,28 @@ pub struct State {
     /// packet.
     asks_at: Duration,
     /// Losses at or above belong to a new window of data.
-    window_end: u64,
+    window: LossWindow,
     sleek: Option<Box<Sleek>>,
 }
 
 impl State {
-    fn loss(&mut self, sequence: u64, packets: u32, bytes: u64, cause: LossCause) -> Option<Loss> {
+    fn loss(
+        &mut self,
+        sequence: u64,
+        packets: u32,
+        bytes: u64,
+        cause: LossCause,
+        again: bool,
+    ) -> Option<Loss> {
         if bytes == 0 {
             return None;
         }
-        let first_of_window = sequence >= self.window_end;
+        let first_of_window = again || sequence >= self.window.end;
         if first_of_window {
-            self.window_end = self.flight.next();
+            self.window.begin(&self.flight);
         }
         self.flight.prune();
-        Some(Loss { packets, bytes, cause, first_of_window })
+        Some(Loss { packets, bytes, cause, first_of_window, again })
     }
 }
 
@@ -102,7 +111,9 @@ impl SenderRecovery for State {
         if header.kind == Kind::Nack {
             let bytes = self.flight.lose_trimmed(header, cx.messages);
             let cause = LossCause::Trimmed { last_hop: header.flags.has(Flags::LAST_HOP) };
-            return Progress { loss: self.loss(header.sequence, 1, bytes, cause), ..Progress::default() };
+            let again = self.window.was_sent_again(header);
+            let loss = self.loss(header.sequence, 1, bytes, cause, again);
+            return Progress { loss, ..Progress::default() };
         }
         let rtt = cx.now.saturating_since(header.sent_at);
         let known = !header.flags.has(Flags::PROBE) && self.flight.is_open(header.sequence);
@@ -117,7 +128,7 @@ impl SenderRecovery for State {
             }
             let lowest = self.flight.base();
             let (packets, lost) = sleek.on_ack(cx, header, rtt, &mut self.flight);
-            progress.loss = self.loss(lowest, packets, lost, LossCause::Gap);
+            progress.loss = self.loss(lowest, packets, lost, LossCause::Gap, false);
         }
         progress
     }
@@ -134,7 +145,10 @@ impl SenderRecovery for State {
             return Progress::default();
         }
         let bytes = self.flight.lose(oldest.sequence, cx.messages);
-        Progress { loss: self.loss(oldest.sequence, 1, bytes, LossCause::Timeout), ..Progress::default() }
+        Progress {
+            loss: self.loss(oldest.sequence, 1, bytes, LossCause::Timeout, false),
+            ..Progress::default()
+        }
     }
 
     #[inline]
@@ -222,7 +236,8 @@ impl RecoveryKind for Trimming {
             ..ReceiverRules::default()
         };
         let sleek = self.sleek.then(|| Box::new(Sleek::new(path, sizes)));
-        let state = State { flight: Flight::default(), timeout, asks_at, window_end: 0, sleek };
+        let state =
+            State { flight: Flight::default(), timeout, asks_at, window: LossWindow::default(), sleek };
         Ok((Recovery::Trimming(state), rules))
     }
 }

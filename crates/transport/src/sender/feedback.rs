@@ -155,6 +155,7 @@ impl Sender {
             bytes: loss.bytes,
             cause: loss.cause,
             first_of_window: loss.first_of_window,
+            again: loss.again,
             cumulative: self.recovery.account().cumulative,
             next: self.recovery.account().next_new,
             in_flight,

@@ -102,6 +102,41 @@ fn a_report_of_a_trimmed_packet_has_it_sent_again_and_nothing_new() {
     assert_eq!(sender.readiness(at(12_000)), Readiness::Blocked);
 }
 
+/// The window after a packet is trimmed, after another is that was sent with it, and after the repetition of the first is.
+fn windows_of_trims(congestion: &str, recovery: &str) -> [u64; 3] {
+    let spec = format!(r#"{{"congestion": "{congestion}", "recovery": "{recovery}"}}"#);
+    let spec: TransportSpec = serde_json::from_str(&spec).unwrap();
+    let rtt = Duration::from_ns(10_000);
+    let mut sender =
+        Sender::new(&Profile::new(&spec, Path::of_equal_links(rtt, RATE, 2, 250_000)).unwrap(), 1);
+    sender.post(at(1000), 1 << 20);
+    let sent: Vec<Header> =
+        (0..).map_while(|turn| data(&mut sender, at(1000 + 166 * turn))).take(8).collect();
+    let mut trim = |sender: &mut Sender, header: &Header| {
+        sender.on_feedback(at(20_000), &answer(header, Kind::Nack, 0), None);
+        sender.window_bytes()
+    };
+    let first = trim(&mut sender, &sent[0]);
+    let second = trim(&mut sender, &sent[1]);
+    for header in &sent[3..] {
+        sender.on_feedback(at(20_000), &answer(header, Kind::Ack, 0), None);
+    }
+    let again = data(&mut sender, at(21_000)).unwrap();
+    assert_eq!((again.sequence, again.flags.has(Flags::RETRANSMISSION)), (0, true));
+    [first, second, trim(&mut sender, &again)]
+}
+
+#[test]
+fn the_loss_of_a_repetition_is_a_sign_of_congestion_of_its_own() {
+    for congestion in ["cubic", "dctcp"] {
+        for recovery in ["trimming", "sack", "rltp", "irn"] {
+            let [first, second, again] = windows_of_trims(congestion, recovery);
+            assert_eq!(first, second, "{congestion} {recovery}: of one window of data");
+            assert!(again < first, "{congestion} {recovery}: {again} after {first}");
+        }
+    }
+}
+
 fn nscc() -> Control {
     let spec: CongestionSpec = serde_json::from_str(r#"{"kind": "nscc"}"#).unwrap();
     let profile = ultra_ethernet("uec_nscc");
@@ -117,6 +152,7 @@ fn a_header_is_faster_than_what_the_window_is_for_and_reports_of_older_packets_a
         bytes: 4150,
         cause: LossCause::Trimmed { last_hop: true },
         first_of_window: true,
+        again: false,
         cumulative: 0,
         next: 0,
         in_flight: 20 * 4150,
