@@ -140,6 +140,9 @@ pub fn run(profile: &Arc<Profile>, setting: &Setting, messages: &[u64]) -> Resul
     Ok(run.outcome)
 }
 
+/// So many events of one instant are more than there can be.
+const MOST_TURNS: u64 = 1 << 20;
+
 impl Run<'_> {
     fn push(&mut self, at: Time, event: Event) {
         self.made += 1;
@@ -171,6 +174,7 @@ impl Run<'_> {
     fn drive(&mut self) -> Result<(), Violation> {
         self.arm_all(Time::ZERO);
         let packets = self.arrived.len() as u64;
+        let (mut last, mut turns) = (Time::ZERO, 0_u64);
         while !self.sender.is_done() {
             let next = self.events.pop();
             let Some(Reverse(Entry(now, _, event))) =
@@ -183,6 +187,11 @@ impl Run<'_> {
                     at,
                 });
             };
+            turns = if now > last { 0 } else { turns + 1 };
+            last = now;
+            if turns > MOST_TURNS {
+                return Err(Violation::StandsStill(now));
+            }
             // what an earlier one of its kind has replaced
             if let Some(slot) = event.slot() {
                 if self.armed[slot] != now {

@@ -488,6 +488,32 @@ fn machines_of_a_million_million_nodes_are_refused_by_every_generator() {
     }
 }
 
+/// The example that `explain` shows, with each of its whole numbers at both ends of what can be written.
+#[test]
+fn machines_of_a_million_million_nodes_or_none_are_no_surprise_to_any_topology() {
+    let scratch = Scratch::new();
+    let mut tried = 0;
+    for kind in stratasim_topo::TopologySpec::KINDS {
+        let help = scratch.stratasim(&["explain", "topologies", kind]).output;
+        let example = help.split("    [topology]\n").nth(1).expect("topologies have examples");
+        let lines = example.lines().take_while(|line| line.starts_with("    ")).map(str::trim_start);
+        let lines: Vec<_> = lines.collect();
+        let text = format!("[topology]\n{}\n{WORKLOAD}", lines.join("\n"));
+        for (key, value) in lines.iter().filter_map(|line| line.split_once(" = ")) {
+            if value.parse::<u32>().is_err() {
+                continue;
+            }
+            for extreme in [0, u32::MAX] {
+                let set = format!("topology.{key}={extreme}");
+                let code = run(&text, &["--quiet", "--set", &set]).code;
+                assert!([0, 2, 3].contains(&code), "{kind}: {set} ends with {code}");
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried > 20, "{tried}");
+}
+
 #[test]
 fn programs_of_a_million_million_tasks_are_refused() {
     for workload in [

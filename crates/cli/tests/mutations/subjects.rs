@@ -4,6 +4,7 @@ use std::path::Path;
 
 use stratasim_experiment::plugins::NOUNS;
 use stratasim_report::Style;
+use stratasim_workload::{CollectiveKind, CollectiveSpec};
 
 use super::{support, traffic};
 
@@ -124,6 +125,14 @@ alone = true
 eager-limit = "1 kB"
 "#;
 
+/// Something that an algorithm does.
+fn does(algorithm: &str) -> &'static str {
+    let spec: CollectiveSpec = serde_json::from_value(serde_json::json!({ "kind": algorithm })).unwrap();
+    let plans = |kind: &CollectiveKind| spec.plugin().plan_on(*kind, 16, 1_000_000, &[16]).is_ok();
+    let sum_first = std::iter::once(CollectiveKind::AllReduce).chain(CollectiveKind::ALL);
+    sum_first.into_iter().find(plans).expect("it does something").name()
+}
+
 /// A small experiment with each kind of topology, collective and pattern, and some with every option.
 fn kinds() -> Vec<(String, String)> {
     let mut kinds = vec![
@@ -154,7 +163,7 @@ fn kinds() -> Vec<(String, String)> {
                         "pairwise" => ("all-to-all", ""),
                         "bruck" | "neighbour-exchange" | "card-csc-equation" => ("all-gather", ""),
                         "hierarchical" => ("all-reduce", ", dimensions = [4, 4]"),
-                        _ => ("all-reduce", ""),
+                        _ => (does(kind), ""),
                     };
                     let sum = SUM.replace("all-reduce", operation);
                     let machine = if kind.starts_with("card-") { CARD } else { SWITCH };

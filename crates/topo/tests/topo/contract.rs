@@ -196,6 +196,15 @@ impl Contract {
     }
 }
 
+/// A check finds its line by the spec.
+#[test]
+fn no_spec_stands_twice() {
+    let mut seen = BTreeSet::new();
+    for contract in CONTRACTS {
+        assert!(seen.insert(contract.spec), "two lines have the spec {}", contract.spec);
+    }
+}
+
 fn check_same(a: &Topology, b: &Topology) {
     assert_eq!(a.links(), b.links());
     for node in (0..a.node_count()).map(NodeId::from_index) {

@@ -140,6 +140,8 @@ pub enum Violation {
         /// When the run was given up.
         at: Time,
     },
+    /// Time does not go on: a deadline is never in the future.
+    StandsStill(Time),
     /// A packet was delivered twice.
     DeliveredTwice(u64),
     /// A packet that was never posted was delivered, or the order went backwards.

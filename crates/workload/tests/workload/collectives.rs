@@ -457,6 +457,26 @@ fn coarse_ring_sends_what_a_ring_of_whole_chunks_sends() {
     });
 }
 
+/// Whatever an algorithm plans when its parameters are left away.
+#[test]
+fn every_algorithm_is_proven() {
+    for name in CollectiveSpec::KINDS {
+        let spec = spec(&format!(r#"{{"kind": "{name}"}}"#));
+        let mut proven = 0;
+        for kind in CollectiveKind::ALL {
+            for n in 1..=17 {
+                for bytes in [0, 1, 1000, 4096 * u64::from(n) + 7] {
+                    let Ok(plan) = spec.plugin().plan_on(kind, n, bytes, &[n]) else { continue };
+                    prove(&*plan, kind, n, bytes)
+                        .unwrap_or_else(|flaw| panic!("{name} {kind:?}, {n} members, {bytes} bytes: {flaw}"));
+                    proven += 1;
+                }
+            }
+        }
+        assert!(proven > 0, "{name}");
+    }
+}
+
 #[test]
 fn every_algorithm_refuses_what_cannot_be_planned() {
     for kind in CollectiveSpec::KINDS {

@@ -62,6 +62,23 @@ fn sends_as_often_as_it_says(spec: &str) {
     }
 }
 
+/// A number of ranks that a pattern cannot do with is refused.
+fn fits_or_is_refused(spec: &str) {
+    let pattern: PatternSpec = serde_json::from_str(spec).unwrap();
+    for ranks in 0..=65 {
+        let mut random = Streams::new(1).stream("pattern");
+        let Ok(destinations) = pattern.plugin().destinations(&Layout::flat(ranks), &mut random) else {
+            continue;
+        };
+        for source in 0..ranks {
+            for number in 0..20 {
+                let to = destinations.destination(source, true, &mut draws(source, number));
+                assert!(to.is_none_or(|to| to < ranks), "{source} of {ranks} to {to:?}");
+            }
+        }
+    }
+}
+
 fn its_pairs_are_those_of_its_destinations(spec: &str) {
     let pattern: PatternSpec = serde_json::from_str(spec).unwrap();
     let mut random = Streams::new(1).stream("pattern");
@@ -134,6 +151,11 @@ macro_rules! pattern_contract {
                 #[test]
                 fn destinations_are_ranks_and_only_oneself_where_asked_for() {
                     stays_among_the_ranks($spec);
+                }
+
+                #[test]
+                fn it_fits_any_number_of_ranks_or_refuses_it() {
+                    fits_or_is_refused($spec);
                 }
 
                 #[test]

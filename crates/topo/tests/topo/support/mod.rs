@@ -87,7 +87,9 @@ impl Router {
         let topology = &self.topology;
         let show = || format!("{} to {}", topology.node_name(src), topology.node_name(dst));
         let mut out = Vec::new();
-        self.routing.route(src, dst, key, &mut out).unwrap_or_else(|e| panic!("{}: {e}", show()));
+        let extra = self.routing.route(src, dst, key, &mut out);
+        let extra = extra.unwrap_or_else(|e| panic!("{}: {e}", show()));
+        assert_eq!(extra, Duration::ZERO, "{}: a latency of no link", show());
         let mut visited = vec![src];
         for &link in &out {
             let at = visited[visited.len() - 1];
