@@ -225,9 +225,14 @@ fn inline_markdown(text: &str) -> String {
     pieces(text).into_iter().map(piece).collect()
 }
 
-/// `text` with a replacement character for each control character but line breaks and tabs: XML knows no others.
+/// `text` with a replacement character for each control character but line breaks and tabs, and for the two that are none: XML
+/// knows no others.
 fn without_controls(text: &str) -> std::borrow::Cow<'_, str> {
-    let is_control = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
+    let is_control = |c: char| match c {
+        '\n' | '\r' | '\t' => false,
+        '\u{fffe}' | '\u{ffff}' => true,
+        c => c.is_control(),
+    };
     if text.contains(is_control) { text.replace(is_control, "\u{fffd}").into() } else { text.into() }
 }
 
@@ -296,6 +301,11 @@ mod tests {
             }
         }
         assert!(open.is_empty(), "{open:?}");
+    }
+
+    #[test]
+    fn characters_that_xml_does_not_know_are_replaced() {
+        assert_eq!(escape_html("a\u{fffe}b\u{ffff}c\u{7}\n<"), "a\u{fffd}b\u{fffd}c\u{fffd}\n&lt;");
     }
 
     #[test]

@@ -348,11 +348,19 @@ fn note(shape: &Shape, list: &[Operator]) -> String {
     let parameters = total(|operator| operator.parameters as f64);
     let flops = total(|operator| operator.forward.flops + operator.backward.flops);
     let bytes = total(|operator| (operator.forward.bytes + operator.backward.bytes) as f64);
+    // the largest prefix of which there is a tenth
+    let short = |value: f64, digits: usize, prefixes: &[(&str, f64)]| {
+        let fits = |&&(_, unit): &&(&str, f64)| value >= 0.1 * unit;
+        let (prefix, unit) = prefixes.iter().find(fits).copied().unwrap_or(("", 1.0));
+        format!("{:.*} {prefix}", if unit == 1.0 { 0 } else { digits }, value / unit)
+    };
+    let (giga, mega, kilo) = (("G", 1e9), ("M", 1e6), ("k", 1e3));
     format!(
-        "{} decoders, {:.2} G parameters; each rank computes {:.1} TFLOP and accesses {:.1} GB per iteration",
+        "{} {}, {}parameters; each rank computes {}FLOP and accesses {}B per iteration",
         shape.layers,
-        parameters / 1e9,
-        flops / 1e12,
-        bytes / 1e9
+        if shape.layers == 1 { "decoder" } else { "decoders" },
+        short(parameters, 2, &[("G ", 1e9), ("M ", 1e6), ("k ", 1e3)]),
+        short(flops, 1, &[("T", 1e12), giga, mega, kilo]),
+        short(bytes, 1, &[giga, mega, kilo])
     )
 }

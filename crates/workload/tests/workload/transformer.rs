@@ -80,6 +80,24 @@ fn an_iteration_takes_as_long_as_the_documentation_says() {
 }
 
 #[test]
+fn a_small_model_is_summed_up_in_units_of_its_size() {
+    let note = |hidden: u32, layers: u32| {
+        let spec = format!(
+            r#"{{"kind": "transformer", "layers": {layers}, "hidden": {hidden}, "heads": 4, "sequence": 16, "memory": "local"}}"#
+        );
+        let program = Machine::new(2).build(&spec).unwrap();
+        program.summary().notes.iter().find(|note| note.contains("decoder")).unwrap().clone()
+    };
+    for (hidden, layers, start) in [
+        // 12 h^2 + 4 h; 6 per parameter and token, and attention
+        (64, 1, "1 decoder, 49.41 k parameters; each rank computes 4.9 MFLOP"),
+        (5120, 40, "40 decoders, 12.58 G parameters; each rank computes 1.2 TFLOP"),
+    ] {
+        assert!(note(hidden, layers).starts_with(start), "{}", note(hidden, layers));
+    }
+}
+
+#[test]
 fn printed_entries_are_floored_to_bytes_of_binary_gigabytes() {
     let program = Machine::new(2).build(&hc(1, r#", "batch": 3"#)).unwrap();
     let compute = |name: &str| match &program.vertex(find(&program, name)).op {
