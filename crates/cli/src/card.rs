@@ -46,7 +46,7 @@ impl Card {
             Action::Rank(action) => action.run(terminal),
             Action::Show(action) => action.run(terminal),
             Action::Inconsistencies => {
-                show::inconsistencies(terminal)?;
+                show::inconsistencies(terminal);
                 Ok(0)
             }
         }

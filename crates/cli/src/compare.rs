@@ -115,7 +115,7 @@ impl Compare {
             }
         }
         if !results.is_empty() {
-            terminal.print(&side_by_side(&title, &results, &terminal.style))?;
+            terminal.print(&side_by_side(&title, &results, &terminal.style));
         }
         let mut unwritten = Unwritten::default();
         unwritten.keep(output, |output| {

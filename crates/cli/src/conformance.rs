@@ -87,13 +87,7 @@ impl Conformance {
             }
         };
         let output = Output::begin_if("--json", cases.json.as_ref())?;
-        let mut printed = Ok(());
-        let reports = run(&cases.paths, &mut |report| {
-            if printed.is_ok() {
-                printed = terminal.print(&line(report, terminal));
-            }
-        })?;
-        printed?;
+        let reports = run(&cases.paths, &mut |report| terminal.print(&line(report, terminal)))?;
         let bad = reports.iter().filter(|report| !report.ok).count();
         let compared: usize = reports.iter().map(|report| report.compared).sum();
         let words = match bad {
@@ -101,7 +95,7 @@ impl Conformance {
             _ => format!("{bad} of {} cases differ, {compared} values compared", reports.len()),
         };
         let tone = if bad == 0 { Tone::Good } else { Tone::Bad };
-        terminal.print(&format!("{}\n", terminal.style.paint(tone, &words)))?;
+        terminal.print(&format!("{}\n", terminal.style.paint(tone, &words)));
         if let Some(output) = output {
             let text = serde_json::to_string_pretty(&reports).unwrap_or_default();
             output.text(&text)?;

@@ -50,7 +50,7 @@ impl Explain {
             return Err(ConfigError::new(reason, None).into());
         }
         let text = if self.markdown { self.page()? } else { text(&self.words, &terminal.style)? };
-        terminal.print(&text)?;
+        terminal.print(&text);
         Ok(0)
     }
 }

@@ -132,9 +132,10 @@ pub fn main_with_args(args: impl IntoIterator<Item = OsString>) -> u8 {
             Verb::Schema(verb) => verb.run(&terminal),
             Verb::Conformance(verb) => verb.run(&terminal),
         };
-        done.unwrap_or_else(|error: Error| {
+        let code = done.unwrap_or_else(|error: Error| {
             terminal.fail(&error);
             error.exit_code()
-        })
+        });
+        terminal.end(code)
     })
 }

@@ -47,7 +47,7 @@ impl List {
                 None => return Err(unknown(name).into()),
             },
         }
-        terminal.print(&text)?;
+        terminal.print(&text);
         Ok(0)
     }
 }

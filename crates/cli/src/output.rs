@@ -166,7 +166,7 @@ pub(crate) fn complete(file: BufWriter<AtomicFile>) -> io::Result<()> {
 /// Begins a file.
 pub(crate) fn create(path: &Path) -> Result<AtomicFile, Error> {
     AtomicFile::create(path).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => {
+        io::ErrorKind::NotFound if path.parent().is_some_and(|folder| !folder.exists()) => {
             let folder = path.parent().unwrap_or(Path::new("")).display();
             ConfigError::new(format!("{}: there is no folder `{folder}`", path.display()), None).into()
         }

@@ -58,7 +58,7 @@ impl Report {
                     format!("{option} is about runs, and {} is a forecast", self.files[0].display());
                 return Err(ConfigError::new(message, None).into());
             }
-            terminal.print(&forecast.summary(&terminal.style))?;
+            terminal.print(&forecast.summary(&terminal.style));
             return Ok(0);
         }
         let mut results = Vec::new();
@@ -75,10 +75,10 @@ impl Report {
                 output.text(&page(result).html())?;
                 terminal.note(&note);
             }
-            ([(_, result)], _) => terminal.print(&summary(result, &terminal.style))?,
+            ([(_, result)], _) => terminal.print(&summary(result, &terminal.style)),
             _ => {
                 let title = if title.is_empty() { "Results" } else { title };
-                terminal.print(&side_by_side(title, &results, &terminal.style))?;
+                terminal.print(&side_by_side(title, &results, &terminal.style));
             }
         }
         if let Some(picture) = by_size {

@@ -139,7 +139,7 @@ impl Run {
             self.tell_of_observed(terminal, "tasks", &unwritten);
         }
         let result = unwritten.unless_failed(result, terminal)?;
-        self.say(terminal, || result.to_json(), || summary(&result, &terminal.style))?;
+        self.say(terminal, || result.to_json(), || summary(&result, &terminal.style));
         self.tell(terminal, "tasks", Some(&result), &unwritten);
         Ok(unwritten.tell(terminal, self.exit_code(&result, terminal)))
     }
@@ -186,16 +186,11 @@ impl Run {
     }
 
     /// Prints the result or the table.
-    fn say(
-        &self,
-        terminal: &Terminal,
-        json: impl FnOnce() -> String,
-        table: impl FnOnce() -> String,
-    ) -> Result<(), Error> {
+    fn say(&self, terminal: &Terminal, json: impl FnOnce() -> String, table: impl FnOnce() -> String) {
         match (self.to_stdout(), self.quiet) {
             (true, _) => terminal.print(&json()),
             (false, false) => terminal.print(&table()),
-            (false, true) => Ok(()),
+            (false, true) => {}
         }
     }
 
@@ -212,7 +207,7 @@ impl Run {
         let json = self.begin_json()?;
         let result = Forecast::new(document, base)?.make();
         let result = result.map_err(|error| document.locate(&error, "forecast"))?;
-        self.say(terminal, || result.to_json(), || result.summary(&terminal.style))?;
+        self.say(terminal, || result.to_json(), || result.summary(&terminal.style));
         if let Some(json) = json {
             json.text(&result.to_json())?;
         }

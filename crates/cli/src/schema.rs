@@ -10,7 +10,7 @@ pub(crate) struct Schema {}
 
 impl Schema {
     pub(crate) fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
-        terminal.print(&format!("{:#}\n", stratasim_experiment::spec::schema()))?;
+        terminal.print(&format!("{:#}\n", stratasim_experiment::spec::schema()));
         Ok(0)
     }
 }

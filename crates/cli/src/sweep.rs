@@ -112,11 +112,11 @@ impl Sweep {
         }
         if finished.left == 0 && !finished.rows.is_empty() {
             if !self.quiet {
-                terminal.print(&sweep.table(&finished.rows).to_text(&terminal.style))?;
+                terminal.print(&sweep.table(&finished.rows).to_text(&terminal.style));
                 for (caption, table) in sweep.comparisons(&finished.rows) {
-                    terminal.print(&format!("\n{caption}\n\n{}", table.to_text(&terminal.style)))?;
+                    terminal.print(&format!("\n{caption}\n\n{}", table.to_text(&terminal.style)));
                 }
-                terminal.print(&notes(&sweep.notes(&finished.rows), &terminal.style))?;
+                terminal.print(&notes(&sweep.notes(&finished.rows), &terminal.style));
             }
             for name in sweep.absent(&finished.rows) {
                 terminal.say(&format!(
@@ -129,7 +129,7 @@ impl Sweep {
             }
         }
         if finished.left > 0 && interrupt::wanted() && !self.quiet && !finished.rows.is_empty() {
-            terminal.print(&sweep.table(&finished.rows).to_text(&terminal.style))?;
+            terminal.print(&sweep.table(&finished.rows).to_text(&terminal.style));
         }
         let page = self.out.join("index.html");
         if finished.left == 0 && finished.rows.is_empty() && page.exists() {

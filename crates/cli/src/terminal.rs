@@ -1,6 +1,7 @@
 //! Where words go: tables to standard output, everything else to standard error.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::io::{self, IsTerminal as _, Write as _};
 
 use clap::ValueEnum;
@@ -29,6 +30,8 @@ pub(crate) struct Terminal {
     errors: Style,
     /// Whether somebody watches standard error.
     pub(crate) watched: bool,
+    /// Why something could not be printed, since when nothing is.
+    unprinted: OnceCell<Error>,
 }
 
 /// `text` as it may reach a terminal: names in it must not drive that, so that of control characters only line breaks, tabs
@@ -78,19 +81,29 @@ impl Terminal {
             out.width = width(terminal_size_of(io::stdout()), 120).unwrap_or(out.width);
             errors.width = width(terminal_size_of(io::stderr()), Error::WIDTH).unwrap_or(Error::WIDTH);
         }
-        Self { style: out, errors, watched }
+        Self { style: out, errors, watched, unprinted: OnceCell::new() }
     }
 
-    /// Writes to standard output. A reader that has gone (`| head`) is no error.
-    pub(crate) fn print(&self, text: &str) -> Result<(), Error> {
+    /// Writes to standard output. A reader that has gone (`| head`) is no error; any other is kept until the end of the
+    /// command, so that files are written all the same.
+    pub(crate) fn print(&self, text: &str) {
+        if self.unprinted.get().is_some() {
+            return;
+        }
         let mut out = io::stdout().lock();
         let text = shown(text, self.style.colour);
-        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                Err(Error::file("standard output", &error))
-            }
-            _ => Ok(()),
+        if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush())
+            && error.kind() != io::ErrorKind::BrokenPipe
+        {
+            let _ = self.unprinted.set(Error::file("standard output", &error));
         }
+    }
+
+    /// Says that something could not be printed, where that is so; the exit code of a command that ends with `code` otherwise.
+    pub(crate) fn end(&self, code: u8) -> u8 {
+        let Some(error) = self.unprinted.get() else { return code };
+        self.fail(error);
+        code.max(error.exit_code())
     }
 
     /// Writes a line to standard error. When that is closed there is nobody to tell.

@@ -208,9 +208,9 @@ impl Traffic {
         terminal: &Terminal,
     ) -> Result<u8, Error> {
         if !self.quiet && !curve.points.is_empty() {
-            terminal.print(&curve.table().to_text(&terminal.style))?;
+            terminal.print(&curve.table().to_text(&terminal.style));
             if let Some(classes) = curve.class_table() {
-                terminal.print(&format!("\n{}", classes.to_text(&terminal.style)))?;
+                terminal.print(&format!("\n{}", classes.to_text(&terminal.style)));
             }
         }
         let batches = curve.points.iter().flat_map(|point| &point.results);
@@ -219,12 +219,12 @@ impl Traffic {
             batches.map(|made| &made.batch_cycles).filter(|cycles| !cycles.is_empty() && !self.quiet)
         {
             let all: Vec<String> = cycles.iter().map(u64::to_string).collect();
-            terminal.print(&format!("\nbatches took {} cycles\n", all.join(", ")))?;
+            terminal.print(&format!("\nbatches took {} cycles\n", all.join(", ")));
         }
         let is_found = curve.saturation.is_some() || curve.not_known.is_some();
         let is_whole = !interrupt::wanted() && curve.failures.is_empty();
         if !self.quiet && search.is_some() && (is_found || is_whole) {
-            terminal.print(&format!("\n{}\n", curve.finding()))?;
+            terminal.print(&format!("\n{}\n", curve.finding()));
         }
         if let Some(out) = self.out.as_deref().filter(|_| !curve.points.is_empty()) {
             let written = curve.write(out)?;

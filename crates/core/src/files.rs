@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -53,11 +54,25 @@ impl AtomicFile {
             Ok(_) => fs::canonicalize(target)?,
             Err(_) => target.to_owned(),
         };
-        let name = target.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy().into_owned();
-        let temporary = target.with_file_name(format!(".{name}.{}.part", std::process::id()));
-        let file = File::create(&temporary)?;
+        let (file, temporary) = Self::temporary(&target)?;
         unfinished(|all| all.insert(temporary.clone()));
         Ok(Self { file, temporary: Some(temporary), target })
+    }
+
+    /// A new file beside `target`, whoever else begins one for it: on another machine that shares the folder, too.
+    fn temporary(target: &Path) -> io::Result<(File, PathBuf)> {
+        // a longer name than the target's may be too long
+        const MOST: usize = 64;
+        let name = target.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
+        let name: String = name.chars().take(MOST).collect();
+        loop {
+            let temporary =
+                target.with_file_name(format!(".{name}.{:016x}.part", RandomState::new().hash_one(0)));
+            match File::options().write(true).create_new(true).open(&temporary) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                file => return Ok((file?, temporary)),
+            }
+        }
     }
 
     /// Gives the file its name.

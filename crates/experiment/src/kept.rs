@@ -14,9 +14,17 @@ use crate::error::Error;
 use crate::files;
 use crate::publish::FILES;
 
-/// Whether the page and the tables in the folder `out` are ours.
+/// Whether the page and the tables in the folder `out` are ours: they say so, or there are results beside them.
 fn is_ours(out: &Path) -> bool {
     let [.., results] = FILES;
+    let is_result = |entry: std::fs::DirEntry| {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let digest = name.strip_suffix(".json");
+        digest.is_some_and(|digest| digest.len() == 32 && digest.bytes().all(|byte| byte.is_ascii_hexdigit()))
+    };
+    if std::fs::read_dir(folder(out)).is_ok_and(|entries| entries.flatten().any(is_result)) {
+        return true;
+    }
     let text = std::fs::read_to_string(out.join(results)).unwrap_or_default();
     serde_json::from_str::<serde_json::Value>(&text).is_ok_and(|value| value.get("stratasim").is_some())
 }
@@ -29,18 +37,25 @@ pub(crate) fn folder(out: &Path) -> PathBuf {
 /// Makes the folder for results in `out`.
 ///
 /// # Errors
-/// It cannot be made; or there are files of somebody else in `out` where a page and its tables go.
+/// It cannot be made, or nothing can be written there; or there are files of somebody else in `out` where a page and its
+/// tables go.
 pub(crate) fn prepare(out: &Path) -> Result<(), Error> {
-    if !folder(out).exists()
-        && !is_ours(out)
-        && let Some(path) = FILES.iter().map(|name| out.join(name)).find(|path| path.exists())
-    {
+    let mut there = FILES.iter().map(|name| out.join(name)).filter(|path| path.exists());
+    // a pipe has nobody who reads it
+    let special = there.clone().find(|path| !path.is_file());
+    if let Some(path) = special.or_else(|| there.next().filter(|_| !is_ours(out))) {
         let reason = "this is no file of a sweep or curve, and one would take its place; name another folder"
             .to_owned();
         return Err(Error::File { path: path.display().to_string(), reason });
     }
     let folder = folder(out);
-    std::fs::create_dir_all(&folder).map_err(|error| Error::folder(&folder, &error))
+    std::fs::create_dir_all(&folder).map_err(|error| Error::folder(&folder, &error))?;
+    // hours of results would have no place
+    for folder in [folder.as_path(), out] {
+        let tried = files::AtomicFile::create(&folder.join("tried"));
+        tried.map_err(|error| Error::folder(folder, &error))?;
+    }
+    Ok(())
 }
 
 /// Where the result with a digest is, or will be, in the folder `out`.

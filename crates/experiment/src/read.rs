@@ -81,6 +81,7 @@ impl de::Error for ReadError {
         let found = match found {
             de::Unexpected::Seq => de::Unexpected::Other("a list"),
             de::Unexpected::Map => de::Unexpected::Other("a table"),
+            de::Unexpected::Unit => de::Unexpected::Other("null"),
             found => found,
         };
         Self::custom(format!("{} is expected, found {found}", expected_in_words(&expected.to_string())))
@@ -103,7 +104,7 @@ impl<'de> NodeReader<'de> {
 
     fn found(&self) -> de::Unexpected<'de> {
         match &self.node.value {
-            Value::Null => de::Unexpected::Unit,
+            Value::Null => de::Unexpected::Other("null"),
             Value::Bool(value) => de::Unexpected::Bool(*value),
             Value::Integer(value) => de::Unexpected::Signed(*value),
             Value::Unsigned(value) => de::Unexpected::Unsigned(*value),

@@ -90,13 +90,21 @@ impl Choices {
     /// No such file, no JSON, unknown names.
     pub fn read(path: &Path) -> Result<Self, ChoiceError> {
         let name = path.display().to_string();
-        let text =
-            std::fs::read_to_string(path).map_err(|error| ChoiceError::File { path: name.clone(), error })?;
+        // a device has no end, a pipe may never have one
+        let text = match std::fs::metadata(path) {
+            Ok(there) if !there.is_file() && !there.is_dir() => {
+                Err(std::io::Error::other("this is no file of text"))
+            }
+            _ => std::fs::read_to_string(path),
+        };
+        let text = text.map_err(|error| ChoiceError::File { path: name.clone(), error })?;
         Self::parse(&text).map_err(|reason| ChoiceError::Form { path: name, reason })
     }
 
     fn parse(text: &str) -> Result<Self, String> {
-        let form: Form = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let form: Form = serde_json::from_str(text).map_err(|error| {
+            format!("{error}; what `stratasim card bench --real --save` writes is expected")
+        })?;
         let mut choices = Self::default();
         for (operation, sizes) in form.choices {
             let known = Operation::named(&operation).ok_or_else(|| {

@@ -56,14 +56,14 @@ impl Alloc {
                 serde_json::to_string_pretty(&sizes.json(&tiers, &failures)).expect("numbers and text");
             Output::begin("--json", path)?.text(&(text + "\n"))?;
         }
-        terminal.print(&table(&tiers, &failures).to_text(&terminal.style))?;
+        terminal.print(&table(&tiers, &failures).to_text(&terminal.style));
         for failure in failures.iter().take(SHOWN) {
             let line =
                 format!("line {}: {} {}: {}", failure.line, failure.operation, failure.id, failure.reason);
-            terminal.print(&format!("{}\n", terminal.style.paint(Tone::Bad, &line)))?;
+            terminal.print(&format!("{}\n", terminal.style.paint(Tone::Bad, &line)));
         }
         if failures.len() > SHOWN {
-            terminal.print(&format!("and {} more\n", failures.len() - SHOWN))?;
+            terminal.print(&format!("and {} more\n", failures.len() - SHOWN));
         }
         Ok(0)
     }

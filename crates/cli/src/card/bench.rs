@@ -8,7 +8,7 @@ use stratasim_experiment::Error;
 use stratasim_experiment::card::bench::{self, Sizes};
 
 use super::Source;
-use super::real::Real;
+use super::real::{Json, Real};
 use crate::output::{Output, check_apart, picture_path};
 use crate::terminal::Terminal;
 
@@ -51,25 +51,26 @@ impl Bench {
         ];
         check_apart(&[self.source.card.clone().into()], &files)?;
         let card = self.source.load()?;
-        if self.real.real {
-            return self.real.run(&card, self.operation, &self.sizes, self.json.as_deref(), terminal);
-        }
         let to_output = self.json.as_ref().is_some_and(|path| path.as_os_str() == "-");
         let json = Output::begin_if("--json", self.json.as_ref().filter(|_| !to_output))?;
+        if self.real.real {
+            let json = if to_output { Json::Printed } else { json.map_or(Json::None, Json::File) };
+            return self.real.run(&card, self.operation, &self.sizes, json, terminal);
+        }
         let picture = Output::begin_if("--picture", self.picture.as_ref())?;
         let bench = bench::Bench::run(&card, self.operation, &self.algorithms, &self.sizes, self.fidelity);
         let text = serde_json::to_string_pretty(&bench.json()).unwrap_or_default() + "\n";
         if to_output {
-            terminal.print(&text)?;
+            terminal.print(&text);
         } else if self.csv {
             let mut csv = Vec::new();
             bench.table(true).write_csv(&mut csv).map_err(|error| Error::file("standard output", &error))?;
-            terminal.print(&String::from_utf8_lossy(&csv))?;
+            terminal.print(&String::from_utf8_lossy(&csv));
         } else {
             let groups = card.core_groups;
             let heading =
                 format!("{}: {} between {groups} core groups\n\n", card.name, self.operation.name());
-            terminal.print(&(heading + &bench.table(false).to_text(&terminal.style)))?;
+            terminal.print(&(heading + &bench.table(false).to_text(&terminal.style)));
         }
         for reason in bench.reasons() {
             terminal.note(&format!("  - {reason}"));

@@ -56,8 +56,7 @@ impl Fit {
         let style = &terminal.style;
         let (parameters, anchors) = (fit.parameter_table().to_text(style), fit.anchor_table().to_text(style));
         let rms = 100.0 * fit.rms();
-        terminal
-            .print(&format!("{parameters}\n{anchors}\nroot of the mean squared residual: {rms:.2} %\n"))?;
+        terminal.print(&format!("{parameters}\n{anchors}\nroot of the mean squared residual: {rms:.2} %\n"));
         for set in &fit.conflicts {
             let names =
                 set.iter().map(|&at| format!("line {} ({})", fit.anchors[at].line, fit.anchors[at].name));
@@ -67,7 +66,7 @@ impl Fit {
                 1 => format!("cannot be met within {share} % by any choice of these parameters: {names}"),
                 _ => format!("cannot be met together within {share} %: {names}"),
             };
-            terminal.print(&format!("{} {words}\n", style.paint(Tone::Bad, "contradiction:")))?;
+            terminal.print(&format!("{} {words}\n", style.paint(Tone::Bad, "contradiction:")));
         }
         let mut fitted = fit.card.clone();
         fitted.about = format!("{} (fitted to {})", fitted.about.trim_end(), self.anchors.display());

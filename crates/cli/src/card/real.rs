@@ -3,20 +3,19 @@
 mod model;
 mod ranks;
 
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
 use stratasim_device::card::{self, Card};
 use stratasim_experiment::card::bench::Sizes;
 use stratasim_experiment::card::fit::{Fitted, Parameter};
-use stratasim_experiment::files::{self, AtomicFile};
 use stratasim_experiment::{ConfigError, Error};
 use stratasim_report::Unit;
 use stratasim_report::table::{Cell, Table};
 use stratasim_shm::{Algorithm, Choices, Operation};
 
+use crate::output::Output;
 use crate::terminal::Terminal;
 use model::Model;
 pub(crate) use ranks::Rank;
@@ -45,6 +44,14 @@ pub(crate) struct Real {
     pub(crate) card_out: Option<PathBuf>,
 }
 
+/// Where all numbers go.
+pub(crate) enum Json {
+    None,
+    /// To standard output, in place of the tables.
+    Printed,
+    File(Output),
+}
+
 /// A collective that was timed.
 struct Point {
     algorithm: Algorithm,
@@ -68,7 +75,7 @@ impl Real {
         card: &Card,
         operation: card::Operation,
         sizes: &Sizes,
-        json: Option<&Path>,
+        json: Json,
         terminal: &Terminal,
     ) -> Result<u8, Error> {
         let refuse = |text: String| Err(ConfigError::new(text, None).into());
@@ -90,10 +97,14 @@ impl Real {
                 "--processes: 2 to 64 are expected, found the card's {processes} core groups"
             ));
         }
-        // a path that cannot be written is told before minutes of measuring
-        let create = |path| AtomicFile::create(path).map_err(|error| Error::file(path, &error));
-        let card_out =
-            self.card_out.as_deref().map(|path| Ok::<_, Error>((path, create(path)?))).transpose()?;
+        // what cannot be read or written is told before minutes of measuring
+        let card_out = Output::begin_if("--card-out", self.card_out.as_ref())?;
+        let save = self.save.as_ref().map(|path| {
+            let there = if path.is_file() { Choices::read(path) } else { Ok(Choices::default()) };
+            let there = there.map_err(|error| ConfigError::new(format!("--save: {error}"), None))?;
+            Ok::<_, Error>((Output::begin("--save", path)?, there))
+        });
+        let save = save.transpose()?;
         let algorithms = [Algorithm::RingTwoSided, Algorithm::Ring, Algorithm::Csc, Algorithm::Direct];
         let plan = ranks::Plan {
             operation: operation.name().to_owned(),
@@ -113,14 +124,13 @@ impl Real {
         let fit = |algorithm| Model::fit(card, processes, on_card, algorithm, &points);
         let models = algorithms.into_iter().map(fit).collect::<Result<_, _>>().map_err(failed)?;
         let run = Run { operation, processes, sizes, points, models };
-        run.finish(self, &told.fused, json, terminal)?;
-        if let Some((path, mut file)) = card_out {
+        run.finish(save, &told.fused, json, terminal)?;
+        if let Some(output) = card_out {
             let fitted = model::together(card, processes, on_card, &run.points).map_err(failed)?;
-            let text = stratasim_experiment::card::to_toml(&fitted.card)?;
-            let written = file.write_all(text.as_bytes()).and_then(|()| file.commit());
-            written.map_err(|error| Error::file(path, &error))?;
             let rms = 100.0 * fitted.rms();
-            terminal.note(&format!("  wrote {} (card; mean residual {rms:.0} %)", path.display()));
+            let note = format!("  wrote {} (card; mean residual {rms:.0} %)", output.path.display());
+            output.text(&stratasim_experiment::card::to_toml(&fitted.card)?)?;
+            terminal.note(&note);
         }
         Ok(0)
     }
@@ -129,20 +139,38 @@ impl Real {
 impl Run {
     fn finish(
         &self,
-        options: &Real,
+        save: Option<(Output, Choices)>,
         fused: &Option<ranks::Fused>,
-        json: Option<&Path>,
+        json: Json,
         terminal: &Terminal,
     ) -> Result<(), Error> {
         let cores = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
+        let choices = self.choices()?;
+        match json {
+            Json::Printed => terminal.print(&pretty(&self.json(cores, &choices, fused))),
+            Json::None => self.show(cores, fused, terminal),
+            Json::File(output) => {
+                self.show(cores, fused, terminal);
+                output.text(&pretty(&self.json(cores, &choices, fused)))?;
+            }
+        }
+        if let Some((output, there)) = save {
+            let path = output.path.display().to_string();
+            self.save(output, &there, &choices)?;
+            terminal.note(&format!("  wrote {path}: STRATASIM_SHM_CALIBRATION={path} uses it"));
+        }
+        Ok(())
+    }
+
+    /// Prints the tables.
+    fn show(&self, cores: usize, fused: &Option<ranks::Fused>, terminal: &Terminal) {
         terminal.print(&format!(
             "{} between {} processes on {cores} cores; medians of 15 batches of calls\n\n",
             self.operation.name(),
             self.processes
-        ))?;
-        terminal.print(&self.table().to_text(&terminal.style))?;
-        terminal
-            .print(&format!("\nfitted to the medians\n\n{}", self.parameters().to_text(&terminal.style)))?;
+        ));
+        terminal.print(&self.table().to_text(&terminal.style));
+        terminal.print(&format!("\nfitted to the medians\n\n{}", self.parameters().to_text(&terminal.style)));
         if let Some(fused) = fused {
             let saved = 1.0 - fused.fused_s / fused.unfused_s;
             terminal.print(&format!(
@@ -151,33 +179,24 @@ impl Run {
                 Unit::Seconds.format(fused.unfused_s),
                 Unit::Seconds.format(fused.fused_s),
                 saved * 100.0
-            ))?;
+            ));
         }
-        let choices = self.choices()?;
-        if let Some(path) = json {
-            let times: Vec<_> = self
-                .points
-                .iter()
-                .map(|point| {
-                    let model = self.model(point.algorithm);
-                    json!({
-                        "algorithm": point.algorithm.name(), "bytes": point.bytes, "median_s": point.median_s,
-                        "least_s": point.least_s, "model_s": model.map(|model| model.seconds(point.bytes)),
-                    })
-                })
-                .collect();
-            let value = json!({
-                "stratasim": env!("CARGO_PKG_VERSION"), "operation": self.operation.name(),
-                "processes": self.processes, "cores": cores, "times": times, "models": self.models_json(),
-                "choices": choices.to_json(), "fused": fused,
-            });
-            write(path, &value)?;
-        }
-        if let Some(path) = &options.save {
-            self.save(path, &choices)?;
-            terminal.note(&format!("  wrote {}: STRATASIM_SHM_CALIBRATION={0} uses it", path.display()));
-        }
-        Ok(())
+    }
+
+    fn json(&self, cores: usize, choices: &Choices, fused: &Option<ranks::Fused>) -> serde_json::Value {
+        let time = |point: &Point| {
+            let model = self.model(point.algorithm);
+            json!({
+                "algorithm": point.algorithm.name(), "bytes": point.bytes, "median_s": point.median_s,
+                "least_s": point.least_s, "model_s": model.map(|model| model.seconds(point.bytes)),
+            })
+        };
+        let times: Vec<_> = self.points.iter().map(time).collect();
+        json!({
+            "stratasim": env!("CARGO_PKG_VERSION"), "operation": self.operation.name(),
+            "processes": self.processes, "cores": cores, "times": times, "models": self.models_json(),
+            "choices": choices.to_json(), "fused": fused,
+        })
     }
 
     fn model(&self, algorithm: Algorithm) -> Option<&Model> {
@@ -239,22 +258,17 @@ impl Run {
         Ok(choices)
     }
 
-    fn save(&self, path: &Path, choices: &Choices) -> Result<(), Error> {
+    /// Writes `choices`, and what was there about other collectives.
+    fn save(&self, output: Output, there: &Choices, choices: &Choices) -> Result<(), Error> {
         let mut all = Choices::default();
-        if path.exists() {
-            let there = Choices::read(path).map_err(|error| ConfigError::new(error.to_string(), None))?;
-            let others = there.entries().filter(|(operation, ..)| *operation != self.operation);
-            for (operation, bytes, algorithm) in others.chain(choices.entries()) {
-                all.set(operation, bytes, algorithm).map_err(|text| ConfigError::new(text, None))?;
-            }
-        } else {
-            all = choices.clone();
+        let others = there.entries().filter(|(operation, ..)| *operation != self.operation);
+        for (operation, bytes, algorithm) in others.chain(choices.entries()) {
+            all.set(operation, bytes, algorithm).map_err(|text| ConfigError::new(text, None))?;
         }
-        let value = json!({
+        output.text(&pretty(&json!({
             "stratasim": env!("CARGO_PKG_VERSION"), "processes": self.processes, "choices": all.to_json(),
             "models": {(self.operation.name()): self.models_json()},
-        });
-        write(path, &value)
+        })))
     }
 
     fn models_json(&self) -> serde_json::Value {
@@ -277,7 +291,6 @@ const fn unit(it: &Fitted) -> &'static str {
     }
 }
 
-fn write(path: &Path, value: &serde_json::Value) -> Result<(), Error> {
-    let text = serde_json::to_string_pretty(value).expect("numbers and text") + "\n";
-    files::write(path, text.as_bytes()).map_err(|error| Error::file(path, &error))
+fn pretty(value: &serde_json::Value) -> String {
+    serde_json::to_string_pretty(value).expect("numbers and text") + "\n"
 }

@@ -31,25 +31,25 @@ impl Show {
     pub(crate) fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
         if self.schema {
             let schema = schemars::schema_for!(Card);
-            terminal.print(&(serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"))?;
+            terminal.print(&(serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"));
             return Ok(0);
         }
         let Some(name) = &self.card else {
-            terminal.print(&shipped()?.to_text(&terminal.style))?;
+            terminal.print(&shipped()?.to_text(&terminal.style));
             let hint = "\n`stratasim card show NAME` has all of one, `--toml` begins a file of your own.\n";
-            terminal.print(hint)?;
+            terminal.print(hint);
             return Ok(0);
         };
         let card = load(name, &self.sets)?;
         if self.toml {
-            terminal.print(&to_toml(&card)?)?;
+            terminal.print(&to_toml(&card)?);
             return Ok(0);
         }
-        terminal.print(&text(&card, &terminal.style))?;
+        terminal.print(&text(&card, &terminal.style));
         let is_file_of_the_paper = PROFILES.iter().any(|it| it.name == name && name.starts_with("sw-ai"));
         if is_file_of_the_paper {
-            terminal.print("\nWhere the paper contradicts itself:\n\n")?;
-            inconsistencies(terminal)?;
+            terminal.print("\nWhere the paper contradicts itself:\n\n");
+            inconsistencies(terminal);
         }
         Ok(0)
     }
@@ -160,11 +160,11 @@ fn table(card: &Card) -> Table {
 }
 
 /// The contradictions of the paper as a table.
-pub(crate) fn inconsistencies(terminal: &Terminal) -> Result<(), Error> {
+pub(crate) fn inconsistencies(terminal: &Terminal) {
     let mut table = Table::new(["", "where", "printed, ours, why"]);
     for (at, it) in all().into_iter().enumerate() {
         let words = format!("printed: {}; ours: {}. {}.", it.printed, it.ours, it.why);
         table.push([format!("{}", at + 1), it.place.to_owned(), words]);
     }
-    terminal.print(&table.to_text(&terminal.style))
+    terminal.print(&table.to_text(&terminal.style));
 }

@@ -45,8 +45,7 @@ impl Check {
                 if self.strict && matches!(&error, Error::File { reason, .. } if reason.starts_with("line "))
                 {
                     let list = complaints(&self.file)?;
-                    terminal
-                        .print(&list.iter().map(|it| self.complaint(it, terminal)).collect::<String>())?;
+                    terminal.print(&list.iter().map(|it| self.complaint(it, terminal)).collect::<String>());
                 }
                 return Err(error);
             }
@@ -91,7 +90,7 @@ impl Check {
                 line(Mark::Fault, &format!("{what}: {}, {notes}", count(bad, "fault", "faults")), terminal)
             }
         };
-        terminal.print(&text)?;
+        terminal.print(&text);
         Ok(if bad == 0 { 0 } else { 3 })
     }
 

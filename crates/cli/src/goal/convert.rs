@@ -49,7 +49,7 @@ impl Convert {
                 each.map_or(Cell::Missing, |(size, _)| Cell::Text(per_operation(size))),
             ]);
         }
-        terminal.print(&table.to_text(&terminal.style))?;
+        terminal.print(&table.to_text(&terminal.style));
         let labelled = || (0..schedule.len()).any(|number| schedule.own_label(number).is_some());
         if form == Form::Binary && loaded.form != Form::Binary && labelled() {
             terminal.note("  GOAL binary has no labels: those of this schedule are lost");

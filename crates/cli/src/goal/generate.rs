@@ -104,7 +104,7 @@ impl Generate {
                 } else {
                     list::options(name, &table(name, false)?, &terminal.style)
                 };
-                terminal.print(&text)?;
+                terminal.print(&text);
             }
             (None, Some(name), Some(path)) => {
                 let prepared = self.prepare(name)?;

@@ -56,7 +56,7 @@ impl Info {
             [file] => alone(file, &terminal.style),
             files => side_by_side(files, &terminal.style),
         };
-        terminal.print(&text)?;
+        terminal.print(&text);
         Ok(0)
     }
 

@@ -120,7 +120,7 @@ impl Merge {
         let silent = self.quiet || output.is_standard_output();
         output.write_and_tell(&merged.schedule, terminal, self.quiet)?;
         if !silent {
-            terminal.print(&table(&plan.jobs, &merged, &terminal.style))?;
+            terminal.print(&table(&plan.jobs, &merged, &terminal.style));
         }
         Ok(0)
     }

@@ -149,9 +149,9 @@ impl Run {
         let result = unwritten.unless_failed(result, terminal)?;
         unwritten.keep(json, |json| json.write(|file| result.write_json(file)));
         if to_stdout {
-            terminal.print(&result.to_json())?;
+            terminal.print(&result.to_json());
         } else if !self.quiet {
-            terminal.print(&summary(&result, &terminal.style))?;
+            terminal.print(&summary(&result, &terminal.style));
         }
         Ok(unwritten.tell(terminal, exit_code(&result, terminal, self.quiet || to_stdout)))
     }

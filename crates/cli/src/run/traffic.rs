@@ -48,7 +48,7 @@ impl Run {
             terminal.note(&progress.nothing());
         }
         let result = result?;
-        self.say(terminal, || result.to_json(), || summary(&result, &terminal.style))?;
+        self.say(terminal, || result.to_json(), || summary(&result, &terminal.style));
         let mut unwritten = Unwritten::default();
         if let Some(probes) = probes {
             unwritten.note(&probes.out.path.clone(), probes.end());

@@ -49,7 +49,7 @@ impl Check {
                 text += &line("   ", problem, style);
             }
         }
-        terminal.print(&text)?;
+        terminal.print(&text);
         Ok(if findings.iter().all(|finding| finding.problems.is_empty()) { 0 } else { 2 })
     }
 }

@@ -30,7 +30,7 @@ impl Export {
         let text = io::write(format, &machine.topology, machine.routing.as_mut())
             .map_err(|error| ConfigError::new(format!("--{error}"), None))?;
         match &self.output {
-            None => terminal.print(&text)?,
+            None => terminal.print(&text),
             Some(path) => {
                 Output::begin("--output", path)?.text(&text)?;
                 terminal.note(&format!("  wrote {} ({format})", path.display()));

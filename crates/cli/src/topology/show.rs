@@ -34,7 +34,7 @@ impl Show {
         text += &cut_short(&cables(&machine.topology), terminal);
         text += &routes(&mut machine, terminal);
         text += &format!("\n{}\n", hanging(&bisection(&machine.topology), terminal.style.width, 0));
-        terminal.print(&text)?;
+        terminal.print(&text);
         Ok(0)
     }
 }

@@ -216,6 +216,9 @@ fn pages_take_the_place_of_pages_only() {
     scratch.write("mine/README.md", "my own project");
     scratch.stratasim(&sweep).failed(2, &["mine/README.md", "no file of a sweep or curve"]);
     assert_eq!(scratch.read("mine/README.md"), "my own project");
+    // nor is one with points of another kind
+    std::fs::create_dir(scratch.path().join("mine/points")).unwrap();
+    scratch.stratasim(&sweep).failed(2, &["mine/README.md", "no file of a sweep or curve"]);
     std::fs::remove_file(scratch.path().join("mine/README.md")).unwrap();
     for _ in 0..2 {
         assert_eq!(scratch.stratasim(&sweep).code, 0);

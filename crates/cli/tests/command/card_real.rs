@@ -1,5 +1,7 @@
 //! `stratasim card bench --real` as a user meets it: real processes, few and short.
 
+use std::process::Stdio;
+
 use crate::support::Scratch;
 use serde_json::Value;
 
@@ -72,8 +74,78 @@ fn a_card_that_cannot_be_written_is_refused_before_anything_is_measured() {
 }
 
 #[test]
+fn all_numbers_go_to_standard_output_when_asked_for() {
+    let scratch = Scratch::new();
+    let bench = ["card", "bench", "sw-ai", "--real", "--processes", "2", "--sizes", "4KiB", "--json", "-"];
+    let ended = scratch.stratasim(&bench);
+    assert_eq!(ended.code, 0, "{}", ended.errors);
+    let json: Value = serde_json::from_str(&ended.output).expect("JSON and nothing else");
+    assert_eq!(json["processes"], 2);
+    assert!(scratch.names().is_empty(), "{:?}", scratch.names());
+}
+
+/// Nobody goes on measuring for a command that has gone, however it went.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_processes_end_with_the_command() {
+    let scratch = Scratch::new();
+    for (signal, code) in [("-TERM", Some(130)), ("-INT", Some(130)), ("-KILL", None)] {
+        let bench = [
+            "card",
+            "bench",
+            "sw-ai",
+            "--real",
+            "--processes",
+            "2",
+            "--sizes",
+            "64MiB",
+            "--card-out",
+            "card.toml",
+        ];
+        let mut child = scratch.command(&bench).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let id = child.id().to_string();
+        let children = || {
+            let list = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
+            list.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+        };
+        let pause = || std::thread::sleep(std::time::Duration::from_millis(20));
+        while children().len() < 2 {
+            pause();
+        }
+        let ranks = children();
+        assert!(std::process::Command::new("kill").args([signal, &id]).status().unwrap().success());
+        assert_eq!(child.wait().unwrap().code(), code, "{signal}");
+        let is_there = |rank: &String| {
+            let line = std::fs::read_to_string(format!("/proc/{rank}/cmdline")).unwrap_or_default();
+            line.contains("rank")
+        };
+        // a second at most for who is told by the end of a pipe
+        for _ in 0..500 {
+            if !ranks.iter().any(is_there) {
+                break;
+            }
+            pause();
+        }
+        assert!(!ranks.iter().any(is_there), "{signal}");
+        if code.is_some() {
+            assert!(scratch.names().is_empty(), "{signal}: {:?}", scratch.names());
+        }
+    }
+}
+
+#[test]
 fn what_cannot_be_measured_is_refused() {
     let scratch = Scratch::new();
+    for (option, path, words) in [
+        ("--save", "/dev", "/dev"),
+        ("--save", "no/where.json", "no/where.json"),
+        ("--json", "no/where.json", "no/where.json"),
+        ("--save", "bad.json", "what `stratasim card bench --real --save` writes is expected"),
+    ] {
+        scratch.write("bad.json", "no calibration");
+        let bench = ["card", "bench", "sw-ai", "--real", "--processes", "2", option, path];
+        scratch.stratasim(&bench).failed(2, &[words]);
+    }
     let bench = |more: &[&str]| scratch.stratasim(&[&["card", "bench", "sw-ai"], more].concat());
     bench(&["--real", "--processes", "1"]).failed(2, &["1 is not in 2..=64"]);
     bench(&["--real", "--sizes", "8GB"])

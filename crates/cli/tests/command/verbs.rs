@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use crate::support::Scratch;
+use crate::support::{Ended, Scratch};
 use serde_json::Value;
 use stratasim_topo::TopologySpec;
 
@@ -512,6 +512,26 @@ fn a_variant_that_fails_leaves_the_others_as_they_are() {
     assert_eq!(json(&scratch.read("all.json")).as_array().unwrap().len(), 2);
 }
 
+/// Tables that cannot be printed take no file away.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_cannot_be_printed_takes_no_file_away() {
+    let scratch = scratch();
+    let sweep = format!("{EXPERIMENT}\n[sweep]\nproduct = {{ seed = [1, 2] }}\n");
+    scratch.write("sweep.toml", &sweep);
+    for (arguments, file) in [
+        (&["run", "small.toml", "--json", "run.json"][..], "run.json"),
+        (&["compare", "small.toml", "--networks", "flow,message", "--json", "two.json"], "two.json"),
+        (&["card", "bench", "sw-ai", "--sizes", "1MB", "--json", "card.json"], "card.json"),
+        (&["sweep", "sweep.toml", "--out", "points"], "points/index.html"),
+    ] {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let ended = Ended::of(&mut scratch.command(arguments).stdout(full));
+        ended.failed(2, &["standard output", "No space left on device"]);
+        assert!(scratch.path().join(file).is_file(), "{arguments:?}");
+    }
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_file_that_cannot_be_written_takes_nothing_else_away() {
@@ -758,7 +778,8 @@ fn an_interrupted_run_says_what_it_has() {
     let text = EXPERIMENT.replace("bytes = \"1 MB\"", "bytes = \"1 MB\"\niterations = 1000000");
     scratch.write("long.toml", &text.replace("nodes = 4", "nodes = 64"));
     // by whoever sits there, and by a batch system
-    for signal in ["-INT", "-TERM"] {
+    // and by a terminal that is closed
+    for signal in ["-INT", "-TERM", "-HUP"] {
         let mut command = scratch.command(&["run", "long.toml", "--json", "out.json"]);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         // long enough to be listening

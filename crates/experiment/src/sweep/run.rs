@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use stratasim_core::observe::{Event, Interests, Observer};
@@ -127,6 +127,8 @@ impl Sweep {
             .collect();
         let next = AtomicUsize::new(0);
         let ran = AtomicUsize::new(0);
+        // a result could not be written: nor could the others
+        let halted = AtomicBool::new(false);
         let failures = Mutex::new(Vec::new());
         let numbers = Mutex::new(BTreeMap::new());
         let keep = |point: &Point, result: &RunResult| {
@@ -135,7 +137,7 @@ impl Sweep {
         };
         let work = || {
             while let Some(point) = mine.get(next.fetch_add(1, Ordering::Relaxed)) {
-                if watch.wants_stop() {
+                if watch.wants_stop() || halted.load(Ordering::Relaxed) {
                     break;
                 }
                 let there = if options.force { None } else { self.read(out, point) };
@@ -144,7 +146,14 @@ impl Sweep {
                     watch.done(point, &Outcome::Kept);
                     continue;
                 }
-                match self.attempt(out, point, watch) {
+                let attempted = self.attempt(point, watch).and_then(|result| {
+                    let path = self.result_path(out, point);
+                    let kept = kept::write(&path, &result);
+                    // a folder in the place of one is not in that of the others
+                    halted.fetch_or(kept.is_err() && !path.is_dir(), Ordering::Relaxed);
+                    kept.map(|()| result)
+                });
+                match attempted {
                     Ok(result) => {
                         keep(point, &result);
                         ran.fetch_add(1, Ordering::Relaxed);
@@ -160,7 +169,9 @@ impl Sweep {
                 }
             }
         };
-        let threads = rayon::ThreadPoolBuilder::new().num_threads(options.threads.unwrap_or(0)).build();
+        // no more than there are points
+        let threads = options.threads.unwrap_or(0).min(mine.len().max(1));
+        let threads = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
         match threads {
             Ok(pool) => drop(pool.broadcast(|_| work())),
             // no threads to be had: one will do
@@ -190,8 +201,8 @@ impl Sweep {
         Ok(Finished { rows, failures, ran: ran.into_inner(), left })
     }
 
-    /// Runs a point and writes its result. A panic is a failure of this point only.
-    fn attempt(&self, out: &Path, point: &Point, watch: &dyn Watch) -> Result<RunResult, Error> {
+    /// Runs a point. A panic is a failure of this point only.
+    fn attempt(&self, point: &Point, watch: &dyn Watch) -> Result<RunResult, Error> {
         let run = || self.run_point(point, &|| watch.wants_stop());
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).unwrap_or_else(|_| {
             Err(Error::Broken("the simulator panicked; this is a bug, please report it".to_owned()))
@@ -200,7 +211,6 @@ impl Sweep {
             let place = check.violations.first().map_or("", String::as_str);
             return Err(Error::Broken(format!("a physics check is broken: {}: {place}", check.name)));
         }
-        kept::write(&self.result_path(out, point), &result)?;
         Ok(result)
     }
 

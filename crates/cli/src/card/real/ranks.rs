@@ -1,8 +1,10 @@
 //! The processes: this command, started once per rank.
 
 use std::ffi::OsString;
+use std::io::Read;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use clap::Args;
@@ -10,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use stratasim_experiment::{ConfigError, Error};
 use stratasim_shm::{Algorithm, Group, NormGatherMultiply, Operation, Options, ShmError, measure};
 
+use crate::interrupt;
 use crate::terminal::Terminal;
 
 /// What every rank times.
@@ -66,7 +69,8 @@ pub(super) fn run(ranks: u32, plan: &Plan) -> Result<Told, Error> {
     let failed = |text: String| Error::from(ConfigError::new(text, None));
     let own = std::env::current_exe().map_err(|error| Error::file("this program", &error))?;
     let name = format!("measure-{}", std::process::id());
-    let mut children: Vec<Child> = Vec::new();
+    let mut children = Children::default();
+    interrupt::listen();
     for rank in 0..ranks {
         let mut command = Command::new(&own);
         command.args(prefix(&own));
@@ -92,31 +96,84 @@ pub(super) fn run(ranks: u32, plan: &Plan) -> Result<Told, Error> {
             command.arg("--fused");
         }
         let output = if rank == 0 { Stdio::piped() } else { Stdio::null() };
-        let started = command.stdin(Stdio::null()).stdout(output).stderr(Stdio::piped()).spawn();
-        match started {
-            Ok(child) => children.push(child),
-            Err(error) => {
-                for mut child in children {
-                    let _ = child.kill();
-                    let _ = child.wait();
-                }
-                return Err(Error::file(&own, &error));
-            }
-        }
+        // its end of file says that this process has gone
+        command.stdin(Stdio::piped()).stdout(output).stderr(Stdio::piped());
+        children.start(&mut command).map_err(|error| Error::file(&own, &error))?;
     }
     let mut told = None;
     let mut trouble = None;
-    for (rank, child) in children.into_iter().enumerate() {
-        let output = child.wait_with_output().map_err(|error| Error::file(&own, &error))?;
-        if !output.status.success() {
-            trouble.get_or_insert_with(|| String::from_utf8_lossy(&output.stderr).trim().to_owned());
+    for (rank, ended) in children.wait()?.into_iter().enumerate() {
+        if !ended.status.success() {
+            trouble.get_or_insert_with(|| String::from_utf8_lossy(&ended.errors).trim().to_owned());
         } else if rank == 0 {
-            told = serde_json::from_slice(&output.stdout).ok();
+            told = serde_json::from_slice(&ended.output).ok();
         }
     }
     match (told, trouble) {
         (Some(told), None) => Ok(told),
         (_, trouble) => Err(failed(format!("the processes did not finish: {}", trouble.unwrap_or_default()))),
+    }
+}
+
+/// The ranks under way; what they say is read meanwhile. They end with this.
+#[derive(Default)]
+struct Children(Vec<(Child, [JoinHandle<Vec<u8>>; 2])>);
+
+/// How a rank ended.
+struct Ended {
+    status: ExitStatus,
+    output: Vec<u8>,
+    errors: Vec<u8>,
+}
+
+impl Children {
+    fn start(&mut self, command: &mut Command) -> std::io::Result<()> {
+        fn read(from: Option<impl Read + Send + 'static>) -> JoinHandle<Vec<u8>> {
+            thread::spawn(move || {
+                let mut all = Vec::new();
+                // what could not be read is missed below
+                let _ = from.map(|mut from| from.read_to_end(&mut all));
+                all
+            })
+        }
+        let mut child = command.spawn()?;
+        let readers = [read(child.stdout.take()), read(child.stderr.take())];
+        self.0.push((child, readers));
+        Ok(())
+    }
+
+    /// Waits for all of them, or until somebody wants to stop.
+    fn wait(mut self) -> Result<Vec<Ended>, Error> {
+        loop {
+            if interrupt::wanted() {
+                return Err(Error::Stopped);
+            }
+            let ended = self.0.iter_mut().map(|(child, _)| child.try_wait());
+            let ended = ended.collect::<Result<Vec<_>, _>>();
+            let ended = ended.map_err(|error| Error::file("a process of the measurement", &error))?;
+            let Some(ended) = ended.into_iter().collect::<Option<Vec<_>>>() else {
+                thread::sleep(Duration::from_millis(10));
+                continue;
+            };
+            let readers = std::mem::take(&mut self.0).into_iter().map(|(_, readers)| readers);
+            return Ok(ended
+                .into_iter()
+                .zip(readers)
+                .map(|(status, readers)| {
+                    let [output, errors] = readers.map(|reader| reader.join().unwrap_or_default());
+                    Ended { status, output, errors }
+                })
+                .collect());
+        }
+    }
+}
+
+impl Drop for Children {
+    fn drop(&mut self) {
+        for (child, _) in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
     }
 }
 
@@ -129,6 +186,12 @@ fn prefix(own: &Path) -> Vec<OsString> {
 impl Rank {
     pub(crate) fn run(&self, terminal: &Terminal) -> Result<u8, Error> {
         let failed = |error: ShmError| Error::from(ConfigError::new(error.to_string(), None));
+        // who started the ranks has gone: nobody hears what they measure
+        thread::spawn(|| {
+            let _ = std::io::stdin().read_to_end(&mut Vec::new());
+            #[allow(clippy::exit, reason = "in the middle of a measurement")]
+            std::process::exit(crate::INTERRUPTED.into());
+        });
         let parse = |text: &str| {
             text.parse::<usize>().map_err(|_| ConfigError::new(format!("no size: {text}"), None))
         };
@@ -161,7 +224,7 @@ impl Rank {
             told.fused = Some(fused(&mut group).map_err(failed)?);
         }
         if self.rank == 0 {
-            terminal.print(&serde_json::to_string(&told).expect("numbers and text"))?;
+            terminal.print(&serde_json::to_string(&told).expect("numbers and text"));
         }
         group.barrier().map_err(failed)?;
         Ok(0)
