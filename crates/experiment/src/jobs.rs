@@ -60,7 +60,7 @@ pub enum JobNics {
     /// The one that its schedule says, as the other jobs do.
     #[default]
     Shared,
-    /// Its own, behind those of the jobs before it.
+    /// Its own, behind those of the jobs before it; several ranks of a job on a node have their own, too.
     Own,
 }
 

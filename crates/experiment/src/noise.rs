@@ -49,6 +49,10 @@ impl NoiseSpec {
                 read_trace(&text, self.together)
                     .map_err(|reason| BuildError::new("trace", format!("{}: {reason}", path.display())))?
             }
+            (None, Some(_), Some(_)) if self.together => {
+                let reason = "ranks begin at the same place of a `trace`, and none is given";
+                return Err(BuildError::new("together", reason));
+            }
             (None, Some(every), Some(length)) if every > Duration::ZERO => {
                 Source::Random { every_ps: every.as_ps() as f64, length_ps: length.as_ps() as f64 }
             }
@@ -86,6 +90,9 @@ fn read_trace(text: &str, together: bool) -> Result<Source, String> {
             Ok((ns * 1000.0).round() as u64)
         };
         let (start, length) = (time("start")?, time("length")?);
+        if let Some(word) = words.next() {
+            return Err(format!("{place}: a start and a length are expected, found `{word}` behind them"));
+        }
         if detours.last().is_some_and(|&(before, length)| start < before + length) {
             return Err(format!("{place}: a detour begins before the one before it ends"));
         }
@@ -116,6 +123,7 @@ mod tests {
         assert_eq!(fault("1 2\n2 1\n"), "line 2: a detour begins before the one before it ends");
         assert_eq!(fault("1\n"), "line 1: the length of a detour is missing");
         assert!(fault("x 1").contains("`x` is no number"));
+        assert_eq!(fault("1 2 3"), "line 1: a start and a length are expected, found `3` behind them");
         assert!(fault("9e15 9.9e15").contains("too long"));
         assert!(fault("").contains("no detour"));
         assert!(fault("0 5").contains("no time for anything else"));

@@ -243,7 +243,7 @@ impl Prepared {
     fn unused_routing(&self) -> Option<String> {
         let ways = self.spec.network.plugin().own_routing()?;
         (self.spec.routing.kind() != "auto").then(|| {
-            format!("`[routing]` does not count here: the {} level takes {ways}.", self.spec.network.kind())
+            format!("`[routing]` does not count here: the {} level {ways}.", self.spec.network.kind())
         })
     }
 

@@ -193,6 +193,7 @@ impl Traffic {
                 "the flit level has its own, `network.routing`",
             ),
             ("execution", spec.execution == Execution::default(), "it has no tasks"),
+            ("jobs", document.get("jobs").is_none(), "it has no jobs"),
         ] {
             if !is_default {
                 let reason = format!("open-loop traffic does not look at `[{section}]`: {instead}");
@@ -444,6 +445,7 @@ impl Traffic {
         notes.extend_from_slice(&self.network.notes);
         notes.extend(notes::unmapped(&statistics.channels, self.network.fabric.router_count()));
         notes.extend(notes::unprobed(&self.traffic, &statistics));
+        notes.extend(notes::uncounted(&self.traffic));
         notes.extend(notes::unheeded(&self.traffic, &self.network.router));
         if self.plan.classes.iter().any(|class| class.load > 0.0) {
             notes.extend(notes::silent(&self.traffic, traffic.senders(), self.plan.terminals));

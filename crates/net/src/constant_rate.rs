@@ -23,6 +23,10 @@ pub struct ConstantRate {
 }
 
 impl NetworkKind for ConstantRate {
+    fn own_routing(&self) -> Option<&'static str> {
+        Some("knows no ways")
+    }
+
     fn build(&self, context: NetworkContext) -> Result<Box<dyn model::Network>, BuildError> {
         if self.bandwidth.bytes_per_s() <= 0.0 {
             return Err(BuildError::new("bandwidth", "a rate above zero is expected"));

@@ -81,6 +81,10 @@ impl Default for Message {
 }
 
 impl NetworkKind for Message {
+    fn own_routing(&self) -> Option<&'static str> {
+        (!self.from_routes).then_some("takes its times from its own numbers without `from-routes`")
+    }
+
     fn in_short(&self) -> Option<String> {
         let Self { latency, overhead, gap, gap_per_byte, .. } = self;
         let host = format!("o={overhead} g={gap}");

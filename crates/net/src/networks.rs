@@ -72,7 +72,7 @@ pub trait NetworkKind {
         false
     }
 
-    /// Where its messages go, where that is not up to [`NetworkContext::routing`].
+    /// What it does in place of sending messages by the ways of [`NetworkContext::routing`], where it does not.
     fn own_routing(&self) -> Option<&'static str> {
         None
     }

@@ -103,9 +103,9 @@ fn one() -> u32 {
 pub fn build(spec: &TopologySpec, context: &BuildContext) -> Result<Topology, BuildError> {
     spec.plugin().build(context).map_err(|mut error| {
         if error.field == LINK_RATE {
-            let spec = serde_json::to_value(spec).unwrap_or_default();
-            // most generators know their links by other keys, or by several; a number is a factor
-            if !spec[LINK_RATE].is_number() {
+            let (plan, spec) = (spec, serde_json::to_value(spec).unwrap_or_default());
+            // most generators know their links by other keys, or by several; a number is a factor, which may be none
+            if !spec[LINK_RATE].is_number() && !matches!(plan, TopologySpec::Scaled(_)) {
                 error.field = zero_rate(&spec).unwrap_or_default();
             }
         }

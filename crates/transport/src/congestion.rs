@@ -319,7 +319,14 @@ pub(crate) fn check_range<T: PartialOrd + Display>(
     if (&least..=&most).contains(&&value) {
         return Ok(());
     }
-    Err(BuildError::new(field, format!("{value}; {least} to {most} are possible")))
+    let mut found = value.to_string();
+    // a number of hundreds of digits is better read with an exponent
+    if found.len() > 20
+        && let Ok(number) = found.parse::<f64>()
+    {
+        found = format!("{number:e}");
+    }
+    Err(BuildError::new(field, format!("{found}; {least} to {most} are possible")))
 }
 
 /// Refuses ways with more switches than a packet records, for a `kind` that must hear of all of them.

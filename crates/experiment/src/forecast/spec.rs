@@ -268,8 +268,9 @@ impl ModelSpec {
             model: self.model,
             layers: self.layers,
             hidden: self.hidden,
-            // heads do not change what is exchanged
-            heads: self.model.is_none().then_some(1),
+            // heads do not change what is exchanged, and are not asked for
+            heads: (self.model.is_none() || self.hidden.is_some_and(|hidden| !hidden.is_multiple_of(128)))
+                .then_some(1),
             sequence: self.sequence,
             ..ShapeChoice::default()
         };

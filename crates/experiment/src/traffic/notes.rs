@@ -6,7 +6,7 @@ use stratasim_net::flit::router::RouterSpec;
 use stratasim_report::traffic::{ChannelSummary, TrafficResult};
 
 use super::channels::MAPPED_ROUTERS;
-use super::spec::TrafficSpec;
+use super::spec::{ClassSpec, MeasureSpec, TrafficSpec};
 use crate::run::count;
 
 /// What a reader should know where the sample is too short for all pairs that were to be probed.
@@ -59,6 +59,32 @@ pub(super) fn unheeded(spec: &TrafficSpec, router: &RouterSpec) -> Option<String
         "Priorities of classes count at the sources only: these allocators of routers look at none. `select`, the separable ones and \
          the wavefront do (`network.router.switch-allocator.kind`, `vc-allocator.kind`)."
             .to_owned()
+    })
+}
+
+/// What says how much load there is, and how long it is measured, of which a batch has none.
+pub(super) fn uncounted(spec: &TrafficSpec) -> Option<String> {
+    spec.batch?;
+    let usual = TrafficSpec::default();
+    let measure = &spec.measure;
+    let others = MeasureSpec { window: measure.window, ..MeasureSpec::default() };
+    let classes = |is_given: fn(&ClassSpec) -> bool| spec.classes.iter().any(is_given);
+    let keys: Vec<&str> = [
+        ("load", spec.load != usual.load),
+        ("injection", spec.injection != usual.injection),
+        ("class.load", classes(|class| class.load.is_some())),
+        ("class.share", classes(|class| class.share.is_some())),
+        ("class.injection", classes(|class| class.injection.is_some())),
+        ("measure", *measure != others),
+    ]
+    .into_iter()
+    .filter_map(|(key, is_given)| is_given.then_some(key))
+    .collect();
+    (!keys.is_empty()).then(|| {
+        format!(
+            "A batch is sent as fast as it goes, and all of it is measured: `{}` does not count.",
+            keys.join("`, `")
+        )
     })
 }
 

@@ -196,8 +196,13 @@ impl Plan {
         if spec.batch.is_some() && given.len() > 1 {
             return Err(BuildError::new("batch", "a batch is of one class of packets"));
         }
-        if spec.batch.is_some_and(|batch| batch.packets == 0 || batch.outstanding == Some(0)) {
-            return Err(BuildError::new("batch", "at least one packet, and one under way, are expected"));
+        for (key, found) in [
+            ("batch.packets", spec.batch.map(|batch| batch.packets)),
+            ("batch.outstanding", spec.batch.and_then(|batch| batch.outstanding)),
+        ] {
+            if found == Some(0) {
+                return Err(BuildError::new(key, "at least one packet is expected, found 0"));
+            }
         }
         let shares: f64 = given.iter().filter(|it| it.load.is_none()).map(|it| it.share.unwrap_or(1.0)).sum();
         let mut plan = Self {

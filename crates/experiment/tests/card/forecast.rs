@@ -119,6 +119,11 @@ days = 1.0
     let made = Forecast::new(&document, Path::new("")).unwrap().make().unwrap();
     // 6 exchanges x 2 bytes x 8 sequences x 4096 tokens x 1024 units, there and back, on 4 layers
     assert_eq!(made.rows[0].iteration_s, 4.0 * 2.0 * 6.0 * 2.0 * 8.0 * 4096.0 * 1024.0 / 1e9);
+    // sizes of a model, but another hidden one, which no heads of 128 units make
+    let other = GOOD.replace("hidden = 1024", "model = \"llama2-13b\"\nhidden = 1000");
+    let other = Forecast::new(&Document::from_toml("f.toml", &other).unwrap(), Path::new("")).unwrap();
+    let expected = 4.0 * 2.0 * 6.0 * 2.0 * 8.0 * 4096.0 * 1000.0 / 1e9;
+    assert_eq!(other.make().unwrap().rows[0].iteration_s, expected);
     for (from, to, expected) in [
         ("steps = 10", "", "one of `steps` and `tokens` is expected"),
         ("steps = 10", "steps = 10\ntokens = 1e9", "one of `steps` and `tokens` is expected"),

@@ -375,6 +375,33 @@ size = { kind = "exponential", mean = "200 kB" }
     assert_ne!(first.digest, run(&format!("seed = 2\n{text}")).digest, "another seed, other traffic");
 }
 
+/// A message of a node to itself waits for its latency and moves at its rate, which nobody shares, with weights of latencies or
+/// without, and whatever shortcut is taken.
+#[test]
+fn messages_to_oneself_take_their_latency_and_their_time() {
+    for (rule, expected_s) in [
+        ("max-min", 101e-6),
+        ("cm02", 101e-6),
+        // 13.01 times the latency, 0.97 of the rate
+        ("lv08", 13.01e-6 + 1e6 / (0.97 * 10e9)),
+    ] {
+        for (flows, solo) in [(1, true), (1, false), (3, true), (3, false)] {
+            let text = format!(
+                "[topology]\nkind = \"single-switch\"\nnodes = 2\nbandwidth = \"100 Gbps\"\nlatency = \"500 ns\"\n\
+                 [placement]\nkind = \"list\"\nnodes = [\"host-0\", \"host-0\"]\n[workload]\nkind = \"traffic\"\n\
+                 flows = {flows}\nsize = \"1 MB\"\npattern = {{ kind = \"list\", pairs = [[0, 1]] }}\n[network]\nkind = \"flow\"\n\
+                 rule = \"{rule}\"\noptions = {{ loopback-latency = \"1 us\", loopback-bandwidth = \"10 GB/s\" }}\n\
+                 shortcuts = {{ solo-flows = {solo} }}\n"
+            );
+            let took = run(&text).makespan_s;
+            assert!(
+                (took / expected_s - 1.0).abs() < 1e-6,
+                "{rule}, {flows}, {solo}: {took} of {expected_s}"
+            );
+        }
+    }
+}
+
 /// Keeps the messages that overlap a span of time, and counts all it is told of.
 struct Watch {
     span: (Time, Time),

@@ -181,7 +181,7 @@ fn flows_that_are_cut_off_have_carried_what_they_have() {
         { name = "m", kind = "communication", source = 0, destination = 1, bytes = "900 GB", start = true },
     ], edges = [{ from = "sum", to = "sum", distance = 1 }] }"#;
     // each of the 50 hosts sends all the time but for latencies, at 10 GB/s; beside the message one of them sends at half that
-    // rate, for which all others wait
+    // rate, for which more and more of the others wait
     let shares = [(ring, 1.0), (beside, 25.5 / 50.0)];
     for ((workload, share), shortcut) in shares.into_iter().flat_map(|it| [(it, true), (it, false)]) {
         let network = format!(r#"{{ kind = "flow", shortcuts = {{ pipelines = {shortcut} }} }}"#);
@@ -197,8 +197,8 @@ fn flows_that_are_cut_off_have_carried_what_they_have() {
         let carried: f64 = links.iter().map(|link| link.bytes).sum();
         assert!((carried - watch.carried).abs() < 1e-9 * carried, "{carried} {} {text}", watch.carried);
         // by two links
-        let most = share * 2.0 * 50.0 * 10e9 * result.makespan_s;
-        assert!((carried / most - 1.0).abs() < 0.01, "{carried} of {most}, {text}");
+        let part = carried / (2.0 * 50.0 * 10e9 * result.makespan_s);
+        assert!(part > 0.99 * share && part < 1.000_001, "{part}, {text}");
     }
 }
 

@@ -50,6 +50,8 @@ fn what_open_loop_traffic_does_not_look_at_is_refused() {
     let error = |text: String| prepare(&text).err().expect("it is refused");
     let tasks = error(text.clone() + "\n[execution]\nroofline = true\n");
     assert!(tasks.contains("execution") && tasks.contains("it has no tasks"), "{tasks}");
+    let jobs = error(text.clone() + "\n[jobs]\nplacement = \"random\"\n");
+    assert!(jobs.contains("[jobs]") && jobs.contains("it has no jobs"), "{jobs}");
     for key in ["packet-flits = 4", "header-flits = 1"] {
         let flits = error(text.replace("[traffic]", &format!("{key}\n[traffic]")));
         assert!(flits.contains(&key[..12]) && flits.contains("traffic.flits"), "{flits}");
@@ -293,6 +295,23 @@ fn what_is_said_of_no_packets_is_nothing() {
     let (names, values) = (lines.next().unwrap(), lines.next().unwrap());
     let at = names.iter().position(|name| name.contains("packet_latency_p99_cycles")).unwrap();
     assert_eq!(values[at], "", "{csv}");
+}
+
+/// What a batch has none of is said, where it is given.
+#[test]
+fn a_batch_tells_what_does_not_count() {
+    for (more, keys) in [
+        ("", None),
+        ("measure = { window = 50 }", None),
+        ("load = 0.9", Some("`load`")),
+        ("injection = { kind = \"periodic\" }\nmeasure = { drain = 1 }", Some("`injection`, `measure`")),
+        ("[[traffic.class]]\nshare = 7.0", Some("`class.share`")),
+    ] {
+        let result = run(&experiment(MESH, &format!("batch = {{ packets = 5 }}\n{more}")));
+        let notes: Vec<_> = result.notes.iter().filter(|note| note.contains("A batch")).collect();
+        assert_eq!(notes.len(), usize::from(keys.is_some()), "{more}: {notes:?}");
+        assert!(keys.is_none_or(|keys| notes[0].contains(keys)), "{more}: {notes:?}");
+    }
 }
 
 #[test]
@@ -580,7 +599,8 @@ fn bad_traffic_is_refused_with_its_reason() {
         ("injection = { kind = \"on-off\", alpha = 0.9, r1 = 0.9 }\nload = 0.01", "traffic.injection.beta"),
         ("measure = { windows = 1 }", "traffic.measure.windows"),
         ("probes = { pairs = [[0, 64]] }", "traffic.probes.pairs.0"),
-        ("batch = { packets = 0 }", "at least one packet"),
+        ("batch = { packets = 0 }", "traffic.batch.packets: at least one packet"),
+        ("batch = { packets = 1, outstanding = 0 }", "traffic.batch.outstanding: at least one packet"),
         ("[[traffic.class]]\nload = 0.6\n[[traffic.class]]\nload = 0.6", "a terminal can inject one"),
         ("[[traffic.class]]\nrange = 2", "traffic.class.0.range"),
         ("[[traffic.class]]\nload = 0.1\nshare = 1", "exclude each other"),

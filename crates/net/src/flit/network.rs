@@ -224,6 +224,6 @@ impl NetworkKind for Flit {
     }
 
     fn own_routing(&self) -> Option<&'static str> {
-        Some("the ways of `network.routing`")
+        Some("takes the ways of `network.routing`")
     }
 }

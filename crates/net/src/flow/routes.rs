@@ -222,6 +222,7 @@ impl Routes {
         if to_itself {
             latency = latency.saturating_add(numbers.loopback_latency.as_ps());
             least = numbers.loopback_bandwidth;
+            penalty += numbers.loopback_latency.as_secs_f64() + numbers.weight_s_bytes.unwrap_or(0.0) / least;
         }
         let latency = Duration::from_ps(latency);
         let mut bound = if to_itself || numbers.weight_s_bytes.is_some() { least } else { f64::INFINITY };

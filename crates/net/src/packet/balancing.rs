@@ -172,8 +172,8 @@ impl BalancingKind for Source {
 
 /// None: every message takes the one way that `[routing]` gives it, and its acknowledgements the one back; with `auto`, the rule of
 /// the topology (dimension order on meshes and tori, up and down by destination on trees, the routes of a file), as at flow
-/// level. Any other `[routing]` than `auto` is followed whatever stands here, and so are routes that stand in the
-/// topology. A way that is given is not left where a link on it is down.
+/// level. Any other `[routing]` than `auto` is followed, and leaves a `balancing` but this one and `ecmp` nothing to
+/// choose from; routes that stand in the topology are followed whatever stands here. A way that is given is not left where a link on it is down.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Routing {}

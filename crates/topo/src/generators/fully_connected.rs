@@ -40,6 +40,9 @@ pub struct FullyConnected {
 
 impl Generator for FullyConnected {
     fn build(&self, _: &BuildContext) -> Result<Topology, BuildError> {
+        if self.parallel == 0 {
+            return Err(BuildError::new("parallel", "at least one cable is expected, found 0"));
+        }
         let link = LinkType::new(self.bandwidth, self.latency);
         let dimensions =
             [Dimension { extent: self.nodes, shape: Shape::Clique, parallel: self.parallel, link }];

@@ -310,10 +310,18 @@ impl NcclSpec {
             );
             return wrong("bytes", reason);
         }
+        let is_rooted = matches!(self.operation, NcclOperation::Broadcast | NcclOperation::Reduce);
+        if self.root != 0 && !is_rooted {
+            return wrong("root", format!("`{}` has no root", self.operation.name()));
+        }
+        let shifts = self.operation == NcclOperation::SendReceive;
+        if self.distance != default_distance() && !shifts {
+            return wrong("distance", format!("`{}` knows no distance", self.operation.name()));
+        }
         if self.root >= ranks {
             return wrong("root", format!("rank {} is not one of {ranks}", self.root));
         }
-        if self.operation == NcclOperation::SendReceive && self.distance.is_multiple_of(ranks) && ranks > 1 {
+        if shifts && self.distance.is_multiple_of(ranks) && ranks > 1 {
             return wrong("distance", format!("{} ranks further is the rank itself", self.distance));
         }
         // the last tag must not be the wildcard

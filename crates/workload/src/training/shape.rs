@@ -179,6 +179,10 @@ impl ShapeChoice {
             (None, None, Some(model)) => model.heads,
             // another hidden size than the model's keeps 128 units per head
             _ if hidden.is_multiple_of(128) => hidden / 128,
+            _ if model.is_some() => {
+                let reason = format!("missing; heads of 128 units do not make a `hidden` of {hidden}");
+                return Err(BuildError::new("heads", reason));
+            }
             _ => return Err(missing("heads")),
         };
         let kv_heads = match (self.kv_heads, other_heads, other_hidden, model) {

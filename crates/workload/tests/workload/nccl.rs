@@ -129,7 +129,7 @@ fn every_combination_ends_in_any_order_and_everybody_hears_of_everybody() {
                         nics: 2,
                         // small enough that buffers are full again and again
                         buffer: Some(Bytes(16 << 10)),
-                        root: ranks / 2,
+                        root: if matches!(operation, Broadcast | Reduce) { ranks / 2 } else { 0 },
                         reduce_bandwidth: (bytes % 3 == 0).then_some(Bandwidth(1e9)),
                         ..spec(operation, protocol, ranks, bytes)
                     };
@@ -300,7 +300,9 @@ fn what_cannot_be_scheduled_is_refused() {
         (NcclSpec { bytes: Bytes(6), ..plain() }, "bytes"),
         (spec(AllGather, Simple, 8, 40), "bytes"),
         (NcclSpec { bytes: Bytes(1 << 60), ..plain() }, "bytes"),
-        (NcclSpec { root: 8, ..plain() }, "root"),
+        (NcclSpec { root: 8, ..spec(Broadcast, Simple, 8, 8) }, "root"),
+        (NcclSpec { root: 1, ..spec(AllReduce, Simple, 8, 8) }, "root"),
+        (NcclSpec { distance: 2, ..spec(AllToAll, Simple, 8, 8) }, "distance"),
         (NcclSpec { distance: 16, ..spec(SendReceive, Simple, 8, 8) }, "distance"),
         (NcclSpec { tag: u32::MAX - 1, ..plain() }, "tag"),
         (NcclSpec { chunk: Some(Bytes(3)), ..plain() }, "chunk"),

@@ -165,6 +165,10 @@ fn measured_sizes_come_from_points_or_from_a_file() {
     let drawn = points.iter().filter(|&&bytes| bytes == 10).count();
     assert!((200..300).contains(&drawn), "{drawn}");
     assert!(points.iter().all(|bytes| (10..=1000).contains(bytes)));
+    // a quarter of the messages is empty
+    let empty = build(r#""points": [["0 B", 0.25], ["30 B", 1]]"#).unwrap();
+    let drawn = empty.iter().filter(|&&bytes| bytes == 0).count();
+    assert!((200..300).contains(&drawn), "{drawn}");
     let file = r#""path": "sizes.txt""#;
     for same in ["# bytes share\n10 0.25\n30\t0.5\n\n1000, 1\n", "\u{feff}10 25\r\n30 50 # half\r\n1000 100"]
     {

@@ -136,9 +136,10 @@ impl Sizes for Cumulative {
         let share: f64 = random.random();
         let at = self.0.partition_point(|&(_, to)| to <= share);
         // shares are below 1, which the last one is
-        let Some(((low, from), (high, to))) = self.steps().nth(at) else { return 1 };
+        let Some(((low, from), (high, to))) = self.steps().nth(at) else { return 0 };
         let bytes = low + (high - low) * (share - from) / (to - from);
-        (bytes.round() as u64).max(1)
+        // between two sizes of which one is above zero there is at least a byte
+        (bytes.round() as u64).max(u64::from(high > 0.0))
     }
 }
 
