@@ -29,7 +29,7 @@ pub(crate) fn listen() {
     );
     #[cfg(unix)]
     if let Ok(mut signals) = signal_hook::iterator::Signals::new(signals()) {
-        // where there is no thread to be had, they end the process
+        // where there is no thread to be had, only Ctrl-C is heard
         let listener = std::thread::Builder::new().name("signals".to_owned());
         let _ = listener.spawn(move || signals.forever().for_each(|_| stop()));
     }
