@@ -526,7 +526,7 @@ fn what_cannot_be_printed_takes_no_file_away() {
         (&["sweep", "sweep.toml", "--out", "points"], "points/index.html"),
     ] {
         let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
-        let ended = Ended::of(&mut scratch.command(arguments).stdout(full));
+        let ended = Ended::of(scratch.command(arguments).stdout(full));
         ended.failed(2, &["standard output", "No space left on device"]);
         assert!(scratch.path().join(file).is_file(), "{arguments:?}");
     }
