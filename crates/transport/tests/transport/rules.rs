@@ -112,7 +112,7 @@ fn windows_of_trims(congestion: &str, recovery: &str) -> [u64; 3] {
     sender.post(at(1000), 1 << 20);
     let sent: Vec<Header> =
         (0..).map_while(|turn| data(&mut sender, at(1000 + 166 * turn))).take(8).collect();
-    let mut trim = |sender: &mut Sender, header: &Header| {
+    let trim = |sender: &mut Sender, header: &Header| {
         sender.on_feedback(at(20_000), &answer(header, Kind::Nack, 0), None);
         sender.window_bytes()
     };
