@@ -32,7 +32,7 @@ def round_robin() -> Spec:
     """Each switch uses its ports one after the other, in an order that is drawn anew for every round. Control packets go by hash."""
 
 def routing() -> Spec:
-    """None: every message takes the one way that `[routing]` gives it, and its acknowledgements the one back; with `auto`, the rule of the topology (dimension order on meshes and tori, up and down by destination on trees, the routes of a file), as at flow level. Any other `[routing]` than `auto` is followed whatever stands here, and so are routes that stand in the topology. A way that is given is not left where a link on it is down."""
+    """None: every message takes the one way that `[routing]` gives it, and its acknowledgements the one back; with `auto`, the rule of the topology (dimension order on meshes and tori, up and down by destination on trees, the routes of a file), as at flow level. Any other `[routing]` than `auto` is followed, and leaves a `balancing` but this one and `ecmp` nothing to choose from; routes that stand in the topology are followed whatever stands here. A way that is given is not left where a link on it is down."""
 
 def source() -> Spec:
     """By the sender: the entropy that it wrote into the packet is the number of the way. Where n ports begin a shortest way, a switch takes the one whose place is the number modulo n, and the next switch goes on with the number divided by n. So a sender whose entropies run through 0, 1, 2, ... uses all ways in turn."""

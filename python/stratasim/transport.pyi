@@ -44,7 +44,7 @@ def dcqcn(
     additive: str | None = "40 Mbps",
     hyper: str | None = "400 Mbps",
 ) -> Spec:
-    """DCQCN: the receiver turns marks into congestion notifications, each of which cuts the rate by half of `alpha`; the rate comes back in three stages, each step after a time or a number of bytes."""
+    """DCQCN: the receiver turns marks into congestion notifications, each of which cuts the rate by half of `alpha`; the rate comes back in three stages, each step after a time or a number of bytes. `alpha` is 1 until the first notification."""
 
 def dctcp(
     *,
