@@ -216,7 +216,7 @@ def test_a_workload_says_beside_its_graph_what_it_said_before() -> None:
 )
 def test_a_damaged_workload_graph_is_a_config_error(text: str, tmp_path: Path) -> None:
     (tmp_path / "work.json").write_text(text, encoding="utf-8")
-    with pytest.raises(ss.ConfigError, match=r"workload\.path: work\.json: "):
+    with pytest.raises(ss.ConfigError, match=r"workload\.path: work\.json(, line 1)?: "):
         ss.networkx.workload_to_networkx(ss.workload.graph(path="work.json"), base=tmp_path)
 
 
