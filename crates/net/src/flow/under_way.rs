@@ -21,7 +21,8 @@ impl FlowNetwork {
     pub(super) fn under_way(&mut self, now: Time) -> Vec<Carried> {
         let carried = |slot: u32, remaining: f64| {
             let flow = &self.flows[slot as usize];
-            let bytes = flow.carried(remaining);
+            // rounded down, so that thousands of them are together no more than a link can carry
+            let bytes = flow.bytes - (remaining.ceil() as u64).min(flow.bytes);
             let untold = bytes.saturating_sub(flow.carried(flow.remaining));
             Carried { route: flow.route, bytes, untold, since: flow.last.min(now) }
         };
@@ -81,6 +82,6 @@ impl Run {
         let (message, arrival) = (self.under_way(i), self.next[i]);
         let share = (arrival.saturating_sub(now)) as f64 / arrival.saturating_sub(message.from).max(1) as f64;
         let left = message.remaining * share.min(1.0);
-        self.bytes(i as u32).saturating_sub(left.round() as u64)
+        self.bytes(i as u32).saturating_sub(left.ceil() as u64)
     }
 }
