@@ -238,6 +238,10 @@ mod tests {
         state.window = state.slow_start_to;
         state.avoid(Time::from_ps(1), 1.0, 1e-4);
         assert!(state.plateau <= state.slow_start_to && state.back_after.abs() < 1e-9, "{state:?}");
+        // two packets are left after a loss, one after a time-out (section 4.6)
+        let mut small = State { window: 2.5, ..state.clone() };
+        small.on_loss(&lost(LossCause::Gap));
+        assert!((small.window - 2.0).abs() < 1e-9, "{small:?}");
         // and after a loss, there is
         state.on_loss(&lost(LossCause::Gap));
         state.avoid(Time::from_ps(2), 1.0, 1e-4);
