@@ -53,9 +53,17 @@ pub fn misfit_in_words(error: &serde_json::Error) -> String {
     }
 }
 
+/// Where the value at a dotted path is in the text of a file, to follow the file's name: `, line 3`. Nothing of an empty path, and of
+/// what is no JSON.
+pub fn place_of(text: &str, path: &str) -> String {
+    // editors of Windows begin a file with a mark
+    let line = line_of(text.trim_start_matches('\u{feff}'), path).filter(|_| !path.is_empty());
+    line.map_or_else(String::new, |line| format!(", line {line}"))
+}
+
 /// The line, from 1 on, at which the value at a dotted path begins in a text of JSON, or the innermost one above it that is
 /// there: `nodes.3.kind`. `None` for what is no JSON.
-pub fn line_of(text: &str, path: &str) -> Option<usize> {
+fn line_of(text: &str, path: &str) -> Option<usize> {
     let mut value: &RawValue = serde_json::from_str(text).ok()?;
     for key in path.split('.') {
         let Some(child) = child(value, key) else { break };
@@ -88,6 +96,8 @@ mod tests {
             assert_eq!(line_of(text, path), Some(line), "{path}");
         }
         assert_eq!(line_of("{", "x"), None);
+        assert_eq!(place_of(&format!("\u{feff}{text}"), "nodes.1"), ", line 4");
+        assert_eq!([place_of(text, ""), place_of("{", "x")], ["", ""]);
     }
 
     #[test]

@@ -102,12 +102,9 @@ fn one() -> u32 {
 /// As [`Generator::build`].
 pub fn build(spec: &TopologySpec, context: &BuildContext) -> Result<Topology, BuildError> {
     spec.plugin().build(context).map_err(|mut error| {
-        if error.field == LINK_RATE {
-            let (plan, spec) = (spec, serde_json::to_value(spec).unwrap_or_default());
-            // most generators know their links by other keys, or by several; a number is a factor, which may be none
-            if !spec[LINK_RATE].is_number() && !matches!(plan, TopologySpec::Scaled(_)) {
-                error.field = zero_rate(&spec).unwrap_or_default();
-            }
+        // most generators know their links by other keys, or by several; a factor of rates is a key of its own
+        if error.field == LINK_RATE && !matches!(spec, TopologySpec::Scaled(_)) {
+            error.field = zero_rate(&serde_json::to_value(spec).unwrap_or_default()).unwrap_or_default();
         }
         error
     })

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use stratasim_core::BuildError;
-use stratasim_core::json::line_of;
+use stratasim_core::json::place_of;
 
 use super::attributed::{Attributed, Attributes, Edge, shown};
 use crate::Topology;
@@ -216,10 +216,8 @@ impl Generator for NetworkxJson {
             (Some(path), None) => {
                 let text = stratasim_core::files::read_named("path", &context.base.join(path))?;
                 import(&text).map_err(|error| {
-                    let line = line_of(text.trim_start_matches('\u{feff}'), &error.field);
-                    let line = line.filter(|_| !error.field.is_empty());
-                    let line = line.map_or_else(String::new, |line| format!(", line {line}"));
-                    BuildError::new("path", format!("{path}{line}: {error}"))
+                    let place = place_of(&text, &error.field);
+                    BuildError::new("path", format!("{path}{place}: {error}"))
                 })
             }
             (None, Some(data)) => import_value(data).map_err(|error| error.within("data")),

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use stratasim_core::BuildError;
 use stratasim_core::error::nearest;
 use stratasim_core::files::read_named;
-use stratasim_core::json::{line_of, misfit_in_words};
+use stratasim_core::json::{misfit_in_words, place_of};
 
 use super::spec::{EdgeSpec, VertexSpec};
 
@@ -68,12 +68,9 @@ impl Source {
             Self::Inline => BuildError::new(field, reason),
             Self::Data if field.is_empty() => BuildError::new("data", reason),
             Self::Data => BuildError::new(format!("data.{field}"), reason),
-            Self::File { path, .. } if field.is_empty() => {
-                BuildError::new("path", format!("{}: {reason}", path.display()))
-            }
             Self::File { path, text } => {
-                let line = line_of(text, field).map_or_else(String::new, |line| format!(", line {line}"));
-                BuildError::new("path", format!("{}{line}: {field}: {reason}", path.display()))
+                let (place, error) = (place_of(text, field), BuildError::new(field, reason));
+                BuildError::new("path", format!("{}{place}: {error}", path.display()))
             }
         }
     }
