@@ -49,12 +49,14 @@ def to_networkx(topology: Topology | Mapping[str, Any] | str) -> "networkx.Graph
     """A topology, built or as its spec, as a graph that `from_networkx` reads back.
 
     Undirected where every link is a cable with two equal directions, otherwise directed; a multigraph
-    where links are parallel.
+    where links are parallel. `dimensions` of the graph is text such as "4,4", which all of NetworkX's writers take.
     """
     if not isinstance(topology, Topology):
         topology = Topology(topology)
     data = json.loads(topology.export("networkx-json"))
     graph: networkx.Graph[Any] = _networkx().node_link_graph(data, edges="edges")
+    if extents := graph.graph.get("dimensions"):
+        graph.graph["dimensions"] = ",".join(map(str, extents))
     return graph
 
 

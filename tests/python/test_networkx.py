@@ -32,6 +32,14 @@ MACHINES = {
 }
 
 
+def test_networkx_itself_writes_every_machine(tmp_path: Path) -> None:
+    for name, machine in MACHINES.items():
+        graph = ss.networkx.to_networkx(machine)
+        nx.write_graphml(graph, tmp_path / "machine.graphml")
+        again = ss.Topology({"kind": "graphml", "file": str(tmp_path / "machine.graphml")})
+        assert again.dimensions == ss.Topology(machine).dimensions, name
+
+
 @pytest.mark.parametrize("name", MACHINES)
 def test_a_machine_and_its_graph_give_exactly_the_same_result(name: str) -> None:
     topology = ss.Topology(MACHINES[name])

@@ -153,7 +153,7 @@ impl Compare {
                 let others =
                     self.input.sets.iter().filter(|set| !of_network(set)).cloned().collect::<Vec<_>>();
                 let (mut document, base) = stratasim_experiment::load(&self.input.file, &others)?;
-                choose_network(&mut document, kind)?;
+                choose_network(&mut document, "--networks", kind)?;
                 for set in self.input.sets.iter().filter(of_network) {
                     if self.concerns(kind, set) {
                         document.set(set)?;
@@ -170,7 +170,7 @@ impl Compare {
                     .is_some_and(|kind| network_option(set).is_some() && !self.concerns(kind, set)) => {}
                 // another network drops the options of the file's
                 Some((key, kind)) if key.trim() == "network.kind" => {
-                    choose_network(&mut document, kind.trim().trim_matches('"'))?;
+                    choose_network(&mut document, "--with", kind.trim().trim_matches('"'))?;
                 }
                 _ => document.set_by("--with", set)?,
             }

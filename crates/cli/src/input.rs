@@ -26,7 +26,7 @@ impl Input {
     pub(crate) fn experiment(&self, network: Option<&str>) -> Result<(Document, PathBuf), Error> {
         let (mut document, base) = stratasim_experiment::load(&self.file, &[])?;
         if let Some(kind) = network {
-            choose_network(&mut document, kind)?;
+            choose_network(&mut document, "--network", kind)?;
         }
         for set in &self.sets {
             document.set(set)?;
@@ -38,7 +38,7 @@ impl Input {
 
 /// Sets `network.kind`. Options of another kind of network do not fit and are dropped; the message level then has the
 /// latency and the rate of the machine's routes, as the other levels have, instead of those of no machine.
-pub(crate) fn choose_network(document: &mut Document, kind: &str) -> Result<(), Error> {
+pub(crate) fn choose_network(document: &mut Document, option: &str, kind: &str) -> Result<(), Error> {
     let kinds = network_kinds();
     if !kinds.contains(&kind) {
         let hint = nearest(kind, kinds.iter().copied())
@@ -48,12 +48,13 @@ pub(crate) fn choose_network(document: &mut Document, kind: &str) -> Result<(), 
     }
     if document.get("network.kind").is_none_or(|there| there != kind) {
         document.take("network");
-        document.set_json("network.kind", serde_json::json!(kind))?;
+        let origin = format!("{option} {kind}");
+        document.set_json(&origin, "network.kind", serde_json::json!(kind))?;
         if kind == "message" {
             for (key, value) in MESSAGE_OF_ROUTES {
-                document.set_json(&format!("network.{key}"), serde_json::json!(value))?;
+                document.set_json(&origin, &format!("network.{key}"), serde_json::json!(value))?;
             }
-            document.set_json("network.from-routes", serde_json::json!(true))?;
+            document.set_json(&origin, "network.from-routes", serde_json::json!(true))?;
         }
     }
     Ok(())

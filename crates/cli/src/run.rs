@@ -15,7 +15,7 @@ use stratasim_experiment::{ConfigError, Document, Error, Forecast, Prepared, Run
 use stratasim_report::by_size::tells;
 use stratasim_report::flows::write_flows;
 use stratasim_report::perfetto::PerfettoOptions;
-use stratasim_report::picture::{Timeline, link_heat_map};
+use stratasim_report::picture::{MOST_RANKS, Timeline, link_heat_map, pictured};
 use stratasim_report::result::RunResult;
 use stratasim_report::{
     Columns, Filter, LinkLoad, OverTime, PerfettoTrace, RankSet, TimeWindow, Unit, summary,
@@ -31,8 +31,6 @@ use crate::output::{Output, Unwritten, check_apart, complete, picture_path};
 use crate::progress::Progress;
 use crate::terminal::Terminal;
 
-/// Ranks in a picture when nobody says which.
-const PICTURED_RANKS: u32 = 48;
 /// Links in a heat map, the fullest ones, and stretches of time at least half as many as which it has.
 const HEAT_MAP_LINKS: usize = 32;
 const HEAT_MAP_BINS: usize = 256;
@@ -261,10 +259,9 @@ impl Run {
             schedule: schedule.as_deref(),
         };
         let (ranks, window) = (self.ranks.clone().unwrap_or_default(), self.window.unwrap_or_default());
-        let recorded = match &self.ranks {
-            None if self.csv.is_none() => some_ranks(program.ranks()),
-            _ => ranks.clone(),
-        };
+        // for a picture alone, those that it shows are enough
+        let chooses = self.ranks.is_none() && self.csv.is_none();
+        let recorded = if chooses { some_ranks(program.ranks()) } else { ranks.clone() };
         let mut columns = Columns::new(Filter { ranks: recorded, window });
         let options = PerfettoOptions { ranks, window, ..PerfettoOptions::default() };
         let (trace_path, trace_file) = outputs.trace.map(|it| (it.path, it.file)).unzip();
@@ -306,8 +303,9 @@ impl Run {
         unwritten.keep(outputs.picture, |picture| {
             let mut timeline = timeline(prepared, &columns, &labels, result.as_ref().ok());
             timeline.filter.window = window;
-            timeline.ran_until =
-                result.as_ref().ok().filter(|result| result.stopped).map(|result| result.makespan_s);
+            timeline.ran_until = result.as_ref().ok().map(|result| result.makespan_s);
+            timeline.stopped = result.as_ref().is_ok_and(|result| result.stopped);
+            timeline.of_ranks = (chooses && window == TimeWindow::ALWAYS).then(|| program.ranks());
             picture.draw(&timeline.draw())
         });
         if let Some(load) = &load {
@@ -356,8 +354,8 @@ impl Run {
         let mut text = format!("  nothing in {}: {what}", files.join(", "));
         match &self.ranks {
             Some(chosen) => text += &format!(" at ranks {chosen}"),
-            None if files == ["picture"] && ranks > PICTURED_RANKS => {
-                text += &format!(" at the {PICTURED_RANKS} ranks that it shows (--ranks chooses others)");
+            None if files == ["picture"] && ranks as usize > MOST_RANKS => {
+                text += &format!(" at the {MOST_RANKS} ranks that it shows (--ranks chooses others)");
             }
             None => {}
         }
@@ -413,13 +411,14 @@ pub(crate) fn exit_code(result: &RunResult, terminal: &Terminal, silent: bool) -
     if result.stopped { INTERRUPTED } else { 0 }
 }
 
-/// As many ranks as fit into a picture, spread evenly.
+/// The ranks that fit into a picture.
 fn some_ranks(ranks: u32) -> RankSet {
-    if ranks <= PICTURED_RANKS {
-        return RankSet::all();
+    let shown = pictured(ranks as usize);
+    if ranks as usize <= MOST_RANKS {
+        RankSet::all()
+    } else {
+        RankSet::of(shown.map(|rank| Rank(rank as u32)))
     }
-    let step = f64::from(ranks) / f64::from(PICTURED_RANKS);
-    RankSet::of((0..PICTURED_RANKS).map(|at| Rank((f64::from(at) * step) as u32)))
 }
 
 fn timeline<'a>(
@@ -445,7 +444,7 @@ mod tests {
     fn a_picture_of_many_ranks_shows_some_from_all_over() {
         let shown: Vec<_> = some_ranks(1024).below(1024).collect();
         assert_eq!(shown.len(), 48);
-        assert_eq!((shown[0], shown[47]), (Rank(0), Rank(1002)));
+        assert_eq!((shown[0], shown[47]), (Rank(0), Rank(1023)));
         assert_eq!(some_ranks(48), RankSet::all());
     }
 }

@@ -89,7 +89,7 @@ macro_rules! registry {
                         write!(f, "a name such as \"{example}\", or a table with a `kind` and options,")
                     }
                     fn visit_str<E: $crate::serde::de::Error>(self, kind: &str) -> Result<$name, E> {
-                        self.visit_map($crate::registry::bare(kind))
+                        <$name as $crate::registry::List>::by_name(kind).map_err($crate::registry::BareError::into_error)
                     }
                     fn visit_map<A: $crate::serde::de::MapAccess<'de>>(self, mut map: A) -> Result<$name, A::Error> {
                         use $crate::serde::de::Error as _;
@@ -111,20 +111,49 @@ macro_rules! registry {
 
         impl $crate::registry::List for $name {
             const KINDS: &'static [&'static str] = &[$($kind),+];
+
+            fn by_name(kind: &str) -> Result<Self, $crate::registry::BareError> {
+                let bare = std::iter::once(("kind", kind));
+                $crate::serde::Deserialize::deserialize($crate::serde::de::value::MapDeserializer::new(bare))
+            }
         }
     };
 }
 
-/// A table that has a `kind` and nothing else.
-pub fn bare<'a, E: serde::de::Error>(
-    kind: &'a str,
-) -> serde::de::value::MapDeserializer<'a, std::iter::Once<(&'static str, &'a str)>, E> {
-    serde::de::value::MapDeserializer::new(std::iter::once(("kind", kind)))
+/// Why a name alone is no spec.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BareError {
+    /// A key that has no default.
+    #[error("missing field `{0}`")]
+    Missing(&'static str),
+    /// Anything else.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl BareError {
+    /// The same in the words of another format.
+    pub fn into_error<E: serde::de::Error>(self) -> E {
+        match self {
+            Self::Missing(field) => E::missing_field(field),
+            Self::Other(message) => E::custom(message),
+        }
+    }
+}
+
+impl serde::de::Error for BareError {
+    fn custom<T: std::fmt::Display>(message: T) -> Self {
+        Self::Other(message.to_string())
+    }
+
+    fn missing_field(field: &'static str) -> Self {
+        Self::Missing(field)
+    }
 }
 
 /// Adds, to the schema of a list, names alone: of those kinds that have a default for every key.
-pub fn allow_names<L: List + serde::de::DeserializeOwned>(schema: &mut schemars::Schema) {
-    let reads = |kind: &&&str| L::deserialize(bare::<serde::de::value::Error>(kind)).is_ok();
+pub fn allow_names<L: List>(schema: &mut schemars::Schema) {
+    let reads = |kind: &&&str| L::by_name(kind).is_ok();
     let names: Vec<_> = L::KINDS.iter().filter(reads).collect();
     if let Some(choices) = schema.get_mut("oneOf").and_then(serde_json::Value::as_array_mut)
         && !names.is_empty()
@@ -134,9 +163,16 @@ pub fn allow_names<L: List + serde::de::DeserializeOwned>(schema: &mut schemars:
 }
 
 /// The names of a list; written by [`registry!`](crate::registry!).
-pub trait List {
+pub trait List: Sized {
     /// Every kind.
     const KINDS: &'static [&'static str];
+
+    /// The kind of that name with its defaults, as from a table that has a `kind` and nothing else. Whatever all else is read
+    /// from, names are read by this one reader: another would be compiled for every kind once more.
+    ///
+    /// # Errors
+    /// An unknown name; a kind that needs keys.
+    fn by_name(kind: &str) -> Result<Self, BareError>;
 }
 
 /// A name of the list `L`, read with "did you mean" on a typo.

@@ -314,7 +314,11 @@ impl Compute for ComputeModel {
 
     fn least_duration(&self, request: &Execute) -> Duration {
         let peak = self.topology.node_profiles(request.node).map_or(1.0, |profiles| profiles.peak_speed());
-        Duration::from_ps((self.core_ps(request) / peak) as u64)
+        let compute =
+            self.topology.compute_type(request.node).expect("the engine places ranks on compute nodes");
+        // threads that have no core of their own wait for one
+        let rounds = (f64::from(request.threads) / f64::from(compute.cores)).max(1.0);
+        Duration::from_ps((self.core_ps(request) * rounds / peak) as u64)
     }
 
     fn violations(&self) -> Vec<String> {

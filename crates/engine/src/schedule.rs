@@ -18,6 +18,8 @@ pub mod noise;
 mod order;
 mod streams;
 
+use std::collections::VecDeque;
+
 use stratasim_core::model::{HostCosts, Network, NetworkDone, NetworkRequest, Transfer};
 use stratasim_core::observe::{Activity, Event, Interests, MessageSpan, Observer, TaskSpan};
 use stratasim_core::queue::RadixQueue;
@@ -61,6 +63,8 @@ pub struct ScheduleOptions<'a> {
     pub noise: Option<Noise>,
     /// First operation of each part whose end is wanted, ascending ([`ScheduleSummary::part_ends`]).
     pub parts: &'a [u32],
+    /// Before when nothing of each part begins; empty: all begin at once. Nothing of one part waits for something of another.
+    pub starts: &'a [Time],
 }
 
 /// What a run came to.
@@ -99,6 +103,9 @@ pub struct ScheduleEngine<'a, N: Network + ?Sized> {
     order: Option<Order>,
     noise: Option<Noise>,
     parts: &'a [u32],
+    starts_of_parts: &'a [Time],
+    /// What waits for nothing but the start of its part: (when, rank, operation), ascending.
+    later: VecDeque<(Time, u32, u32)>,
     /// Ends of what streams do: (rank, operation).
     ends: RadixQueue<(u32, u32)>,
     /// Operations whose dependencies are met: (rank, operation).
@@ -150,6 +157,8 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
             order,
             noise: options.noise,
             parts: options.parts,
+            starts_of_parts: options.starts,
+            later: VecDeque::new(),
             ends: RadixQueue::new(),
             ready: Vec::new(),
             done: Vec::new(),
@@ -177,16 +186,22 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
     /// Operations that can never run, messages that nobody receives, messages that cannot be carried.
     pub fn run(mut self) -> Result<ScheduleSummary, RunError> {
         let mut roots = Vec::new();
+        let mut later = Vec::new();
         for rank in 0..self.schedule.ranks() {
             // what becomes ready here belongs to the rank in hand, and is not yet among its roots
             roots.clear();
             let free = |operation: &u32| self.missing[*operation as usize] == 0;
             roots.extend(self.schedule.of_rank(rank).filter(free));
             for &operation in &roots {
-                self.begin(rank, operation);
+                match self.start_of_part(operation) {
+                    Time::ZERO => self.begin(rank, operation),
+                    start => later.push((start, rank, operation)),
+                }
             }
             self.begin_ready();
         }
+        later.sort_by_key(|&(start, ..)| start);
+        self.later = later.into();
         self.tell_progress();
         while self.step()? {
             self.summary.run.instants += 1;
@@ -216,6 +231,12 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
         Ok(summary)
     }
 
+    /// Before when an operation does not begin.
+    fn start_of_part(&self, operation: u32) -> Time {
+        let part = self.parts.partition_point(|&first| first <= operation).checked_sub(1);
+        part.and_then(|part| self.starts_of_parts.get(part)).copied().unwrap_or(Time::ZERO)
+    }
+
     fn tell_progress(&mut self) {
         let done = self.summary.run.tasks;
         self.observer.on_event(&Event::Progress { at: self.now, done, tasks: done + self.left });
@@ -223,8 +244,8 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
 
     /// Advances to the next instant and handles what ends there; false when nothing will happen.
     fn step(&mut self) -> Result<bool, RunError> {
-        let end = self.ends.earliest();
-        let own = end.map_or(Time::MAX, Time::from_ps);
+        let end = self.ends.earliest().map_or(Time::MAX, Time::from_ps);
+        let own = self.later.front().map_or(end, |&(start, ..)| end.min(start));
         let network = self.network.next_event().unwrap_or(Time::MAX);
         if own == Time::MAX && network == Time::MAX {
             return self.end_of_time();
@@ -244,6 +265,12 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
             self.unasked += 1;
             self.stream_done(rank, operation);
         }
+        while let Some(&(start, rank, operation)) = self.later.front()
+            && start <= self.now
+        {
+            self.later.pop_front();
+            self.ready.push((rank, operation));
+        }
         self.unasked += self.done.len() as u64;
         if !self.done.is_empty() {
             let mut done = std::mem::take(&mut self.done);
@@ -262,8 +289,10 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
 
     /// Nothing happens before the last instant that a time can say: what is left takes longer, or waits for ever.
     fn end_of_time(&mut self) -> Result<bool, RunError> {
-        let is_left =
-            self.ends.earliest().is_some() || self.network.next_event().is_some() || !self.done.is_empty();
+        let is_left = self.ends.earliest().is_some()
+            || self.network.next_event().is_some()
+            || !self.done.is_empty()
+            || !self.later.is_empty();
         if is_left { Err(RunError::TooLong { at: self.now }) } else { Ok(false) }
     }
 

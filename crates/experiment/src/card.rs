@@ -74,7 +74,7 @@ pub fn chosen(choice: &CardChoice, base: &Path) -> Result<Card, BuildError> {
     }
     document = section(document);
     for (path, value) in &changes {
-        let set = document.set_json(path, (*value).clone());
+        let set = document.set_json("card", path, (*value).clone());
         set.map_err(|error| BuildError::new(path.as_str(), error.to_string()))?;
     }
     let changed = |path: &str| changes.iter().any(|(changed, _)| changed == path);

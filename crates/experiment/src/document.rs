@@ -183,13 +183,18 @@ impl Document {
         self.set_node(path.trim(), Node { value, place }, &whole)
     }
 
-    /// Sets the value at a dotted path to a JSON value, as a sweep does.
+    /// Sets the value at a dotted path to a JSON value; errors name `origin` as the place where it stands.
     ///
     /// # Errors
     /// A path through something that is not a table.
-    pub fn set_json(&mut self, path: &str, value: serde_json::Value) -> Result<(), ConfigError> {
+    pub fn set_json(
+        &mut self,
+        origin: &str,
+        path: &str,
+        value: serde_json::Value,
+    ) -> Result<(), ConfigError> {
         let text = format!("{path} = {value}");
-        let source = Arc::new(Source { name: "sweep".to_owned(), text: text.clone() });
+        let source = Arc::new(Source { name: origin.to_owned(), text: text.clone() });
         let whole = Place { source, span: 0..text.len() };
         let mut node = from_json(value);
         node.place = Some(whole.clone());
@@ -335,6 +340,7 @@ impl Document {
         let path: Vec<&str> = error.field.split('.').filter(|part| !part.is_empty()).collect();
         let mut at = &self.root;
         let mut place = None;
+        let mut depth = 0;
         for key in &path {
             let next = match &at.value {
                 Value::Table(table) => table
@@ -348,8 +354,16 @@ impl Document {
             let Some((found, node)) = next else { break };
             place = found.or(place);
             at = node;
+            depth += 1;
         }
-        self.fault(&path, error.reason, place)
+        let mut reason = error.reason;
+        // out of its range, though nobody wrote it: limits that another value sets may leave a default outside
+        let is_range =
+            reason.starts_with(|first: char| first.is_ascii_digit()) && reason.ends_with("are possible");
+        if is_range && depth + 1 == path.len() && matches!(at.value, Value::Table(_)) {
+            reason += " (the default, as it is not given)";
+        }
+        self.fault(&path, reason, place)
     }
 
     /// An error at a key path. What has no place in the text says at least which file it is about.

@@ -5,7 +5,7 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::random::Streams;
-use stratasim_core::{BuildError, Duration};
+use stratasim_core::{BuildError, Duration, Time};
 use stratasim_topo::Topology;
 use stratasim_workload::WorkloadSpec;
 use stratasim_workload::goal::Schedule;
@@ -70,7 +70,7 @@ pub enum JobNics {
 pub struct JobsSpec {
     /// Which nodes each job gets: `packed`, `round-robin`, `random`, `fill-racks`, `spread-racks` or `list`.
     pub placement: JobPlacementSpec,
-    /// Ranks of one job on each of its nodes.
+    /// Ranks of one job on each of its nodes; not with `list`, which says where each rank is.
     pub ranks_per_node: u32,
     /// Whether jobs may share nodes (several tenants); each then has streams of its own.
     pub shared: bool,
@@ -114,7 +114,7 @@ pub struct PlacedJob {
     /// Its name.
     pub name: String,
     /// When it starts.
-    pub start: Duration,
+    pub start: Time,
     /// Its ranks: node, operations, streams.
     pub tenants: Vec<Tenant>,
     /// The same job without the others, on the same nodes; where wanted.
@@ -165,6 +165,10 @@ pub fn build(
         .map(|number| jobs[number].name.clone().unwrap_or_else(|| format!("job {number}")))
         .collect();
     let nodes = topology.compute_nodes();
+    if matches!(how.placement, JobPlacementSpec::List(_)) && how.ranks_per_node != 1 {
+        let reason = "the list says where each rank is; leave one of the two out";
+        return Err(BuildError::new("jobs.ranks-per-node", reason));
+    }
     let racks = racks(how, topology)?;
     let count = nodes.len() as u32;
     let machine = Nodes { count, ranks_per_node: how.ranks_per_node, shared: how.shared, rack_of: &racks };
@@ -187,20 +191,21 @@ pub fn build(
             name: &names[number],
             schedule: &schedules[number],
             nodes: placed[number].clone(),
-            start_offset_ns: ns(jobs[number].start),
+            // whoever runs it lets nothing of the job begin before its start: a computation before it would be work
+            start_offset_ns: 0,
             repetitions: jobs[number].repetitions,
             pause_ns: ns(jobs[number].pause),
         })
         .collect();
     let merged = merge(&merging, &options).map_err(within)?;
     let mut placed_jobs = Vec::with_capacity(jobs.len());
-    for (job, tenants) in merging.iter().zip(merged.jobs) {
+    for ((job, tenants), of) in merging.iter().zip(merged.jobs).zip(jobs) {
         let alone = if how.alone && jobs.len() > 1 {
             Some(merge(std::slice::from_ref(job), &options).map_err(within)?.schedule)
         } else {
             None
         };
-        let start = Duration::from_ns(job.start_offset_ns);
+        let start = Time::ZERO + of.start;
         placed_jobs.push(PlacedJob { name: job.name.to_owned(), start, tenants, alone });
     }
     Ok(ScheduleWork { schedule: merged.schedule, jobs: placed_jobs })
@@ -224,6 +229,12 @@ fn check(jobs: &[JobSpec]) -> Result<(), BuildError> {
 /// The rack of each compute node, where the placement asks for it.
 fn racks(how: &JobsSpec, topology: &Topology) -> Result<Vec<u32>, BuildError> {
     if !matches!(how.placement, JobPlacementSpec::FillRacks(_) | JobPlacementSpec::SpreadRacks(_)) {
+        if how.racks != JobsSpec::default().racks {
+            let kind = how.placement.kind();
+            let reason =
+                format!("`{kind}` does not look at racks: it goes with `fill-racks` and `spread-racks`");
+            return Err(BuildError::new("jobs.racks", reason));
+        }
         return Ok(Vec::new());
     }
     let Some(groups) = topology.grouping(&how.racks) else {

@@ -20,15 +20,15 @@ pub(crate) struct Common<'a> {
     pub(crate) noise: &'a dyn Fn() -> Option<Noise>,
 }
 
-/// Runs `schedule` once; `parts` are the first operations of what is told apart.
+/// Runs `schedule` once; what is told apart has its first operations and its starts.
 pub(crate) fn run<N: Network + ?Sized>(
     schedule: &Schedule,
     network: &mut N,
     observer: &mut dyn Observer,
     common: &Common<'_>,
-    parts: &[u32],
+    (parts, starts): (&[u32], &[Time]),
 ) -> Result<ScheduleSummary, RunError> {
-    let options = ScheduleOptions { host: common.host, noise: (common.noise)(), parts };
+    let options = ScheduleOptions { host: common.host, noise: (common.noise)(), parts, starts };
     let engine = ScheduleEngine::new(schedule, common.nodes, network, observer, options);
     engine.map_err(refused)?.run()
 }
@@ -55,20 +55,21 @@ impl Prepared {
         let make = || noise.as_ref().map(|noise| noise.fresh());
         let common = Common { nodes: &nodes, host, noise: &make };
         let (first, job_of) = work.parts();
+        let starts: Vec<Time> = job_of.iter().map(|&job| work.jobs[job].start).collect();
         if !work.jobs.is_empty() {
             self.network.draw_by_source();
         }
-        let summary = run(&work.schedule, self.network.as_mut(), observer, &common, &first)?;
+        let summary = run(&work.schedule, self.network.as_mut(), observer, &common, (&first, &starts))?;
         let mut jobs = Vec::with_capacity(work.jobs.len());
         for (number, job) in work.jobs.iter().enumerate() {
             let ends = summary.part_ends.iter().zip(&job_of).filter(|(_, of)| **of == number);
             let finish = ends.map(|(end, _)| *end).max().unwrap_or(Time::ZERO);
-            let since = |end: Time| end.saturating_since(Time::ZERO + job.start).as_secs_f64();
+            let since = |end: Time| end.saturating_since(job.start).as_secs_f64();
             let alone = match &job.alone {
                 Some(schedule) if !summary.run.stopped => {
                     let mut network = self.fresh_network().map_err(refused)?;
                     network.draw_by_source();
-                    let alone = run(schedule, network.as_mut(), &mut Blind, &common, &[])?;
+                    let alone = run(schedule, network.as_mut(), &mut Blind, &common, (&[0], &[job.start]))?;
                     Some(since(alone.run.makespan))
                 }
                 _ => None,

@@ -61,11 +61,10 @@ mod wheel;
 use std::collections::VecDeque;
 
 use schemars::JsonSchema;
-use serde::de;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use stratasim_core::model;
 use stratasim_core::random::{Draws, key};
-use stratasim_core::registry::bare;
+use stratasim_core::registry::List as _;
 use stratasim_core::{Bandwidth, BuildError, Bytes, Duration, NodeId, Time};
 use stratasim_topo::{Chosen, Sharing, Topology};
 use stratasim_transport::congestion::nscc::Nscc;
@@ -338,7 +337,7 @@ impl Packet {
             BuildError::new("preset", format!("htsim has no `{kind}`; it has {known}"))
         })?;
         // as it is where nothing but the kind is given
-        let bare = CongestionSpec::deserialize(bare::<de::value::Error>(kind));
+        let bare = CongestionSpec::by_name(kind);
         let is_plain = bare.is_ok_and(|plain| plain == self.congestion);
         Ok(Self {
             preset: Preset::Published,

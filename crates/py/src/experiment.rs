@@ -98,7 +98,7 @@ impl Experiment {
             for (key, text) in &section {
                 let value = serde_json::from_str(text);
                 let value = value.map_err(|error| ConfigError::new(format!("sweep.{key}: {error}"), None))?;
-                document.set_json(&format!("sweep.{key}"), value)?;
+                document.set_json("sweep", &format!("sweep.{key}"), value)?;
             }
             let whole = Sweep::new(document.clone(), &self.base);
             if section.is_empty() || whole.is_ok() {

@@ -23,7 +23,7 @@ pub use bars::{Bars, breakdown_bars, job_bars, link_bars};
 pub use heat_map::{HeatMap, link_heat_map};
 pub use lines::{LineChart, Series};
 pub use palette::Scheme;
-pub use timeline::Timeline;
+pub use timeline::{MOST_RANKS, Timeline, pictured};
 pub use traffic::{channel_map, latency_over_time, load_over_time};
 
 use scene::Scene;

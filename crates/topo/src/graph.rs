@@ -56,6 +56,19 @@ pub struct ComputeType {
     pub kernels: KernelCosts,
 }
 
+impl ComputeType {
+    /// The same node with the rates and cores of `other`, and the names of both; memory and costs stay.
+    #[must_use]
+    pub fn with_rates(&self, other: &Self) -> Self {
+        Self {
+            name: format!("{} ({})", self.name, other.name),
+            rate_flop_per_s: other.rate_flop_per_s,
+            cores: other.cores,
+            ..self.clone()
+        }
+    }
+}
+
 /// Properties shared by memory nodes of one type.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MemoryType {

@@ -15,6 +15,12 @@ use crate::{Routing, Topology};
 /// The formats that [`write()`] knows; each is the kind of a topology too, which reads it.
 pub const FORMATS: &[&str] = &["simgrid-xml", "networkx-json", "graphml"];
 
+/// What `format` holds of `topology`, but whoever reads it does not use; in a sentence.
+pub fn unused(format: &str, topology: &Topology) -> Option<String> {
+    let options = simgrid::export::ExportOptions::default();
+    (format == "simgrid-xml").then(|| simgrid::export::unused(topology, &options)).flatten()
+}
+
 /// Writes `topology` in `format`, one of [`FORMATS`]. `routing` gives the routes where the format
 /// holds routes.
 ///

@@ -172,10 +172,10 @@ impl Generate {
             let message = format!("--bytes: `{NCCL}` needs to know the bytes of the vector");
             return Err(ConfigError::new(message, None).into());
         };
-        document.set_json("ranks", json!(self.ranks))?;
-        document.set_json("bytes", json!(format!("{bytes} B")))?;
-        document.set_json("root", json!(self.root))?;
-        document.set_json("tag", json!(self.tag))?;
+        document.set_json("--ranks", "ranks", json!(self.ranks))?;
+        document.set_json("--bytes", "bytes", json!(format!("{bytes} B")))?;
+        document.set_json("--root", "root", json!(self.root))?;
+        document.set_json("--tag", "tag", json!(self.tag))?;
         Ok(())
     }
 }

@@ -29,6 +29,9 @@ impl Export {
         let mut machine = self.source.build()?;
         let text = io::write(format, &machine.topology, machine.routing.as_mut())
             .map_err(|error| ConfigError::new(format!("--{error}"), None))?;
+        if let Some(note) = io::unused(format, &machine.topology) {
+            terminal.note(&note);
+        }
         match &self.output {
             None => terminal.print(&text),
             Some(path) => {

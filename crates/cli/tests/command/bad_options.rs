@@ -14,6 +14,15 @@ fn ring() -> Scratch {
 }
 
 #[test]
+fn what_a_network_of_an_option_lacks_is_said_of_the_option() {
+    let scratch = ring();
+    let run = scratch.stratasim(&["run", "ring.toml", "--network", "constant-rate"]);
+    run.failed(2, &["`bandwidth` is missing", "--network constant-rate:1"]);
+    let both = scratch.stratasim(&["compare", "ring.toml", "--networks", "flow,constant-rate"]);
+    assert!(both.errors.contains("--networks constant-rate:1"), "{}", both.errors);
+}
+
+#[test]
 fn a_distribution_that_the_network_does_not_tell_is_refused_before_the_run() {
     let scratch = ring();
     let run = |network: &str, of: &str| {

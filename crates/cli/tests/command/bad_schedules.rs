@@ -170,6 +170,10 @@ fn placements_of_jobs_that_make_no_sense_are_named() {
     let jobs = |keys: &str| format!("{JOBS}[jobs]\n{keys}\n");
     let racks = "placement = { kind = \"fill-racks\" }\nracks = \"pod\"";
     refused(&jobs(racks), &["jobs.racks", "no grouping `pod` (it has: none)", "bad.toml:14"]);
+    let unused = "placement = { kind = \"random\" }\nracks = \"pod\"";
+    refused(&jobs(unused), &["jobs.racks", "`random` does not look at racks", "bad.toml:14"]);
+    let placed = "placement = { kind = \"list\", nodes = [[3, 1], [0, 2]] }\nranks-per-node = 2";
+    refused(&jobs(placed), &["jobs.ranks-per-node", "the list says where each rank is", "bad.toml:14"]);
     refused(
         &jobs("placement = { kind = \"spread-racks\" }"),
         &["jobs.racks", "no grouping `rack`", "bad.toml:12"],

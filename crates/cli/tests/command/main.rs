@@ -7,6 +7,7 @@ mod booksim;
 mod card;
 mod card_alloc;
 mod card_real;
+mod endings;
 mod goal_verbs;
 mod statistics;
 #[path = "../support/mod.rs"]

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use stratasim_core::model::{Execute, NetworkRequest, Transfer};
 use stratasim_core::observe::{Activity, Event, TaskSpan};
 use stratasim_core::random::mix;
-use stratasim_core::{NodeId, Rank, Time, Token};
+use stratasim_core::{Duration, NodeId, Rank, Time, Token};
 use stratasim_workload::program::{Compute, MemoryPlace, Op, Stream, VertexId};
 
 use super::{Engine, MemoryMode};
@@ -85,7 +85,11 @@ impl Engine<'_> {
                 match memory {
                     Some(node) => {
                         self.access(vertex, index, rank, node, compute);
-                        if self.options.memory == MemoryMode::Coherent && compute.flops > 0.0 {
+                        // beside the access it computes, or takes what it has in local memory from there
+                        let execution = self.execution(vertex, index, rank, compute);
+                        let takes_time =
+                            compute.flops > 0.0 || self.compute.least_duration(&execution) > Duration::ZERO;
+                        if self.options.memory == MemoryMode::Coherent && takes_time {
                             self.execute(vertex, index, rank);
                         }
                     }
@@ -180,12 +184,18 @@ impl Engine<'_> {
         let Op::Compute(compute) = &self.program.vertex(vertex).op else { unreachable!("it computes") };
         self.parts[self.instances.number(vertex, index) as usize] += 1;
         self.clocks[rank.index()].begin(self.now, Activity::Compute);
+        let execution = self.execution(vertex, index, rank, compute);
+        self.compute.submit(self.now, execution);
+    }
+
+    /// What `compute` asks of the cores and the local memory of its node.
+    fn execution(&self, vertex: VertexId, index: u32, rank: Rank, compute: &Compute) -> Execute {
         // what was moved, or lives here after all, is read from local memory
         let moved = match (self.options.memory, self.memory_node(rank, compute.place)) {
             (MemoryMode::Coherent, Some(_)) => 0,
             _ => compute.remote_bytes,
         };
-        let request = Execute {
+        Execute {
             token: pack_task(Part::Compute, vertex, index),
             node: self.nodes[rank.index()],
             flops: compute.flops,
@@ -194,8 +204,7 @@ impl Engine<'_> {
             priority: compute.priority,
             threads: compute.threads,
             rate_cap: compute.rate_cap,
-        };
-        self.compute.submit(self.now, request);
+        }
     }
 
     /// The computation or memory access of an instance ended.

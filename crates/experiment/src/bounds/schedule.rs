@@ -7,12 +7,13 @@ use stratasim_report::result::{Bound, BoundKind};
 use stratasim_workload::goal::{OperationKind, Schedule};
 
 use crate::build::Prepared;
+use crate::jobs::ScheduleWork;
 
 /// The bounds that a schedule has of itself.
 pub(super) fn bounds(prepared: &Prepared) -> Vec<Bound> {
     let Some(work) = &prepared.schedule else { return Vec::new() };
     let mut bounds = Vec::new();
-    bounds.extend(stream_bound(prepared, &work.schedule));
+    bounds.extend(stream_bound(prepared, work));
     if let NetworkSpec::Message(message) = &prepared.spec.network {
         bounds.extend(nic_bound(prepared, &work.schedule, message));
     }
@@ -20,35 +21,41 @@ pub(super) fn bounds(prepared: &Prepared) -> Vec<Bound> {
 }
 
 /// What the busiest stream of a rank does, one thing after the other: its computations, and the overheads
-/// of its messages. Of a receive only the part of the overhead that does not depend on the size is
-/// counted, as the message that it gets may be smaller than it says.
-fn stream_bound(prepared: &Prepared, schedule: &Schedule) -> Option<Bound> {
+/// of its messages, each by the size that it says itself. A stream of a job does nothing before the job's start.
+fn stream_bound(prepared: &Prepared, work: &ScheduleWork) -> Option<Bound> {
+    let schedule = &work.schedule;
+    let (parts, job_of) = work.parts();
     let costs = prepared.network.host_costs();
-    let of_receive = u128::from(costs.of(0).as_ps());
-    let mut best = (0, 0, 0);
-    let mut streams = vec![0_u128; schedule.cpus() as usize];
+    let mut best = (0, 0, 0, 0);
+    // when the job of each begins, and what it does
+    let mut streams = vec![(0_u64, 0_u128); schedule.cpus() as usize];
     for rank in 0..schedule.ranks() {
-        streams.fill(0);
-        for operation in schedule.of_rank(rank) {
-            let operation = schedule.shape(operation).operation;
-            streams[usize::from(operation.cpu)] += match operation.kind {
+        streams.fill((0, 0));
+        for number in schedule.of_rank(rank) {
+            let operation = schedule.shape(number).operation;
+            let (start_ps, busy_ps) = &mut streams[usize::from(operation.cpu)];
+            if let Some(part) = parts.partition_point(|&first| first <= number).checked_sub(1) {
+                *start_ps = work.jobs[job_of[part]].start.as_ps();
+            }
+            *busy_ps += match operation.kind {
                 OperationKind::Calc => u128::from(operation.size) * 1000,
-                OperationKind::Send => u128::from(costs.of(operation.size).as_ps()),
-                OperationKind::Receive => of_receive,
+                OperationKind::Send | OperationKind::Receive => u128::from(costs.of(operation.size).as_ps()),
             };
         }
-        for (cpu, &busy_ps) in streams.iter().enumerate() {
-            if busy_ps > best.0 {
-                best = (busy_ps, rank as usize, cpu);
+        for (cpu, &(start_ps, busy_ps)) in streams.iter().enumerate() {
+            let end_ps = u128::from(start_ps) + busy_ps;
+            if end_ps > best.0 {
+                best = (end_ps, start_ps, rank as usize, cpu);
             }
         }
     }
-    let (busy_ps, rank, cpu) = best;
+    let (end_ps, start_ps, rank, cpu) = best;
     let node = prepared.topology.node_name(prepared.places.get(rank)?.node);
-    (busy_ps > 0).then(|| Bound {
-        name: "work of a stream".to_owned(),
+    (end_ps > 0).then(|| Bound {
+        name: if start_ps > 0 { "start of a job, and work of a stream" } else { "work of a stream" }
+            .to_owned(),
         kind: BoundKind::Compute,
-        seconds: busy_ps as f64 * 1e-12,
+        seconds: end_ps as f64 * 1e-12,
         place: if schedule.cpus() > 1 { format!("{node}, cpu {cpu}") } else { node.to_owned() },
     })
 }

@@ -34,7 +34,7 @@ fn step_seconds(case: &str) -> f64 {
     document.set("workload.file=llm-small.strata").unwrap();
     document.set("topology.up=[1, 8]").unwrap();
     for (key, value) in set.as_object().unwrap() {
-        document.set_json(key, value.clone()).unwrap();
+        document.set_json("test", key, value.clone()).unwrap();
     }
     seconds_of(&document)
 }

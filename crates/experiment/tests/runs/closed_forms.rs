@@ -200,6 +200,52 @@ edges = [{{ from = "a", to = "b" }}, {loops}]"#
 }
 
 #[test]
+fn threads_without_a_core_of_their_own_are_in_the_bound() {
+    let machine = SWITCH.replace("name = \"X\"", "name = \"X\", cores = 2");
+    let work = r#"vertices = [
+  { name = "a", kind = "compute", rank = 0, flops = "1 GFLOP", threads = 3, stream = 0 },
+  { name = "w", kind = "delay", rank = 0, duration = "1 ms" },
+]
+edges = [{ from = "a", to = "w" }]"#;
+    let result = run(&(machine + &graph(work)));
+    // three threads of a millisecond on two cores, and the delay
+    let chain = result.bounds.iter().find(|bound| bound.name.starts_with("longest chain")).unwrap();
+    assert!((result.makespan_s - 2.5e-3).abs() < 1e-11, "{}", result.makespan_s);
+    assert!((chain.seconds - 2.5e-3).abs() < 1e-11, "{chain:?}");
+}
+
+/// The part of an operator that is in local memory takes its time where the operator computes nothing, too.
+#[test]
+fn an_operator_that_only_moves_data_reads_both_memories() {
+    let memory = 1_783_618_560;
+    let machine = |local: &str| {
+        format!(
+            r#"[topology]
+kind = "graph"
+nodes = [{{ name = "g", compute = {{ fp32 = "1e6 PFLOP/s", bf16 = "1e6 PFLOP/s", memory = "{memory} B", memory-bandwidth = "{local}" }}, home-memory = "m" }}, {{ name = "m", kind = "memory" }}]
+links = [{{ from = "m", to = "g", bandwidth = "100 GB/s", latency = "0 ns" }}]
+[workload]
+kind = "transformer"
+model = "llama2-13b"
+layers = 1
+sequence = 1000
+memory = "auto"
+synchronise = "none"
+[execution]
+roofline = true
+"#
+        )
+    };
+    // slow local memory leaves no operator faster than its local part
+    let result = run(&machine("1 TB/s"));
+    let used = result.memory.as_ref().unwrap();
+    assert!(used[0].local_bytes > 0 && used[0].remote_bytes > 0, "{used:?}");
+    let chain = result.bounds.iter().find(|bound| bound.name.starts_with("longest chain")).unwrap();
+    assert!(result.makespan_s >= chain.seconds * (1.0 - 1e-9), "{chain:?}");
+    assert!(run(&machine("1 GB/s")).makespan_s > 10.0 * result.makespan_s);
+}
+
+#[test]
 fn a_stream_runs_one_task_at_a_time_and_streams_share_the_node() {
     let two = |stream: u32| {
         graph(&format!(

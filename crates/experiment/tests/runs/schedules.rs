@@ -39,6 +39,9 @@ fn an_incast_is_bound_by_the_nic_of_its_receiver() {
     // and nothing else but the overheads of one message and its way
     near(result.makespan_s, nic + 100e-9 + 1e-6 + 100e-9);
     assert_eq!(result.binding.unwrap().bound.place, "host-0");
+    // what a receive costs by its size is the stream's work, too
+    let by_size = format!("{}{work}{MESSAGE}overhead-per-byte = \"1 ns/B\"\n", switch(33));
+    near(seconds_of(&run(&by_size), "work of a stream"), 32.0 * (100e-9 + 20_000e-9));
     // the receiver's stream takes the overhead of 32 messages
     near(seconds_of(&run(&format!("{}{work}{MESSAGE}", switch(33))), "work of a stream"), 3.2e-6);
 }
@@ -115,6 +118,24 @@ fn a_job_that_starts_later_is_measured_from_its_start() {
     near(job.duration_s, result.makespan_s - 5e-6);
     // a rank begins again when it has finished: the sender, after its pause, sends 3.1 us after the first
     near(job.duration_s, 100e-9 + 3e-6 + 2.2e-6);
+}
+
+#[test]
+fn the_wait_for_a_start_is_no_work() {
+    let job = "[[job]]\nworkload = { kind = \"goal\", pattern = { kind = \"gather\" }, ranks = 2, bytes = \"10001 B\" }\n";
+    let alone = run(&format!("{}{job}{MESSAGE}", switch(4)));
+    let later = format!("{}{job}start = \"10 ms\"\n{MESSAGE}", switch(4));
+    let result = run(&later);
+    near(result.makespan_s, 10e-3 + alone.makespan_s);
+    let computed: f64 = result.ranks.iter().map(|rank| rank.compute_s).sum();
+    assert!(computed < 1e-9, "{computed} s of a wait are computation");
+    // nothing of the job ends sooner than what it has to do after its start
+    near(seconds_of(&result, "start of a job, and work of a stream"), 10e-3 + 100e-9);
+    // half of all time goes to the system, which takes nothing from who does nothing
+    let noise = "[execution.noise]\nevery = \"100 us\"\nlength = \"100 us\"\n";
+    let noisy = run(&format!("{later}{noise}"));
+    near(noisy.jobs[0].start_s, 10e-3);
+    assert!((10e-3..13e-3).contains(&noisy.makespan_s), "{}", noisy.makespan_s);
 }
 
 #[test]

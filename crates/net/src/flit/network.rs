@@ -57,8 +57,8 @@ pub struct Flit {
     /// Cycles between a node that forwards and the router in it.
     pub terminal_latency: u32,
     /// The routers. Absent: four virtual channels, with buffers as long as the credits of the longest channel
-    /// take, so that a single stream fills it. Given, its values hold as they are; short buffers
-    /// behind long cables are slow.
+    /// take, so that a single stream fills it, where the routing lets it use two virtual channels or more.
+    /// Given, its values hold as they are; short buffers behind long cables are slow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub router: Option<RouterSpec>,
     /// Which way packets take.

@@ -506,6 +506,7 @@ fn the_axis_of_a_run_that_was_stopped_goes_there() {
     let empty = TaskColumns::default();
     let mut timeline = Timeline::new("Stopped", &empty, &Plain);
     timeline.ran_until = Some(28e-3);
+    timeline.stopped = true;
     let svg = timeline.draw().svg();
     assert!(svg.contains("no task was complete when the run was stopped") && svg.contains(">25<"), "{svg}");
 }

@@ -19,7 +19,7 @@ use crate::labels::{Labels, activity_name};
 use crate::units::Unit;
 
 /// Ranks drawn; of more, as many are picked evenly.
-const MOST_RANKS: usize = 48;
+pub const MOST_RANKS: usize = 48;
 /// Strengths of colour for cells that are partly busy.
 const STRENGTHS: u8 = 8;
 /// Tasks at least this wide are drawn one by one, and cells for narrower ones are this wide, in pixels.
@@ -41,8 +41,12 @@ pub struct Timeline<'a> {
     /// for schedules, whose streams are what the user wrote. Computation is drawn over communication,
     /// which may be a receive that waits.
     pub by_stream: bool,
-    /// When the run was stopped, in seconds, so that the axis goes there although the tasks of that moment are not known.
+    /// When the run ended, in seconds, so that the axis goes there although the tasks of that moment are not known.
     pub ran_until: Option<f64>,
+    /// Whether it was stopped then.
+    pub stopped: bool,
+    /// Ranks that there are, where not all were recorded.
+    pub of_ranks: Option<u32>,
     /// Width in pixels.
     pub width: f64,
 }
@@ -70,6 +74,8 @@ impl<'a> Timeline<'a> {
             filter: Filter::default(),
             by_stream: false,
             ran_until: None,
+            stopped: false,
+            of_ranks: None,
             width: 960.0,
         }
     }
@@ -78,7 +84,7 @@ impl<'a> Timeline<'a> {
     pub fn draw(&self) -> Picture {
         let width = self.width.clamp(320.0, 4096.0);
         let (present, range) = self.extent();
-        let ranks = picked(&present);
+        let ranks: Vec<Rank> = pictured(present.len()).map(|at| present[at]).collect();
         let names: BTreeMap<Rank, String> =
             ranks.iter().map(|&rank| (rank, self.labels.rank(rank))).collect();
         let room = |name: &String| font::room(name, SMALL, false);
@@ -152,8 +158,9 @@ impl<'a> Timeline<'a> {
         scene.line((plot.0, bottom), (plot.1, bottom), Paint::Axis);
         scene.text(plot.1, bottom + 35.0, Anchor::End, Paint::Muted, SMALL, time.title.as_str());
         let mut notes = Vec::new();
-        if ranks.len() < present.len() {
-            notes.push(format!("{} of {} ranks", ranks.len(), Unit::Count.format(present.len() as f64)));
+        let all = self.of_ranks.map_or(present.len(), |all| present.len().max(all as usize));
+        if ranks.len() < all {
+            notes.push(format!("{} of {} ranks", ranks.len(), Unit::Count.format(all as f64)));
         }
         if partly {
             notes.push("paler where tasks are too short to be drawn one by one and leave gaps".to_owned());
@@ -166,11 +173,10 @@ impl<'a> Timeline<'a> {
             }
         }
         if range.is_none() {
-            let nothing = match self.ran_until {
-                Some(_) if self.filter.window == TimeWindow::ALWAYS => {
-                    "no task was complete when the run was stopped"
-                }
-                _ => "no task in this window",
+            let nothing = if self.stopped && self.filter.window == TimeWindow::ALWAYS {
+                "no task was complete when the run was stopped"
+            } else {
+                "no task in this window"
             };
             let middle = ((plot.0 + plot.1) / 2.0, (top + bottom) / 2.0);
             scene.text(middle.0, middle.1, Anchor::Middle, Paint::Muted, BODY, nothing);
@@ -200,8 +206,8 @@ impl<'a> Timeline<'a> {
         let TimeWindow { from, until } = self.filter.window;
         let low = if from == Time::ZERO { range.map_or(0, |(low, _)| low) } else { from.as_ps() };
         let high = if until == Time::MAX {
-            let stopped = self.ran_until.map(|seconds| Duration::from_secs_f64(seconds).as_ps());
-            let last = range.map(|(_, high)| high).max(stopped.filter(|&at| at > low));
+            let ended = self.ran_until.map(|seconds| Duration::from_secs_f64(seconds).as_ps());
+            let last = range.map(|(_, high)| high).max(ended.filter(|&at| at > low));
             last.unwrap_or(low.saturating_add(1_000_000))
         } else {
             until.as_ps()
@@ -343,10 +349,8 @@ pub(super) fn legend(scene: &mut Scene, x: f64, y: f64, paint: Paint, name: &str
     x + 16.0 + font::room(name, BODY, false) + 20.0
 }
 
-/// At most [`MOST_RANKS`] of `ranks`, evenly spread, with the first and the last.
-fn picked(ranks: &[Rank]) -> Vec<Rank> {
-    if ranks.len() <= MOST_RANKS {
-        return ranks.to_vec();
-    }
-    (0..MOST_RANKS).map(|at| ranks[at * (ranks.len() - 1) / (MOST_RANKS - 1)]).collect()
+/// Which of so many ranks a time line shows: at most [`MOST_RANKS`], evenly spread, with the first and the last.
+pub fn pictured(ranks: usize) -> impl Iterator<Item = usize> {
+    let shown = ranks.min(MOST_RANKS);
+    (0..shown).map(move |at| if shown < ranks { at * (ranks - 1) / (shown - 1) } else { at })
 }

@@ -99,9 +99,7 @@ impl Generator for Cards {
         let mut group = card.group.clone();
         if let Some(compute) = &self.compute {
             let rates = compute.resolve().map_err(|error| error.within("compute"))?;
-            group.rate_flop_per_s = rates.rate_flop_per_s;
-            group.cores = rates.cores;
-            group.name = format!("{} ({})", group.name, rates.name);
+            group = group.with_rates(&rates);
         }
         let topology = select::inner(&self.of, context)?;
         let hosts = self.hosts(&topology)?;

@@ -122,8 +122,13 @@ impl FatTree {
         branching[0].1 = 1;
         branching[levels - 1].0 = k;
         if let Some(ratio) = self.oversubscription {
+            if levels < 2 {
+                let reason =
+                    format!("{ratio}, but switches of a single level have no uplinks that could be left out");
+                return Err(BuildError::new("oversubscription", reason));
+            }
             let uplinks = f64::from(half) / ratio;
-            if levels < 2 || !(uplinks >= 1.0 && uplinks <= f64::from(half) && uplinks.fract() == 0.0) {
+            if !(uplinks >= 1.0 && uplinks <= f64::from(half) && uplinks.fract() == 0.0) {
                 return Err(BuildError::new(
                     "oversubscription",
                     format!(

@@ -2,11 +2,11 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stratasim_core::{BuildError, NodeId};
+use stratasim_core::{BuildError, KernelCosts, NodeId};
 
 use super::{BuildContext, Generator, TopologySpec, select};
 use crate::catalogue::ComputeChoice;
-use crate::graph::{NodeKind, Topology};
+use crate::graph::{ComputeType, NodeKind, Topology};
 
 /// Another topology with the type of some of its compute nodes replaced.
 ///
@@ -19,7 +19,7 @@ use crate::graph::{NodeKind, Topology};
 /// of = { kind = "hcsim-cxl", xpus = 256, compute = "H100" }
 /// ```
 /// The nodes are those of some groups (`rack`, `server`, `pod`, ...) or are given by name. Links and
-/// routes stay as they are.
+/// routes stay as they are; so do the memory and the fixed costs of core groups of [cards](#cards).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct WithCompute {
@@ -72,12 +72,23 @@ impl Generator for WithCompute {
         if chosen.is_empty() {
             return Err(BuildError::new("", "none of the chosen nodes computes"));
         }
+        let types: Vec<ComputeType> =
+            chosen.iter().map(|&node| replaced(&topology, node, &compute)).collect();
         let mut builder = topology.into_builder();
-        let compute = builder.compute_type(compute);
-        for node in chosen {
+        for (node, compute) in chosen.into_iter().zip(types) {
+            let compute = builder.compute_type(compute);
             builder.set_kind(node, NodeKind::Compute(compute));
         }
         builder.build()
+    }
+}
+
+/// What `node` is with the rates of `compute`: the whole type, or, for a core group of a card, whose memory and costs stay the
+/// card's, the rates alone.
+fn replaced(topology: &Topology, node: NodeId, compute: &ComputeType) -> ComputeType {
+    match topology.compute_type(node) {
+        Some(group) if group.kernels != KernelCosts::default() => group.with_rates(compute),
+        _ => compute.clone(),
     }
 }
 

@@ -212,6 +212,24 @@ fn a_rack_gets_other_accelerators() {
 }
 
 #[test]
+fn a_core_group_with_other_rates_keeps_what_its_card_costs() {
+    let switch = r#"{"kind": "single-switch", "nodes": 1, "bandwidth": "1 GB/s", "latency": "1 us"}"#;
+    let card = combine("cards", r#""card": "sw-ai""#, switch);
+    let own = combine("cards", r#""card": "sw-ai", "compute": "A100""#, switch);
+    let groups = combine("with-compute", r#""compute": "A100", "nodes": ["host-0.cg-*"]"#, &card);
+    let [card, own, groups] = [card, own, groups].map(|spec| build(&spec).unwrap());
+    let types = |machine: &Topology| {
+        machine
+            .compute_nodes()
+            .iter()
+            .map(|&node| machine.compute_type(node).unwrap().clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(types(&groups), types(&own));
+    assert_ne!(types(&groups), types(&card));
+}
+
+#[test]
 fn combinators_nest() {
     let spec = combine(
         "with-compute",

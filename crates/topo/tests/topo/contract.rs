@@ -112,6 +112,8 @@ contracts! {
         hosts 4, nodes 4, links 2 * 4, hops 2, SHORTEST;
     hcsim_cxl: r#"{"kind": "hcsim-cxl", "xpus": 300}"#,
         hosts 300, nodes 2 * 300 + 6 * 38 + 2 * 3 + 2, links 2 * (4 * 300 + 11 * 38 + 2 * 3), hops 4, LONGER;
+    hcsim_cxl_computing_cpus: r#"{"kind": "hcsim-cxl", "xpus": 8, "xpus-per-server": 2, "servers-per-rack": 2, "compute": "H100", "cpu": {}}"#,
+        hosts 8 + 2 * 4, nodes 2 * 8 + 6 * 4 + 2 * 2 + 2, links 2 * (4 * 8 + 11 * 4 + 2 * 2), hops 5, LONGER;
     hcsim_cxl_half_duplex: r#"{"kind": "hcsim-cxl", "xpus": 20, "xpus-per-server": 3, "servers-per-rack": 2, "duplex": "half"}"#,
         hosts 20, nodes 2 * 20 + 6 * 7 + 2 * 4 + 2, links 4 * 20 + 7 * 7 + 2 * 4, hops 4, LONGER;
     hcsim_ethernet_half_duplex: r#"{"kind": "hcsim-ethernet", "xpus": 20, "xpus-per-server": 3, "servers-per-rack": 2, "duplex": "half"}"#,
@@ -264,7 +266,11 @@ fn check_dimensions(topology: &Topology) {
     let dimensions = topology.dimensions();
     assert!(dimensions.iter().all(|&extent| extent > 1));
     let product: usize = dimensions.iter().map(|&extent| extent as usize).product();
-    assert!(dimensions.is_empty() || product == topology.compute_nodes().len());
+    // they are those of all compute nodes, or of accelerators that processors of another type follow
+    let nodes = topology.compute_nodes();
+    let first =
+        nodes.iter().take_while(|&&node| topology.compute_type(node) == topology.compute_type(nodes[0]));
+    assert!(dimensions.is_empty() || product == nodes.len() || product == first.count());
 }
 
 #[test]

@@ -345,6 +345,39 @@ fn dimensions_and_class_names_survive_the_graph_formats() {
     }
 }
 
+/// Processors that compute are no part of the extents of the accelerators, which no file can say.
+#[test]
+fn a_machine_with_computing_processors_is_read_back() {
+    let spec = r#"{"kind": "hcsim-cxl", "xpus": 8, "xpus-per-server": 2, "servers-per-rack": 2, "cpu": {}}"#;
+    let spec: stratasim_topo::TopologySpec = serde_json::from_str(spec).unwrap();
+    let context =
+        stratasim_topo::BuildContext { base: ".".into(), ..stratasim_topo::BuildContext::default() };
+    let topology = Arc::new(spec.plugin().build(&context).unwrap());
+    for format in ["networkx-json", "graphml"] {
+        let text = io::write(format, &topology, &mut *routing(&topology)).unwrap();
+        let again =
+            if format == "graphml" { graphml::import(&text, "x") } else { networkx::import(&text) }.unwrap();
+        assert_eq!(again.compute_nodes(), topology.compute_nodes());
+        assert!(again.dimensions().is_empty());
+    }
+}
+
+#[test]
+fn cables_that_a_large_platform_does_not_use_are_told() {
+    let machine = |leaves, parallel| {
+        let spec = format!(
+            r#"{{"kind": "leaf-spine", "leaves": {leaves}, "spines": 1, "hosts-per-leaf": 10, "parallel": {parallel}, "bandwidth": "1 GB/s", "latency": "1 us"}}"#
+        );
+        let spec: stratasim_topo::TopologySpec = serde_json::from_str(&spec).unwrap();
+        spec.plugin().build(&stratasim_topo::BuildContext::default()).unwrap()
+    };
+    let note = io::unused("simgrid-xml", &machine(46, 4)).unwrap();
+    assert!(note.contains("276 links beside others"), "{note}");
+    assert_eq!(io::unused("graphml", &machine(46, 4)), None);
+    assert_eq!(io::unused("simgrid-xml", &machine(46, 1)), None);
+    assert_eq!(io::unused("simgrid-xml", &machine(40, 4)), None);
+}
+
 #[test]
 fn a_graph_format_refuses_what_it_cannot_hold() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/simgrid-xml");

@@ -66,6 +66,8 @@ fn oversubscription_is_a_ratio_of_rates_at_the_leaf() {
     assert!((ratio(spine, "leaf-0") - 4.0).abs() < 1e-12);
     let tree = r#"{"kind": "fat-tree", "k": 48, "oversubscription": 1.5, "bandwidth": "10 Gbps", "latency": "1 us"}"#;
     assert_eq!(ratio(tree, "edge-7"), 1.5);
+    let flat = r#"{"kind": "fat-tree", "k": 8, "levels": 1, "oversubscription": 2, "bandwidth": "1 GB/s", "latency": "1 us"}"#;
+    assert!(refusal(flat).contains("no uplinks"), "{}", refusal(flat));
 }
 
 #[test]

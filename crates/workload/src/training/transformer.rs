@@ -67,7 +67,7 @@ pub struct TransformerWorkload {
     /// Normalisation: `layer-norm` (when nothing says otherwise) or `rms-norm`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub norm: Option<Norm>,
-    /// Whether there is dropout; yes when nothing says otherwise, no for Llama models.
+    /// Whether there is dropout; yes when nothing says otherwise, no for Llama models and GPT-NeoX.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dropout: Option<bool>,
     /// Sequences per rank and iteration.

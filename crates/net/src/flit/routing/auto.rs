@@ -53,7 +53,7 @@ impl FlitRoutingAlgorithm for Auto {
             Some(Geometry::Dragonfly(_)) => MinimalSpec::default().build(wiring, router),
             Some(Geometry::Butterfly(_)) => DestinationTagSpec::default().build(wiring, router),
             _ => {
-                let shortest = ShortestPathSpec::default().build(wiring, router);
+                let shortest = ShortestPathSpec::default().build_noting(wiring, router, notes);
                 // what keeps both from it is told by the first
                 shortest.or_else(|reason| UpDownSpec::default().build(wiring, router).map_err(|_| reason))
             }

@@ -76,8 +76,9 @@ impl GridMap {
     /// No grid; cables that the grid should have and has not.
     pub fn new(wiring: &Wiring, kind: &str) -> Result<Self, BuildError> {
         let Some(Geometry::Grid(grid)) = &wiring.geometry else {
-            let reason =
-                format!("`{kind}` needs a mesh, torus, hypercube, HyperX or composed machine; use `auto`");
+            let reason = format!(
+                "`{kind}` needs a mesh, torus, hypercube, HyperX or composed machine, with routers at its places; use `auto`"
+            );
             return Err(BuildError::new("routing.kind", reason));
         };
         let dimensions = dimensions(grid)?;

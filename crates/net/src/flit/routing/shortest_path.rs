@@ -37,7 +37,31 @@ pub struct ShortestPathSpec {
 
 impl FlitRoutingAlgorithm for ShortestPathSpec {
     fn build(&self, wiring: &Wiring, router: &RouterSpec) -> Result<Arc<dyn FlitRouting>, BuildError> {
-        Ok(Arc::new(ShortestPath::new(wiring, router, self.layers)?))
+        self.build_noting(wiring, router, &mut Vec::new())
+    }
+
+    fn build_noting(
+        &self,
+        wiring: &Wiring,
+        router: &RouterSpec,
+        notes: &mut Vec<String>,
+    ) -> Result<Arc<dyn FlitRouting>, BuildError> {
+        let built = ShortestPath::new(wiring, router, self.layers)?;
+        let channels = least_channels(router);
+        if self.layers.is_none()
+            && built.layers > 1
+            && channels / built.layers == 1
+            && router.virtual_channels <= 16
+        {
+            let layers = built.layers;
+            notes.push(format!(
+                "`shortest-path` needs {layers} layers here, each with one of the {channels} virtual channels: the head of a packet \
+                 waits there until the tail before it has left, so that a single stream does not fill a link. \
+                 `router.virtual-channels = {}` lets it.",
+                2 * router.virtual_channels
+            ));
+        }
+        Ok(Arc::new(built))
     }
 }
 
@@ -68,11 +92,7 @@ impl ShortestPath {
                 (0..toward.column_count()).map(|column| (column % usize::from(layers)) as u8).collect();
             return Ok(Self { destinations: Destinations::new(fabric), toward, layer, layers });
         }
-        let most = (0..router.ranges.len().max(1))
-            .map(|range| router.range(range as u8))
-            .map(|(first, last)| last - first + 1)
-            .min()
-            .unwrap_or(1);
+        let most = least_channels(router);
         let (layer, layers) = match layers(fabric, &toward, most) {
             Ok(found) => found,
             Err(_) => {
@@ -87,6 +107,12 @@ impl ShortestPath {
     pub fn layers(&self) -> u8 {
         self.layers
     }
+}
+
+/// Virtual channels of the range that has the fewest.
+fn least_channels(router: &RouterSpec) -> u8 {
+    let ranges = (0..router.ranges.len().max(1)).map(|range| router.range(range as u8));
+    ranges.map(|(first, last)| last - first + 1).min().unwrap_or(1)
 }
 
 impl FlitRouting for ShortestPath {

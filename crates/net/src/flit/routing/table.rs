@@ -16,7 +16,8 @@ use crate::flit::fabric::from_topology::Wiring;
 use crate::flit::router::RouterSpec;
 
 /// A table with the route of every pair of terminals: those that the topology has by its structure or from its file,
-/// or that a routing finds. The same routes as at the level of flows, so that what differs is not the way.
+/// or that a routing finds. The same routes as at the level of flows, so that what differs is not the way; of several
+/// cables of a host to its switch, messages take turns. Hosts with cables to several switches need a routing of the flit level.
 ///
 /// Routes are put into layers, each with virtual channels of its own, so that the channels of no layer can wait for
 /// each other in a circle (Skeie, Lysne, Theiss 2002); as many layers are made as the routes need. For at most

@@ -39,7 +39,9 @@ impl Attributed {
                 || cable(topology, link).is_some_and(|[low, high]| high.0 == low.0 + 1)
         });
         let mut graph = Self { directed, ..Self::default() };
-        if !topology.dimensions().is_empty() {
+        // those of accelerators beside which processors compute, too, are not those of all compute nodes
+        let product: u64 = topology.dimensions().iter().map(|&extent| u64::from(extent)).product();
+        if !topology.dimensions().is_empty() && product == topology.compute_nodes().len() as u64 {
             graph.attributes.insert("dimensions".to_owned(), json!(topology.dimensions()));
         }
         for node in (0..topology.node_count()).map(NodeId::from_index) {

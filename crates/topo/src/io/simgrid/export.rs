@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use rustc_hash::FxHashSet;
+use stratasim_core::words::thousands;
 use stratasim_core::{BuildError, Duration, LinkId, NodeId, Precision};
 
 use self::names::{Call, unique};
@@ -58,12 +59,8 @@ pub fn export(
     routing: &mut dyn Routing,
     options: &ExportOptions,
 ) -> Result<String, BuildError> {
-    let hosts: Vec<NodeId> = (0..topology.node_count())
-        .map(NodeId::from_index)
-        .filter(|&node| !matches!(topology.kind(node), NodeKind::Switch))
-        .collect();
-    let count = hosts.len() as u64;
-    let explicit = count * count.saturating_sub(1) / 2 <= options.explicit_pairs;
+    let hosts = hosts(topology);
+    let explicit = options.is_explicit(&hosts);
     let mut export = Export::new(topology);
     if !explicit {
         export.check_ends(options)?;
@@ -86,6 +83,38 @@ pub fn export(
     Ok(export.text)
 }
 
+/// What routes do not use of what [`export`] writes: a machine too large for the route of every pair has one route between two
+/// nodes, so that of several cables between them one carries everything.
+pub fn unused(topology: &Topology, options: &ExportOptions) -> Option<String> {
+    if options.is_explicit(&hosts(topology)) {
+        return None;
+    }
+    let mut joined = FxHashSet::default();
+    let links = (0..topology.link_count()).map(|link| topology.link(LinkId::from_index(link)));
+    let unused = links.filter_map(|link| link.ends).filter(|ends| !joined.insert(*ends)).count();
+    (unused > 0).then(|| {
+        let [most, unused] = [options.explicit_pairs, unused as u64].map(|it| thousands(&it.to_string()));
+        format!(
+            "With more than {most} pairs of hosts the platform has one route between two nodes: {unused} links beside others with \
+             the same ends carry nothing there. networkx-json and graphml keep all.",
+        )
+    })
+}
+
+/// The nodes that routes lead to.
+fn hosts(topology: &Topology) -> Vec<NodeId> {
+    let nodes = (0..topology.node_count()).map(NodeId::from_index);
+    nodes.filter(|&node| !matches!(topology.kind(node), NodeKind::Switch)).collect()
+}
+
+impl ExportOptions {
+    /// Whether every pair of `hosts` has a route of its own.
+    fn is_explicit(&self, hosts: &[NodeId]) -> bool {
+        let hosts = hosts.len() as u64;
+        hosts * hosts.saturating_sub(1) / 2 <= self.explicit_pairs
+    }
+}
+
 struct Export<'a> {
     topology: &'a Topology,
     text: String,
@@ -104,7 +133,7 @@ impl<'a> Export<'a> {
         });
         let Some((link, _)) = loose else { return Ok(()) };
         let name = self.topology.link_name(LinkId::from_index(link));
-        let most = options.explicit_pairs;
+        let most = thousands(&options.explicit_pairs.to_string());
         Err(BuildError::new(
             "",
             format!(
