@@ -9,6 +9,9 @@ fn a_bench_prints_a_table_and_writes_what_it_is_asked_for() {
     let arguments = ["card", "bench", "sw-ai", "--sizes", "8MB", "--algorithms", "ring,csc,csc-equation"];
     let ended = scratch.stratasim(&arguments);
     assert_eq!((ended.code, ended.errors.as_str()), (0, ""));
+    let twice =
+        ["card", "bench", "sw-ai", "--sizes", "8MB", "--algorithms", "ring,csc,ring,csc-equation,csc"];
+    assert_eq!(scratch.stratasim(&twice).output, ended.output, "each algorithm once");
     // equations 3 and 4 of the paper, and algorithm 1
     for bandwidth in ["41.03 GB/s", "59.26 GB/s", "69.57 GB/s"] {
         assert!(ended.output.contains(bandwidth), "{}", ended.output);

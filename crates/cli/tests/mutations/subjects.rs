@@ -117,7 +117,7 @@ start = "5 us"
 [jobs]
 placement = { kind = "list", nodes = [[0, 1, 2, 3, 4, 5], [5, 6, 7, 5]] }
 shared = true
-ranks-per-node = 2
+ranks-per-node = 1
 nics = "own"
 racks = "rack"
 alone = true

@@ -156,14 +156,20 @@ impl Bench {
         sizes: &Sizes,
         fidelity: Fidelity,
     ) -> Self {
-        let row = |&bytes: &u64| Row { bytes, times: rank(card, algorithms, operation, bytes, fidelity) };
+        let mut distinct = Vec::with_capacity(algorithms.len());
+        for algorithm in algorithms {
+            if !distinct.contains(algorithm) {
+                distinct.push(algorithm.clone());
+            }
+        }
+        let row = |&bytes: &u64| Row { bytes, times: rank(card, &distinct, operation, bytes, fidelity) };
         Self {
             card: card.name.clone(),
             core_groups: card.core_groups,
             operation,
             fidelity,
-            algorithms: algorithms.to_vec(),
             rows: sizes.0.par_iter().map(row).collect(),
+            algorithms: distinct,
         }
     }
 

@@ -256,6 +256,10 @@ impl ModelSpec {
         ] {
             positive(field, count as f64)?;
         }
+        if self.layer_volume.is_some() && self.exchanges != exchanges() {
+            let reason = "`layer-volume` says what they come to; leave one of the two out";
+            return Err(BuildError::new("exchanges", reason));
+        }
         positive("tokens", self.tokens.unwrap_or(1.0))
     }
 

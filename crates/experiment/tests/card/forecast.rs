@@ -129,6 +129,7 @@ days = 1.0
         ("steps = 10", "steps = 10\ntokens = 1e9", "one of `steps` and `tokens` is expected"),
         ("batch = 8", "batch = 0", "must be more than 0"),
         ("batch = 8", "batch = 8\npipeline = 0", "must be more than 0"),
+        ("batch = 8", "batch = 8\nexchanges = 2\nlayer-volume = \"1 GB\"", "leave one of the two out"),
         ("\"1 GB/s\"", "\"0 GB/s\"", "must be more than 0"),
         ("\"1 GB/s\"", "1", "a bandwidth"),
         ("hidden = 1024", "", "missing; give `hidden`"),
