@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,7 +22,7 @@ __all__ = ["Curve", "traffic"]
 
 def traffic(
     experiment: "_Path | Mapping[str, Any]",
-    loads: str | Sequence[float | str] | None = None,
+    loads: str | Iterable[float | str] | None = None,
     *,
     saturation: float | None = None,
     seeds: int = 1,
@@ -101,7 +101,7 @@ def _whole(curve: "Curve") -> "Curve":
     raise failure
 
 
-def _loads(loads: str | Sequence[float | str] | None) -> str | None:
+def _loads(loads: str | Iterable[float | str] | None) -> str | None:
     """Loads as the command takes them."""
     if loads is None:
         return None

@@ -51,9 +51,9 @@ class Topology:
             spec = {"kind": "networkx-json", "data": node_link(spec, "topology")}
         self._core = _core.Topology(encode(section(spec), "topology"), seed, os.fspath(base))
 
-    @cached_property
+    @property
     def spec(self) -> Spec:
-        """The spec with every default."""
+        """The spec with every default; a new one each time, whose changes change no topology."""
         return Spec("topology", json.loads(self._core.spec()))
 
     @property

@@ -49,7 +49,8 @@ def to_networkx(topology: Topology | Mapping[str, Any] | str) -> "networkx.Graph
     """A topology, built or as its spec, as a graph that `from_networkx` reads back.
 
     Undirected where every link is a cable with two equal directions, otherwise directed; a multigraph
-    where links are parallel. `dimensions` of the graph is text such as "4,4", which all of NetworkX's writers take.
+    where links are parallel. `dimensions` of the graph is text such as "4,4", which all writers of
+    NetworkX take.
     """
     if not isinstance(topology, Topology):
         topology = Topology(topology)

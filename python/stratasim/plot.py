@@ -80,7 +80,8 @@ def card_bench(bench: "CardBench", y: str = "bandwidth", ax: "Axes | None" = Non
     table = bench.table
     colours = dict(zip(bench.algorithms, _COLOURS.values(), strict=False))
     for algorithm in bench.algorithms:
-        mine = table["algorithm"] == algorithm
+        # a size of 0 has no place on a logarithmic axis
+        mine = (table["algorithm"] == algorithm) & (table["bytes"] > 0)
         colour = colours.get(algorithm)
         ax.plot(table["bytes"][mine], table[columns[y]][mine], marker="o", label=algorithm, color=colour)
     ax.set(xscale="log", yscale="log", xlabel="vector (bytes)")
@@ -113,10 +114,7 @@ def _breakdown(result: "Result", ax: Any) -> None:
         label = labels.get(part, part)
         ax.barh(range(ranks.rows), seconds, left=left, height=0.9, color=_COLOURS[part], label=label)
         left = left + seconds
-    ax.set(xlabel="time (s)", ylabel="rank", title=result.title["experiment"])
-    ax.invert_yaxis()
-    # beside the axes, where nothing is hidden
-    ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0)
+    _time_by_rank(result, ax)
 
 
 def _timeline(result: "Result", ax: Any) -> None:
@@ -133,8 +131,18 @@ def _timeline(result: "Result", ax: Any) -> None:
             place = (rank + offset, height)
             ax.broken_barh(spans, place, facecolors=_COLOURS[kind], label=label, linewidth=0)
             label = None
+    _time_by_rank(result, ax)
+
+
+def _time_by_rank(result: "Result", ax: Any) -> None:
+    from matplotlib.ticker import EngFormatter, MaxNLocator
+
     ax.set(xlabel="time (s)", ylabel="rank", title=result.title["experiment"])
+    ax.xaxis.set_major_locator(MaxNLocator(nbins=6))
+    ax.xaxis.set_major_formatter(EngFormatter(unit="s"))
+    ax.yaxis.set_major_locator(MaxNLocator(integer=True))
     ax.invert_yaxis()
+    # beside the axes, where nothing is hidden
     ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0)
 
 

@@ -4,6 +4,7 @@ import html
 import json
 import os
 from collections.abc import Iterable
+from copy import deepcopy
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
@@ -130,7 +131,7 @@ class Result:
         Relative paths in it start from the experiment's folder, which it remembers.
         A result of `stratasim goal run` has no experiment: `goal` holds the options of that command.
         """
-        return Placed(self.data["spec"], self._base)
+        return Placed(deepcopy(self.data["spec"]), self._base)
 
     @property
     def title(self) -> dict[str, str]:

@@ -26,6 +26,7 @@ import itertools
 import math
 import mmap
 import multiprocessing
+import operator
 import os
 import secrets
 import traceback
@@ -107,7 +108,10 @@ class Group:
         kind = np.dtype(dtype)
         if kind.hasobject:
             raise ValueError(f"dtype: Python objects cannot be shared, found {kind}")
-        lengths = (shape,) if isinstance(shape, int) else tuple(shape)
+        try:
+            lengths: tuple[int, ...] = (operator.index(shape),)  # type: ignore[arg-type]
+        except TypeError:
+            lengths = tuple(shape)  # type: ignore[arg-type]
         if any(length < 0 for length in lengths):
             raise ValueError(f"shape: lengths from 0 on are expected, found {lengths}")
         length = kind.itemsize

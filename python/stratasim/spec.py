@@ -199,7 +199,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(value)
     if callable(to_list := getattr(value, "tolist", None)):
-        return to_list()
+        # what Python has no type for, such as longdouble, comes back as itself
+        return float(plain) if type(plain := to_list()) is type(value) else plain
     remedy = ""
     if is_graph(value):
         remedy = (

@@ -109,6 +109,9 @@ class SharedMemoryGroup(_Base):  # type: ignore[misc]
         _put(output, dense)
         return _done([output])
 
+    # since 2.15 PyTorch calls what gathers and scatters tensors by other names
+    all_gather_single = _allgather_base
+
     def allgather(self, outputs: list[list[Any]], inputs: list[Any], opts: Any = None) -> Any:
         """The tensors of all ranks, in a list."""
         for parts, given in zip(outputs, inputs, strict=True):
@@ -126,8 +129,11 @@ class SharedMemoryGroup(_Base):  # type: ignore[misc]
             self._allgather_base(output, given)
         return _done(outputs)
 
+    all_gather_single_coalesced = allgather_into_tensor_coalesced
+
     def _reduce_scatter_base(self, output: Any, given: Any, opts: Any = None) -> Any:
         operation = _operation(opts, given)
+        _same_types("reduce_scatter", output, given)
         if given.numel() != output.numel() * self._size:
             raise ValueError(
                 f"reduce_scatter: {output.numel() * self._size} elements are expected, found {given.numel()}"
@@ -137,6 +143,8 @@ class SharedMemoryGroup(_Base):  # type: ignore[misc]
         _average(dense, opts, self._size)
         _put(output, dense)
         return _done([output])
+
+    reduce_scatter_single = _reduce_scatter_base
 
     def reduce_scatter(self, outputs: list[Any], inputs: list[list[Any]], opts: Any = None) -> Any:
         """A rank's part of the combination of the lists of all ranks."""
@@ -150,12 +158,15 @@ class SharedMemoryGroup(_Base):  # type: ignore[misc]
             self._reduce_scatter_base(output, given, opts)
         return _done(outputs)
 
+    reduce_scatter_single_coalesced = reduce_scatter_tensor_coalesced
+
     def barrier(self, opts: Any = None) -> Any:
         """All ranks are here."""
         self._group.barrier()
         return _done([])
 
     def _gather(self, output: Any, given: Any) -> None:
+        _same_types("all_gather", output, given)
         if output.numel() != given.numel() * self._size:
             raise ValueError(
                 f"all_gather: {given.numel() * self._size} elements are expected, found {output.numel()}"
@@ -164,6 +175,11 @@ class SharedMemoryGroup(_Base):  # type: ignore[misc]
 
     def __repr__(self) -> str:
         return f"<SharedMemoryGroup, rank {self._rank} of {self._size}>"
+
+
+def _same_types(operation: str, output: Any, given: Any) -> None:
+    if output.dtype != given.dtype:
+        raise ValueError(f"{operation}: an output of {given.dtype} is expected, found {output.dtype}")
 
 
 def _bytes(tensor: Any) -> npt.NDArray[np.uint8]:

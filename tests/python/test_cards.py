@@ -138,6 +138,9 @@ def test_a_bench_is_drawn_with_matplotlib() -> None:
     axes = bench.plot("time")
     assert [line.get_label() for line in axes.get_lines()] == bench.algorithms
     assert axes.get_xscale() == "log"
+    # 0 has no place on a logarithmic axis
+    with_nothing = ss.card("sw-ai").bench("all-gather", "0 B,1MB", ["ring"]).plot("time")
+    assert [line.get_xdata().tolist() for line in with_nothing.get_lines()] == [[1e6]]  # type: ignore[union-attr]
     with pytest.raises(ss.ConfigError, match="unknown number"):
         bench.plot("tme")  # type: ignore[arg-type]
     pyplot.close("all")

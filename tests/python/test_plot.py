@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,20 @@ def test_plots_are_drawn_and_saved(result: ss.Result, kind: str, tmp_path: Path)
     assert figure is not None
     figure.savefig(tmp_path / "out.png")
     assert (tmp_path / "out.png").stat().st_size > 1000
+
+
+def test_labels_of_an_axis_of_time_can_be_read(result: ss.Result) -> None:
+    for kind in ("breakdown", "timeline"):
+        axes = result.plot(kind)
+        figure = axes.get_figure()
+        assert figure is not None
+        figure.canvas.draw()
+        labels = [label for label in axes.get_xticklabels() if label.get_text()]
+        # as in the pictures of the core, with a prefix
+        assert any("ms" in label.get_text() or "s" in label.get_text() for label in labels)
+        boxes = sorted((label.get_window_extent() for label in labels), key=lambda box: box.x0)
+        assert all(left.x1 < right.x0 for left, right in pairwise(boxes)), kind
+        assert all(float(rank).is_integer() for rank in axes.get_yticks()), kind
 
 
 def test_bars_of_the_breakdown_are_as_long_as_the_run(result: ss.Result) -> None:

@@ -47,6 +47,17 @@ def test_the_spec_of_a_result_finds_its_files(tmp_path: Path) -> None:
         ss.run(dict(result.spec))
 
 
+def test_changes_of_a_spec_change_nothing_else(result: ss.Result) -> None:
+    changed = result.spec
+    changed["workload"]["layers"] = 1
+    assert result.spec["workload"]["layers"] != 1
+    machine = ss.Topology(RING)
+    machine.spec["nodes"] = 99
+    assert machine.spec["nodes"] == RING["nodes"]
+    work = ss.workload.collective(operation="all-reduce", bytes="1 MB")
+    assert ss.simulate(machine, work).digest == ss.simulate(RING, work).digest
+
+
 def test_columns_of_ranks_add_up_to_the_makespan(result: ss.Result) -> None:
     ranks = result.ranks
     assert ranks.rows == 8

@@ -60,7 +60,8 @@ def test_numbers_and_arrays_of_numpy_and_paths_are_taken(tmp_path: Path) -> None
     path.write_text(ss.Topology(RING).export("networkx-json"), encoding="utf-8")
     assert ss.Topology(ss.topology.networkx_json(path=path)).node_count == 4
     assert ss.Topology(MappingProxyType(dict(RING))).node_count == 4
-    nested = ss.topology.scaled(of=ss.Topology(RING), bandwidth=2.0)
+    assert ss.Topology({**RING, "nodes": np.int16(4)}).node_count == 4
+    nested = ss.topology.scaled(of=ss.Topology(RING), bandwidth=np.longdouble(2.0))
     assert set(ss.Topology(nested).links["bandwidth_bytes_per_s"]) == {25e9}
 
 

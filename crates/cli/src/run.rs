@@ -308,9 +308,11 @@ impl Run {
             timeline.of_ranks = (chooses && window == TimeWindow::ALWAYS).then(|| program.ranks());
             picture.draw(&timeline.draw())
         });
-        if let Some(load) = &load {
-            if load.bin_count() == 0 {
-                empty.push("heat map");
+        if let Some(load) = &mut load {
+            match &result {
+                _ if load.bin_count() == 0 => empty.push("heat map"),
+                Ok(result) => load.go_on_to(Time::ZERO + Duration::from_secs_f64(result.makespan_s)),
+                Err(_) => {}
             }
             let title = format!("{}: use of links", prepared.name);
             unwritten.keep(outputs.heat_map, |picture| {

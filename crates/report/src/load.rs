@@ -127,6 +127,12 @@ impl LinkLoad {
         self.links[link] = Some(Load { single: zeros(), step: zeros(), total: 0 });
     }
 
+    /// Bins go on to `until`, or to the end of the window, where nothing is carried any more.
+    pub fn go_on_to(&mut self, until: Time) {
+        self.end = self.end.max(until.min(self.window.until));
+        self.fit(self.end);
+    }
+
     /// The last bin ends at `until`, which lies in the window and behind all transfers, and bins are of `width_ps` at least.
     pub(crate) fn close(&mut self, until: Time, width_ps: u64) {
         self.window.until = until;
@@ -145,7 +151,7 @@ impl LinkLoad {
         self.grid.origin()
     }
 
-    /// Bins up to the end of the last transfer.
+    /// Bins up to the end of the last transfer, or as far as they are asked to go on.
     pub fn bin_count(&self) -> usize {
         self.grid.count(self.end)
     }

@@ -68,7 +68,10 @@ impl Curve {
         let every = self.points.len().div_ceil(8).max(1);
         let first = self.points.len().saturating_sub(1) % every;
         let runs = self.points.iter().skip(first).step_by(every).filter_map(|point| {
-            Some((format!("load {}", point.load), point.results.first()?.traffic.as_ref()?))
+            // as many digits as a load has that somebody wrote
+            let load = format!("{:.6}", point.load);
+            let load = load.trim_end_matches('0').trim_end_matches('.');
+            Some((format!("load {load}"), point.results.first()?.traffic.as_ref()?))
         });
         (latency_over_time(format!("{}: latency over time", self.title), runs), every)
     }

@@ -101,7 +101,6 @@ impl Scale {
     }
 
     fn logarithmic(axis: &Axis, low: f64, high: f64, values: &[f64], count: usize) -> Self {
-        let decades = (high / low).log10();
         let label = |value: f64| {
             let text = in_pictures(&axis.unit.format(value));
             // 100.0 ns is 100 ns on an axis
@@ -114,6 +113,14 @@ impl Scale {
             format!("{mantissa}{exponent}{unit}")
         };
         let labelled = |ticks: Vec<f64>| ticks.into_iter().map(|value| (value, label(value))).collect();
+        // what differs by less than its label says must not look like a rise
+        let (low, high, values) = if high > low && label(low) == label(high) {
+            let middle = (low * high).sqrt();
+            (middle / 1.01, middle * 1.01, &[middle][..])
+        } else {
+            (low, high, values)
+        };
+        let decades = (high / low).log10();
         let ticks: Vec<(f64, String)> = if (1..=count + 4).contains(&values.len()) {
             labelled(values.to_vec())
         } else {
@@ -251,6 +258,14 @@ mod tests {
         let nearer = (0..40).map(|n| 46.0 + 0.01 * f64::from(n));
         let scale = Scale::fit(&Axis::log("cycles", Unit::Count), nearer, 4).over(0.0, 100.0);
         assert!(scale.at(46.39) - scale.at(46.0) > 60.0, "they fill the axis");
+    }
+
+    #[test]
+    fn what_differs_by_less_than_its_label_is_flat() {
+        let scale = Scale::fit(&Axis::log("slow-down", Unit::Factor), [1.0, 1.000_03].into_iter(), 5);
+        let scale = scale.over(0.0, 100.0);
+        assert_eq!(labels(&scale), ["1.00x"]);
+        assert!((scale.at(1.000_03) - scale.at(1.0)).abs() < 1.0, "{scale:?}");
     }
 
     #[test]

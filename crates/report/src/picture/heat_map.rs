@@ -37,7 +37,7 @@ pub struct HeatMap {
     /// Width in pixels.
     pub width: f64,
     /// From when to when the columns reach, where they are time.
-    time: Option<(f64, f64)>,
+    pub(super) time: Option<(f64, f64)>,
 }
 
 impl HeatMap {

@@ -545,6 +545,23 @@ fn means_of_merged_cells_are_kept() {
 }
 
 #[test]
+fn a_map_goes_on_where_links_are_idle_to_the_end() {
+    let mut load = LinkLoad::new(TimeWindow::ALWAYS, 16);
+    load.add(LinkId(0), Time::ZERO, Time::from_ps(8 * MS), 4e6);
+    load.go_on_to(Time::from_ps(32 * MS));
+    let map = link_heat_map("Links", &load, &Rated, 2);
+    let (from, until) = map.time.unwrap();
+    assert!(from == 0.0 && (0.032..0.036).contains(&until), "{until}");
+    let row = &map.values[0];
+    assert!((row[0] - 0.5).abs() < 1e-3 && *row.last().unwrap() == 0.0, "{row:?}");
+    // not behind a window
+    let mut load = LinkLoad::new(TimeWindow { from: Time::ZERO, until: Time::from_ps(16 * MS) }, 16);
+    load.add(LinkId(0), Time::ZERO, Time::from_ps(8 * MS), 4e6);
+    load.go_on_to(Time::from_ps(32 * MS));
+    assert!(link_heat_map("Links", &load, &Rated, 2).time.unwrap().1 <= 0.016 * (1.0 + 1e-9));
+}
+
+#[test]
 fn the_fullest_links_come_first_and_their_load_is_in_percent_of_their_rate() {
     let mut load = LinkLoad::new(TimeWindow::ALWAYS, 16);
     for (link, bytes) in [(0, 1e6), (1, 4e6), (2, 2e6)] {

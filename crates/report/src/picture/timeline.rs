@@ -165,7 +165,9 @@ impl<'a> Timeline<'a> {
         if partly {
             notes.push("paler where tasks are too short to be drawn one by one and leave gaps".to_owned());
         }
-        scene.text(20.0, bottom + 35.0, Anchor::Start, Paint::Muted, SMALL, notes.join("; "));
+        let room = plot.1 - 40.0 - font::room(&time.title, SMALL, false);
+        let notes = font::fitted(&notes.join("; "), room, SMALL, false);
+        scene.text(20.0, bottom + 35.0, Anchor::Start, Paint::Muted, SMALL, notes);
         let mut x = 20.0;
         for (at, activity) in ACTIVITIES.into_iter().enumerate() {
             if rows.values().flat_map(Rows::values).any(|layers| layers[at].is_some()) {

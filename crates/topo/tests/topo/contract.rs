@@ -113,7 +113,7 @@ contracts! {
     hcsim_cxl: r#"{"kind": "hcsim-cxl", "xpus": 300}"#,
         hosts 300, nodes 2 * 300 + 6 * 38 + 2 * 3 + 2, links 2 * (4 * 300 + 11 * 38 + 2 * 3), hops 4, LONGER;
     hcsim_cxl_computing_cpus: r#"{"kind": "hcsim-cxl", "xpus": 8, "xpus-per-server": 2, "servers-per-rack": 2, "compute": "H100", "cpu": {}}"#,
-        hosts 8 + 2 * 4, nodes 2 * 8 + 6 * 4 + 2 * 2 + 2, links 2 * (4 * 8 + 11 * 4 + 2 * 2), hops 5, LONGER;
+        hosts 8 + 2 * 4, nodes 2 * 8 + 6 * 4 + 2 * 2 + 2, links 2 * (4 * 8 + 5 * 4 + 2 * 2), hops 8, LONGER;
     hcsim_cxl_half_duplex: r#"{"kind": "hcsim-cxl", "xpus": 20, "xpus-per-server": 3, "servers-per-rack": 2, "duplex": "half"}"#,
         hosts 20, nodes 2 * 20 + 6 * 7 + 2 * 4 + 2, links 4 * 20 + 7 * 7 + 2 * 4, hops 4, LONGER;
     hcsim_ethernet_half_duplex: r#"{"kind": "hcsim-ethernet", "xpus": 20, "xpus-per-server": 3, "servers-per-rack": 2, "duplex": "half"}"#,
