@@ -51,7 +51,7 @@ def table(
     | Mapping[str, Any]
     | None = None,
 ) -> Spec:
-    """A table with the route of every pair of terminals: those that the topology has by its structure or from its file, or that a routing finds. The same routes as at the level of flows, so that what differs is not the way."""
+    """A table with the route of every pair of terminals: those that the topology has by its structure or from its file, or that a routing finds. The same routes as at the level of flows, so that what differs is not the way; of several cables of a host to its switch, messages take turns. Hosts with cables to several switches need a routing of the flit level."""
 
 def ugal(*, threshold: int | None = 2) -> Spec:
     """UGAL: at its source router, a packet takes the shortest way, or a detour by a group (dragonfly) or router (HyperX) drawn at random: the way with the smaller product of hops and flits under way at its first output. The shortest one has `threshold` flits for free."""

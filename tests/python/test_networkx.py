@@ -36,7 +36,7 @@ def test_networkx_itself_writes_every_machine(tmp_path: Path) -> None:
     for name, machine in MACHINES.items():
         graph = ss.networkx.to_networkx(machine)
         nx.write_graphml(graph, tmp_path / "machine.graphml")
-        again = ss.Topology({"kind": "graphml", "file": str(tmp_path / "machine.graphml")})
+        again = ss.Topology({"kind": "graphml", "path": str(tmp_path / "machine.graphml")})
         assert again.dimensions == ss.Topology(machine).dimensions, name
 
 
