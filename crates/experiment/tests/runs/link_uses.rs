@@ -1,4 +1,4 @@
-//! What observers hear of links at flow level: all that they carried, and at no time more than they can.
+//! What observers hear of links at flow and packet level: all that they carried, and at no time more than they can.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -51,10 +51,10 @@ fn links_are_never_used_by_more_than_they_carry() {
                    arrivals = { kind = \"poisson\", load = 0.7, rate = \"100 Gbps\" }";
     let ring = "kind = \"collective\"\noperation = \"all-reduce\"\nbytes = \"16 MB\"\nalgorithm = { kind = \"ring\" }";
     let all = "kind = \"collective\"\noperation = \"all-to-all\"\nbytes = \"4 MB\"";
-    for (machine, work) in
-        [(TREE, traffic), (TREE, ring), (TREE, all), (RING, traffic), (RING, ring), (RING, all)]
-    {
-        let text = format!("[topology]\n{machine}\n[workload]\n{work}\n[network]\nkind = \"flow\"\n");
+    let flow = [(TREE, traffic), (TREE, ring), (TREE, all), (RING, traffic), (RING, ring), (RING, all)];
+    let flow = flow.map(|(machine, work)| (machine, work, "flow"));
+    for (machine, work, network) in flow.into_iter().chain([(TREE, all, "packet"), (RING, ring, "packet")]) {
+        let text = format!("[topology]\n{machine}\n[workload]\n{work}\n[network]\nkind = \"{network}\"\n");
         let mut watch = Watch::default();
         let result = watch_in(&text, Path::new(""), &mut watch);
         let capacity = 12.5e9 / 1e12;
@@ -66,4 +66,21 @@ fn links_are_never_used_by_more_than_they_carry() {
         let counted: f64 = result.links.iter().flatten().map(|link| link.bytes).sum();
         assert!((told - counted).abs() <= 1e-9 * counted, "{told} and {counted}\n{text}");
     }
+}
+
+/// Between two looks at links nothing is told of the time before the packet that comes next.
+#[test]
+fn packets_use_no_link_before_they_are_there() {
+    let machine = "kind = \"single-switch\"\nnodes = 2\nbandwidth = \"1 GB/s\"\nlatency = \"20 us\"";
+    let work = "kind = \"graph\"\nvertices = [{ name = \"m\", kind = \"communication\", source = 0, destination = 1, bytes = \"1 kB\" }]";
+    let text = format!("[topology]\n{machine}\n[workload]\n{work}\n[network]\nkind = \"packet\"\n");
+    let mut watch = Watch::default();
+    watch_in(&text, Path::new(""), &mut watch);
+    // 1,064 bytes with their header
+    let uses: Vec<_> = watch.uses.values().flatten().filter(|(.., bytes)| *bytes > 100.0).collect();
+    let first = uses.iter().filter(|(start, ..)| *start < 21_000_000).map(|(.., bytes)| bytes).sum::<f64>();
+    let second: Vec<_> = uses.iter().filter(|(start, ..)| *start >= 21_000_000).collect();
+    assert_eq!(first, 1064.0, "{uses:?}");
+    assert!(second.iter().all(|(_, end, _)| *end <= 22_128_000), "{uses:?}");
+    assert_eq!(second.iter().map(|(.., bytes)| bytes).sum::<f64>(), 1064.0, "{uses:?}");
 }

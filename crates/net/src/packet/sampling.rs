@@ -33,6 +33,8 @@ pub(super) struct Sampling {
     /// Idle stretches below this are not told from activity.
     pause: Doubling,
     last: u64,
+    /// Since the last look, nothing has begun before.
+    begun: u64,
     /// When the last message was complete, or the idle network was looked at.
     quiet: u64,
     /// What those who watch want.
@@ -56,6 +58,8 @@ pub(super) struct Sampling {
 struct Seen {
     /// Bytes that its link had carried.
     carried: f64,
+    /// Whether it was about to carry more.
+    is_busy: bool,
     /// Bytes that waited.
     waited: u64,
     counts: PortCounts,
@@ -103,6 +107,7 @@ impl Sampling {
             fine: Doubling::after(FINE_LOOKS),
             pause: Doubling::after(PAUSES),
             last: 0,
+            begun: 0,
             quiet: 0,
             interests: Interests::default(),
             span: (0, u64::MAX),
@@ -179,10 +184,11 @@ impl Sampling {
         self.look_behind(parts.next().unwrap_or(now).max(now));
     }
 
-    /// Looks next at the first multiple of the step behind `now`.
+    /// Looks next at the first multiple of the step behind `now`, before which nothing begins.
     fn look_behind(&mut self, now: u64) {
         let step = self.fine.time.min(self.step.time);
         let next = |at: u64| (at / step + 1).saturating_mul(step);
+        self.begun = now / step * step;
         let (from, until) = self.span;
         // once behind the span for what was in it
         let is_over = now > until && self.last >= until;
@@ -215,21 +221,23 @@ impl Sampling {
                 }
             }
         }
-        for (port, Seen { carried, waited, counts }) in parts.ports().zip(&mut self.seen) {
+        for (port, Seen { carried, is_busy, waited, counts }) in parts.ports().zip(&mut self.seen) {
             let gone = port.carried_bytes(at);
             // its last byte had left by then
             let end = port.service.busy_until.min(at);
             if gone > *carried && end > self.last {
                 if interests.link_uses {
+                    let start = if *is_busy { self.last } else { self.last.max(self.begun.min(end - 1)) };
                     observer.on_event(&Event::LinkUse {
                         link: port.rest.link,
-                        start: Time::from_ps(self.last),
+                        start: Time::from_ps(start),
                         end: Time::from_ps(end),
                         bytes: gone - *carried,
                     });
                 }
                 *carried = gone;
             }
+            *is_busy = port.service.busy_until > at;
             let own = if port.rest.is_queue() { port.data_bytes(at) } else { 0 };
             let (depth, end) = self.shared.get(&port.rest.link).copied().unwrap_or((own, end));
             if depth != *waited {
