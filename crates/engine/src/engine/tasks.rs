@@ -85,11 +85,9 @@ impl Engine<'_> {
                 match memory {
                     Some(node) => {
                         self.access(vertex, index, rank, node, compute);
-                        // beside the access it computes, or takes what it has in local memory from there
-                        let execution = self.execution(vertex, index, rank, compute);
-                        let takes_time =
-                            compute.flops > 0.0 || self.compute.least_duration(&execution) > Duration::ZERO;
-                        if self.options.memory == MemoryMode::Coherent && takes_time {
+                        if self.options.memory == MemoryMode::Coherent
+                            && (compute.flops > 0.0 || self.reads_local_memory(vertex, index, rank, compute))
+                        {
                             self.execute(vertex, index, rank);
                         }
                     }
@@ -186,6 +184,12 @@ impl Engine<'_> {
         self.clocks[rank.index()].begin(self.now, Activity::Compute);
         let execution = self.execution(vertex, index, rank, compute);
         self.compute.submit(self.now, execution);
+    }
+
+    /// Whether an access beside which nothing is computed takes time in local memory, too, as the roofline has it.
+    fn reads_local_memory(&self, vertex: VertexId, index: u32, rank: Rank, compute: &Compute) -> bool {
+        let execution = self.execution(vertex, index, rank, compute);
+        self.compute.least_duration(&execution) > Duration::ZERO
     }
 
     /// What `compute` asks of the cores and the local memory of its node.

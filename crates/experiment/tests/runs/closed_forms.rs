@@ -505,3 +505,25 @@ memory = "home"
     assert!(!wanted.is_empty() && part.kept == wanted);
     assert!(part.told < all.told, "{} of {} messages", part.told, all.told);
 }
+
+#[test]
+fn a_note_says_where_layers_leave_a_stream_one_virtual_channel() {
+    let message = |router: &str| {
+        run(&format!(
+            "[topology]\nkind = \"mesh\"\ndimensions = [5, 5]\nbandwidth = \"10 GB/s\"\nlatency = \"137 ns\"\n\
+             [workload]\nkind = \"graph\"\nvertices = [{{ name = \"m\", kind = \"communication\", source = 1, destination = 21, bytes = \"600 kB\" }}]\n\
+             [network]\nkind = \"flit\"\nrouting = \"shortest-path\"\n{router}"
+        ))
+    };
+    let told =
+        |notes: &[String]| notes.iter().any(|note| note.contains("`shortest-path` needs 3 layers here"));
+    let usual = message("");
+    assert!(told(&usual.notes), "{:?}", usual.notes);
+    // what the note advises
+    let more = message(usual.notes[0].split('`').find(|part| part.starts_with("router = ")).unwrap());
+    assert!(!told(&more.notes), "{:?}", more.notes);
+    // two cycles of 18 without a flit, and none
+    let least_s = 600e3 / 10e9;
+    assert!((1.12..1.14).contains(&(usual.makespan_s / least_s)), "{}", usual.makespan_s);
+    assert!(more.makespan_s < 1.02 * least_s, "{}", more.makespan_s);
+}

@@ -8,6 +8,7 @@ pub(super) const SHEET: &str = "
 body{margin:0;background:var(--surface);color:var(--ink);
 font:16px/1.55 Inter,system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif}
 main{max-width:62rem;margin:0 auto;padding:2.5rem 1.25rem 4rem}
+h1,h2{overflow-wrap:anywhere}
 h1{font-size:1.7rem;line-height:1.25;margin:0 0 1.5rem;letter-spacing:-.01em}
 h2{font-size:1.2rem;margin:2.5rem 0 .75rem;padding-top:.75rem;border-top:1px solid var(--line)}
 p,ul{max-width:46rem;margin:.75rem 0}

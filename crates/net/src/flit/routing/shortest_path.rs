@@ -55,10 +55,11 @@ impl FlitRoutingAlgorithm for ShortestPathSpec {
         {
             let layers = built.layers;
             notes.push(format!(
-                "`shortest-path` needs {layers} layers here, each with one of the {channels} virtual channels: the head of a packet \
-                 waits there until the tail before it has left, so that a single stream does not fill a link. \
-                 `router.virtual-channels = {}` lets it.",
-                2 * router.virtual_channels
+                "`shortest-path` needs {layers} layers here, which leaves a single one of the {channels} virtual channels to some: \
+                 there the head of a packet waits until the tail before it has left, and one stream does not fill a link. \
+                 `router = {{ virtual-channels = {}, buffer-flits = {} }}` lets it.",
+                2 * router.virtual_channels,
+                router.buffer_flits
             ));
         }
         Ok(Arc::new(built))
