@@ -415,12 +415,10 @@ pub(crate) fn exit_code(result: &RunResult, terminal: &Terminal, silent: bool) -
 
 /// The ranks that fit into a picture.
 fn some_ranks(ranks: u32) -> RankSet {
-    let shown = pictured(ranks as usize);
     if ranks as usize <= MOST_RANKS {
-        RankSet::all()
-    } else {
-        RankSet::of(shown.map(|rank| Rank(rank as u32)))
+        return RankSet::all();
     }
+    RankSet::of(pictured(ranks as usize).map(|rank| Rank(rank as u32)))
 }
 
 fn timeline<'a>(

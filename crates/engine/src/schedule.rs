@@ -186,7 +186,6 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
     /// Operations that can never run, messages that nobody receives, messages that cannot be carried.
     pub fn run(mut self) -> Result<ScheduleSummary, RunError> {
         let mut roots = Vec::new();
-        let mut later = Vec::new();
         for rank in 0..self.schedule.ranks() {
             // what becomes ready here belongs to the rank in hand, and is not yet among its roots
             roots.clear();
@@ -195,13 +194,12 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
             for &operation in &roots {
                 match self.start_of_part(operation) {
                     Time::ZERO => self.begin(rank, operation),
-                    start => later.push((start, rank, operation)),
+                    start => self.later.push_back((start, rank, operation)),
                 }
             }
             self.begin_ready();
         }
-        later.sort_by_key(|&(start, ..)| start);
-        self.later = later.into();
+        self.later.make_contiguous().sort_by_key(|&(start, ..)| start);
         self.tell_progress();
         while self.step()? {
             self.summary.run.instants += 1;

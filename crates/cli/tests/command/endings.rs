@@ -122,13 +122,31 @@ fn a_reader_that_goes_away_is_no_error() {
     }
 }
 
+/// Many iterations, of which each takes a moment.
+#[cfg(unix)]
+fn long() -> Scratch {
+    let scratch = Scratch::new();
+    let text = EXPERIMENT.replace("bytes = \"1 MB\"", "bytes = \"1 MB\"\niterations = 1000000");
+    scratch.write("long.toml", &text.replace("nodes = 4", "nodes = 64"));
+    scratch
+}
+
+/// How the command ends that gets `signal` when it has run for a while.
+#[cfg(unix)]
+fn interrupted(scratch: &Scratch, arguments: &[&str], signal: &str) -> std::process::Output {
+    let mut command = scratch.command(arguments);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // long enough to be listening
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    let id = child.id().to_string();
+    assert!(std::process::Command::new("kill").args([signal, &id]).status().unwrap().success());
+    child.wait_with_output().unwrap()
+}
+
 #[cfg(unix)]
 #[test]
 fn an_interrupted_run_says_what_it_has() {
-    let scratch = Scratch::new();
-    // many iterations, of which each takes a moment
-    let text = EXPERIMENT.replace("bytes = \"1 MB\"", "bytes = \"1 MB\"\niterations = 1000000");
-    scratch.write("long.toml", &text.replace("nodes = 4", "nodes = 64"));
+    let scratch = long();
     // by whoever sits there, and by a batch system
     // and by a terminal that is closed, unless `nohup` shields from it, as it may these tests
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -137,13 +155,7 @@ fn an_interrupted_run_says_what_it_has() {
     let hangs_up = ignored.is_some_and(|mask| mask & 1 == 0);
     let signals = ["-INT", "-TERM"].into_iter().chain(hangs_up.then_some("-HUP"));
     for signal in signals {
-        let mut command = scratch.command(&["run", "long.toml", "--json", "out.json"]);
-        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        // long enough to be listening
-        std::thread::sleep(std::time::Duration::from_millis(1500));
-        let id = child.id().to_string();
-        assert!(std::process::Command::new("kill").args([signal, &id]).status().unwrap().success());
-        let ended = child.wait_with_output().unwrap();
+        let ended = interrupted(&scratch, &["run", "long.toml", "--json", "out.json"], signal);
         let output = String::from_utf8(ended.stdout).unwrap();
         assert_eq!(ended.status.code(), Some(130), "{signal}: {output}");
         assert!(output.contains("Stopped before the end"), "{signal}: {output}");
@@ -155,17 +167,9 @@ fn an_interrupted_run_says_what_it_has() {
 #[cfg(unix)]
 #[test]
 fn an_interrupted_comparison_says_what_ran_and_what_did_not() {
-    let scratch = Scratch::new();
-    let text = EXPERIMENT.replace("bytes = \"1 MB\"", "bytes = \"1 MB\"\niterations = 1000000");
-    scratch.write("long.toml", &text.replace("nodes = 4", "nodes = 64"));
+    let scratch = long();
     let run = |arguments: &[&str]| {
-        let mut command = scratch.command(&[&["compare", "long.toml"], arguments].concat());
-        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        // long enough to be listening
-        std::thread::sleep(std::time::Duration::from_millis(1500));
-        let id = child.id().to_string();
-        assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
-        let ended = child.wait_with_output().unwrap();
+        let ended = interrupted(&scratch, &[&["compare", "long.toml"], arguments].concat(), "-INT");
         assert_eq!(ended.status.code(), Some(130));
         [ended.stdout, ended.stderr].map(|text| String::from_utf8(text).unwrap())
     };

@@ -72,12 +72,19 @@ impl Generator for WithCompute {
         if chosen.is_empty() {
             return Err(BuildError::new("", "none of the chosen nodes computes"));
         }
-        let types: Vec<ComputeType> =
-            chosen.iter().map(|&node| replaced(&topology, node, &compute)).collect();
+        // what nodes of one kind become is worked out once
+        let kinds: Vec<NodeKind> = chosen.iter().map(|&node| topology.kind(node)).collect();
+        let mut became: Vec<(NodeKind, ComputeType)> = Vec::new();
+        for (&node, &kind) in chosen.iter().zip(&kinds) {
+            if became.iter().all(|(known, _)| *known != kind) {
+                became.push((kind, replaced(&topology, node, &compute)));
+            }
+        }
         let mut builder = topology.into_builder();
-        for (node, compute) in chosen.into_iter().zip(types) {
-            let compute = builder.compute_type(compute);
-            builder.set_kind(node, NodeKind::Compute(compute));
+        for (old, compute) in became {
+            let new = NodeKind::Compute(builder.compute_type(compute));
+            let of_kind = chosen.iter().zip(&kinds).filter(|(_, kind)| **kind == old);
+            of_kind.for_each(|(&node, _)| builder.set_kind(node, new));
         }
         builder.build()
     }
