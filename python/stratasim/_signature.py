@@ -3,11 +3,11 @@
 import inspect
 import json
 import keyword
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from .spec import Spec
+from .spec import Array, Part, Spec
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,10 @@ def _alternatives(schema: dict[str, Any] | bool, definitions: dict[str, Any]) ->
         for name in names:
             yield from _alternatives({**schema, "type": name}, definitions)
     elif names == "array":
-        yield f"Sequence[{annotation(schema.get('items', True), definitions)}]"
+        items = annotation(schema.get("items", True), definitions)
+        yield f"Sequence[{items}]"
+        if items in ("int", "float", "Any") or items.endswith("| Array"):
+            yield "Array"
     else:
         yield _TYPES.get(names, "Any")
 
@@ -84,7 +87,7 @@ _TYPES: dict[str | None, str] = {
     "integer": "int",
     "number": "float",
     "null": "None",
-    "object": "Mapping[str, Any]",
+    "object": "Part",
     "string": "str",
 }
 
@@ -95,7 +98,7 @@ def _quoted(value: Any) -> str:
 
 def signature(known: list[Parameter]) -> inspect.Signature:
     """Keywords only; those that may be left out have a default."""
-    names = {"Any": Any, "Literal": Literal, "Mapping": Mapping, "Sequence": Sequence}
+    names = {"Any": Any, "Array": Array, "Literal": Literal, "Part": Part, "Sequence": Sequence}
     found = []
     for parameter in known:
         text = parameter.annotation
@@ -116,6 +119,7 @@ def documentation(schema: dict[str, Any], known: list[Parameter]) -> str:
         text += "\n\nParameters\n----------"
     for parameter in known:
         optional = "" if parameter.required else ", optional"
-        text += f"\n{parameter.name} : {parameter.annotation}{optional}"
+        kind = parameter.annotation.replace("Part", "dict").replace("Array", "array")
+        text += f"\n{parameter.name} : {kind}{optional}"
         text += "".join(f"\n    {line}" for line in parameter.text.splitlines())
     return text + "\n"

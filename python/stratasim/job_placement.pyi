@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from .spec import Spec
+from .spec import Array, Spec
 
 __all__ = [
     "fill_racks",
@@ -16,7 +16,7 @@ __all__ = [
 def fill_racks() -> Spec:
     """Each job in as few racks as possible: in the fullest rack that still has room for what is left of it, or else in the emptiest."""
 
-def list(*, nodes: Sequence[Sequence[int]]) -> Spec:
+def list(*, nodes: Sequence[Sequence[int] | Array] | Array) -> Spec:
     """Nodes by their numbers: the compute nodes of the topology count from 0."""
 
 def packed() -> Spec:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from .spec import Spec
+from .spec import Array, Spec
 
 __all__ = [
     "empirical",
@@ -13,7 +13,9 @@ __all__ = [
     "web_search",
 ]
 
-def empirical(*, points: Sequence[Sequence[Any]] | None = None, path: str | None = None) -> Spec:
+def empirical(
+    *, points: Sequence[Sequence[Any] | Array] | Array | None = None, path: str | None = None
+) -> Spec:
     """Sizes with a cumulative distribution of their own: between two points each size is as likely."""
 
 def exponential(*, mean: str) -> Spec:

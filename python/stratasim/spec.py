@@ -5,7 +5,7 @@ import json
 import operator
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from . import _core
 
@@ -36,6 +36,22 @@ class Spec(dict[str, Any]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (Spec, (self.noun, dict(self)))
+
+
+class Described(Protocol):
+    """What can say how it was described: `Topology` and `Card`."""
+
+    def _to_spec(self) -> dict[str, Any]: ...
+
+
+class Array(Protocol):
+    """What can say its values as a list: arrays of NumPy, columns of pandas, tensors."""
+
+    def tolist(self) -> Any: ...
+
+
+Part = Mapping[str, Any] | Described
+"""A part of an experiment: a dict, or what was made from one."""
 
 
 class Placed(dict[str, Any]):

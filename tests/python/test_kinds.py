@@ -5,6 +5,7 @@ import pickle
 import subprocess
 import sys
 import types
+from pathlib import Path
 
 import pytest
 
@@ -106,3 +107,22 @@ def test_the_type_stubs_are_current() -> None:
     script = ROOT / "packaging" / "generate_stubs.py"
     done = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_stubs_take_machines_and_arrays(tmp_path: Path) -> None:
+    snippet = tmp_path / "snippet.py"
+    snippet.write_text(
+        "import numpy as np\n"
+        "import stratasim as ss\n"
+        'ring = ss.Topology(ss.topology.ring(nodes=4, bandwidth="1 Gbps", latency="1 us"))\n'
+        'ss.topology.cards(of=ring, card=ss.card("sw-ai"))\n'
+        "ss.pattern.list(pairs=np.array([[0, 1], [1, 0]]))\n"
+        "ss.pattern.background(excluded=np.arange(2))\n"
+        "ss.size.empirical(points=np.array([[1, 0.5], [2, 1.0]]))\n"
+        "ss.topology.degraded(of=3, factor=0.5)\n",
+        encoding="utf-8",
+    )
+    command = [sys.executable, "-m", "mypy", "--strict", str(snippet)]
+    out = subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout
+    assert out.splitlines()[-1].startswith("Found 1 error"), out
+    assert "snippet.py:8: error" in out

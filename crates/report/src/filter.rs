@@ -46,7 +46,7 @@ impl RankSet {
 
     /// The largest rank of the set; `None` for the set of all.
     pub fn largest(&self) -> Option<Rank> {
-        self.ranges.last().map(|&(_, last)| Rank(last)).filter(|rank| rank.0 < u32::MAX)
+        self.ranges.last().map(|&(_, last)| Rank(last)).filter(|_| *self != Self::all())
     }
 
     /// Refuses ranks that a run of `count` ranks does not have; the set of all fits any.
@@ -242,6 +242,7 @@ mod tests {
         let refused = |text: &str, count| text.parse::<RankSet>().unwrap().check(count).unwrap_err().reason;
         assert_eq!(refused("0-99", 4), "rank 99 is not there; this run has 4 ranks, from 0 to 3");
         assert_eq!(refused("1", 1), "rank 1 is not there; this run has one rank, 0");
+        assert!(refused("0,4294967295", 4).starts_with("rank 4294967295 is not there"));
         assert_eq!("0-3".parse::<RankSet>().unwrap().check(4), Ok(()));
         assert_eq!(RankSet::all().check(0), Ok(()));
     }
