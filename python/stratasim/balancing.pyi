@@ -17,7 +17,7 @@ def ecmp() -> Spec:
     """By a hash of the flow and of the entropy that its sender wrote into the packet, with a salt per switch: senders spray packets by changing it (see `entropy`)."""
 
 def flowlets(*, gap: str | None = "10 us") -> Spec:
-    """Adaptive by bursts: the first packet of a flow after a pause takes the port with the fewest bytes waiting, those behind it follow, so that order is kept. Source: Vanini et al., "Let it flow: resilient asymmetric load balancing with flowlet switching" (2017)."""
+    """Adaptive by bursts: the first packet of a flow after a pause takes the port with the fewest bytes waiting, those behind it follow, so that order is kept. Source: Vanini et al., "Let it flow: resilient asymmetric load balancing with flowlet switching" (2017), where the port of a burst is drawn at random; the fewest bytes are ours."""
 
 def least_queue(*, step: str | None = "4 KiB") -> Spec:
     """Adaptive: the port with the fewest bytes waiting; ties are drawn."""

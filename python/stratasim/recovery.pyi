@@ -44,7 +44,7 @@ def rltp(
     """RLTP's selective repeat: every transmission has a number of its own, which acknowledgements echo. A packet is lost when `reordering` later transmissions have been overtaken by an echo, whether it was sent for the first time or again. Silence sends one packet as a probe; its echo gives away everything that was sent before it. The probe says nothing of congestion, a second one without an answer is a time-out."""
 
 def sack(*, reordering: int | None = 3, min_timeout: str | None = "1 ms") -> Spec:
-    """Selective acknowledgement: a packet is lost when one that was sent three packets after it has arrived, and is sent again once per recovery; a time-out of mean + 4 x variation of the round trip, which doubles, covers the rest."""
+    """Selective acknowledgement: a packet is lost when one that was sent three packets after it has arrived, and is sent again once per recovery; a time-out of mean + 4 x variation of the round trip, which doubles, covers the rest. It begins anew when the first missing packet is sent again, as RFC 6675 (section 6) lets it."""
 
 def trimming(
     *,

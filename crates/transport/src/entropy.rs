@@ -41,6 +41,11 @@ pub trait SenderEntropy {
         let _ = (now, entropy);
     }
 
+    /// Later packets have overtaken one with this number: it is lost.
+    fn on_loss(&mut self, now: Time, entropy: u16) {
+        let _ = (now, entropy);
+    }
+
     /// Asks for what of it lies elsewhere, without waiting: nothing depends on it but speed.
     fn prefetch(&self) {}
 
@@ -91,6 +96,9 @@ macro_rules! entropies {
             }
             fn on_timeout(&mut self, now: Time, entropy: Option<u16>) {
                 match self { $(Self::$variant(state) => state.on_timeout(now, entropy)),+ }
+            }
+            fn on_loss(&mut self, now: Time, entropy: u16) {
+                match self { $(Self::$variant(state) => state.on_loss(now, entropy)),+ }
             }
             #[inline]
             fn prefetch(&self) {

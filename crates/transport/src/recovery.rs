@@ -173,6 +173,11 @@ pub trait SenderRecovery {
         None
     }
 
+    /// What chose the paths of packets that were found lost since it was last emptied, where that is kept.
+    fn lost_paths(&mut self) -> Option<&mut Vec<u16>> {
+        None
+    }
+
     /// Whether it has given up.
     fn has_failed(&self) -> bool {
         false
@@ -287,6 +292,9 @@ macro_rules! recoveries {
             }
             fn oldest_entropy(&mut self) -> Option<u16> {
                 match self { $(Self::$variant(state) => state.oldest_entropy()),+ }
+            }
+            fn lost_paths(&mut self) -> Option<&mut Vec<u16>> {
+                match self { $(Self::$variant(state) => state.lost_paths()),+ }
             }
             fn has_failed(&self) -> bool {
                 match self { $(Self::$variant(state) => state.has_failed()),+ }

@@ -62,3 +62,18 @@ fn packets_on_several_ways_are_not_faster_than_all_of_these_together() {
         assert!(found <= bound * 1.01 && bound <= found * 1.1, "{uplink}: {found} {bound}");
     }
 }
+
+/// A limit of its own makes a message longer, not slower than alone, whoever says that it is there.
+#[test]
+fn a_limited_message_alone_is_as_fast_as_it_can_be() {
+    for completion in ["receiver", "sender"] {
+        let result = run(&format!(
+            "[topology]\nkind = \"single-switch\"\nnodes = 2\nbandwidth = \"100 Gbps\"\nlatency = \"2 us\"\n\
+             [workload]\nkind = \"traffic\"\nflows = 1\nsize = \"3 kB\"\nrate-cap = \"10 Gbps\"\n\
+             pattern = {{ kind = \"list\", pairs = [[0, 1]] }}\n\
+             [network]\nkind = \"packet\"\ncompletion = \"{completion}\"\npackets = {{ payload-bytes = 1000, header-bytes = 40 }}\n"
+        ));
+        let found = result.flows.as_ref().unwrap().slowdown.max;
+        assert!((1.0..1.001).contains(&found), "{completion}: {found}");
+    }
+}

@@ -44,3 +44,25 @@ fn a_path_that_trims_most_is_left_out() {
         (around_a_slow_link("ndp", "permutation"), around_a_slow_link("ndp", "scoreboard"));
     assert!(2 * seeing < blind && fast < slow, "{blind} {slow} {seeing} {fast}");
 }
+
+/// Whatever finds the losses: one of four ways loses three packets of ten.
+#[test]
+fn a_path_that_loses_packets_is_left_out() {
+    let share = |entropy: &str, recovery: &str| {
+        let result = run(&format!(
+            "[topology]\nkind = \"leaf-spine\"\nleaves = 2\nspines = 4\nhosts-per-leaf = 1\nbandwidth = \"100 Gbps\"\nlatency = \"500 ns\"\n\
+             [workload]\nkind = \"traffic\"\nflows = 1\nsize = \"16 MB\"\npattern = {{ kind = \"list\", pairs = [[0, 1]] }}\n\
+             [network]\nkind = \"packet\"\ncongestion = \"nscc\"\nrecovery = \"{recovery}\"\nentropy = \"{entropy}\"\n\
+             queue = \"drop-tail\"\nbalancing = \"source\"\nfaults = {{ loss = [{{ probability = 0.3, links = [\"leaf-0->spine-1\"] }}] }}\n"
+        ));
+        let up = |spine: usize| {
+            let name = format!("leaf-0->spine-{spine}");
+            result.links.iter().flatten().find(|link| link.name == name).map_or(0.0, |link| link.bytes)
+        };
+        up(1) / (0..4).map(up).sum::<f64>()
+    };
+    for recovery in ["rltp", "sack", "irn", "trimming"] {
+        let [blind, seeing] = ["oblivious", "scoreboard"].map(|entropy| share(entropy, recovery));
+        assert!((0.2..0.3).contains(&blind) && seeing < 0.6 * blind, "{recovery}: {blind} {seeing}");
+    }
+}

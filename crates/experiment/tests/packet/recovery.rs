@@ -174,3 +174,19 @@ fn what_a_first_window_leaves_over_is_not_sent_again_with() {
         four.makespan_s
     );
 }
+
+/// A steady round trip has no variation, and the hole that a single loss leaves is filled a round trip after the last progress: no
+/// time-out comes before that.
+#[test]
+fn a_single_loss_on_a_long_way_is_repaired_before_a_time_out() {
+    for control in ["cubic", "dctcp", "swift"] {
+        let result = run(&format!(
+            "seed = 15\n[topology]\nkind = \"single-switch\"\nnodes = 2\nbandwidth = \"100 Gbps\"\nlatency = \"300 us\"\n\
+             [workload]\nkind = \"traffic\"\nflows = 1\nsize = \"60 MB\"\npattern = {{ kind = \"list\", pairs = [[0, 1]] }}\n\
+             [network]\nkind = \"packet\"\ncongestion = \"{control}\"\nloss = {{ probability = 0.0005, links = [\"host-0->switch\"] }}\n"
+        ));
+        let [drops, again, timeouts] =
+            ["drops", "retransmissions", "timeouts"].map(|name| counter(&result, &format!("network.{name}")));
+        assert_eq!((again, timeouts), (8, 0), "{control}: {drops}");
+    }
+}

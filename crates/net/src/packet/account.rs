@@ -67,6 +67,7 @@ impl PacketNetwork {
             link_busy_s,
             violations: self.violations(now),
             memory_rates: Some(1.0),
+            busiest_nic: None,
             notes: self
                 .sent_in_vain(&senders, totals.dropped + trims)
                 .into_iter()

@@ -137,7 +137,8 @@ impl BalancingKind for LeastQueue {
 
 /// Adaptive by bursts: the first packet of a flow after a pause takes the port with the fewest bytes waiting,
 /// those behind it follow, so that order is kept.
-/// Source: Vanini et al., "Let it flow: resilient asymmetric load balancing with flowlet switching" (2017).
+/// Source: Vanini et al., "Let it flow: resilient asymmetric load balancing with flowlet switching" (2017), where the port of a burst
+/// is drawn at random; the fewest bytes are ours.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Flowlets {

@@ -263,10 +263,15 @@ impl PacketNetwork {
             return Err("more than 2^28 messages in one run are not possible".into());
         }
         if rate_cap.is_some() {
-            // its last byte leaves when its own limit lets it go
-            let goal = Goal { host: to, nic: landing.there };
-            let delay = self.time(given[0], port, goal, 0, Pick::Fastest).map_or(0, |(time, _)| time);
-            not_before = not_before.saturating_add(delay);
+            // its last byte leaves when its own limit lets it go, and word of that comes back where it is waited for
+            let there = (given[0], port, Goal { host: to, nic: landing.there }, 0);
+            let control = self.transports.spec.packets.control_bytes;
+            let word = (given[1], back, Goal { host: from, nic: landing.back }, control);
+            let waits = self.parts.any().rules.complete_at_sender;
+            for (given, port, goal, bytes) in std::iter::once(there).chain(waits.then_some(word)) {
+                let delay = self.time(given, port, goal, bytes, Pick::Fastest).map_or(0, |(time, _)| time);
+                not_before = not_before.saturating_add(delay);
+            }
         }
         let ends = Ends { token, from, to, port, back, landing, bytes, rate_cap, not_before };
         if self.parts.any().rules.keeps_connections {

@@ -121,10 +121,14 @@ impl SenderEntropy for State {
         self.count(entropy, u8::from(feedback == PathFeedback::Trimmed));
     }
 
-    fn on_timeout(&mut self, _: Time, entropy: Option<u16>) {
+    fn on_timeout(&mut self, now: Time, entropy: Option<u16>) {
         if let Some(entropy) = entropy {
-            self.count(entropy, LOSS);
+            self.on_loss(now, entropy);
         }
+    }
+
+    fn on_loss(&mut self, _: Time, entropy: u16) {
+        self.count(entropy, LOSS);
     }
 
     fn started(&self, key: u64) -> Self {

@@ -80,6 +80,8 @@ struct Repairs {
     trimmed: BitRing,
     /// Low bits of the serial of each packet's last transmission; a ring, empty while each was sent once.
     last_serials: SmallVec<[u32; HERE]>,
+    /// What chose the paths of transmissions that were lost, until somebody takes them.
+    lost_paths: Vec<u16>,
 }
 
 /// So many serials lie beside the rest: more only windows of more packets need.
@@ -199,7 +201,7 @@ impl Flight {
         let base = self.base;
         self.repairs.get_or_insert_with(|| {
             let [lost, trimmed] = [BitRing::new(base), BitRing::new(base)];
-            Box::new(Repairs { lost, trimmed, last_serials: SmallVec::new() })
+            Box::new(Repairs { lost, trimmed, last_serials: SmallVec::new(), lost_paths: Vec::new() })
         })
     }
 
@@ -247,14 +249,18 @@ impl Flight {
         self.lost_packets > 0 && self.repairs.as_ref().is_some_and(|repairs| repairs.lost.get(sequence))
     }
 
+    /// Low bits of the serial of the last transmission of a packet that was sent.
+    #[inline]
+    fn last_serial(&self, sequence: u64) -> u32 {
+        let serials = self.repairs.as_ref().map_or(&[][..], |repairs| &repairs.last_serials);
+        // while each was sent once, numbers and serials are the same
+        serials.len().checked_sub(1).map_or(sequence as u32, |mask| serials[sequence as usize & mask])
+    }
+
     /// Whether `serial` is the last transmission of a packet that was sent.
     #[inline]
     pub(crate) fn is_last_transmission(&self, sequence: u64, serial: u64) -> bool {
-        let serials = self.repairs.as_ref().map_or(&[][..], |repairs| &repairs.last_serials);
-        // while each was sent once, numbers and serials are the same
-        let last =
-            serials.len().checked_sub(1).map_or(sequence as u32, |mask| serials[sequence as usize & mask]);
-        last == serial as u32
+        self.last_serial(sequence) == serial as u32
     }
 
     /// An open packet has arrived; its bytes.
@@ -354,6 +360,11 @@ impl Flight {
         if !self.is_open(sequence) || !self.repairs().lost.set(sequence) {
             return 0;
         }
+        let at = self.last_serial(sequence).wrapping_sub(self.first_serial as u32);
+        if let Some(sent) = self.sent.get(at as usize) {
+            let path = sent.packet as u16;
+            self.repairs().lost_paths.push(path);
+        }
         let bytes = messages.accounted_bytes(sequence);
         self.lost_packets += 1;
         self.lost_bytes += bytes;
@@ -415,6 +426,11 @@ impl Flight {
             entropy: front.packet as u16,
         };
         (!self.sent.is_empty()).then_some(under_way)
+    }
+
+    /// The numbers that chose the paths of transmissions that were lost since they were last taken.
+    pub(crate) fn lost_paths(&mut self) -> Option<&mut Vec<u16>> {
+        self.repairs.as_mut().map(|repairs| &mut repairs.lost_paths)
     }
 
     /// The number that chose the path of the packet under way that was sent first.

@@ -184,6 +184,10 @@ impl SenderRecovery for State {
         prefetch_all(self);
     }
 
+    fn lost_paths(&mut self) -> Option<&mut Vec<u16>> {
+        self.flight.lost_paths()
+    }
+
     fn oldest_entropy(&mut self) -> Option<u16> {
         self.flight.oldest_entropy()
     }

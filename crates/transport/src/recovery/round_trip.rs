@@ -28,6 +28,13 @@ impl RoundTrip {
         self.mean_ps = self.mean_ps - self.mean_ps / 8 + ps / 8;
     }
 
+    /// Mean and four variations, or `margin` where they are less (RFC 6298, 2.3).
+    pub(crate) fn timeout_beyond(&self, margin: Duration) -> Duration {
+        Duration::from_ps(
+            self.mean_ps.saturating_add(self.variation_ps.saturating_mul(4).max(margin.as_ps())),
+        )
+    }
+
     /// Mean and four variations, at least `least`.
     pub(crate) fn timeout(&self, least: Duration) -> Duration {
         Duration::from_ps(self.mean_ps.saturating_add(self.variation_ps.saturating_mul(4))).max(least)

@@ -16,7 +16,8 @@ use crate::profile::{PacketSizes, Path};
 use crate::receiver::{Acknowledge, GapReport, ReceiverRules};
 
 /// Selective acknowledgement: a packet is lost when one that was sent three packets after it has arrived, and is sent again
-/// once per recovery; a time-out of mean + 4 x variation of the round trip, which doubles, covers the rest.
+/// once per recovery; a time-out of mean + 4 x variation of the round trip, which doubles, covers the rest. It begins anew when the first
+/// missing packet is sent again, as RFC 6675 (section 6) lets it.
 ///
 /// Sources: RFC 2018, RFC 6675 (with the rule of forward acknowledgement), RFC 6298.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -24,7 +25,7 @@ use crate::receiver::{Acknowledge, GapReport, ReceiverRules};
 pub struct Sack {
     /// Packets by which a later one must be ahead.
     pub reordering: u32,
-    /// Shortest time-out. RFC 6298 has 1 s; in a data center that is for ever.
+    /// What a time-out adds to the mean round trip at least, however steady that is. RFC 6298 has 1 s; in a data center that is for ever.
     pub min_timeout: Duration,
 }
 
@@ -59,7 +60,8 @@ impl SenderRecovery for State {
 
     #[inline]
     fn on_sent(&mut self, cx: &Cx<'_>, next: Next) -> u64 {
-        if self.flight.in_flight_packets() == 0 {
+        if self.flight.in_flight_packets() == 0 || next.retransmission && next.sequence == self.flight.base()
+        {
             self.progress_at = cx.now;
         }
         self.flight.on_sent(cx, next.sequence)
@@ -112,12 +114,16 @@ impl SenderRecovery for State {
         if self.flight.in_flight_packets() == 0 {
             return Time::MAX;
         }
-        self.progress_at + backed_off(self.round_trip.timeout(self.min_timeout), self.timeouts)
+        self.progress_at + backed_off(self.round_trip.timeout_beyond(self.min_timeout), self.timeouts)
     }
 
     #[inline]
     fn prefetch(&self) {
         prefetch_all(self);
+    }
+
+    fn lost_paths(&mut self) -> Option<&mut Vec<u16>> {
+        self.flight.lost_paths()
     }
 
     fn oldest_entropy(&mut self) -> Option<u16> {

@@ -165,6 +165,10 @@ impl SenderRecovery for State {
         self.flight.prefetch();
     }
 
+    fn lost_paths(&mut self) -> Option<&mut Vec<u16>> {
+        self.flight.lost_paths()
+    }
+
     fn oldest_entropy(&mut self) -> Option<u16> {
         self.flight.oldest_entropy()
     }

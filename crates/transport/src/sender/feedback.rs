@@ -68,6 +68,7 @@ impl Sender {
         }
         // losses first: the acknowledgement of a window must not undo what its losses say
         if let Some(loss) = progress.loss {
+            self.tell_paths(now, &loss);
             self.on_loss(now, in_flight, &loss, now.saturating_since(header.sent_at));
         }
         if header.kind == Kind::Ack || progress.bytes > 0 {
@@ -132,6 +133,15 @@ impl Sender {
         if matches!(self.candidate(now), Err(Readiness::Blocked)) {
             self.request = Some(Kind::Probe);
             self.asked = true;
+        }
+    }
+
+    /// The choice of paths hears of packets that others overtook; of trimmed ones the report has told, of late ones the time-out.
+    fn tell_paths(&mut self, now: Time, loss: &Loss) {
+        for entropy in self.recovery.lost_paths().into_iter().flat_map(|paths| paths.drain(..)) {
+            if loss.cause == LossCause::Gap {
+                self.entropy.on_loss(now, entropy);
+            }
         }
     }
 
@@ -246,6 +256,7 @@ impl Sender {
             if timed_out {
                 self.entropy.on_timeout(now, entropy);
             }
+            self.tell_paths(now, &loss);
             self.on_loss(now, in_flight, &loss, Duration::MAX);
             self.hand_over(now, false);
             self.request_credit(now, timed_out);

@@ -124,7 +124,7 @@ impl Lossy {
     /// Whether the next packet is lost.
     #[inline]
     pub(in super::super) const fn loses(&mut self) -> bool {
-        if self.becomes_bad[0] == 0 {
+        if self.becomes_bad[0] == 0 && self.vanishes[0] == 0 {
             return false;
         }
         self.bad = self.draws.bits() < self.becomes_bad[self.bad as usize];
@@ -216,6 +216,15 @@ mod tests {
         let firsts = (0..20_000).filter(|&link| Lossy::new(states, link).loses());
         let share = firsts.count() as f64 / 20_000.0;
         assert!((share - 0.1).abs() < 0.01, "{share}");
+    }
+
+    /// Links that never become bad lose what good ones do.
+    #[test]
+    fn a_bad_state_that_never_comes_hides_no_loss() {
+        let states = States { to_bad: 1e-30, to_good: 0.5, loss_bad: 1.0, loss_good: 0.3 };
+        let mut lossy = Lossy::new(states, 1);
+        let lost = (0..10_000).filter(|_| lossy.loses()).count();
+        assert!((2_700..3_300).contains(&lost), "{lost}");
     }
 
     /// Of a good packet and of a bad one the next is lost as often as the states say (a hidden Markov chain, in closed form).
