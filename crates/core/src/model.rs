@@ -313,6 +313,19 @@ pub struct NetworkReport {
     pub needed: Vec<Needed>,
     /// How many times the rate that a memory has of its own it gives at most; `None` where the network does not keep to it.
     pub memory_rates: Option<f64>,
+    /// The NIC that was busy for longest; `None` where NICs serve no message at a time of its own.
+    pub busiest_nic: Option<BusyNic>,
+}
+
+/// How long one side of a NIC served messages, one after the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BusyNic {
+    /// Its node.
+    pub node: NodeId,
+    /// Its number, where a node has several.
+    pub number: Option<u32>,
+    /// The gap behind the last message is not counted.
+    pub busy: Duration,
 }
 
 /// What must cross a group of links.

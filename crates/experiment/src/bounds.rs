@@ -2,7 +2,7 @@
 
 mod schedule;
 
-use stratasim_core::model::{Compute as _, Execute, NetworkReport};
+use stratasim_core::model::{BusyNic, Compute as _, Execute, NetworkReport};
 use stratasim_core::{LinkId, NodeId, Precision, Rank, Token};
 use stratasim_engine::Place;
 use stratasim_report::result::{Bound, BoundKind};
@@ -20,8 +20,20 @@ pub(crate) fn bounds(prepared: &mut Prepared, report: &NetworkReport) -> Vec<Bou
     bounds.extend(link_bounds(prepared, report));
     bounds.extend(report.memory_rates.and_then(|most| memory_bound(prepared, most)));
     bounds.extend(chain_bound(prepared));
-    bounds.extend(schedule::bounds(prepared));
+    bounds.extend(schedule::stream_bound(prepared));
+    bounds.extend(report.busiest_nic.map(|nic| nic_bound(prepared, nic)));
     bounds
+}
+
+/// The messages through the busiest side of a NIC, one after the other.
+fn nic_bound(prepared: &Prepared, nic: BusyNic) -> Bound {
+    let node = prepared.topology.node_name(nic.node);
+    Bound {
+        name: "bytes through a NIC".to_owned(),
+        kind: BoundKind::Link,
+        seconds: nic.busy.as_secs_f64(),
+        place: nic.number.map_or_else(|| node.to_owned(), |number| format!("{node}, NIC {number}")),
+    }
 }
 
 /// The operations of a node at its peak rate on all its cores.

@@ -12,7 +12,7 @@ mod pairs;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stratasim_core::model::{self, HostCosts, NetworkDone, NetworkReport, NetworkRequest, Transfer};
+use stratasim_core::model::{self, BusyNic, HostCosts, NetworkDone, NetworkReport, NetworkRequest, Transfer};
 use stratasim_core::queue::RadixQueue;
 use stratasim_core::{BuildError, Bytes, Cx, Duration, Model, NodeId, Slots, Time, TimePerByte, Token};
 
@@ -158,10 +158,28 @@ pub struct MessageNetwork {
 /// One NIC of a node.
 #[derive(Debug, Clone, Copy, Default)]
 struct Lane {
-    /// Until when it sends.
-    sends: u64,
-    /// Until when it receives.
-    receives: u64,
+    sending: Side,
+    receiving: Side,
+}
+
+/// One side of a NIC.
+#[derive(Debug, Clone, Copy, Default)]
+struct Side {
+    /// Until when it is busy,
+    until: u64,
+    /// and for how long it was.
+    busy: u64,
+}
+
+impl Side {
+    /// It serves bytes from `begin` on. When it has, before the gap.
+    #[inline]
+    fn serve(&mut self, begin: u64, bytes_ps: u64, gap_ps: u64) -> u64 {
+        let end = begin.saturating_add(bytes_ps);
+        self.until = end.saturating_add(gap_ps);
+        self.busy = self.busy.saturating_add(self.until - begin);
+        end
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -237,6 +255,25 @@ impl MessageNetwork {
         let own = transfer.rate_cap.map_or(0.0, |cap| transfer.bytes as f64 / cap.bytes_per_s() * 1e12);
         ((further * pair.ps_per_byte).max(own) + 0.5) as u64
     }
+
+    /// The NIC that was busy for longest, of equal ones the first; none where no bytes and gaps take any time.
+    fn busiest_nic(&self) -> Option<BusyNic> {
+        let mut best: Option<(u64, usize)> = None;
+        for (index, lane) in self.lane.iter().enumerate().filter(|(index, _)| index % self.lanes < self.nics)
+        {
+            let busy = lane.sending.busy.max(lane.receiving.busy);
+            if best.is_none_or(|(most, _)| busy > most) {
+                best = Some((busy, index));
+            }
+        }
+        let (busy, index) = best?;
+        let busy = busy.saturating_sub(self.pairs.longest_gap_ps());
+        (busy > 0).then(|| BusyNic {
+            node: NodeId::from_index(index / self.lanes),
+            number: (self.nics > 1).then_some((index % self.lanes) as u32),
+            busy: Duration::from_ps(busy),
+        })
+    }
 }
 
 impl Model for MessageNetwork {
@@ -267,9 +304,9 @@ impl Model for MessageNetwork {
             *host = ready;
         }
         let bytes_ps = Self::bytes_ps(&pair, &transfer);
-        let sender = &mut self.lane[transfer.src.index() * self.lanes + lane];
-        let injected = ready.max(sender.sends);
-        sender.sends = injected.saturating_add(bytes_ps).saturating_add(pair.gap_ps);
+        let sender = &mut self.lane[transfer.src.index() * self.lanes + lane].sending;
+        let injected = ready.max(sender.until);
+        sender.serve(injected, bytes_ps, pair.gap_ps);
         let flight = Flight {
             token: transfer.token,
             lane: (transfer.dst.index() * self.lanes + lane) as u32,
@@ -298,12 +335,11 @@ impl Model for MessageNetwork {
             match event {
                 Event::Arrives(slot) => {
                     let flight = self.flights[slot];
-                    let lane = &mut self.lane[flight.lane as usize];
-                    let begin = at.max(lane.receives);
+                    let receiver = &mut self.lane[flight.lane as usize].receiving;
+                    let begin = at.max(receiver.until);
                     // without a gap, the one before may be due in this instant, and goes first
-                    let follows = lane.receives >= at;
-                    let end = begin.saturating_add(flight.bytes_ps);
-                    lane.receives = end.saturating_add(flight.gap_ps);
+                    let follows = receiver.until >= at;
+                    let end = receiver.serve(begin, flight.bytes_ps, flight.gap_ps);
                     if flight.host_ps > 0 {
                         self.queue.push(end, Event::Received(slot));
                     } else if end > at || follows {
@@ -365,6 +401,7 @@ impl model::Network for MessageNetwork {
             link_busy_s: vec![0.0; self.links],
             counters: vec![("network.messages", self.messages)],
             notes: self.note.map(str::to_owned).into_iter().collect(),
+            busiest_nic: self.busiest_nic(),
             ..NetworkReport::default()
         }
     }

@@ -231,3 +231,27 @@ proptest! {
         }
     }
 }
+
+/// G of the routes and messages of programs count as well: two messages of 125 MB out of one host at 12.5 GB/s.
+#[test]
+fn a_nic_at_the_rate_of_its_link_is_a_bound() {
+    let machine = format!(
+        "{}[network]\nkind = \"message\"\nfrom-routes = true\nlatency = \"0 s\"\noverhead = \"0 s\"\ngap = \"0 s\"\ngap-per-byte = \"0 ns/B\"\n",
+        switch(3)
+    );
+    let scratch = tempfile::tempdir().unwrap();
+    let text = "num_ranks 3\nrank 0 {\nsend 125000000b to 1\nsend 125000000b to 2\n}\nrank 1 {\nrecv 125000000b from 0\n}\n\
+                rank 2 {\nrecv 125000000b from 0\n}\n";
+    std::fs::write(scratch.path().join("x.goal"), text).unwrap();
+    let schedule =
+        run_in(&format!("{machine}[workload]\nkind = \"goal\"\nfile = \"x.goal\"\n"), scratch.path());
+    let program = run(&format!(
+        "{machine}[workload]\nkind = \"graph\"\nvertices = [{{ name = \"out\", kind = \"communication\", ranks = [0], destination = 1, \
+         bytes = \"250 MB\" }}]\n"
+    ));
+    for result in [schedule, program] {
+        let bound = seconds_of(&result, "bytes through a NIC");
+        assert!((bound / 0.02 - 1.0).abs() < 1e-6, "{bound}");
+        assert!((result.makespan_s / bound - 1.0).abs() < 1e-3, "{}", result.makespan_s);
+    }
+}

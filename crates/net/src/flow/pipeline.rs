@@ -225,7 +225,8 @@ impl Run {
         state.longer = serialize((bytes + 1) as f64, rate) - short;
         self.members[i].alone = state.latency + short;
         self.least = self.least.min(self.members[i].alone);
-        self.most = self.most.max(self.members[i].alone);
+        let longer = if self.pipeline.longer_chunks > 0 { state.longer } else { 0 };
+        self.most = self.most.max(self.members[i].alone + longer);
         self.flying += u32::from(self.members[i].channel != Channel::Slow);
         self.start(i, now);
     }
