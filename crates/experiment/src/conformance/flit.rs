@@ -59,6 +59,10 @@ pub fn run(
         (selection.filter.is_empty() || selection.filter.iter().any(|part| case.name.contains(part)))
             && !(selection.quick && case.cost_s > QUICK_S)
     });
+    if !selection.filter.is_empty() {
+        // they have no names that could be asked for
+        skipped = 0;
+    }
     if cases.is_empty() && skipped == 0 {
         let path = paths.first().map_or(Path::new(""), PathBuf::as_path);
         let reason = "no case of the flit level is here, or none that was asked for (a configuration of BookSim2 alone has \

@@ -198,7 +198,8 @@ pub enum AllocatorKind {
     /// iSLIP that heeds priorities. With `batches` for stages, grants last over its iterations, as in BookSim2: an input may accept
     /// another one then, and what it had before stays unused.
     Select,
-    /// A largest matching.
+    /// A largest matching. The input that ties favour moves on by one per cycle, whoever was served: where outputs become free one
+    /// by one, that may be the same inputs again, and others starve, as in BookSim2.
     MaximumSize,
 }
 

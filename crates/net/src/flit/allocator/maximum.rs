@@ -4,7 +4,8 @@ use super::arbiter::distance;
 use super::requests::{NONE, Requests};
 
 /// Shortest augmenting paths until there is none (Ford, Fulkerson 1956). The input at which the search
-/// starts moves on by one in every cycle, so that ties do not always favour the same ones.
+/// starts moves on by one in every cycle, so that ties do not favour the
+/// same ones in every cycle.
 #[derive(Debug, Clone)]
 pub(super) struct MaximumSize {
     inputs: u32,

@@ -23,19 +23,24 @@ pub(super) fn usual_buffer(wiring: &Wiring) -> u16 {
     let usual = RouterSpec::default();
     // the flits of a packet stay as far behind those of the one before as its head was held up
     let held_up = u64::from(usual.routing_delay) + u64::from(usual.vc_allocation_delay);
-    let channels = wiring.fabric.channels().iter();
-    let all = channels.chain(wiring.fabric.terminals().iter().map(|terminal| &terminal.injection));
+    let all = wiring.fabric.channels().iter().chain(injections(wiring));
     let longest = all.map(|channel| flits(cycles(channel, &usual) + held_up, channel));
     longest.max().unwrap_or(0).clamp(u64::from(usual.buffer_flits), 4096) as u16
 }
 
-/// What is said where all virtual channels together hold less than a channel between two routers carries until the first credit is
-/// back, of the channel that this slows down most.
+/// Channels from terminals to routers.
+fn injections(wiring: &Wiring) -> impl Iterator<Item = &Channel> {
+    wiring.fabric.terminals().iter().map(|terminal| &terminal.injection)
+}
+
+/// What is said where all virtual channels together hold less than a channel that leads to a router carries until the first credit
+/// is back, of the channel that this slows down most.
 pub(super) fn short_buffers(wiring: &Wiring, router: &RouterSpec, topology: &Topology) -> Option<String> {
     let channels = u64::from(router.virtual_channels);
     let places = u64::from(router.shared_buffer.places(router.virtual_channels, router.buffer_flits));
     let between = wiring.fabric.channels().iter().filter(|it| matches!(it.end, End::Router { .. }));
-    let slowest = between.max_by_key(|channel| flits(cycles(channel, router), channel))?;
+    let slowest =
+        between.chain(injections(wiring)).max_by_key(|channel| flits(cycles(channel, router), channel))?;
     let away = cycles(slowest, router);
     let needed = flits(away, slowest);
     if places >= needed {
