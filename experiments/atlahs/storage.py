@@ -7,8 +7,8 @@
 Each operation of a client first asks the change coordination service which server holds the block. A read is
 then a request and the data. A write sends the data to the first server, which passes them to two replicas,
 waits for both, and answers. Clients are 31 hosts below four ToR switches, servers 32 hosts below the other
-four. Operations come in a Poisson process whose rate is `--load` of what the narrowest uplinks of the 8:1
-tree carry, and is the same on all trees.
+four. Operations come in a Poisson process, the same on all trees. Its rate is `--load` of what the cables
+between the servers' ToR switches and the core carry on the 8:1 tree, in the direction that carries more.
 """
 
 import argparse
@@ -44,10 +44,12 @@ TRANSPORTS = {
 
 
 def rate_per_s(load: float) -> float:
-    """Operations per second at which the servers' uplinks carry `load` of their rate."""
+    """Operations per second at which the fuller direction of the cables above the servers has `load`."""
     mean = sum(size * share for size, share in SIZES.items())
-    elsewhere = 24 / 31
-    per_operation = mean * (WRITES * 2 * elsewhere + (1 - WRITES))
+    # a replica is as often on each of the other 31 servers, of which 24 are below another ToR switch
+    copies = WRITES * 2 * 24 / 31
+    # up go what is read and the copies, down what clients write and the copies
+    per_operation = mean * (copies + max(1 - WRITES, WRITES))
     return load * 4 * UPLINK_BYTES_PER_S / per_operation
 
 
@@ -124,7 +126,7 @@ def main() -> int:
     parser.add_argument(
         "--seeds", type=int, default=3, help="runs with other draws, of which the mean is shown"
     )
-    parser.add_argument("--load", type=float, default=0.8, help="share of the uplinks of the 8:1 tree")
+    parser.add_argument("--load", type=float, default=0.8, help="share of the cables of the 8:1 tree")
     parser.add_argument("--picture", type=Path, help="draw distributions on the 8:1 tree here")
     options = parser.parse_args()
     if options.operations < 1 or options.seeds < 1 or not 0 < options.load <= 10:

@@ -18,7 +18,8 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-# a DRAM access of the far end: 544 - 530 cycles at 200 MHz (section 5.1)
+# what a read takes longer than a write, 544 - 530 cycles at 200 MHz (section 5.1),
+# taken for a DRAM access of the far end
 ACCESS_NS = 70
 # what a register write costs the host (section 5.1, figure 15)
 HOST_NS = 1_000_000

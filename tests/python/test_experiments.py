@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -54,7 +55,7 @@ def test_storage_is_what_its_page_says_on_every_tree(command: str) -> None:
     assert list(rows) == [
         (tree, name) for tree in ("1:1", "4:1", "8:1") for name in ("LogGOPS", "MPRDMA", "NDP")
     ]
-    mean, median, p99 = 0, 1, 2
+    mean, median, p99, largest = range(4)
     # latencies and rates of the routes, of which no tree has others
     assert len({tuple(rows[tree, "LogGOPS"]) for tree in ("1:1", "4:1", "8:1")}) == 1
     for name in ("MPRDMA", "NDP"):
@@ -62,8 +63,30 @@ def test_storage_is_what_its_page_says_on_every_tree(command: str) -> None:
         # a tree with fewer cables is never faster
         assert 0 < rows["1:1", name][mean] <= rows["4:1", name][mean] <= rows["8:1", name][mean]
     assert rows["1:1", "NDP"][mean] == pytest.approx(rows["1:1", "MPRDMA"][mean], rel=0.03)
-    # the paper's finding: NDP loses at the tail where the tree is oversubscribed
-    assert rows["8:1", "NDP"][p99] > 1.1 * rows["8:1", "MPRDMA"][p99]
+    # the paper's finding: NDP loses in the mean and at the tail where the tree is oversubscribed
+    for measure in (mean, p99):
+        assert rows["8:1", "NDP"][measure] > 1.1 * rows["8:1", "MPRDMA"][measure]
+    # and what differs from the paper
+    assert rows["8:1", "NDP"][largest] < rows["8:1", "MPRDMA"][largest]
+
+
+def test_the_rate_of_the_storage_is_that_of_the_fuller_direction() -> None:
+    """Bytes that cross the cables above the servers, counted in the schedule itself."""
+    storage = EXPERIMENTS / "atlahs" / "storage.py"
+    program = f"import sys; sys.path.insert(0, {str(storage.parent)!r}); import storage; "
+    program += "print(storage.rate_per_s(0.8)); print(storage.schedule(20_000, 0.8, 1))"
+    rate, text = python("-B", "-c", program).split("\n", 1)
+    up = down = 0
+    for block in text.split("rank ")[1:]:
+        source = int(block.split()[0])
+        for size, to in re.findall(r"send (\d+)b to (\d+)", block):
+            # eight hosts below each ToR switch, servers below the last four
+            if source // 8 != int(to) // 8:
+                up += int(size) if source >= 32 else 0
+                down += int(size) if int(to) >= 32 else 0
+    seconds = 20_000 / float(rate)
+    carried = [crossing / seconds / (4 * 25e9) for crossing in (up, down)]
+    assert max(carried) == pytest.approx(0.8, rel=0.1)
 
 
 def test_swift_and_mprdma_agree_on_synthetic_patterns(command: str, tmp_path: Path) -> None:
