@@ -35,7 +35,7 @@ def all_to_all() -> Spec:
     """Every rank sends to every other one, first all to the next rank, then all to the second next, and so on; `ranks * (ranks - 1)` messages are one exchange. Open-loop traffic is uniform."""
 
 def asymmetric() -> Spec:
-    """Rank `i` sends to rank `i mod n/2` and to the one half of the machine behind it, each as often: one of the two is `i` itself. The number of ranks `n` must be even."""
+    """Rank `i` sends to rank `i mod n/2` and to the one half of the machine behind it, each as often: one of the two is `i` itself. The number of ranks `n` must be even. Workloads with a number of messages send nothing to the rank itself, and all to the other."""
 
 def background(*, excluded: Sequence[int] | Array | None = None) -> Spec:
     """Uniform random traffic that spares some ranks as destinations."""
@@ -53,7 +53,7 @@ def bit_reversal() -> Spec:
     """Rank `i` sends to the rank whose number has the bits of `i` in reverse order. The number of ranks must be a power of two (Dally and Towles, 2004, table 3.1)."""
 
 def diagonal() -> Spec:
-    """A third of the messages of rank `i` goes to rank `i + 1`, cyclic over the ranks, and two thirds to rank `i` itself (the load of a switch's diagonal; Giaccone, Prabhakar, Shah, 2003)."""
+    """A third of the messages of rank `i` goes to rank `i + 1`, cyclic over the ranks, and two thirds to rank `i` itself (the load of a switch's diagonal; Giaccone, Prabhakar, Shah, 2003). Workloads with a number of messages send nothing to the rank itself, and all to the other."""
 
 def digit_neighbour(*, dimensions: Sequence[int] | Array | None = None) -> Spec:
     """Every rank sends to the one that is one further in every dimension: coordinate `x` to `x + 1` mod `k` (pattern `neighbor` of Dally and Towles, 2004, table 3.1)."""

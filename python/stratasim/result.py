@@ -452,7 +452,9 @@ class Result:
     def _recorded_tasks(self) -> dict[str, Any]:
         self._take()
         if self._tasks is None:
-            raise ValueError('tasks were not recorded; run with record="tasks"')
+            has_tasks = not self.data.get("traffic")
+            remedy = 'run with record="tasks"' if has_tasks else "open-loop traffic has none"
+            raise ValueError(f"tasks were not recorded; {remedy}")
         return self._tasks
 
     def __eq__(self, other: object) -> bool:

@@ -81,7 +81,7 @@ def sweep(
     if folder is not None:
         failures = _fill(loaded, plan, Path(folder), threads, force, backend, progress)
         swept = Sweep._of(plan, Path(folder), loaded.base, failures)
-        plan.write(folder)
+        plan.write(folder, sorted(failures.items()))
         return swept
     with tempfile.TemporaryDirectory(prefix="stratasim-") as kept:
         failures = _fill(loaded, plan, Path(kept), threads, force, backend, progress)

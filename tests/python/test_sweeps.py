@@ -1,6 +1,7 @@
 """Sweeps on threads and on Ray."""
 
 import importlib
+import json
 import sys
 import types
 from collections.abc import Callable
@@ -94,6 +95,27 @@ def test_a_point_that_fails_leaves_the_others_alone() -> None:
     assert len(swept[::2]) == 2
     assert swept.table.rows == 2
     assert "1 failed" in repr(swept)
+
+
+def test_a_folder_says_what_failed_and_keeps_the_page_of_earlier_results(tmp_path: Path) -> None:
+    endless = {"topology.latency": ["1000000 s"]}
+    ss.sweep(EXPERIMENT, {"topology.nodes": [4, 8]}, out=tmp_path)
+    before = (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert "stratasim sweep" not in before, "no command has this experiment"
+    assert list(ss.sweep(EXPERIMENT, endless, out=tmp_path).failures) == [0]
+    assert (tmp_path / "README.md").read_text(encoding="utf-8") == before
+    ss.sweep(EXPERIMENT, {"topology.latency": ["1000000 s", "1 us"]}, out=tmp_path)
+    (failure,) = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))["failures"]
+    assert failure["point"] == 0
+    assert failure["error"].startswith("`")
+
+
+def test_a_bad_value_is_where_it_was_given(tmp_path: Path) -> None:
+    path = tmp_path / "base.json"
+    path.write_text(json.dumps(EXPERIMENT), encoding="utf-8")
+    with pytest.raises(ss.ConfigError, match="found integer `1`") as caught:
+        ss.sweep(path, {"workload.bytes": [1]})
+    assert "base.json" not in str(caught.value)
 
 
 def test_a_path_that_is_no_setting_is_a_config_error() -> None:

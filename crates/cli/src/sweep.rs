@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use indicatif::ProgressBar;
-use stratasim_experiment::sweep::{Finished, Outcome, Point, RunOptions, Watch};
+use stratasim_experiment::sweep::{Finished, Outcome, Point, RunOptions, Watch, alike};
 use stratasim_experiment::{Error, Sweep as Points};
 use stratasim_report::style::{Tone, hanging};
 use stratasim_report::{Style, counted};
@@ -50,6 +50,8 @@ fn shard(text: &str) -> Result<(usize, usize), String> {
 
 /// Notes of the points that a table tells.
 const MOST_NOTES: usize = 8;
+/// Failures of different words that are told on the terminal.
+const MOST_FAILURES: usize = 20;
 
 /// Before the first point is there, nobody knows how long the rest takes.
 const UNTIL_THE_FIRST: &str = "  {bar:32} {human_pos} of {human_len} points, {elapsed} so far";
@@ -106,9 +108,17 @@ impl Sweep {
 
     /// Prints and writes what there is, and says what is missing.
     fn conclude(&self, sweep: &Points, finished: &Finished, terminal: &Terminal) -> Result<u8, Error> {
-        for failure in &finished.failures {
-            terminal.say(&format!("  the point with {} failed:", failure.settings));
-            terminal.fail(&failure.error);
+        let failed = alike(&finished.failures);
+        for alike in failed.iter().take(MOST_FAILURES) {
+            terminal.say(&format!("  the point with {} failed:", alike[0].settings));
+            terminal.fail(&alike[0].error);
+            if let more @ 1.. = alike.len() - 1 {
+                terminal.say(&format!("  and {} in the same way", counted(more as u64, "other point")));
+            }
+        }
+        if let more @ 1.. = failed.iter().skip(MOST_FAILURES).flatten().count() {
+            let place = if finished.rows.is_empty() { "" } else { "; the page has all" };
+            terminal.say(&format!("  {} failed otherwise{place}", counted(more as u64, "point")));
         }
         if finished.left == 0 && !finished.rows.is_empty() {
             if !self.quiet {
@@ -123,7 +133,7 @@ impl Sweep {
                     "  no point has a number `{name}`: it is left out (`run --json` shows which numbers there are)"
                 ));
             }
-            let written = sweep.write(&self.out, &finished.rows)?;
+            let written = sweep.write(&self.out, finished)?;
             if let Some(page) = written.first().filter(|_| !self.quiet) {
                 terminal.note(&format!("  wrote {} (page) and its pictures and tables", page.display()));
             }

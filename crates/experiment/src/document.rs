@@ -18,8 +18,8 @@ use stratasim_net::flit::network::Flit;
 use crate::error::ConfigError;
 use crate::json::Unique;
 use crate::kept::digest;
-use crate::plugins;
 use crate::read::{NodeReader, ReadError};
+use crate::{mistaken, plugins};
 
 /// A text with its name.
 #[derive(Debug, Clone)]
@@ -278,7 +278,13 @@ impl Document {
 
     /// The value at the end of a path of keys, as a document of its own.
     pub(crate) fn at(&self, path: &[&str]) -> Option<Self> {
-        let root = path.iter().try_fold(&self.root, |at, key| at.child(key))?.clone();
+        let (mut at, mut place) = (&self.root, self.root.place.clone());
+        for key in path {
+            at = at.child(key)?;
+            place = at.place.clone().or(place);
+        }
+        // what has no place of its own is where that is which holds it
+        let root = Node { place, ..at.clone() };
         Some(Self { root, source: self.source.clone(), assignments: Vec::new() })
     }
 
@@ -319,6 +325,9 @@ impl Document {
     /// What does not fit the spec, with its place.
     pub fn read<'de, T: Deserialize<'de>>(&'de self) -> Result<T, ConfigError> {
         T::deserialize(NodeReader::new(&self.root)).map_err(|error: ReadError| {
+            if let Some(reason) = mistaken::machine(self) {
+                return self.error(reason);
+            }
             let place = error.place.or_else(|| self.root.place.clone());
             let message = format!("{}{}", error.message, plugins::elsewhere(&error.message));
             self.fault(&error.path, message, place)

@@ -53,7 +53,10 @@ pub(crate) fn prepare(out: &Path) -> Result<(), Error> {
     // hours of results would have no place
     for folder in [folder.as_path(), out] {
         let tried = files::AtomicFile::create(&folder.join("tried"));
-        tried.map_err(|error| Error::folder(folder, &error))?;
+        tried.map_err(|error| Error::File {
+            path: folder.display().to_string(),
+            reason: format!("nothing can be written in this folder: {error}"),
+        })?;
     }
     Ok(())
 }

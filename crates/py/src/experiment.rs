@@ -114,7 +114,7 @@ impl Experiment {
             Sweep::new(document, &self.base)
         };
         let sweep = py.detach(plan).map_err(|error| misfit(py, error))?;
-        Ok(SweepPlan { sweep })
+        Ok(SweepPlan { sweep: if section.is_empty() { sweep } else { sweep.given() } })
     }
 
     /// The folder that relative paths start from.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use stratasim_experiment::files;
-use stratasim_experiment::sweep::{Finished, Outcome, Point, RunOptions, Watch};
+use stratasim_experiment::sweep::{Failure, Finished, Outcome, Point, RunOptions, Watch};
 use stratasim_experiment::{Error, Sweep};
 
 use crate::error::raise;
@@ -112,7 +112,7 @@ impl SweepPlan {
     /// Settings and numbers of the points that have a result in `out`, as JSON text.
     fn numbers(&self, py: Python<'_>, out: PathBuf) -> PyResult<String> {
         let found = py.detach(|| self.gather(&out)).map_err(|error| raise(py, &error))?;
-        Ok(self.sweep.json(&found.rows))
+        Ok(self.sweep.json(&found))
     }
 
     /// The pictures that the sweep asks for, each with its file name and its caption.
@@ -122,9 +122,24 @@ impl SweepPlan {
         Ok(pictures.map(|(name, drawing, caption)| (name, Picture { drawing }, caption)).collect())
     }
 
-    /// Writes page, pictures and tables of the results in `out` there; the page comes first.
-    fn write(&self, py: Python<'_>, out: PathBuf) -> PyResult<Vec<PathBuf>> {
-        let write = || self.sweep.write(&out, &self.gather(&out)?.rows);
+    /// Writes page, pictures and tables of the results in `out` there, with what went wrong at other points; the page comes
+    /// first. Where there is no result, a page of earlier ones stays.
+    fn write(&self, py: Python<'_>, out: PathBuf, failures: Vec<(usize, String)>) -> PyResult<Vec<PathBuf>> {
+        let failures: PyResult<Vec<Failure>> = failures
+            .into_iter()
+            .map(|(index, error)| {
+                let point = self.point(index)?;
+                // without the mark before it and the excerpt below it
+                let error = error.trim_start_matches("× ").lines().next().unwrap_or_default().to_owned();
+                let (settings, digest) = (self.sweep.describe(point), point.digest.clone());
+                Ok(Failure { index, settings, digest, error: Error::Broken(error) })
+            })
+            .collect();
+        let failures = failures?;
+        let write = || {
+            let finished = Finished { failures, ..self.gather(&out)? };
+            if finished.rows.is_empty() { Ok(Vec::new()) } else { self.sweep.write(&out, &finished) }
+        };
         py.detach(write).map_err(|error| raise(py, &error))
     }
 }

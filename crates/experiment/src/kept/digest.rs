@@ -1,10 +1,11 @@
 //! The name of a result: a digest of everything that determines it.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use stratasim_topo::io::simgrid::files_named;
 
 /// FNV-1a with 128 bits (Fowler, Noll, Vo; RFC 9923): the same on every machine and in every version.
 /// Nobody attacks the names of points, and a result is only taken for that of a point when the specs
@@ -36,11 +37,18 @@ pub(crate) fn each_file(value: &Value, base: &Path, each: &mut dyn FnMut(PathBuf
     match value {
         Value::Array(list) => list.iter().for_each(|item| each_file(item, base, each)),
         Value::Object(table) => {
+            let text = |key| table.get(key).and_then(Value::as_str);
             for (key, item) in table {
                 match item {
                     Value::String(path) if FILES.contains(&key.as_str()) => each(base.join(path)),
                     _ => each_file(item, base, each),
                 }
+            }
+            // a platform names more
+            if let (Some("simgrid-xml"), Some(path)) = (text("kind"), text("path")) {
+                let platform = base.join(path);
+                let named = fs::read_to_string(&platform).map(|text| files_named(&text)).unwrap_or_default();
+                named.iter().for_each(|file| each(platform.with_file_name(file)));
             }
         }
         _ => {}
@@ -78,16 +86,33 @@ mod tests {
     }
 
     #[test]
+    fn another_file_that_a_platform_names_is_another_point() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("it")).unwrap();
+        let spec = serde_json::json!({"of": {"kind": "simgrid-xml", "path": "it/platform.xml"}});
+        for platform in
+            [r#"<platform><link bandwidth_file="some.bw"/></platform>"#, r#"<a><trace file="some.bw"/><"#]
+        {
+            fs::write(folder.path().join("it/platform.xml"), platform).unwrap();
+            let [first, second] = ["0 1e9", "0 1e8"].map(|profile| {
+                fs::write(folder.path().join("it/some.bw"), profile).unwrap();
+                of(&spec, folder.path())
+            });
+            assert_ne!(first, second);
+        }
+    }
+
+    #[test]
     fn another_value_or_another_file_is_another_point() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("graph.json");
         for (section, key) in [("topology", "path"), ("workload", "file"), ("noise", "trace")] {
             let spec = |seed: u32| serde_json::json!({"seed": seed, section: {key: "graph.json"}});
-            std::fs::write(&path, "{}").unwrap();
+            fs::write(&path, "{}").unwrap();
             let first = of(&spec(1), folder.path());
             assert_eq!(first, of(&spec(1), folder.path()));
             assert_ne!(first, of(&spec(2), folder.path()));
-            std::fs::write(&path, "{ }").unwrap();
+            fs::write(&path, "{ }").unwrap();
             assert_ne!(first, of(&spec(1), folder.path()));
         }
     }

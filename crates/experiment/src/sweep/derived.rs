@@ -1,5 +1,7 @@
 //! Numbers that are worked out from those of several points.
 
+use std::collections::HashMap;
+
 use indexmap::IndexMap;
 use serde_json::Value;
 use stratasim_report::Unit;
@@ -7,6 +9,43 @@ use stratasim_report::Unit;
 use super::points::Sweep;
 use super::table::Row;
 use super::{Derived, METRICS, Metric};
+
+/// Rows by their settings.
+pub(super) struct BySettings<'a> {
+    rows: &'a [Row],
+    places: HashMap<String, usize>,
+}
+
+impl<'a> BySettings<'a> {
+    pub(super) fn new(rows: &'a [Row]) -> Self {
+        let mut places = HashMap::new();
+        for (place, row) in rows.iter().enumerate() {
+            places.entry(Self::key(row.settings.clone())).or_insert(place);
+        }
+        Self { rows, places }
+    }
+
+    /// The row that has these settings and is like `row` in all others.
+    pub(super) fn like(
+        &self,
+        sweep: &Sweep,
+        row: &Row,
+        settings: &IndexMap<String, Value>,
+    ) -> Option<&'a Row> {
+        let mut wanted = row.settings.clone();
+        for (name, value) in settings {
+            wanted[sweep.find(name).ok()?] = value.clone();
+        }
+        self.places.get(&Self::key(wanted)).map(|&place| &self.rows[place])
+    }
+
+    /// Equal settings have equal keys, whatever the order in tables.
+    fn key(settings: Vec<Value>) -> String {
+        let mut all = Value::Array(settings);
+        all.sort_all_objects();
+        all.to_string()
+    }
+}
 
 impl Sweep {
     /// The number called `name`: a derived one, or one of a result.
@@ -35,7 +74,9 @@ impl Sweep {
     /// result.
     pub(super) fn derive(&self, rows: &mut [Row]) {
         for derived in &self.spec.derived {
-            let numbers: Vec<Option<f64>> = rows.iter().map(|row| self.derived(derived, row, rows)).collect();
+            let others = BySettings::new(rows);
+            let numbers = rows.iter().map(|row| self.derived(derived, row, &others));
+            let numbers: Vec<Option<f64>> = numbers.collect();
             for (row, number) in rows.iter_mut().zip(numbers) {
                 if let Some(number) = number {
                     row.numbers.insert(derived.name.clone(), number);
@@ -44,13 +85,12 @@ impl Sweep {
         }
     }
 
-    fn derived(&self, derived: &Derived, row: &Row, rows: &[Row]) -> Option<f64> {
+    fn derived(&self, derived: &Derived, row: &Row, others: &BySettings<'_>) -> Option<f64> {
         if !self.has(row, &derived.only) {
             return None;
         }
         let other = |settings: &IndexMap<String, Value>| {
-            let row = rows.iter().find(|other| self.differs_in(other, row, settings))?;
-            row.numbers.get(&derived.of).copied()
+            others.like(self, row, settings)?.numbers.get(&derived.of).copied()
         };
         let mut number = *row.numbers.get(&derived.of)?;
         if !derived.minus.is_empty() {
@@ -67,18 +107,8 @@ impl Sweep {
 
     /// Whether the settings of a row are these; a list means any of its values.
     pub(super) fn has(&self, row: &Row, wanted: &IndexMap<String, Value>) -> bool {
-        self.points
-            .iter()
-            .find(|point| point.index == row.index)
-            .is_some_and(|point| self.matches(point, wanted))
-    }
-
-    /// Whether `other` is the row that has these settings and is like `row` in all others.
-    pub(super) fn differs_in(&self, other: &Row, row: &Row, settings: &IndexMap<String, Value>) -> bool {
-        (0..self.columns.len()).all(|column| {
-            let wanted = settings.iter().find(|(name, _)| self.find(name) == Ok(column));
-            other.settings[column] == *wanted.map_or(&row.settings[column], |(_, value)| value)
-        })
+        let place = self.points.binary_search_by_key(&row.index, |point| point.index);
+        place.is_ok_and(|place| self.matches(&self.points[place], wanted))
     }
 
     /// What is wrong with the derived numbers: the position of one, its key, and why.

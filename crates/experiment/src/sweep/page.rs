@@ -2,17 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use stratasim_report::Page;
 use stratasim_report::picture::Picture;
+use stratasim_report::{Page, counted};
 
 use super::points::Sweep;
-use super::table::Row;
+use super::run::{Failure, Finished, alike};
 use crate::error::Error;
 use crate::publish::publish;
 
 impl Sweep {
-    /// The page: what it is, pictures, our numbers beside published ones, all numbers.
-    pub fn page(&self, rows: &[Row]) -> Page {
+    /// The page: what it is, pictures, our numbers beside published ones, all numbers, and what failed.
+    pub fn page(&self, Finished { rows, failures, .. }: &Finished) -> Page {
         let mut page = Page::new(self.title());
         for text in self.description.iter().chain(&self.spec.text) {
             page.paragraph(text.as_str());
@@ -44,10 +44,18 @@ impl Sweep {
             page.heading("Notes");
             page.list(notes);
         }
-        page.heading("Again");
-        let file = Path::new(self.document.name()).file_name().unwrap_or_default().to_string_lossy();
-        let changes: Vec<String> = self.document.assignments().iter().map(|it| set_option(it)).collect();
-        page.code(format!("stratasim sweep {file}{} --out results", changes.concat()));
+        let failed: Vec<String> = alike(failures).iter().map(|alike| in_words(alike)).collect();
+        if !failed.is_empty() {
+            page.heading("What failed");
+            page.list(failed);
+        }
+        if self.has_command() {
+            page.heading("Again");
+            let file = Path::new(self.document.name()).file_name().unwrap_or_default().to_string_lossy();
+            let changes: Vec<String> =
+                self.document.assignments().iter().map(|it| format!(" --set {}", quoted(it))).collect();
+            page.code(format!("stratasim sweep {}{} --out results", quoted(&file), changes.concat()));
+        }
         page
     }
 
@@ -55,19 +63,30 @@ impl Sweep {
     ///
     /// # Errors
     /// A file that cannot be written.
-    pub fn write(&self, out: &Path, rows: &[Row]) -> Result<Vec<PathBuf>, Error> {
-        let pictures: Vec<Picture> = self.pictures(rows).into_iter().map(|(_, picture, _)| picture).collect();
-        publish(out, &self.page(rows), &pictures, &self.full_table(rows), self.json(rows))
+    pub fn write(&self, out: &Path, finished: &Finished) -> Result<Vec<PathBuf>, Error> {
+        let pictures = self.pictures(&finished.rows).into_iter().map(|(_, picture, _)| picture);
+        let pictures: Vec<Picture> = pictures.collect();
+        let table = self.full_table(&finished.rows);
+        publish(out, &self.page(finished), &pictures, &table, self.json(finished))
     }
 }
 
-/// The option that makes an assignment, as a shell reads it, with a space before it.
-fn set_option(assignment: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-+:/=,@%".contains(c);
-    if !assignment.is_empty() && assignment.chars().all(is_plain) {
-        return format!(" --set {assignment}");
+/// Points that failed in the same way, and how.
+fn in_words(alike: &[&Failure]) -> String {
+    let (first, error) = (&alike[0].settings, &alike[0].error);
+    match alike.len() - 1 {
+        0 => format!("{first}: {error}"),
+        more => format!("{first}, and {} alike: {error}", counted(more as u64, "other")),
     }
-    format!(" --set '{}'", assignment.replace('\'', r"'\''"))
+}
+
+/// A word as a shell reads it.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-+:/=,@%".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]
@@ -75,9 +94,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shell_reads_an_assignment_as_it_was() {
-        assert_eq!(set_option("traffic.flits=8"), " --set traffic.flits=8");
-        assert_eq!(set_option("network={kind=\"flow\"}"), " --set 'network={kind=\"flow\"}'");
-        assert_eq!(set_option("name=it's"), r" --set 'name=it'\''s'");
+    fn a_shell_reads_a_word_as_it_was() {
+        assert_eq!(quoted("traffic.flits=8"), "traffic.flits=8");
+        assert_eq!(quoted("network={kind=\"flow\"}"), "'network={kind=\"flow\"}'");
+        assert_eq!(quoted("name=it's"), r"'name=it'\''s'");
     }
 }

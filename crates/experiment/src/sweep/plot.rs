@@ -4,6 +4,7 @@ use serde_json::Value;
 use stratasim_report::picture::{Axis, Bars, LineChart, Picture, Series};
 use stratasim_report::{Unit, capital};
 
+use super::derived::BySettings;
 use super::points::{Sweep, measure, words};
 use super::table::Row;
 use super::{Metric, Plot};
@@ -60,18 +61,17 @@ impl Sweep {
         let most = if unit.is_some() { MOST_CURVES } else { MOST_BARS / values };
         // the latency of a load that is too much would flatten the others
         let log_y = y.ends_with("_cycles");
-        let x = self.columns[x].heading.clone();
+        let x = self.columns[x].path.clone();
         (others <= most).then(|| Plot { x, y, log_y, ..Plot::default() })
     }
 
     /// Rows that a plot shows, each with its number.
     fn shown<'a>(&'a self, rows: &'a [Row], plot: &'a Plot) -> impl Iterator<Item = (&'a Row, f64)> {
-        rows.iter().filter(|row| self.has(row, &plot.only)).filter_map(|row| {
+        let others = (!plot.relative_to.is_empty()).then(|| BySettings::new(rows));
+        rows.iter().filter(|row| self.has(row, &plot.only)).filter_map(move |row| {
             let number = *row.numbers.get(&plot.y)?;
-            if plot.relative_to.is_empty() {
-                return Some((row, number));
-            }
-            let base = rows.iter().find(|other| self.differs_in(other, row, &plot.relative_to))?;
+            let Some(others) = &others else { return Some((row, number)) };
+            let base = others.like(self, row, &plot.relative_to)?;
             let ratio = number / base.numbers.get(&plot.y)?;
             // of nothing there are no multiples
             ratio.is_finite().then_some((row, if plot.difference { ratio - 1.0 } else { ratio }))

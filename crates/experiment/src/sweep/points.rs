@@ -54,6 +54,8 @@ pub struct Sweep {
     pub(super) document: Document,
     /// and the section, with their places.
     section: Document,
+    /// Whether a part of it is not in the file of the document.
+    is_given: bool,
 }
 
 impl Sweep {
@@ -78,6 +80,7 @@ impl Sweep {
             base: base.to_owned(),
             document,
             section,
+            is_given: false,
             spec,
         };
         sweep.points = sweep.combine()?;
@@ -153,9 +156,28 @@ impl Sweep {
         Ok(())
     }
 
-    /// The column called `name`, by path or by heading.
+    /// Whether the command makes this sweep from its file as well.
+    pub(super) fn has_command(&self) -> bool {
+        !self.document.name().is_empty() && !self.is_given
+    }
+
+    /// The same sweep, of which a part is not in its file.
+    #[must_use]
+    pub fn given(self) -> Self {
+        Self { is_given: true, ..self }
+    }
+
+    /// The column called `name`, by path, or by heading where only one has that.
     pub(super) fn find(&self, name: &str) -> Result<usize, String> {
-        let found = self.columns.iter().position(|column| column.path == name || column.heading == name);
+        if let Some(column) = self.columns.iter().position(|column| column.path == name) {
+            return Ok(column);
+        }
+        let mut called = (0..self.columns.len()).filter(|&at| self.columns[at].heading == name);
+        let found = called.next();
+        if let (Some(first), Some(second)) = (found, called.next()) {
+            let paths = [first, second].map(|at| format!("`{}`", self.columns[at].path)).join(" and ");
+            return Err(format!("{paths} are both called `{name}`; give the path"));
+        }
         found.ok_or_else(|| {
             let names = self.columns.iter().map(|column| column.path.as_str());
             let hint = nearest(name, names.clone())
@@ -438,11 +460,21 @@ fn columns(spec: &SweepSpec, section: &Document) -> Result<Vec<Column>, ConfigEr
     }
     let paths = (!spec.cases.is_empty()).then_some("case").into_iter();
     let paths = paths.chain(spec.zip.keys().chain(spec.product.keys()).map(String::as_str));
+    let paths: Vec<&str> = paths.collect();
+    // as much of the end of a path as no other one has
+    let short = |path: &str| {
+        let is_own = |&dot: &usize| {
+            let end = &path[dot..];
+            paths.iter().filter(|other| other.ends_with(end) || **other == &end[1..]).count() == 1
+        };
+        let dot = path.rmatch_indices('.').map(|(at, _)| at).find(is_own);
+        dot.map_or(path, |dot| &path[dot + 1..]).to_owned()
+    };
     let columns: Vec<Column> = paths
-        .map(|path| {
-            let short = path.rsplit('.').next().unwrap_or(path);
-            let heading = spec.labels.get(path).map_or(short, String::as_str);
-            Column { path: path.to_owned(), heading: heading.to_owned() }
+        .iter()
+        .map(|&path| Column {
+            path: path.to_owned(),
+            heading: spec.labels.get(path).cloned().unwrap_or_else(|| short(path)),
         })
         .collect();
     if let Some(unknown) = spec.labels.keys().find(|path| !columns.iter().any(|column| column.path == **path))

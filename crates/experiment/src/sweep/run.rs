@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
+use indexmap::IndexMap;
 use stratasim_core::observe::{Event, Interests, Observer};
 use stratasim_report::result::RunResult;
 
@@ -50,6 +51,15 @@ pub struct Failure {
     pub digest: String,
     /// What went wrong.
     pub error: Error,
+}
+
+/// Failures with the same words together, in the order of the first ones.
+pub fn alike(failures: &[Failure]) -> Vec<Vec<&Failure>> {
+    let mut groups: IndexMap<String, Vec<&Failure>> = IndexMap::new();
+    for failure in failures {
+        groups.entry(failure.error.to_string()).or_default().push(failure);
+    }
+    groups.into_values().collect()
 }
 
 /// Looks on while a sweep runs; called from several threads.

@@ -10,6 +10,7 @@ use stratasim_report::{Unit, capital};
 
 use super::metric;
 use super::points::{Point, Sweep, measure, words};
+use super::run::{Failure, Finished};
 use super::{METRICS, Metric};
 
 /// The numbers of one point.
@@ -169,7 +170,7 @@ impl Sweep {
     }
 
     /// Everything as JSON: settings by path, numbers by name, and notes where there are any.
-    pub fn json(&self, rows: &[Row]) -> String {
+    pub fn json(&self, Finished { rows, failures, .. }: &Finished) -> String {
         let points: Vec<Value> = rows
             .iter()
             .map(|row| {
@@ -194,7 +195,13 @@ impl Sweep {
         for (at, point) in points.iter().enumerate() {
             text += &format!("{}\n    {point}", if at == 0 { "" } else { "," });
         }
-        text += if points.is_empty() { "]\n}\n" } else { "\n  ]\n}\n" };
+        text += if points.is_empty() { "]" } else { "\n  ]" };
+        if !failures.is_empty() {
+            let failed = |it: &Failure| json!({"point": it.index, "settings": it.settings, "error": it.error.to_string()});
+            let failed: Vec<String> = failures.iter().map(|it| format!("\n    {}", failed(it))).collect();
+            text += &format!(",\n  \"failures\": [{}\n  ]", failed.join(","));
+        }
+        text += "\n}\n";
         text
     }
 }

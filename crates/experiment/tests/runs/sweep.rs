@@ -251,7 +251,7 @@ fn results_do_not_depend_on_threads_shards_or_interruptions() {
 
     let files = |at: usize| {
         let out = folders[at].path();
-        sweep.write(out, &whole.rows).unwrap();
+        sweep.write(out, &whole).unwrap();
         ["index.html", "README.md", "table.csv", "results.json", "gain.png", "time-over-size.svg"]
             .map(|name| std::fs::read(out.join(name)).unwrap())
     };
@@ -289,7 +289,7 @@ fn a_point_that_fails_is_reported_and_loses_no_other() {
     assert_eq!(failure.error.exit_code(), 2);
     let message = failure.error.render(false, stratasim_experiment::Error::WIDTH);
     assert!(message.contains("topology.nodes") && message.contains("sweep.toml"), "{message}");
-    let page = sweep.page(&finished.rows).markdown().text;
+    let page = sweep.page(&finished).markdown().text;
     assert!(page.contains("1 of 3 points have no result."), "{page}");
 }
 
@@ -336,10 +336,10 @@ fn what_results_say_beside_their_numbers_is_told_once_with_who_says_it() {
     assert_eq!(sweep.notes(&finished.rows), [format!("{who}: {note}")]);
     assert_eq!(sweep.notes(&finished.rows[2..]), [note]);
     assert!(finished.rows[0].notes.is_empty() && finished.rows[2].notes == [note]);
-    let json: serde_json::Value = serde_json::from_str(&sweep.json(&finished.rows)).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&sweep.json(&finished)).unwrap();
     assert_eq!(json["points"][3]["notes"], serde_json::json!([note]));
     assert!(json["points"][0].get("notes").is_none());
-    let page = sweep.page(&finished.rows).markdown().text;
+    let page = sweep.page(&finished).markdown().text;
     assert!(page.contains(&format!("- {who}: {note}")), "{page}");
     // those that have no setting of their own in common are named, many are counted
     let mut rows = finished.rows.clone();
@@ -377,10 +377,10 @@ fn the_page_puts_our_numbers_beside_the_published_ones() {
     // 2 * 3 sends of 500 kB at 10 GB/s, each after 1 us
     let row = &finished.rows[1];
     assert!((row.numbers["makespan_s"] - 6.0 * (50e-6 + 1e-6)).abs() < 1e-12);
-    let page = sweep.page(&finished.rows).markdown().text;
+    let page = sweep.page(&finished).markdown().text;
     assert!(page.contains("| ours | published | difference |"), "{page}");
     assert!(page.contains("306.0 us | 300.0 us | +2.00 % |"), "{page}");
-    let json: serde_json::Value = serde_json::from_str(&sweep.json(&finished.rows)).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&sweep.json(&finished)).unwrap();
     assert_eq!(json["points"][1]["settings"]["workload.bytes"], "2 MB");
     assert_eq!(json["points"][1]["numbers"]["makespan_s"], row.numbers["makespan_s"]);
 }
@@ -431,7 +431,7 @@ fn derived_numbers_are_differences_and_quotients_of_points() {
     }
     let table = sweep.table(&finished.rows).to_text(&stratasim_report::Style::PLAIN);
     assert!(table.contains("saved") && table.contains(" us"), "{table}");
-    assert!(sweep.json(&finished.rows).contains("\"faster\""));
+    assert!(sweep.json(&finished).contains("\"faster\""));
     // a point that is missing takes only those with it that need it
     let some: Vec<_> = finished.rows.iter().filter(|row| row.settings[0] == "ring").cloned().collect();
     assert!(sweep.table(&some).to_text(&stratasim_report::Style::PLAIN).contains("makespan"));
@@ -486,7 +486,7 @@ fn tables_are_written_in_words() {
     let folder = tempfile::tempdir().unwrap();
     let ways = r#"[{ kind = "ring" }, { kind = "direct", window = 2 }]"#;
     let sweep = read(&format!("[sweep]\nproduct = {{ \"workload.algorithm\" = {ways} }}")).unwrap();
-    let text = sweep.page(&run(&sweep, folder.path(), &threads(1)).rows).markdown().text;
+    let text = sweep.page(&run(&sweep, folder.path(), &threads(1))).markdown().text;
     assert!(text.contains("direct (window 2)") && !text.contains("{\"kind"), "{text}");
 }
 
@@ -549,4 +549,45 @@ fn a_section_that_is_left_out_is_read_first() {
     assert_eq!(leave_out("").ok(), Some(true));
     let error = leave_out(&format!("{SECTION}\nload = 0.35\n")).unwrap_err().to_string();
     assert!(error.contains("unknown key `load`"), "{error}");
+}
+
+#[test]
+fn settings_are_named_by_paths_and_headings_tell_them_apart() {
+    let section = |end: &str| {
+        format!(
+            "[sweep]\nproduct = {{ \"topology.bandwidth\" = [\"1 GB/s\"], \"network.kind\" = [\"flow\"], \"routing.kind\" = [\"auto\"], seed = [1, 2] }}\n{end}"
+        )
+    };
+    let sweep = read(&section("")).unwrap();
+    let headings: Vec<&str> = sweep.columns().iter().map(|column| column.heading.as_str()).collect();
+    assert_eq!(headings, ["bandwidth", "network.kind", "routing.kind", "seed"]);
+    let both = "labels = { \"network.kind\" = \"kind\", \"routing.kind\" = \"kind\" }\n";
+    let plot = |x: &str| section(&format!("{both}[[sweep.plot]]\nx = \"{x}\"\ny = \"makespan_s\"\n"));
+    let refused = read(&plot("kind")).unwrap_err().to_string();
+    assert!(refused.contains("`network.kind` and `routing.kind` are both called `kind`"), "{refused}");
+    assert!(read(&plot("routing.kind")).is_ok());
+    // a path goes before a heading
+    let seeds = "[sweep]\nproduct = { \"topology.nodes\" = [2, 4], seed = [3, 4] }\nlabels = { \"topology.nodes\" = \"seed\" }\n";
+    let mut sweep = read(seeds).unwrap();
+    sweep.keep_only(&["seed=3".to_owned()]).unwrap();
+    assert_eq!(sweep.points().len(), 2);
+}
+
+/// Failures are in the files, those of the same words together on the page.
+#[test]
+fn what_failed_is_in_the_files() {
+    let sweep = read("[sweep]\nproduct = { \"topology.nodes\" = [4, 0], seed = [1, 2, 3] }").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let finished = run(&sweep, folder.path(), &threads(1));
+    sweep.write(folder.path(), &finished).unwrap();
+    let page = sweep.page(&finished).markdown().text;
+    assert!(page.contains("nodes 0, seed 1, and 2 others alike: "), "{page}");
+    assert!(page.contains("stratasim sweep sweep.toml --out results"), "{page}");
+    let text = std::fs::read_to_string(folder.path().join("results.json")).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let failures = json["failures"].as_array().unwrap();
+    assert_eq!((failures.len(), failures[1]["point"].as_u64()), (3, Some(4)));
+    assert!(failures[0]["error"].as_str().unwrap().contains("nodes"), "{}", failures[0]);
+    // no command makes a sweep of which a part is elsewhere
+    assert!(!sweep.given().page(&finished).markdown().text.contains("stratasim sweep"));
 }

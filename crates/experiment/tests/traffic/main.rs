@@ -489,7 +489,7 @@ fn a_sweep_over_traffic_gives_curves_of_its_numbers() {
         assert!(!row.numbers.contains_key("step_s"));
     }
     assert_eq!(sweep.pictures(&finished.rows).len(), 1);
-    assert!(sweep.write(out.path(), &finished.rows).unwrap()[0].exists());
+    assert!(sweep.write(out.path(), &finished).unwrap()[0].exists());
     // results that are there are kept
     let again = sweep.run(out.path(), &stratasim_experiment::sweep::RunOptions::default(), &()).unwrap();
     assert_eq!((again.ran, again.rows), (0, finished.rows));

@@ -111,7 +111,7 @@ fn every_point_of_a_sweep_has_its_own_saturation_load() {
     let differ = expected.iter().flatten().any(|load| Some(*load) != expected[0]);
     assert!(differ, "they are all alike: {expected:?}");
     assert_eq!(sweep.pictures(&finished.rows).len(), 1);
-    let written = sweep.write(out.path(), &finished.rows).unwrap();
+    let written = sweep.write(out.path(), &finished).unwrap();
     assert!(written[0].exists());
     let table = std::fs::read_to_string(out.path().join("table.csv")).unwrap();
     assert!(table.lines().next().unwrap().ends_with("saturation load"), "{table}");

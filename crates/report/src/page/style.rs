@@ -18,11 +18,11 @@ pre code{background:none;padding:0}
 figure{margin:1.25rem 0}
 figure svg{display:block;margin-left:-20px;max-width:calc(100% + 20px);height:auto}
 figcaption{color:var(--muted);font-size:.9rem;margin-top:.5rem;max-width:46rem}
-.wide{overflow-x:auto}
+.wide{overflow:auto;max-height:90vh}
 table{border-collapse:collapse;font-size:.92rem;font-variant-numeric:tabular-nums}
 th,td{padding:.4rem 1.1rem .4rem 0;text-align:left;border-bottom:1px solid var(--line);white-space:nowrap}
-th{color:var(--muted);font-weight:600}
+th{color:var(--muted);font-weight:600;position:sticky;top:0;background:var(--surface)}
 th.number,td.number{text-align:right}
 tbody tr:last-child td{border-bottom:0}
-@media print{main{padding:0}h2,figure{break-inside:avoid}}
+@media print{main{padding:0}h2,figure{break-inside:avoid}.wide{max-height:none}}
 ";

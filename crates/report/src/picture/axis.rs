@@ -46,6 +46,18 @@ pub(crate) struct Scale {
     pub(crate) title: String,
 }
 
+/// Shares below it have other labels on logarithmic axes, where nothing is nearly 0.
+const SMALL_SHARE: f64 = 1e-3;
+
+/// A small percentage with two digits that count.
+fn small_percent(percent: f64) -> String {
+    let leading = -percent.log10().floor();
+    match leading {
+        ..5.0 => format!("{percent:.*} %", leading as usize + 1),
+        _ => format!("{percent:.1e} %"),
+    }
+}
+
 impl Scale {
     /// An axis that holds `values`, with about `count` ticks. A logarithmic axis has its ticks at the
     /// values themselves when these are few.
@@ -102,7 +114,10 @@ impl Scale {
 
     fn logarithmic(axis: &Axis, low: f64, high: f64, values: &[f64], count: usize) -> Self {
         let label = |value: f64| {
-            let text = in_pictures(&axis.unit.format(value));
+            let text = match axis.unit {
+                Unit::Share | Unit::Difference if value < SMALL_SHARE => small_percent(100.0 * value),
+                unit => in_pictures(&unit.format(value)),
+            };
             // 100.0 ns is 100 ns on an axis
             let (number, unit) = text.split_at(text.find(' ').unwrap_or(text.len()));
             let (mantissa, exponent) = number.split_at(number.find('e').unwrap_or(number.len()));
@@ -236,6 +251,9 @@ mod tests {
         let sizes = [64.0, 128.0, 1024.0, 4096.0];
         let scale = Scale::fit(&Axis::log("accelerators", Unit::Count), sizes.into_iter(), 6);
         assert_eq!(labels(&scale), ["64", "128", "1,024", "4,096"]);
+        // none of them is 0
+        let scale = Scale::fit(&Axis::log("full", Unit::Share), [2.1e-9, 2.5e-8, 4e-4, 0.5].into_iter(), 6);
+        assert_eq!(labels(&scale), ["2.1e-7 %", "2.5e-6 %", "0.04 %", "50 %"]);
         let many = (0..40).map(|n| 1e-7 * 1.5f64.powi(n));
         let scale = Scale::fit(&Axis::log("latency", Unit::Seconds), many, 7);
         assert_eq!(labels(&scale), ["100 ns", "1 µs", "10 µs", "100 µs", "1 ms", "10 ms", "100 ms"]);

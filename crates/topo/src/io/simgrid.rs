@@ -18,6 +18,7 @@ mod units;
 mod world;
 mod zone;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -27,6 +28,7 @@ use stratasim_core::random::Streams;
 use stratasim_core::{Bandwidth, BuildError, Duration, LinkId, NodeId};
 
 pub use super::xml::XmlError;
+use super::xml::{Item, Reader, Source};
 use crate::Topology;
 use crate::generators::{BuildContext, Generator};
 
@@ -117,7 +119,27 @@ pub fn import(text: &str, source: &str, base: &Path) -> Result<Platform, XmlErro
 /// # Errors
 /// The first thing wrong in the file, with its line and column.
 pub fn import_seeded(text: &str, source: &str, base: &Path, streams: Streams) -> Result<Platform, XmlError> {
-    read::read(super::xml::Source { name: source, text }, base, streams)
+    read::read(Source { name: source, text }, base, streams)
+}
+
+/// The files of values that change over time that a platform names, relative to its own, up to where its text is no XML.
+pub fn files_named(text: &str) -> Vec<String> {
+    const FILES: [&str; 6] =
+        ["file", "bandwidth_file", "latency_file", "state_file", "availability_file", "speed_file"];
+    let source = Source { name: "", text };
+    let mut reader = Reader::new(source);
+    let mut files = Vec::new();
+    loop {
+        match reader.next() {
+            Ok(Item::Open(element)) => {
+                let named = element.some_values(&source, FILES).unwrap_or_default();
+                files
+                    .extend(named.into_iter().flatten().filter(|file| !file.is_empty()).map(Cow::into_owned));
+            }
+            Ok(Item::End) | Err(_) => return files,
+            Ok(_) => {}
+        }
+    }
 }
 
 /// A SimGrid platform file: hosts, links, zones, clusters, profiles; routes as SimGrid resolves them.
