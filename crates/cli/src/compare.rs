@@ -10,7 +10,7 @@ use std::time::Instant;
 use clap::Args;
 use stratasim_experiment::{ConfigError, Document, Error, Prepared, Sweep};
 use stratasim_report::result::{JobResult, RankResult, RunResult};
-use stratasim_report::style::{Tone, hanging, pad_right, shorten_apart};
+use stratasim_report::style::{Tone, display_width, hanging, pad_right, shorten_apart};
 use stratasim_report::{Style, Unit};
 
 use crate::INTERRUPTED;
@@ -25,6 +25,8 @@ use crate::terminal::Terminal;
 const LABEL: usize = 16;
 /// Columns of each result.
 const COLUMN: usize = 12;
+/// Between the cells of two of them, where they are wider.
+const GAP: usize = 1;
 /// Jobs of which times are shown.
 const COMPARED_JOBS: usize = 8;
 
@@ -78,9 +80,7 @@ impl Compare {
             std::iter::once(None).chain(self.variants.iter().map(|text| Some(text.as_str()))).collect();
         for network in networks {
             for variant in &variants {
-                let (document, base) = self.case(network, *variant)?;
-                let variant = variant.map(|text| named(text).0);
-                let words: Vec<&str> = network.into_iter().chain(variant).collect();
+                let words: Vec<&str> = network.into_iter().chain(variant.map(|text| named(text).0)).collect();
                 let name = if words.is_empty() { "as it is".to_owned() } else { words.join(", ") };
                 if cases.iter().any(|(other, _)| *other == name) {
                     let message = format!(
@@ -88,8 +88,18 @@ impl Compare {
                     );
                     return Err(ConfigError::new(message, None).into());
                 }
-                inputs.extend(document.files(&base));
-                cases.push((name, Prepared::new(&document, &base)?));
+                let prepared = self.case(network, *variant).and_then(|(document, base)| {
+                    inputs.extend(document.files(&base));
+                    Ok(Prepared::new(&document, &base)?)
+                });
+                // the place in the file may be one that others change otherwise
+                let named = |_: &Error| {
+                    if !words.is_empty() {
+                        terminal.say(&format!("  `{name}` cannot run:"))
+                    }
+                };
+                let prepared = prepared.inspect_err(named)?;
+                cases.push((name, prepared));
             }
         }
         let [output, by_size, cdf] = Output::begin_all(&inputs, files)?;
@@ -193,11 +203,12 @@ fn network_option(set: &str) -> Option<&str> {
     option.split('.').next()
 }
 
-/// The name of a variant, and its changes: of `name: a=1` or of `a=1`, which is its own name.
+/// The name of a variant, and its changes: of `name: a=1`, where the name may be `8:1`, or of `a=1`, which is its own name.
 fn named(text: &str) -> (&str, &str) {
-    match text.split_once(':') {
-        Some((name, changes)) if !name.contains('=') => (name.trim(), changes.trim()),
-        _ => (text.trim(), text.trim()),
+    let key = text.split('=').next().unwrap_or(text);
+    match key.rfind(':') {
+        Some(at) => (text[..at].trim(), text[at + 1..].trim()),
+        None => (text.trim(), text.trim()),
     }
 }
 
@@ -230,15 +241,17 @@ pub(crate) fn side_by_side(title: &str, results: &[(String, RunResult)], style: 
     }
     let rows = rows(results);
     // as many columns as fit, the others below them
-    let fitting = usize::max(1, (style.width - LABEL) / COLUMN);
+    let cells = rows.iter().flat_map(|(_, cells)| cells).map(|cell| display_width(cell));
+    let column = cells.max().unwrap_or(0).saturating_add(GAP).max(COLUMN);
+    let fitting = usize::max(1, (style.width - LABEL) / column);
     for (at, part) in letters.chunks(fitting).enumerate() {
-        let heading: String = part.iter().map(|letter| format!("{letter:>COLUMN$}")).collect();
-        let rule = style.choose("─", "-").repeat(LABEL - 2 + COLUMN * part.len());
+        let heading: String = part.iter().map(|letter| format!("{letter:>column$}")).collect();
+        let rule = style.choose("─", "-").repeat(LABEL - 2 + column * part.len());
         let heading = style.paint(Tone::Muted, &format!("{:LABEL$}{heading}", ""));
         text += &format!("\n{heading}\n  {}\n", style.paint(Tone::Muted, &rule));
         for (label, cells) in &rows {
             let cells = cells[at * fitting..].iter().take(part.len());
-            let cells: String = cells.map(|cell| format!("{cell:>COLUMN$}")).collect();
+            let cells: String = cells.map(|cell| format!("{cell:>column$}")).collect();
             let line = format!("  {}{cells}", pad_right(label, LABEL - 2));
             text += &format!("{}\n", line.trim_end());
         }

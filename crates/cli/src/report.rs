@@ -62,8 +62,8 @@ impl Report {
             return Ok(0);
         }
         let mut results = Vec::new();
-        for (path, text) in self.files.iter().zip(&texts) {
-            results.extend(read(path, text)?);
+        for ((path, name), text) in self.files.iter().zip(names(&self.files)).zip(&texts) {
+            results.extend(read(path, name, text)?);
         }
         if self.html.is_some() && results.len() > 1 {
             return Err(one_page(results.len()));
@@ -106,9 +106,17 @@ fn read_text(path: &Path) -> Result<String, Error> {
     files::read_text(path).map_err(|error| Error::file(path, &error))
 }
 
-/// The results of a file, with names: one of a run, or the list of a comparison.
-fn read(path: &Path, text: &str) -> Result<Vec<(String, RunResult)>, Error> {
-    let stem = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+/// What the results of files are called: by the files' names without ending, or by their paths where these are the same.
+fn names(files: &[PathBuf]) -> Vec<String> {
+    let stem =
+        |path: &PathBuf| path.file_stem().map_or_else(String::new, |it| it.to_string_lossy().into_owned());
+    let is_alone = |name: &str| files.iter().filter(|other| stem(other) == name).count() == 1;
+    let name = |path: &PathBuf| Some(stem(path)).filter(|name| is_alone(name));
+    files.iter().map(|path| name(path).unwrap_or_else(|| path.display().to_string())).collect()
+}
+
+/// The results of a file called `name`, each with a name: one of a run, or the list of a comparison.
+fn read(path: &Path, name: String, text: &str) -> Result<Vec<(String, RunResult)>, Error> {
     let no_result = |what: &str| Error::File {
         path: path.display().to_string(),
         reason: format!("this is no result that `stratasim run --json` wrote: {what}"),
@@ -123,16 +131,16 @@ fn read(path: &Path, text: &str) -> Result<Vec<(String, RunResult)>, Error> {
         if list.is_empty() {
             return Err(no_result("a list with nothing in it"));
         }
-        let name = |(at, result): (usize, RunResult)| {
-            (format!("{stem} {}: {}", at + 1, result.title.network), result)
+        let of_list = |(at, result): (usize, RunResult)| {
+            (format!("{name} {}: {}", at + 1, result.title.network), result)
         };
-        return Ok(list.into_iter().enumerate().map(name).collect());
+        return Ok(list.into_iter().enumerate().map(of_list).collect());
     }
     if ForecastResult::from_json(text).is_some() {
         return Err(no_result("it is a forecast, which stands beside no other result"));
     }
     match RunResult::from_json(text) {
-        Ok(result) => Ok(vec![(stem, result)]),
+        Ok(result) => Ok(vec![(name, result)]),
         Err(_) if is_list_of_points(text) => {
             let points = path.with_file_name("points").join("*.json");
             let points = points.display();
@@ -148,6 +156,9 @@ fn read(path: &Path, text: &str) -> Result<Vec<(String, RunResult)>, Error> {
 fn words(error: &serde_json::Error) -> String {
     if error.is_eof() {
         return format!("the text is cut off at line {}, column {}", error.line(), error.column());
+    }
+    if error.is_syntax() {
+        return format!("the text is no JSON from line {}, column {} on", error.line(), error.column());
     }
     error.to_string()
 }

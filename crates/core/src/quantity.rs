@@ -36,7 +36,9 @@ fn scan(text: &str, units: &[&[Unit]], fail: impl Fn(String) -> UnitError) -> Re
             !digit && !exponent
         })
         .map_or(trimmed.len(), |(at, _)| at);
-    let (number, unit) = (trimmed[..split].replace('_', ""), trimmed[split..].trim());
+    // the Greek letter looks like the sign for a millionth, and is what some keyboards write
+    let (number, unit) =
+        (trimmed[..split].replace('_', ""), &*trimmed[split..].trim().replace('\u{3bc}', "\u{b5}"));
     let value: f64 = number.parse().map_err(|_| fail(String::new()))?;
     if unit.is_empty() {
         return Err(fail("; the unit is missing".to_owned()));
@@ -319,6 +321,9 @@ mod tests {
         assert_eq!("64 MiB".parse::<Bytes>().unwrap().count(), 64 << 20);
         assert_eq!("1e3 B".parse::<Bytes>().unwrap().count(), 1000);
         assert_eq!("0.25 us".parse::<Duration>().unwrap(), Duration::from_ns(250));
+        for mu in ['\u{b5}', '\u{3bc}'] {
+            assert_eq!(format!("0.25 {mu}s").parse::<Duration>().unwrap(), Duration::from_ns(250));
+        }
         assert_eq!("51.2 TFLOP/s".parse::<ComputeRate>().unwrap().flop_per_s(), 51.2e12);
     }
 

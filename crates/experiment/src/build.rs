@@ -1,6 +1,7 @@
 //! From a spec to everything that runs: topology, places, program, network, compute.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,15 +15,15 @@ use stratasim_net::networks::{Connections, NetworkContext};
 use stratasim_report::Unit;
 use stratasim_topo::{BuildContext, NodeKind, Routing, Topology};
 use stratasim_workload::WorkloadContext;
-use stratasim_workload::program::{MemoryPlace, Op, Program, ProgramBuilder};
+use stratasim_workload::program::{MemoryPlace, MemorySummary, Op, Program, ProgramBuilder};
 
-use crate::booksim;
 use crate::card_nodes;
 use crate::document::Document;
 use crate::error::{ConfigError, Error};
 use crate::files;
 use crate::forecast::Forecast;
 use crate::jobs::{self, ScheduleWork};
+use crate::mistaken;
 use crate::placement::PlacementSpec;
 use crate::spec::{MemoryAccess, Spec};
 
@@ -60,20 +61,17 @@ pub struct Prepared {
 /// # Errors
 /// A file that cannot be read or does not parse, an assignment that does not fit.
 pub fn load(path: &Path, sets: &[String]) -> Result<(Document, PathBuf), Error> {
-    let text = files::read_text(path).map_err(|error| Error::file(path, &error))?;
     let name = path.display().to_string();
-    let mut document = Document::parse(&name, &text).map_err(|error| {
-        match booksim::text::assignments(&text) {
-            Ok(list) if !list.is_empty() => {
-                let reason = "this is a configuration of BookSim2, which `stratasim traffic FILE --semantics booksim2` runs; an experiment in TOML or JSON is expected";
-                Error::File { path: name.clone(), reason: reason.to_owned() }
-            }
-            _ => error.into(),
+    let mistaken = |reason| Error::File { path: name.clone(), reason };
+    let text = files::read_text(path).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidData => {
+            mistaken::bytes(path).map_or_else(|| Error::file(path, &error), mistaken)
         }
+        _ => Error::file(path, &error),
     })?;
-    if ["stratasim", "spec", "digest"].iter().all(|key| document.get(key).is_some()) {
-        let reason =
-            "this is the result of a run; its experiment is under `spec`: give a file with that alone";
+    let mut document = Document::parse(&name, &text)
+        .map_err(|error| mistaken::text(path, &text).map_or_else(|| error.into(), mistaken))?;
+    if let Some(reason) = mistaken::result(&document) {
         return Err(document.error(reason).into());
     }
     for set in sets {
@@ -262,9 +260,18 @@ impl Prepared {
                         continue;
                     }
                     let node = self.topology.node_name(place.node);
-                    let reason = format!(
-                        "{node} has no memory node of its own to extend its memory; choose a topology that gives it one, or `memory = \"local\"`"
-                    );
+                    let size = |bytes: u64| Unit::Bytes.format(bytes as f64);
+                    let reason = match self.program.summary().memory {
+                        // what is more than local memory cannot go there
+                        Some(MemorySummary { local_bytes, remote_bytes }) if local_bytes > 0 => format!(
+                            "a rank keeps {}, of which its local memory holds {}, and {node} has no memory node of its own for the rest; choose a topology that gives it one, make the model or the batch smaller, or the local memory larger",
+                            size(local_bytes.saturating_add(remote_bytes)),
+                            size(local_bytes)
+                        ),
+                        _ => format!(
+                            "{node} has no memory node of its own to extend its memory; choose a topology that gives it one, or `memory = \"local\"`"
+                        ),
+                    };
                     return Err(named(BuildError::new("", reason)));
                 };
                 if self.topology.kind(memory) == NodeKind::Switch {

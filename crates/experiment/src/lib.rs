@@ -14,6 +14,7 @@ pub mod jobs;
 mod json;
 mod kept;
 mod layout;
+mod mistaken;
 pub mod noise;
 mod over_time;
 pub mod placement;

@@ -27,8 +27,13 @@ impl Export {
         let format = self.format()?;
         check_apart(std::slice::from_ref(&self.source.input.file), &[("--output", self.output.as_ref())])?;
         let mut machine = self.source.build()?;
-        let text = io::write(format, &machine.topology, machine.routing.as_mut())
-            .map_err(|error| ConfigError::new(format!("--{error}"), None))?;
+        let text =
+            io::write(format, &machine.topology, machine.routing.as_mut()).map_err(|error| match &*error
+                .field
+            {
+                "" => ConfigError::new(error.reason, None),
+                _ => ConfigError::new(format!("--{error}"), None),
+            })?;
         if let Some(note) = io::unused(format, &machine.topology) {
             terminal.note(&note);
         }

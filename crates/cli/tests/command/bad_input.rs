@@ -590,7 +590,7 @@ fn broken_and_malicious_graphs_are_refused_with_their_place() {
 fn a_configuration_of_another_simulator_is_recognised() {
     let scratch = Scratch::new();
     scratch.write("net.cfg", "// a mesh\ntopology = mesh;\nk = 4;\nn = 2;\n");
-    let words = ["net.cfg", "stratasim traffic FILE --semantics booksim2"];
+    let words = ["net.cfg", "stratasim traffic net.cfg --semantics booksim2"];
     refused(&scratch.stratasim(&["run", "net.cfg"]), &words);
     // what is neither stays what it is
     scratch.write("net.cfg", "topology = mesh\n");
@@ -740,4 +740,39 @@ fn a_topology_in_a_file_of_another_kind_is_refused_with_the_kinds_that_are_read(
     // any ending will do where the text is TOML
     scratch.write("own.txt", TOPOLOGY);
     assert_eq!(scratch.stratasim(&["topology", "show", "own.txt"]).code, 0);
+}
+
+/// What is something else that is known here is called by its name.
+#[test]
+fn files_that_are_no_experiments_are_named() {
+    let scratch = Scratch::new();
+    let graph =
+        r#"{"directed": false, "multigraph": false, "graph": {}, "nodes": [{"id": "a"}], "links": []}"#;
+    let files: [(&str, &[u8], &str); 5] = [
+        (
+            "it.goal",
+            b"num_ranks 1\nrank 0 {\ncalc 5\n}\n",
+            "a schedule (GOAL text), which `stratasim goal run it.goal` runs",
+        ),
+        ("it.strata", b"\x8astrata\n\x00\x01\x90\xff", "a schedule (strata)"),
+        (
+            "it.xml",
+            b"<?xml version='1.0'?>\n<platform version=\"4.1\"></platform>",
+            "kind = \"simgrid-xml\", path = \"it.xml\"",
+        ),
+        ("it.graphml", b"<graphml></graphml>", "kind = \"graphml\""),
+        ("it.json", graph.as_bytes(), "kind = \"networkx-json\""),
+    ];
+    for (name, bytes, what) in files {
+        std::fs::write(scratch.path().join(name), bytes).unwrap();
+        // of a document without traffic that is said first
+        let verbs = if name == "it.json" { &["run", "compare"][..] } else { &["run", "compare", "traffic"] };
+        for verb in verbs {
+            scratch
+                .stratasim(&[verb, name])
+                .failed(2, &[name, what, "an experiment in TOML or JSON is expected"]);
+        }
+    }
+    scratch.write("it.csv", "a,b\n1,2\n");
+    scratch.stratasim(&["report", "it.csv"]).failed(2, &["it.csv", "no JSON from line 1"]);
 }

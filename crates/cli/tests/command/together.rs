@@ -120,3 +120,39 @@ fn slow_downs_are_drawn_over_the_sizes_of_messages() {
     scratch.stratasim(&flow).failed(2, &["--by-size", "none of these networks"]);
     assert!(!scratch.names().iter().any(|name| name == "none.svg"), "{:?}", scratch.names());
 }
+
+/// A ratio may be the name of a variant, what cannot run is named, and results of files with one name are told apart.
+#[test]
+fn variants_and_files_are_called_what_they_are() {
+    let scratch = Scratch::new();
+    scratch.write("incast.toml", INCAST);
+    let ended = scratch.stratasim(&["compare", "incast.toml", "--with=8:1: topology.nodes=9"]);
+    assert!(ended.code == 0 && ended.output.contains("B  8:1\n"), "{} {}", ended.output, ended.errors);
+    let ended = scratch.stratasim(&[
+        "compare",
+        "incast.toml",
+        "--with=lossless: network.ecn={ min = \"1 B\", max = \"0 B\" }",
+    ]);
+    ended.failed(2, &["`lossless` cannot run", "network.ecn"]);
+    for folder in ["one", "two"] {
+        std::fs::create_dir(scratch.path().join(folder)).unwrap();
+        let json = format!("{folder}/r.json");
+        assert_eq!(scratch.stratasim(&["run", "incast.toml", "--quiet", "--json", &json]).code, 0);
+    }
+    let ended = scratch.stratasim(&["report", "one/r.json", "two/r.json"]);
+    assert!(
+        ["A  one/r.json\n", "B  two/r.json\n"].iter().all(|name| ended.output.contains(name)),
+        "{}",
+        ended.output
+    );
+}
+
+/// Columns are as wide as what stands in them.
+#[test]
+fn long_numbers_stay_apart() {
+    let scratch = Scratch::new();
+    scratch.write("incast.toml", &INCAST.replace("packet", "flow").replace("1 MB", "1 kB"));
+    let ended = scratch.stratasim(&["compare", "incast.toml", "--with=topology.bandwidth=\"1 B/s\""]);
+    let row = ended.output.lines().find(|line| line.trim_start().starts_with("change")).expect("a row");
+    assert!(row.contains(" - +") || row.split_whitespace().count() == 4, "{row}");
+}

@@ -8,7 +8,8 @@ use stratasim_core::random::{Draws, Stream};
 use super::{Destinations, Layout, Pattern, Rule, at_least_two};
 
 /// Rank `i` sends to rank `i mod n/2` and to the one half of the machine behind it, each as often: one of
-/// the two is `i` itself. The number of ranks `n` must be even.
+/// the two is `i` itself. The number of ranks `n` must be even. Workloads with a
+/// number of messages send nothing to the rank itself, and all to the other.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Asymmetric {}

@@ -8,7 +8,8 @@ use stratasim_core::random::{Draws, Stream};
 use super::{Destinations, Layout, Pattern, Rule, at_least_two};
 
 /// A third of the messages of rank `i` goes to rank `i + 1`, cyclic over the ranks, and two thirds to rank
-/// `i` itself (the load of a switch's diagonal; Giaccone, Prabhakar, Shah, 2003).
+/// `i` itself (the load of a switch's diagonal; Giaccone, Prabhakar, Shah, 2003). Workloads with a
+/// number of messages send nothing to the rank itself, and all to the other.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Diagonal {}

@@ -12,7 +12,7 @@ use super::{Destinations, Layout, Pattern, at_least_two};
 /// row, and a process sends to the others of its row (first exchange) or of its column (second), each as
 /// often.
 ///
-/// Source: Hu, Wang, Chen, Jiang (2011), equations 2 and 3.
+/// Source: Hu, Chen, Wang, Jiang (2011), equations 2 and 3.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Fft {

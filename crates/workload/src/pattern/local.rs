@@ -11,7 +11,7 @@ use super::{Along, Destinations, Layout, Pattern, PatternSpec, Shape, at_least_t
 /// subtree of a height, on dragonflies at the same router or in the same group. Each of the other ranks there is as
 /// likely.
 ///
-/// Source: Hu, Wang, Chen, Jiang (2011), the parameters D_local (`distance`) and R_local (`fraction`) for
+/// Source: Hu, Chen, Wang, Jiang (2011), the parameters D_local (`distance`) and R_local (`fraction`) for
 /// tori and fat trees.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]

@@ -67,7 +67,7 @@ pub fn place(
             return Err(BuildError::new(
                 "memory",
                 format!(
-                    "a rank keeps {} (weights, gradients, optimiser state, activations), its local memory has {}; use `auto` or `home`",
+                    "a rank keeps {} (weights, gradients, optimiser state, activations), its local memory has {}; use `auto` or `home`, on a machine with memory nodes",
                     gigabytes(total),
                     gigabytes(capacity)
                 ),
@@ -139,7 +139,7 @@ mod tests {
         let error = place(MemoryPolicy::Local, &operators, 5, 16, Some(80_000_000_000)).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "memory: a rank keeps 85.9 GB (weights, gradients, optimiser state, activations), its local memory has 80 GB; use `auto` or `home`"
+            "memory: a rank keeps 85.9 GB (weights, gradients, optimiser state, activations), its local memory has 80 GB; use `auto` or `home`, on a machine with memory nodes"
         );
     }
 }
