@@ -139,8 +139,26 @@ impl Table {
                 Fit::new(&self.headings[column], cells, numeric[column])
             })
             .collect();
+        let keys = 1 + self.more_keys;
+        if fit::keys_with_room(&fits, keys, style.width) < keys.min(fits.len()) {
+            // what a row is about stands in one part alone: a number says which rows are the same
+            return self.numbered().to_text(style);
+        }
         let part = |columns: &Vec<usize>| self.part(columns, &fits, &cells, &numeric, style);
-        fit::parts(&fits, 1 + self.more_keys, style.width).iter().map(part).collect::<Vec<_>>().join("\n")
+        fit::parts(&fits, keys, style.width).iter().map(part).collect::<Vec<_>>().join("\n")
+    }
+
+    /// The same, whose rows are told apart by a number.
+    fn numbered(&self) -> Self {
+        let headings = std::iter::once("row".to_owned()).chain(self.headings.iter().cloned());
+        let number = |(at, row): (usize, &Vec<Cell>)| {
+            std::iter::once(Cell::Number((at + 1) as f64, Unit::Count)).chain(row.iter().cloned()).collect()
+        };
+        Self {
+            headings: headings.collect(),
+            rows: self.rows.iter().enumerate().map(number).collect(),
+            more_keys: 0,
+        }
     }
 
     /// Some of the columns for a terminal.
@@ -345,6 +363,25 @@ fabric    a|b
 ethernet  -
 "
         );
+    }
+
+    /// Where no part has room for all that says what a row is about, a number does.
+    #[test]
+    fn rows_without_room_for_their_keys_are_numbered() {
+        let mut table = Table::new(["first setting", "second setting", "third", "time", "share"]).keyed_by(3);
+        for at in ["one", "two"] {
+            let words = [at, "something", "else"].map(Cell::from);
+            let numbers = [(1.5, Unit::Seconds), (0.5, Unit::Share)].map(Cell::from);
+            table.push(words.into_iter().chain(numbers));
+        }
+        let text = table.to_text(&Style { width: 30, ..Style::PLAIN });
+        let parts: Vec<&str> = text.split("\n\n").collect();
+        assert!(parts.len() > 1 && text.contains("share"), "{text}");
+        for part in parts {
+            let rows: Vec<&str> =
+                part.trim_start().lines().filter(|line| line.trim_start().starts_with(['1', '2'])).collect();
+            assert!(part.trim_start().starts_with("row ") && rows.len() == 2, "{text}");
+        }
     }
 
     #[test]

@@ -30,14 +30,20 @@ fn total(widths: impl Iterator<Item = usize>) -> usize {
     widths.map(|width| GAP + width).sum::<usize>().saturating_sub(GAP)
 }
 
-/// The columns that stand side by side, part by part: all in one where there is room. Every part begins with the first `keys`,
-/// or as many of them as leave room for any other one, and with one at least.
-pub(super) fn parts(fits: &[Fit], keys: usize, room: usize) -> Vec<Vec<usize>> {
+/// How many of the first `keys` columns leave room for any other one; one at least.
+pub(super) fn keys_with_room(fits: &[Fit], keys: usize, room: usize) -> usize {
     let keys = keys.min(fits.len());
     let least = |columns: &[usize]| total(columns.iter().map(|&column| fits[column].least));
     let beside = (keys..fits.len()).max_by_key(|&column| fits[column].least);
     let fit = |&keys: &usize| least(&(0..keys).chain(beside).collect::<Vec<_>>()) <= room;
-    let keys: Vec<usize> = (0..(1..=keys).rev().find(fit).unwrap_or(1)).collect();
+    (1..=keys).rev().find(fit).unwrap_or(1)
+}
+
+/// The columns that stand side by side, part by part: all in one where there is room. Every part begins with the first `keys`,
+/// or as many of them as leave room for any other one, and with one at least.
+pub(super) fn parts(fits: &[Fit], keys: usize, room: usize) -> Vec<Vec<usize>> {
+    let least = |columns: &[usize]| total(columns.iter().map(|&column| fits[column].least));
+    let keys: Vec<usize> = (0..keys_with_room(fits, keys, room)).collect();
     let mut parts = vec![Vec::new()];
     for column in 0..fits.len() {
         let part = parts.last_mut().expect("there is a part");
