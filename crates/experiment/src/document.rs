@@ -325,7 +325,7 @@ impl Document {
     /// What does not fit the spec, with its place.
     pub fn read<'de, T: Deserialize<'de>>(&'de self) -> Result<T, ConfigError> {
         T::deserialize(NodeReader::new(&self.root)).map_err(|error: ReadError| {
-            if let Some(reason) = mistaken::machine(self) {
+            if let Some(reason) = mistaken::graph(self) {
                 return self.error(reason);
             }
             let place = error.place.or_else(|| self.root.place.clone());

@@ -24,6 +24,7 @@ mod read;
 pub mod run;
 mod schedules;
 mod schema;
+mod shell;
 pub mod spec;
 pub mod sweep;
 pub mod traffic;

@@ -9,37 +9,45 @@ use stratasim_workload::goal::{binary, strata};
 
 use crate::booksim;
 use crate::document::Document;
+use crate::shell::quoted;
 
 /// What the text of `path` is that is no document; `None` when nobody knows.
 pub(crate) fn text(path: &Path, text: &str) -> Option<String> {
     let start = text.trim_start_matches('\u{feff}').trim_start();
-    let path = path.display();
-    if start.starts_with("num_ranks") {
-        return Some(schedule(&path.to_string(), Form::Text));
+    if let Some(form) = text.as_bytes().first_chunk().and_then(form) {
+        return Some(schedule(path, form));
+    }
+    let is_blank = |line: &str| line.is_empty() || line.starts_with("//");
+    let begins = start.lines().map(str::trim_start).find(|line| !is_blank(line))?;
+    if begins.starts_with("num_ranks") {
+        return Some(schedule(path, Form::Text));
     }
     if start.starts_with('<') {
-        let kind = [("<platform", "simgrid-xml"), ("<graphml", "graphml")];
-        let (_, kind) = kind.into_iter().find(|(tag, _)| start.contains(tag))?;
-        return Some(topology(&path.to_string(), kind));
+        let kinds = [("<platform", "simgrid-xml"), ("<graphml", "graphml")];
+        let (_, kind) = kinds.into_iter().find(|(tag, _)| start.contains(tag))?;
+        let section = section(kind, "path", &path.to_string_lossy());
+        return Some(format!(
+            "this is a machine alone, which an experiment has as `topology = {section}`; {EXPECTED}"
+        ));
     }
     let list = booksim::text::assignments(text).ok()?;
     (!list.is_empty()).then(|| {
+        let file = quoted(&path.to_string_lossy());
         format!(
-            "this is a configuration of BookSim2, which `stratasim traffic {path} --semantics booksim2` runs; {EXPECTED}"
+            "this is a configuration of BookSim2, which `stratasim traffic {file} --semantics booksim2` runs; {EXPECTED}"
         )
     })
 }
 
 /// The same of a file that is no text.
 pub(crate) fn bytes(path: &Path) -> Option<String> {
+    // of a pipe nobody writes the beginning again
+    if !path.is_file() {
+        return None;
+    }
     let mut first = [0; 8];
     File::open(path).ok()?.read_exact(&mut first).ok()?;
-    let form = match first {
-        strata::MAGIC => Form::Strata,
-        _ if first == binary::COOKIE.to_le_bytes() => Form::Binary,
-        _ => return None,
-    };
-    Some(schedule(&path.display().to_string(), form))
+    form(&first).map(|form| schedule(path, form))
 }
 
 /// What a document is that is a result.
@@ -49,26 +57,44 @@ pub(crate) fn result(document: &Document) -> Option<&'static str> {
         .then_some("this is the result of a run; its experiment is under `spec`: give a file with that alone")
 }
 
-/// What a document without a machine is that is one.
-pub(crate) fn machine(document: &Document) -> Option<String> {
-    let has = |key: &str| document.get(key).is_some();
-    let is_graph = has("nodes") && (has("links") || has("edges")) && !has("topology");
-    is_graph.then(|| topology(document.name(), "networkx-json"))
+/// What a document without a machine is that is a graph.
+pub(crate) fn graph(document: &Document) -> Option<String> {
+    let list = |key: &str| document.get(key).is_some_and(|value| value.is_array());
+    if !(list("nodes") && (list("links") || list("edges"))) || document.get("topology").is_some() {
+        return None;
+    }
+    if document.get("kind").is_some() {
+        return Some(format!("this is a section `topology` alone; put it under `[topology]`: {EXPECTED}"));
+    }
+    let [machine, work] = ["networkx-json", "graph"].map(|kind| section(kind, "path", document.name()));
+    Some(format!(
+        "this is a graph alone, which an experiment has as its machine (`topology = {machine}`) or its workload \
+         (`workload = {work}`); {EXPECTED}"
+    ))
 }
 
 const EXPECTED: &str = "an experiment in TOML or JSON is expected";
 
-fn schedule(path: &str, form: Form) -> String {
-    let form = form.name();
+/// The form of a schedule that begins so and is no text.
+fn form(first: &[u8; 8]) -> Option<Form> {
+    match *first {
+        strata::MAGIC => Some(Form::Strata),
+        first if first == binary::COOKIE.to_le_bytes() => Some(Form::Binary),
+        _ => None,
+    }
+}
+
+fn schedule(path: &Path, form: Form) -> String {
+    let (path, form) = (path.to_string_lossy(), form.name());
     format!(
-        "this is a schedule ({form}), which `stratasim goal run {path}` runs, and an experiment with \
-         `workload = {{ kind = \"goal\", file = \"{path}\" }}` on a machine; {EXPECTED}"
+        "this is a schedule ({form}), which `stratasim goal run {}` runs, and an experiment with `workload = {}` on a \
+         machine; {EXPECTED}",
+        quoted(&path),
+        section("goal", "file", &path)
     )
 }
 
-fn topology(path: &str, kind: &str) -> String {
-    format!(
-        "this is a machine alone, which an experiment has as `topology = {{ kind = \"{kind}\", path = \"{path}\" }}`; \
-         {EXPECTED}"
-    )
+/// A section of a kind that names a file.
+fn section(kind: &str, key: &str, path: &str) -> String {
+    format!("{{ kind = \"{kind}\", {key} = {} }}", serde_json::Value::from(path))
 }

@@ -71,8 +71,8 @@ pub struct SweepSpec {
     /// Named settings.
     #[serde(rename = "case", skip_serializing_if = "Vec::is_empty")]
     pub cases: Vec<Case>,
-    /// Headings of columns, by dotted path (`case` for the names of cases); the last part of the path
-    /// when absent.
+    /// Headings of columns, by dotted path (`case` for the names of cases); when absent the last part of the path, or as
+    /// much of its end as tells it from the others.
     #[schemars(with = "BTreeMap<String, String>")]
     pub labels: IndexMap<String, String>,
     /// Numbers in the table of the page; `step_s`, `batches_per_s`, `compute_s`, `memory_s`,

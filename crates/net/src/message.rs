@@ -149,6 +149,8 @@ pub struct MessageNetwork {
     /// What the user is told.
     note: Option<&'static str>,
     messages: u64,
+    /// The longest gap behind any of them.
+    longest_gap_ps: u64,
     now: Time,
     /// Messages without a way; the first `told` have been told of.
     failures: Vec<(Token, String)>,
@@ -242,6 +244,7 @@ impl MessageNetwork {
             links,
             note: spec.note(),
             messages: 0,
+            longest_gap_ps: 0,
             now: Time::ZERO,
             failures: Vec::new(),
             told: 0,
@@ -267,7 +270,7 @@ impl MessageNetwork {
             }
         }
         let (busy, index) = best?;
-        let busy = busy.saturating_sub(self.pairs.longest_gap_ps());
+        let busy = busy.saturating_sub(self.longest_gap_ps);
         (busy > 0).then(|| BusyNic {
             node: NodeId::from_index(index / self.lanes),
             number: (self.nics > 1).then_some((index % self.lanes) as u32),
@@ -302,6 +305,9 @@ impl Model for MessageNetwork {
             let host = &mut self.hosts[transfer.src.index()];
             ready = ready.max(*host).saturating_add(host_ps);
             *host = ready;
+        }
+        if !pair.own_lane {
+            self.longest_gap_ps = self.longest_gap_ps.max(pair.gap_ps);
         }
         let bytes_ps = Self::bytes_ps(&pair, &transfer);
         let sender = &mut self.lane[transfer.src.index() * self.lanes + lane].sending;

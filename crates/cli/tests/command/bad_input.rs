@@ -748,13 +748,15 @@ fn files_that_are_no_experiments_are_named() {
     let scratch = Scratch::new();
     let graph =
         r#"{"directed": false, "multigraph": false, "graph": {}, "nodes": [{"id": "a"}], "links": []}"#;
-    let files: [(&str, &[u8], &str); 5] = [
+    let files: [(&str, &[u8], &str); 7] = [
         (
             "it.goal",
             b"num_ranks 1\nrank 0 {\ncalc 5\n}\n",
             "a schedule (GOAL text), which `stratasim goal run it.goal` runs",
         ),
         ("it.strata", b"\x8astrata\n\x00\x01\x90\xff", "a schedule (strata)"),
+        ("a comment.goal", b"// first\n\nnum_ranks 1\n", "`stratasim goal run 'a comment.goal'` runs"),
+        ("it.bin", b"\x7f\x10\0\0\0\0\0\0abc", "a schedule (GOAL binary)"),
         (
             "it.xml",
             b"<?xml version='1.0'?>\n<platform version=\"4.1\"></platform>",

@@ -47,8 +47,12 @@ pub(crate) fn each_file(value: &Value, base: &Path, each: &mut dyn FnMut(PathBuf
             // a platform names more
             if let (Some("simgrid-xml"), Some(path)) = (text("kind"), text("path")) {
                 let platform = base.join(path);
-                let named = fs::read_to_string(&platform).map(|text| files_named(&text)).unwrap_or_default();
-                named.iter().for_each(|file| each(platform.with_file_name(file)));
+                // a pipe may never end
+                let text =
+                    Some(&platform).filter(|it| it.is_file()).and_then(|it| fs::read_to_string(it).ok());
+                files_named(&text.unwrap_or_default())
+                    .iter()
+                    .for_each(|file| each(platform.with_file_name(file)));
             }
         }
         _ => {}

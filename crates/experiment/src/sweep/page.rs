@@ -9,6 +9,7 @@ use super::points::Sweep;
 use super::run::{Failure, Finished, alike};
 use crate::error::Error;
 use crate::publish::publish;
+use crate::shell::quoted;
 
 impl Sweep {
     /// The page: what it is, pictures, our numbers beside published ones, all numbers, and what failed.
@@ -77,26 +78,5 @@ fn in_words(alike: &[&Failure]) -> String {
     match alike.len() - 1 {
         0 => format!("{first}: {error}"),
         more => format!("{first}, and {} alike: {error}", counted(more as u64, "other")),
-    }
-}
-
-/// A word as a shell reads it.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-+:/=,@%".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_shell_reads_a_word_as_it_was() {
-        assert_eq!(quoted("traffic.flits=8"), "traffic.flits=8");
-        assert_eq!(quoted("network={kind=\"flow\"}"), "'network={kind=\"flow\"}'");
-        assert_eq!(quoted("name=it's"), r"'name=it'\''s'");
     }
 }

@@ -167,16 +167,26 @@ impl Sweep {
         Self { is_given: true, ..self }
     }
 
-    /// The column called `name`, by path, or by heading where only one has that.
+    /// The column called `name`: by path, else by heading, else by the end of its path.
     pub(super) fn find(&self, name: &str) -> Result<usize, String> {
-        if let Some(column) = self.columns.iter().position(|column| column.path == name) {
-            return Ok(column);
+        let called = |is_it: &dyn Fn(&Column) -> bool| {
+            let mut called = (0..self.columns.len()).filter(|&at| is_it(&self.columns[at]));
+            match (called.next(), called.next()) {
+                (Some(first), Some(second)) => {
+                    let paths =
+                        [first, second].map(|at| format!("`{}`", self.columns[at].path)).join(" and ");
+                    Err(format!("{paths} are both called `{name}`; give the path"))
+                }
+                (found, _) => Ok(found),
+            }
+        };
+        let ends = |path: &str| path.strip_suffix(name).is_some_and(|rest| rest.ends_with('.'));
+        let mut found = called(&|it| it.path == name)?;
+        if found.is_none() {
+            found = called(&|it| it.heading == name)?;
         }
-        let mut called = (0..self.columns.len()).filter(|&at| self.columns[at].heading == name);
-        let found = called.next();
-        if let (Some(first), Some(second)) = (found, called.next()) {
-            let paths = [first, second].map(|at| format!("`{}`", self.columns[at].path)).join(" and ");
-            return Err(format!("{paths} are both called `{name}`; give the path"));
+        if found.is_none() {
+            found = called(&|it| ends(&it.path))?;
         }
         found.ok_or_else(|| {
             let names = self.columns.iter().map(|column| column.path.as_str());
@@ -465,7 +475,8 @@ fn columns(spec: &SweepSpec, section: &Document) -> Result<Vec<Column>, ConfigEr
     let short = |path: &str| {
         let is_own = |&dot: &usize| {
             let end = &path[dot..];
-            paths.iter().filter(|other| other.ends_with(end) || **other == &end[1..]).count() == 1
+            let others = paths.iter().filter(|other| !spec.labels.contains_key(**other));
+            others.filter(|other| other.ends_with(end) || **other == &end[1..]).count() == 1
         };
         let dot = path.rmatch_indices('.').map(|(at, _)| at).find(is_own);
         dot.map_or(path, |dot| &path[dot + 1..]).to_owned()

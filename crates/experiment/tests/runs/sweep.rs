@@ -566,6 +566,17 @@ fn settings_are_named_by_paths_and_headings_tell_them_apart() {
     let refused = read(&plot("kind")).unwrap_err().to_string();
     assert!(refused.contains("`network.kind` and `routing.kind` are both called `kind`"), "{refused}");
     assert!(read(&plot("routing.kind")).is_ok());
+    // the end of a path is enough where no other one has it
+    assert!(read(&section("[[sweep.plot]]\nx = \"bandwidth\"\ny = \"makespan_s\"\n")).is_ok());
+    let refused =
+        read(&section("[[sweep.plot]]\nx = \"kind\"\ny = \"makespan_s\"\n")).unwrap_err().to_string();
+    assert!(refused.contains("`network.kind` and `routing.kind` are both called `kind`"), "{refused}");
+    let one = "labels = { \"network.kind\" = \"net\" }\n";
+    let sweep = read(&section(one)).unwrap();
+    assert_eq!(
+        sweep.columns()[1..3].iter().map(|it| it.heading.as_str()).collect::<Vec<_>>(),
+        ["net", "kind"]
+    );
     // a path goes before a heading
     let seeds = "[sweep]\nproduct = { \"topology.nodes\" = [2, 4], seed = [3, 4] }\nlabels = { \"topology.nodes\" = \"seed\" }\n";
     let mut sweep = read(seeds).unwrap();

@@ -99,11 +99,6 @@ impl Pairs {
         self.own.is_some()
     }
 
-    /// The longest gap behind a message at a NIC.
-    pub(super) fn longest_gap_ps(&self) -> u64 {
-        self.groups.iter().map(|(_, pair)| pair.gap_ps).fold(self.far.gap_ps, u64::max)
-    }
-
     /// The parameters between `src` and `dst`.
     ///
     /// # Errors
