@@ -250,7 +250,7 @@ fn a_nic_at_the_rate_of_its_link_is_a_bound() {
          bytes = \"250 MB\" }}]\n"
     ));
     // gaps that no message had do not count
-    let near = machine.replace("from-routes", "near = [{ within = \"node\", gap = \"5 ms\" }]\nfrom-routes");
+    let near = machine.replace("from-routes", "near = [{ within = \"node\", latency = \"0 s\", gap = \"5 ms\", gap-per-byte = \"0 ns/B\" }]\nfrom-routes");
     let other = run(&format!(
         "{near}[workload]\nkind = \"graph\"\nvertices = [{{ name = \"out\", kind = \"communication\", ranks = [0], destination = 1, bytes = \"250 MB\" }}]\n"
     ));
