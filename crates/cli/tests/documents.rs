@@ -307,6 +307,27 @@ fn blocks_of_code_say_what_they_are() {
     }
 }
 
+/// Code in the documents is a part of a file that is compiled and tested, and that its page names.
+#[test]
+fn rust_in_the_documents_is_that_of_the_files_they_name() {
+    let trimmed = |code: &str| code.lines().map(|line| format!("{}\n", line.trim())).collect::<String>();
+    let mut compared = 0;
+    for page in documents() {
+        let page_text = text(&page);
+        let named = page_text.split('`').filter(|word| word.starts_with("crates/") && word.ends_with(".rs"));
+        let files = named.map(|name| root().join(name)).filter(|file| file.is_file());
+        let files: Vec<String> = files.map(|file| trimmed(&text(&file))).collect();
+        for (language, block) in split(&page_text).1 {
+            if language == "rust" {
+                compared += 1;
+                let is_there = files.iter().any(|file| file.contains(&trimmed(&block)));
+                assert!(is_there, "{}: no file that it names has\n{block}", page.display());
+            }
+        }
+    }
+    assert!(compared >= 6, "only {compared} blocks were found");
+}
+
 #[test]
 fn the_picture_of_the_first_run_is_current() {
     let folder = tempfile::tempdir().unwrap();

@@ -22,6 +22,7 @@ pub mod ring;
 pub mod scaled;
 mod select;
 pub mod single_switch;
+pub mod star;
 pub mod torus;
 mod tree;
 pub mod with_compute;
@@ -128,6 +129,7 @@ registry! {
     /// Every topology, by its `kind`.
     pub enum TopologySpec: dyn Generator {
         "single-switch" => SingleSwitch(single_switch::SingleSwitch),
+        "star" => Star(star::Star),
         "ring" => Ring(ring::Ring),
         "fully-connected" => FullyConnected(fully_connected::FullyConnected),
         "mesh" => Mesh(mesh::Mesh),

@@ -1,5 +1,6 @@
 //! Congestion control: how much may be under way, and how fast. One algorithm per file, one line in the list.
 
+pub mod aimd;
 pub mod constant_rate;
 pub mod cubic;
 pub mod dcqcn;
@@ -295,6 +296,7 @@ congestion_controls! {
     "ndp" => Ndp(ndp::Ndp, fixed_window::State),
     "eqds" => Eqds(eqds::Eqds, fixed_window::State),
     "cubic" => Cubic(cubic::Cubic, cubic::State),
+    "aimd" => Aimd(aimd::Aimd, aimd::State),
 }
 
 impl Default for CongestionSpec {

@@ -30,6 +30,7 @@ pub mod recursive;
 pub mod recursive_doubling;
 pub mod ring;
 mod segment;
+pub mod sequential;
 
 use std::ops::Range;
 
@@ -363,6 +364,7 @@ registry! {
         "chain" => Chain(chain::Chain),
         "double-binary-tree" => DoubleBinaryTree(double_binary_tree::DoubleBinaryTree),
         "direct" => Direct(direct::Direct),
+        "sequential" => Sequential(sequential::Sequential),
         "pairwise" => Pairwise(pairwise::Pairwise),
         "bruck" => Bruck(bruck::Bruck),
         "neighbour-exchange" => NeighbourExchange(neighbour_exchange::NeighbourExchange),

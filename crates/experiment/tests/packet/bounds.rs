@@ -276,9 +276,19 @@ fn queues_hold_what_swift_lets_wait() {
 #[test]
 fn what_waits_in_a_lossless_fabric_is_not_lost() {
     for queue in ["lossless", "credit"] {
-        for kind in
-            ["ndp", "rccc", "eqds", "nscc", "mprdma", "swift", "dctcp", "hpcc", "power-tcp", "fixed-window"]
-        {
+        for kind in [
+            "ndp",
+            "rccc",
+            "eqds",
+            "nscc",
+            "mprdma",
+            "swift",
+            "dctcp",
+            "hpcc",
+            "power-tcp",
+            "fixed-window",
+            "aimd",
+        ] {
             let result = run(&format!(
                 "[topology]\nkind = \"single-switch\"\nnodes = 65\nbandwidth = \"100 Gbps\"\nlatency = \"500 ns\"\n\
                  [workload]\nkind = \"collective\"\noperation = \"gather\"\nalgorithm = {{ kind = \"direct\" }}\n\

@@ -3,7 +3,8 @@
 
 use crate::common::run;
 
-const TRANSPORTS: [&str; 8] = ["nscc", "mprdma", "fixed-window", "ndp", "eqds", "rccc", "hpcc", "power-tcp"];
+const TRANSPORTS: [&str; 9] =
+    ["nscc", "mprdma", "fixed-window", "ndp", "eqds", "rccc", "hpcc", "power-tcp", "aimd"];
 
 /// Nodes `a`, `b` and switches, links of 100 Gb/s: ends, delay in microseconds, Gb/s.
 fn machine(switches: &[&str], links: &[(&str, &str, u32, u32)]) -> String {

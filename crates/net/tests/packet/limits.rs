@@ -49,6 +49,7 @@ fn a_limit_of_the_rate_holds_on_the_wire() {
         (r#""congestion": {"kind": "dctcp"}"#, 2),
         (r#""congestion": {"kind": "swift"}"#, 1),
         (r#""congestion": {"kind": "power-tcp"}"#, 1),
+        (r#""congestion": {"kind": "aimd"}"#, 1),
     ] {
         let spec = format!(r#"{{"kind": "packet", "threads": {threads}, {transport}}}"#);
         let (last, report) = eight_tenths(&spec, Duration::ZERO);

@@ -41,6 +41,8 @@ const ONE_WAY: bool = true;
 contracts! {
     single_switch: r#"{"kind": "single-switch", "nodes": 7, "bandwidth": "1 GB/s", "latency": "1 us"}"#,
         hosts 7, nodes 8, links 14, hops 2, SHORTEST;
+    star: r#"{"kind": "star", "nodes": 9, "bandwidth": "1 GB/s", "latency": "1 us"}"#,
+        hosts 9, nodes 9, links 2 * 8, hops 2, SHORTEST;
     fat_tree_k4: r#"{"kind": "fat-tree", "k": 4, "bandwidth": "1 GB/s", "latency": "1 us"}"#,
         hosts 16, nodes 16 + 20, links 2 * 3 * 16, hops 6, SHORTEST;
     fat_tree_oversubscribed: r#"{"kind": "fat-tree", "k": 8, "oversubscription": 2, "bandwidth": "1 GB/s", "latency": "1 us"}"#,

@@ -356,6 +356,7 @@ congestion_contract! {
     eqds: r#"{"kind": "eqds"}"#, uses 0.988 of 4_000_000;
     eqds_htsim: r#"{"kind": "eqds", "htsim-pace": true, "htsim-leftovers": true}"#, uses 0.988 of 4_000_000;
     cubic: r#"{"kind": "cubic"}"#, uses 0.998 of 4_000_000;
+    aimd: r#"{"kind": "aimd"}"#, uses 0.85 of 4_000_000;
 }
 
 /// Whatever is lost, doubled or late, everything arrives once.

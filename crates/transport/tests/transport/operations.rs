@@ -58,6 +58,7 @@ live! {
     sleek_survives: r#"{"kind": "nscc"}"#, r#"{"kind": "trimming", "sleek": true}"#;
     swift_survives: r#"{"kind": "swift"}"#, r#"{"kind": "irn"}"#;
     cubic_survives: r#"{"kind": "cubic"}"#, r#"{"kind": "sack"}"#;
+    aimd_survives: r#"{"kind": "aimd"}"#, r#"{"kind": "go-back-n", "timeout": "100 us"}"#;
     hpcc_survives: r#"{"kind": "hpcc"}"#, r#"{"kind": "irn"}"#;
     power_tcp_survives: r#"{"kind": "power-tcp"}"#, r#"{"kind": "irn"}"#;
     committed_windows_survive: r#"{"kind": "mprdma", "preset": "htsim"}"#, r#"{"kind": "trimming"}"#;

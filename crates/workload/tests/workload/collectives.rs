@@ -218,6 +218,14 @@ fn segments_follow_each_other_through_chains_and_binomial_trees() {
 }
 
 #[test]
+fn sequential_sends_the_vector_to_one_member_after_the_other() {
+    sweep(r#"{"kind": "sequential"}"#, &[Broadcast], |_, n, bytes, _, account| {
+        assert_eq!(account.bytes, (n - 1) * bytes);
+        assert_eq!(u64::from(account.rounds), n - 1);
+    });
+}
+
+#[test]
 fn pairwise_meets_one_member_per_round() {
     for json in [r#"{"kind": "pairwise"}"#, r#"{"kind": "pairwise", "exchange": "shift"}"#] {
         sweep(json, &[AllToAll], |_, n, bytes, plan, account| {
