@@ -24,6 +24,7 @@ __all__ = [
     "recursive",
     "recursive_doubling",
     "ring",
+    "sequential",
 ]
 
 def binomial(*, segment: str | None = None) -> Spec:
@@ -74,6 +75,7 @@ def hierarchical(
             "chain",
             "double-binary-tree",
             "direct",
+            "sequential",
             "pairwise",
             "bruck",
             "neighbour-exchange",
@@ -106,3 +108,6 @@ def recursive_doubling() -> Spec:
 
 def ring() -> Spec:
     """Ring reduce-scatter (`n - 1` rounds), all-gather (`n - 1`) and all-reduce (both, `2 (n - 1)`)."""
+
+def sequential() -> Spec:
+    """Broadcast in `n - 1` rounds: the root sends its whole vector to one member after the other."""

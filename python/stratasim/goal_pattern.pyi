@@ -67,6 +67,7 @@ def collective(
         "chain",
         "double-binary-tree",
         "direct",
+        "sequential",
         "pairwise",
         "bruck",
         "neighbour-exchange",

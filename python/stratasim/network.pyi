@@ -85,6 +85,7 @@ def packet(
         "ndp",
         "eqds",
         "cubic",
+        "aimd",
     ]
     | Part
     | None = None,

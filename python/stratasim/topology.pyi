@@ -27,6 +27,7 @@ __all__ = [
     "scaled",
     "simgrid_xml",
     "single_switch",
+    "star",
     "torus",
     "with_compute",
     "without",
@@ -253,6 +254,9 @@ def single_switch(
     duplex: Literal["full", "half"] | None = "full",
 ) -> Spec:
     """Compute nodes around a single switch, each on a cable of its own."""
+
+def star(*, nodes: int, bandwidth: str, latency: str, compute: str | Part | None = "H100") -> Spec:
+    """Compute nodes around one in the middle, `host-0`, each on a full-duplex cable of its own."""
 
 def torus(
     *,

@@ -6,6 +6,7 @@ from typing import Literal
 from .spec import Array, Part, Spec
 
 __all__ = [
+    "aimd",
     "constant_rate",
     "cubic",
     "dcqcn",
@@ -21,6 +22,9 @@ __all__ = [
     "swift",
     "timely",
 ]
+
+def aimd(*, keeps: float | None = 0.5) -> Spec:
+    """A window that grows by a packet per round trip, and falls to a part of itself, once per round trip, where a packet was marked or lost."""
 
 def constant_rate(*, factor: float | None = 1.0) -> Spec:
     """A rate that never changes, and no window: RoCE without congestion control, on a lossless fabric."""

@@ -19,6 +19,7 @@ DATA = ROOT / "tests" / "data"
 # what must be given, and how many nodes and links come of it
 GENERATORS: dict[str, tuple[dict[str, Any], int, int]] = {
     "single_switch": ({"nodes": 4, **CABLE}, 5, 8),
+    "star": ({"nodes": 4, **CABLE}, 4, 6),
     "ring": ({"nodes": 4, **CABLE}, 4, 8),
     "fully_connected": ({"nodes": 4, **CABLE}, 4, 12),
     "mesh": ({"dimensions": [3, 2], **CABLE}, 6, 14),
