@@ -90,9 +90,10 @@ impl Conformance {
         let reports = run(&cases.paths, &mut |report| terminal.print(&line(report, terminal)))?;
         let bad = reports.iter().filter(|report| !report.ok).count();
         let compared: usize = reports.iter().map(|report| report.compared).sum();
+        let cases = reports.iter().filter(|report| !report.is_left_out()).count();
         let words = match bad {
-            0 => format!("{} cases agree, {compared} values compared", reports.len()),
-            _ => format!("{bad} of {} cases differ, {compared} values compared", reports.len()),
+            0 => format!("{cases} cases agree, {compared} values compared"),
+            _ => format!("{bad} of {cases} cases differ, {compared} values compared"),
         };
         let tone = if bad == 0 { Tone::Good } else { Tone::Bad };
         terminal.print(&format!("{}\n", terminal.style.paint(tone, &words)));
@@ -106,6 +107,10 @@ impl Conformance {
 
 /// One case in one line; where it differs, in two.
 fn line(report: &CaseReport, terminal: &Terminal) -> String {
+    if report.is_left_out() {
+        let mark = terminal.style.paint(Tone::Muted, "left   ");
+        return format!("{mark} {}: {}\n", report.name, report.what);
+    }
     let (mark, tone) = if report.ok { ("ok", Tone::Good) } else { ("differs", Tone::Bad) };
     let mark = terminal.style.paint(tone, &format!("{mark:<7}"));
     let error = format!("{:.1e} relative, {:.2} of the tolerance", report.relative, report.worst);

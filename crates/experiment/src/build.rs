@@ -374,7 +374,7 @@ fn read_schedule(
         (Some(workload), true) => {
             let schedule = workload.plugin().schedule(base, streams);
             let schedule = schedule.map_err(|error| document.locate(&error, "workload"))?;
-            Ok(schedule.map(|schedule| Arc::new(ScheduleWork { schedule, jobs: Vec::new() })))
+            Ok(schedule.map(|schedule| Arc::new(ScheduleWork::new(schedule, Vec::new()))))
         }
         (None, false) => {
             let work = jobs::build(&spec.job, &spec.jobs, topology, streams, base);

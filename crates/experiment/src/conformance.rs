@@ -26,6 +26,9 @@ use serde::Serialize;
 
 use crate::error::Error;
 
+/// What is compared of cases that are left out.
+const NOT_COMPARED: &str = "not compared";
+
 /// How one case came out.
 #[derive(Debug, Clone, Serialize)]
 pub struct CaseReport {
@@ -80,6 +83,16 @@ impl CaseReport {
             cpu: None,
             note: String::new(),
         }
+    }
+
+    /// Cases that there is nothing to compare with.
+    fn left_out(name: String) -> Self {
+        Self::new(name, NOT_COMPARED)
+    }
+
+    /// Whether it stands for cases that were not compared.
+    pub fn is_left_out(&self) -> bool {
+        self.what == NOT_COMPARED
     }
 
     /// Compares `found` with `expected`; both in the unit of `tolerance`.

@@ -107,6 +107,8 @@ pub struct ScheduleWork {
     pub schedule: Schedule,
     /// The jobs in it; empty when it is one.
     pub jobs: Vec<PlacedJob>,
+    /// Node, job and rank of every tenant, ascending.
+    tenants: Vec<(u32, u32, u32)>,
 }
 
 /// A job and where it runs.
@@ -122,6 +124,23 @@ pub struct PlacedJob {
 }
 
 impl ScheduleWork {
+    /// A schedule of no or several jobs, whose ranks then are compute nodes.
+    pub fn new(schedule: Schedule, jobs: Vec<PlacedJob>) -> Self {
+        let ranks =
+            |job: &PlacedJob| (0..).zip(job.tenants.iter().map(|tenant| tenant.node)).collect::<Vec<_>>();
+        let of_job = |(number, job)| ranks(job).into_iter().map(move |(rank, node)| (node, number, rank));
+        let mut tenants: Vec<(u32, u32, u32)> = (0..).zip(&jobs).flat_map(of_job).collect();
+        tenants.sort_unstable();
+        Self { schedule, jobs, tenants }
+    }
+
+    /// The jobs that run on a compute node, and which of their ranks do.
+    pub fn tenants_of(&self, node: u32) -> impl Iterator<Item = (&PlacedJob, u32)> {
+        let first = self.tenants.partition_point(|&(at, ..)| at < node);
+        let here = self.tenants[first..].iter().take_while(move |&&(at, ..)| at == node);
+        here.map(|&(_, job, rank)| (&self.jobs[job as usize], rank))
+    }
+
     /// First operation and job of each part of the schedule that belongs to one rank of one job,
     /// ascending; only with several jobs.
     pub fn parts(&self) -> (Vec<u32>, Vec<usize>) {
@@ -208,7 +227,7 @@ pub fn build(
         let start = Time::ZERO + of.start;
         placed_jobs.push(PlacedJob { name: job.name.to_owned(), start, tenants, alone });
     }
-    Ok(ScheduleWork { schedule: merged.schedule, jobs: placed_jobs })
+    Ok(ScheduleWork::new(merged.schedule, placed_jobs))
 }
 
 /// What is wrong with a job by itself.

@@ -36,7 +36,17 @@ pub struct RunLabels<'a> {
 
 impl Labels for RunLabels<'_> {
     fn rank(&self, rank: Rank) -> String {
-        format!("rank {rank} ({})", self.node(rank))
+        let mut about = self.node(rank);
+        let tenants: Vec<_> = self.schedule.into_iter().flat_map(|work| work.tenants_of(rank.0)).collect();
+        match tenants[..] {
+            [] => {}
+            // pictures have no room for more
+            [..] if tenants.len() <= 2 => {
+                about.extend(tenants.iter().map(|(job, of)| format!(", {} {of}", job.name)));
+            }
+            [..] => about += &format!(", {}", counted(tenants.len() as u64, "job")),
+        }
+        format!("rank {rank} ({about})")
     }
 
     fn node(&self, rank: Rank) -> String {
@@ -62,9 +72,15 @@ impl Labels for RunLabels<'_> {
         Some(self.topology.link(link).bandwidth)
     }
 
-    fn stream(&self, _: Rank, stream: u16, activity: Activity) -> String {
+    fn stream(&self, rank: Rank, stream: u16, activity: Activity) -> String {
         match self.schedule {
-            Some(_) => format!("cpu {stream}"),
+            Some(work) => {
+                let mut tenants = work.tenants_of(rank.0);
+                match tenants.find(|(job, of)| job.tenants[*of as usize].cpus.contains(&stream.into())) {
+                    Some((job, of)) => format!("{} {of}, cpu {stream}", job.name),
+                    None => format!("cpu {stream}"),
+                }
+            }
             None => stratasim_report::labels::stream_name(stream, activity),
         }
     }
@@ -251,8 +267,8 @@ impl Prepared {
     fn work_title(&self) -> String {
         let kind = self.spec.workload.as_ref().map_or("jobs", |workload| workload.kind());
         match self.schedule.as_deref() {
-            Some(ScheduleWork { schedule, jobs }) if jobs.is_empty() => schedule_title(kind, schedule),
-            Some(ScheduleWork { schedule, jobs }) => format!(
+            Some(ScheduleWork { schedule, jobs, .. }) if jobs.is_empty() => schedule_title(kind, schedule),
+            Some(ScheduleWork { schedule, jobs, .. }) => format!(
                 "{} on {}, {}",
                 counted(jobs.len() as u64, "job"),
                 counted(schedule.ranks().into(), "node"),

@@ -36,6 +36,21 @@ fn a_point_that_differs_ends_with_code_3() {
     assert!(ended.output.contains("total_cycles: "), "{}", ended.output);
 }
 
+/// Two files tell of the same point of other traffic.
+#[test]
+fn points_that_nothing_is_known_of_are_counted_once_and_among_none_that_agree() {
+    let scratch = Scratch::new();
+    scratch.write("a/points.jsonl", "{\"case\": \"small\", \"load\": 0.1, \"args\": \"poisson=1\"}\n");
+    let curve = "{\"ext:small\": {\"args\": \"poisson=1\", \"points\": [{\"load\": 0.1}, {\"load\": 0.2}]}}";
+    scratch.write("a/curves.json", curve);
+    let ended = scratch.stratasim(&["conformance", "flit", "a"]);
+    assert_eq!(ended.code, 0, "{}", ended.errors);
+    let lines: Vec<&str> = ended.output.lines().collect();
+    assert_eq!(lines.len(), 2, "{}", ended.output);
+    assert!(lines[0].starts_with("left    2 points of the paper's traffic"), "{}", lines[0]);
+    assert_eq!(lines[1], "0 cases agree, 0 values compared");
+}
+
 #[test]
 fn files_without_cases_are_refused() {
     let scratch = Scratch::new();

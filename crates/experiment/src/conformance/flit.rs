@@ -5,7 +5,7 @@
 //! printed and counted. Histograms, cycles and counts must be equal, printed numbers equal to the digits
 //! that are printed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::flit_cases::{Case, Expected, Quantity, of_curves, of_points, of_speed};
@@ -38,7 +38,7 @@ pub fn run(
 ) -> Result<Vec<CaseReport>, Error> {
     let mut cases: Vec<Case> = Vec::new();
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
-    let mut skipped = 0;
+    let mut skipped = BTreeSet::new();
     for path in files(paths)? {
         for mut case in of_file(&path, &mut skipped)? {
             case.folder = path.parent().unwrap_or(Path::new("")).to_owned();
@@ -61,9 +61,9 @@ pub fn run(
     });
     if !selection.filter.is_empty() {
         // they have no names that could be asked for
-        skipped = 0;
+        skipped.clear();
     }
-    if cases.is_empty() && skipped == 0 {
+    if cases.is_empty() && skipped.is_empty() {
         let path = paths.first().map_or(Path::new(""), PathBuf::as_path);
         let reason = "no case of the flit level is here, or none that was asked for (a configuration of BookSim2 alone has \
                       nothing to compare with: `stratasim traffic FILE --semantics booksim2` runs it)";
@@ -73,11 +73,11 @@ pub fn run(
     let mut reports = in_order(&cases, &of_case, told);
     // the random draws of the paper's traffic are not known, so equality would say nothing
     let left_out = [
-        (skipped, "points of the paper's traffic, which BookSim2 does not have"),
+        (skipped.len(), "points of the paper's traffic, which BookSim2 does not have"),
         (unset.len(), "points of valiant on a torus, where BookSim2 reads a variable that it never set"),
     ];
     for (count, what) in left_out.into_iter().filter(|&(count, _)| count > 0) {
-        let report = CaseReport::new(format!("{count} {what}"), "not compared");
+        let report = CaseReport::left_out(format!("{count} {what}"));
         told(&report);
         reports.push(report);
     }
@@ -91,7 +91,7 @@ fn reads_what_was_never_set(case: &Case) -> bool {
 }
 
 /// The cases of a file, by its form.
-fn of_file(path: &Path, skipped: &mut usize) -> Result<Vec<Case>, Error> {
+fn of_file(path: &Path, skipped: &mut BTreeSet<String>) -> Result<Vec<Case>, Error> {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let wrong = |reason: String| bad(path, reason);
     match path.extension().and_then(|extension| extension.to_str()) {

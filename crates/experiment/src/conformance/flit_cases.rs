@@ -1,6 +1,6 @@
 //! The forms of `ref/flit`: points, curves, cases of fixed work.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use serde::Deserialize;
@@ -113,9 +113,13 @@ impl Point {
         self.rest.get(name).and_then(Value::as_f64)
     }
 
+    fn name(&self) -> String {
+        format!("{} {} seed {}", self.case, self.load, self.seed)
+    }
+
     fn case(&self, config: String) -> Result<Case, String> {
         Ok(Case {
-            name: format!("{} {} seed {}", self.case, self.load, self.seed),
+            name: self.name(),
             key: key(&config)?,
             config,
             folder: PathBuf::new(),
@@ -284,11 +288,11 @@ fn is_of_the_paper(arguments: &str) -> bool {
     arguments.split_whitespace().any(|word| word.starts_with("poisson=") || word.starts_with("short="))
 }
 
-/// `points.jsonl`: a point per line. Points of other traffic are counted in `skipped`.
+/// `points.jsonl`: a point per line. Points of other traffic are named in `skipped`.
 ///
 /// # Errors
 /// Lines that do not have the form.
-pub(super) fn of_points(text: &str, skipped: &mut usize) -> Result<Vec<Case>, String> {
+pub(super) fn of_points(text: &str, skipped: &mut BTreeSet<String>) -> Result<Vec<Case>, String> {
     let mut cases = Vec::new();
     for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let wrong = |reason: String| format!("line {}: {reason}", index + 1);
@@ -299,7 +303,7 @@ pub(super) fn of_points(text: &str, skipped: &mut usize) -> Result<Vec<Case>, St
                 point.of_prototype(arguments).map_err(wrong)?
             }
             (None, Some(_)) => {
-                *skipped += 1;
+                skipped.insert(point.name());
                 continue;
             }
             (None, None) => return Err(wrong("neither `config` nor `args`".to_owned())),
@@ -322,7 +326,7 @@ struct Curve {
 ///
 /// # Errors
 /// A text that does not have the form.
-pub(super) fn of_curves(text: &str, skipped: &mut usize) -> Result<Vec<Case>, String> {
+pub(super) fn of_curves(text: &str, skipped: &mut BTreeSet<String>) -> Result<Vec<Case>, String> {
     let curves: indexmap::IndexMap<String, Curve> =
         serde_json::from_str(text).map_err(|error| error.to_string())?;
     let mut cases = Vec::new();
@@ -337,7 +341,7 @@ pub(super) fn of_curves(text: &str, skipped: &mut usize) -> Result<Vec<Case>, St
                     point.of_prototype(arguments)?
                 }
                 _ => {
-                    *skipped += 1;
+                    skipped.insert(point.name());
                     continue;
                 }
             });

@@ -6,9 +6,10 @@ use std::time::Instant;
 
 use crate::common::{run, run_in};
 use proptest::prelude::*;
+use stratasim_core::Rank;
 use stratasim_core::observe::Blind;
 use stratasim_experiment::{Document, Prepared};
-use stratasim_report::RunResult;
+use stratasim_report::{Labels as _, RunResult};
 
 fn switch(nodes: u32) -> String {
     format!(
@@ -105,6 +106,32 @@ fn jobs_that_share_a_nic_take_turns_and_those_that_do_not_do_not() {
     let blind = run(&shared.replace("shared = true", "shared = true\nalone = false"));
     assert!(blind.jobs.iter().all(|job| job.alone_s.is_none() && job.slowdown.is_none()));
     assert_eq!(blind.digest, together.digest, "running jobs alone changes nothing");
+}
+
+#[test]
+fn pictures_say_whose_ranks_run_on_a_node() {
+    let one = |name: &str, ranks| {
+        format!(
+            "[[job]]\nname = \"{name}\"\nworkload = {{ kind = \"goal\", pattern = {{ kind = \"gather\" }}, ranks = {ranks} }}\n"
+        )
+    };
+    let named = |jobs: &str, options: &str| -> Vec<String> {
+        let text = format!("{}{jobs}{options}", switch(4));
+        let document = Document::parse("jobs.toml", &text).unwrap();
+        let prepared = Prepared::new(&document, Path::new("")).unwrap();
+        let labels = prepared.labels();
+        (0..4).map(|rank| labels.rank(Rank(rank))).collect()
+    };
+    let two = one("a", 2) + &one("b", 2);
+    let apart =
+        ["rank 0 (host-0, a 0)", "rank 1 (host-1, a 1)", "rank 2 (host-2, b 0)", "rank 3 (host-3, b 1)"];
+    assert_eq!(named(&two, ""), apart);
+    let shared = "[jobs]\nshared = true\nplacement = { kind = \"list\", nodes = [[0, 3], [3, 2], [3, 1]] }\n";
+    let together = named(&(two.clone() + &one("c", 2)), shared);
+    assert_eq!(together[1..], ["rank 1 (host-1, c 1)", "rank 2 (host-2, b 1)", "rank 3 (host-3, 3 jobs)"]);
+    assert_eq!(named(&one("alone", 4), "")[3], "rank 3 (host-3, alone 3)");
+    let schedule = "[workload]\nkind = \"goal\"\npattern = { kind = \"gather\" }\nranks = 4\n";
+    assert_eq!(named(schedule, "")[3], "rank 3 (host-3)");
 }
 
 #[test]
