@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import _core
-from .spec import Spec, encode
+from .spec import Spec, encode, keys_of_files
 
 
 def functions(module: str, noun: str) -> tuple[Callable[[str], Callable[..., Spec]], list[str]]:
@@ -30,7 +30,8 @@ def _function(module: str, noun: str, name: str, kind: str) -> Callable[..., Spe
     def build(*positional: object, **options: Any) -> Spec:
         if positional:
             raise TypeError(f"{name}() takes keywords only")
-        values = {key.replace("_", "-"): value for key, value in options.items() if value is not None}
+        given = {key: value for key, value in options.items() if value is not None}
+        values = keys_of_files(f"{name}()", given)
         spec = Spec(noun, {"kind": kind, **values})
         _core.check(noun, encode(spec, noun))
         return spec

@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Any, Literal
 from . import _core
 from .machine import Topology, section
 from .result import Result
-from .spec import Placed, assignment, called, encode, path_or_none, recorded_ranks, recorded_window, settings
+from .spec import (
+    Placed,
+    assignment,
+    called,
+    encode,
+    keys_of_files,
+    path_or_none,
+    recorded_ranks,
+    recorded_window,
+    settings,
+)
 
 if TYPE_CHECKING:
     import networkx
@@ -87,7 +97,7 @@ def simulate(
         document["placement"] = section(placement)
     if execution is not None:
         given = settings("execution", execution, "{'memory': 'coherent'}")
-        document["execution"] = {str(key).replace("_", "-"): value for key, value in given.items()}
+        document["execution"] = keys_of_files("execution", given)
     experiment = _core.Experiment.from_json(encode(document), os.fspath(base))
     on = built if isinstance(built, Topology) else None
     return _run(experiment, on, record, ranks, window, trace, over_time, progress)

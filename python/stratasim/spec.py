@@ -123,6 +123,17 @@ def settings(name: str, value: object, example: str) -> Mapping[str, Any]:
     return value
 
 
+def keys_of_files(where: str, options: Mapping[Any, Any]) -> dict[str, Any]:
+    """Options by the keys of files, with `-` where Python has `_`; TypeError where two are one key."""
+    found: dict[str, Any] = {}
+    for name, value in options.items():
+        key = str(name).replace("_", "-")
+        if key in found:
+            raise TypeError(f"{where} got {_name(key)!r} and {key!r}, which are one key")
+        found[key] = value
+    return found
+
+
 def called(progress: Any) -> Any:
     """The argument `progress`, which can be called, or None."""
     if progress is not None and not callable(progress):

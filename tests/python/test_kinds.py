@@ -103,6 +103,17 @@ def test_a_positional_argument_is_refused() -> None:
         ss.topology.ring(4)
 
 
+def test_a_key_is_given_once() -> None:
+    message = "got 'eager_limit' and 'eager-limit', which are one key"
+    with pytest.raises(TypeError, match=message):
+        ss.network.message(eager_limit="1 kB", **{"eager-limit": "2 kB"})
+    both = {"eager_limit": "1 kB", "eager-limit": "2 kB"}
+    ring = ss.topology.ring(nodes=4, bandwidth="1 GB/s", latency="1 us")
+    work = ss.workload.goal(pattern="gather")
+    with pytest.raises(TypeError, match=f"execution {message}"):
+        ss.simulate(ring, work, execution=both)
+
+
 def test_the_type_stubs_are_current() -> None:
     script = ROOT / "packaging" / "generate_stubs.py"
     done = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True, check=False)

@@ -173,6 +173,13 @@ def test_the_summary_is_the_table_of_the_command(result: ss.Result) -> None:
     assert "two layers" in repr(result)
 
 
+def test_names_do_not_drive_the_terminal() -> None:
+    ring = ss.topology.ring(nodes=4, bandwidth="1 GB/s", latency="1 us")
+    result = ss.simulate(ring, ss.workload.goal(pattern="gather"), name="a\x1b]0;title\x07 run")
+    assert "a\ufffd]0;title\ufffd run" in str(result)
+    assert "\x1b" not in str(result)
+
+
 def test_the_busiest_thousand_links_are_listed_and_a_counter_says_how_many_were_used() -> None:
     ring = ss.topology.ring(nodes=1100, bandwidth="100 Gbps", latency="1 us")
     # every rank once, to the next one: each message has a link of its own

@@ -89,8 +89,9 @@ fn with_negative_numbers(command: clap::Command) -> clap::Command {
     command.mut_args(told).mut_subcommands(with_negative_numbers)
 }
 
-/// Shows an error of the arguments, or help. Rust says of a number that it has an invalid digit, but not what is expected.
-fn show(error: &clap::Error) {
+/// Shows an error of the arguments, or help. Rust says of a number that it has an invalid digit, but not what is expected. Returns
+/// the exit code.
+fn show(error: &clap::Error) -> u8 {
     match std::error::Error::source(error).filter(|source| source.is::<ParseIntError>()) {
         Some(source) => {
             let shown = error.render();
@@ -100,8 +101,18 @@ fn show(error: &clap::Error) {
             let _ = std::io::stderr().write_all(better.as_bytes());
         }
         // help and version are no errors, and go to standard output; a closed pipe is nobody's fault
-        None => drop(error.print()),
+        None => {
+            if let Err(unprinted) = error.print()
+                && !error.use_stderr()
+                && unprinted.kind() != std::io::ErrorKind::BrokenPipe
+            {
+                let unprinted = Error::file("standard output", &unprinted);
+                Terminal::new(Colour::Auto).fail(&unprinted);
+                return unprinted.exit_code();
+            }
+        }
     }
+    u8::try_from(error.exit_code()).unwrap_or(2)
 }
 
 /// Runs the command with its arguments, the first of which is its own name. Returns the exit code.
@@ -112,8 +123,7 @@ pub fn main_with_args(args: impl IntoIterator<Item = OsString>) -> u8 {
     let command = match parsed.and_then(|mut matches| Command::from_arg_matches_mut(&mut matches)) {
         Ok(command) => command,
         Err(error) => {
-            show(&error);
-            return u8::try_from(error.exit_code()).unwrap_or(2);
+            return show(&error);
         }
     };
     let terminal = Terminal::new(command.color);

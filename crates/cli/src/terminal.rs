@@ -1,6 +1,5 @@
 //! Where words go: tables to standard output, everything else to standard error.
 
-use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::io::{self, IsTerminal as _, Write as _};
 
@@ -32,31 +31,6 @@ pub(crate) struct Terminal {
     pub(crate) watched: bool,
     /// Why something could not be printed, since when nothing is.
     unprinted: OnceCell<Error>,
-}
-
-/// `text` as it may reach a terminal: names in it must not drive that, so that of control characters only line breaks, tabs
-/// and, where there are colours, these stay.
-fn shown(text: &str, colours: bool) -> Cow<'_, str> {
-    let stays = |c: char| !c.is_control() || matches!(c, '\n' | '\t');
-    if text.chars().all(stays) {
-        return Cow::Borrowed(text);
-    }
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(c) = rest.chars().next() {
-        let colour = rest.strip_prefix("\x1b[").filter(|_| colours).and_then(|after| {
-            let end = after.find(|c: char| !c.is_ascii_digit() && c != ';')?;
-            after[end..].starts_with('m').then_some(2 + end + 1)
-        });
-        let length = colour.unwrap_or(c.len_utf8());
-        if colour.is_some() || stays(c) {
-            out.push_str(&rest[..length]);
-        } else {
-            out.push(char::REPLACEMENT_CHARACTER);
-        }
-        rest = &rest[length..];
-    }
-    Cow::Owned(out)
 }
 
 impl Terminal {
@@ -91,7 +65,7 @@ impl Terminal {
             return;
         }
         let mut out = io::stdout().lock();
-        let text = shown(text, self.style.colour);
+        let text = self.style.shown(text);
         if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush())
             && error.kind() != io::ErrorKind::BrokenPipe
         {
@@ -108,7 +82,7 @@ impl Terminal {
 
     /// Writes a line to standard error. When that is closed there is nobody to tell.
     pub(crate) fn say(&self, line: &str) {
-        let _ = writeln!(io::stderr(), "{}", shown(line, self.errors.colour));
+        let _ = writeln!(io::stderr(), "{}", self.errors.shown(line));
     }
 
     /// The same, less loud: something that is good to know.
@@ -124,18 +98,5 @@ impl Terminal {
     /// Says what went wrong.
     pub(crate) fn fail(&self, error: &Error) {
         self.say(error.render(self.errors.colour, self.errors.width).trim_end());
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_do_not_drive_the_terminal() {
-        let text = "\x1b[1;32mok\x1b[0m\tµ\n\x1b]0;title\x07\x1b[2J\x1b[";
-        assert_eq!(shown(text, true), "\x1b[1;32mok\x1b[0m\tµ\n\u{fffd}]0;title\u{fffd}\u{fffd}[2J\u{fffd}[");
-        assert_eq!(shown("\x1b[1mx", false), "\u{fffd}[1mx");
-        assert!(matches!(shown("plain\n", false), Cow::Borrowed(_)));
     }
 }

@@ -68,7 +68,7 @@ impl CardModel {
     /// What the command `card show` prints.
     fn show(&self, width: usize) -> String {
         let style = Style { unicode: true, colour: false, width: width.clamp(60, 200) };
-        stratasim_cli::card_text(&self.card, &style)
+        style.shown(&stratasim_cli::card_text(&self.card, &style)).into_owned()
     }
 
     /// Times of a collective over many sizes.

@@ -158,7 +158,7 @@ pub(crate) fn check_result(py: Python<'_>, text: &str) -> PyResult<()> {
 #[pyfunction]
 pub(crate) fn summary(result: &str, width: usize, unicode: bool, colour: bool) -> PyResult<String> {
     let style = Style { unicode, colour, width: width.clamp(60, 200) };
-    Ok(stratasim_report::summary(&read(result)?, &style))
+    Ok(style.shown(&stratasim_report::summary(&read(result)?, &style)).into_owned())
 }
 
 fn read(result: &str) -> PyResult<RunResult> {

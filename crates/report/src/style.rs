@@ -1,5 +1,7 @@
 //! What a terminal can show: Unicode or ASCII, colour or none, and how many columns.
 
+use std::borrow::Cow;
+
 /// Columns below which bars would all look the same.
 const LEAST_BAR: usize = 3;
 
@@ -23,6 +25,31 @@ impl Style {
 
     /// Columns of the narrowest terminal that tables fit on.
     pub const NARROWEST: usize = 40;
+
+    /// `text` as it may reach a terminal: names in it must not drive that, so that of control characters only line breaks, tabs
+    /// and, where there are colours, these stay.
+    pub fn shown<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let stays = |c: char| !c.is_control() || matches!(c, '\n' | '\t');
+        if text.chars().all(stays) {
+            return Cow::Borrowed(text);
+        }
+        let mut out = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(c) = rest.chars().next() {
+            let colour = rest.strip_prefix("\x1b[").filter(|_| self.colour).and_then(|after| {
+                let end = after.find(|c: char| !c.is_ascii_digit() && c != ';')?;
+                after[end..].starts_with('m').then_some(2 + end + 1)
+            });
+            let length = colour.unwrap_or(c.len_utf8());
+            if colour.is_some() || stays(c) {
+                out.push_str(&rest[..length]);
+            } else {
+                out.push(char::REPLACEMENT_CHARACTER);
+            }
+            rest = &rest[length..];
+        }
+        Cow::Owned(out)
+    }
 
     /// What the environment asks for.
     ///
@@ -284,6 +311,16 @@ mod tests {
             assert!(much != little || much.trim().is_empty(), "{width}: {much}");
             assert_eq!(display_width(&much), width);
         }
+    }
+
+    #[test]
+    fn names_do_not_drive_the_terminal() {
+        let (plain, coloured) = (Style::PLAIN, Style { colour: true, ..Style::PLAIN });
+        let text = "\x1b[1;32mok\x1b[0m\tµ\n\x1b]0;title\x07\x1b[2J\x1b[";
+        let shown = "\x1b[1;32mok\x1b[0m\tµ\n\u{fffd}]0;title\u{fffd}\u{fffd}[2J\u{fffd}[";
+        assert_eq!(coloured.shown(text), shown);
+        assert_eq!(plain.shown("\x1b[1mx"), "\u{fffd}[1mx");
+        assert!(matches!(plain.shown("plain\n"), Cow::Borrowed(_)));
     }
 
     #[test]

@@ -40,6 +40,7 @@ fn a_point_that_differs_ends_with_code_3() {
 #[test]
 fn points_that_nothing_is_known_of_are_counted_once_and_among_none_that_agree() {
     let scratch = Scratch::new();
+    std::fs::create_dir(scratch.path().join("a")).unwrap();
     scratch.write("a/points.jsonl", "{\"case\": \"small\", \"load\": 0.1, \"args\": \"poisson=1\"}\n");
     let curve = "{\"ext:small\": {\"args\": \"poisson=1\", \"points\": [{\"load\": 0.1}, {\"load\": 0.2}]}}";
     scratch.write("a/curves.json", curve);

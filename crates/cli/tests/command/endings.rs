@@ -47,6 +47,10 @@ fn what_cannot_be_printed_takes_no_file_away() {
         ended.failed(2, &["standard output", "No space left on device"]);
         assert!(scratch.path().join(file).is_file(), "{arguments:?}");
     }
+    for arguments in [["--help"], ["--version"]] {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        Ended::of(scratch.command(&arguments).stdout(full)).failed(2, &["standard output", "No space left"]);
+    }
 }
 
 #[cfg(target_os = "linux")]
