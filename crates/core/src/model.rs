@@ -292,6 +292,24 @@ pub struct QueueRecord {
     pub pauses: u64,
 }
 
+/// Something that holds in every run, whatever it simulates.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Invariant {
+    /// As a sentence.
+    pub name: &'static str,
+    /// How many things it was found of, or not.
+    pub checked: u64,
+    /// Where it does not hold; empty unless there is a bug.
+    pub violations: Vec<String>,
+}
+
+impl Invariant {
+    /// The name of that of links.
+    pub const LINKS: &'static str = "no link carried more than its rate times the time";
+    /// The name of that of transfers.
+    pub const TRANSFERS: &'static str = "no transfer beat its latency and serialization";
+}
+
 /// The account of a network at the end of a run.
 #[derive(Debug, Clone, Default)]
 pub struct NetworkReport {
@@ -299,8 +317,8 @@ pub struct NetworkReport {
     pub link_bytes: Vec<f64>,
     /// Seconds at which each link could have carried them at its full rate, by link.
     pub link_busy_s: Vec<f64>,
-    /// Broken invariants; empty unless there is a bug.
-    pub violations: Vec<String>,
+    /// What was checked.
+    pub invariants: Vec<Invariant>,
     /// Sentences that a reader of the result must know.
     pub notes: Vec<String>,
     /// What it cost: events, solves, ...
@@ -315,6 +333,13 @@ pub struct NetworkReport {
     pub memory_rates: Option<f64>,
     /// The NIC that was busy for longest; `None` where NICs serve no message at a time of its own.
     pub busiest_nic: Option<BusyNic>,
+}
+
+impl NetworkReport {
+    /// Where invariants do not hold; empty unless there is a bug.
+    pub fn violations(&self) -> Vec<&str> {
+        self.invariants.iter().flat_map(|invariant| &invariant.violations).map(String::as_str).collect()
+    }
 }
 
 /// How long one side of a NIC served messages, one after the other.

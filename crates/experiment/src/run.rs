@@ -288,27 +288,18 @@ impl Prepared {
 
     /// The physics of the run.
     fn checks(&self, summary: &Summary, report: &NetworkReport) -> Vec<Check> {
-        let links = report.link_bytes.iter().filter(|bytes| **bytes > 0.0).count() as u64;
-        let carried = |violation: &&String| violation.starts_with("link ");
-        let (link_violations, transfer_violations): (Vec<_>, Vec<_>) =
-            report.violations.iter().partition(|violation| carried(violation));
-        let owned = |violations: Vec<&String>| violations.into_iter().cloned().collect();
-        let transfers =
-            report.counters.iter().find(|(name, _)| *name == "network.flows").map_or(0, |(_, n)| *n);
-        let mut checks = vec![
-            Check::of("no link carried more than its rate times the time", links, owned(link_violations)),
-            Check::of(
-                "no transfer beat its latency and serialization",
-                transfers,
-                owned(transfer_violations),
-            ),
+        let mut checks: Vec<Check> = (report.invariants.iter())
+            .filter(|found| found.checked > 0 || !found.violations.is_empty())
+            .map(|found| Check::of(found.name, found.checked, found.violations.clone()))
+            .collect();
+        checks.extend([
             Check::of(
                 "no collective beat its bandwidth bound",
                 summary.collectives,
                 summary.violations.clone(),
             ),
             Check::of("no task beat the peak rate of its node", summary.tasks, self.compute.violations()),
-        ];
+        ]);
         if self.program.summary().memory.is_some() {
             let violations = self.overfull_memories();
             checks.push(Check::of(

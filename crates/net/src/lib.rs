@@ -1,6 +1,7 @@
 //! Networks, from message level to flit level, behind one contract.
 
 mod cables;
+mod checks;
 pub mod constant_rate;
 pub mod flit;
 pub mod flow;

@@ -134,7 +134,7 @@ pub fn no_link_carries_more_than_its_rate(build: Build<'_>) {
         let log = drive_messages(network.as_mut(), messages, None);
         let end = log.last().map_or(Time::ZERO, |(at, _)| *at);
         let report = network.report(end);
-        assert!(report.violations.is_empty(), "case {case}: {:?}", report.violations);
+        assert!(report.violations().is_empty(), "case {case}: {:?}", report.violations());
         for (link, busy) in report.link_busy_s.iter().enumerate() {
             assert!(
                 *busy <= end.as_secs_f64() * (1.0 + 1e-9) + 1e-11,

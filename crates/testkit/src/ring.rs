@@ -202,6 +202,6 @@ pub fn compare(build: Build<'_>, topology: &Arc<Topology>, number: u64) {
         );
     }
     for report in [&rings.report, &messages.report] {
-        assert!(report.violations.is_empty(), "case {number}: {:?}", report.violations);
+        assert!(report.violations().is_empty(), "case {number}: {:?}", report.violations());
     }
 }

@@ -239,7 +239,8 @@ fn simulate(case: &File, run: &Run) -> Result<(Vec<Flow>, Outcome), String> {
         }
     }
     let account = network.report(now);
-    Ok((flows, Outcome { finish_ps, counters: account.counters, violations: account.violations }))
+    let violations = account.violations().into_iter().map(str::to_owned).collect();
+    Ok((flows, Outcome { finish_ps, counters: account.counters, violations }))
 }
 
 /// Runs end here, whatever is open.

@@ -111,7 +111,7 @@ fn of_run(case: &File, run: &Run, schedule: &Schedule) -> Result<([Sum; 2], bool
     let ours = htsim::on_network(schedule, nodes, network.as_mut(), GAP_PS_PER_BYTE).map_err(words)?;
     let mut replay = Replay::of(run, hosts.len(), nodes)?;
     let theirs = htsim::on_network(schedule, nodes, &mut replay, GAP_PS_PER_BYTE).map_err(words)?;
-    if let Some(violation) = network.report(end(&ours)).violations.first() {
+    if let Some(violation) = network.report(end(&ours)).violations().first() {
         return Err(format!("broken invariant: {violation}"));
     }
     if ours.flows.len() != run.flows.len() {

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use stratasim_core::model::{NetworkDone, NetworkReport, NetworkRequest, Transfer};
+use stratasim_core::model::{Invariant, NetworkDone, NetworkReport, NetworkRequest, Transfer};
 use stratasim_core::observe::{MessageSpan, Observer};
 use stratasim_core::queue::GroupedQueue;
 use stratasim_core::{BuildError, Cx, Duration, LinkId, Model, NodeId, Time, Token, model};
@@ -22,6 +22,7 @@ use super::routes::{Machine, RouteId, Routes};
 use super::rule::{RuleNumbers, done_at, stretch};
 use super::system::{NONE, System};
 use super::under_way::Carried;
+use crate::checks;
 
 /// Bytes per second in bytes per picosecond.
 pub(super) const PER_PS: f64 = 1e-12;
@@ -152,6 +153,8 @@ pub(super) struct Counters {
     pub(super) solves: u64,
     pub(super) rate_changes: u64,
     pub(super) events: u64,
+    /// Transfers of which it was checked that they took their time.
+    checked: u64,
 }
 
 impl FlowNetwork {
@@ -538,13 +541,15 @@ impl FlowNetwork {
         if !self.profiles.is_empty() {
             return; // rates and latencies changed under way: the bound of the end does not hold
         }
+        self.counters.checked += 1;
         let took = (self.now - flow.start).as_ps() + self.precision.as_ps() * 2 + 1;
         let rate = self.routes.alone_rate(flow.route, flow.cap) * flow.factor * PER_PS;
-        let delay = (flow.enabled - flow.start).as_ps().min(took);
-        let floor = flow.bytes as f64 / rate;
-        if ((took - delay) as f64) < floor * (1.0 - 1e-12) - 1.0 && self.violations.len() < 20 {
+        let (_, stretched) = self.factors(flow.bytes);
+        let delay = stretch(self.routes.get(flow.route).latency, stretched).as_ps();
+        let floor = delay as f64 + flow.bytes as f64 / rate;
+        if (took as f64) < floor * (1.0 - 1e-12) - 1.0 && self.violations.len() < checks::NAMED {
             self.violations.push(format!(
-                "a transfer of {} bytes over {} took {} ps, its serialization alone takes {floor:.0} ps",
+                "a transfer of {} bytes over {} took {} ps, its latency and serialization alone take {floor:.0} ps",
                 flow.bytes,
                 self.describe_route(flow.route),
                 took
@@ -735,25 +740,20 @@ impl model::Network for FlowNetwork {
             link_bytes.iter().enumerate().map(|(index, bytes)| bytes / full(index)).collect();
         // rounding, and what every transfer may end early with a timing precision
         let slack_s = 2e-9 + self.precision.as_secs_f64() * self.counters.flows as f64;
-        let mut violations = std::mem::take(&mut self.violations);
-        for (index, (busy, link)) in link_busy_s.iter().zip(self.topology.links()).enumerate() {
-            // a fat pipe serves each user in full
-            let bounded = link.sharing == Sharing::Shared && self.numbers.snap == 0.0;
-            if bounded && *busy > now.as_secs_f64() * (1.0 + 1e-9) + slack_s {
-                violations.push(format!(
-                    "link {} carried {} bytes, its rate allows {} in the {} of the run",
-                    self.topology.link_name(LinkId::from_index(index)),
-                    link_bytes[index],
-                    now.as_secs_f64() * full(index),
-                    now
-                ));
-            }
+        let mut invariants = vec![Invariant {
+            name: Invariant::TRANSFERS,
+            checked: self.counters.checked,
+            violations: std::mem::take(&mut self.violations),
+        }];
+        // more than that is given on purpose otherwise
+        if self.numbers.snap == 0.0 {
+            invariants.push(checks::links(&self.topology, &link_bytes, &link_busy_s, now, slack_s));
         }
         let counters = &self.counters;
         NetworkReport {
             link_bytes,
             link_busy_s,
-            violations,
+            invariants,
             memory_rates: Some(self.payload_factor()),
             counters: vec![
                 ("network.flows", counters.flows),

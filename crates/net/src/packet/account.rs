@@ -1,13 +1,13 @@
 //! What a run of the packet level comes to: counts, bytes of links, and what must hold.
 
-use stratasim_core::model::{NetworkReport, QueueRecord};
-use stratasim_core::{NodeId, Time};
+use stratasim_core::model::{FlowRecord, Invariant, NetworkReport, QueueRecord};
+use stratasim_core::{Duration, NodeId, Time};
 use stratasim_transport::{RecoverySpec, SenderStatistics};
 
 use super::lane::Lane;
 use super::network::PacketNetwork;
 use super::port::NOTHING;
-use crate::cables;
+use crate::{cables, checks};
 
 /// Time-outs of which nobody needs to know, be they in vain.
 const FEW_TIMEOUTS: u64 = 16;
@@ -34,6 +34,7 @@ impl PacketNetwork {
                 most = counts.most_bytes.max(most);
             }
         }
+        let links_held = self.check_links(&link_bytes, &link_busy_s, now);
         // a service is rounded to whole picoseconds, and so may be shorter than its bytes at the full rate
         let now_s = now.as_secs_f64();
         link_busy_s.iter_mut().for_each(|busy_s| *busy_s = busy_s.min(now_s));
@@ -65,7 +66,7 @@ impl PacketNetwork {
         NetworkReport {
             link_bytes,
             link_busy_s,
-            violations: self.violations(now),
+            invariants: vec![links_held, self.conserves(now)],
             memory_rates: Some(1.0),
             busiest_nic: None,
             notes: self
@@ -103,7 +104,42 @@ impl PacketNetwork {
         }
     }
 
-    /// What must hold at any time.
+    /// Links against their rates. A service is rounded to whole picoseconds, and one may be under way.
+    fn check_links(&self, bytes: &[f64], busy_s: &[f64], now: Time) -> Invariant {
+        let sizes = &self.transports.spec.packets;
+        let slowest =
+            self.topology.links().iter().map(|link| link.bandwidth.bytes_per_s()).fold(f64::MAX, f64::min);
+        let services = self.parts.totals().hops as f64 * 1e-12;
+        checks::links(&self.topology, bytes, busy_s, now, sizes.wire_bytes() as f64 / slowest + services)
+    }
+
+    /// Messages against what they take alone.
+    pub(super) fn check_messages(flows: &[FlowRecord]) -> Invariant {
+        let took = |flow: &FlowRecord| flow.end.saturating_since(flow.start);
+        let known: Vec<&FlowRecord> = flows.iter().filter(|flow| flow.least > Duration::ZERO).collect();
+        let beaten = known.iter().filter(|flow| took(flow) < flow.least).take(checks::NAMED);
+        let violations = beaten.map(|flow| {
+            format!(
+                "a message of {} bytes took {}, and {} alone at least",
+                flow.bytes,
+                took(flow),
+                flow.least
+            )
+        });
+        Invariant {
+            name: Invariant::TRANSFERS,
+            checked: known.len() as u64,
+            violations: violations.collect(),
+        }
+    }
+
+    /// What must hold at any time of packets, queues and credits.
+    fn conserves(&self, now: Time) -> Invariant {
+        let checked = self.parts.totals().sent + self.parts.ports().count() as u64;
+        let name = "every packet arrived, was dropped or is under way, in queues that have room for it";
+        Invariant { name, checked, violations: self.violations(now) }
+    }
+
     fn violations(&self, now: Time) -> Vec<String> {
         let mut violations = Vec::new();
         // what waits for word from the other end of a link runs in one part

@@ -621,6 +621,7 @@ impl model::Network for PacketNetwork {
         report.flows = std::mem::take(&mut self.flows);
         report.needed = self.parts.any().needed(&report.flows, &self.transports.spec.packets);
         report.flows.iter_mut().for_each(|flow| self.fill_in(flow));
+        report.invariants.push(Self::check_messages(&report.flows));
         report
     }
 }

@@ -176,7 +176,7 @@ fn every_flit_that_enters_arrives_over_as_many_channels_as_its_way_is_long() {
         let log = drive_messages(network.as_mut(), &messages, None);
         assert_eq!(log.len(), messages.len(), "{spec}");
         let report = network.report(log.last().unwrap().0);
-        assert!(report.violations.is_empty(), "{spec}: {:?}", report.violations);
+        assert!(report.violations().is_empty(), "{spec}: {:?}", report.violations());
         // all functions used here are minimal: bytes times links of the shortest ways
         let fabric = &prepared.fabric;
         let mut expected = 0.0;

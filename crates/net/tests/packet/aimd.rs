@@ -38,7 +38,7 @@ fn incast(flows: &[u64], keeps: f64, marks_at: f64) -> Vec<f64> {
     let messages: Vec<_> = flows.iter().zip(1..).map(|(&bytes, from)| (from, 0, bytes)).collect();
     let mut network = network(&spec(keeps, marks_at), machine.clone());
     let (ends, report) = run(network.as_mut(), machine.compute_nodes(), &messages);
-    assert_eq!(report.violations, Vec::<String>::new());
+    assert_eq!(report.violations(), Vec::<&str>::new());
     assert_eq!(count(&report, "network.retransmissions"), 0);
     let wire_ps = |bytes: u64| (bytes + bytes.div_ceil(4096) * 64) as f64 * 80.0;
     let all_ps: f64 = flows.iter().map(|&bytes| wire_ps(bytes)).sum();

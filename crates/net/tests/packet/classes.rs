@@ -54,7 +54,7 @@ fn urgent_messages_wait_for_one_packet_only() {
         "{} alone {alone}",
         ends[2].as_ps()
     );
-    assert!(report.violations.is_empty(), "{:?}", report.violations);
+    assert!(report.violations().is_empty(), "{:?}", report.violations());
     // the link is never idle: the order changes who waits, and not for how long all together
     let (one, _) = run(network(&spec(""), machine.clone()).as_mut(), hosts, &messages);
     let last = |ends: &[Time]| *ends.iter().max().expect("messages");
@@ -84,7 +84,7 @@ fn full_queues_share_the_buffer_as_the_dynamic_threshold_says() {
         network.advance(middle, &mut Cx { done: &mut done, observer: &mut Blind });
         assert!(done.is_empty(), "{done:?}");
         let report = network.report(middle);
-        assert!(report.violations.is_empty(), "{:?}", report.violations);
+        assert!(report.violations().is_empty(), "{:?}", report.violations());
         assert!(count(&report, "network.drops") > 0);
         // what is free is looked at before the packet that comes is counted
         let total = 16.0 * 100_000.0 + 4160.0;
@@ -110,7 +110,7 @@ fn a_pause_stops_one_class_only() {
                 "queue": {{"kind": "{queue}"}}, "balancing": {{"kind": "per-flow"}}, "classes": [{classes}]}}"#
         );
         let (ends, report) = run(network(&spec, machine.clone()).as_mut(), hosts, &messages);
-        assert!(report.violations.is_empty(), "{:?}", report.violations);
+        assert!(report.violations().is_empty(), "{:?}", report.violations());
         assert_eq!(count(&report, "network.drops"), 0);
         if queue == "lossless" {
             assert!(count(&report, "network.pauses") > 10);
@@ -138,7 +138,7 @@ fn a_link_is_as_fast_as_its_credits_come_back() {
         );
         let (ends, report) = run(network(&spec, machine.clone()).as_mut(), hosts, &[(0, 1, 50 * 4096)]);
         assert_eq!(ends[0].as_ps(), 49 * cycle + 2 * (packet + delay), "{room}");
-        assert!(report.violations.is_empty(), "{:?}", report.violations);
+        assert!(report.violations().is_empty(), "{:?}", report.violations());
     }
     let usual = format!(r#"{{"kind": "packet", {UNLIMITED}, "queue": {{"kind": "credit"}}}}"#);
     let (ends, _) = run(network(&usual, machine.clone()).as_mut(), hosts, &[(0, 1, 50 * 4096)]);
@@ -165,7 +165,7 @@ fn credits_drop_nothing_and_come_back_whatever_vanishes() {
                 "queue": {{"kind": "credit", "receive-buffer": "60 kB"}}{rest}}}"#
         );
         let (ends, report) = run(network(&spec, machine.clone()).as_mut(), hosts, &messages);
-        assert!(report.violations.is_empty(), "{rest}: {:?}", report.violations);
+        assert!(report.violations().is_empty(), "{rest}: {:?}", report.violations());
         assert_eq!(count(&report, "network.drops"), 0);
         let last = ends.iter().max().expect("messages").as_ps() as f64;
         let ideal = 15.0 * f64::from(300_000 + 74 * 64) * 80.0;

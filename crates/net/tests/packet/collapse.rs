@@ -54,7 +54,7 @@ fn ended_by(
     let failed = done.iter().filter(|done| matches!(done, NetworkDone::Failed(_))).count();
     let reason = network.failure().map(|(_, reason)| reason).unwrap_or_default();
     let report = network.report(at);
-    assert_eq!(report.violations, Vec::<String>::new());
+    assert_eq!(report.violations(), Vec::<&str>::new());
     Ended {
         delivered: done.len() - failed,
         failed,

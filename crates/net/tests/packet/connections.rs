@@ -35,7 +35,7 @@ fn what_a_connection_has_learnt_lives_on_with_the_next_message() {
             took.push(now - start);
         }
         let report = network.report(now);
-        assert!(report.violations.is_empty(), "{:?}", report.violations);
+        assert!(report.violations().is_empty(), "{:?}", report.violations());
         (took, count(&report, "network.connections"))
     };
     let (new, of_new) = second("per-message");
@@ -75,7 +75,7 @@ fn messages_of_a_pair_arrive_in_order_whatever_is_lost() {
                         "loss": {{"probability": {loss}}}}}"#
                 );
                 let (ends, report) = run(network(&spec, machine.clone()).as_mut(), hosts, &messages);
-                assert!(report.violations.is_empty(), "{transport}: {:?}", report.violations);
+                assert!(report.violations().is_empty(), "{transport}: {:?}", report.violations());
                 assert_eq!(count(&report, "network.connections"), 16);
                 for pair in ends.chunks(4) {
                     assert!(pair.is_sorted(), "{transport}, {completion}, loss {loss}: {pair:?}");

@@ -9,7 +9,7 @@ fn takes(machine: &str, options: &str, messages: &[(usize, usize, u64)]) -> (f64
     let machine = topology(machine);
     let mut network = network(&format!(r#"{{"kind": "packet", {options}}}"#), machine.clone());
     let (ends, report) = run(&mut *network, machine.compute_nodes(), messages);
-    assert_eq!(report.violations, Vec::<String>::new());
+    assert_eq!(report.violations(), Vec::<&str>::new());
     let last = ends.into_iter().max().expect("messages");
     (last.as_secs_f64() * 1e6, count(&report, "network.timeouts"))
 }

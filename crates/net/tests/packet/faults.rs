@@ -39,7 +39,7 @@ fn every_message_arrives_whatever_is_lost_changed_doubled_held_up_or_down() {
     for transport in TRANSPORTS {
         let spec = format!(r#"{{"kind": "packet", {transport}, {all}}}"#);
         let (ends, report) = run(network(&spec, machine.clone()).as_mut(), hosts, &messages);
-        assert!(report.violations.is_empty(), "{transport}: {:?}", report.violations);
+        assert!(report.violations().is_empty(), "{transport}: {:?}", report.violations());
         let names = ["lost_on_links", "lost_on_down_links", "corrupted", "duplicated", "reordered"];
         for name in names {
             assert!(count(&report, &format!("network.{name}")) > 0, "{transport}: nothing {name}");
@@ -67,7 +67,7 @@ fn links_lose_what_their_states_say_and_others_what_all_do() {
                  "queue": {{"kind": "drop-tail"}}, {faults}}}"#
         );
         let (_, report) = run(network(&spec, machine.clone()).as_mut(), hosts, &[(0, 5, 30_000_000)]);
-        assert!(report.violations.is_empty(), "{:?}", report.violations);
+        assert!(report.violations().is_empty(), "{:?}", report.violations());
         let [lost, sent] =
             ["lost_on_links", "data_packets"].map(|name| count(&report, &format!("network.{name}")));
         lost as f64 / sent as f64
@@ -100,7 +100,7 @@ fn faults_are_as_frequent_as_asked_and_where_they_were_asked_for() {
                 r#"{{"kind": "packet", "faults": {{"{fault}": {{"probability": 0.02{extra}{links}}}}}}}"#
             );
             let (_, report) = run(network(&spec, machine.clone()).as_mut(), hosts, &messages);
-            assert!(report.violations.is_empty(), "{fault}: {:?}", report.violations);
+            assert!(report.violations().is_empty(), "{fault}: {:?}", report.violations());
             let bytes = report.link_bytes[machine.ports(hosts[3])[0].link.index()];
             (count(&report, counter) as f64, count(&report, "network.packet_hops") as f64, bytes)
         };
@@ -135,7 +135,7 @@ fn what_is_on_a_link_that_fails_vanishes_and_nothing_else() {
         let lost = (0..250_u64).filter(|i| 3328 * i < 10 * to && 3328 * (i + 1) + 10_000 > 10 * from).count();
         assert_eq!(count(&report, "network.lost_on_down_links"), lost as u64, "{from} to {to}");
         assert_eq!(count(&report, "network.data_packets"), 250 + lost as u64);
-        assert!(report.violations.is_empty(), "{:?}", report.violations);
+        assert!(report.violations().is_empty(), "{:?}", report.violations());
     }
 }
 
@@ -165,7 +165,7 @@ fn ways_over_a_dead_link_are_left_once_it_is_known_and_used_again_after_repair()
             let (_, report) = run(known.as_mut(), hosts, &messages);
             assert_eq!(count(&report, "network.lost_on_down_links"), 0, "{balancing}, {name}");
             assert_eq!(report.link_bytes[link.index()], 0.0);
-            assert!(report.violations.is_empty(), "{:?}", report.violations);
+            assert!(report.violations().is_empty(), "{:?}", report.violations());
             // these stay where they are
             if ["per-flow", "flowlets"].contains(&balancing) {
                 continue;
@@ -173,7 +173,7 @@ fn ways_over_a_dead_link_are_left_once_it_is_known_and_used_again_after_repair()
             let mut unknown = faults(r#", "to": "30 us"}], "detection": "30 us""#);
             let (_, report) = run(unknown.as_mut(), hosts, &messages);
             assert!(count(&report, "network.lost_on_down_links") > 0, "{balancing}, {name}");
-            assert!(report.violations.is_empty(), "{:?}", report.violations);
+            assert!(report.violations().is_empty(), "{:?}", report.violations());
             let mut repaired = faults(r#", "to": "5 us"}], "detection": "0 s""#);
             let (_, report) = run(repaired.as_mut(), hosts, &messages);
             assert_eq!(count(&report, "network.lost_on_down_links"), 0, "{balancing}, {name}");

@@ -36,7 +36,7 @@ fn hpcc_hears_of_the_links_of_hosts() {
     let spec = r#"{"kind": "packet", "congestion": {"kind": "hpcc"}}"#;
     let last = |machine: Arc<Topology>, messages: &[(usize, usize, u64)]| {
         let (ends, report) = run(network(spec, machine.clone()).as_mut(), machine.compute_nodes(), messages);
-        assert!(report.violations.is_empty(), "{:?}", report.violations);
+        assert!(report.violations().is_empty(), "{:?}", report.violations());
         ends.into_iter().max().expect("messages").as_ps() as f64
     };
     let both = [(0, 2, BYTES), (1, 2, BYTES)];
@@ -69,7 +69,7 @@ fn ports_of_hosts_that_forward_are_queues() {
     ] {
         let spec = format!(r#"{{"kind": "packet", {spec}, "buffer": "8320 B"}}"#);
         let (_, report) = run(network(&spec, machine.clone()).as_mut(), hosts, &messages);
-        assert!(report.violations.is_empty(), "{spec}: {:?}", report.violations);
+        assert!(report.violations().is_empty(), "{spec}: {:?}", report.violations());
         let of_queues: u64 = report.queues.iter().map(|queue| queue.trims + queue.drops).sum();
         assert!(of_queues > 0, "{spec}");
         assert_eq!(of_queues, count(&report, "network.trims") + count(&report, "network.drops"), "{spec}");

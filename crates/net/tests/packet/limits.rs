@@ -33,7 +33,7 @@ fn eight_tenths(spec: &str, apart: Duration) -> (f64, NetworkReport) {
     }
     assert!(done.iter().all(|done| matches!(done, NetworkDone::Delivered(_))), "{spec}: {done:?}");
     let report = network.report(now);
-    assert_eq!(report.violations, Vec::<String>::new());
+    assert_eq!(report.violations(), Vec::<&str>::new());
     assert_eq!(count(&report, "network.retransmissions"), 0, "{spec}");
     (now.as_ps() as f64 * 1e-6, report)
 }

@@ -31,7 +31,7 @@ fn a_message_alone_takes_what_the_closed_form_says() {
                 if completion == "sender" {
                     assert_eq!(count(&report, "network.packet_hops"), 2 * packets * links);
                 }
-                assert!(report.violations.is_empty(), "{:?}", report.violations);
+                assert!(report.violations().is_empty(), "{:?}", report.violations());
             }
         }
     }
@@ -63,7 +63,7 @@ fn an_incast_takes_its_bottleneck_and_little_more() {
         let mut network = network(&format!(r#"{{"kind": "packet", {transport}}}"#), machine.clone());
         let (ends, report) = run(network.as_mut(), hosts, &messages);
         let last = ends.iter().max().expect("messages").as_ps() as f64;
-        assert!(report.violations.is_empty(), "{transport}: {:?}", report.violations);
+        assert!(report.violations().is_empty(), "{transport}: {:?}", report.violations());
         assert!(last >= ideal && last <= most * ideal, "{transport}: {} of the ideal", last / ideal);
     }
 }
@@ -79,7 +79,7 @@ fn headroom_for_what_a_link_still_carries_is_enough_and_less_of_it_loses_packets
                 "queue": {{"kind": "lossless"{headroom}}}}}"#
         );
         let (ends, report) = run(&mut *network(&spec, machine.clone()), hosts, &messages);
-        assert_eq!(report.violations, Vec::<String>::new());
+        assert_eq!(report.violations(), Vec::<&str>::new());
         (ends, count(&report, "network.drops"), count(&report, "network.pauses"))
     };
     let (ends, drops, pauses) = of("");
@@ -103,7 +103,7 @@ fn a_lossless_network_pauses_and_drops_nothing() {
     // delays (25 kB), and the packets that were just beginning
     let most = 4 * (15 * 4160 + 25_000 + 3 * 4160);
     assert!(count(&report, "network.longest_queue_bytes") < most, "{report:?}");
-    assert!(report.violations.is_empty(), "{:?}", report.violations);
+    assert!(report.violations().is_empty(), "{:?}", report.violations());
 }
 
 /// Everybody on a ring sends half-way round without ever leaving room: each waits for the next.
@@ -126,7 +126,7 @@ fn spraying_beats_one_way_per_flow() {
     let slowest = |balancing: &str| {
         let spec = format!(r#"{{"kind": "packet", "balancing": {{"kind": "{balancing}"}}}}"#);
         let (ends, report) = run(network(&spec, machine.clone()).as_mut(), hosts, &messages);
-        assert!(report.violations.is_empty(), "{balancing}: {:?}", report.violations);
+        assert!(report.violations().is_empty(), "{balancing}: {:?}", report.violations());
         ends.iter().max().expect("messages").as_ps() as f64 / ideal
     };
     let per_flow = slowest("per-flow");
@@ -162,7 +162,7 @@ fn messages_survive_links_that_lose_packets() {
                 r#"{{"kind": "packet", "queue": {{"kind": "drop-tail"}}, {transport}, "loss": {loss}}}"#
             );
             let (_, report) = run(network(&spec, machine.clone()).as_mut(), hosts, &messages);
-            assert!(report.violations.is_empty(), "{transport}: {:?}", report.violations);
+            assert!(report.violations().is_empty(), "{transport}: {:?}", report.violations());
             let (lost, hops) =
                 (count(&report, "network.lost_on_links"), count(&report, "network.packet_hops"));
             assert!(lost > hops / 200 && lost < hops / 25, "{transport}: {lost} of {hops}");

@@ -12,7 +12,7 @@ fn on_a_fat_tree(parts: &str, messages: &[(usize, usize, u64)]) -> (Vec<Time>, N
     let hosts = machine.compute_nodes().to_vec();
     let mut network = network(&format!(r#"{{"kind": "packet", {parts}}}"#), machine);
     let (ends, report) = run(network.as_mut(), &hosts, messages);
-    assert_eq!(report.violations, Vec::<String>::new(), "{parts}");
+    assert_eq!(report.violations(), Vec::<&str>::new(), "{parts}");
     (ends, report)
 }
 

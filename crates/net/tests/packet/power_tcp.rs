@@ -70,7 +70,7 @@ fn incast(flows: usize, options: &str) -> (f64, f64, f64) {
     let messages: Vec<_> = (1..=flows).map(|from| (from, 0, each)).collect();
     let (ends, report) =
         watched(network(&spec(options), machine.clone()).as_mut(), hosts, &messages, &mut queue);
-    assert_eq!(report.violations, Vec::<String>::new());
+    assert_eq!(report.violations(), Vec::<&str>::new());
     let all_ps = flows as f64 * wire_ps(each);
     let share = |end: Option<&Time>| end.expect("flows").as_ps() as f64 / all_ps;
     (share(ends.iter().min()), share(ends.iter().max()), queue.bytes_ps / 2e9)

@@ -18,7 +18,7 @@ fn incast(machine: &Arc<Topology>, options: &str, returns: bool) -> (Vec<Time>, 
     let messages: Vec<_> = (1..hosts.len()).map(|from| (from, 0, 200_000)).collect();
     let mut network = network(&spec, machine.clone());
     let (ends, report) = run(network.as_mut(), hosts, &messages);
-    assert_eq!(report.violations, Vec::<String>::new());
+    assert_eq!(report.violations(), Vec::<&str>::new());
     (ends, report)
 }
 

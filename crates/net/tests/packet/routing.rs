@@ -40,7 +40,7 @@ fn follows(machine: &Arc<Topology>, options: &str, routing: &str) {
     let hosts = machine.compute_nodes();
     let messages = messages(hosts.len());
     let (_, report) = run(&mut *routed(options, machine, routing), hosts, &messages);
-    assert_eq!(report.violations, Vec::<String>::new());
+    assert_eq!(report.violations(), Vec::<&str>::new());
     let mut carried = vec![0.0; machine.link_count()];
     let mut used = BTreeSet::new();
     for (key, &(from, to, bytes)) in (0..).zip(&messages) {

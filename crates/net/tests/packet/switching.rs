@@ -32,7 +32,7 @@ fn a_message_alone_waits_for_headers_only() {
                 let back = if completion == "sender" { links * (64 * 80 + 1_000_000) } else { 0 };
                 assert_eq!(ends[0].as_ps(), forward + back, "{bytes} B over {links} links");
                 assert_eq!(least.as_ps(), forward + back);
-                assert!(report.violations.is_empty(), "{:?}", report.violations);
+                assert!(report.violations().is_empty(), "{:?}", report.violations());
             }
         }
     }
@@ -108,7 +108,7 @@ fn a_sender_that_numbers_its_ways_uses_each_as_often() {
     };
     // up from the edge and down to it, four links with a quarter each; between pods, sixteen up and sixteen down
     assert_eq!((of_packets(160.0), of_packets(40.0), of_packets(10.0)), (2, 8, 32));
-    assert!(report.violations.is_empty(), "{:?}", report.violations);
+    assert!(report.violations().is_empty(), "{:?}", report.violations());
 }
 
 /// An incast: whatever waits is stored, so that the bottleneck is as busy as ever, and nobody is later than with stores.
@@ -127,7 +127,7 @@ fn contention_costs_cut_through_no_more_than_storing() {
         let last = |switching: &str| {
             let spec = format!(r#"{{"kind": "packet", "switching": "{switching}", "queue": {queue}}}"#);
             let (ends, report) = run(network(&spec, machine.clone()).as_mut(), hosts, &messages);
-            assert!(report.violations.is_empty(), "{:?}", report.violations);
+            assert!(report.violations().is_empty(), "{:?}", report.violations());
             assert_eq!(count(&report, "network.messages"), 15);
             ends.iter().max().expect("messages").as_ps() as f64
         };
@@ -150,7 +150,7 @@ fn cut_through_packets_are_lost_doubled_and_held_up_as_others() {
                 "down": [{{"link": "{name}", "from": "3 us", "to": "10 us"}}]}}}}"#
     );
     let (ends, report) = run(network(&spec, machine.clone()).as_mut(), hosts, &messages);
-    assert!(report.violations.is_empty(), "{:?}", report.violations);
+    assert!(report.violations().is_empty(), "{:?}", report.violations());
     for name in ["lost_on_links", "lost_on_down_links", "discarded", "duplicated", "reordered"] {
         assert!(count(&report, &format!("network.{name}")) > 0, "nothing {name}");
     }

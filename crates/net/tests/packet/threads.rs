@@ -41,7 +41,7 @@ fn seen(options: &str, threads: u32, machine: &Arc<Topology>, messages: u64, byt
     }
     assert_eq!(log.len() as u64, sent, "every message arrives");
     let report = network.report(now);
-    assert_eq!(report.violations, Vec::<String>::new());
+    assert_eq!(report.violations(), Vec::<&str>::new());
     assert!(count(&report, "network.packet_hops") > 0);
     format!("{log:?} {report:?}")
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use stratasim_core::model::{self, NetworkDone, NetworkReport, NetworkRequest, Transfer};
+use stratasim_core::model::{self, Invariant, NetworkDone, NetworkReport, NetworkRequest, Transfer};
 use stratasim_core::observe::Event;
 use stratasim_core::{BuildError, Cx, Duration, Model, NodeId, Time, Token};
 use stratasim_topo::Topology;
@@ -11,10 +11,10 @@ use super::interfaces::Interfaces;
 use super::programs::{Cut, Flight, Programs};
 use super::zero_load::ZeroLoad;
 use super::{Prepared, stall};
-use crate::cables;
 use crate::flit::fabric::End;
 use crate::flit::kernel::Kernel;
 use crate::outcomes::Outcomes;
+use crate::{cables, checks};
 
 /// Programs on a kernel.
 ///
@@ -222,7 +222,7 @@ impl<K: Kernel + Send> model::Network for FlitNetwork<K> {
         self.outcomes.failure()
     }
 
-    fn report(&mut self, _: Time) -> NetworkReport {
+    fn report(&mut self, now: Time) -> NetworkReport {
         let links = self.topology.links();
         let mut link_bytes = vec![0.0; links.len()];
         let flit_bytes = f64::from(self.prepared.flit_bytes);
@@ -238,8 +238,11 @@ impl<K: Kernel + Send> model::Network for FlitNetwork<K> {
                 link_bytes[link.index()] += flits as f64 * flit_bytes;
             }
         }
-        let link_busy_s =
+        let link_busy_s: Vec<f64> =
             link_bytes.iter().zip(links).map(|(bytes, link)| bytes / link.bandwidth.bytes_per_s()).collect();
+        // flits count when they leave
+        let slack_s = 2.0 * self.prepared.clock.period_s();
+        let links_held = checks::links(&self.topology, &link_bytes, &link_busy_s, now, slack_s);
         let mut violations = self.kernel.violations();
         if self.programs.under_way == 0 && self.stuck.is_none() && self.kernel.in_flight() > 0 {
             violations.push(format!("{} flits are left in the network", self.kernel.in_flight()));
@@ -247,7 +250,14 @@ impl<K: Kernel + Send> model::Network for FlitNetwork<K> {
         NetworkReport {
             link_bytes,
             link_busy_s,
-            violations,
+            invariants: vec![
+                links_held,
+                Invariant {
+                    name: "every flit arrived or is under way, in buffers that have room for it",
+                    checked: self.programs.entered.iter().sum::<u64>() + fabric.channels().len() as u64,
+                    violations,
+                },
+            ],
             memory_rates: Some(1.0),
             notes: self.prepared.notes.iter().cloned().chain(cables::note(&self.topology)).collect(),
             counters: vec![
