@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
     _Path = str | os.PathLike[str]
 
+# what is there of every curve, also where nothing arrived
+_LATENCIES = ("packet_latency_cycles", "network_latency_cycles", "packet_latency_p99_cycles")
+
 __all__ = ["Curve", "traffic"]
 
 
@@ -173,7 +176,8 @@ class Curve:
             }
             for point in self.data["points"]
         ]
-        table = columns(rows, tuple(dict.fromkeys(name for row in rows for name in row)))
+        names = [name for row in rows for name in row]
+        table = columns(rows, tuple(dict.fromkeys([*names, *_LATENCIES])))
         for name in ("saturated", "known"):
             table[name] = table[name].astype(bool)
         return table

@@ -41,6 +41,6 @@ def run_points(experiments: list[tuple[str, str, str]]) -> Iterator[tuple[int, s
 def _run(text: str, base: str, name: str) -> tuple[str, str | None]:
     """Runs one experiment on a machine of the cluster."""
     try:
-        return _core.Experiment.from_json(text, base, [], name).run().json(), None
+        return _core.run_point(text, base, name), None
     except (_core.ConfigError, _core.SimulationError) as error:
         return "", str(error)

@@ -4,7 +4,7 @@ import contextlib
 import json
 import operator
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from . import _core
@@ -228,6 +228,8 @@ def _plain(value: Any) -> Any:
     if callable(to_list := getattr(value, "tolist", None)):
         # what Python has no type for, such as longdouble, comes back as itself
         return float(plain) if type(plain := to_list()) is type(value) else plain
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray):
+        return list(value)
     remedy = ""
     if is_graph(value):
         remedy = (

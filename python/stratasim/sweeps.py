@@ -3,6 +3,7 @@
 import json
 import os
 import tempfile
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +15,9 @@ from .simulation import load
 from .spec import called, encode, path_or_none, settings, thread_count
 
 if TYPE_CHECKING:
-    _Values = Mapping[str, Sequence[Any]]
+    from .spec import Array
+
+    _Values = Mapping[str, Sequence[Any] | Array]
 
 __all__ = ["Sweep", "sweep"]
 
@@ -80,12 +83,20 @@ def sweep(
     plan = loaded.sweep(replaced)
     if folder is not None:
         failures = _fill(loaded, plan, Path(folder), threads, force, backend, progress)
+        _tell_absent(plan, folder)
         swept = Sweep._of(plan, Path(folder), loaded.base, failures)
         plan.write(folder, sorted(failures.items()))
         return swept
     with tempfile.TemporaryDirectory(prefix="stratasim-") as kept:
         failures = _fill(loaded, plan, Path(kept), threads, force, backend, progress)
+        _tell_absent(plan, kept)
         return Sweep._of(plan, Path(kept), loaded.base, failures)
+
+
+def _tell_absent(plan: _core.SweepPlan, out: str) -> None:
+    """Warns of numbers that the experiment asks for and that no point has."""
+    for name in plan.absent(out):
+        warnings.warn(f"no point has a number `{name}`: it is left out", stacklevel=3)
 
 
 def _fill(

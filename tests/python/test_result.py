@@ -169,6 +169,7 @@ def test_the_summary_is_the_table_of_the_command(result: ss.Result) -> None:
         assert words in text
     assert "\x1b[" in result.summary(colour=True)
     assert result.summary(unicode=False).isascii()
+    assert max(map(len, result.summary(width=40).splitlines())) <= 40
     assert "makespan" in repr(result)
     assert "two layers" in repr(result)
 

@@ -214,6 +214,33 @@ def test_points_on_ray_are_those_on_threads(ray: StandIn, tmp_path: Path) -> Non
     assert len(ray.tasks) == 4
 
 
+def test_traffic_and_forecasts_run_on_ray(ray: StandIn) -> None:
+    machine = {"kind": "mesh", "dimensions": [4, 4], "bandwidth": "16 GB/s", "latency": "2 ns"}
+    traffic = {
+        "topology": machine,
+        "network": {"kind": "flit", "flit-bytes": "16 B"},
+        "traffic": {"load": 0.1, "measure": {"window": 100, "warm-up": 100, "windows": 3}},
+    }
+    forecast = ROOT / "experiments/sw-intracc/table5.toml"
+    for experiment, product in [
+        (traffic, {"traffic.flits": range(1, 3)}),
+        (forecast, {"forecast.fidelity": ["f0", "f1"]}),
+    ]:
+        on_ray, here = (ss.sweep(experiment, product, backend=kind) for kind in ("ray", "threads"))
+        assert on_ray.failures == {} == here.failures
+        assert [ours.digest for ours in on_ray] == [theirs.digest for theirs in here]
+        assert [str(ours).split("cost")[0] for ours in on_ray] == [str(it).split("cost")[0] for it in here]
+    # the table of a forecast, as the command has it
+    assert "step time" not in str(here[0])
+
+
+def test_numbers_that_no_point_has_are_warned_of(tmp_path: Path) -> None:
+    experiment = {**EXPERIMENT, "sweep": {"metrics": ["makespan_s", "network.nonsense"]}}
+    with pytest.warns(UserWarning, match=r"no point has a number `network\.nonsense`"):
+        ss.sweep(experiment, PRODUCT, out=tmp_path)
+    assert "No point has a number network.nonsense" in (tmp_path / "index.html").read_text(encoding="utf-8")
+
+
 def test_a_machine_that_goes_away_is_a_failure_of_its_point(ray: StandIn) -> None:
     ray.lost = {2}
     swept = ss.sweep(EXPERIMENT, PRODUCT, backend="ray")

@@ -19,6 +19,12 @@ MESH: dict[str, Any] = {
 }
 
 
+def test_a_curve_without_packets_is_drawn() -> None:
+    curve = ss.traffic(MESH, [0])
+    assert np.isnan(curve.table["packet_latency_cycles"]).all()
+    assert curve.data["title"] == "Traffic"
+
+
 def test_one_load_gives_a_result_with_its_statistics() -> None:
     result = ss.run(MESH)
     assert result.traffic is not None

@@ -130,6 +130,14 @@ pub fn read_text(path: &Path) -> io::Result<String> {
 /// # Errors
 /// At `field`, when it cannot be read or is no UTF-8 text.
 pub fn read_named(field: &str, path: &Path) -> Result<String, BuildError> {
+    read_below(field, path, "the experiment's folder")
+}
+
+/// The same of a file that something else names, from whose folder relative paths start.
+///
+/// # Errors
+/// As those of [`read_named`].
+pub fn read_below(field: &str, path: &Path, folder: &str) -> Result<String, BuildError> {
     let failed = |what: String| BuildError::new(field, format!("cannot read `{}`: {what}", path.display()));
     // a device has no end, a pipe may never have one
     let special = fs::metadata(path).is_ok_and(|data| !data.is_file() && !data.is_dir());
@@ -138,9 +146,7 @@ pub fn read_named(field: &str, path: &Path) -> Result<String, BuildError> {
     }
     read_text(path).map_err(|error| {
         failed(match error.kind() {
-            io::ErrorKind::NotFound => {
-                "no such file; a relative path starts from the experiment's folder".to_owned()
-            }
+            io::ErrorKind::NotFound => format!("no such file; a relative path starts from {folder}"),
             io::ErrorKind::IsADirectory => "this is a folder; name a file".to_owned(),
             _ => error.to_string(),
         })

@@ -289,7 +289,6 @@ impl Prepared {
     /// The physics of the run.
     fn checks(&self, summary: &Summary, report: &NetworkReport) -> Vec<Check> {
         let mut checks: Vec<Check> = (report.invariants.iter())
-            .filter(|found| found.checked > 0 || !found.violations.is_empty())
             .map(|found| Check::of(found.name, found.checked, found.violations.clone()))
             .collect();
         checks.extend([
@@ -308,6 +307,7 @@ impl Prepared {
                 violations,
             ));
         }
+        checks.retain(|check| check.checked > 0 || !check.ok);
         checks
     }
 }

@@ -27,7 +27,7 @@ use serde_json::Value;
 
 pub use metric::{METRICS, Metric};
 pub use points::{Column, Point, Sweep};
-pub use run::{Failure, Finished, Outcome, RunOptions, Watch, alike};
+pub use run::{Failure, Finished, Outcome, RunOptions, Watch, alike, run_document};
 pub use table::Row;
 
 /// Settings to vary, and what to make of the results.

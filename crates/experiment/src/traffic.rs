@@ -50,6 +50,7 @@ use stratasim_net::flit::fast::Fast;
 use stratasim_net::flit::full::Full;
 use stratasim_net::flit::network::Flit;
 use stratasim_net::flit::network::zero_load::{ZeroLoad, router_cycles};
+use stratasim_report::counted;
 use stratasim_report::result::{Check, RunResult, Title};
 use stratasim_report::traffic::TrafficResult;
 use stratasim_topo::{RoutingSpec, Topology};
@@ -548,10 +549,10 @@ impl Traffic {
         Title {
             experiment: self.name.clone(),
             topology: format!(
-                "{}: {} terminals, {} routers",
+                "{}: {}, {}",
                 self.spec.topology.kind(),
-                count(self.network.fabric.terminals().len() as u64),
-                count(self.network.fabric.router_count() as u64)
+                counted(self.network.fabric.terminals().len() as u64, "terminal"),
+                counted(self.network.fabric.router_count() as u64, "router")
             ),
             workload: what,
             network: format!(

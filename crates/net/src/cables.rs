@@ -1,14 +1,12 @@
 //! Levels whose messages travel over cables from node to node, on topologies whose links may be known by routes alone.
 
 use stratasim_core::{BuildError, LinkId};
-use stratasim_topo::{Sharing, Topology};
+use stratasim_topo::Topology;
+use stratasim_topo::io::simgrid::is_loopback;
 
-/// The first link that no two nodes are the ends of, and how many there are. Loopbacks, which are fat pipes, do not count.
+/// The first link that no two nodes are the ends of, and how many there are. Loopbacks do not count.
 fn of_routes(topology: &Topology) -> Option<(LinkId, usize)> {
-    let has_no_ends = |link: &LinkId| {
-        let link = topology.link(*link);
-        link.ends.is_none() && link.sharing != Sharing::FatPipe
-    };
+    let has_no_ends = |link: &LinkId| topology.link(*link).ends.is_none() && !is_loopback(topology, *link);
     let mut links = (0..topology.link_count()).map(LinkId::from_index).filter(has_no_ends);
     let first = links.next()?;
     Some((first, 1 + links.count()))
@@ -22,10 +20,13 @@ pub(crate) fn check(topology: &Topology) -> Result<(), BuildError> {
     let any = topology.links().iter().any(|link| link.ends.is_some());
     match of_routes(topology) {
         Some((first, count)) if !any && topology.node_count() > 1 => {
-            let all =
-                if count == 1 { "its only link".to_owned() } else { format!("all of its {count} links") };
+            let all = match count {
+                1 => "its only link".to_owned(),
+                _ => format!("all of its {count} links"),
+            };
+            let stand = if count == 1 { "stands" } else { "stand" };
             let reason = format!(
-                "this level needs cables from node to node, and this topology has none: {all} ({}{}) stand in routes alone, \
+                "this level needs cables from node to node, and this topology has none: {all} ({}{}) {stand} in routes alone, \
                  as messages at flow level use them",
                 topology.link_name(first),
                 if count > 1 { ", ..." } else { "" },

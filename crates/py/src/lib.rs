@@ -40,7 +40,7 @@ mod _core {
     #[pymodule_export]
     use crate::shm::{GroupError, ShmBlock, ShmGroup};
     #[pymodule_export]
-    use crate::sweep::SweepPlan;
+    use crate::sweep::{SweepPlan, run_point};
     #[pymodule_export]
     use crate::topology::Topology;
     #[pymodule_export]

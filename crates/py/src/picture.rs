@@ -6,6 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use stratasim_core::BuildError;
+use stratasim_report::forecast::ForecastResult;
 use stratasim_report::picture::{Picture as Drawing, Scheme, Timeline, breakdown_bars, link_bars as fullest};
 use stratasim_report::{RunResult, Style};
 
@@ -157,8 +158,12 @@ pub(crate) fn check_result(py: Python<'_>, text: &str) -> PyResult<()> {
 /// The table that the command prints for a result, given as JSON text.
 #[pyfunction]
 pub(crate) fn summary(result: &str, width: usize, unicode: bool, colour: bool) -> PyResult<String> {
-    let style = Style { unicode, colour, width: width.clamp(60, 200) };
-    Ok(style.shown(&stratasim_report::summary(&read(result)?, &style)).into_owned())
+    let style = Style { unicode, colour, width: width.clamp(Style::NARROWEST, 200) };
+    let text = match ForecastResult::from_json(result) {
+        Some(forecast) => forecast.summary(&style),
+        None => stratasim_report::summary(&read(result)?, &style),
+    };
+    Ok(style.shown(&text).into_owned())
 }
 
 fn read(result: &str) -> PyResult<RunResult> {

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use stratasim_experiment::files;
-use stratasim_experiment::sweep::{Failure, Finished, Outcome, Point, RunOptions, Watch};
-use stratasim_experiment::{Error, Sweep};
+use stratasim_experiment::sweep::{Failure, Finished, Outcome, Point, RunOptions, Watch, run_document};
+use stratasim_experiment::{Document, Error, Sweep};
 
-use crate::error::raise;
+use crate::error::{misfit, raise};
 use crate::picture::Picture;
 use crate::watch::beside;
 
@@ -103,6 +103,12 @@ impl SweepPlan {
             .collect())
     }
 
+    /// Names of numbers that are asked for and that no point with a result in `out` has.
+    fn absent(&self, py: Python<'_>, out: PathBuf) -> PyResult<Vec<String>> {
+        let found = py.detach(|| self.gather(&out)).map_err(|error| raise(py, &error))?;
+        Ok(self.sweep.absent(&found.rows).into_iter().map(str::to_owned).collect())
+    }
+
     /// The points that have a result in `out`, by digest.
     fn finished(&self, py: Python<'_>, out: PathBuf) -> PyResult<Vec<String>> {
         let found = py.detach(|| self.gather(&out)).map_err(|error| raise(py, &error))?;
@@ -142,6 +148,17 @@ impl SweepPlan {
         };
         py.detach(write).map_err(|error| raise(py, &error))
     }
+}
+
+/// The result of one point of a sweep as JSON text: the experiment in a JSON text, whose relative paths start from `base`. `name` stands
+/// for a file name.
+#[pyfunction]
+pub(crate) fn run_point(py: Python<'_>, text: &str, base: PathBuf, name: &str) -> PyResult<String> {
+    let document = Document::from_json(name, text).map_err(|error| misfit(py, error))?;
+    let stop = AtomicBool::new(false);
+    let asked = || stop.load(Ordering::Relaxed);
+    let result = beside(py, &stop, |_| Ok(()), || run_document(&document, &base, &asked))?;
+    result.map(|result| result.to_json()).map_err(|error| raise(py, &error))
 }
 
 impl SweepPlan {

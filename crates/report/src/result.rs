@@ -281,8 +281,6 @@ pub enum BoundKind {
     Memory,
     /// The bytes of a link at its bandwidth.
     Link,
-    /// The bytes of a collective at the bandwidth of its slowest member.
-    Collective,
     /// The longest chain of dependent tasks, each alone on an idle machine.
     CriticalPath,
 }

@@ -6,7 +6,7 @@ use stratasim_experiment::Error;
 use stratasim_report::style::{Tone, display_width, hanging};
 use stratasim_report::{Style, Unit};
 use stratasim_topo::Topology;
-use stratasim_topo::io::simgrid::LOOPBACK;
+use stratasim_topo::io::simgrid::is_loopback;
 
 use super::{Machine, Source, measure};
 use crate::terminal::Terminal;
@@ -87,8 +87,8 @@ fn connected(topology: &Topology) -> Option<Finding> {
 
 /// Whether a link stands in routes only. The link of a node to itself does not count.
 pub(super) fn has_links_without_place(topology: &Topology) -> bool {
-    let mut links = topology.links().iter().enumerate().filter(|(_, link)| link.ends.is_none());
-    links.any(|(index, _)| topology.link_name(LinkId::from_index(index)) != LOOPBACK)
+    let mut links = (0..topology.link_count()).map(LinkId::from_index);
+    links.any(|link| topology.link(link).ends.is_none() && !is_loopback(topology, link))
 }
 
 /// Nodes that links lead to from a node, or, backwards, from which they lead to it.

@@ -33,6 +33,9 @@ impl Sweep {
         if missing > 0 {
             page.paragraph(format!("{missing} of {} points have no result.", self.points.len()));
         }
+        for name in self.absent(rows) {
+            page.paragraph(format!("No point has a number {name}, which was asked for."));
+        }
         let is_shown = |name: &&str| {
             let asked = self.spec.metrics.is_empty() || self.spec.metrics.iter().any(|metric| metric == name);
             asked && rows.iter().any(|row| row.numbers.contains_key(*name))

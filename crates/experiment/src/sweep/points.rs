@@ -112,7 +112,8 @@ impl Sweep {
 
     /// Title of the page.
     pub fn title(&self) -> &str {
-        self.spec.title.as_deref().unwrap_or(&self.name)
+        let name = if self.name.is_empty() { "Sweep" } else { &self.name };
+        self.spec.title.as_deref().unwrap_or(name)
     }
 
     /// The settings of a point in words: `accelerators 64, latency 200 ns`.

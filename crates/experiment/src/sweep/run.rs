@@ -12,6 +12,7 @@ use stratasim_report::result::RunResult;
 
 use super::points::{Point, Sweep};
 use super::table::Row;
+use crate::Document;
 use crate::build::Prepared;
 use crate::error::Error;
 use crate::forecast::Forecast;
@@ -89,6 +90,33 @@ pub struct Finished {
     pub left: usize,
 }
 
+/// Runs an experiment, open-loop traffic or a forecast: whatever a point of a sweep may be. Relative paths start from `base`.
+///
+/// # Errors
+/// What does not fit, a run that stalled, [`Error::Stopped`].
+pub fn run_document(
+    document: &Document,
+    base: &Path,
+    stop: &(dyn Fn() -> bool + Sync),
+) -> Result<RunResult, Error> {
+    #[allow(clippy::disallowed_methods, reason = "the wall time of the result")]
+    let started = Instant::now();
+    if Traffic::is_in(document) {
+        let result = Traffic::new(document, base)?.run(&stop, None, started)?;
+        return if result.stopped { Err(Error::Stopped) } else { Ok(result) };
+    }
+    if Forecast::is_in(document) {
+        let made = Forecast::new(document, base)?.make();
+        let made = made.map_err(|error| document.locate(&error, "forecast"))?;
+        let (stratasim, spec, forecast, notes) = (made.stratasim, made.spec, made.rows, made.notes);
+        return Ok(RunResult { stratasim, spec, forecast, notes, ..RunResult::default() });
+    }
+    let mut prepared = Prepared::new(document, base)?;
+    let result = prepared.run(&mut Stop(stop), started)?;
+    // one that was over before it heard of that is kept
+    if result.stopped { Err(Error::Stopped) } else { Ok(result) }
+}
+
 impl Sweep {
     /// Where the result of a point is, or will be.
     pub fn result_path(&self, out: &Path, point: &Point) -> PathBuf {
@@ -100,23 +128,8 @@ impl Sweep {
     /// # Errors
     /// What does not fit, a run that stalled, [`Error::Stopped`].
     pub fn run_point(&self, point: &Point, stop: &(dyn Fn() -> bool + Sync)) -> Result<RunResult, Error> {
-        #[allow(clippy::disallowed_methods, reason = "the wall time of the result")]
-        let started = Instant::now();
         let (document, _) = self.settle(point.index)?;
-        if Traffic::is_in(&document) {
-            let result = Traffic::new(&document, &self.base)?.run(&stop, None, started)?;
-            return if result.stopped { Err(Error::Stopped) } else { Ok(result) };
-        }
-        if Forecast::is_in(&document) {
-            let made = Forecast::new(&document, &self.base)?.make();
-            let made = made.map_err(|error| document.locate(&error, "forecast"))?;
-            let (stratasim, spec, forecast, notes) = (made.stratasim, made.spec, made.rows, made.notes);
-            return Ok(RunResult { stratasim, spec, forecast, notes, ..RunResult::default() });
-        }
-        let mut prepared = Prepared::new(&document, &self.base)?;
-        let result = prepared.run(&mut Stop(stop), started)?;
-        // one that was over before it heard of that is kept
-        if result.stopped { Err(Error::Stopped) } else { Ok(result) }
+        run_document(&document, &self.base, stop)
     }
 
     /// Runs the points that have no result in `out`, and gathers all results that are there.

@@ -143,7 +143,7 @@ impl Sweep {
                     },
                 )
             };
-            // what is the same in all of them needs no column
+            // what is the same in all of them needs no column: the caption says it
             let columns: Vec<usize> = (0..self.columns.len())
                 .filter(|&column| {
                     let mut values = mine().map(|(row, ..)| &row.settings[column]);
@@ -161,8 +161,12 @@ impl Sweep {
                     unit: metric.unit,
                 })
                 .collect();
-            if !compared.is_empty() {
-                let caption = format!("{}, beside {source}.", capital(&metric.title));
+            if let Some((first, ..)) = mine().next() {
+                let shared = (0..self.columns.len()).filter(|column| !columns.contains(column));
+                let shared: Vec<String> =
+                    shared.map(|column| self.setting(column, &first.settings[column])).collect();
+                let at = if shared.is_empty() { String::new() } else { format!(", {}", shared.join(", ")) };
+                let caption = format!("{}{at}, beside {source}.", capital(&metric.title));
                 tables.push((caption, comparison(&headings, "published", &compared)));
             }
         }

@@ -291,7 +291,7 @@ impl Curve {
         progress: &dyn Progress,
     ) -> Result<Self, Error> {
         let mut curve = Self {
-            title: subject.name().to_owned(),
+            title: if subject.name().is_empty() { "Traffic" } else { subject.name() }.to_owned(),
             points: Vec::new(),
             left: 0,
             failures: Vec::new(),

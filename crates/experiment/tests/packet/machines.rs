@@ -131,6 +131,20 @@ fn a_platform_with_cables_runs_whatever_loopbacks_it_has() {
         let document = Document::parse("test.toml", &text("full", network)).expect("an experiment");
         let error = Prepared::new(&document, Path::new("")).err().expect("it has no cables").to_string();
         assert!(error.contains("all of its 3 links (l1, ...) stand in routes alone"), "{error}");
+        // fat pipes are no cables either
+        let folder = tempfile::tempdir().unwrap();
+        let platform = "<?xml version='1.0'?><platform version='4.1'><zone id='z' routing='Full'>\
+             <host id='a' speed='1Gf'/><host id='b' speed='1Gf'/>\
+             <link id='l' bandwidth='1GBps' latency='1us' sharing_policy='FATPIPE'/>\
+             <route src='a' dst='b'><link_ctn id='l'/></route></zone></platform>";
+        std::fs::write(folder.path().join("p.xml"), platform).unwrap();
+        let text = format!(
+            "[topology]\nkind = \"simgrid-xml\"\npath = \"p.xml\"\n[network]\nkind = \"{network}\"\n\
+             [workload]\nkind = \"collective\"\noperation = \"all-reduce\"\nbytes = \"1 MB\"\n"
+        );
+        let document = Document::parse("test.toml", &text).expect("an experiment");
+        let error = Prepared::new(&document, folder.path()).err().expect("it has no cables").to_string();
+        assert!(error.contains("its only link (l) stands in routes alone"), "{error}");
     }
 }
 

@@ -380,6 +380,8 @@ fn the_page_puts_our_numbers_beside_the_published_ones() {
     let page = sweep.page(&finished).markdown().text;
     assert!(page.contains("| ours | published | difference |"), "{page}");
     assert!(page.contains("306.0 us | 300.0 us | +2.00 % |"), "{page}");
+    // what all rows share stands in the caption
+    assert!(page.contains(", nodes 4, bytes 2 MB, beside a book."), "{page}");
     let json: serde_json::Value = serde_json::from_str(&sweep.json(&finished)).unwrap();
     assert_eq!(json["points"][1]["settings"]["workload.bytes"], "2 MB");
     assert_eq!(json["points"][1]["numbers"]["makespan_s"], row.numbers["makespan_s"]);

@@ -159,8 +159,8 @@ pub(crate) const CROSS_WEIGHT: f64 = 0.05;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct RuleOptions {
-    /// cm02, lv08: TCP window; a flow never exceeds window / (2 x latency). Default 4194304 B,
-    /// `"0 B"` is no window.
+    /// cm02, lv08: TCP window; a flow never exceeds window / (2 x latency) times the bandwidth factor, with the latency
+    /// before its factor. Default 4194304 B, `"0 B"` is no window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tcp_gamma: Option<Bytes>,
     /// cm02, lv08: each flow also puts 5 % of its rate on the links of its way back. Default true.

@@ -100,13 +100,15 @@ impl HeatMap {
         } else {
             (420.0 / row_count.max(1) as f64).clamp(6.0, 20.0)
         };
-        let width = if square { right + 104.0 } else { width }.max(320.0);
+        // as wide as its title, where that is wider than the cells
+        let titled_width = font::room(&self.title, TITLE, true) + 40.0;
+        let width = if square { (right + 104.0).max(titled_width.min(width)) } else { width }.max(320.0);
         let top = 48.0;
         let bottom = top + (cell_height * row_count as f64).max(90.0);
         let below = if self.columns_title.is_empty() && self.time.is_none() { 34.0 } else { 52.0 };
         let mut scene = Scene::new(width, bottom + below);
         // the unit of the colours stands beside it
-        scene.title(20.0, 28.0, &font::fitted(&self.title, right - 20.0, TITLE, true));
+        scene.title(20.0, 28.0, &font::fitted(&self.title, width - 40.0, TITLE, true));
 
         self.draw_cells(&mut scene, &cells, most, (left, top), (cell_width, cell_height));
         let every = (13.0 / cell_height).ceil() as usize;

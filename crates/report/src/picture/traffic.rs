@@ -11,6 +11,9 @@ pub fn channel_map(title: impl Into<String>, traffic: &TrafficResult) -> Option<
     let rows: Vec<usize> =
         (0..by_router.len()).filter(|&at| by_router[at].iter().any(|&it| it >= 0.0)).collect();
     let ports = by_router.first()?.len();
+    if rows.is_empty() || ports == 0 {
+        return None;
+    }
     // older results have no names
     let columns = match &traffic.channels.columns[..] {
         [] => (0..ports).map(|port| port.to_string()).collect(),

@@ -29,11 +29,18 @@ use stratasim_core::{Bandwidth, BuildError, Duration, LinkId, NodeId};
 
 pub use super::xml::XmlError;
 use super::xml::{Item, Reader, Source};
-use crate::Topology;
 use crate::generators::{BuildContext, Generator};
+use crate::graph::{Link, Sharing, Topology};
 
 /// Name of the link that joins a host to itself where its zone defines no other.
 pub const LOOPBACK: &str = "__loopback__";
+
+/// Whether a link joins hosts to themselves only: that of all, or one of those that clusters give each of their own.
+pub fn is_loopback(topology: &Topology, link: LinkId) -> bool {
+    let Link { ends: None, sharing: Sharing::FatPipe, .. } = topology.link(link) else { return false };
+    let name = topology.link_name(link);
+    name == LOOPBACK || name.ends_with("_loopback")
+}
 
 /// A platform file.
 #[derive(Debug, Clone)]

@@ -100,6 +100,29 @@ fn nodes_that_are_tuples_have_the_name_that_python_prints() {
     }
 }
 
+/// Groups of numbers that no group has, as those of texts, are told apart.
+#[test]
+fn every_whole_number_is_a_group() {
+    let groups = |values: [&str; 3]| {
+        let nodes: Vec<String> = (values.iter().enumerate())
+            .map(|(at, value)| format!(r#"{{"id": "n{at}", "compute": "H100", "rack": {value}}}"#))
+            .collect();
+        let edges: Vec<String> = (1..3)
+            .map(|at| {
+                format!(r#"{{"source": "n0", "target": "n{at}", "bandwidth": "1 GB/s", "latency": "1 us"}}"#)
+            })
+            .collect();
+        let text = format!(r#"{{"nodes": [{}], "edges": [{}]}}"#, nodes.join(","), edges.join(","));
+        networkx::import(&text).unwrap().grouping("rack").map(<[u32]>::to_vec)
+    };
+    assert_eq!(groups(["7", "7", "0"]), Some(vec![7, 7, 0]));
+    assert_eq!(groups(["-1", "7", "-1"]), Some(vec![0, 1, 0]));
+    assert_eq!(groups(["4294967296", "4294967295", "4294967296"]), Some(vec![0, 1, 0]));
+    assert_eq!(groups([r#""east""#, r#""west""#, r#""east""#]), Some(vec![0, 1, 0]));
+    // measures are none
+    assert_eq!(groups(["0.5", "1.5", "2.5"]), None);
+}
+
 fn build(spec: &str) -> Result<Topology, BuildError> {
     let spec: TopologySpec = serde_json::from_str(spec).unwrap_or_else(|error| panic!("{error}: {spec}"));
     spec.plugin().build(&BuildContext { base: folder(), ..BuildContext::default() })

@@ -38,5 +38,7 @@ const RECORD: usize = 39;
 const RECORD_2: usize = 104;
 /// Bytes from the beginning to the table of blocks.
 const HEADER: usize = 14;
+/// Bytes of the cookie, with which it begins.
+const COOKIE_BYTES: usize = 8;
 /// Byte from which the table counts.
 const ORIGIN: u64 = 8;

@@ -10,6 +10,9 @@ use super::error::{FormatError, ReadError, WriteError};
 use super::schedule::Schedule;
 use super::{binary, strata, text};
 
+/// Byte order marks of UTF-16.
+pub(crate) const UTF_16: [[u8; 2]; 2] = [[0xff, 0xfe], [0xfe, 0xff]];
+
 /// The forms of a schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
@@ -39,6 +42,8 @@ impl Form {
             Some(first) if *first == strata::MAGIC => Self::Strata,
             // begins like one, and is cut or damaged: its reader says it better than that of text
             _ if first.first() == Some(&strata::MAGIC[0]) => Self::Strata,
+            // texts of another encoding, as their reader says
+            _ if UTF_16.iter().any(|mark| first.starts_with(mark)) => Self::Text,
             _ if first.starts_with(&cookies[0][..2]) || first.contains(&0) => Self::Binary,
             _ => Self::Text,
         }

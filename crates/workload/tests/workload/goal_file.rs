@@ -57,7 +57,20 @@ fn errors_name_the_file() {
     fs::write(path("used.bin"), 2342u64.to_le_bytes()).unwrap();
     assert_eq!(
         file::read(&path("used.bin")).unwrap_err().to_string(),
-        said("used.bin", "byte 8: the file ends within the header of 14 bytes; 6 more bytes expected")
+        said(
+            "used.bin",
+            "byte 0: cookie 2342: a run of LogGOPSim with --save-mem has used this file up; 4223 expected. Convert the text again"
+        )
+    );
+    fs::write(path("short.bin"), [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0]).unwrap();
+    let error = file::read(&path("short.bin")).unwrap_err().to_string();
+    assert!(error.contains("4223 expected at the beginning of binary GOAL"), "{error}");
+    let wide: Vec<u8> = "\u{feff}num_ranks 1\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    fs::write(path("wide.goal"), wide).unwrap();
+    let error = file::read(&path("wide.goal")).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        said("wide.goal", "line 1, column 1: this is text in UTF-16; GOAL is expected in UTF-8")
     );
     fs::write(path("bad.goal"), "num_ranks 1\nrank 0 {\nfrob\n}\n").unwrap();
     let error = file::read(&path("bad.goal")).unwrap_err().to_string();

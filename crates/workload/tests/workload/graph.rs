@@ -193,6 +193,10 @@ fn what_is_wrong_with_a_vertex_names_it_its_key_and_the_remedy() {
     };
     for (fields, expected) in [
         (
+            json!({"kind": "join", "rank": 0, "stream": -1}),
+            "stream -1 does not exist, they go from 0 to 65534",
+        ),
+        (
             json!({"kind": "join", "rank": 4}),
             "vertices.1.rank: vertex `a`: rank 4 does not exist, the program has ranks 0 to 3",
         ),

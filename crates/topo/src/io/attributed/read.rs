@@ -76,53 +76,51 @@ impl Attributed {
         nearest(wanted, names).map_or_else(String::new, |near| format!(", did you mean `{near}`?"))
     }
 
-    /// The group of every node by grouping, from the attributes that nothing else knows.
+    /// The group of every node by grouping, from the attributes that nothing else knows: whole numbers that groups may have as they
+    /// are; texts, and numbers of which one is no group, in the order in which they come.
     fn groups(&self) -> Result<IndexMap<&str, Vec<u32>>, BuildError> {
-        let mut groups: IndexMap<&str, Vec<u32>> = IndexMap::new();
-        let mut labels: FxHashMap<(&str, &str), u32> = FxHashMap::default();
-        let mut counts: FxHashMap<&str, u32> = FxHashMap::default();
+        let mut columns: IndexMap<&str, Vec<(usize, &Value)>> = IndexMap::new();
         for (index, (name, attributes)) in self.nodes.iter().enumerate() {
             let whose = format!("node `{name}`");
             let within = |error: BuildError| error.within(&index.to_string()).within("nodes");
             for (key, value) in attributes {
-                if known(key, &NODE_KEYS) || !(value.is_number() || value.is_string()) {
+                // others are measures, such as coordinates
+                let is_group = value.is_string() || value.is_u64() || value.is_i64();
+                if known(key, &NODE_KEYS) || !(is_group || value.is_number()) {
                     continue;
                 }
                 typo(&whose, key, &NODE_KEYS).map_err(within)?;
-                let group = match value {
-                    Value::String(label) => match counts.get(key.as_str()) {
-                        None if groups.contains_key(key.as_str()) => {
-                            return Err(within(wrong(
-                                &whose,
-                                key,
-                                "found a text where other nodes have a number",
-                            )));
-                        }
-                        _ => *labels.entry((key, label)).or_insert_with(|| {
-                            let next = counts.entry(key).or_default();
-                            *next += 1;
-                            *next - 1
-                        }),
-                    },
-                    number => {
-                        let Some(group) = number.as_u64().and_then(|group| u32::try_from(group).ok()) else {
-                            // a measure, such as a coordinate
-                            continue;
-                        };
-                        if counts.contains_key(key.as_str()) {
-                            return Err(within(wrong(
-                                &whose,
-                                key,
-                                "found a number where other nodes have a text",
-                            )));
-                        }
-                        group
-                    }
-                };
-                groups.entry(key).or_insert_with(|| vec![NO_GROUP; self.nodes.len()])[index] = group;
+                if !is_group {
+                    continue;
+                }
+                let column = columns.entry(key).or_default();
+                if let Some(&(_, first)) = column.first()
+                    && first.is_string() != value.is_string()
+                {
+                    let [one, other] =
+                        if value.is_string() { ["text", "number"] } else { ["number", "text"] };
+                    let reason = format!("found a {one} where other nodes have a {other}");
+                    return Err(within(wrong(&whose, key, &reason)));
+                }
+                column.push((index, value));
             }
         }
-        Ok(groups)
+        let of_column = |column: Vec<(usize, &Value)>| {
+            let number = |value: &Value| {
+                value.as_u64().and_then(|group| u32::try_from(group).ok()).filter(|&group| group != NO_GROUP)
+            };
+            let are_groups = column.iter().all(|(_, value)| number(value).is_some());
+            let mut found: FxHashMap<String, u32> = FxHashMap::default();
+            let mut groups = vec![NO_GROUP; self.nodes.len()];
+            for (index, value) in column {
+                groups[index] = number(value).filter(|_| are_groups).unwrap_or_else(|| {
+                    let next = found.len() as u32;
+                    *found.entry(value.to_string()).or_insert(next)
+                });
+            }
+            groups
+        };
+        Ok(columns.into_iter().map(|(key, column)| (key, of_column(column))).collect())
     }
 
     /// Extents of the dimensions that the compute nodes fill: a list, or a text such as `8,16`.

@@ -8,6 +8,7 @@ use super::{Attributed, Attributes, Edge, LATER, NODE_KEYS, UNBOUNDED, UNLIMITED
 use crate::Sharing;
 use crate::catalogue;
 use crate::graph::{ComputeType, NO_GROUP, NodeKind, Topology};
+use crate::io::simgrid::is_loopback;
 
 impl Attributed {
     /// The graph of `topology`, undirected when every link is one of a cable's two directions or
@@ -24,7 +25,10 @@ impl Attributed {
                 "values that change over time cannot be written in this format; write simgrid-xml".to_owned(),
             );
         }
-        let ids = || (0..topology.link_count()).map(LinkId::from_index);
+        // nodes reach themselves without any
+        let ids = || {
+            (0..topology.link_count()).map(LinkId::from_index).filter(|&link| !is_loopback(topology, link))
+        };
         if let Some(loose) = ids().find(|&link| topology.link(link).ends.is_none()) {
             let name = topology.link_name(loose);
             return fail(format!(

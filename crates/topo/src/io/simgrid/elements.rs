@@ -47,7 +47,7 @@ fn speeds(text: &str) -> Result<Vec<f64>, String> {
 fn cores(text: Option<&str>) -> Result<u32, String> {
     let text = text.unwrap_or("1");
     let count = text.trim().parse::<u32>().ok().filter(|&count| count > 0);
-    count.ok_or_else(|| format!("core=`{text}`, a whole number above zero is expected"))
+    count.ok_or_else(|| format!("core=`{text}`, a whole number from 1 to {} is expected", u32::MAX))
 }
 
 fn coordinates(text: &str) -> Result<[f64; 3], String> {

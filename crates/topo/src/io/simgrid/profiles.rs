@@ -2,6 +2,8 @@
 
 use std::path::{Component, Path};
 
+use stratasim_core::files::read_below;
+
 use super::read::{Connection, Parse};
 use super::routes::Point;
 use super::trace;
@@ -21,7 +23,7 @@ impl<'a> Parse<'a> {
             )));
         }
         let path = self.base.join(file);
-        let text = stratasim_core::files::read_named("", &path).map_err(|e| fail(e.reason))?;
+        let text = read_below("", &path, "the platform's folder").map_err(|e| fail(e.reason))?;
         self.profile_text(&text, file, -1.0)
             .map_err(|(line, reason)| fail(format!("{file}, line {}: {reason}", line + 1)))
     }

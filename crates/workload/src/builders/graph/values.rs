@@ -131,7 +131,12 @@ visited!(
             if number.fract() == 0.0 && (0.0..(1_u64 << 63) as f64).contains(&number) {
                 Ok(ByteCount::Bytes(number as u64))
             } else {
-                Err(E::custom(format!("{number} is no whole number of bytes")))
+                let what = if number.fract() == 0.0 && number > 0.0 {
+                    "more bytes than there can be"
+                } else {
+                    "no whole number of bytes"
+                };
+                Err(E::custom(format!("{number} is {what}")))
             }
         }
     }
@@ -283,14 +288,19 @@ visited!(
         fn visit_u64<E: de::Error>(self, number: u64) -> Result<StreamNumber, E> {
             match u16::try_from(number) {
                 Ok(number) if number < u16::MAX => Ok(StreamNumber(crate::program::Stream(number))),
-                _ => Err(E::custom(format!("stream {number} does not exist, they go from 0 to 65534"))),
+                _ => Err(E::custom(no_stream(number))),
             }
         }
         fn visit_i64<E: de::Error>(self, number: i64) -> Result<StreamNumber, E> {
-            self.visit_u64(u64::try_from(number).unwrap_or(u64::MAX))
+            u64::try_from(number)
+                .map_or_else(|_| Err(E::custom(no_stream(number))), |number| self.visit_u64(number))
         }
     }
 );
+
+fn no_stream(number: impl std::fmt::Display) -> String {
+    format!("stream {number} does not exist, they go from 0 to 65534")
+}
 
 impl Serialize for StreamNumber {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

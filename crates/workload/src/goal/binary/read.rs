@@ -5,7 +5,7 @@ use std::io::Read;
 use super::super::error::ReadError;
 use super::super::schedule::{Edge, Operation, OperationKind, Schedule, ScheduleBuilder, Shape};
 use super::super::source::{MOST, Source, wrong_at};
-use super::{COOKIE, HEADER, ORIGIN, RECORD, RECORD_2, USED_UP};
+use super::{COOKIE, COOKIE_BYTES, HEADER, ORIGIN, RECORD, RECORD_2, USED_UP};
 
 /// Reads a schedule. Memory grows with what was read, never with what the file claims; beside the schedule
 /// itself it takes 8 bytes per rank and 16 per operation of the largest rank.
@@ -18,9 +18,7 @@ use super::{COOKIE, HEADER, ORIGIN, RECORD, RECORD_2, USED_UP};
 /// of the rank, an end that comes too early or too late.
 pub fn read(source: impl Read) -> Result<Schedule, ReadError> {
     let mut source = Source::new(source);
-    let header = source.take(HEADER, format_args!("the header of {HEADER} bytes"))?;
-    let (cookie, ranks) = (u64_at(header, 0), u32_at(header, 8));
-    let (most_cpu, most_nic) = (header[12], header[13]);
+    let cookie = u64_at(source.take(COOKIE_BYTES, format_args!("the header of {HEADER} bytes"))?, 0);
     match cookie {
         COOKIE => {}
         USED_UP => {
@@ -34,6 +32,8 @@ pub fn read(source: impl Read) -> Result<Schedule, ReadError> {
             return Err(wrong_at(0, reason));
         }
     }
+    let rest = source.take(HEADER - COOKIE_BYTES, format_args!("the header of {HEADER} bytes"))?;
+    let (ranks, most_cpu, most_nic) = (u32_at(rest, 0), rest[4], rest[5]);
     let lengths = read_table(&mut source, ranks)?;
     let mut reader = Reader {
         builder: ScheduleBuilder::new(ranks),

@@ -234,7 +234,7 @@ impl<'a> Cursor<'a> {
         let kind = self.peek();
         let rest = &self.bytes[self.at.min(self.bytes.len())..];
         let length = match kind {
-            b'/' => rest.iter().position(|byte| *byte == b'\n'),
+            b'/' => rest.iter().position(ends_line),
             b'*' => rest[1..].windows(2).position(|pair| pair == b"*/").map(|at| at + 3),
             _ => {
                 self.at = start;
@@ -341,6 +341,12 @@ impl<'a> Cursor<'a> {
     pub(super) fn expected(&self, what: &str) -> Box<Problem> {
         Problem::at(self.at, format!("expected {what}, found {}", self.token(self.at)))
     }
+}
+
+/// Whether a comment that goes to the end of its line ends at a byte: also where a line ends in the manner of old Macs, so that
+/// nothing is lost of the next one.
+pub(super) fn ends_line(byte: &u8) -> bool {
+    matches!(byte, b'\n' | b'\r')
 }
 
 /// A word in back-quotes, cut where it is long.

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::io::Read;
 
-use super::cursor::{Cursor, Problem, quote};
+use super::cursor::{Cursor, Problem, ends_line, quote};
 use super::labels::Labels;
 use super::source::Source;
 use super::statement::{Label, Statement};
 use super::strict::Rule;
+use crate::goal::file::UTF_16;
 use crate::goal::{Edge, FormatError, Operation, Place, ReadError};
 
 /// Takes what a text says. Blocks come in the order of the text.
@@ -309,7 +310,7 @@ impl<S: Sink> Parser<S> {
         let line = cursor.line;
         let (length, last) = match self.comment {
             Comment::Block(_) => (rest.windows(2).position(|pair| pair == b"*/").map(|at| at + 2), 1),
-            _ => (rest.iter().position(|byte| *byte == b'\n'), 0),
+            _ => (rest.iter().position(ends_line), 0),
         };
         if let Some(length) = length {
             self.comment = Comment::No;
@@ -343,6 +344,10 @@ impl<S: Sink> Parser<S> {
         if first && cursor.literal(BYTE_ORDER_MARK) {
             cursor.note(Rule::ByteOrderMark, 0, || "a byte order mark".to_owned());
             return Ok(Step::Done);
+        }
+        if first && UTF_16.iter().any(|mark| cursor.rest().starts_with(mark)) {
+            let reason = "this is text in UTF-16; GOAL is expected in UTF-8".to_owned();
+            return Err(Problem::at(cursor.at, reason));
         }
         if self.after_statement {
             return Err(unfinished(cursor, b""));
