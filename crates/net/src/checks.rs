@@ -58,7 +58,7 @@ mod tests {
         let broken = links(&topology, &bytes, &busy, Time::from_ps(1_900_000_000), 0.0);
         assert_eq!(broken.violations.len(), shared);
         assert!(
-            broken.violations[0].contains("a->b carried 2000000 bytes, its rate allows 1900000"),
+            broken.violations[0].contains("link a->b#0 carried 2000000 bytes, its rate allows 1900000"),
             "{broken:?}"
         );
         assert_eq!(links(&topology, &bytes, &busy, Time::from_ps(1_900_000_000), 1e-3).violations.len(), 0);

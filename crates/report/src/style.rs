@@ -200,9 +200,15 @@ pub fn shorten(text: &str, width: usize, mark: &str) -> String {
     format!("{head}{mark}{tail}")
 }
 
-/// Names, each in at most `width` columns; of several that would then read the same, each ends with its place among all.
+/// Names, each in at most `width` columns; of several that would then read the same, the part is shown in which they differ, or each
+/// ends with its place among all.
 pub fn shorten_apart(names: &[&str], width: usize, mark: &str) -> Vec<String> {
-    let short: Vec<String> = names.iter().map(|name| shorten(name, width, mark)).collect();
+    let mut short: Vec<String> = names.iter().map(|name| shorten(name, width, mark)).collect();
+    let same: Vec<usize> = (0..names.len())
+        .filter(|&at| (0..names.len()).any(|other| short[other] == short[at] && names[other] != names[at]))
+        .collect();
+    let parted = part_of(&same.iter().map(|&at| names[at]).collect::<Vec<_>>(), width, mark);
+    same.iter().zip(parted).for_each(|(&at, part)| short[at] = part);
     let apart = |(at, name): (usize, &&str)| {
         let alike = |other: usize| short[other] == short[at] && names[other] != *name;
         if !(0..names.len()).any(alike) {
@@ -212,6 +218,29 @@ pub fn shorten_apart(names: &[&str], width: usize, mark: &str) -> Vec<String> {
         shorten(name, width.saturating_sub(place.len()), mark) + &place
     };
     names.iter().enumerate().map(apart).collect()
+}
+
+/// Of names with a beginning and an end in common, what lies between, with as much of both as there is room for.
+fn part_of(names: &[&str], width: usize, mark: &str) -> Vec<String> {
+    let letters: Vec<Vec<char>> = names.iter().map(|name| name.chars().collect()).collect();
+    let Some((first, others)) = letters.split_first() else { return Vec::new() };
+    let shortest = letters.iter().map(Vec::len).min().unwrap_or(0);
+    let before = (0..shortest).take_while(|&at| others.iter().all(|it| it[at] == first[at])).count();
+    let from_end = |it: &[char], at: usize| it[it.len() - 1 - at];
+    let behind = (0..shortest - before)
+        .take_while(|&at| others.iter().all(|it| from_end(it, at) == from_end(first, at)))
+        .count();
+    let part = |name: &Vec<char>| {
+        let core = name.len() - before - behind;
+        let extra = width.saturating_sub(core + 2 * display_width(mark));
+        let left = before.min(extra / 2);
+        let right = behind.min(extra - left);
+        let shown: String = name[before - left..before + core + right].iter().collect();
+        let [start, end] =
+            [(left, before), (right, behind)].map(|(some, all)| if some < all { mark } else { "" });
+        shorten(&format!("{start}{shown}{end}"), width, mark)
+    };
+    letters.iter().map(part).collect()
 }
 
 /// `text` in lines of at most `width` columns, broken at blanks; the lines after the first begin with
@@ -311,6 +340,21 @@ mod tests {
             assert!(much != little || much.trim().is_empty(), "{width}: {much}");
             assert_eq!(display_width(&much), width);
         }
+    }
+
+    #[test]
+    fn names_are_told_apart_where_they_differ() {
+        let names = [1, 2, 13].map(|slot| format!("rack-with-a-long-name.slot-{slot}.cluster.example.org"));
+        let names = names.each_ref().map(String::as_str);
+        let short = shorten_apart(&names, 16, "…");
+        assert_eq!(short, ["….slot-1.cluste…", "….slot-2.cluste…", "….slot-13.clust…"]);
+        assert!(short.iter().all(|name| display_width(name) <= 16));
+        // no room for what differs
+        let short = shorten_apart(&["abcdefghijklmnop", "aBcdefghijklmnOp"], 8, "…");
+        assert_ne!(short[0], short[1]);
+        assert!(short.iter().all(|name| display_width(name) <= 8), "{short:?}");
+        assert_eq!(shorten_apart(&["same", "same"], 3, "…"), ["s…e", "s…e"]);
+        assert_eq!(shorten_apart(&["one", "two"], 8, "…"), ["one", "two"]);
     }
 
     #[test]

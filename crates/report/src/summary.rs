@@ -6,7 +6,7 @@ mod jobs;
 use std::fmt::Write as _;
 
 use crate::result::{MemoryUse, RankResult, RunResult};
-use crate::style::{Style, Tone, display_width, pad_left, pad_right, pieces, shorten, wrap};
+use crate::style::{Style, Tone, display_width, pad_left, pad_right, pieces, shorten_apart, wrap};
 use crate::traffic::traffic_summary;
 use crate::units::Unit;
 
@@ -245,12 +245,14 @@ fn links(text: &mut Text<'_>, result: &RunResult) {
         pad_left(if has_time { "busy" } else { "" }, of_time),
     ];
     text.heading(&columns.concat());
-    for (link, (bytes, busy)) in fullest.iter().zip(bytes.iter().zip(&busy)) {
+    let names: Vec<&str> = fullest.iter().map(|link| link.name.as_str()).collect();
+    let names = shorten_apart(&names, name_width - 1, style.choose("…", ".."));
+    for ((link, name), (bytes, busy)) in fullest.iter().zip(names).zip(bytes.iter().zip(&busy)) {
         let bytes = if has_bytes { bytes } else { "" };
         let busy = if has_time { busy } else { "" };
         let line = format!(
             "  {}{:>9}  {}{bytes:>of_bytes$}{busy:>of_time$}",
-            pad_right(&shorten(&link.name, name_width - 1, style.choose("…", "..")), name_width),
+            pad_right(&name, name_width),
             Unit::Share.format(link.utilisation),
             style.paint(Tone::Communication, &style.bar(link.utilisation, bar_width)),
         );

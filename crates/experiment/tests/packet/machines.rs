@@ -130,7 +130,7 @@ fn a_platform_with_cables_runs_whatever_loopbacks_it_has() {
         }
         let document = Document::parse("test.toml", &text("full", network)).expect("an experiment");
         let error = Prepared::new(&document, Path::new("")).err().expect("it has no cables").to_string();
-        assert!(error.contains("all of its 3 links (l1, ...) stand in routes alone"), "{error}");
+        assert!(error.contains("all of its 4 links (l1, ...) stand in routes alone"), "{error}");
         // fat pipes are no cables either
         let folder = tempfile::tempdir().unwrap();
         let platform = "<?xml version='1.0'?><platform version='4.1'><zone id='z' routing='Full'>\

@@ -115,10 +115,11 @@ impl Bars {
             let middle = ((left + right) / 2.0, (top + bottom) / 2.0);
             scene.text(middle.0, middle.1, Anchor::Middle, Paint::Muted, BODY, "nothing to show");
         }
-        for (at, (label, parts)) in self.rows.iter().enumerate() {
+        let labels: Vec<&str> = self.rows.iter().map(|(label, _)| label.as_str()).collect();
+        let labels = font::fitted_apart(&labels, left - 32.0, BODY, false);
+        for (at, ((_, parts), label)) in self.rows.iter().zip(labels).enumerate() {
             let y = top + at as f64 * (thick + gap);
             let middle = y + thick / 2.0 + 4.0;
-            let label = font::fitted(label, left - 32.0, BODY, false);
             scene.text(left - 10.0, middle, Anchor::End, Paint::Ink, BODY, label);
             let mut sum = 0.0;
             for (part, value) in parts.iter().copied().map(size).enumerate() {

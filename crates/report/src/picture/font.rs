@@ -54,6 +54,19 @@ pub(crate) fn fitted(text: &str, space: f64, size: f64, bold: bool) -> String {
     shorter.into_iter().find(|short| room(short, size, bold) <= space).unwrap_or_default()
 }
 
+/// The same of several, so that no two read the same that are not.
+pub(crate) fn fitted_apart(texts: &[&str], space: f64, size: f64, bold: bool) -> Vec<String> {
+    let plain: Vec<String> = texts.iter().map(|text| fitted(text, space, size, bold)).collect();
+    let alike = |at: usize| (0..at).any(|other| plain[other] == plain[at] && texts[other] != texts[at]);
+    if !(0..texts.len()).any(alike) {
+        return plain;
+    }
+    let most = plain.iter().map(|text| text.chars().count()).max().unwrap_or(0);
+    let shorter = (4..=most).rev().map(|columns| crate::style::shorten_apart(texts, columns, "…"));
+    let fits = |short: &Vec<String>| short.iter().all(|text| room(text, size, bold) <= space);
+    shorter.into_iter().find(fits).unwrap_or(plain)
+}
+
 /// Draws the outlines of `text`: the baseline begins at the origin, y points down, in pixels.
 pub(crate) fn outline(text: &str, size: f64, bold: bool, pen: &mut impl OutlineBuilder) {
     let scale = size / f64::from(face(bold).units_per_em());

@@ -180,8 +180,8 @@ mod tests {
             &Style { width: 60, ..Style::UNICODE },
         );
         assert!(
-            found.contains("  trai…odel 1 ")
-                && found.contains("  trai…odel 2 ")
+            found.contains("  …e large m… ")
+                && found.contains("  …e small m… ")
                 && found.contains("  storage "),
             "{found}"
         );

@@ -185,6 +185,20 @@ fn the_three_ways_to_say_distance_one_agree() {
 }
 
 #[test]
+fn streams_and_bytes_that_cannot_be_are_told_as_they_were_written() {
+    for (fields, expected) in [
+        (r#""kind": "join", "stream": -1"#, "stream -1 does not exist, they go from 0 to 65534"),
+        (r#""kind": "join", "stream": 70000"#, "stream 70000 does not exist"),
+        (r#""kind": "send", "to": 0, "bytes": 1e30"#, "is more bytes than there can be"),
+        (r#""kind": "send", "to": 0, "bytes": 0.5"#, "0.5 is no whole number of bytes"),
+    ] {
+        let text = format!(r#"{{"vertices": [{{"name": "a", "rank": 0, {fields}}}]}}"#);
+        let error = serde_json::from_str::<GraphWorkload>(&text).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
 fn what_is_wrong_with_a_vertex_names_it_its_key_and_the_remedy() {
     let one = |fields: Value| {
         let mut vertex = json!({"name": "a"});
@@ -192,10 +206,6 @@ fn what_is_wrong_with_a_vertex_names_it_its_key_and_the_remedy() {
         error(json!([{"name": "first", "kind": "join", "rank": 0}, vertex]), json!([]))
     };
     for (fields, expected) in [
-        (
-            json!({"kind": "join", "rank": 0, "stream": -1}),
-            "stream -1 does not exist, they go from 0 to 65534",
-        ),
         (
             json!({"kind": "join", "rank": 4}),
             "vertices.1.rank: vertex `a`: rank 4 does not exist, the program has ranks 0 to 3",
