@@ -189,8 +189,8 @@ fn streams_and_bytes_that_cannot_be_are_told_as_they_were_written() {
     for (fields, expected) in [
         (r#""kind": "join", "stream": -1"#, "stream -1 does not exist, they go from 0 to 65534"),
         (r#""kind": "join", "stream": 70000"#, "stream 70000 does not exist"),
-        (r#""kind": "send", "to": 0, "bytes": 1e30"#, "is more bytes than there can be"),
-        (r#""kind": "send", "to": 0, "bytes": 0.5"#, "0.5 is no whole number of bytes"),
+        (r#""kind": "communication", "bytes": 1e30"#, "is more bytes than there can be"),
+        (r#""kind": "communication", "bytes": 0.5"#, "0.5 is no whole number of bytes"),
     ] {
         let text = format!(r#"{{"vertices": [{{"name": "a", "rank": 0, {fields}}}]}}"#);
         let error = serde_json::from_str::<GraphWorkload>(&text).unwrap_err().to_string();
