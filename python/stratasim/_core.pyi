@@ -32,6 +32,7 @@ __all__ = [
     "kinds",
     "link_bars",
     "main",
+    "run_point",
     "schema",
     "summary",
     "timeline",

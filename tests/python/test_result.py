@@ -176,7 +176,7 @@ def test_the_summary_is_the_table_of_the_command(result: ss.Result) -> None:
 
 def test_names_do_not_drive_the_terminal() -> None:
     ring = ss.topology.ring(nodes=4, bandwidth="1 GB/s", latency="1 us")
-    result = ss.simulate(ring, ss.workload.goal(pattern="gather"), name="a\x1b]0;title\x07 run")
+    result = ss.simulate(ring, ss.workload.goal(pattern="gather", ranks=4), name="a\x1b]0;title\x07 run")
     assert "a\ufffd]0;title\ufffd run" in str(result)
     assert "\x1b" not in str(result)
 

@@ -24,7 +24,7 @@ th,td{padding:.4rem 1.1rem .4rem 0;text-align:left;border-bottom:1px solid var(-
 th{color:var(--muted);font-weight:600;position:sticky;top:0;background:var(--surface)}
 th.number,td.number{text-align:right}
 tbody tr:last-child td{border-bottom:0}
-@media screen and (max-width:40rem){figure{overflow-x:auto}figure svg{min-width:36rem}}
+@media screen and (max-width:40rem){figure{overflow-x:auto}figure svg{margin-left:0;min-width:36rem;max-width:none}}
 @media print{main{padding:0;max-width:none}h2,figure,tr{break-inside:avoid}figure svg{margin-left:0;max-width:100%}
 pre{white-space:pre-wrap;overflow-wrap:anywhere}.wide{overflow:visible;max-height:none}
 table{font-size:.8rem}th,td{white-space:normal;overflow-wrap:anywhere;padding-right:.6rem}th{position:static}}
