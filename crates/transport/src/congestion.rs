@@ -14,6 +14,8 @@ pub mod nscc;
 pub mod power_tcp;
 pub mod rccc;
 pub mod swift;
+#[cfg(test)]
+mod testing;
 pub mod timely;
 
 use std::fmt::Display;

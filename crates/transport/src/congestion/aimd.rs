@@ -77,12 +77,10 @@ impl CongestionKind for Aimd {
 
 #[cfg(test)]
 mod tests {
-    use stratasim_core::{Bandwidth, Duration, Time};
+    use stratasim_core::{Bandwidth, Duration};
 
-    use super::super::LossCause;
+    use super::super::testing::{ACKED, LOST, PACKET, acked};
     use super::*;
-
-    const PACKET: u64 = 1000;
 
     /// A window of twelve packets: what two links of 1 GB/s hold in a round trip of 12 us.
     fn state() -> State {
@@ -96,33 +94,12 @@ mod tests {
     /// The acknowledgement of packet `sequence`, behind which a full window is under way.
     fn ack(state: &mut State, sequence: u64, ecn: bool) {
         let in_flight = state.window_bytes() / PACKET - 1;
-        state.on_ack(&Acked {
-            now: Time::ZERO,
-            bytes: PACKET,
-            ecn,
-            rtt: None,
-            age: Duration::ZERO,
-            endpoint_delay: Duration::ZERO,
-            in_flight: in_flight * PACKET,
-            sequence,
-            cumulative: sequence + 1,
-            next: sequence + 1 + in_flight,
-            telemetry: None,
-        });
+        state.on_ack(&acked(sequence, in_flight, ecn));
     }
 
     fn lose(state: &mut State, cumulative: u64, next: u64, again: bool) {
-        state.on_loss(&Lost {
-            now: Time::ZERO,
-            bytes: PACKET,
-            cause: LossCause::Gap,
-            first_of_window: true,
-            again,
-            cumulative,
-            next,
-            in_flight: state.window_bytes(),
-            age: Duration::ZERO,
-        });
+        let in_flight = state.window_bytes();
+        state.on_loss(&Lost { again, cumulative, next, in_flight, ..LOST });
     }
 
     /// `1 / w` of a packet for each of the `w` acknowledgements, or of one less where part of a packet is left, while it grows.
@@ -159,22 +136,9 @@ mod tests {
     #[test]
     fn a_window_that_is_not_used_does_not_grow() {
         let mut state = state();
-        let acked = |in_flight| Acked {
-            now: Time::ZERO,
-            bytes: PACKET,
-            ecn: false,
-            rtt: None,
-            age: Duration::ZERO,
-            endpoint_delay: Duration::ZERO,
-            in_flight,
-            sequence: 0,
-            cumulative: 1,
-            next: 1,
-            telemetry: None,
-        };
-        state.on_ack(&acked(4 * PACKET));
+        state.on_ack(&Acked { in_flight: 4 * PACKET, ..ACKED });
         assert_eq!(state.window_bytes(), 12 * PACKET);
-        state.on_ack(&acked(11 * PACKET));
+        state.on_ack(&Acked { in_flight: 11 * PACKET, ..ACKED });
         assert!(state.window_bytes() > 12 * PACKET);
     }
 }

@@ -184,6 +184,7 @@ impl CongestionKind for Cubic {
 mod tests {
     use stratasim_core::{Bandwidth, Duration};
 
+    use super::super::testing::{ACKED, LOST};
     use super::*;
 
     /// Above the window before the cut it grows as Reno does, by a packet in each round trip (RFC 9438, section 4.3).
@@ -222,17 +223,7 @@ mod tests {
             unreachable!()
         };
         state.window = 1000.0;
-        let lost = |cause| Lost {
-            now: Time::ZERO,
-            bytes: 1000,
-            cause,
-            first_of_window: true,
-            again: false,
-            cumulative: 0,
-            next: 0,
-            in_flight: 0,
-            age: Duration::ZERO,
-        };
+        let lost = |cause| Lost { cause, cumulative: 0, next: 0, in_flight: 0, ..LOST };
         state.on_loss(&lost(LossCause::Timeout));
         assert!((state.window - 1.0).abs() < 1e-9);
         state.window = state.slow_start_to;
@@ -262,30 +253,15 @@ mod tests {
             for is_mark in [mark_first, !mark_first] {
                 if is_mark {
                     state.on_ack(&Acked {
-                        now: Time::ZERO,
-                        bytes: 1000,
                         ecn: true,
-                        rtt: None,
-                        age: Duration::ZERO,
-                        endpoint_delay: Duration::ZERO,
                         in_flight: 100_000,
                         sequence: 40,
                         cumulative: 10,
                         next: 110,
-                        telemetry: None,
+                        ..ACKED
                     });
                 } else {
-                    state.on_loss(&Lost {
-                        now: Time::ZERO,
-                        bytes: 1000,
-                        cause: LossCause::Gap,
-                        first_of_window: true,
-                        again: false,
-                        cumulative: 10,
-                        next: 110,
-                        in_flight: 100_000,
-                        age: Duration::ZERO,
-                    });
+                    state.on_loss(&Lost { cumulative: 10, next: 110, in_flight: 100_000, ..LOST });
                 }
             }
             assert!((state.window - 70.0).abs() < 1e-9, "{}", state.window);

@@ -176,11 +176,10 @@ impl CongestionKind for Dctcp {
 
 #[cfg(test)]
 mod tests {
-    use stratasim_core::{Bandwidth, Duration, Time};
+    use stratasim_core::{Bandwidth, Duration};
 
+    use super::super::testing::{ACKED, LOST, PACKET, acked};
     use super::*;
-
-    const PACKET: u64 = 1000;
 
     fn state() -> State {
         let path = Path::of_equal_links(Duration::from_ns(10_000), Bandwidth(1e9), 2, 100_000);
@@ -190,21 +189,8 @@ mod tests {
         state
     }
 
-    /// The acknowledgement of packet `sequence`, with so many packets still under way.
     fn ack(state: &mut State, sequence: u64, in_flight: u64, ecn: bool) {
-        state.on_ack(&Acked {
-            now: Time::ZERO,
-            bytes: PACKET,
-            ecn,
-            rtt: None,
-            age: Duration::ZERO,
-            endpoint_delay: Duration::ZERO,
-            in_flight: in_flight * PACKET,
-            sequence,
-            cumulative: sequence + 1,
-            next: sequence + 1 + in_flight,
-            telemetry: None,
-        });
+        state.on_ack(&acked(sequence, in_flight, ecn));
     }
 
     /// The first window is what was sent at the start, and one mark in it no full window of marks.
@@ -226,17 +212,13 @@ mod tests {
     fn a_mark_is_of_one_packet() {
         let mut state = state();
         let acked = Acked {
-            now: Time::ZERO,
             bytes: 8 * PACKET,
             ecn: true,
-            rtt: None,
-            age: Duration::ZERO,
-            endpoint_delay: Duration::ZERO,
             in_flight: 8 * PACKET,
             sequence: 7,
             cumulative: 8,
             next: 16,
-            telemetry: None,
+            ..ACKED
         };
         state.on_ack(&acked);
         assert!((state.marked / state.acked - 0.125).abs() < 1e-12, "{state:?}");
@@ -250,17 +232,7 @@ mod tests {
         ack(&mut state, 0, 9, false);
         let before = state.window;
         ack(&mut state, 1, 9, true);
-        state.on_loss(&Lost {
-            now: Time::ZERO,
-            bytes: PACKET,
-            cause: LossCause::Gap,
-            first_of_window: true,
-            again: false,
-            cumulative: 0,
-            next: 10,
-            in_flight: 9 * PACKET,
-            age: Duration::ZERO,
-        });
+        state.on_loss(&Lost { cumulative: 0, next: 10, in_flight: 9 * PACKET, ..LOST });
         let cut = state.window;
         assert!((cut / before - 0.5).abs() < 0.02, "{before} to {cut}");
         (2..10).for_each(|at| ack(&mut state, at, 9, true));
@@ -274,17 +246,7 @@ mod tests {
         let mut state = state();
         state.slow_start_to = 0.0;
         ack(&mut state, 0, 9, false);
-        state.on_loss(&Lost {
-            now: Time::ZERO,
-            bytes: PACKET,
-            cause: LossCause::Gap,
-            first_of_window: true,
-            again: false,
-            cumulative: 1,
-            next: 18,
-            in_flight: 9 * PACKET,
-            age: Duration::ZERO,
-        });
+        state.on_loss(&Lost { cumulative: 1, next: 18, in_flight: 9 * PACKET, ..LOST });
         let cut = state.window;
         (1..18).for_each(|at| ack(&mut state, at, 9, true));
         assert!(state.window >= cut, "cut once more: {cut} to {}", state.window);

@@ -189,6 +189,7 @@ impl CongestionKind for PowerTcp {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::{ACKED, LOST};
     use super::*;
     use crate::packet::HopRecord;
     use stratasim_core::Bandwidth;
@@ -226,12 +227,12 @@ mod tests {
             ecn: false,
             rtt: Some(age),
             age,
-            endpoint_delay: Duration::ZERO,
             in_flight: 100_000,
             sequence: 0,
             cumulative: 1,
             next: 2,
             telemetry: Some(telemetry),
+            ..ACKED
         });
         state.window
     }
@@ -358,11 +359,10 @@ mod tests {
             bytes: 4160,
             cause,
             first_of_window,
-            again: false,
             cumulative: 0,
             next: 9,
             in_flight: 4160,
-            age: Duration::ZERO,
+            ..LOST
         };
         state.on_loss(&lost(true, LossCause::Gap));
         state.on_loss(&lost(false, LossCause::Timeout));
