@@ -83,9 +83,9 @@ def sweep(
     plan = loaded.sweep(replaced)
     if folder is not None:
         failures = _fill(loaded, plan, Path(folder), threads, force, backend, progress)
-        _tell_absent(plan, folder)
         swept = Sweep._of(plan, Path(folder), loaded.base, failures)
         plan.write(folder, sorted(failures.items()))
+        _tell_absent(plan, folder)
         return swept
     with tempfile.TemporaryDirectory(prefix="stratasim-") as kept:
         failures = _fill(loaded, plan, Path(kept), threads, force, backend, progress)

@@ -38,13 +38,18 @@ impl Labels for RunLabels<'_> {
     fn rank(&self, rank: Rank) -> String {
         let mut about = self.node(rank);
         let tenants: Vec<_> = self.schedule.into_iter().flat_map(|work| work.tenants_of(rank.0)).collect();
-        match tenants[..] {
-            [] => {}
-            // pictures have no room for more
-            [..] if tenants.len() <= 2 => {
-                about.extend(tenants.iter().map(|(job, of)| format!(", {} {of}", job.name)));
+        let jobs = 1 + tenants.windows(2).filter(|pair| pair[0].0.name != pair[1].0.name).count();
+        // pictures have no room for more
+        match (&tenants[..], jobs) {
+            ([], _) => {}
+            ([(job, of)], _) => about += &format!(", {} {of}", job.name),
+            ([(job, _), ..], 1) => {
+                about += &format!(", {} of {}", counted(tenants.len() as u64, "rank"), job.name);
             }
-            [..] => about += &format!(", {}", counted(tenants.len() as u64, "job")),
+            ([(one, first), (other, second)], _) => {
+                about += &format!(", {} {first}, {} {second}", one.name, other.name);
+            }
+            _ => about += &format!(", {}", counted(jobs as u64, "job")),
         }
         format!("rank {rank} ({about})")
     }
@@ -213,6 +218,7 @@ impl Prepared {
             .collect();
         let count = result.bounds.len() as u64;
         result.checks.push(Check::of("no run beat its lower bounds", count, broken));
+        result.checks.retain(|check| check.checked > 0 || !check.ok);
         self.report = report;
         result
     }
@@ -307,7 +313,6 @@ impl Prepared {
                 violations,
             ));
         }
-        checks.retain(|check| check.checked > 0 || !check.ok);
         checks
     }
 }

@@ -8,23 +8,23 @@ use stratasim_topo::{Sharing, Topology};
 pub(crate) const NAMED: usize = 20;
 
 /// Links that carried `bytes`, for which they need `busy_s` at their full rates, up to `now`: fat pipes serve each user in full,
-/// others all of them together. `slack_s` is what rounding, and what is still under way, may add.
+/// others all of them together. `slack_s` is what rounding, and what is still under way, may add, by link.
 pub(crate) fn links(
     topology: &Topology,
     bytes: &[f64],
     busy_s: &[f64],
     now: Time,
-    slack_s: f64,
+    slack_s: impl Fn(usize) -> f64,
 ) -> Invariant {
     let is_used = |index: &usize| {
         bytes[*index] > 0.0 && topology.link(LinkId::from_index(*index)).sharing == Sharing::Shared
     };
     let used: Vec<usize> = (0..bytes.len()).filter(is_used).collect();
-    let most_s = now.as_secs_f64() * (1.0 + 1e-9) + slack_s;
-    let violations = (used.iter().filter(|&&index| busy_s[index] > most_s).take(NAMED))
+    let most_s = |index: usize| now.as_secs_f64() * (1.0 + 1e-9) + slack_s(index);
+    let violations = (used.iter().filter(|&&index| busy_s[index] > most_s(index)).take(NAMED))
         .map(|&index| {
             format!(
-                "link {} carried {} bytes, its rate allows {} in the {now} of the run",
+                "link {} carried {} bytes, its rate allows {:.0} in the {now} of the run",
                 topology.link_name(LinkId::from_index(index)),
                 bytes[index],
                 bytes[index] / busy_s[index] * now.as_secs_f64()
@@ -53,14 +53,17 @@ mod tests {
         let bytes = vec![2e6; count];
         let busy: Vec<f64> = topology.links().iter().map(|link| 2e6 / link.bandwidth.bytes_per_s()).collect();
         let shared = topology.links().iter().filter(|link| link.sharing == Sharing::Shared).count();
-        let held = links(&topology, &bytes, &busy, Time::from_ps(2_000_000_000), 0.0);
+        let held = links(&topology, &bytes, &busy, Time::from_ps(2_000_000_000), |_| 0.0);
         assert_eq!((held.checked, held.violations.len()), (shared as u64, 0));
-        let broken = links(&topology, &bytes, &busy, Time::from_ps(1_900_000_000), 0.0);
+        let broken = links(&topology, &bytes, &busy, Time::from_ps(1_900_000_000), |_| 0.0);
         assert_eq!(broken.violations.len(), shared);
         assert!(
             broken.violations[0].contains("link a->b#0 carried 2000000 bytes, its rate allows 1900000"),
             "{broken:?}"
         );
-        assert_eq!(links(&topology, &bytes, &busy, Time::from_ps(1_900_000_000), 1e-3).violations.len(), 0);
+        assert_eq!(
+            links(&topology, &bytes, &busy, Time::from_ps(1_900_000_000), |_| 1e-3).violations.len(),
+            0
+        );
     }
 }

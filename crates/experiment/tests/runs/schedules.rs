@@ -129,6 +129,10 @@ fn pictures_say_whose_ranks_run_on_a_node() {
     let shared = "[jobs]\nshared = true\nplacement = { kind = \"list\", nodes = [[0, 3], [3, 2], [3, 1]] }\n";
     let together = named(&(two.clone() + &one("c", 2)), shared);
     assert_eq!(together[1..], ["rank 1 (host-1, c 1)", "rank 2 (host-2, b 1)", "rank 3 (host-3, 3 jobs)"]);
+    let dense = "[jobs]\nranks-per-node = 4\n";
+    let crowd = named(&(one("a", 8) + &one("b", 6)), dense);
+    assert_eq!(crowd[0], "rank 0 (host-0, 4 ranks of a)");
+    assert_eq!(crowd[3], "rank 3 (host-3, 2 ranks of b)");
     assert_eq!(named(&one("alone", 4), "")[3], "rank 3 (host-3, alone 3)");
     let schedule = "[workload]\nkind = \"goal\"\npattern = { kind = \"gather\" }\nranks = 4\n";
     assert_eq!(named(schedule, "")[3], "rank 3 (host-3)");

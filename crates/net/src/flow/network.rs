@@ -747,7 +747,7 @@ impl model::Network for FlowNetwork {
         }];
         // more than that is given on purpose otherwise
         if self.numbers.snap == 0.0 {
-            invariants.push(checks::links(&self.topology, &link_bytes, &link_busy_s, now, slack_s));
+            invariants.push(checks::links(&self.topology, &link_bytes, &link_busy_s, now, |_| slack_s));
         }
         let counters = &self.counters;
         NetworkReport {

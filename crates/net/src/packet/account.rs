@@ -104,13 +104,11 @@ impl PacketNetwork {
         }
     }
 
-    /// Links against their rates. A service is rounded to whole picoseconds, and one may be under way.
+    /// Links against their rates. Each service is rounded to whole picoseconds.
     fn check_links(&self, bytes: &[f64], busy_s: &[f64], now: Time) -> Invariant {
         let sizes = &self.transports.spec.packets;
-        let slowest =
-            self.topology.links().iter().map(|link| link.bandwidth.bytes_per_s()).fold(f64::MAX, f64::min);
-        let services = self.parts.totals().hops as f64 * 1e-12;
-        checks::links(&self.topology, bytes, busy_s, now, sizes.wire_bytes() as f64 / slowest + services)
+        let least = f64::from(sizes.control_bytes.min(sizes.header_bytes + 1).max(1));
+        checks::links(&self.topology, bytes, busy_s, now, |link| (2.0 + bytes[link] / least) * 1e-12)
     }
 
     /// Messages against what they take alone.

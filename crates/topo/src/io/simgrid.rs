@@ -35,11 +35,11 @@ use crate::graph::{Link, Sharing, Topology};
 /// Name of the link that joins a host to itself where its zone defines no other.
 pub const LOOPBACK: &str = "__loopback__";
 
-/// Whether a link joins hosts to themselves only: that of all, or one of those that clusters give each of their own.
+/// Whether a link joins hosts to themselves only: that of all, or one of those that clusters give each of their hosts.
 pub fn is_loopback(topology: &Topology, link: LinkId) -> bool {
     let Link { ends: None, sharing: Sharing::FatPipe, .. } = topology.link(link) else { return false };
     let name = topology.link_name(link);
-    name == LOOPBACK || name.ends_with("_loopback")
+    name == LOOPBACK || name.ends_with("_loopback") && name.contains("_link_")
 }
 
 /// A platform file.

@@ -36,6 +36,8 @@ fn cut_files_are_still_taken_for_what_they_are() {
         for length in 2..14 {
             fs::write(&path, &bytes[..length]).unwrap();
             let error = file::read(&path).unwrap_err().to_string();
+            let is_cookie = name == "whole.bin" && length < 8;
+            let expected = if is_cookie { "the file ends within the cookie of 8 bytes" } else { expected };
             assert!(error.contains(expected), "{length}: {error}");
             assert!(error.starts_with(&format!("{}: byte {length}: ", path.display())), "{error}");
         }

@@ -176,8 +176,6 @@ fn comments_may_stand_between_all_words() {
         // calc 7\n  /* calc 8 */ b: calc 6 /* calc 9\n*/ // }";
     assert_eq!(operations(full), plain);
     assert_eq!(operations("calc 1 /* the line ends in here\n*/ calc 2"), operations("calc 1\ncalc 2"));
-    // lines that end in the manner of old Macs lose nothing behind a comment
-    assert_eq!(read_text("num_ranks 2\rrank 0 {\rcalc 5\r}\r// note\rrank 1 {\rcalc 7\r}\r").len(), 2);
     assert_eq!(operations("calc 1 // one\r\ncalc 2 // two\r\n"), operations("calc 1\ncalc 2"));
     let lines = "a: calc 1\nb: calc 2\nb/**/requires/* \n */a// }";
     assert_eq!(dependencies(lines), [vec![(1, false)], vec![]]);

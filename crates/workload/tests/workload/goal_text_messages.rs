@@ -12,6 +12,16 @@ fn statement(statement: &str) -> String {
     error(&format!("num_ranks 2\nrank 0 {{\n{statement}\n}}\nrank 1 {{\n}}\n"))
 }
 
+/// Nothing behind them is lost without a word.
+#[test]
+fn lines_that_end_in_the_manner_of_old_macs_are_named_where_comments_end_there() {
+    let found = error("num_ranks 2\rrank 0 {\rcalc 5\r}\r// note\rrank 1 {\rcalc 7\r}\r");
+    assert!(found.contains("a carriage return within a comment, which ends no line"), "{found}");
+    let found = statement("calc 7 // a\rcalc 8");
+    assert!(found.contains("line 3, column 12: a carriage return within a comment"), "{found}");
+    read("num_ranks 1\r\n// one\r\nrank 0 {\r\ncalc 1 // two\r\n}\r\n".as_bytes()).unwrap();
+}
+
 #[test]
 fn statements_that_cannot_be_read_are_named() {
     let table = [

@@ -240,8 +240,9 @@ impl<K: Kernel + Send> model::Network for FlitNetwork<K> {
         }
         let link_busy_s: Vec<f64> =
             link_bytes.iter().zip(links).map(|(bytes, link)| bytes / link.bandwidth.bytes_per_s()).collect();
-        // flits count when they leave
-        let slack_s = 2.0 * self.prepared.clock.period_s();
+        // flits count when they begin, those of both directions of a cable that has one for both
+        let period_s = self.prepared.clock.period_s();
+        let slack_s = |link: usize| 2.0 * (period_s + flit_bytes / links[link].bandwidth.bytes_per_s());
         let links_held = checks::links(&self.topology, &link_bytes, &link_busy_s, now, slack_s);
         let mut violations = self.kernel.violations();
         if self.programs.under_way == 0 && self.stuck.is_none() && self.kernel.in_flight() > 0 {

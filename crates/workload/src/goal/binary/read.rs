@@ -18,7 +18,7 @@ use super::{COOKIE, COOKIE_BYTES, HEADER, ORIGIN, RECORD, RECORD_2, USED_UP};
 /// of the rank, an end that comes too early or too late.
 pub fn read(source: impl Read) -> Result<Schedule, ReadError> {
     let mut source = Source::new(source);
-    let cookie = u64_at(source.take(COOKIE_BYTES, format_args!("the header of {HEADER} bytes"))?, 0);
+    let cookie = u64_at(source.take(COOKIE_BYTES, format_args!("the cookie of {COOKIE_BYTES} bytes"))?, 0);
     match cookie {
         COOKIE => {}
         USED_UP => {

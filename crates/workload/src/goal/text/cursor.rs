@@ -234,7 +234,8 @@ impl<'a> Cursor<'a> {
         let kind = self.peek();
         let rest = &self.bytes[self.at.min(self.bytes.len())..];
         let length = match kind {
-            b'/' => rest.iter().position(ends_line),
+            // what stands behind a carriage return that ends no line is no part of the statement, and is refused as such
+            b'/' => rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')),
             b'*' => rest[1..].windows(2).position(|pair| pair == b"*/").map(|at| at + 3),
             _ => {
                 self.at = start;
@@ -343,10 +344,10 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Whether a comment that goes to the end of its line ends at a byte: also where a line ends in the manner of old Macs, so that
-/// nothing is lost of the next one.
-pub(super) fn ends_line(byte: &u8) -> bool {
-    matches!(byte, b'\n' | b'\r')
+/// Where a comment that goes to the end of its line has a carriage return that ends none: a line in the manner of old Macs, of which
+/// the comment would swallow the next.
+pub(super) fn lost_line(comment: &[u8]) -> Option<usize> {
+    comment.windows(2).position(|pair| pair[0] == b'\r' && pair[1] != b'\n')
 }
 
 /// A word in back-quotes, cut where it is long.

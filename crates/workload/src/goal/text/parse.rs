@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::Read;
 
-use super::cursor::{Cursor, Problem, ends_line, quote};
+use super::cursor::{Cursor, Problem, lost_line, quote};
 use super::labels::Labels;
 use super::source::Source;
 use super::statement::{Label, Statement};
@@ -310,8 +310,18 @@ impl<S: Sink> Parser<S> {
         let line = cursor.line;
         let (length, last) = match self.comment {
             Comment::Block(_) => (rest.windows(2).position(|pair| pair == b"*/").map(|at| at + 2), 1),
-            _ => (rest.iter().position(ends_line), 0),
+            _ => (rest.iter().position(|byte| *byte == b'\n'), 0),
         };
+        if matches!(self.comment, Comment::Line)
+            && !self.complete()
+            && let Some(at) = lost_line(&rest[..length.unwrap_or(rest.len())])
+        {
+            let reason = "a carriage return within a comment, which ends no line; end lines with a line feed";
+            let place = cursor.at + at;
+            // who reads on begins behind it
+            cursor.skip(at + 1);
+            return Err(Problem::at(place, reason.to_owned()));
+        }
         if let Some(length) = length {
             self.comment = Comment::No;
             cursor.skip(length);
