@@ -126,10 +126,10 @@ pub struct PlacedJob {
 impl ScheduleWork {
     /// A schedule of no or several jobs, whose ranks then are compute nodes.
     pub fn new(schedule: Schedule, jobs: Vec<PlacedJob>) -> Self {
-        let ranks =
-            |job: &PlacedJob| (0..).zip(job.tenants.iter().map(|tenant| tenant.node)).collect::<Vec<_>>();
-        let of_job = |(number, job)| ranks(job).into_iter().map(move |(rank, node)| (node, number, rank));
-        let mut tenants: Vec<(u32, u32, u32)> = (0..).zip(&jobs).flat_map(of_job).collect();
+        let mut tenants: Vec<(u32, u32, u32)> = Vec::new();
+        for (number, job) in (0..).zip(&jobs) {
+            tenants.extend((0..).zip(&job.tenants).map(|(rank, tenant)| (tenant.node, number, rank)));
+        }
         tenants.sort_unstable();
         Self { schedule, jobs, tenants }
     }

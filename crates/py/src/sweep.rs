@@ -105,10 +105,12 @@ impl SweepPlan {
 
     /// Names of numbers that are asked for and that no point with a result in `out` has.
     fn absent(&self, py: Python<'_>, out: PathBuf) -> PyResult<Vec<String>> {
+        if !self.sweep.asks() {
+            // reads no results for it
+            return Ok(Vec::new());
+        }
         let found = py.detach(|| self.gather(&out)).map_err(|error| raise(py, &error))?;
-        // of points without results nobody knows what they have
-        let absent = if found.rows.is_empty() { Vec::new() } else { self.sweep.absent(&found.rows) };
-        Ok(absent.into_iter().map(str::to_owned).collect())
+        Ok(self.sweep.absent(&found.rows).into_iter().map(str::to_owned).collect())
     }
 
     /// The points that have a result in `out`, by digest.

@@ -23,8 +23,9 @@ pub use setting::{Outcome, Reader, Setting, Violation};
 #[derive(Debug, Clone)]
 enum Event {
     Link,
-    Forward { header: Header, mark: Mark, telemetry: Telemetry },
-    Back { header: Header, telemetry: Telemetry },
+    // of the one queue that writes records
+    Forward { header: Header, mark: Mark, record: Option<HopRecord> },
+    Back { header: Header, record: Option<HopRecord> },
     ForwardBytes { bytes: Vec<u8>, damaged: bool, mark: Mark },
     BackBytes { bytes: Vec<u8>, damaged: bool },
     Sender,
@@ -212,7 +213,7 @@ impl Run<'_> {
 
     fn step(&mut self, now: Time, event: Event) -> Result<(), Violation> {
         let mut answers = Vec::new();
-        let mut recorded = Telemetry::default();
+        let mut recorded = None;
         match event {
             Event::Sender => {
                 self.sender.on_timer(now);
@@ -233,8 +234,8 @@ impl Run<'_> {
                     self.transmit(now, header);
                 }
             }
-            Event::Forward { header, mark, telemetry } => {
-                recorded = telemetry;
+            Event::Forward { header, mark, record } => {
+                recorded = record;
                 self.arrive(now, &header, mark, &mut answers)?;
             }
             Event::ForwardBytes { bytes, damaged, mark } => {
@@ -243,7 +244,11 @@ impl Run<'_> {
                 }
             }
             Event::BackBytes { bytes, damaged } => frames::answered(now, &bytes, damaged, &mut self.sender)?,
-            Event::Back { header, telemetry } => self.sender.on_feedback(now, &header, Some(&telemetry)),
+            Event::Back { header, record } => {
+                let mut telemetry = Telemetry::default();
+                record.into_iter().for_each(|record| telemetry.push(record));
+                self.sender.on_feedback(now, &header, Some(&telemetry));
+            }
         }
         for header in answers {
             self.answer(now, header, recorded);
@@ -288,7 +293,7 @@ impl Run<'_> {
     fn transmit(&mut self, now: Time, header: Header) {
         let mut bytes = u64::from(self.profile.wire_bytes(&header));
         self.link_free = now + Duration::from_ps(ps(bytes, self.setting.rate));
-        let (mut mark, mut telemetry) = (Mark::default(), Telemetry::default());
+        let (mut mark, mut record) = (Mark::default(), None);
         let mut leaves = self.link_free;
         if self.setting.has_queue() {
             while self.queue.front().is_some_and(|&(at, _)| at <= leaves) {
@@ -313,7 +318,7 @@ impl Run<'_> {
                 self.queue_bytes += bytes;
                 self.queue.push_back((leaves, bytes));
                 self.queue_sent += bytes;
-                telemetry.push(HopRecord {
+                record = Some(HopRecord {
                     queue_bytes: self.queue_bytes.saturating_sub(bytes) as u32,
                     bytes_per_s: self.setting.bottleneck.bytes_per_s(),
                     at: leaves,
@@ -323,7 +328,7 @@ impl Run<'_> {
                 self.outcome.queue_bytes = self.outcome.queue_bytes.max(self.queue_bytes);
             }
         } else {
-            telemetry.push(HopRecord {
+            record = Some(HopRecord {
                 queue_bytes: 0,
                 bytes_per_s: self.setting.rate.bytes_per_s(),
                 at: leaves,
@@ -347,12 +352,12 @@ impl Run<'_> {
             }
             // the checksum gives it away
             Fate::Damaged(_) => return,
-            Fate::Arrives { .. } => Event::Forward { header, mark, telemetry },
+            Fate::Arrives { .. } => Event::Forward { header, mark, record },
         };
         self.put(arrives, fate, event);
     }
 
-    fn answer(&mut self, now: Time, header: Header, telemetry: Telemetry) {
+    fn answer(&mut self, now: Time, header: Header, record: Option<HopRecord>) {
         self.outcome.control_packets += 1;
         let arrives = self.way_back(now, self.profile.wire_bytes(&header));
         let fate = self.back.fate();
@@ -365,7 +370,7 @@ impl Run<'_> {
                 Self::back_bytes(bytes, fate)
             }
             Fate::Damaged(_) => return,
-            Fate::Arrives { .. } => Event::Back { header, telemetry },
+            Fate::Arrives { .. } => Event::Back { header, record },
         };
         self.put(arrives, fate, event);
     }

@@ -57,10 +57,16 @@ impl Sweep {
         self.spec.metrics.iter().chain(plots).chain(references).chain(derived)
     }
 
-    /// Names that are asked for and that no point has a number of.
+    /// Whether any number is asked for by its name.
+    pub fn asks(&self) -> bool {
+        self.asked().next().is_some()
+    }
+
+    /// Names that are asked for and that no point has a number of; none as long as no point has a result.
     pub fn absent(&self, rows: &[Row]) -> Vec<&str> {
         let has = |name: &str| {
-            rows.iter().any(|row| row.numbers.contains_key(name))
+            rows.is_empty()
+                || rows.iter().any(|row| row.numbers.contains_key(name))
                 || self.spec.derived.iter().any(|derived| derived.name == name)
         };
         let mut absent: Vec<&str> = self.asked().map(String::as_str).filter(|name| !has(name)).collect();
