@@ -112,12 +112,16 @@ impl Drop for AtomicFile {
     }
 }
 
-/// The text of a file.
+/// The text of a file, without a byte order mark before it.
 ///
 /// # Errors
 /// What the system says; of what is no UTF-8 text, the line.
 pub fn read_text(path: &Path) -> io::Result<String> {
-    String::from_utf8(fs::read(path)?).map_err(|error| {
+    let mut bytes = fs::read(path)?;
+    if bytes.starts_with("\u{feff}".as_bytes()) {
+        bytes.drain(.."\u{feff}".len());
+    }
+    String::from_utf8(bytes).map_err(|error| {
         let (text, rest) = error.as_bytes().split_at(error.utf8_error().valid_up_to());
         let line = text.iter().filter(|&&byte| byte == b'\n').count() + 1;
         let what = format!("the file is no UTF-8 text: line {line} has the byte 0x{:02x}", rest[0]);
@@ -211,6 +215,8 @@ mod tests {
         let path = folder.path().join("in.toml");
         fs::write(&path, "a\nä\n").unwrap();
         assert_eq!(read_text(&path).unwrap(), "a\nä\n");
+        fs::write(&path, "\u{feff}a\u{feff}").unwrap();
+        assert_eq!(read_text(&path).unwrap(), "a\u{feff}");
         // the second ends within a letter
         for (bytes, line, byte) in [(&b"a\n\nb\xff\n"[..], 3, "0xff"), (b"a\n\xc3", 2, "0xc3")] {
             fs::write(&path, bytes).unwrap();

@@ -195,10 +195,11 @@ fn a_configuration_of_merge_is_named_with_its_keys() {
     for (files, pattern, words) in [
         (
             two,
-            "[[0, -1], [1, 3]]",
+            "[[0, \"1\"], [1, 3]]",
             "mc.json: pattern: expected a name, or a list of node numbers for each job",
         ),
         (two, "[[0, 2]]", "mc.json: pattern: 1 lists for 2 jobs"),
+        (two, "[[0, 2], [1, -1]]", "mc.json: pattern.1.1: a node number is expected, found -1"),
         (two, "[[0, 2], [0, 3]]", "mc.json: pattern.1: node 0 is given to jobs 0 and 1"),
         (
             r#""two.goal", "three.goal""#,

@@ -37,7 +37,8 @@ enum Mode {
 #[serde(untagged, expecting = "expected a name, or a list of node numbers for each job")]
 enum Pattern {
     Name(String),
-    Lists(Vec<Vec<u32>>),
+    // numbers below zero are refused where they stand
+    Lists(Vec<Vec<i64>>),
 }
 
 /// Reads the file.
@@ -51,7 +52,18 @@ pub(super) fn read(path: &Path) -> Result<Plan, Error> {
         return Err(fail("goal_files: at least one file is expected".to_owned()));
     }
     let placement = match config.pattern {
-        Pattern::Lists(nodes) => JobPlacementSpec::List(List { nodes }),
+        Pattern::Lists(lists) => {
+            let number = |job: usize, rank: usize, node: i64| {
+                u32::try_from(node).map_err(|_| {
+                    fail(format!("pattern.{job}.{rank}: a node number is expected, found {node}"))
+                })
+            };
+            let list = |(job, nodes): (usize, Vec<i64>)| {
+                (0..).zip(nodes).map(|(rank, node)| number(job, rank, node)).collect::<Result<_, _>>()
+            };
+            let nodes = (0..).zip(lists).map(list).collect::<Result<_, _>>()?;
+            JobPlacementSpec::List(List { nodes })
+        }
         Pattern::Name(name) => match name.replace('_', "-").as_str() {
             "packed" => JobPlacementSpec::Packed(Packed::default()),
             "round-robin" => JobPlacementSpec::RoundRobin(RoundRobin::default()),

@@ -88,7 +88,7 @@ pub(super) struct Graph {
 pub(super) fn file(base: &Path, path: &Path) -> Result<Graph, BuildError> {
     let full = base.join(path);
     // editors of Windows begin a file with a mark
-    let text = read_named("path", &full)?.trim_start_matches('\u{feff}').to_owned();
+    let text = read_named("path", &full)?;
     let json = serde_json::from_str(&text);
     let source = Source::File { path: path.to_owned(), text };
     let json = json.map_err(|error| source.error("", &syntax(&error)))?;

@@ -151,7 +151,7 @@ fn read(base: &Path, path: &Path) -> Result<Cumulative, BuildError> {
         BuildError::new("path", format!("{}, line {line}: {reason}", path.display()))
     };
     let (mut points, mut lines) = (Vec::new(), Vec::new());
-    for (line, text) in (1..).zip(text.trim_start_matches('\u{feff}').lines()) {
+    for (line, text) in (1..).zip(text.lines()) {
         let text = text.split('#').next().unwrap_or_default().trim();
         if text.is_empty() {
             continue;
