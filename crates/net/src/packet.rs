@@ -135,13 +135,14 @@ pub struct Packet {
     /// for go-back-N and where nothing is recovered, drop-tail otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueSpec>,
-    /// Data that a port of a switch holds, the packet on the link included. Absent: the bytes that are in flight on
+    /// Data of each class that a port of a switch holds, the packet on the link included. Absent: the bytes that are in flight on
     /// the longest way at the rate of the port, in whole packets; five times that where nothing is trimmed, and what a
     /// congestion control lets wait where that is more (`swift`). Queues that drop nothing (`lossless`, `credit`) have rooms of
     /// their own instead.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buffer: Option<Bytes>,
-    /// How the ports of a switch share their buffers; each has its own when absent.
+    /// How the ports of a switch share their buffers, one for each port however many classes there are; each queue has its own
+    /// when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buffer_sharing: Option<BufferSharing>,
     /// When packets are marked.
@@ -153,7 +154,8 @@ pub struct Packet {
     pub balancing: BalancingSpec,
     /// Whether messages share connections; as `execution.connections` says when absent. A new connection knows nothing of the
     /// network; on one that is kept, windows and whatever else was learnt live on. There is one for each NIC, way back, class,
-    /// limit of the rate (`rate-cap`) and processor (`cpu`) of a schedule.
+    /// limit of the rate (`rate-cap`) and processor (`cpu`) of a schedule. Where one has counted all that it can count (0.5 TB
+    /// of `rccc` and more of all others), the next message begins another.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connections: Option<Connections>,
     /// When switches begin to send a packet on.

@@ -226,15 +226,18 @@ impl Credit {
         }
     }
 
-    /// The target that a request without a packet asks for.
+    /// The target that a request without a packet asks for; `again` where the receiver has heard of all there is to send.
     pub(crate) fn request(
         &mut self,
+        again: bool,
         backlog_bytes: u64,
         limit_bytes: u64,
         packet_bytes: u64,
         sharing: u32,
     ) -> u32 {
-        self.asked().unwrap_or_else(|| self.ask(backlog_bytes, limit_bytes, packet_bytes, sharing))
+        self.asked()
+            .filter(|_| again)
+            .unwrap_or_else(|| self.ask(backlog_bytes, limit_bytes, packet_bytes, sharing))
     }
 
     /// The target to ask for, in quanta; never below an earlier one.

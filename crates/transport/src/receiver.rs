@@ -266,7 +266,8 @@ impl Receiver {
     ) {
         let rules = self.profile.receiver;
         let beyond_gap = header.sequence >= self.expected;
-        if !beyond_gap {
+        // not by what had arrived before
+        if fresh && !beyond_gap {
             self.gap_reported = false;
         }
         let reports = beyond_gap

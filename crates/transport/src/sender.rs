@@ -104,6 +104,8 @@ pub struct Sender {
     statistics: SenderStatistics,
     /// When the last request went out; [`Time::MAX`] where none did, as a flag beside it would make every sender larger.
     last_request: Time,
+    /// The next request is for a message that the receiver knows nothing of.
+    is_unheard: bool,
     /// What was handed over to the host's link and waits there, where the profile hands packets over.
     handed: VecDeque<Header>,
 }
@@ -133,6 +135,7 @@ impl Sender {
             messages: Messages::new(profile.sizes),
             statistics: SenderStatistics::default(),
             last_request: Time::MAX,
+            is_unheard: false,
             handed: VecDeque::new(),
         }
     }
@@ -179,6 +182,11 @@ impl Sender {
         }
         let packets = self.messages.post(bytes);
         self.request_credit(now, false);
+        if self.credit.is_blind() && !self.credit.allows(false) {
+            // as it does not know where messages end, the receiver does not know either that one begins
+            self.is_unheard = true;
+            self.request = Some(Kind::RequestToSend);
+        }
         self.hand_over(now, false);
         packets
     }

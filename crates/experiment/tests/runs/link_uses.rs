@@ -54,17 +54,85 @@ fn links_are_never_used_by_more_than_they_carry() {
     let flow = [(TREE, traffic), (TREE, ring), (TREE, all), (RING, traffic), (RING, ring), (RING, all)];
     let flow = flow.map(|(machine, work)| (machine, work, "flow"));
     for (machine, work, network) in flow.into_iter().chain([(TREE, all, "packet"), (RING, ring, "packet")]) {
-        let text = format!("[topology]\n{machine}\n[workload]\n{work}\n[network]\nkind = \"{network}\"\n");
-        let mut watch = Watch::default();
-        let result = watch_in(&text, Path::new(""), &mut watch);
-        let capacity = 12.5e9 / 1e12;
-        for (link, uses) in &watch.uses {
-            let most = peak(uses);
-            assert!(most <= capacity * 1.001, "{link:?}: {} of capacity\n{text}", most / capacity);
+        check(machine, work, network, 100.0);
+    }
+}
+
+/// Runs `work`: all that links of so many Gb/s carried is told, and nothing faster than they carry.
+fn check(machine: &str, work: &str, network: &str, rate_gbps: f64) {
+    let text = format!("[topology]\n{machine}\n[workload]\n{work}\n[network]\nkind = \"{network}\"\n");
+    let mut watch = Watch::default();
+    let result = watch_in(&text, Path::new(""), &mut watch);
+    let capacity = rate_gbps / 8000.0;
+    for (link, uses) in &watch.uses {
+        let most = peak(uses);
+        assert!(most <= capacity * 1.001, "{link:?}: {} of capacity\n{text}", most / capacity);
+    }
+    let told: f64 = watch.uses.values().flatten().map(|&(.., bytes)| bytes).sum();
+    let counted: f64 = result.links.iter().flatten().map(|link| link.bytes).sum();
+    assert!((told - counted).abs() <= 1e-9 * counted, "{told} and {counted}\n{text}");
+}
+
+/// Links, and messages of a program: source, destination, bytes, and when each is sent, in microseconds.
+fn star(latency: &str, messages: &[(u32, u32, &str, u32)]) -> (String, String) {
+    let machine =
+        format!("kind = \"single-switch\"\nnodes = 4\nbandwidth = \"100 Gbps\"\nlatency = \"{latency}\"");
+    let (mut vertices, mut edges) = (String::new(), String::new());
+    for (at, (source, destination, bytes, after)) in messages.iter().enumerate() {
+        vertices += &format!(
+            "{{ name = \"m{at}\", kind = \"communication\", source = {source}, destination = {destination}, bytes = \"{bytes}\" }},
+             {{ name = \"d{at}\", kind = \"delay\", rank = {source}, duration = \"{after} us\" }},\n"
+        );
+        edges += &format!("{{ from = \"d{at}\", to = \"m{at}\" }}, ");
+    }
+    (machine, format!("kind = \"graph\"\nvertices = [{vertices}]\nedges = [{edges}]"))
+}
+
+/// Without latency, a flow has carried much before anybody asks the network for the first time.
+#[test]
+fn what_was_carried_before_the_first_event_is_told() {
+    let (machine, work) = star("0 ns", &[(2, 0, "5 MB", 0), (1, 0, "5 MB", 90)]);
+    check(&machine, &work, "flow", 100.0);
+}
+
+/// A channel and the flow on it run at two rates each, and are told of at both; so is what is slowed down by two flows.
+#[test]
+fn messages_of_a_ring_that_meet_others_are_told_at_their_rates() {
+    let ring = "{ name = \"ring\", kind = \"communication\", collective = \"all-reduce\", members = [0, 1, 2], bytes = \"3 MB\" }";
+    let others: [&[(u32, u32, &str, u32)]; 4] = [
+        &[(2, 3, "500 kB", 130)],
+        &[(2, 3, "5 MB", 30)],
+        &[(2, 3, "500 kB", 130), (2, 3, "300 kB", 150)],
+        &[(3, 1, "2 MB", 0), (3, 1, "100 kB", 200), (3, 2, "1 MB", 210)],
+    ];
+    for messages in others {
+        let (machine, work) = star("1 us", messages);
+        check(&machine, &work.replace("vertices = [", &format!("vertices = [{ring}, ")), "flow", 100.0);
+    }
+}
+
+/// Looks are seldom, and pauses between messages too short for a look of their own.
+#[test]
+fn packets_behind_a_short_pause_are_told_at_their_rate() {
+    for pause in ["0 ns", "100 ns", "300 ns", "450 ns", "700 ns", "2 us"] {
+        let (mut vertices, mut edges) = (String::new(), String::new());
+        for at in 0..6 {
+            vertices += &format!(
+                "{{ name = \"m{at}\", kind = \"communication\", source = 0, destination = 1, bytes = \"16 KiB\" }},
+                 {{ name = \"d{at}\", kind = \"delay\", rank = 0, duration = \"{pause}\" }},\n"
+            );
+            edges += &format!("{{ from = \"m{at}\", to = \"d{at}\" }}, ");
+            if at > 0 {
+                edges += &format!("{{ from = \"d{}\", to = \"m{at}\" }}, ", at - 1);
+            }
         }
-        let told: f64 = watch.uses.values().flatten().map(|&(.., bytes)| bytes).sum();
-        let counted: f64 = result.links.iter().flatten().map(|link| link.bytes).sum();
-        assert!((told - counted).abs() <= 1e-9 * counted, "{told} and {counted}\n{text}");
+        let machine = "kind = \"single-switch\"\nnodes = 2\nbandwidth = \"400 Gbps\"\nlatency = \"10 ns\"";
+        check(
+            machine,
+            &format!("kind = \"graph\"\nvertices = [{vertices}]\nedges = [{edges}]"),
+            "packet",
+            400.0,
+        );
     }
 }
 

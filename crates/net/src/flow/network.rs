@@ -16,6 +16,7 @@ use stratasim_topo::{NodeKind, Routing, Sharing, Topology};
 
 use super::FlowShortcuts;
 use super::lines::{Lines, Stand};
+use super::pipeline::Piece;
 use super::pipelines::Pipelines;
 use super::profiles::{Quantity, link_changes};
 use super::routes::{Machine, RouteId, Routes};
@@ -132,9 +133,9 @@ pub(super) struct FlowNetwork {
     pub(super) record: Option<(u64, u64)>,
     pub(super) link_uses: bool,
     /// Messages of pipelines, with the route of those that no flow stood for.
-    pub(super) spans: Vec<(Option<RouteId>, MessageSpan)>,
+    pub(super) spans: Vec<MessageSpan>,
     /// What flows have carried: on which route, from when until when, how many bytes.
-    pub(super) pieces: Vec<(RouteId, Time, Time, u64)>,
+    pub(super) pieces: Vec<Piece>,
     /// Why transfers failed.
     pub(super) failures: Vec<(Token, String)>,
     pub(super) violations: Vec<String>,
@@ -213,8 +214,9 @@ impl FlowNetwork {
             peaks: BTreeMap::new(),
             changed: Vec::new(),
             pending: Vec::new(),
-            record: None,
-            link_uses: false,
+            // nobody knows yet who watches
+            record: Some((0, u64::MAX)),
+            link_uses: true,
             spans: Vec::new(),
             pieces: Vec::new(),
             failures: Vec::new(),

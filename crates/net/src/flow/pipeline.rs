@@ -96,13 +96,17 @@ pub(super) struct UnderWay {
     pub(super) remaining: f64,
 }
 
+/// From when until when a route has carried so many bytes.
+pub(super) type Piece = (RouteId, Time, Time, u64);
+
 /// A channel and the one foreign flow on it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Component {
     pub(super) member: u32,
     /// Slot of the foreign flow.
     pub(super) flow: u32,
-    /// Its bytes left at `last`.
+    pub(super) route: RouteId,
+    /// Its bytes left at `last`; observers are told of the others.
     pub(super) remaining: f64,
     pub(super) last: u64,
     /// Its bytes per picosecond while a message is under way, and otherwise.
@@ -153,7 +157,9 @@ pub(super) struct Run {
     pub(super) outcomes: VecDeque<Outcome>,
     /// From when until when observers want every message, and those that arrived.
     pub(super) record: Option<(u64, u64)>,
-    pub(super) seen: Vec<(Option<RouteId>, MessageSpan)>,
+    pub(super) seen: Vec<MessageSpan>,
+    /// What they have carried at a steady rate, for observers.
+    pub(super) pieces: Vec<Piece>,
 }
 
 impl Run {
@@ -187,6 +193,7 @@ impl Run {
             outcomes: VecDeque::new(),
             record: None,
             seen: Vec::new(),
+            pieces: Vec::new(),
             pipeline,
         }
     }
@@ -384,7 +391,13 @@ impl Run {
             bytes: self.bytes(i as u32),
             flow: None,
         };
-        self.seen.push(((!by_flow).then_some(self.routes[i].route), span));
+        if !by_flow {
+            // at changes of its rate they were told of what was before
+            let UnderWay { from, remaining, .. } = self.under_way(i);
+            let bytes = if self.members[i].explicit { remaining.round() as u64 } else { span.bytes };
+            self.pieces.push((self.routes[i].route, Time::from_ps(from.min(at)), span.end, bytes));
+        }
+        self.seen.push(span);
     }
 
     fn sweep<const RECORD: bool>(&mut self, until: u64) {
@@ -472,6 +485,15 @@ impl Run {
     /// Brings the foreign flow of a component up to `at`, not after the arrival under way.
     pub(super) fn pass(&mut self, index: u32, at: u64) {
         let component = self.components[index as usize].as_mut().expect("the component exists");
+        let pieces = &mut self.pieces;
+        let mut carry = |component: &mut Component, rate: f64, until: u64| {
+            let before = component.remaining;
+            component.remaining = (before - rate * (until - component.last) as f64).max(0.0);
+            let since = std::mem::replace(&mut component.last, until);
+            if self.record.is_some() {
+                pieces.extend(piece(component.route, since, until, before, component.remaining));
+            }
+        };
         let i = component.member as usize;
         // alone until the message under way (always explicit here) takes bandwidth, then beside it
         let meet = match self.members[i].doing {
@@ -479,14 +501,11 @@ impl Run {
             _ => at,
         };
         if meet > component.last {
-            component.remaining -= component.rate_alone * (meet - component.last) as f64;
-            component.last = meet;
+            carry(component, component.rate_alone, meet);
         }
         if at > component.last {
-            component.remaining -= component.rate_beside * (at - component.last) as f64;
-            component.last = at;
+            carry(component, component.rate_beside, at);
         }
-        component.remaining = component.remaining.max(0.0);
     }
 
     /// When the foreign flow of a component ends if no further message starts: never too late.
@@ -566,8 +585,12 @@ impl Run {
         }
         let mut under_way = self.under_way(i);
         if now > under_way.from {
-            under_way.remaining = (under_way.remaining - before * (now - under_way.from) as f64).max(0.0);
+            let UnderWay { from, remaining, .. } = under_way;
+            under_way.remaining = (remaining - before * (now - from) as f64).max(0.0);
             under_way.from = now;
+            if self.record.is_some() {
+                self.pieces.extend(piece(self.routes[i].route, from, now, remaining, under_way.remaining));
+            }
         }
         self.members[i].explicit = true;
         self.routes[i].under_way = under_way;
@@ -607,4 +630,10 @@ impl Run {
 #[inline]
 fn serialize(bytes: f64, rate: f64) -> u64 {
     (bytes / rate + 0.5) as u64
+}
+
+/// What was carried while so many bytes of `before` were left in the end; none of less than a byte.
+fn piece(route: RouteId, from: u64, until: u64, before: f64, left: f64) -> Option<Piece> {
+    let bytes = (before.round() as u64).saturating_sub(left.round() as u64);
+    (bytes > 0).then(|| (route, Time::from_ps(from), Time::from_ps(until), bytes))
 }

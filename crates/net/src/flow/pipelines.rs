@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use stratasim_core::model::{NetworkDone, Pipeline};
-use stratasim_core::observe::Event;
+use stratasim_core::observe::{Event, MessageSpan, Observer};
 use stratasim_core::water_level::water_level;
 use stratasim_core::{Cx, Time, Token};
 
 use super::network::{Flow, FlowNetwork, PER_PS, State};
-use super::pipeline::{Channel, Component, Doing, NEVER, Outcome, Run, UnderWay};
+use super::pipeline::{Channel, Component, Doing, NEVER, Outcome, Piece, Run, UnderWay};
 use super::routes::RouteId;
 use super::rule::stretch;
 use super::system::NONE;
@@ -266,6 +266,7 @@ impl FlowNetwork {
         let component = Component {
             member,
             flow,
+            route,
             remaining,
             last: now.as_ps(),
             rate_beside: offer.min(level) / penalty * factor * PER_PS,
@@ -298,8 +299,7 @@ impl FlowNetwork {
 
     /// Ends a component: its flow is an ordinary one again, its channel cold.
     fn dissolve(&mut self, slot: u32, component: u32) {
-        let Component { flow, remaining, member, .. } = self.cool(slot, component);
-        self.reach(flow, remaining);
+        let Component { flow, member, .. } = self.cool(slot, component);
         let state = &mut self.flows[flow as usize];
         state.state = State::Active;
         state.rate = 0.0; // its date is set by the next solve
@@ -311,6 +311,9 @@ impl FlowNetwork {
     fn cool(&mut self, slot: u32, component: u32) -> Component {
         let now = self.now.as_ps();
         let component = self.pipelines.run(slot).cool(component, now);
+        // observers are told of what it has carried
+        let flow = &mut self.flows[component.flow as usize];
+        (flow.remaining, flow.last) = (component.remaining, self.now);
         let own = self.pipelines.run(slot).routes[component.member as usize].route;
         for index in 0..self.routes.uses(self.flows[component.flow as usize].route).len() {
             let resource = self.routes.uses(self.flows[component.flow as usize].route)[index].0;
@@ -358,19 +361,21 @@ impl FlowNetwork {
             member: Some((slot, member)),
             line: NONE,
         };
-        let carried = flow.carried(remaining);
-        if self.link_uses && carried > 0 {
-            self.pieces.push((route, enabled.min(from), from, carried));
-        }
         let flow = self.take_slot(flow);
         self.register(route);
         if in_latency { self.queue.set(flow, from) } else { self.share(flow) }
     }
 
+    /// What is to be told of a pipeline.
+    fn collect(run: &mut Run, spans: &mut Vec<MessageSpan>, pieces: &mut Vec<Piece>) {
+        spans.append(&mut run.seen);
+        pieces.append(&mut run.pieces);
+    }
+
     /// Does what a pipeline's window left to the network, and notes its new bound.
     fn settle_run(&mut self, slot: u32) {
         let Some(run) = &mut self.pipelines.runs[slot as usize] else { return };
-        self.spans.append(&mut run.seen);
+        Self::collect(run, &mut self.spans, &mut self.pieces);
         // In order: a channel is over before its member is done. One by one: a slow message without
         // latency meets channels at once, and settles what is left before this returns.
         while let Some(outcome) = self.pipelines.next_outcome(slot) {
@@ -406,6 +411,7 @@ impl FlowNetwork {
     /// A pipeline is finished.
     fn retire(&mut self, slot: u32) {
         let mut run = self.pipelines.runs[slot as usize].take().expect("it was under way");
+        Self::collect(&mut run, &mut self.spans, &mut self.pieces);
         debug_assert!(run.outcomes.is_empty(), "nothing happens after the last member is done");
         run.outcomes.clear();
         self.pipelines.bounds[slot as usize] = NEVER;
@@ -489,22 +495,25 @@ impl FlowNetwork {
     /// Tells observers of the messages of pipelines that arrived, and of what flows have carried.
     pub(super) fn tell(&mut self, cx: &mut Cx<'_, NetworkDone>) {
         let interests = cx.observer.interests();
-        let mut spans = std::mem::take(&mut self.spans);
-        for (route, span) in spans.drain(..) {
-            if let Some(route) = route {
-                let latency = stretch(self.routes.get(route).latency, self.factors(span.bytes).1);
-                self.pieces.push((route, (span.start + latency).min(span.end), span.end, span.bytes));
-            }
+        for span in self.spans.drain(..) {
             if interests.messages {
                 cx.observer.on_event(&Event::Message(span));
             }
         }
-        self.spans = spans;
+        self.tell_pieces(cx.observer);
+    }
+
+    /// The part of it that links have carried, and what runs know of that.
+    pub(super) fn tell_pieces(&mut self, observer: &mut dyn Observer) {
+        for run in self.pipelines.runs.iter_mut().flatten() {
+            self.pieces.append(&mut run.pieces);
+        }
+        let is_wanted = observer.interests().link_uses;
         for (route, start, end, bytes) in self.pieces.drain(..) {
-            if interests.link_uses {
+            if is_wanted {
                 let bytes = bytes as f64;
                 for &link in self.routes.links(route) {
-                    cx.observer.on_event(&Event::LinkUse { link, start, end, bytes });
+                    observer.on_event(&Event::LinkUse { link, start, end, bytes });
                 }
             }
         }

@@ -4,7 +4,7 @@ use stratasim_core::Time;
 use stratasim_core::observe::{Event, Observer};
 
 use super::network::{FlowNetwork, State};
-use super::pipeline::{Channel, Doing, Run};
+use super::pipeline::{Channel, Doing, Run, UnderWay};
 use super::routes::RouteId;
 
 /// What one that has not arrived, or a member of a pipeline, has carried.
@@ -39,7 +39,11 @@ impl FlowNetwork {
                 }
             }
             let beside = run.components.iter().flatten();
-            pieces.extend(beside.map(|component| carried(component.flow, component.remaining)));
+            // told already
+            pieces.extend(beside.map(|component| {
+                let flow = carried(component.flow, component.remaining);
+                Carried { untold: 0, since: now, ..flow }
+            }));
             pieces.extend(run.carried(now.as_ps()));
         }
         pieces
@@ -50,7 +54,9 @@ impl FlowNetwork {
         if !observer.interests().link_uses {
             return;
         }
-        for Carried { route, untold, since, .. } in self.under_way(now) {
+        let under_way = self.under_way(now);
+        self.tell_pieces(observer);
+        for Carried { route, untold, since, .. } in under_way {
             if untold > 0 {
                 for &link in self.routes.links(route) {
                     let bytes = untold as f64;
@@ -70,10 +76,15 @@ impl Run {
         sending.map(move |(i, (member, state))| {
             let arrived: u64 = (0..member.step).map(|step| self.pipeline.bytes(i as u32, step)).sum();
             let is_on_its_way = member.doing == Doing::Sending && member.channel != Channel::Slow;
-            let untold = if is_on_its_way { self.carried_of_message(i, now) } else { 0 };
-            let since = if is_on_its_way { self.under_way(i).sent + state.latency } else { now };
-            let since = Time::from_ps(since.min(now));
-            Carried { route: state.route, bytes: arrived + untold, untold, since }
+            if !is_on_its_way {
+                return Carried { route: state.route, bytes: arrived, untold: 0, since: Time::from_ps(now) };
+            }
+            let carried = self.carried_of_message(i, now);
+            let UnderWay { from, remaining, .. } = self.under_way(i);
+            let told = self.bytes(i as u32).saturating_sub(remaining.round() as u64);
+            let untold = carried.saturating_sub(told);
+            let since = Time::from_ps(from.min(now));
+            Carried { route: state.route, bytes: arrived + carried, untold, since }
         })
     }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use stratasim_core::{BuildError, Bytes};
 
 /// Marking (explicit congestion notification): a packet that leaves a port of a switch, or of a host that forwards, with more
-/// than `min` bytes waiting behind it may be marked, the more likely the closer to `max`, from where on each is.
+/// than `min` bytes waiting behind it, of its class, may be marked, the more likely the closer to `max`, from where on each is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Ecn {

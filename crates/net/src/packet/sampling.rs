@@ -161,7 +161,9 @@ impl Sampling {
             return;
         }
         let matters = now >= self.span.0 && self.quiet <= self.span.1;
-        if self.is_watched() && matters && now - self.quiet >= self.pause.time {
+        let looks = self.is_watched() && matters && now - self.quiet >= self.pause.time;
+        let begun = self.begun;
+        if looks {
             // what happens at this very instant is still to come
             parts.reach(parts.now().max(now - 1));
             let mut kept = std::mem::take(&mut self.kept);
@@ -172,6 +174,10 @@ impl Sampling {
             self.fine = Doubling::after(FINE_LOOKS);
         }
         self.look_behind(now);
+        if !looks {
+            // what was carried before a short pause is told with what comes now
+            self.begun = begun;
+        }
     }
 
     /// Tells what has changed since the last look while messages are under way.

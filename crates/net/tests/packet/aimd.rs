@@ -34,9 +34,14 @@ fn spec(keeps: f64, marks_at: f64) -> String {
 
 /// Flows of so many bytes from hosts of their own to host 0: when each ends, in the time that the link needs for all.
 fn incast(flows: &[u64], keeps: f64, marks_at: f64) -> Vec<f64> {
+    incast_of(flows, &spec(keeps, marks_at))
+}
+
+/// The same by a spec; nothing is sent twice.
+fn incast_of(flows: &[u64], spec: &str) -> Vec<f64> {
     let machine = star(flows.len() + 1);
     let messages: Vec<_> = flows.iter().zip(1..).map(|(&bytes, from)| (from, 0, bytes)).collect();
-    let mut network = network(&spec(keeps, marks_at), machine.clone());
+    let mut network = network(spec, machine.clone());
     let (ends, report) = run(network.as_mut(), machine.compute_nodes(), &messages);
     assert_eq!(report.violations(), Vec::<&str>::new());
     assert_eq!(count(&report, "network.retransmissions"), 0);
@@ -68,5 +73,15 @@ fn flows_share_a_link() {
         let ends = incast(&vec![100_000_000; flows], 0.5, UNDER_WAY);
         let (first, last) = ends.iter().fold((f64::MAX, 0.0_f64), |(a, b), &end| (a.min(end), b.max(end)));
         assert!(first > 0.85 && last < 1.05, "{flows} flows: {first} to {last}");
+    }
+}
+
+/// A window may fall below what is under way, and with it below the packets after which a receiver speaks: the sender asks,
+/// and waits for no time-out.
+#[test]
+fn a_window_that_falls_far_asks_a_receiver_that_speaks_seldom() {
+    for every in [2, 4, 16] {
+        let recovery = format!(r#""recovery": {{"kind": "rltp", "acknowledge-every": {every}}}, "ecn""#);
+        incast_of(&[2_000_000; 8], &spec(0.1, UNDER_WAY).replace(r#""ecn""#, &recovery));
     }
 }

@@ -1,41 +1,72 @@
 //! Connections that carry one message after the other.
 
+use std::sync::Arc;
+
 use crate::packets::{count, fat_tree, run};
 use crate::support::network;
-use stratasim_core::model::{Cx, NetworkDone, NetworkRequest, Transfer};
+use stratasim_core::model::{Cx, NetworkDone, NetworkReport, NetworkRequest, Transfer};
 use stratasim_core::observe::Blind;
-use stratasim_core::{Time, Token};
+use stratasim_core::{Duration, Time, Token};
 use stratasim_testkit::network_contract;
+use stratasim_topo::Topology;
 
 network_contract!(in_turn kept_connections, |topology| network(
     r#"{"kind": "packet", "connections": "per-pair", "buffer": "40 kB"}"#,
     topology
 ));
 
+/// Messages from the first host to the last one, each sent when the one before has arrived: what each takes.
+fn in_turn(spec: &str, machine: &Arc<Topology>, messages: &[u64]) -> (Vec<Duration>, NetworkReport) {
+    let hosts = machine.compute_nodes();
+    let mut network = network(spec, machine.clone());
+    let (mut now, mut took, mut done) = (Time::ZERO, Vec::new(), Vec::new());
+    for (token, &bytes) in (0..).zip(messages) {
+        let start = now;
+        let transfer = Transfer::new(Token(token), hosts[0], hosts[hosts.len() - 1], bytes);
+        network.submit(now, NetworkRequest::Transfer(transfer));
+        while done.is_empty() {
+            now = network.advance(Time::MAX, &mut Cx { done: &mut done, observer: &mut Blind });
+        }
+        assert_eq!(std::mem::take(&mut done), [NetworkDone::Delivered(Token(token))]);
+        took.push(now - start);
+    }
+    let report = network.report(now);
+    assert!(report.violations().is_empty(), "{:?}", report.violations());
+    (took, report)
+}
+
+/// Receivers that do not know where messages end do not hear of the next one unless its sender asks: it does, at once, where no
+/// credit is left, and waits for no more than the answer.
+#[test]
+fn what_was_left_over_is_not_all_that_a_kept_connection_lives_on() {
+    let machine = fat_tree(4);
+    for kind in ["eqds", "rccc"] {
+        for bytes in [1, 8_000, 60_000, 200_000] {
+            let spec = format!(
+                r#"{{"kind": "packet", "connections": "per-pair",
+                    "congestion": {{"kind": "{kind}", "htsim-leftovers": true}}}}"#
+            );
+            let (took, report) = in_turn(&spec, &machine, &[bytes; 4]);
+            assert_eq!(count(&report, "network.connections"), 1);
+            // six links of a microsecond each way, a packet on each, and the turn of a pull
+            let trips = Duration::from_ns(2 * (2 * 6 * 1000 + 6 * 400));
+            for &later in &took[1..] {
+                assert!(later < took[0] + trips, "{kind}, {bytes} B: {took:?}");
+            }
+        }
+    }
+}
+
 /// Slow start happens once: the second message of a pair finds the window that the first one left.
 #[test]
 fn what_a_connection_has_learnt_lives_on_with_the_next_message() {
     let machine = fat_tree(4);
-    let hosts = machine.compute_nodes();
     let second = |connections: &str| {
         let spec = format!(
             r#"{{"kind": "packet", "connections": "{connections}", "congestion": {{"kind": "cubic"}}, "buffer": "10 MB",
                 "ecn": {{"enabled": false}}}}"#
         );
-        let mut network = network(&spec, machine.clone());
-        let (mut now, mut took, mut done) = (Time::ZERO, Vec::new(), Vec::new());
-        for token in 0..2 {
-            let start = now;
-            let transfer = Transfer::new(Token(token), hosts[0], hosts[15], 300_000);
-            network.submit(now, NetworkRequest::Transfer(transfer));
-            while done.is_empty() {
-                now = network.advance(Time::MAX, &mut Cx { done: &mut done, observer: &mut Blind });
-            }
-            assert_eq!(std::mem::take(&mut done), [NetworkDone::Delivered(Token(token))]);
-            took.push(now - start);
-        }
-        let report = network.report(now);
-        assert!(report.violations().is_empty(), "{:?}", report.violations());
+        let (took, report) = in_turn(&spec, &machine, &[300_000; 2]);
         (took, count(&report, "network.connections"))
     };
     let (new, of_new) = second("per-message");

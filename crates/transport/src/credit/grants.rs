@@ -151,7 +151,9 @@ impl Grants {
                 // who has lost a packet, or asks without one, gets a turn in any case: it says what was given before, and
                 // what is left over comes after it
                 let lost = trimmed && !goes_first || header.kind == Kind::RequestToSend;
-                if asks && *repeats == 0 || lost {
+                // one that was done and goes on asks for no more than all it could ask for
+                let goes_on = *listed == Listed::Done && !complete && !trimmed;
+                if asks && *repeats == 0 || lost || goes_on {
                     listed.activate(id, pacer);
                 }
                 if goes_first {

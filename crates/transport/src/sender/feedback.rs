@@ -124,9 +124,13 @@ impl Sender {
     /// credit has asked with its last packet, unless that was `trimmed`.
     #[inline]
     fn ask_where_stuck(&mut self, now: Time, trimmed: bool) {
-        let Acknowledge::EveryBytes(every) = self.profile.receiver.acknowledge else { return };
+        let every = match self.profile.receiver.acknowledge {
+            Acknowledge::EveryPacket | Acknowledge::EveryPackets(..=1) => return,
+            Acknowledge::EveryBytes(bytes) => bytes.into(),
+            Acknowledge::EveryPackets(packets) => u64::from(packets) * self.profile.sizes.packet_bytes(),
+        };
         let in_flight = self.recovery.account().in_flight_bytes;
-        let silent = !self.asked && in_flight > 0 && in_flight < u64::from(every) && self.request.is_none();
+        let silent = !self.asked && in_flight > 0 && in_flight < every && self.request.is_none();
         if !silent || !(self.credit.allows(false) || trimmed && !self.has_asked(now)) {
             return;
         }
@@ -276,7 +280,8 @@ impl Sender {
         let packet = self.profile.sizes.packet_bytes();
         let limit = self.congestion.window_bytes().saturating_add(packet);
         let backlog = self.backlog_bytes(true);
-        let pull = self.credit.request(backlog, limit, packet, sharing);
+        let again = !std::mem::take(&mut self.is_unheard);
+        let pull = self.credit.request(again, backlog, limit, packet, sharing);
         let overtaken = kind == Kind::Probe && self.recovery.asks_for_overtaken();
         let cumulative = if overtaken { self.recovery.account().next_new } else { 0 };
         Header {

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use stratasim_core::Duration;
+use stratasim_core::{Duration, Time};
 use stratasim_transport::harness::channel::{Impairment, Loss};
 use stratasim_transport::harness::{Setting, run};
-use stratasim_transport::{PacketSizes, Profile, TransportSpec};
+use stratasim_transport::{Header, Kind, Mark, Pacer, PacketSizes, Profile, Receiver, TransportSpec};
 
 const SIZES: PacketSizes = PacketSizes {
     payload_bytes: 1000,
@@ -70,6 +70,24 @@ fn with_reports_a_loss_costs_a_round_trip_of_packets() {
     let again = (800_000_u64 + 10_000_000 + 100_000 + 800_000).div_ceil(800_000);
     assert_eq!(outcome.sender.packets, 100 + again);
     assert_eq!(outcome.acknowledged_at.as_ps(), (100 + again) * 800_000 + 10_100_000);
+}
+
+/// A packet that had come before is no reason for another report of the same gap.
+#[test]
+fn a_gap_is_reported_once_whatever_comes_twice() {
+    let profile = profile(r#"{"kind": "go-back-n", "nak": "once-per-gap"}"#, "100 kB", &Setting::default());
+    let (mut receiver, mut pacer) = (Receiver::new(&profile, 0), Pacer::new());
+    let mut reports = |sequence: u64| {
+        let mut reports = 0;
+        let header = Header { kind: Kind::Data, sequence, payload_bytes: 1000, ..Header::default() };
+        receiver.on_packet(Time::ZERO, &header, Mark::default(), &mut pacer, &mut |answer| {
+            reports += u32::from(answer.kind == Kind::Nack);
+        });
+        reports
+    };
+    // 2 is lost; when it comes, 3 has been thrown away, and is missed anew
+    let came = [0, 1, 3, 1, 4, 0, 5, 2, 6, 2, 7, 3, 8];
+    assert_eq!(came.map(&mut reports), [0, 0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1]);
 }
 
 #[test]

@@ -16,6 +16,9 @@ use crate::flit::kernel::Kernel;
 use crate::outcomes::Outcomes;
 use crate::{cables, checks};
 
+/// Cycles between two looks whether the run is to stop.
+const CHUNK: u64 = 4096;
+
 /// Programs on a kernel.
 ///
 /// Cycle `c` lasts from `c * period` to `(c + 1) * period`. A message may enter in the first cycle that starts
@@ -151,7 +154,7 @@ impl<K: Kernel + Send> Model for FlitNetwork<K> {
             let late = self.outcomes.next();
             let over = self.prepared.clock.over_at(until.min(late));
             if self.is_running() && self.kernel.now() < over {
-                let chunk = over.min(self.kernel.now().saturating_add(self.patience));
+                let chunk = over.min(self.kernel.now().saturating_add(self.patience.min(CHUNK)));
                 self.kernel.run(chunk, &mut self.programs);
                 if self.programs.arrived.is_empty() {
                     self.look_for_stall();
