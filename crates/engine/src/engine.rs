@@ -228,7 +228,7 @@ impl<'a> Engine<'a> {
         // there are never so many again
         self.batch = Vec::new();
         self.tell_progress();
-        while self.step()? {
+        while !self.summary.stopped && self.step()? {
             self.summary.instants += 1;
             self.unasked += 1;
             if self.paused || self.unasked >= PROGRESS_EVERY {

@@ -253,6 +253,11 @@ impl GoalRun<'_> {
                 "Computation of a rank is the sum over its streams, at most its finish; the rest counts as communication.".to_owned(),
             );
         }
+        if outcome.finish_ns.iter().any(|&ns| ns > u64::MAX / 2) {
+            result.notes.push(
+                "Times went below 0, which is 2^64 ns here as there: (0 - 1) G of a message of 0 bytes was more than what went before.".to_owned(),
+            );
+        }
         if outcome.stopped {
             result.stop();
         }

@@ -120,7 +120,38 @@ pub struct PlacedJob {
     /// Its ranks: node, operations, streams.
     pub tenants: Vec<Tenant>,
     /// The same job without the others, on the same nodes; where wanted.
-    pub alone: Option<Schedule>,
+    pub alone: Option<Lone>,
+}
+
+/// A job alone on the machine. Its schedule names all nodes, so that of many jobs only one at a time is made.
+pub struct Lone {
+    schedule: Schedule,
+    nodes: Vec<u32>,
+    repetitions: u32,
+    pause_ns: u64,
+    options: MergeOptions,
+}
+
+impl Lone {
+    /// What the nodes do.
+    ///
+    /// # Errors
+    /// As those of [`merge`].
+    pub fn merged(&self) -> Result<Schedule, BuildError> {
+        merge(&[self.job("")], &self.options).map(|merged| merged.schedule)
+    }
+
+    fn job<'a>(&'a self, name: &'a str) -> Job<'a> {
+        Job {
+            name,
+            schedule: &self.schedule,
+            nodes: self.nodes.clone(),
+            // whoever runs it lets nothing of the job begin before its start: a computation before it would be work
+            start_offset_ns: 0,
+            repetitions: self.repetitions,
+            pause_ns: self.pause_ns,
+        }
+    }
 }
 
 impl ScheduleWork {
@@ -205,28 +236,28 @@ pub fn build(
         JobNics::Own => NicPolicy::Own,
     };
     let options = MergeOptions { nodes: count, nics };
-    let merging: Vec<Job<'_>> = (0..jobs.len())
-        .map(|number| Job {
-            name: &names[number],
-            schedule: &schedules[number],
-            nodes: placed[number].clone(),
-            // whoever runs it lets nothing of the job begin before its start: a computation before it would be work
-            start_offset_ns: 0,
-            repetitions: jobs[number].repetitions,
-            pause_ns: ns(jobs[number].pause),
+    let lone: Vec<Lone> = schedules
+        .into_iter()
+        .zip(placed)
+        .zip(jobs)
+        .map(|((schedule, nodes), job)| Lone {
+            schedule,
+            nodes,
+            repetitions: job.repetitions,
+            pause_ns: ns(job.pause),
+            options,
         })
         .collect();
+    let merging: Vec<Job<'_>> = lone.iter().zip(&names).map(|(lone, name)| lone.job(name)).collect();
     let merged = merge(&merging, &options).map_err(within)?;
-    let mut placed_jobs = Vec::with_capacity(jobs.len());
-    for ((job, tenants), of) in merging.iter().zip(merged.jobs).zip(jobs) {
-        let alone = if how.alone && jobs.len() > 1 {
-            Some(merge(std::slice::from_ref(job), &options).map_err(within)?.schedule)
-        } else {
-            None
-        };
-        let start = Time::ZERO + of.start;
-        placed_jobs.push(PlacedJob { name: job.name.to_owned(), start, tenants, alone });
-    }
+    drop(merging);
+    let is_wanted = how.alone && jobs.len() > 1;
+    let placed_jobs = names.into_iter().zip(merged.jobs).zip(lone).zip(jobs);
+    let placed_jobs = placed_jobs.map(|(((name, tenants), lone), job)| {
+        let start = Time::ZERO + job.start;
+        PlacedJob { name, start, tenants, alone: is_wanted.then_some(lone) }
+    });
+    let placed_jobs = placed_jobs.collect();
     Ok(ScheduleWork::new(merged.schedule, placed_jobs))
 }
 

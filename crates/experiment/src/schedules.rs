@@ -66,10 +66,11 @@ impl Prepared {
             let finish = ends.map(|(end, _)| *end).max().unwrap_or(Time::ZERO);
             let since = |end: Time| end.saturating_since(job.start).as_secs_f64();
             let alone = match &job.alone {
-                Some(schedule) if !summary.run.stopped => {
+                Some(lone) if !summary.run.stopped => {
+                    let schedule = lone.merged().map_err(refused)?;
                     let mut network = self.fresh_network().map_err(refused)?;
                     network.draw_by_source();
-                    let alone = run(schedule, network.as_mut(), &mut Blind, &common, (&[0], &[job.start]))?;
+                    let alone = run(&schedule, network.as_mut(), &mut Blind, &common, (&[0], &[job.start]))?;
                     Some(since(alone.run.makespan))
                 }
                 _ => None,

@@ -444,6 +444,9 @@ impl Traffic {
         ]);
         let mut notes: Vec<String> = self.unchecked().into_iter().collect();
         notes.extend_from_slice(&self.network.notes);
+        if self.traffic.kernel == KernelChoice::Auto {
+            notes.extend(refusal(&self.network, &self.plan).map(Fast::note));
+        }
         notes.extend(notes::unmapped(&statistics.channels, self.network.fabric.router_count()));
         notes.extend(notes::unprobed(&self.traffic, &statistics));
         notes.extend(notes::uncounted(&self.traffic));
@@ -608,9 +611,7 @@ fn plan(
 /// # Errors
 /// It is asked for and does not know something.
 fn choose(choice: KernelChoice, network: &Prepared, plan: &Plan) -> Result<bool, BuildError> {
-    let queues = plan.queues.len() as u8;
-    let refusal = Fast::refuses(&network.fabric, &network.router, &*network.routing, queues);
-    match (choice, refusal) {
+    match (choice, refusal(network, plan)) {
         (KernelChoice::Auto, refusal) => Ok(refusal.is_none()),
         (KernelChoice::Full, _) => Ok(false),
         (KernelChoice::Fast, None) => Ok(true),
@@ -618,4 +619,9 @@ fn choose(choice: KernelChoice, network: &Prepared, plan: &Plan) -> Result<bool,
             Err(BuildError::new("kernel", format!("the fast kernel does not know {what}; use `auto`")))
         }
     }
+}
+
+/// What the fast kernel does not know of it.
+fn refusal(network: &Prepared, plan: &Plan) -> Option<&'static str> {
+    Fast::refuses(&network.fabric, &network.router, &*network.routing, plan.queues.len() as u8)
 }

@@ -45,21 +45,33 @@ impl Engine<'_> {
         loop {
             if !self.next.is_empty() {
                 std::mem::swap(&mut batch, &mut self.next);
-                for (vertex, index) in batch.drain(..) {
-                    self.start(vertex, index);
-                }
+                self.begin_all(&mut batch, Self::start);
             } else if !self.ready.is_empty() {
                 std::mem::swap(&mut batch, &mut self.ready);
                 // what becomes ready together takes its stream by vertex
                 batch.sort_unstable();
-                for (vertex, index) in batch.drain(..) {
-                    self.release(vertex, index);
-                }
+                self.begin_all(&mut batch, Self::release);
             } else {
+                break;
+            }
+            if self.summary.stopped {
                 break;
             }
         }
         self.batch = batch;
+    }
+
+    /// Lets all of a batch `begin`, until the run is to stop: each may send as many messages as there are ranks.
+    #[inline]
+    fn begin_all(&mut self, batch: &mut Vec<(VertexId, u32)>, begin: impl Fn(&mut Self, VertexId, u32)) {
+        const ASKED_EVERY: usize = 64;
+        for (number, (vertex, index)) in (1..).zip(batch.drain(..)) {
+            begin(self, vertex, index);
+            if number % ASKED_EVERY == 0 && self.observer.wants_stop() {
+                self.summary.stopped = true;
+                break;
+            }
+        }
     }
 
     fn start(&mut self, vertex: VertexId, index: u32) {

@@ -26,6 +26,21 @@ impl Observer for Impatient {
     }
 }
 
+/// Wants to stop before anything happens.
+struct Hasty;
+
+impl Observer for Hasty {
+    fn interests(&self) -> Interests {
+        Interests::default()
+    }
+
+    fn on_event(&mut self, _: &Event) {}
+
+    fn wants_stop(&self) -> bool {
+        true
+    }
+}
+
 /// The same, and adds up what all links carry.
 #[derive(Default)]
 struct Counting {
@@ -238,4 +253,20 @@ fn networks_in_which_nothing_ends_can_be_stopped() {
             assert!(carried <= 10e9 * result.makespan_s * 1.001, "{text}");
         }
     }
+}
+
+/// Ranks that begin with a message to each other one are asked between them.
+#[test]
+fn a_run_ends_while_its_first_messages_are_sent() {
+    let sent = |ranks: u32| {
+        let text = format!(
+            "topology = {{ kind = \"single-switch\", nodes = {ranks}, bandwidth = \"100 Gbps\", latency = \"1 us\" }}
+             workload = {{ kind = \"collective\", operation = \"all-to-all\", bytes = \"1 MB\", algorithm = {{ kind = \"direct\" }} }}
+             network = {{ kind = \"message\" }}"
+        );
+        let result = crate::common::watch_in(&text, std::path::Path::new(""), &mut Hasty);
+        assert!(result.stopped && result.makespan_s == 0.0);
+        result.counters["network.messages"]
+    };
+    assert_eq!((sent(256), sent(512)), (64 * 255, 64 * 511));
 }

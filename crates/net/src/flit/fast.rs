@@ -84,6 +84,13 @@ const MOST_LATENCY: u32 = 1 << 12;
 const MOST_BACKLOG: u64 = 1 << 14;
 
 impl Fast {
+    /// What a reader of a result is told where this kernel does not know `what`.
+    pub fn note(what: &str) -> String {
+        format!(
+            "the full kernel moves the flits, which takes several times as long: the fast one does not know {what}"
+        )
+    }
+
     /// Why this kernel cannot run it with so many [`queues`](Terminals::queues) per terminal; `None` when it
     /// can.
     pub fn refuses(
@@ -131,7 +138,7 @@ impl Fast {
         } else if routing.restarts() {
             Some("routing that starts anew while it waits")
         } else if Self::slots(fabric, spec).is_none() {
-            Some("so many ports and virtual channels")
+            Some("so many ports and virtual channels (8 and 16, 16 and 8, 32 and 4, 64 and 2 at most)")
         } else if fabric
             .channels()
             .iter()

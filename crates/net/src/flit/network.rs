@@ -21,6 +21,7 @@ use super::any::AnyKernel;
 use super::dependency::{Question, Verdict};
 use super::fabric::clock::Clock;
 use super::fabric::from_topology::{Wires, Wiring};
+use super::fast::Fast;
 use super::next_output::{self, ByNextOutput};
 use super::router::RouterSpec;
 use super::routing::{FlitRouting, FlitRoutingSpec};
@@ -63,8 +64,9 @@ pub struct Flit {
     pub router: Option<RouterSpec>,
     /// Which way packets take.
     pub routing: FlitRoutingSpec,
-    /// Looks, before anything runs, for packets that can wait for each other in a circle. Of machines above some
-    /// four million pairs of node and router, at what packets to a sample of the nodes do.
+    /// Looks, before anything runs, for packets that can wait for each other in a circle. Above four million pairs of node
+    /// and router, and where more than some six million decisions would have to be followed (adaptive and random ways of some
+    /// hundred nodes), it looks at what packets to a sample of the nodes do, which may be few.
     pub deadlock_check: bool,
 }
 
@@ -211,9 +213,7 @@ impl NetworkKind for Flit {
         let kernel = AnyKernel::new(fabric, &prepared.router, routing, seed, 1)
             .map_err(|error| error.within("router"))?;
         if let Some(what) = kernel.unknown_to_fast() {
-            prepared.notes.push(format!(
-                "the full kernel moves the flits, which takes several times as long: the fast one does not know {what}"
-            ));
+            prepared.notes.push(Fast::note(what));
         }
         let (topology, nics, in_order) = (context.topology, context.nics, context.in_order);
         Ok(Box::new(FlitNetwork::new(topology, prepared, cut, kernel, nics, in_order)))

@@ -171,6 +171,11 @@ pub trait FlitRouting: Send + Sync {
         false
     }
 
+    /// Whether links have an order in which every packet uses them, so that none can wait for another in a circle.
+    fn is_ordered(&self) -> bool {
+        false
+    }
+
     /// Whether the outcome depends on [`Place::input`] or not; the check for deadlock then tries each.
     fn looks_at_input(&self) -> bool {
         true

@@ -233,6 +233,9 @@ impl FlowNetwork {
         dst: NodeId,
         key: u64,
     ) -> Result<RouteId, stratasim_topo::RouteError> {
+        if self.routes.are_many() {
+            self.forget_routes();
+        }
         let machine = Machine {
             numbers: &self.numbers,
             latency: &self.latency,
@@ -241,6 +244,29 @@ impl FlowNetwork {
             ports: &self.ports,
         };
         self.routes.find(src, dst, key, &machine)
+    }
+
+    /// Forgets the routes that no flow and no channel takes: machines have many more pairs than messages under way.
+    #[cold]
+    fn forget_routes(&mut self) {
+        for run in self.pipelines.runs.iter_mut().flatten() {
+            self.pieces.append(&mut run.pieces);
+        }
+        let mut taken = vec![false; self.routes.routes.len()];
+        let mut each = |route: &mut RouteId| taken[*route as usize] = true;
+        self.each_route(&mut each);
+        let renamed = self.routes.forget(&taken);
+        self.each_route(&mut |route| *route = renamed[*route as usize]);
+    }
+
+    /// Shows all numbers of routes that it has.
+    fn each_route(&mut self, show: &mut dyn FnMut(&mut RouteId)) {
+        let flows = self.flows.iter_mut().filter(|flow| flow.state != State::Free);
+        flows.for_each(|flow| show(&mut flow.route));
+        self.pieces.iter_mut().for_each(|(route, ..)| show(route));
+        for run in self.pipelines.runs.iter_mut().flatten() {
+            run.each_route(show);
+        }
     }
 
     /// Starts a transfer on its way, or lets it wait for those before it.
@@ -722,11 +748,7 @@ impl model::Network for FlowNetwork {
 
     fn report(&mut self, now: Time) -> NetworkReport {
         let mut link_bytes = vec![0.0; self.topology.link_count()];
-        for (index, route) in self.routes.routes.iter().enumerate() {
-            for link in self.routes.links(index as RouteId) {
-                link_bytes[link.index()] += route.carried;
-            }
-        }
+        self.routes.add_carried(&mut link_bytes);
         for Carried { route, bytes, .. } in self.under_way(now) {
             for link in self.routes.links(route) {
                 link_bytes[link.index()] += bytes as f64;

@@ -380,6 +380,15 @@ impl Run {
         self.record.is_some_and(|(first, last)| first <= until && from <= last)
     }
 
+    /// Shows the routes of members that have joined, and of flows beside them.
+    pub(super) fn each_route(&mut self, show: &mut dyn FnMut(&mut RouteId)) {
+        let joined = self.members.iter().zip(&mut self.routes);
+        for (_, state) in joined.filter(|(member, _)| member.doing != Doing::Outside) {
+            show(&mut state.route);
+        }
+        self.components.iter_mut().flatten().for_each(|component| show(&mut component.route));
+    }
+
     /// Notes a message that arrives at `at`, for observers; whether it was a flow in the end, which tells of its links itself.
     pub(super) fn note(&mut self, i: usize, at: u64, by_flow: bool) {
         let [from, to] = self.pipeline.ends(i as u32);

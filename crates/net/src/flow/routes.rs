@@ -49,8 +49,15 @@ pub(super) struct Routes {
     places: Vec<u32>,
     /// By resource, the routes that use it; known from the first change of any on.
     users: Option<Vec<Vec<RouteId>>>,
+    /// Bytes that routes carried which are forgotten, by link.
+    carried: Vec<f64>,
+    /// Routes from which on those that nobody takes are forgotten.
+    pub(super) limit: usize,
     scratch: Vec<LinkId>,
 }
+
+/// So many routes are kept in any case: some 250 MB, all pairs of a thousand nodes.
+const KEPT: usize = 1 << 20;
 
 const NOWHERE: NodeId = NodeId(u32::MAX);
 
@@ -67,7 +74,66 @@ impl Routes {
             links: Vec::new(),
             places: Vec::new(),
             users: None,
+            carried: Vec::new(),
+            limit: KEPT,
             scratch: Vec::new(),
+        }
+    }
+
+    /// Whether there are so many that those that nobody takes are to be forgotten.
+    #[inline]
+    pub(super) fn are_many(&self) -> bool {
+        self.routes.len() >= self.limit
+    }
+
+    /// Forgets all that are not `taken`, but for what they have carried. The new numbers of the others.
+    pub(super) fn forget(&mut self, taken: &[bool]) -> Vec<RouteId> {
+        let mut renamed = vec![NONE; self.routes.len()];
+        let (mut uses, mut links) = (Vec::new(), Vec::new());
+        let mut kept = Vec::new();
+        for (id, &taken) in taken.iter().enumerate() {
+            let mut route = self.routes[id];
+            if taken {
+                renamed[id] = kept.len() as RouteId;
+                let (first_use, first_link) = (uses.len() as u32, links.len() as u32);
+                uses.extend_from_slice(self.uses(id as RouteId));
+                links.extend_from_slice(self.links(id as RouteId));
+                route.uses = (first_use, uses.len() as u32);
+                route.links = (first_link, links.len() as u32);
+                kept.push(route);
+            } else if route.carried > 0.0 {
+                let (first, end) = route.links;
+                for link in &self.links[first as usize..end as usize] {
+                    self.carried.resize(self.carried.len().max(link.index() + 1), 0.0);
+                    self.carried[link.index()] += route.carried;
+                }
+            }
+        }
+        let rename = |route: &mut RouteId| {
+            *route = renamed[*route as usize];
+            *route != NONE
+        };
+        self.by_pair.retain(|_, route| rename(route));
+        self.by_links.retain(|_, route| rename(route));
+        for last in self.last.iter_mut().filter(|last| last.0 != NOWHERE) {
+            if !rename(&mut last.1) {
+                last.0 = NOWHERE;
+            }
+        }
+        self.limit = self.limit.max(2 * kept.len());
+        (self.routes, self.uses, self.links) = (kept, uses, links);
+        // known again from the next change on
+        self.users = None;
+        renamed
+    }
+
+    /// Adds what the routes have carried, of flows that are over, to the bytes of each link.
+    pub(super) fn add_carried(&self, link_bytes: &mut [f64]) {
+        link_bytes.iter_mut().zip(&self.carried).for_each(|(bytes, carried)| *bytes += carried);
+        for (id, route) in self.routes.iter().enumerate() {
+            for link in self.links(id as RouteId) {
+                link_bytes[link.index()] += route.carried;
+            }
         }
     }
 

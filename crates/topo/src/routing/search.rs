@@ -39,7 +39,8 @@ pub(super) struct Inner {
     leaves: Vec<Option<Leaf>>,
     /// Place of every inner node among them.
     place: Vec<u32>,
-    count: usize,
+    /// Inner nodes in order.
+    nodes: Vec<NodeId>,
 }
 
 /// A pair of nodes without its leaves.
@@ -81,21 +82,24 @@ impl Inner {
                 leaves[node] = None;
             }
         }
-        let mut count = 0;
+        let mut inner = Vec::new();
         let place = leaves
             .iter()
-            .map(|leaf| {
-                let place = count;
-                count += u32::from(leaf.is_none());
+            .enumerate()
+            .map(|(node, leaf)| {
+                let place = inner.len() as u32;
+                if leaf.is_none() {
+                    inner.push(NodeId::from_index(node));
+                }
                 place
             })
             .collect();
-        Self { leaves, place, count: count as usize }
+        Self { leaves, place, nodes: inner }
     }
 
     /// Number of inner nodes.
     pub(super) fn count(&self) -> usize {
-        self.count
+        self.nodes.len()
     }
 
     /// Place of an inner node among them.
@@ -106,11 +110,6 @@ impl Inner {
 
     pub(super) fn is_leaf(&self, node: NodeId) -> bool {
         self.leaves[node.index()].is_some()
-    }
-
-    /// Inner nodes in order.
-    fn nodes(&self) -> impl Iterator<Item = usize> {
-        (0..self.leaves.len()).filter(|&node| self.leaves[node].is_none())
     }
 
     /// The pair without its leaves. When what is left is one node, the links at the ends are the route.
@@ -246,7 +245,7 @@ impl Scratch {
 
     /// Costs of the inner nodes in the last search, by place.
     pub(super) fn costs<'a>(&'a self, inner: &'a Inner) -> impl Iterator<Item = PathCost> + 'a {
-        inner.nodes().map(|node| self.best[node])
+        inner.nodes.iter().map(|node| self.best[node.index()])
     }
 
     /// Appends the links from the root of the last search to `dst`; false when it was not reached.
@@ -256,7 +255,7 @@ impl Scratch {
 
     /// The tree of the last search, to keep.
     pub(super) fn tree(&self, inner: &Inner) -> Tree {
-        Tree { entry: inner.nodes().map(|node| self.entry[node]).collect() }
+        Tree { entry: inner.nodes.iter().map(|node| self.entry[node.index()]).collect() }
     }
 }
 

@@ -1,9 +1,10 @@
 //! What a platform file says beyond hosts and routes, old versions of the format, hand-derived routes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use stratasim_core::random::Draws;
 use stratasim_core::{Duration, LinkId, NodeId, Precision};
 use stratasim_topo::io::profile::Profile;
 use stratasim_topo::io::simgrid::{Platform, import};
@@ -189,4 +190,89 @@ fn a_link_that_is_a_whole_route_has_ends() {
     assert_eq!(info("split_UP").reverse, Some(link(topology, "split_DOWN")));
     assert_eq!((ends("one"), info("one").half_duplex), (pair("a", "c"), false));
     assert_eq!((ends("two"), ends("idle")), (None, None));
+}
+
+/// A Dijkstra zone of hosts, most of which have one way out, and routers: each way against a search by the rules from its very start,
+/// where many ways cost the same.
+#[test]
+fn ways_of_a_dijkstra_zone_are_those_of_a_search_from_each_host() {
+    let mut draws = Draws::new(3);
+    for _ in 0..60 {
+        let (hosts, routers) = (2 + draws.below(6), 1 + draws.below(5));
+        let name =
+            |member: u32| if member < hosts { format!("h{member}") } else { format!("r{}", member - hosts) };
+        // from, to and number of links, in the order of the file
+        let mut routes: Vec<(u32, u32, u32)> = Vec::new();
+        let mut declare = |from: u32, to: u32, links: u32| {
+            if from != to && !routes.iter().any(|&(a, b, _)| (a, b) == (from, to)) {
+                routes.push((from, to, links));
+            }
+        };
+        for host in 0..hosts {
+            let router = hosts + draws.below(routers);
+            declare(host, router, 1 + draws.below(2));
+            declare(router, host, 1 + draws.below(2));
+            if draws.below(4) == 0 {
+                declare(host, hosts + draws.below(routers), 1);
+            }
+        }
+        for router in 0..routers {
+            // a ring joins them all
+            declare(hosts + router, hosts + (router + 1) % routers, 1 + draws.below(2));
+            declare(hosts + router, draws.below(hosts + routers), 1 + draws.below(2));
+        }
+        let mut text = String::from("<platform version=\"4.1\"><zone id=\"z\" routing=\"Dijkstra\">");
+        (0..hosts).for_each(|host| text += &format!("<host id=\"h{host}\" speed=\"1f\"/>"));
+        (0..routers).for_each(|router| text += &format!("<router id=\"r{router}\"/>"));
+        let links = |at: usize| (0..routes[at].2).map(move |link| format!("l{at}-{link}"));
+        for at in 0..routes.len() {
+            links(at)
+                .for_each(|link| text += &format!("<link id=\"{link}\" bandwidth=\"1\" latency=\"0\"/>"));
+        }
+        for (at, &(from, to, _)) in routes.iter().enumerate() {
+            let on: String = links(at).map(|link| format!("<link_ctn id=\"{link}\"/>")).collect();
+            let ends = format!("src=\"{}\" dst=\"{}\"", name(from), name(to));
+            text += &format!("<route {ends} symmetrical=\"NO\">{on}</route>");
+        }
+        text += "</zone></platform>";
+        // members of equal cost are settled in the order in which routes first name them
+        let mut order: Vec<u32> = Vec::new();
+        for &(from, to, _) in &routes {
+            [from, to].into_iter().for_each(|end| {
+                if !order.contains(&end) {
+                    order.push(end)
+                }
+            });
+        }
+        let topology = Arc::new(read(&text).topology);
+        for from in 0..hosts {
+            let mut best: BTreeMap<u32, (u32, Option<usize>)> = BTreeMap::from([(from, (0, None))]);
+            let mut settled = BTreeSet::new();
+            loop {
+                let open = best.iter().filter(|(member, _)| !settled.contains(*member));
+                let place = |member: u32| order.iter().position(|&other| other == member);
+                let Some((&at, &(cost, _))) = open.min_by_key(|(member, (cost, _))| (*cost, place(**member)))
+                else {
+                    break;
+                };
+                settled.insert(at);
+                for (number, &(_, to, links)) in routes.iter().enumerate().filter(|(_, (a, ..))| *a == at) {
+                    if best.get(&to).is_none_or(|(known, _)| cost + links < *known) {
+                        best.insert(to, (cost + links, Some(number)));
+                    }
+                }
+            }
+            for to in (0..hosts).filter(|&to| to != from) {
+                let Some(&(_, mut way)) = best.get(&to) else { continue };
+                let mut expected = BTreeSet::new();
+                while let Some(number) = way {
+                    expected.extend(links(number));
+                    way = best[&routes[number].0].1;
+                }
+                let found: BTreeSet<String> =
+                    route(&topology, &name(from), &name(to)).0.into_iter().collect();
+                assert_eq!(found, expected, "{} to {}: {text}", name(from), name(to));
+            }
+        }
+    }
 }

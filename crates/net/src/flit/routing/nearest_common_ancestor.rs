@@ -90,6 +90,11 @@ impl FlitRouting for NearestCommonAncestor {
         self.map.is_whole()
     }
 
+    /// Up from level to level, then down.
+    fn is_ordered(&self) -> bool {
+        true
+    }
+
     fn looks_at_input(&self) -> bool {
         false
     }

@@ -28,6 +28,8 @@ pub(in crate::io::simgrid) struct Dijkstra {
     order: FxHashMap<u32, u32>,
     /// By order: to (by order) and cost, in the order of the file.
     routes: Vec<Vec<(u32, u64)>>,
+    /// By order: where the only route of a member leads, as of a host to its switch; `NONE` of those with several.
+    gates: Vec<u32>,
     /// By source: the tree of predecessors. Dropped as a whole when full.
     trees: Mutex<FxHashMap<u32, Arc<[u32]>>>,
 }
@@ -49,7 +51,12 @@ impl Dijkstra {
             });
             routes[src as usize].push((dst, table.links(route).len() as u64));
         }
-        Self { table, loopback, members, order, routes, trees: Mutex::default() }
+        let gate = |(from, routes): (u32, &Vec<(u32, u64)>)| match routes[..] {
+            [(to, _)] if to != from => to,
+            _ => NONE,
+        };
+        let gates = (0..).zip(&routes).map(gate).collect();
+        Self { table, loopback, members, order, routes, gates, trees: Mutex::default() }
     }
 
     /// By order: the predecessor on the way from `src`.
@@ -70,7 +77,10 @@ impl Dijkstra {
                 if reached + step < cost[to as usize] {
                     cost[to as usize] = reached + step;
                     before[to as usize] = at;
-                    queue.push(Reverse((reached + step, to)));
+                    // nothing is reached from where the only way leads back
+                    if self.gates[to as usize] != at {
+                        queue.push(Reverse((reached + step, to)));
+                    }
                 }
             }
         }
@@ -123,15 +133,21 @@ impl LocalRoutes for Dijkstra {
         let missing = || "no declared routes of the Dijkstra zone between them lead there".to_owned();
         let place = |member| self.order.get(&member).copied().ok_or_else(missing);
         let (from, to) = (place(src)?, place(dst)?);
-        let tree = self.tree(from);
+        // who has one way out goes as its gate does: all costs are more by the same
+        let gate = self.gates[from as usize];
+        let root = if gate == NONE { from } else { gate };
+        let tree = self.tree(root);
         let mut path = vec![dst];
         let mut at = to;
-        while at != from {
+        while at != root {
             at = tree[at as usize];
             if at == NONE {
                 return Err(missing());
             }
             path.push(self.members[at as usize]);
+        }
+        if root != from {
+            path.push(src);
         }
         path.reverse();
         self.join(walk, &path)
