@@ -158,6 +158,11 @@ class Curve:
         """Why runs have no result, each with its load; of a curve that an error has as its `curve`."""
         return self._core.failures
 
+    @property
+    def notes(self) -> list[str]:
+        """What results say beside their numbers, once each, with the loads of those that do."""
+        return self._core.notes
+
     @cached_property
     def table(self) -> Columns:
         """A row for each load: `load_flits_per_cycle`, `seeds`, `saturated`, `known` (whether the sample

@@ -56,7 +56,15 @@ def test_a_curve_has_a_row_for_each_load_and_results_for_each_seed() -> None:
     assert (table["packet_latency_cycles_half_width"] > 0).all()
     assert curve.results[0][0].digest == ss.run(MESH).digest
     assert curve.saturation is None
+    assert curve.notes == []
     assert all(runs == 4 for _, runs in seen)
+
+
+def test_a_curve_tells_what_its_results_note() -> None:
+    curve = ss.traffic(MESH, [0.1], set={"network.router": {"virtual-channels": 4, "speculation": "separate"}})
+    assert any("full kernel" in note for note in curve.notes), curve.notes
+    assert curve.notes == curve.results[0][0].notes
+    assert pickle.loads(pickle.dumps(curve)).notes == curve.notes
 
 
 def test_a_curve_without_loads_has_that_of_the_experiment() -> None:

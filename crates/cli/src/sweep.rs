@@ -7,14 +7,13 @@ use clap::Args;
 use indicatif::ProgressBar;
 use stratasim_experiment::sweep::{Finished, Outcome, Point, RunOptions, Watch, alike};
 use stratasim_experiment::{Error, Sweep as Points};
-use stratasim_report::style::{Tone, hanging};
-use stratasim_report::{Style, counted};
+use stratasim_report::counted;
 
 use crate::INTERRUPTED;
 use crate::input::Input;
 use crate::interrupt;
 use crate::progress;
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, notes};
 
 #[derive(Args)]
 pub(crate) struct Sweep {
@@ -48,8 +47,6 @@ fn shard(text: &str) -> Result<(usize, usize), String> {
     }
 }
 
-/// Notes of the points that a table tells.
-const MOST_NOTES: usize = 8;
 /// Failures of different words that are told on the terminal.
 const MOST_FAILURES: usize = 20;
 
@@ -126,7 +123,7 @@ impl Sweep {
                 for (caption, table) in sweep.comparisons(&finished.rows) {
                     terminal.print(&format!("\n{caption}\n\n{}", table.to_text(&terminal.style)));
                 }
-                terminal.print(&notes(&sweep.notes(&finished.rows), &terminal.style));
+                terminal.print(&notes(&sweep.notes(&finished.rows), true, &terminal.style));
             }
             for name in sweep.absent(&finished.rows) {
                 terminal.say(&format!(
@@ -168,18 +165,6 @@ impl Sweep {
         }
         Ok(finished.failures.iter().map(|failure| failure.error.exit_code()).max().unwrap_or(0))
     }
-}
-
-/// The first notes of the points, and how many more there are.
-fn notes(notes: &[String], style: &Style) -> String {
-    let mut text = String::new();
-    let more = notes.len().saturating_sub(MOST_NOTES);
-    let more = (more > 0).then(|| format!("{more} more are on the page"));
-    for note in notes.iter().take(MOST_NOTES).chain(&more) {
-        let gap = if text.is_empty() { "\n" } else { "" };
-        text += &format!("{gap}  {}{}\n", style.paint(Tone::Muted, "note  "), hanging(note, style.width, 8));
-    }
-    text
 }
 
 #[cfg(test)]

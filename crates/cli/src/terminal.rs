@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use clap::ValueEnum;
 use stratasim_experiment::Error;
 use stratasim_report::Style;
-use stratasim_report::style::Tone;
+use stratasim_report::style::{Tone, hanging};
 use terminal_size::{Height, Width, terminal_size_of};
 
 /// When to use colours.
@@ -99,4 +99,17 @@ impl Terminal {
     pub(crate) fn fail(&self, error: &Error) {
         self.say(error.render(self.errors.colour, self.errors.width).trim_end());
     }
+}
+/// The first notes of several results, and how many more there are: on the page, where there is one.
+pub(crate) fn notes(notes: &[String], has_page: bool, style: &Style) -> String {
+    const MOST: usize = 8;
+    let mut text = String::new();
+    let place = if has_page { "are on the page" } else { "are on the page that `--out` writes" };
+    let more = notes.len().saturating_sub(MOST);
+    let more = (more > 0).then(|| format!("{more} more {place}"));
+    for note in notes.iter().take(MOST).chain(&more) {
+        let gap = if text.is_empty() { "\n" } else { "" };
+        text += &format!("{gap}  {}{}\n", style.paint(Tone::Muted, "note  "), hanging(note, style.width, 8));
+    }
+    text
 }

@@ -16,7 +16,7 @@ use crate::INTERRUPTED;
 use crate::input::Input;
 use crate::interrupt;
 use crate::progress;
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, notes};
 
 #[derive(Args)]
 pub(crate) struct Traffic {
@@ -220,6 +220,9 @@ impl Traffic {
         {
             let all: Vec<String> = cycles.iter().map(u64::to_string).collect();
             terminal.print(&format!("\nbatches took {} cycles\n", all.join(", ")));
+        }
+        if !self.quiet {
+            terminal.print(&notes(&curve.notes(), self.out.is_some(), &terminal.style));
         }
         let is_found = curve.saturation.is_some() || curve.not_known.is_some();
         let is_whole = !interrupt::wanted() && curve.failures.is_empty();

@@ -72,6 +72,12 @@ impl TrafficCurve {
         self.curve.failures.iter().map(Error::to_string).collect()
     }
 
+    /// What results say beside their numbers, once each, with the loads of those that do.
+    #[getter]
+    fn notes(&self) -> Vec<String> {
+        self.curve.notes()
+    }
+
     /// Latency over load.
     fn latency(&self) -> Picture {
         Picture { drawing: self.curve.latency() }

@@ -9,6 +9,10 @@ use stratasim_topo::{Routing, Topology};
 /// Pairs whose routes are asked for; of machines with more pairs, as many are drawn.
 const MOST_PAIRS: u64 = 20_000;
 
+/// Where there are more nodes, pairs end at so many of them.
+const MANY_NODES: usize = 4096;
+const FEW_ENDS: usize = 500;
+
 /// Least, mean and most of something.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Spread {
@@ -62,14 +66,17 @@ pub(super) fn pairs(topology: &Topology, seed: u64) -> Vec<(NodeId, NodeId)> {
     }
     let mut random = Streams::new(seed).stream("topology.pairs");
     let mut draw = |below: usize| random.random_range(0..below);
+    // routings that search do so once for each destination, and keep what they found of few
+    let few = nodes.len() > MANY_NODES;
+    let ends: Vec<usize> = (0..if few { FEW_ENDS } else { 0 }).map(|_| draw(nodes.len())).collect();
     let mut pairs: Vec<_> = (0..MOST_PAIRS)
         .map(|_| {
-            let a = draw(nodes.len());
-            let b = draw(nodes.len() - 1);
-            (nodes[a], nodes[b + usize::from(b >= a)])
+            let one = if few { ends[draw(FEW_ENDS)] } else { draw(nodes.len()) };
+            let rest = draw(nodes.len() - 1);
+            let other = rest + usize::from(rest >= one);
+            if few { (nodes[other], nodes[one]) } else { (nodes[one], nodes[other]) }
         })
         .collect();
-    // routings that search do so once for each destination, and keep what they found of few
     pairs.sort_by_key(|&(_, to)| to);
     pairs
 }
@@ -157,6 +164,9 @@ mod tests {
         assert!(some.iter().all(|(a, b)| a != b));
         assert_eq!(some, pairs(&ring(500), 1));
         assert_ne!(some, pairs(&ring(500), 2));
+        let many = pairs(&ring(5000), 1);
+        assert!(many.len() == 20_000 && many.iter().all(|(a, b)| a != b));
+        assert!(many.iter().map(|(_, to)| to).collect::<BTreeSet<_>>().len() <= 500);
     }
 
     #[test]

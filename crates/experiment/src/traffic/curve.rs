@@ -262,6 +262,8 @@ struct PointRecord<'a> {
 struct RunRecord<'a> {
     seed: u64,
     digest: &'a str,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    notes: &'a [String],
     traffic: &'a TrafficResult,
 }
 
@@ -446,6 +448,7 @@ impl Curve {
                 Some(RunRecord {
                     seed: result.seed,
                     digest: &result.digest,
+                    notes: &result.notes,
                     traffic: result.traffic.as_ref()?,
                 })
             });

@@ -6,8 +6,43 @@ use stratasim_net::flit::router::RouterSpec;
 use stratasim_report::traffic::{ChannelSummary, TrafficResult};
 
 use super::channels::MAPPED_ROUTERS;
+use super::curve::Curve;
 use super::spec::{ClassSpec, MeasureSpec, TrafficSpec};
 use crate::run::count;
+
+/// Loads that a note names.
+const NAMED: usize = 3;
+
+impl Curve {
+    /// The notes of all results, once each, in order; where not all say it, with the loads of those that do.
+    pub fn notes(&self) -> Vec<String> {
+        let mut told: Vec<(&str, Vec<f64>, usize)> = Vec::new();
+        let mut runs = 0;
+        for point in &self.points {
+            runs += point.results.len();
+            for note in point.results.iter().flat_map(|result| &result.notes) {
+                match told.iter_mut().find(|(other, ..)| other == note) {
+                    Some((_, loads, times)) => {
+                        loads.extend((loads.last() != Some(&point.load)).then_some(point.load));
+                        *times += 1;
+                    }
+                    None => told.push((note, vec![point.load], 1)),
+                }
+            }
+        }
+        let whole = |(note, loads, times): (&str, Vec<f64>, usize)| {
+            if times == runs {
+                note.to_owned()
+            } else if loads.len() <= NAMED {
+                let loads: Vec<String> = loads.iter().map(f64::to_string).collect();
+                format!("load {}: {note}", loads.join(", "))
+            } else {
+                format!("{times} of {runs} runs: {note}")
+            }
+        };
+        told.into_iter().map(whole).collect()
+    }
+}
 
 /// What a reader should know where the sample is too short for all pairs that were to be probed.
 pub(super) fn unprobed(spec: &TrafficSpec, result: &TrafficResult) -> Option<String> {
@@ -121,4 +156,45 @@ pub(super) fn silent(spec: &TrafficSpec, senders: u64, terminals: u32) -> Option
             count(terminals.into())
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use stratasim_report::RunResult;
+
+    use super::super::curve::CurvePoint;
+    use super::*;
+
+    #[test]
+    fn notes_of_a_curve_name_the_loads_that_say_them() {
+        let result = |notes: &[&str]| RunResult {
+            notes: notes.iter().map(|&note| note.to_owned()).collect(),
+            ..RunResult::default()
+        };
+        let runs: [&[&[&str]]; 5] = [
+            &[&["all"], &["all"]],
+            &[&["all", "high"]],
+            &[&["all", "high"], &["all"]],
+            &[&["all", "own"]],
+            &[&["all"]],
+        ];
+        let points = (1..).zip(runs).map(|(load, runs)| CurvePoint {
+            load: f64::from(load) / 10.0,
+            results: runs.iter().map(|notes| result(notes)).collect(),
+        });
+        let mut curve = Curve {
+            title: String::new(),
+            points: points.collect(),
+            left: 0,
+            failures: Vec::new(),
+            own_load: 0.0,
+            saturation: None,
+            not_known: None,
+        };
+        assert_eq!(curve.notes(), ["all", "load 0.2, 0.3: high", "load 0.4: own"]);
+        for point in &mut curve.points[..4] {
+            point.results[0].notes.push("most".to_owned());
+        }
+        assert_eq!(curve.notes()[1], "4 of 7 runs: most");
+    }
 }

@@ -121,6 +121,11 @@ impl Curve {
         if let Some(table) = self.class_table() {
             page.table(table, "The classes at each load.");
         }
+        let notes = self.notes();
+        if !notes.is_empty() {
+            page.heading("Notes");
+            page.list(notes);
+        }
         let spec = self.points.first().and_then(|point| point.results.first()).map(|result| &result.spec);
         if let Some(spec) = spec {
             page.heading("Experiment");
