@@ -152,3 +152,19 @@ fn packets_use_no_link_before_they_are_there() {
     assert!(second.iter().all(|(_, end, _)| *end <= 22_128_000), "{uses:?}");
     assert_eq!(second.iter().map(|(.., bytes)| bytes).sum::<f64>(), 1064.0, "{uses:?}");
 }
+
+/// The acknowledgement of the last message leaves when that has arrived, and the run may end before it has.
+#[test]
+fn what_ends_with_the_run_is_told_as_far_as_it_came() {
+    let machine = "kind = \"ring\"\nnodes = 2\nbandwidth = \"50 Gbps\"\nlatency = \"2 us\"";
+    for delay in ["0 ns", "5 ns", "10 us"] {
+        for cap in ["", ", rate-cap = \"10 Gbps\""] {
+            let work = format!(
+                "kind = \"graph\"\nedges = [{{ from = \"m\", to = \"d\" }}]\nvertices = [
+                 {{ name = \"m\", kind = \"communication\", source = 0, destination = 1, bytes = \"1000 B\"{cap} }},
+                 {{ name = \"d\", kind = \"delay\", rank = 1, duration = \"{delay}\" }}]"
+            );
+            check(machine, &work, "packet", 50.0);
+        }
+    }
+}

@@ -611,6 +611,10 @@ impl model::Network for PacketNetwork {
 
     fn look_back(&mut self, now: Time, observer: &mut dyn Observer) {
         self.catch_up(now);
+        if self.open == 0 {
+            // the last acknowledgement may be on its link yet
+            self.parts.reach(self.parts.now().max(now.as_ps()));
+        }
         self.sampling.look_back(&mut self.parts, self.open == 0, observer);
     }
 
