@@ -85,6 +85,8 @@ pub struct Sender {
     is_shared: bool,
     /// Its receiver says for how many packets it has room.
     hears_of_room: bool,
+    /// The next request is for a message that the receiver knows nothing of.
+    is_unheard: bool,
     requests_in_a_row: u16,
     /// Pacing: the next data packet may start then, by the rate at which the last one went,
     next_start: Time,
@@ -104,8 +106,6 @@ pub struct Sender {
     statistics: SenderStatistics,
     /// When the last request went out; [`Time::MAX`] where none did, as a flag beside it would make every sender larger.
     last_request: Time,
-    /// The next request is for a message that the receiver knows nothing of.
-    is_unheard: bool,
     /// What was handed over to the host's link and waits there, where the profile hands packets over.
     handed: VecDeque<Header>,
 }

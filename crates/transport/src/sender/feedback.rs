@@ -280,7 +280,8 @@ impl Sender {
         let packet = self.profile.sizes.packet_bytes();
         let limit = self.congestion.window_bytes().saturating_add(packet);
         let backlog = self.backlog_bytes(true);
-        let again = !std::mem::take(&mut self.is_unheard);
+        // a probe asks for no credit
+        let again = kind != Kind::RequestToSend || !std::mem::take(&mut self.is_unheard);
         let pull = self.credit.request(again, backlog, limit, packet, sharing);
         let overtaken = kind == Kind::Probe && self.recovery.asks_for_overtaken();
         let cumulative = if overtaken { self.recovery.account().next_new } else { 0 };
