@@ -22,6 +22,7 @@ pub mod plugins;
 mod publish;
 mod read;
 pub mod run;
+mod sayers;
 mod schedules;
 mod schema;
 mod shell;

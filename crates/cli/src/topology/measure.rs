@@ -53,7 +53,8 @@ pub(super) struct Routes {
     pub(super) rate: Spread,
 }
 
-/// Pairs of different compute nodes: all of them, or a sample that depends on the seed alone.
+/// Pairs of different compute nodes: all of them, or a sample that depends on the seed alone, of large
+/// machines toward a few of them.
 pub(super) fn pairs(topology: &Topology, seed: u64) -> Vec<(NodeId, NodeId)> {
     let nodes = topology.compute_nodes();
     let count = nodes.len() as u64;

@@ -2,23 +2,13 @@
 
 use super::points::Sweep;
 use super::table::Row;
-
-/// Sayers that are named one by one.
-const NAMED: usize = 3;
+use crate::sayers::{NAMED, sayers};
 
 impl Sweep {
     /// The notes of all results, once each, in the order of the points; where not all say it, with the setting that those have in
     /// common and no others, or all their settings, or how many those are.
     pub fn notes(&self, rows: &[Row]) -> Vec<String> {
-        let mut told: Vec<(&str, Vec<&Row>)> = Vec::new();
-        for row in rows {
-            for note in &row.notes {
-                match told.iter_mut().find(|(other, _)| other == note) {
-                    Some((_, sayers)) => sayers.push(row),
-                    None => told.push((note, vec![row])),
-                }
-            }
-        }
+        let told = sayers(rows.iter().flat_map(|row| row.notes.iter().map(move |note| (row, note))));
         let settings =
             |row: &&Row| self.points.iter().find(|it| it.index == row.index).map(|it| self.describe(it));
         let whole = |(note, sayers): (&str, Vec<&Row>)| {

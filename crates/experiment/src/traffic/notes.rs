@@ -9,28 +9,20 @@ use super::channels::MAPPED_ROUTERS;
 use super::curve::Curve;
 use super::spec::{ClassSpec, MeasureSpec, TrafficSpec};
 use crate::run::count;
-
-/// Loads that a note names.
-const NAMED: usize = 3;
+use crate::sayers::{NAMED, sayers};
 
 impl Curve {
     /// The notes of all results, once each, in order; where not all say it, with the loads of those that do.
     pub fn notes(&self) -> Vec<String> {
-        let mut told: Vec<(&str, Vec<f64>, usize)> = Vec::new();
-        let mut runs = 0;
-        for point in &self.points {
-            runs += point.results.len();
-            for note in point.results.iter().flat_map(|result| &result.notes) {
-                match told.iter_mut().find(|(other, ..)| other == note) {
-                    Some((_, loads, times)) => {
-                        loads.extend((loads.last() != Some(&point.load)).then_some(point.load));
-                        *times += 1;
-                    }
-                    None => told.push((note, vec![point.load], 1)),
-                }
-            }
-        }
-        let whole = |(note, loads, times): (&str, Vec<f64>, usize)| {
+        let results = || {
+            let points = self.points.iter();
+            points.flat_map(|point| point.results.iter().map(|result| (point.load, result)))
+        };
+        let runs = results().count();
+        let said = results().flat_map(|(load, result)| result.notes.iter().map(move |note| (load, note)));
+        let whole = |(note, mut loads): (&str, Vec<f64>)| {
+            let times = loads.len();
+            loads.dedup();
             if times == runs {
                 note.to_owned()
             } else if loads.len() <= NAMED {
@@ -40,7 +32,7 @@ impl Curve {
                 format!("{times} of {runs} runs: {note}")
             }
         };
-        told.into_iter().map(whole).collect()
+        sayers(said).into_iter().map(whole).collect()
     }
 }
 

@@ -132,9 +132,9 @@ pub(super) struct FlowNetwork {
     /// From when until when observers want the messages of pipelines, and those not told yet.
     pub(super) record: Option<(u64, u64)>,
     pub(super) link_uses: bool,
-    /// Messages of pipelines, with the route of those that no flow stood for.
+    /// Messages of pipelines that arrived, not told yet.
     pub(super) spans: Vec<MessageSpan>,
-    /// What flows have carried: on which route, from when until when, how many bytes.
+    /// What flows and pipelines have carried, not told yet: on which route, from when until when, how many bytes.
     pub(super) pieces: Vec<Piece>,
     /// Why transfers failed.
     pub(super) failures: Vec<(Token, String)>,
@@ -249,9 +249,7 @@ impl FlowNetwork {
     /// Forgets the routes that no flow and no channel takes: machines have many more pairs than messages under way.
     #[cold]
     fn forget_routes(&mut self) {
-        for run in self.pipelines.runs.iter_mut().flatten() {
-            self.pieces.append(&mut run.pieces);
-        }
+        self.gather_pieces();
         let mut taken = vec![false; self.routes.routes.len()];
         let mut each = |route: &mut RouteId| taken[*route as usize] = true;
         self.each_route(&mut each);

@@ -110,8 +110,6 @@ impl FlowNetwork {
             Ok(route) => route,
             Err(error) => return self.refuse(token, error.to_string()),
         };
-        let mut met = Vec::new();
-        let channel = self.acquire(slot, member, route, &mut met);
         let info = self.routes.get(route);
         let (latency, factor) = (info.latency, self.numbers.bandwidth_factor.of(1));
         let latency = stretch(latency, self.numbers.latency_factor.of(1));
@@ -124,6 +122,10 @@ impl FlowNetwork {
         {
             return self.refuse(token, "its messages take longer than can be simulated".to_owned());
         }
+        // what is refused holds no channel
+        let mut met = Vec::new();
+        let channel = self.acquire(slot, member, route, &mut met);
+        let run = self.pipelines.run(slot);
         run.members[member as usize].channel = channel;
         if channel == Channel::Slow {
             run.slow += 1;
@@ -503,11 +505,16 @@ impl FlowNetwork {
         self.tell_pieces(cx.observer);
     }
 
-    /// The part of it that links have carried, and what runs know of that.
-    pub(super) fn tell_pieces(&mut self, observer: &mut dyn Observer) {
+    /// Takes what runs know of what links have carried.
+    pub(super) fn gather_pieces(&mut self) {
         for run in self.pipelines.runs.iter_mut().flatten() {
             self.pieces.append(&mut run.pieces);
         }
+    }
+
+    /// The part of it that links have carried.
+    pub(super) fn tell_pieces(&mut self, observer: &mut dyn Observer) {
+        self.gather_pieces();
         let is_wanted = observer.interests().link_uses;
         for (route, start, end, bytes) in self.pieces.drain(..) {
             if is_wanted {

@@ -45,6 +45,7 @@ fn incast_of(flows: &[u64], spec: &str) -> Vec<f64> {
     let (ends, report) = run(network.as_mut(), machine.compute_nodes(), &messages);
     assert_eq!(report.violations(), Vec::<&str>::new());
     assert_eq!(count(&report, "network.retransmissions"), 0);
+    assert_eq!(count(&report, "network.timeouts"), 0);
     let wire_ps = |bytes: u64| (bytes + bytes.div_ceil(4096) * 64) as f64 * 80.0;
     let all_ps: f64 = flows.iter().map(|&bytes| wire_ps(bytes)).sum();
     ends.iter().map(|end| end.as_ps() as f64 / all_ps).collect()

@@ -87,7 +87,6 @@ pub(super) struct Graph {
 /// Reads a JSON file.
 pub(super) fn file(base: &Path, path: &Path) -> Result<Graph, BuildError> {
     let full = base.join(path);
-    // editors of Windows begin a file with a mark
     let text = read_named("path", &full)?;
     let json = serde_json::from_str(&text);
     let source = Source::File { path: path.to_owned(), text };
