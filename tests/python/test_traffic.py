@@ -61,7 +61,8 @@ def test_a_curve_has_a_row_for_each_load_and_results_for_each_seed() -> None:
 
 
 def test_a_curve_tells_what_its_results_note() -> None:
-    curve = ss.traffic(MESH, [0.1], set={"network.router": {"virtual-channels": 4, "speculation": "separate"}})
+    router = {"virtual-channels": 4, "speculation": "separate"}
+    curve = ss.traffic(MESH, [0.1], set={"network.router": router})
     assert any("full kernel" in note for note in curve.notes), curve.notes
     assert curve.notes == curve.results[0][0].notes
     assert pickle.loads(pickle.dumps(curve)).notes == curve.notes
