@@ -54,10 +54,12 @@ enum Shape {
     P8V4(Vec<Part<8, 4, 32, u32>>),
     P8V8(Vec<Part<8, 8, 64, u64>>),
     P16V4(Vec<Part<16, 4, 64, u64>>),
-    P8V16(Vec<Part<8, 16, 128, Wide>>),
-    P16V8(Vec<Part<16, 8, 128, Wide>>),
-    P32V4(Vec<Part<32, 4, 128, Wide>>),
-    P64V2(Vec<Part<64, 2, 128, Wide>>),
+    P8V16(Vec<Part<8, 16, 128, Wide<2>>>),
+    P16V8(Vec<Part<16, 8, 128, Wide<2>>>),
+    P32V4(Vec<Part<32, 4, 128, Wide<2>>>),
+    P64V2(Vec<Part<64, 2, 128, Wide<2>>>),
+    P32V8(Vec<Part<32, 8, 256, Wide<4>>>),
+    P64V4(Vec<Part<64, 4, 256, Wide<4>>>),
 }
 
 macro_rules! each {
@@ -70,6 +72,8 @@ macro_rules! each {
             Shape::P16V8($part) => $do,
             Shape::P32V4($part) => $do,
             Shape::P64V2($part) => $do,
+            Shape::P32V8($part) => $do,
+            Shape::P64V4($part) => $do,
         }
     };
 }
@@ -138,7 +142,7 @@ impl Fast {
         } else if routing.restarts() {
             Some("routing that starts anew while it waits")
         } else if Self::slots(fabric, spec).is_none() {
-            Some("so many ports and virtual channels (8 and 16, 16 and 8, 32 and 4, 64 and 2 at most)")
+            Some("so many ports and virtual channels (8 and 16, 16 and 8, 32 and 8, 64 and 4 at most)")
         } else if fabric
             .channels()
             .iter()
@@ -146,7 +150,7 @@ impl Fast {
             .any(|channel| far(channel.latency) || far(channel.credit_latency) || narrow(channel))
         {
             Some("channels so long or so narrow")
-        } else if fabric.terminals().len() > Flit::TERMINALS || fabric.router_count() > Link::NUMBERS / 128 {
+        } else if fabric.terminals().len() > Flit::TERMINALS || fabric.router_count() > Link::NUMBERS / 256 {
             Some("so many terminals")
         } else if fabric.channels().len() * spec.virtual_channels as usize * spec.buffer_flits as usize
             > Flit::PACKETS / 2
@@ -172,7 +176,7 @@ impl Fast {
 
     /// Ports and virtual channels as compiled.
     fn slots(fabric: &Fabric, spec: &RouterSpec) -> Option<(usize, usize)> {
-        let sizes = [(8, 4), (8, 8), (16, 4), (8, 16), (16, 8), (32, 4), (64, 2)];
+        let sizes = [(8, 4), (8, 8), (16, 4), (8, 16), (16, 8), (32, 4), (64, 2), (32, 8), (64, 4)];
         let fits = |&(ports, vcs): &(usize, usize)| {
             let most = if ports * vcs > 32 { Large::MOST } else { Small::MOST };
             fabric.stride() <= ports && spec.virtual_channels as usize <= vcs && spec.buffer_flits <= most
@@ -231,7 +235,9 @@ impl Fast {
             (8, 16) => shape!(P8V16),
             (16, 8) => shape!(P16V8),
             (32, 4) => shape!(P32V4),
-            _ => shape!(P64V2),
+            (64, 2) => shape!(P64V2),
+            (32, 8) => shape!(P32V8),
+            _ => shape!(P64V4),
         };
         Ok(Self { fabric, routing, shape })
     }

@@ -257,6 +257,26 @@ fn both_kernels_agree_on_heads_that_choose() {
     }
 }
 
+/// Routers of up to 256 virtual channels, the largest that the fast kernel takes.
+#[test]
+fn both_kernels_agree_on_routers_of_many_ports() {
+    let machines = [
+        (r#"{"kind": "single-switch", "nodes": 33, LINKS}"#, "auto", 4),
+        (r#"{"kind": "hyperx", "dimensions": [3, 2], "hosts-per-switch": 30, LINKS}"#, "minimal-adaptive", 4),
+        (r#"{"kind": "hyperx", "dimensions": [3, 2], "hosts-per-switch": 15, LINKS}"#, "minimal-adaptive", 8),
+        (r#"{"kind": "leaf-spine", "leaves": 3, "spines": 2, "hosts-per-leaf": 16, LINKS}"#, "auto", 7),
+    ];
+    for (machine, routing, channels) in machines {
+        let machine = machine.replace("LINKS", LINKS);
+        let network = format!(
+            r#"{{"routing": {{"kind": "{routing}"}}, "router": {{"virtual-channels": {channels}, "buffer-flits": 3}}}}"#
+        );
+        for (seed, gap, longest) in [(1, 3, 1), (2, 12, 9)] {
+            compare(&machine, &network, seed, gap, longest);
+        }
+    }
+}
+
 /// What is told of a network in which nothing moves: who waits, and for which output.
 #[test]
 fn both_kernels_tell_of_the_same_packets_that_wait() {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use stratasim_core::memory::filled_vec;
+use stratasim_core::memory::large_vec;
 
 use super::choices::Choices;
 use super::flit::Flit;
@@ -63,7 +63,9 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         };
         let mut ejection = vec![Link::NOTHING; mine.len()];
         let (mut longest, mut lookahead) = (0_u64, MOST_LOOKAHEAD);
-        let mut blocks = filled_vec(Routers::new(spec.virtual_channels, buffer), count.div_ceil(BLOCK));
+        let mut blocks = large_vec(count.div_ceil(BLOCK));
+        // each in its place: those of the largest routers would not fit on a thread's stack several times
+        blocks.resize_with(count.div_ceil(BLOCK), || Routers::new(spec.virtual_channels, buffer));
         let mut spacing = vec![[(FULL_WIDTH, 0_u64); P]; count];
         let mut narrow = false;
         let (mut flit_links, mut credit_links) = (Links::default(), Links::default());

@@ -5,7 +5,7 @@
 //! Whoever gets none is forgotten by its port, and chooses again.
 
 use super::guide::channels;
-use super::mask::{Mask, Wide};
+use super::mask::Mask;
 use super::pool::Way;
 use super::router::Routers;
 use super::wheel::BLOCK;
@@ -30,14 +30,14 @@ struct Waiting {
 
 /// The heads of a part that wait.
 #[derive(Debug)]
-pub(super) struct Choices {
+pub(super) struct Choices<M> {
     /// Those that wait, by place, and places that nobody has.
     places: Vec<Waiting>,
     free: Vec<u32>,
     /// By input channel of the part: the place of its head while that waits.
     place_of: Vec<u32>,
     /// By router: input channels whose head waits,
-    waiting: Vec<Wide>,
+    waiting: Vec<M>,
     /// and input ports.
     inputs: Vec<u16>,
     /// By block: routers where somebody waits.
@@ -54,7 +54,7 @@ pub(super) struct Choices {
 
 const _: () = assert!(BLOCK <= 64, "routers of a block are bits of a word");
 
-impl Choices {
+impl<M: Mask> Choices<M> {
     /// For routers with so many `inputs` each, of `channels` channels.
     pub(super) fn new(inputs: Vec<u16>, channels: usize, needs_room: bool) -> Self {
         let (routers, blocks) = (inputs.len(), inputs.len().div_ceil(BLOCK));
@@ -62,7 +62,7 @@ impl Choices {
             places: Vec::new(),
             free: Vec::new(),
             place_of: vec![0; routers * channels],
-            waiting: vec![Wide::default(); routers],
+            waiting: vec![M::default(); routers],
             inputs,
             busy: vec![0; blocks],
             again: vec![false; blocks],
@@ -113,7 +113,7 @@ impl Choices {
     /// All that wait in a block choose a port, which then knows that they wait. They do so in the order of their input ports,
     /// each cycle from another one on.
     #[inline(never)]
-    pub(super) fn choose<const P: usize, const VS: usize, const N: usize, M: Mask>(
+    pub(super) fn choose<const P: usize, const VS: usize, const N: usize>(
         &mut self,
         routers: &mut Routers<P, VS, N, M>,
         block: usize,
@@ -183,7 +183,7 @@ impl Choices {
     }
 
     /// Who has asked in vain is forgotten.
-    pub(super) fn forget<const P: usize, const VS: usize, const N: usize, M: Mask>(
+    pub(super) fn forget<const P: usize, const VS: usize, const N: usize>(
         &mut self,
         routers: &mut Routers<P, VS, N, M>,
         block: usize,

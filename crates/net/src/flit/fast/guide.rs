@@ -56,7 +56,7 @@ pub(super) struct Guide<'a, T, R: ?Sized> {
 pub(super) type Step = (Way, Flit);
 
 /// What knows the ways of heads.
-pub(super) trait Ways {
+pub(super) trait Ways<M: Mask> {
     /// Whether it looks at the packet, beside its flit.
     const LOOKS: bool;
     /// Whether heads have several ways, of which none is theirs before they have a channel.
@@ -65,7 +65,7 @@ pub(super) trait Ways {
     const AT_ONCE: bool;
 
     /// The way of a head that is in front of input channel `number`, or, where that does not matter, behind others.
-    fn way<T: Terminals, R: FlitRouting + ?Sized, const P: usize, const VS: usize, const N: usize, M: Mask>(
+    fn way<T: Terminals, R: FlitRouting + ?Sized, const P: usize, const VS: usize, const N: usize>(
         &self,
         guide: &mut Guide<'_, T, R>,
         routers: &Routers<P, VS, N, M>,
@@ -74,20 +74,13 @@ pub(super) trait Ways {
     ) -> Step;
 }
 
-impl<S: Steps> Ways for S {
+impl<M: Mask, S: Steps> Ways<M> for S {
     const LOOKS: bool = S::DRAWS;
     const CHOOSES: bool = false;
     const AT_ONCE: bool = true;
 
     #[inline(always)]
-    fn way<
-        T: Terminals,
-        R: FlitRouting + ?Sized,
-        const P: usize,
-        const VS: usize,
-        const N: usize,
-        M: Mask,
-    >(
+    fn way<T: Terminals, R: FlitRouting + ?Sized, const P: usize, const VS: usize, const N: usize>(
         &self,
         guide: &mut Guide<'_, T, R>,
         _: &Routers<P, VS, N, M>,
@@ -107,20 +100,13 @@ impl<S: Steps> Ways for S {
 /// A routing function that has more to look at than a few words.
 pub(super) struct Any;
 
-impl Ways for Any {
+impl<M: Mask> Ways<M> for Any {
     const LOOKS: bool = true;
     const CHOOSES: bool = false;
     const AT_ONCE: bool = false;
 
     #[inline(never)]
-    fn way<
-        T: Terminals,
-        R: FlitRouting + ?Sized,
-        const P: usize,
-        const VS: usize,
-        const N: usize,
-        M: Mask,
-    >(
+    fn way<T: Terminals, R: FlitRouting + ?Sized, const P: usize, const VS: usize, const N: usize>(
         &self,
         guide: &mut Guide<'_, T, R>,
         routers: &Routers<P, VS, N, M>,
@@ -135,24 +121,17 @@ impl Ways for Any {
 }
 
 /// A routing function that gives heads of a block several ways: they wait among those that choose.
-pub(super) struct Several<'a> {
-    pub(super) choices: RefCell<&'a mut Choices>,
+pub(super) struct Several<'a, M> {
+    pub(super) choices: RefCell<&'a mut Choices<M>>,
     pub(super) block: usize,
 }
 
-impl Ways for Several<'_> {
+impl<M: Mask> Ways<M> for Several<'_, M> {
     const LOOKS: bool = true;
     const CHOOSES: bool = true;
     const AT_ONCE: bool = false;
 
-    fn way<
-        T: Terminals,
-        R: FlitRouting + ?Sized,
-        const P: usize,
-        const VS: usize,
-        const N: usize,
-        M: Mask,
-    >(
+    fn way<T: Terminals, R: FlitRouting + ?Sized, const P: usize, const VS: usize, const N: usize>(
         &self,
         guide: &mut Guide<'_, T, R>,
         routers: &Routers<P, VS, N, M>,
@@ -172,7 +151,7 @@ impl Ways for Several<'_> {
 impl<T: Terminals, R: FlitRouting + ?Sized> Guide<'_, T, R> {
     /// A head is in front of input channel `number`.
     #[inline(always)]
-    pub(super) fn route<Y: Ways, const P: usize, const VS: usize, const N: usize, M: Mask>(
+    pub(super) fn route<Y: Ways<M>, const P: usize, const VS: usize, const N: usize, M: Mask>(
         &mut self,
         ways: &Y,
         routers: &mut Routers<P, VS, N, M>,
@@ -195,7 +174,7 @@ impl<T: Terminals, R: FlitRouting + ?Sized> Guide<'_, T, R> {
 
     /// A head comes to input channel `number`.
     #[inline(always)]
-    pub(super) fn receive<Y: Ways, const P: usize, const VS: usize, const N: usize, M: Mask>(
+    pub(super) fn receive<Y: Ways<M>, const P: usize, const VS: usize, const N: usize, M: Mask>(
         &mut self,
         ways: &Y,
         routers: &mut Routers<P, VS, N, M>,

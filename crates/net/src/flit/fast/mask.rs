@@ -116,34 +116,40 @@ mask! {
     u64, u16;
 }
 
-/// Two words: what is done to one member concerns one of them, where one of 128 bits would be shifted as a whole.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Wide([u64; 2]);
+/// Several words: what is done to one member concerns one of them, where one of 128 bits would be shifted as a whole.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Wide<const WORDS: usize>([u64; WORDS]);
 
-impl Wide {
-    /// The word that `index` is in.
-    #[inline(always)]
-    fn word(self, index: usize) -> u64 {
-        select(index < 64, self.0[0], self.0[1])
+impl<const WORDS: usize> Default for Wide<WORDS> {
+    fn default() -> Self {
+        Self([0; WORDS])
     }
 }
 
-impl Mask for Wide {
+impl<const WORDS: usize> Wide<WORDS> {
+    /// The word that `index` is in.
+    #[inline(always)]
+    fn word(self, index: usize) -> u64 {
+        (1..WORDS).fold(self.0[0], |word, at| select(index < 64 * at, word, self.0[at]))
+    }
+}
+
+impl<const WORDS: usize> Mask for Wide<WORDS> {
     type Count = u16;
 
     #[inline(always)]
     fn insert_if(&mut self, index: usize, wanted: bool) {
-        self.0[index / 64 % 2] |= u64::from(wanted) << (index % 64);
+        self.0[index / 64 % WORDS] |= u64::from(wanted) << (index % 64);
     }
 
     #[inline(always)]
     fn remove(&mut self, index: usize) {
-        self.0[index / 64 % 2] &= !(1 << (index % 64));
+        self.0[index / 64 % WORDS] &= !(1 << (index % 64));
     }
 
     #[inline(always)]
     fn is_empty(self) -> bool {
-        self.0[0] | self.0[1] == 0
+        self.0.iter().fold(0, |all, word| all | word) == 0
     }
 
     #[inline(always)]
@@ -153,24 +159,37 @@ impl Mask for Wide {
 
     #[inline(always)]
     fn first(self) -> usize {
-        let [low, high] = self.0.map(|word| word.trailing_zeros() as usize);
-        select(self.0[0] != 0, low, high + 64)
+        let last = 64 * (WORDS - 1) + self.0[WORDS - 1].trailing_zeros() as usize;
+        (0..WORDS - 1).rev().fold(last, |first, at| {
+            let word = self.0[at];
+            select(word != 0, 64 * at + word.trailing_zeros() as usize, first)
+        })
     }
 
     #[inline(always)]
-    fn rest(self) -> Self {
-        let [low, high] = self.0;
-        Self([low & low.wrapping_sub(1), select(low != 0, high, high & high.wrapping_sub(1))])
+    fn rest(mut self) -> Self {
+        let mut is_out = false;
+        for word in &mut self.0 {
+            let whole = *word;
+            *word = select(is_out, whole, whole & whole.wrapping_sub(1));
+            is_out |= whole != 0;
+        }
+        self
     }
 
     #[inline(always)]
     fn first_behind(self, index: usize) -> usize {
-        let [low, high] = self.0;
         let behind = u64::MAX << (index % 64) << 1;
-        let is_low = index < 64;
-        let after = Self([select(is_low, low & behind, 0), select(is_low, high, high & behind)]);
+        let mut after = self;
+        for (at, word) in after.0.iter_mut().enumerate() {
+            let (is_before, is_here) = (at < index / 64, at == index / 64);
+            *word = select(is_here, *word & behind, select(is_before, 0, *word));
+        }
         let none = after.is_empty();
-        Self([select(none, low, after.0[0]), select(none, high, after.0[1])]).first()
+        for (word, whole) in after.0.iter_mut().zip(self.0) {
+            *word = select(none, whole, *word);
+        }
+        after.first()
     }
 
     #[inline(always)]
@@ -185,16 +204,16 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn two_words_are_one_set() {
+    fn several_words_are_one_set<const WORDS: usize>() {
+        let most = 64 * WORDS;
         let mut draws = Draws::new(1);
         for round in 0..5000 {
-            let mut set = Wide::default();
+            let mut set = Wide::<WORDS>::default();
             let mut members = Vec::new();
             for _ in 0..draws.below(1 + round % 20) + 1 {
-                let index = draws.below(128) as usize;
+                let index = draws.below(most as u32) as usize;
                 set.insert_if(index, true);
-                set.insert_if(draws.below(128) as usize, false);
+                set.insert_if(draws.below(most as u32) as usize, false);
                 members.push(index);
             }
             members.sort_unstable();
@@ -207,7 +226,7 @@ mod tests {
                 let next = members.iter().find(|&&member| member > index);
                 assert_eq!(set.first_behind(index), *next.unwrap_or(&members[0]));
             }
-            for index in (0..128).step_by(4) {
+            for index in (0..most).step_by(4) {
                 let part = (0..4).filter(|bit| members.contains(&(index + bit)));
                 assert_eq!(set.part(index, 4), part.map(|bit| 1 << bit).sum::<u32>());
             }
@@ -218,6 +237,15 @@ mod tests {
             }
             assert_eq!(all, members);
         }
-        assert_eq!(Wide::default(), Wide([0; 2]));
+    }
+
+    #[test]
+    fn two_words_are_one_set() {
+        several_words_are_one_set::<2>();
+    }
+
+    #[test]
+    fn four_words_are_one_set() {
+        several_words_are_one_set::<4>();
     }
 }

@@ -78,7 +78,7 @@ pub(super) struct Part<const P: usize, const VS: usize, const N: usize, M: Mask>
     pub(super) offers: Vec<(u32, Offer)>,
     pub(super) order: Option<Order<M>>,
     /// Heads that wait, where routing gives them several ways.
-    pub(super) choices: Option<Choices>,
+    pub(super) choices: Option<Choices<M>>,
     pub(super) in_flight: u64,
     pub(super) last_progress: u64,
     pub(super) outbox: Vec<Outbox>,

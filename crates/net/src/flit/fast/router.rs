@@ -83,14 +83,14 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Routers<P, VS, N,
 
     /// Empty routers whose outputs have `vcs` channels of `buffer` places each, joined to nothing.
     pub(super) fn new(vcs: u8, buffer: u16) -> Self {
-        const { assert!(P * VS == N && P.is_power_of_two() && VS.is_power_of_two() && N <= 128 && VS <= 16) };
+        const { assert!(P * VS == N && P.is_power_of_two() && VS.is_power_of_two() && N <= 256 && VS <= 16) };
         const { assert!(BLOCK * N <= 1 << 16, "a number is a word of two bytes") };
         Self {
             // behind the last one comes the first
-            outs: [[Out { credits: Count::of(buffer), owner: N as u8 - 1 }; N]; BLOCK],
+            outs: [[Out { credits: Count::of(buffer), owner: (N - 1) as u8 }; N]; BLOCK],
             ready: [[M::default(); P]; BLOCK],
             asked: Ports::default(),
-            input_last: [[N as u8 - 1; P]; BLOCK],
+            input_last: [[(N - 1) as u8; P]; BLOCK],
             output_last: [[P as u8 - 1; P]; BLOCK],
             vc_last: [[VS as u8 - 1; P]; BLOCK],
             waiters: [[M::default(); P]; BLOCK],

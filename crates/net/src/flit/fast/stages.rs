@@ -108,7 +108,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
     /// Heads that have come to the front learn where they go: those that are noted, and those among `heads` that find their
     /// channel empty.
     #[inline(never)]
-    fn route_by<Y: Ways, T: Terminals, R: FlitRouting + ?Sized>(
+    fn route_by<Y: Ways<M>, T: Terminals, R: FlitRouting + ?Sized>(
         &mut self,
         ways: &Y,
         routing: &R,

@@ -163,6 +163,7 @@ mod tests {
         decides_like_islip::<8, 4, 32, u32>();
         decides_like_islip::<4, 16, 64, u64>();
         decides_like_islip::<32, 2, 64, u64>();
-        decides_like_islip::<32, 4, 128, Wide>();
+        decides_like_islip::<32, 4, 128, Wide<2>>();
+        decides_like_islip::<64, 4, 256, Wide<4>>();
     }
 }
