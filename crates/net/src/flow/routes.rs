@@ -40,8 +40,8 @@ pub(super) struct Routes {
     by_pair: FxHashMap<(NodeId, NodeId), RouteId>,
     /// The last route from each node: most nodes speak to one other.
     last: Vec<(NodeId, RouteId)>,
-    /// Routes of algorithms that spread flows, by their links.
-    by_links: FxHashMap<Vec<LinkId>, RouteId>,
+    /// Routes of algorithms that spread flows, by their links and, where acknowledgements count, those of the way back.
+    by_links: FxHashMap<(Vec<LinkId>, Vec<LinkId>), RouteId>,
     pub(super) routes: Vec<Route>,
     uses: Vec<(u32, f64)>,
     links: Vec<LinkId>,
@@ -53,7 +53,8 @@ pub(super) struct Routes {
     carried: Vec<f64>,
     /// Routes from which on those that nobody takes are forgotten.
     pub(super) limit: usize,
-    scratch: Vec<LinkId>,
+    /// Links of a route and of its way back.
+    scratch: (Vec<LinkId>, Vec<LinkId>),
 }
 
 /// So many routes are kept in any case: some 250 MB, all pairs of a thousand nodes.
@@ -76,7 +77,7 @@ impl Routes {
             users: None,
             carried: Vec::new(),
             limit: KEPT,
-            scratch: Vec::new(),
+            scratch: Default::default(),
         }
     }
 
@@ -192,37 +193,42 @@ impl Routes {
             self.last[src.index()] = (dst, known);
             return Ok(known);
         }
-        let mut links = std::mem::take(&mut self.scratch);
+        let mut ways = std::mem::take(&mut self.scratch);
+        let (links, back) = &mut ways;
         links.clear();
-        let extra = self.routing.route(src, dst, key, &mut links)?;
+        back.clear();
+        let extra = self.routing.route(src, dst, key, links)?;
+        if machine.numbers.cross_traffic && self.routing.route(dst, src, key, back).is_err() {
+            back.clear();
+        }
         let route = if self.per_flow {
-            match self.by_links.get(&links) {
+            match self.by_links.get(&ways) {
                 Some(&known) => known,
                 None => {
-                    let new = self.make(src, dst, key, &links, extra, machine)?;
-                    self.by_links.insert(links.clone(), new);
+                    let new = self.make(src, dst, &ways, extra, machine);
+                    self.by_links.insert(ways.clone(), new);
                     new
                 }
             }
         } else {
-            let new = self.make(src, dst, key, &links, extra, machine)?;
+            let new = self.make(src, dst, &ways, extra, machine);
             self.by_pair.insert((src, dst), new);
             self.last[src.index()] = (dst, new);
             new
         };
-        self.scratch = links;
+        self.scratch = ways;
         Ok(route)
     }
 
+    /// A route along some links, with the way back of its acknowledgements where those count.
     fn make(
         &mut self,
         src: NodeId,
         dst: NodeId,
-        key: u64,
-        links: &[LinkId],
+        (links, back): &(Vec<LinkId>, Vec<LinkId>),
         extra: Duration,
         machine: &Machine<'_>,
-    ) -> Result<RouteId, RouteError> {
+    ) -> RouteId {
         let numbers = machine.numbers;
         let start = self.uses.len();
         for &id in links {
@@ -237,13 +243,11 @@ impl Routes {
             }
         }
         if numbers.cross_traffic {
-            let mut back = Vec::new();
             // a pair without a way back acknowledges over the loopback
-            let known = self.routing.route(dst, src, key, &mut back).is_ok();
-            if !known || back.is_empty() {
+            if back.is_empty() {
                 self.add_use(start, machine.loopback, CROSS_WEIGHT, machine);
             }
-            for id in back {
+            for &id in back {
                 self.add_use(start, id.0, CROSS_WEIGHT, machine);
             }
         }
@@ -265,7 +269,7 @@ impl Routes {
             self.uses[start..].iter().for_each(|&(resource, _)| users[resource as usize].push(id));
         }
         self.derive(id, machine);
-        Ok(id)
+        id
     }
 
     /// Works out what the machine's present capacities and latencies mean for a route.
