@@ -34,6 +34,7 @@ mod stall;
 mod verdict;
 mod watch;
 
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -413,7 +414,7 @@ impl Traffic {
         let name = |router: u32| self.topology.node_name(nodes[router as usize]).to_owned();
         let explain =
             |kernel: &K| stall::report(fabric, &name, &kernel.waiting(), kernel.now(), kernel.in_flight());
-        let longest_way = || self.longest_way();
+        let longest_way = LazyCell::new(|| self.longest_way());
         let mut run = Run {
             kernel: &mut kernel,
             traffic: &mut traffic,
@@ -421,7 +422,7 @@ impl Traffic {
             stage: Stage { phase: Phase::WarmUp, cycle: 0, cycles: 0, least: None, most: None },
             since: 0,
             patience: 10_000 + 4 * u64::from(longest),
-            longest_way: &longest_way,
+            longest_way: &|| *longest_way,
             explain: &explain,
         };
         let course = match self.traffic.batch {

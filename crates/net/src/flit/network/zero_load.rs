@@ -1,7 +1,6 @@
 //! The least time in an idle network, in closed form.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::flit::fabric::{End, FULL_WIDTH, Fabric};
@@ -105,29 +104,32 @@ impl ZeroLoad {
         let fabric = &self.fabric;
         let mut at = vec![u64::MAX; fabric.router_count()];
         let mut arrival = vec![u64::MAX; fabric.terminals().len()];
-        let mut queue = BinaryHeap::new();
+        // by arrival: of many routers there are few times
+        let mut queue = BTreeMap::<u64, Vec<u32>>::new();
         let injection = fabric.terminal(from).injection;
         if let End::Router { router, .. } = injection.end {
             at[router as usize] = u64::from(injection.latency) + 1;
-            queue.push(Reverse((at[router as usize], router)));
+            queue.insert(at[router as usize], vec![router]);
         }
-        while let Some(Reverse((cycles, router))) = queue.pop() {
-            if cycles > at[router as usize] {
-                continue;
-            }
-            for output in 0..fabric.output_count(router) {
-                let channel = fabric.channel(router, output);
-                let reached = cycles + router_cycles + u64::from(channel.latency) + 1;
-                match channel.end {
-                    End::Nothing => {}
-                    End::Terminal(terminal) => {
-                        arrival[terminal as usize] = arrival[terminal as usize].min(reached);
+        while let Some((cycles, routers)) = queue.pop_first() {
+            for router in routers {
+                if cycles > at[router as usize] {
+                    continue;
+                }
+                for output in 0..fabric.output_count(router) {
+                    let channel = fabric.channel(router, output);
+                    let reached = cycles + router_cycles + u64::from(channel.latency) + 1;
+                    match channel.end {
+                        End::Nothing => {}
+                        End::Terminal(terminal) => {
+                            arrival[terminal as usize] = arrival[terminal as usize].min(reached);
+                        }
+                        End::Router { router, .. } if reached < at[router as usize] => {
+                            at[router as usize] = reached;
+                            queue.entry(reached).or_default().push(router);
+                        }
+                        End::Router { .. } => {}
                     }
-                    End::Router { router, .. } if reached < at[router as usize] => {
-                        at[router as usize] = reached;
-                        queue.push(Reverse((reached, router)));
-                    }
-                    End::Router { .. } => {}
                 }
             }
         }
