@@ -280,6 +280,10 @@ impl Sender {
         let packet = self.profile.sizes.packet_bytes();
         let limit = self.congestion.window_bytes().saturating_add(packet);
         let backlog = self.backlog_bytes(true);
+        if kind == Kind::Probe && self.is_unheard {
+            // it took the place of the word of a message, which goes out behind it
+            self.request = Some(Kind::RequestToSend);
+        }
         // a probe asks for no credit
         let again = kind != Kind::RequestToSend || !std::mem::take(&mut self.is_unheard);
         let pull = self.credit.request(again, backlog, limit, packet, sharing);

@@ -444,3 +444,38 @@ fn a_steep_gradient_leaves_timely_at_least_what_one_decrease_leaves() {
     let after = acked(1, 120_000);
     assert!((4.99..5.01).contains(&after), "1 - beta = 0.2 of the rate is left, not {after}");
 }
+
+/// A message that begins where no credit is left is told of, also where a probe is due in the same instant.
+#[test]
+fn the_word_of_a_message_goes_out_behind_a_probe() {
+    let spec = r#"{"congestion": {"kind": "eqds", "htsim-leftovers": true},
+                   "recovery": {"kind": "trimming", "sleek": true}}"#;
+    let path = Path::of_equal_links(Duration::from_ns(10_000), Bandwidth(12.5e9), 4, 10_000_000);
+    let profile = Profile::new(&serde_json::from_str(spec).unwrap(), path).unwrap();
+    let (mut sender, mut receiver) = (Sender::new(&profile, 1), Receiver::new(&profile, 0));
+    sender.post(Time::ZERO, 10_000_000);
+    let send = |sender: &mut Sender, now: Time| -> Vec<Header> {
+        let next = || match sender.poll_send(now, 1) {
+            Poll::Send(header) => Some(header),
+            Poll::Wait(_) | Poll::Blocked => None,
+        };
+        std::iter::from_fn(next).collect()
+    };
+    // of the first packets one arrives, and nothing else is ever heard
+    let first = send(&mut sender, Time::ZERO)[0];
+    let mut now = Time::from_ps(10_000_000);
+    receiver.on_packet(now, &first, Mark::default(), &mut Pacer::new(), &mut |answer| {
+        sender.on_feedback(now + Duration::from_ns(10_000), &answer, None);
+    });
+    let mut behind_probes = 0;
+    for _ in 0..20 {
+        now = sender.deadline();
+        send(&mut sender, now);
+        sender.post(now, 1);
+        sender.on_timer(now);
+        let kinds: Vec<Kind> = send(&mut sender, now).iter().map(|header| header.kind).collect();
+        assert!(kinds.contains(&Kind::RequestToSend), "{kinds:?}");
+        behind_probes += usize::from(kinds.contains(&Kind::Probe));
+    }
+    assert!(behind_probes > 0, "no probe was due");
+}

@@ -26,9 +26,21 @@ use crate::flit::routing::places::part;
 /// Bytes of routers that stay in the nearer caches of a core.
 const LARGE: usize = 1 << 20;
 
+/// Puts an empty block behind others. On its own, so that a thread's stack holds one while it is made, and none else: blocks of
+/// the largest routers have half a megabyte.
+#[inline(never)]
+fn add_block<const P: usize, const VS: usize, const N: usize, M: Mask>(
+    blocks: &mut Vec<Routers<P, VS, N, M>>,
+    vcs: u8,
+    buffer: u16,
+) {
+    blocks.push(Routers::new(vcs, buffer));
+}
+
 impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M> {
     /// The routers `routers` of the fabric, with their terminals, empty. `part_of` says to which part
     /// each router belongs.
+    #[inline(never)]
     pub(super) fn new(
         fabric: &Fabric,
         spec: &RouterSpec,
@@ -64,8 +76,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         let mut ejection = vec![Link::NOTHING; mine.len()];
         let (mut longest, mut lookahead) = (0_u64, MOST_LOOKAHEAD);
         let mut blocks = large_vec(count.div_ceil(BLOCK));
-        // each in its place: those of the largest routers would not fit on a thread's stack several times
-        blocks.resize_with(count.div_ceil(BLOCK), || Routers::new(spec.virtual_channels, buffer));
+        (0..count.div_ceil(BLOCK)).for_each(|_| add_block(&mut blocks, spec.virtual_channels, buffer));
         let mut spacing = vec![[(FULL_WIDTH, 0_u64); P]; count];
         let mut narrow = false;
         let (mut flit_links, mut credit_links) = (Links::default(), Links::default());
