@@ -64,6 +64,21 @@ impl Fifos {
         self.len
     }
 
+    /// What the first entry of a queue without an index stands for.
+    #[inline]
+    pub(crate) fn first(&self, fifo: Fifo) -> Option<u32> {
+        let is_list = fifo.0.first != NONE && fifo.index().is_none();
+        is_list.then(|| self.lists.get(fifo.0.first).0.item)
+    }
+
+    /// Asks for that entry.
+    #[inline]
+    pub(crate) fn ask_for_first(&self, fifo: Fifo) {
+        if fifo.0.first != NONE && fifo.index().is_none() {
+            self.lists.ask_for(fifo.0.first);
+        }
+    }
+
     /// Appends an entry.
     #[inline]
     pub(crate) fn push(&mut self, fifo: &mut Fifo, entry: Entry) {

@@ -5,6 +5,7 @@
 //! further than the bounds of the others, and what it completes releases further tasks.
 
 mod account;
+mod ahead;
 mod collectives;
 pub mod compat;
 mod dependencies;

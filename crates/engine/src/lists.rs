@@ -1,5 +1,7 @@
 //! Many short lists in one column.
 
+use stratasim_core::memory::{prefer_huge_pages, prefetch};
+
 /// No item.
 pub(crate) const NONE: u32 = u32::MAX;
 
@@ -38,11 +40,21 @@ impl<T: Copy> Lists<T> {
         self.items[at as usize]
     }
 
+    /// Asks for an item.
+    #[inline]
+    pub(crate) fn ask_for(&self, at: u32) {
+        prefetch(&self.items[at as usize]);
+    }
+
     #[inline]
     fn place(&mut self, item: T, next: u32) -> u32 {
         match self.free {
             NONE => {
                 assert!(self.items.len() < 1 << 31, "less than 2^31 things wait");
+                if self.items.len() == self.items.capacity() {
+                    self.items.reserve(self.items.len().max(64));
+                    prefer_huge_pages(&self.items);
+                }
                 self.items.push((item, next));
                 self.items.len() as u32 - 1
             }

@@ -28,7 +28,8 @@ use stratasim_core::{BuildError, Cx, Duration, NodeId, Rank, Time, Token};
 use stratasim_workload::goal::{Operation, OperationKind, Schedule};
 
 use crate::account::SmallClock;
-use crate::dependencies::count;
+use crate::ahead::{Columns, Coming};
+use crate::dependencies::Missing;
 use crate::engine::Summary;
 use crate::error::RunError;
 use crate::fifo::{Entry, Fifo, Fifos};
@@ -53,6 +54,23 @@ const UNEXPECTED: usize = 1;
 
 /// How often the observer is asked whether to stop, in instants and what ends at them.
 const PROGRESS_EVERY: u64 = 1 << 12;
+
+/// The rank and the operation that the token of a transfer names.
+#[inline]
+fn parts(token: Token) -> (u32, u32) {
+    ((token.0 >> RANK_SHIFT) as u32 & (MOST_RANKS - 1), token.0 as u32)
+}
+
+/// What the end of a transfer is about.
+#[inline]
+fn coming(done: &NetworkDone) -> Option<Coming> {
+    let NetworkDone::Delivered(token) = *done else { return None };
+    let (rank, operation) = parts(token);
+    Some(match token.0 >> KIND_SHIFT {
+        EAGER | ANNOUNCEMENT => Coming::Message { from: rank, send: operation },
+        _ => Coming::Operation { rank, operation },
+    })
+}
 
 /// Options of a run.
 #[derive(Debug, Default)]
@@ -88,9 +106,7 @@ pub struct ScheduleEngine<'a, N: Network + ?Sized> {
     costs: HostCosts,
     now: Time,
     /// Dependencies that each operation misses.
-    missing: Vec<u32>,
-    /// Whether something waits for a start.
-    waits_for_starts: bool,
+    missing: Missing,
     /// Start of each operation; empty when nobody asks.
     starts: Vec<Time>,
     streams: Streams,
@@ -139,7 +155,7 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
         if ranks > MOST_RANKS {
             return Err(BuildError::new("", format!("{ranks} ranks; at most 2^30 can run")));
         }
-        let (missing, waits_for_starts) = count(schedule)?;
+        let missing = Missing::of(schedule)?;
         let interests = observer.interests();
         let order = (!network.keeps_order() || schedule.nics() > 1).then(Order::default);
         Ok(Self {
@@ -176,7 +192,6 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
             observer,
             interests,
             missing,
-            waits_for_starts,
         })
     }
 
@@ -189,7 +204,7 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
         for rank in 0..self.schedule.ranks() {
             // what becomes ready here belongs to the rank in hand, and is not yet among its roots
             roots.clear();
-            let free = |operation: &u32| self.missing[*operation as usize] == 0;
+            let free = |operation: &u32| self.missing.is_free(*operation);
             roots.extend(self.schedule.of_rank(rank).filter(free));
             for &operation in &roots {
                 match self.start_of_part(operation) {
@@ -261,6 +276,8 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
         self.now = reached;
         while let Some((_, (rank, operation))) = self.ends.pop_until(self.now.as_ps()) {
             self.unasked += 1;
+            let coming = |&(rank, operation): &(u32, u32)| Coming::Operation { rank, operation };
+            self.columns().ask_for(|places| self.ends.later(places).map(coming));
             self.stream_done(rank, operation);
         }
         while let Some(&(start, rank, operation)) = self.later.front()
@@ -272,13 +289,15 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
         self.unasked += self.done.len() as u64;
         if !self.done.is_empty() {
             let mut done = std::mem::take(&mut self.done);
-            for completion in done.drain(..) {
-                match completion {
+            for at in 0..done.len() {
+                self.columns().ask_for(|places| done.get(at + places).and_then(coming));
+                match done[at] {
                     NetworkDone::Delivered(token) => self.delivered(token),
                     NetworkDone::Failed(_) => return Err(self.failed()),
                     _ => unreachable!("a schedule sends messages only"),
                 }
             }
+            done.clear();
             self.done = done;
         }
         self.begin_ready();
@@ -294,9 +313,16 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
         if is_left { Err(RunError::TooLong { at: self.now }) } else { Ok(false) }
     }
 
+    #[inline]
+    fn columns(&self) -> Columns<'_> {
+        Columns { schedule: self.schedule, missing: &self.missing, queues: &self.queues, fifos: &self.fifos }
+    }
+
     fn begin_ready(&mut self) {
         let mut at = 0;
         while let Some(&(rank, operation)) = self.ready.get(at) {
+            let coming = |&(rank, operation): &(u32, u32)| Coming::Operation { rank, operation };
+            self.columns().ask_for(|places| self.ready.get(at + places).map(coming));
             at += 1;
             self.begin(rank, operation);
         }
@@ -399,8 +425,7 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
     }
 
     fn delivered(&mut self, token: Token) {
-        let operation = token.0 as u32;
-        let rank = (token.0 >> RANK_SHIFT) as u32 & (MOST_RANKS - 1);
+        let (rank, operation) = parts(token);
         match token.0 >> KIND_SHIFT {
             ANSWER => self.send(DATA, rank, operation),
             DATA => {
@@ -505,23 +530,11 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
     /// What waits for the start or the end of an operation misses one thing less.
     #[inline]
     fn release(&mut self, rank: u32, operation: u32, started: bool) {
-        if started && !self.waits_for_starts {
-            return;
-        }
-        let edges = self.schedule.edges(operation);
-        if edges.is_empty() {
-            return;
-        }
-        let first = self.schedule.of_rank(rank).start;
-        for edge in edges {
-            if edge.on_start() == started {
-                let after = first + edge.after();
-                self.missing[after as usize] -= 1;
-                if self.missing[after as usize] == 0 {
-                    self.ready.push((rank, after));
-                }
+        self.missing.resolve(self.schedule, rank, operation, started, |after, missing| {
+            if missing == 0 {
+                self.ready.push((rank, after));
             }
-        }
+        });
     }
 
     #[inline]
@@ -573,7 +586,7 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
         }
         for rank in 0..self.schedule.ranks() {
             for operation in self.schedule.of_rank(rank) {
-                if self.missing[operation as usize] != 0 {
+                if !self.missing.is_free(operation) {
                     left.add(rank, operation, Waits::Others);
                 }
             }

@@ -146,6 +146,12 @@ impl<T: Copy> RadixQueue<T> {
         self.pop()
     }
 
+    /// The item that leaves after the next `places`, where it is of the instant in hand.
+    #[inline]
+    pub fn later(&self, places: usize) -> Option<&T> {
+        self.buckets[0].get(self.head + places).map(|(_, item)| item)
+    }
+
     /// Appends all items of the earliest date to `out`, in the order in which they came; the date.
     pub fn pop_all(&mut self, out: &mut Vec<T>) -> Option<u64> {
         if self.head == self.buckets[0].len() {

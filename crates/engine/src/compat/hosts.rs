@@ -4,8 +4,9 @@ use stratasim_core::BuildError;
 use stratasim_workload::goal::Schedule;
 
 use super::blocked::{Clocks, Resource};
-use super::queue::RANK;
-use crate::dependencies::count;
+use super::queue::{EventQueue, RANK};
+use crate::ahead::Columns;
+use crate::dependencies::Missing;
 use crate::fifo::{Fifo, Fifos};
 use crate::stall::{Left, Waits};
 
@@ -25,7 +26,7 @@ pub(super) struct Hosts<'a> {
     /// Clocks of each rank: its streams, the sending side of its NICs, their receiving side.
     clocks: Vec<u64>,
     /// Dependencies that each operation still misses.
-    missing: Vec<u32>,
+    missing: Missing,
     /// Posted receives and unexpected messages of each rank.
     pub(super) queues: Vec<[Fifo; 2]>,
     pub(super) fifos: Fifos,
@@ -52,13 +53,12 @@ impl<'a> Hosts<'a> {
         let (cpus, nics) = (schedule.cpus() as usize, schedule.nics() as usize);
         let ranks = schedule.ranks() as usize;
         let words = (cpus + 2 * nics) * ranks;
-        let (missing, _) = count(schedule)?;
         Ok(Self {
             schedule,
             cpus,
             nics,
             clocks: vec![0; words],
-            missing,
+            missing: Missing::of(schedule)?,
             queues: vec![[Fifo::default(); 2]; ranks],
             fifos: Fifos::default(),
             enabled: Vec::new(),
@@ -92,7 +92,7 @@ impl<'a> Hosts<'a> {
     /// file.
     pub(super) fn roots(&self, rank: u32, by_kind: bool, out: &mut Vec<u32>) {
         out.clear();
-        out.extend(self.schedule.of_rank(rank).filter(|&operation| self.missing[operation as usize] == 0));
+        out.extend(self.schedule.of_rank(rank).filter(|&operation| self.missing.is_free(operation)));
         if by_kind {
             out.sort_by_key(|&operation| self.schedule.shape(operation).operation.kind);
         }
@@ -108,24 +108,24 @@ impl<'a> Hosts<'a> {
         started: bool,
         mut enabling: impl FnMut(u32, i32),
     ) {
-        let schedule = self.schedule;
-        let edges = schedule.edges(operation);
-        if edges.is_empty() {
-            return;
-        }
-        let first = schedule.of_rank(rank).start;
-        for edge in edges {
-            if edge.on_start() != started {
-                continue;
-            }
-            let after = first + edge.after();
-            let missing = &mut self.missing[after as usize];
-            *missing = missing.wrapping_sub(1);
-            enabling(after, missing.cast_signed());
-            if *missing == 0 {
+        self.missing.resolve(self.schedule, rank, operation, started, |after, missing| {
+            enabling(after, missing);
+            if missing == 0 {
                 self.enabled.push((rank, after));
             }
-        }
+        });
+    }
+
+    /// Asks for what events will read that come soon.
+    #[inline]
+    pub(super) fn ask_for(&self, queue: &EventQueue) {
+        let columns = Columns {
+            schedule: self.schedule,
+            missing: &self.missing,
+            queues: &self.queues,
+            fifos: &self.fifos,
+        };
+        columns.ask_for(|places| queue.later(places));
     }
 
     /// When the last stream of each rank became free.
@@ -151,7 +151,7 @@ impl<'a> Hosts<'a> {
         }
         for rank in 0..self.schedule.ranks() {
             for operation in self.schedule.of_rank(rank) {
-                if self.missing[operation as usize] != 0 {
+                if !self.missing.is_free(operation) {
                     left.add(rank, operation, Waits::Others);
                 }
             }

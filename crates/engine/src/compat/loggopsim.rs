@@ -83,6 +83,7 @@ impl Simulation<'_> {
         }
         let mut handled = 0_u64;
         while let Some((time, event)) = self.queue.pop() {
+            self.hosts.ask_for(&self.queue);
             handled += 1;
             if handled.is_multiple_of(super::WATCH_EVERY) && watch.wants_stop(time, handled) {
                 return true;

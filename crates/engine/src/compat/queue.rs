@@ -5,6 +5,8 @@ use std::collections::BinaryHeap;
 
 use stratasim_core::queue::RadixQueue;
 
+use crate::ahead::Coming;
+
 /// Kinds of events, in the two highest bits of [`Event::on`]; the rest is a rank, of the sender where
 /// the event is a message. An operation:
 pub(super) const OPERATION: u32 = 0;
@@ -25,6 +27,17 @@ pub(super) struct Event {
 }
 
 impl Event {
+    /// What it will read, but for a group.
+    #[inline]
+    fn coming(self) -> Option<Coming> {
+        let rank = self.on & RANK;
+        match self.kind() {
+            OPERATION => Some(Coming::Operation { rank, operation: self.what }),
+            MESSAGE => Some(Coming::Message { from: rank, send: self.what }),
+            _ => None,
+        }
+    }
+
     /// One of [`OPERATION`], [`MESSAGE`] and [`GROUP`].
     #[inline]
     pub(super) fn kind(self) -> u32 {
@@ -64,6 +77,12 @@ impl EventQueue {
     #[inline]
     pub(super) fn reached(&self) -> (u64, u64) {
         (self.at, self.number)
+    }
+
+    /// The event that leaves after the next `places`, where it is of the instant in hand.
+    #[inline]
+    pub(super) fn later(&self, places: usize) -> Option<Coming> {
+        self.instant.get(self.head + places)?.coming()
     }
 
     #[inline]
