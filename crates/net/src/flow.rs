@@ -115,4 +115,6 @@ fn has_several_nics(topology: &Topology) -> bool {
 #[cfg(test)]
 mod forgetting_tests;
 #[cfg(test)]
+mod patience_tests;
+#[cfg(test)]
 mod system_tests;

@@ -187,6 +187,36 @@ fn collectives_in_lock_step_can_be_stopped() {
     }
 }
 
+/// Wants to stop from the first time on that a network looks up by itself, and not before something has ended.
+#[derive(Default)]
+struct Curt(bool);
+
+impl Observer for Curt {
+    fn interests(&self) -> Interests {
+        Interests::default()
+    }
+
+    fn on_event(&mut self, event: &Event) {
+        self.0 |= matches!(event, Event::Clock { .. });
+    }
+
+    fn wants_stop(&self) -> bool {
+        self.0
+    }
+}
+
+/// All messages begin at once: nothing ends before all their rates are known.
+#[test]
+fn a_solve_of_very_many_flows_can_be_stopped() {
+    let topology = r#"{ kind = "mesh", dimensions = [14, 14], bandwidth = "10 GB/s", latency = "0 ns" }"#;
+    let workload = r#"{ kind = "collective", operation = "all-to-all", bytes = "1 MB", algorithm = { kind = "direct" } }"#;
+    let text = experiment(topology, r#""flow""#, workload);
+    let result = crate::common::watch_in(&text, std::path::Path::new(""), &mut Curt::default());
+    assert!(result.stopped && result.checks_hold(), "{:?}", result.checks);
+    assert_eq!(result.counters["network.flows"], 196 * 195);
+    assert_eq!(result.counters["network.rate_changes"], 0);
+}
+
 /// What messages have carried that have not arrived counts, in the account of links and for who watches them.
 #[test]
 fn flows_that_are_cut_off_have_carried_what_they_have() {

@@ -9,14 +9,15 @@ use std::collections::BinaryHeap;
 
 use stratasim_topo::Sharing;
 
+use super::levels::Patience;
 use super::system::System;
 
 /// Marks a flow among the resources in the heap.
 const FLOW: u32 = 1 << 31;
 
 impl System {
-    /// Sets the levels of all resources and enabled flows.
-    pub(super) fn fill(&mut self) {
+    /// Sets the levels of all resources and enabled flows; false, with some of them set, where `patience` ends before.
+    pub(super) fn fill(&mut self, patience: &mut Patience<'_>) -> bool {
         for resource in self.solver.take_marks() {
             self.resources[resource as usize].marked = false;
         }
@@ -72,11 +73,13 @@ impl System {
                     touched.push(element.resource);
                 }
             }
+            let mut work = group.len() + touched.len();
             // once each, however many have settled there: all who are left are looked at
             touched.sort_unstable();
             touched.dedup();
             for resource in touched.drain(..) {
                 let r = resource as usize;
+                work += self.users_of(resource).len();
                 open[r] = self.open_share(r, &settled, false);
                 let dropped = left[r] <= self.resources[r].capacity * self.snap || open[r] <= self.snap;
                 current[r] = if dropped { f64::INFINITY } else { left[r] / open[r] };
@@ -84,11 +87,15 @@ impl System {
                     heap.push(Reverse((current[r].to_bits(), resource)));
                 }
             }
+            if !patience.spend(work) {
+                return false;
+            }
         }
         for r in 0..count {
             self.resources[r].load =
                 self.users_of(r as u32).iter().map(|e| e.share * self.flows[e.flow as usize].level).sum();
         }
+        true
     }
 
     /// Sum (fat pipe: maximum) of the shares of the users that are not settled, or of all.

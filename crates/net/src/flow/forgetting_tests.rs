@@ -14,7 +14,7 @@ use super::network::FlowNetwork;
 use super::rule::{Rule, RuleOptions};
 
 /// A network that forgets what nobody takes from `limit` routes on.
-fn build(topology: Arc<Topology>, routing: &str, rule: Rule, limit: usize) -> FlowNetwork {
+pub(super) fn build(topology: Arc<Topology>, routing: &str, rule: Rule, limit: usize) -> FlowNetwork {
     let routing: RoutingSpec = serde_json::from_str(routing).unwrap();
     let routing = routing.plugin().build(&topology).unwrap();
     let numbers = RuleOptions::default().resolve(rule).unwrap();
@@ -27,7 +27,7 @@ fn build(topology: Arc<Topology>, routing: &str, rule: Rule, limit: usize) -> Fl
 network_contract!(forgetful, |topology| Box::new(build(topology, r#"{"kind": "auto"}"#, Rule::MaxMin, 1)));
 
 /// Messages of hosts that send to one after the other, each when the one before has arrived.
-fn run(mut network: FlowNetwork, topology: &Topology) -> (Vec<Time>, NetworkReport, usize) {
+pub(super) fn run(mut network: FlowNetwork, topology: &Topology) -> (Vec<Time>, NetworkReport, usize) {
     let hosts = topology.compute_nodes();
     let mut draws = Draws::new(7);
     let mut submit = |network: &mut FlowNetwork, now: Time, token: u64| {

@@ -17,6 +17,42 @@ use super::system::{NONE, System, User};
 /// Two levels closer than this (relative) are the same.
 const SAME: f64 = 1e-14;
 
+/// So many uses of resources are looked at, hundredths of a second of work, before it is asked whether to go on.
+pub(super) const ASKED_EVERY: usize = 1 << 20;
+
+/// Whether a long solve is to go on, which is asked now and then.
+pub(crate) struct Patience<'a> {
+    goes_on: &'a mut dyn FnMut() -> bool,
+    /// Uses that are looked at between two questions.
+    every: usize,
+    /// Those that may be looked at before the next one.
+    left: usize,
+}
+
+impl<'a> Patience<'a> {
+    pub(crate) fn new(every: usize, goes_on: &'a mut dyn FnMut() -> bool) -> Self {
+        Self { goes_on, every, left: every }
+    }
+
+    /// So many uses have been looked at: whether to go on.
+    #[inline]
+    pub(super) fn spend(&mut self, uses: usize) -> bool {
+        match self.left.checked_sub(uses) {
+            Some(left) => {
+                self.left = left;
+                true
+            }
+            None => self.ask(),
+        }
+    }
+
+    #[cold]
+    fn ask(&mut self) -> bool {
+        self.left = self.every;
+        (self.goes_on)()
+    }
+}
+
 /// What the solver keeps between and during solves.
 #[derive(Debug, Default)]
 pub(crate) struct Work {
@@ -24,6 +60,8 @@ pub(crate) struct Work {
     queue: BinaryHeap<Reverse<(u64, u32)>>,
     touched: Vec<u32>,
     stamp: u32,
+    /// The last solve was given up: what it left is no state to go on from.
+    given_up: bool,
     /// Shares and offers of the users of the resource in hand.
     offers: Vec<(f64, f64)>,
     /// Resources recomputed so far, for the account of a run.
@@ -57,30 +95,43 @@ impl System {
     /// Whether something changed since the last solve.
     #[inline]
     pub(crate) fn is_dirty(&self) -> bool {
-        !self.solver.queue.is_empty() || !self.solver.touched.is_empty()
+        !self.solver.queue.is_empty() || !self.solver.touched.is_empty() || self.solver.given_up
     }
 
-    /// Brings all levels up to date and appends the flows whose rate changed (or is new).
-    pub(crate) fn solve(&mut self, changed: &mut Vec<u32>) {
+    /// Brings all levels up to date and appends the flows whose rate changed (or is new); false, and nothing of that, where
+    /// `patience` ends before.
+    pub(crate) fn solve(&mut self, changed: &mut Vec<u32>, patience: &mut Patience<'_>) -> bool {
+        if self.solver.given_up {
+            return self.solve_all(changed, patience);
+        }
         // Where many flows come at once, levels go up and down many times: from scratch is quicker then. Rounding could in
         // principle let two resources push each other by one bit for ever, too.
         let mut budget = 1000 + 4 * (self.resources.len() + self.uses);
         while let Some(Reverse((_, resource))) = self.solver.queue.pop() {
             self.resources[resource as usize].marked = false;
             self.update(resource);
-            let Some(left) = budget.checked_sub(1 + self.users_of(resource).len()) else {
-                self.fill();
-                break;
+            let work = 1 + self.users_of(resource).len();
+            let Some(left) = budget.checked_sub(work) else {
+                return self.solve_all(changed, patience);
             };
             budget = left;
+            if !patience.spend(work) {
+                self.solver.given_up = true;
+                return false;
+            }
         }
         self.finish_solve(changed);
+        true
     }
 
     /// Solves from scratch by filling all resources: the same answer without the shortcut.
-    pub(crate) fn solve_all(&mut self, changed: &mut Vec<u32>) {
-        self.fill();
+    pub(crate) fn solve_all(&mut self, changed: &mut Vec<u32>, patience: &mut Patience<'_>) -> bool {
+        self.solver.given_up = !self.fill(patience);
+        if self.solver.given_up {
+            return false;
+        }
         self.finish_solve(changed);
+        true
     }
 
     fn finish_solve(&mut self, changed: &mut Vec<u32>) {

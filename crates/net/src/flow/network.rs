@@ -8,13 +8,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use stratasim_core::model::{Invariant, NetworkDone, NetworkReport, NetworkRequest, Transfer};
-use stratasim_core::observe::{MessageSpan, Observer};
+use stratasim_core::observe::{Event, MessageSpan, Observer};
 use stratasim_core::queue::GroupedQueue;
 use stratasim_core::{BuildError, Cx, Duration, LinkId, Model, NodeId, Time, Token, model};
 use stratasim_topo::io::profile::ProfileEvents;
 use stratasim_topo::{NodeKind, Routing, Sharing, Topology};
 
 use super::FlowShortcuts;
+use super::levels::{ASKED_EVERY, Patience};
 use super::lines::{Lines, Stand};
 use super::pipeline::Piece;
 use super::pipelines::Pipelines;
@@ -31,6 +32,8 @@ pub(super) const PER_PS: f64 = 1e-12;
 /// So many instants at which nothing is done go by before others have a turn, such as who wants to stop the run: rates that change
 /// every nanosecond keep it busy for long.
 const MOST_ROUNDS: u64 = 1 << 16;
+/// With so many uses of links a solve may take long: it waits until it can be asked whether somebody wants to stop the run.
+const MANY_USES: usize = 1 << 16;
 /// So many messages of a pipeline take as long as one of them, or less.
 const MESSAGES_A_ROUND: u64 = 64;
 
@@ -103,6 +106,10 @@ pub(super) struct FlowNetwork {
     pub(super) topology: Arc<Topology>,
     pub(super) numbers: RuleNumbers,
     pub(super) shortcuts: FlowShortcuts,
+    /// From so many uses of links on, solves wait until somebody can be asked; [`MANY_USES`].
+    pub(super) many_uses: usize,
+    /// Uses that they look at before they ask, [`ASKED_EVERY`].
+    pub(super) asked_every: usize,
     /// Whether there are links that only explicit routes know.
     has_detached_links: bool,
     /// Bandwidth and latency factors that do not depend on the size.
@@ -200,6 +207,8 @@ impl FlowNetwork {
             constant_factors: numbers.constant_factors(),
             numbers,
             shortcuts,
+            many_uses: MANY_USES,
+            asked_every: ASKED_EVERY,
             precision,
             now: Time::ZERO,
             system,
@@ -471,18 +480,26 @@ impl FlowNetwork {
         self.system.enable(slot, self.routes.uses(route), info.penalty, cap);
     }
 
-    /// Solves what changed and brings the flows with a new rate up to date.
-    fn solve(&mut self) {
+    /// Whether the solve that is due may take long.
+    ///
+    /// With a timing precision none waits: what is due soon after the instant that was announced happens at it.
+    fn solves_long(&self) -> bool {
+        self.system.uses() >= self.many_uses && self.precision == Duration::ZERO && self.system.is_dirty()
+    }
+
+    /// Solves what changed and brings the flows with a new rate up to date; false, and all rates as they were, where it takes
+    /// long and does not go on.
+    fn solve(&mut self, goes_on: &mut dyn FnMut() -> bool) -> bool {
         if !self.system.is_dirty() {
-            return;
+            return true;
         }
         self.counters.solves += 1;
         let mut changed = std::mem::take(&mut self.changed);
-        if self.shortcuts.local_solve {
-            self.system.solve(&mut changed);
-        } else {
-            self.system.solve_all(&mut changed);
-        }
+        let patience = &mut Patience::new(self.asked_every, goes_on);
+        let is_solved = match self.shortcuts.local_solve {
+            true => self.system.solve(&mut changed, patience),
+            false => self.system.solve_all(&mut changed, patience),
+        };
         for slot in changed.drain(..) {
             let flow = &self.flows[slot as usize];
             let rate = self.system.rate(slot) * flow.factor * PER_PS;
@@ -500,6 +517,7 @@ impl FlowNetwork {
             }
         }
         self.changed = changed;
+        is_solved
     }
 
     /// A flow has `remaining` bytes left now. What it has carried since its last date is noted for observers.
@@ -645,7 +663,11 @@ impl Model for FlowNetwork {
         if !self.pending.is_empty() || self.lines.as_ref().is_some_and(Lines::is_due) {
             return Some(self.now);
         }
-        self.solve();
+        if self.solves_long() {
+            // not before, and `advance` knows whom to ask
+            return Some(self.now);
+        }
+        self.solve(&mut || true);
         self.pipelines.refresh();
         self.next_date().map(|at| at.max(self.now))
     }
@@ -663,7 +685,14 @@ impl Model for FlowNetwork {
                 cx.done.append(&mut self.pending);
                 return self.now;
             }
-            self.solve();
+            let now = self.now;
+            let mut goes_on = || {
+                cx.observer.on_event(&Event::Clock { at: now });
+                !cx.observer.wants_stop()
+            };
+            if !self.solve(&mut goes_on) {
+                return now;
+            }
             self.pipelines.refresh();
             match self.next_date() {
                 // what is due at the end of time never ends

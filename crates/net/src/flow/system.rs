@@ -111,6 +111,12 @@ impl System {
         self.resources[resource as usize].capacity
     }
 
+    /// Resources of all enabled flows together.
+    #[inline]
+    pub(crate) fn uses(&self) -> usize {
+        self.uses
+    }
+
     /// A resource is to be recomputed, after those with a level below `level`.
     #[inline]
     pub(super) fn mark(&mut self, resource: u32, level: f64) {

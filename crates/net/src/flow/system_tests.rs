@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use stratasim_topo::Sharing;
 
+use super::levels::Patience;
 use super::literal::{self, Constraint, Variable};
 use super::system::System;
 
@@ -37,12 +38,14 @@ fn steps(weights: bool, penalties: bool) -> impl Strategy<Value = Vec<Vec<Step>>
     prop::collection::vec(prop::collection::vec(step, 1..6), 1..25)
 }
 
-/// Plays `steps` on the fast solver and compares every instant with the literal one.
+/// Plays `steps` on the fast solver and compares every instant with the literal one. Each solve is given up before it, as often
+/// as there are numbers in `given_up`, when it has looked at so many uses.
 fn play(
     capacities: &[f64],
     steps: Vec<Vec<Step>>,
     fat: &[usize],
     all_at_once: bool,
+    given_up: &[usize],
 ) -> Result<(), TestCaseError> {
     let mut system = System::default();
     let mut constraints: Vec<Constraint> = Vec::new();
@@ -91,11 +94,19 @@ fn play(
             }
         }
         let mut changed = Vec::new();
-        if all_at_once {
-            system.solve_all(&mut changed)
-        } else {
-            system.solve(&mut changed)
+        for patience in given_up.iter().copied().map(Some).chain([None]) {
+            let mut goes_on = || patience.is_none();
+            let patience = &mut Patience::new(patience.unwrap_or(0), &mut goes_on);
+            let is_solved = match all_at_once {
+                true => system.solve_all(&mut changed, patience),
+                false => system.solve(&mut changed, patience),
+            };
+            if is_solved {
+                break;
+            }
+            prop_assert!(system.is_dirty() && changed.is_empty());
         }
+        prop_assert!(!system.is_dirty());
         for id in changed {
             known.retain(|(other, _)| *other != id);
             known.push((id, system.rate(id)));
@@ -127,21 +138,31 @@ proptest! {
 
     #[test]
     fn plain_max_min_agrees_with_the_rounds(capacities in capacities(), steps in steps(false, false)) {
-        play(&capacities, steps, &[], false)?;
+        play(&capacities, steps, &[], false, &[])?;
     }
 
     #[test]
     fn weights_and_penalties_agree_with_the_rounds(capacities in capacities(), steps in steps(true, true)) {
-        play(&capacities, steps, &[], false)?;
+        play(&capacities, steps, &[], false, &[])?;
     }
 
     #[test]
     fn fat_pipes_agree_with_the_rounds(capacities in capacities(), steps in steps(false, true)) {
-        play(&capacities, steps, &[0, 1, 2], false)?;
+        play(&capacities, steps, &[0, 1, 2], false, &[])?;
     }
 
     #[test]
     fn filling_agrees_with_the_rounds(capacities in capacities(), steps in steps(true, true)) {
-        play(&capacities, steps, &[5], true)?;
+        play(&capacities, steps, &[5], true, &[])?;
+    }
+
+    #[test]
+    fn solves_that_were_given_up_before_agree_with_the_rounds(
+        capacities in capacities(),
+        steps in steps(true, true),
+        given_up in prop::collection::vec(0..40_usize, 1..3),
+        all_at_once in any::<bool>(),
+    ) {
+        play(&capacities, steps, &[5], all_at_once, &given_up)?;
     }
 }
