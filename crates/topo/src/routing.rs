@@ -8,6 +8,7 @@ pub mod dimension_order;
 pub mod ecmp;
 pub mod explicit;
 mod search;
+mod steps;
 pub mod up_down;
 
 use std::sync::Arc;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use stratasim_core::{BuildError, Duration, LinkId, NodeId};
 
 use super::search::{Inner, PathCost, Scratch, Store, Tree};
+use super::steps::{Direction, Steps};
 use super::{RouteError, Routing, RoutingAlgorithm};
 use crate::Topology;
 
@@ -50,16 +51,27 @@ struct Search {
     topology: Arc<Topology>,
     by: Cost,
     inner: Inner,
+    steps: Steps,
     scratch: Scratch,
     asked: Vec<bool>,
     trees: Store<Tree>,
 }
 
+fn link_cost(topology: &Topology, by: Cost, link: LinkId) -> PathCost {
+    let latency = topology.link(link).latency.as_ps();
+    match by {
+        Cost::Latency => (latency, 1),
+        Cost::Hops => (1, latency),
+    }
+}
+
 impl Search {
     fn new(topology: Arc<Topology>, by: Cost, tree_bytes: usize) -> Self {
         let (nodes, inner) = (topology.node_count(), Inner::new(&topology));
+        let steps = Steps::new(&topology, &inner, Direction::Along, |link| link_cost(&topology, by, link));
         Self {
-            scratch: Scratch::new(nodes),
+            scratch: Scratch::new(inner.count(), &steps),
+            steps,
             asked: vec![false; nodes],
             trees: Store::new(nodes, tree_bytes, inner.count() * size_of::<u32>()),
             inner,
@@ -69,15 +81,9 @@ impl Search {
     }
 
     fn search(&mut self, root: NodeId, goal: Option<NodeId>) {
-        let Self { topology, by, inner, scratch, .. } = self;
-        let cost = |link: LinkId| -> PathCost {
-            let latency = topology.link(link).latency.as_ps();
-            match by {
-                Cost::Latency => (latency, 1),
-                Cost::Hops => (1, latency),
-            }
-        };
-        scratch.search(topology, inner, |node| topology.ports(node), cost, root, goal);
+        let cost = |link| link_cost(&self.topology, self.by, link);
+        let (root, goal) = (self.inner.place(root), goal.map(|goal| self.inner.place(goal)));
+        self.scratch.search(&self.steps, cost, root, goal);
     }
 
     /// Appends the links between two inner nodes; false when there is no way.
@@ -86,11 +92,11 @@ impl Search {
             Some(slot) => slot,
             None if !std::mem::replace(&mut self.asked[src.index()], true) => {
                 self.search(src, Some(dst));
-                return self.scratch.path(&self.topology, src, dst, out);
+                return self.scratch.path(&self.topology, &self.inner, src, dst, out);
             }
             None => {
                 self.search(src, None);
-                self.trees.keep(src, self.scratch.tree(&self.inner))
+                self.trees.keep(src, self.scratch.tree())
             }
         };
         self.trees.get(slot).path(&self.topology, &self.inner, src, dst, out)

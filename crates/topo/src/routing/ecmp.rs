@@ -9,6 +9,7 @@ use stratasim_core::{BuildError, Duration, LinkId, NodeId};
 
 use super::dijkstra::Cost;
 use super::search::{Inner, PathCost, Scratch, Store, UNREACHED, add};
+use super::steps::{Direction, Steps};
 use super::{RouteError, Routing, RoutingAlgorithm};
 use crate::graph::Port;
 use crate::{NodeKind, Topology};
@@ -49,14 +50,14 @@ struct Paths {
     spec: Ecmp,
     inner: Inner,
     /// Ways to come to a node, as `Topology::ports` has the ways to leave it.
-    incoming: Incoming,
+    incoming: Steps,
     scratch: Scratch,
     distances: Store<Distances>,
 }
 
 /// Distances of all inner nodes to one, by place.
 enum Distances {
-    /// In links; `u32::MAX` where there is no way.
+    /// In links, where all cost the same; `u32::MAX` where there is no way.
     Hops(Vec<u32>),
     /// In picoseconds, then links.
     Latency(Vec<PathCost>),
@@ -70,38 +71,13 @@ impl Distances {
             Self::Latency(costs) => costs[place],
         }
     }
-}
 
-/// For every node the links that lead to it; a port's `to` is where the link comes from.
-struct Incoming {
-    start: Vec<u32>,
-    ports: Vec<Port>,
-}
-
-impl Incoming {
-    fn new(topology: &Topology) -> Self {
-        let nodes = || (0..topology.node_count()).map(NodeId::from_index);
-        let mut start = vec![0_u32; topology.node_count() + 1];
-        for port in nodes().flat_map(|node| topology.ports(node)) {
-            start[port.to.index() + 1] += 1;
+    /// What a link adds to them.
+    fn link_cost(&self, topology: &Topology, link: LinkId) -> PathCost {
+        match self {
+            Self::Hops(_) => (1, 0),
+            Self::Latency(_) => link_cost(topology, Cost::Latency, link),
         }
-        for node in 0..topology.node_count() {
-            start[node + 1] += start[node];
-        }
-        let mut next = start.clone();
-        let mut ports = vec![Port { link: LinkId(0), to: NodeId(0) }; start[topology.node_count()] as usize];
-        for node in nodes() {
-            for port in topology.ports(node) {
-                let place = &mut next[port.to.index()];
-                ports[*place as usize] = Port { link: port.link, to: node };
-                *place += 1;
-            }
-        }
-        Self { start, ports }
-    }
-
-    fn of(&self, node: NodeId) -> &[Port] {
-        &self.ports[self.start[node.index()] as usize..self.start[node.index() + 1] as usize]
     }
 }
 
@@ -116,13 +92,15 @@ fn link_cost(topology: &Topology, by: Cost, link: LinkId) -> PathCost {
 impl Paths {
     fn new(topology: Arc<Topology>, spec: Ecmp, bytes: usize) -> Self {
         let (nodes, inner) = (topology.node_count(), Inner::new(&topology));
-        let each = match spec.by {
-            Cost::Hops => size_of::<u32>(),
-            Cost::Latency => size_of::<PathCost>(),
+        let cost = |link| link_cost(&topology, spec.by, link);
+        let incoming = Steps::new(&topology, &inner, Direction::Against, cost);
+        let each = match incoming.each() {
+            Some(_) => size_of::<u32>(),
+            None => size_of::<PathCost>(),
         };
         Self {
-            incoming: Incoming::new(&topology),
-            scratch: Scratch::new(nodes),
+            scratch: Scratch::new(inner.count(), &incoming),
+            incoming,
             distances: Store::new(nodes, bytes, inner.count() * each),
             inner,
             topology,
@@ -136,15 +114,10 @@ impl Paths {
             return slot;
         }
         let Self { topology, spec, inner, incoming, scratch, .. } = self;
-        let cost = |link| link_cost(topology, spec.by, link);
-        scratch.search(topology, inner, |node| incoming.of(node), cost, root, None);
-        let costs = self.scratch.costs(&self.inner);
-        let found = match self.spec.by {
-            // fewer links than there are links, or unreached
-            Cost::Hops => {
-                Distances::Hops(costs.map(|(hops, _)| hops.try_into().unwrap_or(u32::MAX)).collect())
-            }
-            Cost::Latency => Distances::Latency(costs.collect()),
+        scratch.search(incoming, |link| link_cost(topology, spec.by, link), inner.place(root), None);
+        let found = match incoming.each() {
+            Some(_) => Distances::Hops(scratch.far().to_vec()),
+            None => Distances::Latency(scratch.costs().to_vec()),
         };
         self.distances.keep(root, found)
     }
@@ -165,7 +138,7 @@ impl Paths {
                 let passes = port.to == dst || !matches!(topology.kind(port.to), NodeKind::Memory(_));
                 !inner.is_leaf(port.to)
                     && passes
-                    && add(distance(port.to), link_cost(topology, self.spec.by, port.link)) == left
+                    && add(distance(port.to), distances.link_cost(topology, port.link)) == left
             };
             let ports = topology.ports(at);
             let count = ports.iter().filter(on_path).count();

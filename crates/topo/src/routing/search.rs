@@ -10,6 +10,7 @@ use std::collections::BinaryHeap;
 use stratasim_core::random::mix;
 use stratasim_core::{LinkId, NodeId};
 
+use super::steps::Steps;
 use crate::graph::Port;
 use crate::{NodeKind, Topology};
 
@@ -97,6 +98,11 @@ impl Inner {
         Self { leaves, place, nodes: inner }
     }
 
+    /// Inner nodes in order.
+    pub(super) fn nodes(&self) -> &[NodeId] {
+        &self.nodes
+    }
+
     /// Number of inner nodes.
     pub(super) fn count(&self) -> usize {
         self.nodes.len()
@@ -139,10 +145,11 @@ fn other_end(topology: &Topology, link: LinkId, node: NodeId) -> NodeId {
     if to == node { from } else { to }
 }
 
-/// Appends the links from `root` to `dst` that `entry` leads back over; false when it does not.
+/// Appends the links from `root` to `dst` that `entry` leads back over, by place; false when it does not.
 fn trace(
     topology: &Topology,
-    entry: impl Fn(NodeId) -> u32,
+    inner: &Inner,
+    entry: &[u32],
     root: NodeId,
     dst: NodeId,
     out: &mut Vec<LinkId>,
@@ -150,7 +157,7 @@ fn trace(
     let start = out.len();
     let mut at = dst;
     while at != root {
-        let Some(link) = entry(at).checked_sub(1).map(LinkId) else {
+        let Some(link) = entry[inner.place(at)].checked_sub(1).map(LinkId) else {
             out.truncate(start);
             return false;
         };
@@ -171,91 +178,150 @@ impl Tree {
         dst: NodeId,
         out: &mut Vec<LinkId>,
     ) -> bool {
-        trace(topology, |node| self.entry[inner.place(node)], root, dst, out)
+        trace(topology, inner, &self.entry, root, dst, out)
     }
 }
 
-/// Working memory of searches on one topology; cleared in proportion to what was touched.
+/// Working memory of searches on one topology; cleared in proportion to what was touched. All is by place.
 pub(super) struct Scratch {
+    /// The least cost of a way so far; where all steps cost the same, that of its number of steps.
     best: Vec<PathCost>,
+    /// Steps of the shortest way; only where all cost the same.
+    far: Vec<u32>,
     entry: Vec<u32>,
-    touched: Vec<NodeId>,
-    heap: BinaryHeap<Reverse<(PathCost, NodeId)>>,
+    /// Where the entry comes from; only where all steps cost the same.
+    parent: Vec<u32>,
+    touched: Vec<u32>,
+    heap: BinaryHeap<Reverse<(PathCost, u32)>>,
 }
 
+/// As far as nothing is.
+const FAR: u32 = u32::MAX;
+
 impl Scratch {
-    pub(super) fn new(nodes: usize) -> Self {
+    /// For searches over `steps` between so many inner nodes.
+    pub(super) fn new(inner: usize, steps: &Steps) -> Self {
+        let equal = steps.each().is_some();
+        let (by_cost, by_steps) = if equal { (0, inner) } else { (inner, 0) };
         Self {
-            best: vec![UNREACHED; nodes],
-            entry: vec![0; nodes],
+            best: vec![UNREACHED; by_cost],
+            far: vec![FAR; by_steps],
+            entry: vec![0; inner],
+            parent: vec![0; by_steps],
             touched: Vec::new(),
             heap: BinaryHeap::new(),
         }
     }
 
-    /// Dijkstra's search from `root` over `ports` to inner nodes; ends early when `goal` is settled.
+    /// Searches from `root` to inner nodes; ends early when the way to `goal` is known.
     ///
-    /// `cost` of a link must be more than zero, so that a settled node is final and the tree has no
-    /// loops even where links take no time.
-    pub(super) fn search<'a>(
+    /// The cost of a step must be more than zero, so that a settled node is final and the tree has no loops even where links
+    /// take no time.
+    pub(super) fn search(
         &mut self,
-        topology: &Topology,
-        inner: &Inner,
-        ports: impl Fn(NodeId) -> &'a [Port],
+        steps: &Steps,
         cost: impl Fn(LinkId) -> PathCost,
-        root: NodeId,
-        goal: Option<NodeId>,
+        root: usize,
+        goal: Option<usize>,
     ) {
-        for node in self.touched.drain(..) {
-            self.best[node.index()] = UNREACHED;
-            self.entry[node.index()] = 0;
+        let (root, goal) = (root as u32, goal.map(|goal| goal as u32));
+        match steps.each() {
+            Some(_) => self.by_steps(steps, root, goal),
+            None => self.by_cost(steps, cost, root, goal),
+        }
+    }
+
+    /// Dijkstra's search.
+    fn by_cost(&mut self, steps: &Steps, cost: impl Fn(LinkId) -> PathCost, root: u32, goal: Option<u32>) {
+        for place in self.touched.drain(..) {
+            self.best[place as usize] = UNREACHED;
+            self.entry[place as usize] = 0;
         }
         self.heap.clear();
-        self.best[root.index()] = (0, 0);
+        self.best[root as usize] = (0, 0);
         self.touched.push(root);
         self.heap.push(Reverse(((0, 0), root)));
-        while let Some(Reverse((reached, node))) = self.heap.pop() {
-            if Some(node) == goal {
+        while let Some(Reverse((reached, place))) = self.heap.pop() {
+            if Some(place) == goal {
                 break;
             }
-            if reached > self.best[node.index()] {
+            if reached > self.best[place as usize] || place != root && !steps.forwards(place) {
                 continue;
             }
-            // memories do not forward
-            if node != root && matches!(topology.kind(node), NodeKind::Memory(_)) {
-                continue;
-            }
-            for port in ports(node) {
-                if inner.is_leaf(port.to) {
-                    continue;
-                }
-                let new = add(reached, cost(port.link));
-                let best = &mut self.best[port.to.index()];
+            for step in steps.of(place) {
+                let new = add(reached, cost(step.link));
+                let best = &mut self.best[step.to as usize];
                 if new < *best {
                     if *best == UNREACHED {
-                        self.touched.push(port.to);
+                        self.touched.push(step.to);
                     }
                     *best = new;
-                    self.entry[port.to.index()] = port.link.0 + 1;
-                    self.heap.push(Reverse((new, port.to)));
+                    self.entry[step.to as usize] = step.link.0 + 1;
+                    self.heap.push(Reverse((new, step.to)));
                 }
             }
         }
     }
 
-    /// Costs of the inner nodes in the last search, by place.
-    pub(super) fn costs<'a>(&'a self, inner: &'a Inner) -> impl Iterator<Item = PathCost> + 'a {
-        inner.nodes.iter().map(|node| self.best[node.index()])
+    /// The same where all steps cost the same: breadth first. Dijkstra's search settles nodes that are equally far in the order
+    /// of their places, and the first one that leads to a node keeps it; here they come in any order, and the least place keeps it.
+    fn by_steps(&mut self, steps: &Steps, root: u32, goal: Option<u32>) {
+        for place in self.touched.drain(..) {
+            self.far[place as usize] = FAR;
+            self.entry[place as usize] = 0;
+        }
+        self.far[root as usize] = 0;
+        self.touched.push(root);
+        let (mut begin, mut steps_there) = (0, 0);
+        // those that are equally far stand together, as long as there are any
+        while begin < self.touched.len() && goal.is_none_or(|goal| self.far[goal as usize] == FAR) {
+            let end = self.touched.len();
+            steps_there += 1;
+            for at in begin..end {
+                let place = self.touched[at];
+                if place != root && !steps.forwards(place) {
+                    continue;
+                }
+                for step in steps.of(place) {
+                    let to = step.to as usize;
+                    if self.far[to] == FAR {
+                        self.far[to] = steps_there;
+                        self.touched.push(step.to);
+                    } else if self.far[to] != steps_there || self.parent[to] <= place {
+                        continue;
+                    }
+                    (self.entry[to], self.parent[to]) = (step.link.0 + 1, place);
+                }
+            }
+            begin = end;
+        }
+    }
+
+    /// Costs of the inner nodes in the last search, by place, where steps differ.
+    pub(super) fn costs(&self) -> &[PathCost] {
+        &self.best
+    }
+
+    /// Steps to the inner nodes in the last search, by place, where all cost the same; [`FAR`] where there is no way.
+    pub(super) fn far(&self) -> &[u32] {
+        &self.far
     }
 
     /// Appends the links from the root of the last search to `dst`; false when it was not reached.
-    pub(super) fn path(&self, topology: &Topology, root: NodeId, dst: NodeId, out: &mut Vec<LinkId>) -> bool {
-        trace(topology, |node| self.entry[node.index()], root, dst, out)
+    pub(super) fn path(
+        &self,
+        topology: &Topology,
+        inner: &Inner,
+        root: NodeId,
+        dst: NodeId,
+        out: &mut Vec<LinkId>,
+    ) -> bool {
+        trace(topology, inner, &self.entry, root, dst, out)
     }
 
     /// The tree of the last search, to keep.
-    pub(super) fn tree(&self, inner: &Inner) -> Tree {
-        Tree { entry: inner.nodes.iter().map(|node| self.entry[node.index()]).collect() }
+    pub(super) fn tree(&self) -> Tree {
+        Tree { entry: self.entry.clone() }
     }
 }
 
@@ -302,5 +368,102 @@ impl<T> Store<T> {
         };
         self.slots[root.index()] = slot as u32 + 1;
         slot
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use stratasim_core::{Bandwidth, Duration};
+
+    use super::super::steps::Direction;
+    use super::*;
+    use crate::TopologyBuilder;
+    use crate::graph::{LinkType, MemoryType};
+
+    /// Nodes, of which each third from the second on may be a memory, and links of one latency between them.
+    fn graph(nodes: u32, memories: bool, cables: &[(u32, u32, bool)]) -> Topology {
+        let mut builder = TopologyBuilder::new();
+        let memory = builder.memory_type(MemoryType { capacity_bytes: None, bandwidth: None });
+        let link = LinkType::new(Bandwidth(1e9), Duration::from_ns(7));
+        for node in 0..nodes {
+            let kind = if memories && node % 3 == 1 { NodeKind::Memory(memory) } else { NodeKind::Switch };
+            builder.node(kind, format_args!("n{node}"));
+        }
+        for &(a, b, one_way) in cables {
+            let (a, b) = (NodeId(a % nodes), NodeId(b % nodes));
+            if a == b {
+                continue;
+            }
+            if one_way {
+                builder.simplex(a, b, link);
+            } else {
+                builder.duplex(a, b, link);
+            }
+        }
+        builder.build().unwrap()
+    }
+
+    fn ways(topology: &Topology, inner: &Inner, steps: &Steps, early: bool) -> Vec<Option<Vec<LinkId>>> {
+        let mut scratch = Scratch::new(inner.count(), steps);
+        let mut all = Vec::new();
+        for &root in inner.nodes() {
+            if !early {
+                scratch.search(steps, |_| (7000, 1), inner.place(root), None);
+            }
+            for &dst in inner.nodes() {
+                if early {
+                    scratch.search(steps, |_| (7000, 1), inner.place(root), Some(inner.place(dst)));
+                }
+                let mut way = Vec::new();
+                all.push(scratch.path(topology, inner, root, dst, &mut way).then_some(way));
+            }
+        }
+        all
+    }
+
+    proptest! {
+        /// The search by the number of steps against Dijkstra's, which knows nothing of equal costs, way by way.
+        #[test]
+        fn where_all_steps_cost_the_same_the_ways_are_those_of_dijkstras_search(
+            nodes in 2..24_u32,
+            memories in any::<bool>(),
+            cables in prop::collection::vec((0..24_u32, 0..24_u32, any::<bool>()), 1..80),
+        ) {
+            let topology = graph(nodes, memories, &cables);
+            let inner = Inner::new(&topology);
+            let steps = || Steps::new(&topology, &inner, Direction::Along, |_| (7000, 1));
+            prop_assert_eq!(steps().each().is_some(), inner.nodes().iter().any(|node| {
+                topology.ports(*node).iter().any(|port| !inner.is_leaf(port.to))
+            }));
+            let found = ways(&topology, &inner, &steps(), false);
+            prop_assert_eq!(&found, &ways(&topology, &inner, &steps().told_apart(), false));
+            prop_assert_eq!(&found, &ways(&topology, &inner, &steps(), true));
+            // and backwards the distances
+            let back = || Steps::new(&topology, &inner, Direction::Against, |_| (7000, 1));
+            let mut by_steps = Scratch::new(inner.count(), &back());
+            let mut by_cost = Scratch::new(inner.count(), &back().told_apart());
+            for root in 0..inner.count() {
+                by_cost.search(&back().told_apart(), |_| (7000, 1), root, None);
+                let costs = by_cost.costs().iter();
+                let far: Vec<u32> = costs.map(|cost| if *cost == UNREACHED { FAR } else { cost.1 as u32 }).collect();
+                by_steps.search(&back(), |_| (7000, 1), root, None);
+                if back().each().is_some() {
+                    prop_assert_eq!(by_steps.far(), &far[..]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn steps_of_which_one_costs_more_are_told_apart() {
+        let topology = graph(4, false, &[(0, 1, false), (1, 2, false), (2, 3, false), (3, 0, false)]);
+        let inner = Inner::new(&topology);
+        let each =
+            |cost: &dyn Fn(LinkId) -> PathCost| Steps::new(&topology, &inner, Direction::Along, cost).each();
+        assert_eq!(each(&|_| (3, 1)), Some((3, 1)));
+        assert_eq!(each(&|link| (u64::from(3 + link.0 / 7), 1)), None);
+        // sums that do not fit would be cut off, and ways of other lengths then be equal
+        assert_eq!(each(&|_| (u64::MAX / 3, 1)), None);
     }
 }
