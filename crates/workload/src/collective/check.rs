@@ -1,6 +1,7 @@
 //! What no plan can be made for.
 
 use stratasim_core::BuildError;
+use stratasim_core::words::thousands;
 
 use super::{CollectiveKind, Parts};
 
@@ -67,6 +68,36 @@ pub(super) fn check_parts(
 pub(super) fn check_pairs(kind: CollectiveKind, members: u32) -> Result<(), BuildError> {
     if kind == CollectiveKind::AllToAll && members >= 1 << 16 {
         return Err(BuildError::new("", format!("an all-to-all is limited to 65535 members, got {members}")));
+    }
+    Ok(())
+}
+
+/// Most messages that members send before any of them must have arrived. A run keeps more than a hundred bytes of each, on coarse
+/// networks, too: these take 200 GiB.
+const MOST_AT_ONCE: u64 = 1 << 31;
+
+/// Refuses an exchange of all members with all others that no machine could hold: with so many messages at once of each.
+pub(super) fn check_at_once(
+    algorithm: &str,
+    kind: CollectiveKind,
+    members: u32,
+    window: u32,
+) -> Result<(), BuildError> {
+    let messages = u64::from(members) * u64::from(window);
+    if members > 1 && messages > MOST_AT_ONCE {
+        let most = MOST_AT_ONCE / u64::from(members);
+        return Err(BuildError::new(
+            "window",
+            format!(
+                "{} by `{algorithm}` over {} members begins with {} messages at once, which take more than {} GB of \
+                 memory; at most 2^31 are possible: give a window of {} messages or less",
+                kind.name(),
+                thousands(&members.to_string()),
+                thousands(&messages.to_string()),
+                thousands(&(messages / 10_000_000).to_string()),
+                thousands(&most.max(1).to_string()),
+            ),
+        ));
     }
     Ok(())
 }

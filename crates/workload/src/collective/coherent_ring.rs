@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::BuildError;
 
+use super::check::check_at_once;
 use super::direct::window;
 use super::ring::Ring;
 use super::{Action, CollectiveAlgorithm, CollectiveKind, Combine, Guarantee, PipelineShape, Plan};
@@ -48,7 +49,10 @@ impl CollectiveAlgorithm for CoherentRing {
         let ring = Ring::default().plan(CollectiveKind::ReduceScatter, members, bytes)?;
         let read_rounds = match self.fetch {
             Fetch::Free => 0,
-            Fetch::Charged => (members - 1).div_ceil(window),
+            Fetch::Charged => {
+                check_at_once("coherent-ring", kind, members, window)?;
+                (members - 1).div_ceil(window)
+            }
         };
         Ok(Box::new(CoherentRingPlan { ring, members, bytes, read_rounds, window }))
     }

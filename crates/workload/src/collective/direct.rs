@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::BuildError;
 
+use super::check::check_at_once;
 use super::{Action, CollectiveAlgorithm, CollectiveKind, Combine, Parts, Plan, check_pairs, check_parts};
 
 /// All-to-all, all-gather, reduce-scatter, all-reduce (reduce-scatter, then all-gather), broadcast
@@ -18,7 +19,8 @@ use super::{Action, CollectiveAlgorithm, CollectiveKind, Combine, Parts, Plan, c
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Direct {
     /// Messages that a member sends at once; the next ones wait for all of them. Everything at once
-    /// when absent. A reduce or gather, where each member sends a single message, is not limited.
+    /// when absent, of all members together at most 2^31. A reduce or gather, where each member sends a single message, is not
+    /// limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<u32>,
 }
@@ -34,6 +36,14 @@ const DOES: [CollectiveKind; 8] = [
     CollectiveKind::Scatter,
 ];
 
+/// Those in which every member sends to every other one.
+const EXCHANGES: [CollectiveKind; 4] = [
+    CollectiveKind::AllReduce,
+    CollectiveKind::ReduceScatter,
+    CollectiveKind::AllGather,
+    CollectiveKind::AllToAll,
+];
+
 /// Those in which the parts of the members may differ.
 const UNEVEN: [CollectiveKind; 4] =
     [CollectiveKind::AllGather, CollectiveKind::AllToAll, CollectiveKind::Gather, CollectiveKind::Scatter];
@@ -47,7 +57,11 @@ impl CollectiveAlgorithm for Direct {
         check_parts("direct", &DOES, &UNEVEN, kind, &parts)?;
         let members = parts.members();
         check_pairs(kind, members)?;
-        Ok(Box::new(DirectPlan { kind, members, window: window(self.window, members)?, parts }))
+        let window = window(self.window, members)?;
+        if EXCHANGES.contains(&kind) {
+            check_at_once("direct", kind, members, window)?;
+        }
+        Ok(Box::new(DirectPlan { kind, members, window, parts }))
     }
 }
 

@@ -521,3 +521,33 @@ fn an_unknown_option_or_kind_is_named() {
     assert!(error(r#"{"kind": "rang"}"#).contains("did you mean `ring`?"));
     assert!(error(r#"{"kind": "direct", "windows": 3}"#).contains("unknown field `windows`"));
 }
+
+/// An exchange of all with all is told what it would take before anything is sent: 2^31 messages at once are the most.
+#[test]
+fn an_exchange_that_no_memory_holds_is_refused_and_named() {
+    let plan = |json: &str, kind, n| spec(json).plugin().plan(kind, n, 1 << 20).map(|plan| plan.rounds(0));
+    let direct = r#"{"kind": "direct"}"#;
+    // 46,341 x 46,340 messages are less than 2^31, those of one member more are not
+    for kind in [AllToAll, AllGather, ReduceScatter, AllReduce] {
+        assert!(plan(direct, kind, 46_341).is_ok(), "{kind:?}");
+        let error = plan(direct, kind, 46_342).unwrap_err();
+        assert_eq!(error.field, "window");
+        let expected = format!(
+            "{} by `direct` over 46,342 members begins with 2,147,534,622 messages at once, which take more than 214 GB of \
+             memory; at most 2^31 are possible: give a window of 46,339 messages or less",
+            kind.name()
+        );
+        assert_eq!(error.reason, expected);
+        assert!(plan(r#"{"kind": "direct", "window": 46339}"#, kind, 46_342).is_ok(), "{kind:?}");
+    }
+    // one message of each member, or of one member to each
+    for kind in [Broadcast, Reduce, Gather, Scatter] {
+        assert!(plan(direct, kind, 1 << 20).is_ok(), "{kind:?}");
+    }
+    assert!(plan(r#"{"kind": "coherent-ring"}"#, AllReduce, 1 << 20).is_ok());
+    let error = plan(r#"{"kind": "coherent-ring", "fetch": "charged"}"#, AllReduce, 1 << 20).unwrap_err();
+    assert!(error.reason.contains("over 1,048,576 members"), "{}", error.reason);
+    assert!(
+        plan(r#"{"kind": "coherent-ring", "fetch": "charged", "window": 2048}"#, AllReduce, 1 << 20).is_ok()
+    );
+}
