@@ -46,6 +46,15 @@ pub trait NetworkKind {
     /// Options that do not fit each other or the topology.
     fn build(&self, context: NetworkContext) -> Result<Box<dyn Network>, BuildError>;
 
+    /// The same network once more, after [`NetworkKind::build`] has built it on the same machine: what was checked then need not be
+    /// checked again.
+    ///
+    /// # Errors
+    /// None that did not come then.
+    fn build_again(&self, context: NetworkContext) -> Result<Box<dyn Network>, BuildError> {
+        self.build(context)
+    }
+
     /// The same network with what it takes from the machine written out, for results to name; none where it takes nothing. Building
     /// either on that machine gives the same network.
     fn written_out(&self, _topology: &Topology) -> Option<NetworkSpec> {

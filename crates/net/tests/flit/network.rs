@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::support::{distances, machine, network, prepare, topology, try_network};
+use crate::support::{distances, machine, network, network_again, prepare, topology, try_network};
 use stratasim_core::model::{Network, NetworkDone, Transfer};
 use stratasim_core::{Bandwidth, Duration, Time, Token};
 use stratasim_net::flit::network::zero_load::{ZeroLoad, router_cycles};
@@ -347,8 +347,11 @@ fn a_network_that_stands_still_fails_its_messages_with_the_circle() {
     assert!(reason.contains("router host-0"), "{reason}");
     // and the check says so before
     let checked = spec.replace(r#""deadlock-check": false, "#, "");
-    let error = try_network(&checked, ring).err().unwrap();
+    let error = try_network(&checked, ring.clone()).err().unwrap();
     assert!(error.reason.contains("circle"), "{error}");
+    // once: of a network that was built before, it asks no more
+    let again = drive_messages(network_again(&checked, ring).as_mut(), &around, None);
+    assert_eq!(again, log);
 }
 
 #[test]

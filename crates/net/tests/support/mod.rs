@@ -150,16 +150,26 @@ fn build(
     nics: u32,
     seed: u64,
 ) -> Result<Box<dyn Network>, BuildError> {
-    let spec: NetworkSpec = serde_json::from_str(spec).unwrap_or_else(|error| panic!("{spec}: {error}"));
-    let routing = routes(routing, &topology);
-    let streams = Streams::new(seed);
-    let context = NetworkContext {
+    parsed(spec).plugin().build(context(topology, routing, nics, seed))
+}
+
+/// A network of any kind that was built on the same machine before.
+pub fn network_again(spec: &str, topology: Arc<Topology>) -> Box<dyn Network> {
+    let again = parsed(spec).plugin().build_again(context(topology, DEFAULT, 1, 1));
+    again.unwrap_or_else(|error| panic!("{spec}: {error}"))
+}
+
+fn parsed(spec: &str) -> NetworkSpec {
+    serde_json::from_str(spec).unwrap_or_else(|error| panic!("{spec}: {error}"))
+}
+
+fn context(topology: Arc<Topology>, routing: &str, nics: u32, seed: u64) -> NetworkContext {
+    NetworkContext {
+        routing: routes(routing, &topology),
         topology,
-        routing,
-        streams,
+        streams: Streams::new(seed),
         timing_precision: Duration::ZERO,
         nics,
         in_order: false,
-    };
-    spec.plugin().build(context)
+    }
 }
