@@ -242,6 +242,12 @@ pub trait Network: Model<Request = NetworkRequest, Done = NetworkDone> {
     /// that others send: so that several programs on one network draw what each draws alone.
     fn draw_by_source(&mut self) {}
 
+    /// Forgets all that happened, so that what comes next fares as on a network that was just built, to the bit. Nothing is under
+    /// way. False where it cannot: then nothing has changed.
+    fn start_anew(&mut self) -> bool {
+        false
+    }
+
     /// Tells who watches what it has not told yet, at the end of a run.
     fn look_back(&mut self, _now: Time, _observer: &mut dyn Observer) {}
 

@@ -55,28 +55,14 @@ const UNEXPECTED: usize = 1;
 /// How often the observer is asked whether to stop, in instants and what ends at them.
 const PROGRESS_EVERY: u64 = 1 << 12;
 
-/// The rank and the operation that the token of a transfer names.
-#[inline]
-fn parts(token: Token) -> (u32, u32) {
-    ((token.0 >> RANK_SHIFT) as u32 & (MOST_RANKS - 1), token.0 as u32)
-}
-
-/// What the end of a transfer is about.
-#[inline]
-fn coming(done: &NetworkDone) -> Option<Coming> {
-    let NetworkDone::Delivered(token) = *done else { return None };
-    let (rank, operation) = parts(token);
-    Some(match token.0 >> KIND_SHIFT {
-        EAGER | ANNOUNCEMENT => Coming::Message { from: rank, send: operation },
-        _ => Coming::Operation { rank, operation },
-    })
-}
-
 /// Options of a run.
 #[derive(Debug, Default)]
 pub struct ScheduleOptions<'a> {
     /// What hosts do for each message; the network's own, where `None`.
     pub host: Option<HostCosts>,
+    /// By which number the network and the noise know each rank, ascending; its own, where `None`. So a part of the ranks can run
+    /// as it would among all. Errors count ranks as the schedule does.
+    pub numbers: Option<&'a [u32]>,
     /// What the system takes from computations and overheads.
     pub noise: Option<Noise>,
     /// First operation of each part whose end is wanted, ascending ([`ScheduleSummary::part_ends`]).
@@ -100,6 +86,8 @@ pub struct ScheduleSummary {
 pub struct ScheduleEngine<'a, N: Network + ?Sized> {
     schedule: &'a Schedule,
     nodes: &'a [NodeId],
+    /// By which number others know each rank; its own, where `None`.
+    numbers: Option<&'a [u32]>,
     network: &'a mut N,
     observer: &'a mut dyn Observer,
     interests: Interests,
@@ -142,7 +130,7 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
     /// A send to a rank that does not exist; more ranks or streams than can be held.
     ///
     /// # Panics
-    /// When there is not one node per rank.
+    /// When there is not one node per rank, or numbers are not one per rank and ascending.
     pub fn new(
         schedule: &'a Schedule,
         nodes: &'a [NodeId],
@@ -152,8 +140,13 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
     ) -> Result<Self, BuildError> {
         let ranks = schedule.ranks();
         assert_eq!(nodes.len(), ranks as usize, "one node per rank");
-        if ranks > MOST_RANKS {
-            return Err(BuildError::new("", format!("{ranks} ranks; at most 2^30 can run")));
+        let is_numbered =
+            |numbers: &[u32]| numbers.len() == nodes.len() && numbers.is_sorted_by(|a, b| a < b);
+        assert!(options.numbers.is_none_or(is_numbered), "one number per rank, ascending");
+        let most =
+            options.numbers.and_then(|numbers| numbers.last()).map_or(ranks, |last| last.saturating_add(1));
+        if most > MOST_RANKS {
+            return Err(BuildError::new("", format!("{most} ranks; at most 2^30 can run")));
         }
         let missing = Missing::of(schedule)?;
         let interests = observer.interests();
@@ -188,6 +181,7 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
             now: Time::ZERO,
             schedule,
             nodes,
+            numbers: options.numbers,
             network,
             observer,
             interests,
@@ -290,7 +284,7 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
         if !self.done.is_empty() {
             let mut done = std::mem::take(&mut self.done);
             for at in 0..done.len() {
-                self.columns().ask_for(|places| done.get(at + places).and_then(coming));
+                self.columns().ask_for(|places| done.get(at + places).and_then(|done| self.coming(done)));
                 match done[at] {
                     NetworkDone::Delivered(token) => self.delivered(token),
                     NetworkDone::Failed(_) => return Err(self.failed()),
@@ -368,7 +362,10 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
             self.release(rank, operation, true);
         }
         let length = match &mut self.noise {
-            Some(noise) if length > Duration::ZERO => noise.stretch(rank, self.now, length),
+            Some(noise) if length > Duration::ZERO => {
+                let number = self.numbers.map_or(rank, |numbers| numbers[rank as usize]);
+                noise.stretch(number, self.now, length)
+            }
             _ => length,
         };
         self.ends.push((self.now + length).as_ps(), (rank, operation));
@@ -406,7 +403,8 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
         let shape = self.schedule.shape(operation);
         let Operation { size, nic, cpu, .. } = shape.operation;
         let to = shape.peer(rank, self.schedule.ranks());
-        let token = kind << KIND_SHIFT | u64::from(rank) << RANK_SHIFT | u64::from(operation);
+        let number = self.numbers.map_or(rank, |numbers| numbers[rank as usize]);
+        let token = kind << KIND_SHIFT | u64::from(number) << RANK_SHIFT | u64::from(operation);
         let (from, to) = if kind == ANSWER { (to, rank) } else { (rank, to) };
         let bytes = if kind == EAGER || kind == DATA { size } else { 0 };
         if let Some(order) = &mut self.order
@@ -424,8 +422,30 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
         self.network.submit(self.now, NetworkRequest::Transfer(transfer));
     }
 
+    /// The rank whose message has this token.
+    #[inline]
+    fn rank_of(&self, token: Token) -> u32 {
+        let number = (token.0 >> RANK_SHIFT) as u32 & (MOST_RANKS - 1);
+        match self.numbers {
+            None => number,
+            Some(numbers) => numbers.partition_point(|&known| known < number) as u32,
+        }
+    }
+
+    /// What the end of a transfer is about.
+    #[inline]
+    fn coming(&self, done: &NetworkDone) -> Option<Coming> {
+        let NetworkDone::Delivered(token) = *done else { return None };
+        let (rank, operation) = (self.rank_of(token), token.0 as u32);
+        Some(match token.0 >> KIND_SHIFT {
+            EAGER | ANNOUNCEMENT => Coming::Message { from: rank, send: operation },
+            _ => Coming::Operation { rank, operation },
+        })
+    }
+
     fn delivered(&mut self, token: Token) {
-        let (rank, operation) = parts(token);
+        let operation = token.0 as u32;
+        let rank = self.rank_of(token);
         match token.0 >> KIND_SHIFT {
             ANSWER => self.send(DATA, rank, operation),
             DATA => {
@@ -568,7 +588,7 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
 
     fn failed(&mut self) -> RunError {
         let (token, reason) = self.network.failure().unwrap_or((Token(0), "unknown".to_owned()));
-        let (rank, operation) = ((token.0 >> RANK_SHIFT) as u32 & (MOST_RANKS - 1), token.0 as u32);
+        let (rank, operation) = (self.rank_of(token), token.0 as u32);
         let task = format!("rank {rank} `{}`", self.schedule.label(rank, operation));
         RunError::Failed { at: self.now, task, reason }
     }

@@ -46,6 +46,8 @@ pub struct Prepared {
     pub noise: Option<Noise>,
     /// The network.
     pub network: Box<dyn Network>,
+    /// Whether messages of a pair go one after the other on it.
+    in_order: bool,
     /// The compute nodes.
     pub compute: ComputeModel,
     /// Options of the engine.
@@ -162,7 +164,9 @@ impl Prepared {
         let places: Vec<Place> = nodes.iter().map(|&node| place(&topology, node)).collect();
         let program = Arc::new(build_program(&spec, &topology, &nodes, base).map_err(at("workload"))?);
         let nics = schedule.as_ref().map_or(1, |work| work.schedule.nics());
-        let network = build_network(&spec, &topology, routing, nics).map_err(at("network"))?;
+        let in_order = is_in_order(&spec);
+        let context = network_context(&spec, &topology, routing, nics, in_order);
+        let network = spec.network.plugin().build(context).map_err(at("network"))?;
         let written_out = spec.network.plugin().written_out(&topology);
         let spec = Spec { network: written_out.unwrap_or_else(|| spec.network.clone()), ..spec };
         let noise = match (&spec.execution.noise, &schedule) {
@@ -200,6 +204,7 @@ impl Prepared {
             schedule,
             noise,
             network,
+            in_order,
             compute,
             options,
             spread_routes,
@@ -216,7 +221,8 @@ impl Prepared {
     pub(crate) fn fresh_network(&self) -> Result<Box<dyn Network>, BuildError> {
         let routing = self.spec.routing.plugin().build(&self.topology)?;
         let nics = self.schedule.as_ref().map_or(1, |work| work.schedule.nics());
-        build_network(&self.spec, &self.topology, routing, nics)
+        let context = network_context(&self.spec, &self.topology, routing, nics, self.in_order);
+        self.spec.network.plugin().build_again(context)
     }
 
     /// What the program asks of the machine must exist: rates, memories, ways to them.
@@ -328,27 +334,29 @@ impl Prepared {
     }
 }
 
-fn build_network(
+/// What the network is built on.
+fn network_context(
     spec: &Spec,
     topology: &Arc<Topology>,
     routing: Box<dyn Routing>,
     nics: u32,
-) -> Result<Box<dyn Network>, BuildError> {
-    spec.network.plugin().build(NetworkContext {
+    in_order: bool,
+) -> NetworkContext {
+    NetworkContext {
         topology: topology.clone(),
         routing,
         streams: Streams::new(spec.seed),
         timing_precision: spec.execution.timing_precision,
         nics,
-        in_order: spec
-            .execution
-            .connections
-            .map_or_else(|| is_in_order(spec), |kind| kind == Connections::PerPair),
-    })
+        in_order,
+    }
 }
 
-/// Whether all that runs counts on messages of a pair going one after the other.
+/// Whether messages of a pair go one after the other: as asked for, or because all that runs counts on it.
 fn is_in_order(spec: &Spec) -> bool {
+    if let Some(kind) = spec.execution.connections {
+        return kind == Connections::PerPair;
+    }
     let jobs = spec.job.iter().map(|job| &job.workload);
     let mut all = spec.workload.iter().chain(jobs).peekable();
     all.peek().is_some() && all.all(|workload| workload.plugin().in_order())

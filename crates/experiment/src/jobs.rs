@@ -123,7 +123,7 @@ pub struct PlacedJob {
     pub alone: Option<Lone>,
 }
 
-/// A job alone on the machine. Its schedule names all nodes, so that of many jobs only one at a time is made.
+/// A job alone on the machine. Of many jobs only one schedule at a time is made.
 pub struct Lone {
     schedule: Schedule,
     nodes: Vec<u32>,
@@ -138,14 +138,29 @@ impl Lone {
     /// # Errors
     /// As those of [`merge`].
     pub fn merged(&self) -> Result<Schedule, BuildError> {
-        merge(&[self.job("")], &self.options).map(|merged| merged.schedule)
+        merge(&[self.job("", self.nodes.clone())], &self.options).map(|merged| merged.schedule)
     }
 
-    fn job<'a>(&'a self, name: &'a str) -> Job<'a> {
+    /// The nodes of the job, ascending, and what they do: the same without all others, which do nothing.
+    ///
+    /// # Errors
+    /// As those of [`merge`].
+    pub fn merged_on_its_nodes(&self) -> Result<(Vec<u32>, Schedule), BuildError> {
+        let mut own = self.nodes.clone();
+        own.sort_unstable();
+        own.dedup();
+        let place = |node: &u32| own.partition_point(|other| other < node) as u32;
+        let job = self.job("", self.nodes.iter().map(place).collect());
+        let options = MergeOptions { nodes: own.len() as u32, ..self.options };
+        let schedule = merge(&[job], &options)?.schedule;
+        Ok((own, schedule))
+    }
+
+    fn job<'a>(&'a self, name: &'a str, nodes: Vec<u32>) -> Job<'a> {
         Job {
             name,
             schedule: &self.schedule,
-            nodes: self.nodes.clone(),
+            nodes,
             // whoever runs it lets nothing of the job begin before its start: a computation before it would be work
             start_offset_ns: 0,
             repetitions: self.repetitions,
@@ -248,7 +263,8 @@ pub fn build(
             options,
         })
         .collect();
-    let merging: Vec<Job<'_>> = lone.iter().zip(&names).map(|(lone, name)| lone.job(name)).collect();
+    let merging: Vec<Job<'_>> =
+        lone.iter().zip(&names).map(|(lone, name)| lone.job(name, lone.nodes.clone())).collect();
     let merged = merge(&merging, &options).map_err(within)?;
     drop(merging);
     let is_wanted = how.alone && jobs.len() > 1;

@@ -11,11 +11,13 @@ use stratasim_report::result::JobResult;
 use stratasim_workload::goal::Schedule;
 
 use crate::build::Prepared;
-use crate::jobs::ScheduleWork;
+use crate::jobs::{Lone, ScheduleWork};
 
 /// What is the same for all runs of an experiment's schedules.
 pub(crate) struct Common<'a> {
     pub(crate) nodes: &'a [NodeId],
+    /// By which number others know each rank; its own, where `None`.
+    pub(crate) numbers: Option<&'a [u32]>,
     pub(crate) host: Option<HostCosts>,
     pub(crate) noise: &'a dyn Fn() -> Option<Noise>,
 }
@@ -28,7 +30,8 @@ pub(crate) fn run<N: Network + ?Sized>(
     common: &Common<'_>,
     (parts, starts): (&[u32], &[Time]),
 ) -> Result<ScheduleSummary, RunError> {
-    let options = ScheduleOptions { host: common.host, noise: (common.noise)(), parts, starts };
+    let Common { host, numbers, .. } = *common;
+    let options = ScheduleOptions { host, numbers, noise: (common.noise)(), parts, starts };
     let engine = ScheduleEngine::new(schedule, common.nodes, network, observer, options);
     engine.map_err(refused)?.run()
 }
@@ -53,25 +56,24 @@ impl Prepared {
             .map(|limit| HostCosts { eager_limit_bytes: Some(limit), ..network_costs });
         let noise = self.noise.take();
         let make = || noise.as_ref().map(|noise| noise.fresh());
-        let common = Common { nodes: &nodes, host, noise: &make };
+        let common = Common { nodes: &nodes, numbers: None, host, noise: &make };
         let (first, job_of) = work.parts();
         let starts: Vec<Time> = job_of.iter().map(|&job| work.jobs[job].start).collect();
         if !work.jobs.is_empty() {
             self.network.draw_by_source();
         }
         let summary = run(&work.schedule, self.network.as_mut(), observer, &common, (&first, &starts))?;
+        let mut finishes = vec![Time::ZERO; work.jobs.len()];
+        for (&end, &job) in summary.part_ends.iter().zip(&job_of) {
+            finishes[job] = finishes[job].max(end);
+        }
         let mut jobs = Vec::with_capacity(work.jobs.len());
-        for (number, job) in work.jobs.iter().enumerate() {
-            let ends = summary.part_ends.iter().zip(&job_of).filter(|(_, of)| **of == number);
-            let finish = ends.map(|(end, _)| *end).max().unwrap_or(Time::ZERO);
+        let mut free = None;
+        for (job, finish) in work.jobs.iter().zip(finishes) {
             let since = |end: Time| end.saturating_since(job.start).as_secs_f64();
             let alone = match &job.alone {
                 Some(lone) if !summary.run.stopped => {
-                    let schedule = lone.merged().map_err(refused)?;
-                    let mut network = self.fresh_network().map_err(refused)?;
-                    network.draw_by_source();
-                    let alone = run(&schedule, network.as_mut(), &mut Blind, &common, (&[0], &[job.start]))?;
-                    Some(since(alone.run.makespan))
+                    Some(since(self.run_alone(lone, job.start, &mut free, &common)?))
                 }
                 _ => None,
             };
@@ -89,5 +91,35 @@ impl Prepared {
             });
         }
         Ok((summary, jobs))
+    }
+
+    /// When a job that starts at `start` has finished without the others. In `free` lies the network of the one before.
+    fn run_alone(
+        &self,
+        lone: &Lone,
+        start: Time,
+        free: &mut Option<Box<dyn Network>>,
+        common: &Common<'_>,
+    ) -> Result<Time, RunError> {
+        // what does nothing takes no part: the time is that of the job, however large the machine
+        let (own, schedule) = lone.merged_on_its_nodes().map_err(refused)?;
+        let nodes: Vec<NodeId> = own.iter().map(|&node| common.nodes[node as usize]).collect();
+        let again = free.take().and_then(|mut used| used.start_anew().then_some(used));
+        let mut network = match again {
+            Some(network) => network,
+            None => self.fresh_network().map_err(refused)?,
+        };
+        network.draw_by_source();
+        let part = Common { nodes: &nodes, numbers: Some(&own), ..*common };
+        if let Ok(alone) = run(&schedule, network.as_mut(), &mut Blind, &part, (&[0], &[start])) {
+            *free = Some(network);
+            return Ok(alone.run.makespan);
+        }
+        // its error is to name the node as everybody does
+        let schedule = lone.merged().map_err(refused)?;
+        let mut network = self.fresh_network().map_err(refused)?;
+        network.draw_by_source();
+        let alone = run(&schedule, network.as_mut(), &mut Blind, common, (&[0], &[start]))?;
+        Ok(alone.run.makespan)
     }
 }

@@ -98,6 +98,12 @@ impl Model for Constant {
 }
 
 impl model::Network for Constant {
+    fn start_anew(&mut self) -> bool {
+        (self.now, self.messages) = (Time::ZERO, 0);
+        (self.queue, self.tokens) = (IndexedQueue::new(), Slots::default());
+        true
+    }
+
     fn check_route(&mut self, _: NodeId, _: NodeId) -> Result<(), BuildError> {
         Ok(())
     }

@@ -5,6 +5,7 @@
 //! `pipeline` runs ring collectives without an event per message where nobody else interferes, and
 //! [`literal`] is the slow reference that the fast solver is tested against.
 
+mod anew;
 mod fill;
 mod levels;
 mod lines;

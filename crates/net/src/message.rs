@@ -386,6 +386,16 @@ impl model::Network for MessageNetwork {
         true
     }
 
+    fn start_anew(&mut self) -> bool {
+        self.lane.fill(Lane::default());
+        self.hosts.clear();
+        (self.queue, self.flights) = (RadixQueue::new(), Slots::default());
+        (self.messages, self.longest_gap_ps, self.now) = (0, 0, Time::ZERO);
+        self.failures.clear();
+        self.told = 0;
+        true
+    }
+
     fn check_route(&mut self, src: NodeId, dst: NodeId) -> Result<(), BuildError> {
         self.pairs.get(src, dst).map(|_| ())
     }

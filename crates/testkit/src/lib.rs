@@ -25,6 +25,7 @@ macro_rules! network_contract {
         $crate::network_contract!(@tests $name, $build;
             the_same_requests_give_the_same_log
             small_steps_change_nothing
+            what_starts_anew_is_as_new
             equal_messages_end_together
             every_message_is_delivered_once
             nothing_is_faster_than_the_wire
@@ -37,6 +38,7 @@ macro_rules! network_contract {
         $crate::network_contract!(@tests $name, $build;
             the_same_requests_give_the_same_log
             small_steps_change_nothing
+            what_starts_anew_is_as_new
             every_message_is_delivered_once
             nothing_is_faster_than_the_wire
             the_next_event_is_never_too_late

@@ -60,6 +60,29 @@ pub fn the_same_requests_give_the_same_log(build: Build<'_>) {
     });
 }
 
+/// A network that starts anew is as one that was just built, to the order within an instant and its account. Nothing to see for those
+/// that cannot.
+pub fn what_starts_anew_is_as_new(build: Build<'_>) {
+    each_load(build, &mut |network, messages, case| {
+        let mut used = network();
+        // other messages, and in between none that is under way
+        let before = &messages[..messages.len() / 2];
+        drive_messages(used.as_mut(), before, None);
+        if !used.start_anew() {
+            return;
+        }
+        let mut new = network();
+        let [log, expected] =
+            [&mut used, &mut new].map(|network| drive_messages(network.as_mut(), messages, None));
+        assert_eq!(log, expected, "case {case}");
+        let end = log.last().map_or(Time::ZERO, |(at, _)| *at);
+        let [report, expected] = [used, new].map(|mut network| network.report(end));
+        assert_eq!(report.link_bytes, expected.link_bytes, "case {case}");
+        assert_eq!(report.counters, expected.counters, "case {case}");
+        assert_eq!(report.invariants, expected.invariants, "case {case}");
+    });
+}
+
 /// It does not matter how far the engine lets the network go at a time.
 pub fn small_steps_change_nothing(build: Build<'_>) {
     each_load(build, &mut |network, messages, case| {

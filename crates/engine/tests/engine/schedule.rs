@@ -3,6 +3,8 @@
 //! L latency, o overhead, g gap, G gap per byte, O overhead per byte, S eager limit; s bytes of a message.
 //! A message occupies a NIC for (s - 1) G + g, first the sender's, and the receiver's from L later on.
 
+use stratasim_core::NodeId;
+
 use crate::support::*;
 
 const L: f64 = 3700.0;
@@ -341,6 +343,52 @@ fn parts_of_a_schedule_tell_when_they_ended() {
     let engine =
         stratasim_engine::ScheduleEngine::new(&schedule, &nodes, &mut network, &mut blind, options).unwrap();
     assert_eq!(engine.run().unwrap().part_ends, [ns(30.0), ns(90.0)]);
+}
+
+/// The ranks 1, 4 and 6 of a machine, as a schedule of seven ranks of which four do nothing and as one of three.
+#[test]
+fn ranks_that_have_the_numbers_of_a_larger_schedule_run_as_they_do_there() {
+    let text = |numbers: [u32; 3], ranks: u32| {
+        let [a, b, c] = numbers;
+        let of = |rank: u32| match numbers.iter().position(|number| *number == rank) {
+            None => String::new(),
+            Some(0) => format!(
+                "l1: calc 5000\nl2: send 900b to {b} tag 1\nl2 requires l1\nl3: send 70000b to {c} tag 2\nl4: recv 10b from {c}"
+            ),
+            Some(1) => format!(
+                "l1: recv 900b from {a} tag 1\nl2: calc 3000\nl2 requires l1\nl3: send 10b to {c} tag 3"
+            ),
+            Some(_) => format!(
+                "l1: recv 70000b from {a} tag 2\nl2: recv 10b from {b} tag 3\nl3: send 10b to {a}\nl3 requires l1\nl3 requires l2"
+            ),
+        };
+        let ranks_of = (0..ranks).map(|rank| format!("rank {rank} {{\n{}\n}}\n", of(rank)));
+        format!("num_ranks {ranks}\n{}", ranks_of.collect::<String>())
+    };
+    let spec = stratasim_net::message::Message { eager_limit: stratasim_core::Bytes(1000), ..plain() };
+    let numbers = [1_u32, 4, 6];
+    let run = |text: String, nodes: &[NodeId], numbers: Option<&[u32]>| {
+        let schedule = goal(&text);
+        let network = stratasim_net::message::MessageNetwork::between(&spec, 7, 1).unwrap();
+        let mut spy = Spy::on(Box::new(network));
+        let mut blind = stratasim_core::observe::Blind;
+        let source = stratasim_engine::schedule::noise::Source::Random { every_ps: 1e6, length_ps: 3e5 };
+        let noise = Some(stratasim_engine::schedule::noise::Noise::new(
+            source,
+            7,
+            stratasim_core::random::Streams::new(3),
+        ));
+        let options = stratasim_engine::ScheduleOptions { noise, numbers, ..Default::default() };
+        let engine =
+            stratasim_engine::ScheduleEngine::new(&schedule, nodes, &mut spy, &mut blind, options).unwrap();
+        (engine.run().unwrap().run.makespan, spy.carried)
+    };
+    let nodes = numbers.map(NodeId);
+    let all: Vec<NodeId> = (0..7).map(NodeId).collect();
+    let among_all = run(text(numbers, 7), &all, None);
+    assert_eq!(run(text([0, 1, 2], 3), &nodes, Some(&numbers)), among_all);
+    // the numbers matter: the noise is that of the rank, and the network is told its number
+    assert_ne!(run(text([0, 1, 2], 3), &nodes, None), among_all);
 }
 
 #[test]

@@ -108,6 +108,46 @@ fn jobs_that_share_a_nic_take_turns_and_those_that_do_not_do_not() {
     assert_eq!(blind.digest, together.digest, "running jobs alone changes nothing");
 }
 
+/// What a job takes without the others is what an experiment takes in which there are no others.
+#[test]
+fn jobs_that_run_alone_one_after_the_other_know_nothing_of_each_other() {
+    let job = |bytes: u32, start: &str| {
+        format!(
+            "[[job]]\nworkload = {{ kind = \"goal\", pattern = {{ kind = \"ring-allreduce\" }}, ranks = 3, \
+             bytes = \"{bytes} kB\" }}\nstart = \"{start}\"\nrepetitions = 2\n"
+        )
+    };
+    let jobs = [job(30, "1 us"), job(50, "0 s"), job(30, "0 s"), job(20, "7 us")];
+    // ranks on nodes in any order, and two of the last one on a node
+    let nodes = ["[5, 1, 8]", "[0, 7, 3]", "[2, 8, 4]", "[6, 6, 1]"];
+    let torus = "topology = { kind = \"torus\", dimensions = [3, 3], bandwidth = \"10 GB/s\", latency = \"100 ns\" }\n";
+    let ecmp = "[routing]\nkind = \"ecmp\"\n";
+    let noise = "[execution.noise]\nevery = \"10 us\"\nlength = \"1 us\"\n";
+    for network in [
+        "network = \"message\"\n".to_owned(),
+        format!("network = \"message\"\n{noise}"),
+        format!("network = {{ kind = \"message\", from-routes = true }}\n{ecmp}"),
+        "network = { kind = \"constant-rate\", bandwidth = \"1 GB/s\", latency = \"1 us\" }\n".to_owned(),
+        "network = \"flow\"\n".to_owned(),
+        format!("network = {{ kind = \"flow\", rule = \"lv08\" }}\n{ecmp}{noise}"),
+        format!("network = \"packet\"\n{noise}"),
+        "network = \"flit\"\n".to_owned(),
+    ] {
+        let run_jobs = |jobs: &[String], nodes: &[&str]| {
+            let placement = format!(
+                "[jobs]\nshared = true\nplacement = {{ kind = \"list\", nodes = [{}] }}\n",
+                nodes.join(", ")
+            );
+            run(&format!("{torus}{network}{}{placement}", jobs.concat()))
+        };
+        let together = run_jobs(&jobs, &nodes);
+        for (number, job) in together.jobs.iter().enumerate() {
+            let only = run_jobs(&jobs[number..=number], &nodes[number..=number]);
+            assert_eq!(job.alone_s, Some(only.jobs[0].duration_s), "job {number}, {network}");
+        }
+    }
+}
+
 #[test]
 fn pictures_say_whose_ranks_run_on_a_node() {
     let one = |name: &str, ranks| {

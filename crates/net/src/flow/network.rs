@@ -124,12 +124,12 @@ pub(super) struct FlowNetwork {
     pub(super) loopback: u32,
     pub(super) queue: GroupedQueue,
     pub(super) flows: Vec<Flow>,
-    free: Vec<u32>,
+    pub(super) free: Vec<u32>,
     /// Connections, where messages of a pair go one after the other.
     pub(super) lines: Option<Lines>,
     pub(super) occupancy: Vec<Occupancy>,
     pub(super) pipelines: Pipelines,
-    profiles: ProfileEvents<(LinkId, Quantity)>,
+    pub(super) profiles: ProfileEvents<(LinkId, Quantity)>,
     pub(super) link_up: Vec<bool>,
     /// The highest capacity that each link had whose capacity changed.
     pub(super) peaks: BTreeMap<u32, f64>,
@@ -626,7 +626,7 @@ impl FlowNetwork {
     }
 
     /// Whether messages are on their way.
-    fn is_busy(&self) -> bool {
+    pub(super) fn is_busy(&self) -> bool {
         self.flows.len() > self.free.len()
     }
 
@@ -735,6 +735,10 @@ impl model::Network for FlowNetwork {
             && self.precision == Duration::ZERO
             && self.profiles.is_empty()
             && self.constant_factors.is_some()
+    }
+
+    fn start_anew(&mut self) -> bool {
+        self.forget_run()
     }
 
     fn check_route(&mut self, src: NodeId, dst: NodeId) -> Result<(), BuildError> {

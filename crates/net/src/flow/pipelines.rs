@@ -31,6 +31,11 @@ pub(super) struct Pipelines {
 }
 
 impl Pipelines {
+    /// Whether there was ever one.
+    pub(super) fn have_run(&self) -> bool {
+        !self.runs.is_empty()
+    }
+
     #[inline]
     pub(super) fn is_busy(&self) -> bool {
         self.busy > 0
