@@ -8,6 +8,8 @@ pub mod dimension_order;
 pub mod ecmp;
 pub mod explicit;
 mod search;
+#[cfg(test)]
+mod search_tests;
 mod steps;
 pub mod up_down;
 
