@@ -10,11 +10,12 @@ use stratasim_topo::{BuildContext, Topology, TopologySpec};
 
 use super::forgetting_tests::{build, run};
 use super::network::FlowNetwork;
+use super::rule::Rule;
 
 const AUTO: &str = r#"{"kind": "auto"}"#;
 
 fn waiting(topology: Arc<Topology>) -> FlowNetwork {
-    let mut network = build(topology, AUTO, usize::MAX);
+    let mut network = build(topology, AUTO, Rule::MaxMin, usize::MAX);
     network.many_uses = 0;
     network
 }
@@ -29,7 +30,7 @@ fn topology(json: &str) -> Arc<Topology> {
 #[test]
 fn solves_that_wait_give_what_solves_at_once_give() {
     let topology = topology(r#"{"kind": "fat-tree", "k": 4, "bandwidth": "1 GB/s", "latency": "1 us"}"#);
-    let at_once = run(build(topology.clone(), AUTO, usize::MAX), &topology);
+    let at_once = run(build(topology.clone(), AUTO, Rule::MaxMin, usize::MAX), &topology);
     let waited = run(waiting(topology.clone()), &topology);
     assert_eq!(at_once.0, waited.0);
     assert_eq!(at_once.1.link_bytes, waited.1.link_bytes);
