@@ -119,6 +119,8 @@ impl<'a> Left<'a> {
             let what = if count == 1 { "1 more that waits" } else { &format!("{count} more that wait") };
             lines.push(format!("  {what} for these: {}{cut}", names.join(", ")));
         }
+        // what was not meant in the text may be the cause of all
+        lines.extend(self.schedule.remarks().iter().map(|remark| format!("  {remark}")));
         lines
     }
 

@@ -17,7 +17,7 @@ use stratasim_workload::goal::{OperationKind, Schedule};
 
 use crate::error::{ConfigError, Error};
 use crate::noise::NoiseSpec;
-use crate::run::{changed_note, finish_ns, operation_name, peak_rss_bytes, schedule_title, size_note};
+use crate::run::{finish_ns, operation_name, peak_rss_bytes, remark_notes, schedule_title, size_note};
 use crate::schedules::refused;
 
 /// Whose rules apply.
@@ -151,7 +151,7 @@ impl GoalRun<'_> {
             GoalSemantics::Native => self.native(observer)?,
             GoalSemantics::Compatible(semantics) => self.compatible(semantics, observer)?,
         };
-        result.notes.splice(0..0, changed_note(self.schedule));
+        result.notes.splice(0..0, remark_notes(self.schedule));
         result.wall_s = started.elapsed().as_secs_f64();
         result.peak_rss_bytes = peak_rss_bytes();
         Ok(result)

@@ -125,7 +125,7 @@ impl Prepared {
             let mut result = self.result(&summary.run, started);
             result.finish_ns = Some(finish_ns(&summary.run));
             result.jobs = jobs;
-            result.notes.extend(changed_note(&work.schedule));
+            result.notes.extend(remark_notes(&work.schedule));
             if summary.size_mismatches > 0 {
                 result.notes.push(size_note(summary.size_mismatches));
             }
@@ -339,9 +339,9 @@ pub(crate) fn finish_ns(summary: &Summary) -> Vec<f64> {
     summary.ranks.iter().map(|rank| rank.finish.as_ps() as f64 / 1000.0).collect()
 }
 
-/// What a reader of a schedule must know whose numbers were not taken as they are.
-pub(crate) fn changed_note(schedule: &Schedule) -> Option<String> {
-    schedule.changed().map(|changed| format!("Numbers of the schedule: {changed}."))
+/// What a reader of the schedule's files must know.
+pub(crate) fn remark_notes(schedule: &Schedule) -> impl Iterator<Item = String> {
+    schedule.remarks().iter().map(|remark| format!("{remark}."))
 }
 
 /// What is said about receives whose size is not that of their message.

@@ -49,17 +49,19 @@ pub(crate) fn read(path: &Path, terminal: &Terminal, quiet: bool) -> Result<Load
     let bytes = source.finish();
     match read {
         _ if interrupt::wanted() => Err(Error::Stopped),
-        Ok((schedule, form)) => Ok(Loaded { schedule, form, bytes }),
+        Ok((schedule, form)) => {
+            Ok(Loaded { schedule: schedule.named(&path.display().to_string()), form, bytes })
+        }
         Err(ReadError::Io(error)) => Err(fail(error)),
         Err(ReadError::Format(error)) => Err(located(path, &error)),
     }
 }
 
-/// The same, and says which numbers were not taken as they are.
+/// The same, and says what its reader may not have meant.
 pub(crate) fn read_and_tell(path: &Path, terminal: &Terminal, quiet: bool) -> Result<Loaded, Error> {
     let loaded = read(path, terminal, quiet)?;
-    if let Some(changed) = loaded.schedule.changed().filter(|_| !quiet) {
-        terminal.note(&format!("  {}: {changed}", path.display()));
+    for remark in loaded.schedule.remarks().iter().filter(|_| !quiet) {
+        terminal.note(&format!("  {remark}"));
     }
     Ok(loaded)
 }

@@ -11,7 +11,7 @@ use stratasim_report::{Style, Unit, counted};
 use stratasim_workload::goal::summary::{SizeClass, Summary};
 
 use super::convert::per_operation;
-use super::file::read;
+use super::file::read_and_tell;
 use crate::terminal::Terminal;
 
 /// Columns of the labels on the left, with their margin.
@@ -61,7 +61,7 @@ impl Info {
     }
 
     fn describe(&self, path: &Path, terminal: &Terminal) -> Result<Described, Error> {
-        let loaded = read(path, terminal, self.quiet)?;
+        let loaded = read_and_tell(path, terminal, self.quiet)?;
         let summary = Summary::of(&loaded.schedule);
         let operations = summary.operations();
         Ok(Described {

@@ -316,6 +316,37 @@ fn a_strict_check_lists_what_txt2bin_would_not_take() {
 }
 
 #[test]
+fn a_schedule_that_was_cut_short_is_told_of_by_every_verb() {
+    let scratch = Scratch::new();
+    scratch.write("cut.goal", "num_ranks 4\nrank 0 {\nsend 10b to 1\n}\nrank 1 {\nrecv 10b from 0\n}\n");
+    let told = "cut.goal: line 8, column 1: ranks 2 to 3 of 4 have no block; a rank without a block does nothing, \
+                but the file may have been cut short";
+    for arguments in [
+        &["info", "cut.goal"][..],
+        &["check", "cut.goal"],
+        &["convert", "cut.goal", "cut.strata"],
+        &["merge", "--job", "cut.goal", "-o", "merged.strata"],
+        &["regroup", "cut.goal", "grouped.strata", "--ranks-per-node", "2"],
+    ] {
+        assert!(done(&scratch, arguments).errors.starts_with(&format!("  {told}\n")), "{arguments:?}");
+        let quiet = done(&scratch, &[arguments, &["--quiet"]].concat());
+        assert_eq!(quiet.errors, "", "{arguments:?}");
+    }
+    let ended = done(&scratch, &["run", "cut.goal", "--json", "cut.json"]);
+    let flat = ended.output.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains(&format!("note {told}.")), "{}", ended.output);
+    let result: Value = serde_json::from_str(&scratch.read("cut.json")).unwrap();
+    assert_eq!(result["notes"], serde_json::json!([format!("{told}.")]));
+    // where somebody waits for a rank that is missing, the reason stands below
+    scratch.write("stalls.goal", "num_ranks 2\nrank 0 {\nrecv 10b from 1\n}\n");
+    for semantics in ["native", "loggopsim", "atlahs-lgs"] {
+        let ended = goal(&scratch, &["run", "stalls.goal", "--semantics", semantics]);
+        assert_ne!(ended.code, 0);
+        assert!(ended.errors.contains("rank 1 of 2 has no block"), "{semantics}: {}", ended.errors);
+    }
+}
+
+#[test]
 fn jobs_are_put_on_one_machine() {
     let scratch = Scratch::new();
     done(&scratch, &["generate", "-p", "dissemination", "-r", "8", "-o", "a.goal"]);

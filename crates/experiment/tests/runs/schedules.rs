@@ -82,6 +82,27 @@ fn computation_of_a_stream_is_a_bound_that_can_be_met() {
 }
 
 #[test]
+fn ranks_without_a_block_and_numbers_that_mean_others_are_notes_of_the_result() {
+    let scratch = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(scratch.path().join(name), text).unwrap();
+    write("cut.goal", "num_ranks 4\nrank 0 {\ncalc 500 cpu 256\n}\nrank 1 {\n}\n");
+    write("whole.goal", "num_ranks 2\nrank 0 {\ncalc 500\n}\nrank 1 {\n}\n");
+    let expected = [
+        "cut.goal: line 3, column 14: a cpu of 256 is taken modulo 256: 0, as other tools take it.",
+        "cut.goal: line 7, column 1: ranks 2 to 3 of 4 have no block; a rank without a block does nothing, but the \
+         file may have been cut short.",
+    ];
+    let notes = |work: &str| run_in(&format!("{}{work}{MESSAGE}", switch(10)), scratch.path()).notes;
+    let workload = |file: &str| format!("[workload]\nkind = \"goal\"\nfile = \"{file}\"\n");
+    assert_eq!(notes(&workload("cut.goal")), expected);
+    assert_eq!(notes(&workload("whole.goal")), [""; 0]);
+    // what becomes of the schedule takes nothing of that away
+    assert_eq!(notes(&format!("{}ranks-per-node = 2\n", workload("cut.goal"))), expected);
+    let job = |file: &str| format!("[[job]]\nworkload = {{ kind = \"goal\", file = \"{file}\" }}\n");
+    assert_eq!(notes(&[job("cut.goal"), job("whole.goal"), job("cut.goal")].concat()[..]), expected);
+}
+
+#[test]
 fn jobs_that_share_a_nic_take_turns_and_those_that_do_not_do_not() {
     let jobs = "[[job]]\nname = \"a\"\nworkload = { kind = \"goal\", pattern = { kind = \"gather\" }, ranks = 2, bytes = \"10001 B\" }\n[[job]]\nname = \"b\"\nworkload = { kind = \"goal\", pattern = { kind = \"gather\" }, ranks = 2, bytes = \"10001 B\" }\n";
     let alone = 100e-9 + 1e-6 + 1e-6 + 100e-9;

@@ -91,7 +91,7 @@ impl GoalWorkload {
             let sends = schedule.check_sends();
             sends
                 .map_err(|error| BuildError::new("file", format!("{}: {}", path.display(), error.reason)))?;
-            return Ok(schedule);
+            return Ok(schedule.named(name));
         }
         if let Some(nccl) = &self.nccl {
             return nccl.schedule().map_err(|error| error.within("nccl"));

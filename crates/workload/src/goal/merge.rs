@@ -131,8 +131,15 @@ pub fn merge(jobs: &[Job<'_>], options: &MergeOptions) -> Result<Merged, BuildEr
         written += builder.rank_len();
         builder.close_rank()?;
     }
-    let jobs = machine.tenants.into_iter().map(|job| job.into_iter().map(|place| place.tenant).collect());
-    Ok(Merged { jobs: jobs.collect(), schedule: builder.build()? })
+    let tenants = machine.tenants.into_iter().map(|job| job.into_iter().map(|place| place.tenant).collect());
+    let mut schedule = builder.build()?;
+    for remark in jobs.iter().flat_map(|job| job.schedule.remarks()) {
+        // files may be there twice
+        if !schedule.remarks.contains(remark) {
+            schedule.remarks.push(remark.clone());
+        }
+    }
+    Ok(Merged { jobs: tenants.collect(), schedule })
 }
 
 /// More nodes than any machine has; their number may come from a file.

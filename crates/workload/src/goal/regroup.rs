@@ -57,7 +57,8 @@ pub fn regroup(schedule: &Schedule, options: &Regroup) -> Result<Merged, BuildEr
             let reason = format!("a rate is more than 0 bytes per nanosecond, got {bytes_per_ns}");
             return Err(BuildError::new("bytes-per-ns", reason));
         }
-        merged.schedule = copied(&merged.schedule, bytes_per_ns)?;
+        let remarks = std::mem::take(&mut merged.schedule.remarks);
+        merged.schedule = Schedule { remarks, ..copied(&merged.schedule, bytes_per_ns)? };
     }
     Ok(merged)
 }

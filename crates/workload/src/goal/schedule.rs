@@ -177,7 +177,7 @@ pub struct Schedule {
     pub(super) first_edge: Vec<u32>,
     pub(super) edges: Vec<Edge>,
     pub(super) labels: Labels,
-    pub(super) changed: Option<String>,
+    pub(super) remarks: Vec<String>,
 }
 
 /// Labels that are not `l1`, `l2`, ... in the order of a rank's operations.
@@ -189,9 +189,19 @@ pub(super) struct Labels {
 }
 
 impl Schedule {
-    /// Numbers of the text that it came from which are larger than GOAL has room for, and mean others, in a sentence.
-    pub fn changed(&self) -> Option<&str> {
-        self.changed.as_deref()
+    /// What a reader may not have meant in the text that it came from, a sentence each: numbers that mean others, ranks
+    /// without a block.
+    pub fn remarks(&self) -> &[String] {
+        &self.remarks
+    }
+
+    /// The same schedule, whose remarks say that it came from the file `name`.
+    #[must_use]
+    pub fn named(mut self, name: &str) -> Self {
+        for remark in &mut self.remarks {
+            remark.insert_str(0, &format!("{name}: "));
+        }
+        self
     }
 
     /// Number of ranks.

@@ -58,9 +58,25 @@ fn goal_files(folder: &Path) -> Vec<PathBuf> {
 fn numbers_that_mean_others_are_told_of() {
     let changed = |statements: &str| {
         let schedule = read_text(&format!("num_ranks 2\nrank 0 {{\n{statements}\n}}\nrank 1 {{\n}}\n"));
-        schedule.changed().map(str::to_owned)
+        assert!(schedule.remarks().len() < 2, "{:?}", schedule.remarks());
+        schedule.remarks().first().cloned()
     };
-    assert_eq!(changed("calc 18446744073709551615 cpu 255\nsend 1b to 1 tag 4294967295"), None);
+    assert_eq!(changed("calc 18446744073709551615 cpu 255\nsend 1b to 1 tag 4294967294"), None);
+    assert_eq!(changed("recv 1b from -1 tag -1\nsend 1b to 1 tag -1"), None);
+    // 2^32 - 1 is what -1 is in 32 bits
+    assert_eq!(
+        changed("send 1b to 1 tag 4294967295").as_deref(),
+        Some("line 3, column 18: a tag of 4294967295 is taken as -1: any, as other tools take it")
+    );
+    assert_eq!(
+        changed("recv 1b from 4294967295").as_deref(),
+        Some("line 3, column 14: a rank of 4294967295 is taken as -1: any, as other tools take it")
+    );
+    let both = changed("recv 1b from 1 tag 8589934591").unwrap();
+    assert!(
+        both.starts_with("line 3, column 20: a tag of 8589934591 is taken modulo 2^32: -1, any"),
+        "{both}"
+    );
     assert_eq!(
         changed("calc 5 cpu 256").as_deref(),
         Some("line 3, column 12: a cpu of 256 is taken modulo 256: 0, as other tools take it")
@@ -73,6 +89,42 @@ fn numbers_that_mean_others_are_told_of() {
         )
     );
     assert!(several.ends_with("(2 more such numbers)"), "{several}");
+}
+
+#[test]
+fn ranks_without_a_block_are_told_of() {
+    let remarks = |ranks: u32, with_block: &[u32]| {
+        let blocks: String = with_block.iter().map(|rank| format!("rank {rank} {{\n}}\n")).collect();
+        read_text(&format!("num_ranks {ranks}\n{blocks}")).remarks().to_vec()
+    };
+    let told = |ranks: u32, with_block: &[u32]| match remarks(ranks, with_block).as_slice() {
+        [remark] => {
+            let place = format!("line {}, column 1: ", 2 + 2 * with_block.len());
+            let what = remark.strip_prefix(&place).unwrap_or_else(|| panic!("{remark}"));
+            let end = "; a rank without a block does nothing, but the file may have been cut short";
+            what.strip_suffix(end).unwrap_or_else(|| panic!("{remark}")).to_owned()
+        }
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(told(8, &[0, 1, 2, 3, 4]), "ranks 5 to 7 of 8 have no block");
+    assert_eq!(told(3, &[0, 1]), "rank 2 of 3 has no block");
+    assert_eq!(told(3, &[2, 0]), "rank 1 of 3 has no block");
+    assert_eq!(told(4, &[]), "ranks 0 to 3 of 4 have no block");
+    assert_eq!(told(9, &[0, 2, 5, 6]), "ranks 1, 3 to 4 and 7 to 8 of 9 have no block");
+    let even: Vec<u32> = (0..50).map(|half| 2 * half).collect();
+    assert_eq!(told(100, &even), "ranks 1, 3, 5, 7, 9, 11 and 44 more of 100 have no block");
+    assert_eq!(remarks(3, &[0, 1, 2]), [""; 0]);
+    assert_eq!(remarks(3, &[2, 1, 0]), [""; 0]);
+    assert_eq!(remarks(0, &[]), [""; 0]);
+    // what is said of two things is two sentences
+    let both = read_text("num_ranks 2\nrank 0 {\ncalc 1 cpu 256\n}\n");
+    assert_eq!(both.remarks().len(), 2);
+    let named = both.named("x.goal");
+    assert!(
+        named.remarks().iter().all(|remark| remark.starts_with("x.goal: line ")),
+        "{:?}",
+        named.remarks()
+    );
 }
 
 #[test]

@@ -220,7 +220,7 @@ fn blocks_that_are_missing_or_too_many_are_listed() {
     let missing = "num_ranks 5\nrank 0 {\n}\nrank 3 {\n}\n";
     let expected = [
         "line 4, column 1: rejected: the block of rank 3 as number 1",
-        "line 6, column 1: rejected: 3 ranks have no block; the first is rank 1",
+        "line 6, column 1: rejected: ranks 1 to 2 and 4 of 5 have no block",
     ];
     assert_eq!(complaints(missing), expected);
     let ignored = "num_ranks 1\nrank 0 {\n}\n/* rank 1 */ rank 1 {\n  nonsense\n}\n// rank\nrank 2 {\n}\n";

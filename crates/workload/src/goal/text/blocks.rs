@@ -9,6 +9,8 @@ use crate::goal::{ANY, FormatError, Operation, OperationKind, Place};
 const MOST_RANKS: u64 = 1 << 28;
 /// Ranks that a text may have without writing a byte for each.
 const FREE_RANKS: u32 = 1 << 24;
+/// Rows of ranks without a block that are listed.
+const LISTED: usize = 6;
 /// Labels without an operation for which one that is like it is looked for.
 const HINTS: u32 = 10;
 
@@ -179,14 +181,36 @@ impl<S: Sink> Parser<S> {
             let reason = format!("{ranks} ranks in a text of {bytes} bytes");
             self.sink.problem(FormatError::new(place, reason))?;
         }
-        if S::STRICT && missing > 0 && self.block.is_none() {
-            let text = match missing {
-                1 => format!("rank {} has no block", self.next),
-                _ => format!("{missing} ranks have no block; the first is rank {}", self.next),
-            };
+        if missing > 0 && self.block.is_none() {
+            let (what, have) = if missing == 1 { ("rank", "has") } else { ("ranks", "have") };
+            let text = format!("{what} {} of {ranks} {have} no block", self.without_block(ranks, missing));
             self.sink.complain(Rule::Missing, place, text);
         }
         Ok(())
+    }
+
+    /// The ranks without a block, `missing` of `ranks`, such as `3, 5 to 7 and 9`; of many, the first.
+    fn without_block(&self, ranks: u32, missing: u32) -> String {
+        let (mut parts, mut listed, mut first) = (Vec::new(), 0, self.next);
+        for &with_block in self.early.iter().chain([&ranks]) {
+            let count = with_block - first;
+            match count {
+                0 => {}
+                1 => parts.push(first.to_string()),
+                _ => parts.push(format!("{first} to {}", with_block - 1)),
+            }
+            (listed, first) = (listed + count, with_block + 1);
+            if parts.len() == LISTED {
+                break;
+            }
+        }
+        if listed < missing {
+            parts.push(format!("{} more", missing - listed));
+        }
+        match parts.split_last() {
+            Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+            _ => parts.concat(),
+        }
     }
 
     /// Other tools do not check whether a peer exists.

@@ -12,9 +12,9 @@ use crate::goal::{FormatError, Operation, Place, ReadError, Schedule, ScheduleBu
 /// Reads GOAL text. Memory is that of the schedule and a window of the text, if blocks come in order.
 ///
 /// Everything that `txt2bin` accepts has the meaning that it has there: numbers wrap (sizes at 2^64,
-/// ranks and tags at 2^32, cpu and nic at 256; [`Schedule::changed`] tells), a label that is defined twice stays with its first
+/// ranks and tags at 2^32, where 4294967295 is -1, cpu and nic at 256), a label that is defined twice stays with its first
 /// operation, and what follows the block of the last rank does not count. A rank without a block does
-/// nothing. More than 2^28 ranks are refused, and more than 2^24 if some have no block and the text has
+/// nothing. [`Schedule::remarks`] tells of such numbers and ranks. More than 2^28 ranks are refused, and more than 2^24 if some have no block and the text has
 /// less than one byte per rank.
 ///
 /// # Errors
@@ -45,6 +45,8 @@ struct Build {
     /// Numbers that mean others, and the first of them.
     wrapped: u64,
     first_wrapped: Option<(Place, String)>,
+    /// The ranks without a block.
+    missing: Option<(Place, String)>,
 }
 
 /// The block of a rank that came before its time.
@@ -85,13 +87,20 @@ impl Build {
             append(&mut builder, &early)?;
         }
         let mut schedule = builder.build().map_err(|error| error.reason)?;
-        schedule.changed = self.first_wrapped.map(|(place, text)| {
+        let wrapped = self.first_wrapped.map(|(place, text)| {
             let more = match self.wrapped - 1 {
                 0 => String::new(),
+                1 => " (1 more such number)".to_owned(),
                 more => format!(" ({more} more such numbers)"),
             };
             format!("{place}{text}, as other tools take it{more}")
         });
+        let missing = self.missing.map(|(place, text)| {
+            format!(
+                "{place}{text}; a rank without a block does nothing, but the file may have been cut short"
+            )
+        });
+        schedule.remarks = wrapped.into_iter().chain(missing).collect();
         Ok(schedule)
     }
 }
@@ -164,9 +173,13 @@ impl Sink for Build {
     }
 
     fn complain(&mut self, rule: Rule, place: Place, text: String) {
-        if rule == Rule::Wraps {
-            self.wrapped += 1;
-            self.first_wrapped.get_or_insert((place, text));
+        match rule {
+            Rule::Wraps => {
+                self.wrapped += 1;
+                self.first_wrapped.get_or_insert((place, text));
+            }
+            Rule::Missing => self.missing = Some((place, text)),
+            _ => {}
         }
     }
 

@@ -190,13 +190,21 @@ impl<'a> Cursor<'a> {
     /// A number of 32 bits, or -1.
     #[inline]
     fn number_or_any(&mut self, what: &str) -> Result<u32, Box<Problem>> {
-        if self.peek() != b'-' {
-            return match self.peek() {
-                b'0'..=b'9' => self.number32(what),
-                _ => Err(self.expected(&format!("{what}, or -1 for any"))),
-            };
-        }
         let at = self.at;
+        if self.peek() != b'-' {
+            if !self.peek().is_ascii_digit() {
+                return Err(self.expected(&format!("{what}, or -1 for any")));
+            }
+            let value = self.number(what)?;
+            if value >= u64::from(ANY) {
+                self.note(Rule::Wraps, at, || match (value as u32, value >> 32) {
+                    (ANY, 0) => format!("{what} of {value} is taken as -1: any"),
+                    (ANY, _) => format!("{what} of {value} is taken modulo 2^32: -1, any"),
+                    (rest, _) => format!("{what} of {value} is taken modulo 2^32: {rest}"),
+                });
+            }
+            return Ok(value as u32);
+        }
         self.at += 1;
         let digits = self.word();
         // what follows may be the next option: `tag -1cpu 2`
