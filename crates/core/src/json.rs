@@ -53,6 +53,53 @@ pub fn misfit_in_words(error: &serde_json::Error) -> String {
     }
 }
 
+/// What is wrong at the place at which a `text` stops being JSON: what was found there and what is expected, without the place.
+pub fn syntax_in_words(text: &str, error: &serde_json::Error) -> String {
+    let message = error.to_string();
+    if message.contains("recursion limit") {
+        return "lists and objects are nested more than 127 deep".to_owned();
+    }
+    if error.is_eof() {
+        return "the text is cut off here".to_owned();
+    }
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    let message = message.strip_suffix(&place).unwrap_or(&message).to_owned();
+    if !error.is_syntax() || !["expected value", "expected ident", "invalid number"].contains(&&message[..]) {
+        return message;
+    }
+    let Some(found) = token_at(text, error.line(), error.column()) else { return message };
+    let expected = match found.trim_start_matches(['+', '-']).to_ascii_lowercase().as_str() {
+        // what Python writes, though JSON has no words for it
+        "nan" | "inf" | "infinity" => {
+            "JSON has finite numbers only: a number is expected, or nothing at all where there is none"
+        }
+        "none" => "null is expected",
+        "true" => "true is expected",
+        "false" => "false is expected",
+        _ => "a number, a text in quotes, true, false, null, a list or an object is expected",
+    };
+    format!("found `{found}`; {expected}")
+}
+
+/// The word, number or sign at a line and a column, both from 1 on and columns in bytes.
+fn token_at(text: &str, line: usize, column: usize) -> Option<&str> {
+    // what breaks off at the end of a line is found at the beginning of the next
+    let (line, column) = if column == 0 { (line.checked_sub(1)?, None) } else { (line, Some(column)) };
+    let line = text.lines().nth(line.checked_sub(1)?)?;
+    let column = column.unwrap_or(line.len());
+    let in_word = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-._".contains(byte);
+    let (at, bytes) = (column.checked_sub(1)?, line.as_bytes());
+    if !bytes.get(at).is_some_and(in_word) {
+        return line.get(at..)?.chars().next().map(|sign| &line[at..at + sign.len_utf8()]);
+    }
+    let start = at - bytes[..at].iter().rev().take_while(|byte| in_word(byte)).count();
+    let end = at + bytes[at..].iter().take_while(|byte| in_word(byte)).count().min(LONGEST_TOKEN);
+    Some(&line[start.max(at.saturating_sub(LONGEST_TOKEN))..end])
+}
+
+/// Bytes of a word on either side of a place, in a message.
+const LONGEST_TOKEN: usize = 30;
+
 /// Where the value at a dotted path is in the text of a file, to follow the file's name: `, line 3`. Nothing of an empty path, and of
 /// what is no JSON.
 pub fn place_of(text: &str, path: &str) -> String {
@@ -98,6 +145,33 @@ mod tests {
         assert_eq!(line_of("{", "x"), None);
         assert_eq!(place_of(&format!("\u{feff}{text}"), "nodes.1"), ", line 4");
         assert_eq!([place_of(text, ""), place_of("{", "x")], ["", ""]);
+    }
+
+    #[test]
+    fn what_is_no_json_is_said_in_words() {
+        let said = |value: &str| {
+            let text = format!("{{\n\"é\": {value}\n}}");
+            syntax_in_words(&text, &serde_json::from_str::<serde_json::Value>(&text).unwrap_err())
+        };
+        for word in ["NaN", "nan", "Infinity", "-Infinity", "-inf", "+Inf"] {
+            let start = format!("found `{word}`; JSON has finite numbers only: a number is expected");
+            assert!(said(word).starts_with(&start), "{}", said(word));
+        }
+        assert_eq!(said("None"), "found `None`; null is expected");
+        assert_eq!(said("True"), "found `True`; true is expected");
+        let any = "a number, a text in quotes, true, false, null, a list or an object is expected";
+        for (value, found) in
+            [("1.e5", "1.e5"), ("'x'", "'"), ("ü", "ü"), ("}", "}"), ("nul", "nul"), ("[.5]", ".5")]
+        {
+            assert_eq!(said(value), format!("found `{found}`; {any}"));
+        }
+        assert!(said(&"x".repeat(1000)).len() < 150, "{}", said(&"x".repeat(1000)));
+        let cut = serde_json::from_str::<serde_json::Value>("[1, ").unwrap_err();
+        assert_eq!(syntax_in_words("[1, ", &cut), "the text is cut off here");
+        // what the parser says well is left
+        assert_eq!(said("1 2"), "expected `,` or `}`");
+        assert_eq!(said("[1,]"), "trailing comma");
+        assert_eq!(said(&"[".repeat(200)), "lists and objects are nested more than 127 deep");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use serde::Deserialize;
 use stratasim_core::BuildError;
+use stratasim_core::json::syntax_in_words;
 
 use stratasim_net::NetworkSpec;
 use stratasim_net::flit::network::Flit;
@@ -116,7 +117,7 @@ impl Document {
             let message = match error.is_eof() {
                 true if text.trim().is_empty() => "the file is empty; a JSON object is expected".to_owned(),
                 true => format!("the file ends in the middle of line {}; is it cut short?", error.line()),
-                false => error.to_string(),
+                false => syntax_in_words(text, &error),
             };
             ConfigError::new(message, Some(Place { source: source.clone(), span: at..at }))
         })?;

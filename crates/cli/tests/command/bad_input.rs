@@ -578,6 +578,8 @@ fn broken_and_malicious_graphs_are_refused_with_their_place() {
     };
     refuse("bad.json", "{\"nodes\": [", &["bad.json:1"]);
     refuse("bad.json", "", &["bad.json"]);
+    let lost = "{\"nodes\": [\n{\"id\": \"a\", \"x\": NaN}], \"links\": []}";
+    refuse("bad.json", lost, &["bad.json:2:18", "found `NaN`", "JSON has finite numbers only"]);
     refuse("bad.json", "[1, 2]", &["no topology here"]);
     refuse("bad.json", &format!("{{\"nodes\": {}", "[".repeat(200_000)), &["bad.json"]);
     refuse("bad.json", "{\"nodes\": 3, \"links\": []}", &["nodes"]);

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use stratasim_core::BuildError;
-use stratasim_core::json::place_of;
+use stratasim_core::json::{place_of, syntax_in_words};
 
 use super::attributed::{Attributed, Attributes, Edge, shown};
 use crate::Topology;
@@ -21,13 +21,11 @@ use crate::generators::{BuildContext, Generator};
 pub fn import(text: &str) -> Result<Topology, BuildError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let value: Value = serde_json::from_str(text).map_err(|error| {
-        let reason = match error.to_string() {
-            deep if deep.contains("recursion limit") => {
-                format!("{deep}: lists and objects are nested more than 127 deep")
-            }
-            other => other,
-        };
-        BuildError::new("", format!("this is no JSON that can be read: {reason}"))
+        let (line, column, reason) = (error.line(), error.column(), syntax_in_words(text, &error));
+        BuildError::new(
+            "",
+            format!("this is no JSON that can be read: line {line}, column {column}: {reason}"),
+        )
     })?;
     import_value(&value)
 }

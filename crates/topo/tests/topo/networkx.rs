@@ -175,14 +175,24 @@ fn a_graph_stands_in_a_file_or_in_the_experiment() {
     }
     assert!(
         message(r#"{"kind": "networkx-json", "path": "grid.graphml"}"#)
-            .contains("grid.graphml: this is no JSON")
+            .contains("grid.graphml: this is no JSON that can be read: line 1, column 1: found `<`; ")
     );
     let wrong = std::env::temp_dir().join(format!("stratasim-links-{}.json", std::process::id()));
     std::fs::write(&wrong, "{\"nodes\": [\n{\"id\": \"a\",\n\"kind\": \"swich\"}],\n\"edges\": []}").unwrap();
     let path = wrong.display();
     let said = message(&format!(r#"{{"kind": "networkx-json", "path": "{path}"}}"#));
-    std::fs::remove_file(&wrong).unwrap();
     assert!(said.starts_with(&format!("path: {path}, line 3: nodes.0.kind: node `a`")), "{said}");
+    // Python writes numbers that JSON does not have
+    std::fs::write(&wrong, "{\"nodes\": [\n{\"id\": \"a\", \"load\": -Infinity}],\n\"edges\": []}").unwrap();
+    let said = message(&format!(r#"{{"kind": "networkx-json", "path": "{path}"}}"#));
+    assert_eq!(
+        said,
+        format!(
+            "path: {path}: this is no JSON that can be read: line 2, column 22: found `-Infinity`; JSON has finite \
+             numbers only: a number is expected, or nothing at all where there is none"
+        )
+    );
+    std::fs::remove_file(&wrong).unwrap();
 }
 
 /// Node-link data with these nodes and edges.
@@ -316,7 +326,7 @@ fn what_is_wrong_in_node_link_data_is_named_with_its_remedy() {
         ),
         (r#"[]"#.to_owned(), "", "an object with `nodes` and `edges`"),
         ("[".repeat(100_000), "", "nested more than"),
-        (r#"{"nodes": ["#.to_owned(), "", "line 1 column 11"),
+        (r#"{"nodes": ["#.to_owned(), "", "line 1, column 11: the text is cut off here"),
     ];
     for (text, field, part) in cases {
         let error = networkx::import(&text).unwrap_err();

@@ -383,7 +383,7 @@ fn json_that_is_cut_deep_or_no_graph_is_refused_with_its_place() {
         file_error(&deep)
     );
     for (text, expected) in [
-        ("{'nodes': []}", "not JSON: key must be a string at line 1 column 2"),
+        ("{'nodes': []}", "not JSON: line 1, column 2: key must be a string"),
         ("[]", "a graph is a JSON object with"),
         ("{}", "neither `vertices` nor `nodes` is there"),
         (r#"{"nodes": 3}"#, "nodes: this must be a list"),

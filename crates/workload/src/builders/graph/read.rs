@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use stratasim_core::BuildError;
 use stratasim_core::error::nearest;
 use stratasim_core::files::read_named;
-use stratasim_core::json::{misfit_in_words, place_of};
+use stratasim_core::json::{misfit_in_words, place_of, syntax_in_words};
 
 use super::spec::{EdgeSpec, VertexSpec};
 
@@ -88,25 +88,24 @@ pub(super) struct Graph {
 pub(super) fn file(base: &Path, path: &Path) -> Result<Graph, BuildError> {
     let full = base.join(path);
     let text = read_named("path", &full)?;
-    let json = serde_json::from_str(&text);
+    let json = serde_json::from_str(&text).map_err(|error| syntax(&text, &error));
     let source = Source::File { path: path.to_owned(), text };
-    let json = json.map_err(|error| source.error("", &syntax(&error)))?;
+    let json = json.map_err(|reason| source.error("", &reason))?;
     value(json, source)
 }
 
 /// What is wrong with a text that is no JSON.
-fn syntax(error: &serde_json::Error) -> String {
+fn syntax(text: &str, error: &serde_json::Error) -> String {
     let (line, column) = (error.line(), error.column());
     if error.is_eof() {
         return format!("the JSON text is cut off at line {line}, column {column}");
     }
-    let message = error.to_string();
-    if message.contains("recursion limit") {
+    if error.to_string().contains("recursion limit") {
         return format!(
             "nested deeper than 128 levels at line {line}, column {column}; a graph is a flat list"
         );
     }
-    format!("not JSON: {message}")
+    format!("not JSON: line {line}, column {column}: {}", syntax_in_words(text, error))
 }
 
 /// Reads a JSON value.
