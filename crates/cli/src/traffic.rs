@@ -143,7 +143,7 @@ impl Traffic {
         let (document, base) = self.input.experiment(None)?;
         if !Prepared::is_in(&document) {
             let message = "this experiment has no section `[traffic]`: give it one, or use `stratasim run`";
-            return Err(document.error(message).into());
+            return Err(document.lacks(message).into());
         }
         Prepared::check_loads(&document, "stratasim run")?;
         Ok((document, base))

@@ -313,6 +313,11 @@ impl Document {
         self.fault::<&str>(&[], message.into(), self.root.place.clone())
     }
 
+    /// The same about one that lacks a section: what it is, where it is known to be something else than an experiment.
+    pub fn lacks(&self, message: &str) -> ConfigError {
+        self.error(mistaken::graph(self).unwrap_or_else(|| message.to_owned()))
+    }
+
     /// Takes the top-level section `key` out.
     pub fn take(&mut self, key: &str) -> Option<Self> {
         let Value::Table(table) = &mut self.root.value else { return None };

@@ -216,7 +216,7 @@ pub(crate) fn curve_of(
     let refused = |error: ConfigError| raise(py, &Error::Config(error));
     if !Traffic::is_in(document) {
         return Err(refused(
-            document.error("this experiment has no section `traffic`; `stratasim.run` runs it"),
+            document.lacks("this experiment has no section `traffic`; `stratasim.run` runs it"),
         ));
     }
     Traffic::check_loads(document, "stratasim.run").map_err(refused)?;

@@ -770,11 +770,9 @@ fn files_that_are_no_experiments_are_named() {
     ];
     for (name, bytes, what) in files {
         std::fs::write(scratch.path().join(name), bytes).unwrap();
-        // of a document without traffic that is said first
-        let verbs = if name == "it.json" { &["run", "compare"][..] } else { &["run", "compare", "traffic"] };
-        for verb in verbs {
+        for verb in [&["run"][..], &["compare"], &["traffic"], &["sweep", "--out", "points"]] {
             scratch
-                .stratasim(&[verb, name])
+                .stratasim(&[verb, &[name]].concat())
                 .failed(2, &[name, what, "an experiment in TOML or JSON is expected"]);
         }
     }

@@ -66,7 +66,7 @@ impl Sweep {
     pub fn new(mut document: Document, base: &Path) -> Result<Self, ConfigError> {
         let Some(section) = document.take("sweep") else {
             let reason = "this experiment has no section `[sweep]`: give it one, or use `stratasim run`";
-            return Err(document.error(reason));
+            return Err(document.lacks(reason));
         };
         let (spec, section) = read(section)?;
 
