@@ -5,6 +5,7 @@ import json
 import keyword
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any, Literal
 
 from .spec import Array, Part, Spec
@@ -76,11 +77,16 @@ def _alternatives(schema: dict[str, Any] | bool, definitions: dict[str, Any]) ->
     elif names == "array":
         items = annotation(schema.get("items", True), definitions)
         yield f"Sequence[{items}]"
-        if items in ("int", "float", "Any") or items.endswith("| Array"):
+        if items == "Any" or set(items.split(" | ")) <= _IN_ARRAYS or items.endswith("| Array"):
             yield "Array"
+    elif names == "string" and schema.get("format") == "path":
+        yield from ("str", "PathLike[str]")
     else:
         yield _TYPES.get(names, "Any")
 
+
+_IN_ARRAYS = {"bool", "int", "float", "str"}
+"""What the values of an array may be."""
 
 _TYPES: dict[str | None, str] = {
     "boolean": "bool",
@@ -98,7 +104,14 @@ def _quoted(value: Any) -> str:
 
 def signature(known: list[Parameter]) -> inspect.Signature:
     """Keywords only; those that may be left out have a default."""
-    names = {"Any": Any, "Array": Array, "Literal": Literal, "Part": Part, "Sequence": Sequence}
+    names = {
+        "Any": Any,
+        "Array": Array,
+        "Literal": Literal,
+        "Part": Part,
+        "PathLike": PathLike,
+        "Sequence": Sequence,
+    }
     found = []
     for parameter in known:
         text = parameter.annotation
@@ -119,7 +132,11 @@ def documentation(schema: dict[str, Any], known: list[Parameter]) -> str:
         text += "\n\nParameters\n----------"
     for parameter in known:
         optional = "" if parameter.required else ", optional"
-        kind = parameter.annotation.replace("Part", "dict").replace("Array", "array")
+        kind = (
+            parameter.annotation.replace("Part", "dict")
+            .replace("Array", "array")
+            .replace("PathLike[str]", "path")
+        )
         text += f"\n{parameter.name} : {kind}{optional}"
         text += "".join(f"\n    {line}" for line in parameter.text.splitlines())
     return text + "\n"

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from .spec import Spec
+from .spec import Array, Spec
 
 __all__ = [
     "linear",
@@ -14,7 +14,7 @@ __all__ = [
 def linear(*, ranks: int | None = None) -> Spec:
     """Rank r on the r-th compute node."""
 
-def list(*, nodes: Sequence[str]) -> Spec:
+def list(*, nodes: Sequence[str] | Array) -> Spec:
     """Rank r on the r-th node of a list."""
 
 def random(*, ranks: int | None = None) -> Spec:

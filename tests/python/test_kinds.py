@@ -7,10 +7,12 @@ import sys
 import types
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import stratasim as ss
 from conftest import ROOT
+from stratasim.spec import encode
 
 NOUNS = [
     "topology",
@@ -114,6 +116,24 @@ def test_a_key_is_given_once() -> None:
         ss.simulate(ring, work, execution=both)
 
 
+def test_paths_and_arrays_of_texts_are_taken_where_a_file_has_texts() -> None:
+    for function, key in (
+        (ss.topology.graphml, "path"),
+        (ss.topology.networkx_json, "path"),
+        (ss.topology.simgrid_xml, "path"),
+        (ss.workload.goal, "file"),
+        (ss.workload.graph, "path"),
+        (ss.size.empirical, "path"),
+    ):
+        assert "PathLike[str]" in str(inspect.signature(function).parameters[key].annotation)
+        assert encode(function(**{key: Path("a") / "b"})) == encode(function(**{key: "a/b"}))
+    sizes = ["1 kB", "2 kB"]
+    collective = ss.workload.collective
+    assert encode(collective(operation="all-gather", sizes=np.array(sizes))) == encode(
+        collective(operation="all-gather", sizes=sizes)
+    )
+
+
 def test_the_type_stubs_are_current() -> None:
     script = ROOT / "packaging" / "generate_stubs.py"
     done = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True, check=False)
@@ -123,6 +143,7 @@ def test_the_type_stubs_are_current() -> None:
 def test_the_stubs_take_machines_and_arrays(tmp_path: Path) -> None:
     snippet = tmp_path / "snippet.py"
     snippet.write_text(
+        "from pathlib import Path\n"
         "import numpy as np\n"
         "import stratasim as ss\n"
         'ring = ss.Topology(ss.topology.ring(nodes=4, bandwidth="1 Gbps", latency="1 us"))\n'
@@ -130,10 +151,14 @@ def test_the_stubs_take_machines_and_arrays(tmp_path: Path) -> None:
         "ss.pattern.list(pairs=np.array([[0, 1], [1, 0]]))\n"
         "ss.pattern.background(excluded=np.arange(2))\n"
         "ss.size.empirical(points=np.array([[1, 0.5], [2, 1.0]]))\n"
+        'ss.workload.collective(operation="all-gather", sizes=np.array(["1 kB", "2 kB"]))\n'
+        'ss.workload.collective(operation="all-to-all", matrix=np.array([["0 B", "1 B"], ["1 B", "0 B"]]))\n'
+        'ss.topology.graphml(path=Path("it.graphml"))\n'
+        'ss.workload.goal(file=Path("it.goal"))\n'
         "ss.topology.degraded(of=3, factor=0.5)\n",
         encoding="utf-8",
     )
     command = [sys.executable, "-m", "mypy", "--strict", str(snippet)]
     out = subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout
     assert out.splitlines()[-1].startswith("Found 1 error"), out
-    assert "snippet.py:8: error" in out
+    assert "snippet.py:13: error" in out

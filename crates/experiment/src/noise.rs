@@ -24,6 +24,7 @@ pub struct NoiseSpec {
     /// A recorded sequence: lines of start and length in nanoseconds, `#` for comments. It repeats; each
     /// rank begins at a place of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("format" = "path"))]
     pub trace: Option<String>,
     /// All ranks begin at the same place of the trace.
     #[serde(skip_serializing_if = "std::ops::Not::not")]

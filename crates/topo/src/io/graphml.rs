@@ -326,6 +326,7 @@ const HEAD: &str = "<?xml version='1.0' encoding='utf-8'?>\n\
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Graphml {
     /// The file, relative to the experiment.
+    #[schemars(extend("format" = "path"))]
     pub path: String,
 }
 

@@ -202,6 +202,7 @@ fn node_name(id: &Value) -> Option<String> {
 pub struct NetworkxJson {
     /// The file, relative to the experiment; either this or `data`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("format" = "path"))]
     pub path: Option<String>,
     /// The node-link data itself; either this or `path`.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -158,6 +158,7 @@ pub fn files_named(text: &str) -> Vec<String> {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct SimgridXml {
     /// The file, relative to the experiment.
+    #[schemars(extend("format" = "path"))]
     pub path: String,
 }
 

@@ -31,6 +31,7 @@ use crate::program::{Program, ProgramBuilder};
 pub struct GoalWorkload {
     /// The schedule: GOAL text, binary GOAL or `.strata`, whatever its name.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("format" = "path"))]
     pub file: Option<String>,
     /// A pattern to generate, such as `{ kind = "linear-alltoall" }`. It needs `ranks`.
     #[serde(skip_serializing_if = "Option::is_none")]

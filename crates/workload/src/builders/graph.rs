@@ -64,6 +64,7 @@ pub struct GraphWorkload {
     pub edges: Vec<EdgeSpec>,
     /// JSON file that holds the graph, relative to the experiment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("format" = "path"))]
     pub path: Option<PathBuf>,
     /// The graph as a JSON value, as `networkx.node_link_data` returns it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

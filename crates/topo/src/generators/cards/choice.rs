@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[serde(untagged)]
 pub enum CardChoice {
     /// The name of a card that is shipped, such as `"sw-ai"`, or the path of a file.
-    Named(String),
+    Named(#[schemars(extend("format" = "path"))] String),
     /// A card with other values, such as `{ base = "sw-ai", bandwidth = { ring = "200 GB/s" } }`.
     Changed(Box<ChangedCard>),
 }

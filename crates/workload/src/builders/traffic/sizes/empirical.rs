@@ -30,6 +30,7 @@ pub struct Empirical {
     /// A text file with a point in each line: bytes and the share, or the percentage where the last one is 100. `#` begins
     /// a comment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("format" = "path"))]
     pub path: Option<PathBuf>,
 }
 
