@@ -9,6 +9,9 @@ use self::fit::Fit;
 use crate::style::{Style, Tone, display_width, pad_left, pad_right, shorten, wrap};
 use crate::units::Unit;
 
+/// Letters of a cell above which it may take several lines of a page.
+const LONG: usize = 48;
+
 /// One entry of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cell {
@@ -242,6 +245,7 @@ impl Table {
         for row in self.texts("–") {
             out.push_str("<tr>");
             for (text, class) in row.iter().zip(&class) {
+                let class = if text.chars().count() > LONG { " class=\"long\"" } else { class };
                 out.push_str(&format!("<td{class}>{}</td>", crate::page::escape_html(text)));
             }
             out.push_str("</tr>\n");
@@ -410,6 +414,15 @@ ring                                                       8
         let mut table = Table::new(["<b>"]);
         table.push(["&"]);
         assert!(table.to_html().contains("<th>&lt;b&gt;</th>") && table.to_html().contains("<td>&amp;</td>"));
+    }
+
+    #[test]
+    fn a_cell_with_a_long_text_takes_several_lines_of_a_page() {
+        let mut table = Table::new(["case"]);
+        table.push(["a name of a case, longer than a column of a table should be"]);
+        table.push(["short"]);
+        let html = table.to_html();
+        assert!(html.contains("<td class=\"long\">a name of") && html.contains("<td>short</td>"), "{html}");
     }
 
     #[test]

@@ -23,6 +23,7 @@ table{border-collapse:collapse;font-size:.92rem;font-variant-numeric:tabular-num
 th,td{padding:.4rem 1.1rem .4rem 0;text-align:left;border-bottom:1px solid var(--line);white-space:nowrap}
 th{color:var(--muted);font-weight:600;position:sticky;top:0;background:var(--surface)}
 th.number,td.number{text-align:right}
+td.long{white-space:normal;overflow-wrap:anywhere;min-width:18rem}
 tbody tr:last-child td{border-bottom:0}
 @media screen and (max-width:40rem){figure{overflow-x:auto}figure svg{margin-left:0;min-width:36rem;max-width:none}}
 @media print{main{padding:0;max-width:none}h2,figure,tr{break-inside:avoid}figure svg{margin-left:0;max-width:100%}
