@@ -51,7 +51,7 @@ pub use table::Row;
 /// log-x = true
 /// log-y = true
 /// ```
-/// The points are all combinations of a case, a row of `zip`, and one value of each list in `product`;
+/// The points are all combinations, each once, of a case, a row of `zip`, and one value of each list in `product`;
 /// the last key of `product` varies fastest. Keys are dotted paths in quotes.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]

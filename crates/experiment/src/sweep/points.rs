@@ -33,6 +33,8 @@ pub struct Column {
 pub struct Point {
     /// Position in the sweep, from 0.
     pub index: usize,
+    /// Which of all combinations it is; of those that are equal, the first.
+    pub(super) combination: usize,
     /// The value of each column.
     pub settings: Vec<Value>,
     /// The resolved spec.
@@ -225,24 +227,28 @@ impl Sweep {
             )));
         };
         let mut points = Vec::with_capacity(count);
-        for index in 0..count {
-            let (document, settings) = self.settle(index)?;
+        let mut seen = HashSet::new();
+        for combination in 0..count {
+            let (document, settings) = self.settle(combination)?;
             let spec = if Forecast::is_in(&document) {
                 Forecast::spec(&document)?
             } else {
                 serde_json::to_value(document.read::<Spec>()?).unwrap_or_default()
             };
             let digest = kept::digest::of(&spec, &self.base);
-            points.push(Point { index, settings, spec, digest });
+            // lists may say the same again
+            if seen.insert((Value::from(settings.clone()).to_string(), digest.clone())) {
+                points.push(Point { index: points.len(), combination, settings, spec, digest });
+            }
         }
         Ok(points)
     }
 
-    /// The experiment of a point as a document with its places, and the values of the columns.
-    pub(super) fn settle(&self, index: usize) -> Result<(Document, Vec<Value>), ConfigError> {
+    /// The experiment of a combination as a document with its places, and the values of the columns.
+    pub(super) fn settle(&self, combination: usize) -> Result<(Document, Vec<Value>), ConfigError> {
         let SweepSpec { product, zip, cases, .. } = &self.spec;
         // the last key varies fastest
-        let mut rest = index;
+        let mut rest = combination;
         let mut chosen = Vec::with_capacity(product.len());
         for (path, values) in product.iter().rev() {
             chosen.push((path, rest % values.len()));

@@ -128,7 +128,7 @@ impl Sweep {
     /// # Errors
     /// What does not fit, a run that stalled, [`Error::Stopped`].
     pub fn run_point(&self, point: &Point, stop: &(dyn Fn() -> bool + Sync)) -> Result<RunResult, Error> {
-        let (document, _) = self.settle(point.index)?;
+        let (document, _) = self.settle(point.combination)?;
         run_document(&document, &self.base, stop)
     }
 

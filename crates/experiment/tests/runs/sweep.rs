@@ -313,6 +313,31 @@ fn a_stop_keeps_what_is_finished() {
 }
 
 #[test]
+fn points_that_are_equal_are_there_once() {
+    let sweep =
+        read("[sweep]\nproduct = { \"workload.bytes\" = [\"1 MB\", \"2 MB\", \"1 MB\"], seed = [1, 2, 1] }")
+            .unwrap();
+    let words: Vec<String> = sweep.points().iter().map(|point| sweep.describe(point)).collect();
+    assert_eq!(
+        words,
+        ["bytes 1 MB, seed 1", "bytes 1 MB, seed 2", "bytes 2 MB, seed 1", "bytes 2 MB, seed 2"]
+    );
+    // each runs as what it is
+    let times = |sweep: &Sweep| -> Vec<f64> {
+        let folder = tempfile::tempdir().unwrap();
+        let finished = run(sweep, folder.path(), &threads(2));
+        assert!(finished.rows.iter().map(|row| row.index).eq(0..sweep.points().len()));
+        finished.rows.iter().map(|row| row.numbers["makespan_s"]).collect()
+    };
+    let plain =
+        read("[sweep]\nproduct = { \"workload.bytes\" = [\"1 MB\", \"2 MB\"], seed = [1, 2] }").unwrap();
+    assert_eq!(times(&sweep), times(&plain));
+    // what is written differently stays, though it is the same
+    let sweep = read("[sweep]\nproduct = { \"workload.bytes\" = [\"1 MB\", \"1000 kB\"] }").unwrap();
+    assert_eq!(sweep.points().len(), 2);
+}
+
+#[test]
 fn two_settings_that_make_one_experiment_run_once() {
     let sweep = read("[[sweep.case]]\nname = \"a\"\n[[sweep.case]]\nname = \"b\"\n[sweep]").unwrap();
     let folder = tempfile::tempdir().unwrap();
