@@ -359,6 +359,41 @@ fn of_very_many_ranks_some_are_drawn_and_the_picture_says_so() {
 }
 
 #[test]
+fn a_narrow_time_line_names_ranks_by_their_number() {
+    struct Hosts;
+    impl Labels for Hosts {
+        fn rank(&self, rank: Rank) -> String {
+            format!("rank {rank} (rack-12.accelerator-{rank})")
+        }
+    }
+    let tasks = tasks(12, 1, 1.0);
+    let names = |width: f64| -> Vec<String> {
+        let mut timeline = Timeline::new("Narrow", &tasks, &Hosts);
+        timeline.width = width;
+        let shapes = timeline.draw().scene.shapes;
+        let texts = shapes.into_iter().filter_map(|shape| match shape {
+            Shape::Text { text, anchor: Anchor::End, .. } if text != "time (s)" => Some(text),
+            _ => None,
+        });
+        texts.collect()
+    };
+    for width in [320.0, 400.0, 480.0, 549.0, 640.0, 960.0] {
+        let names = names(width);
+        let mut found: Vec<String> = Vec::new();
+        for name in &names {
+            let number: String =
+                name.trim_start_matches("rank ").chars().take_while(char::is_ascii_digit).collect();
+            found.push(number);
+        }
+        let step = 12 / names.len();
+        let expected: Vec<String> = (0..12).step_by(step).map(|rank| rank.to_string()).collect();
+        assert_eq!(found, expected, "{width}: {names:?}");
+    }
+    assert_eq!(names(960.0)[0], "rank 0 (rack-12.accelerator-0)");
+    assert_eq!(names(320.0)[0], "rank 0");
+}
+
+#[test]
 fn a_chart_has_a_mark_per_point_and_a_hollow_one_per_reference() {
     let mut chart = LineChart::new("Marks", Axis::log("x", Unit::Count), Axis::linear("y", Unit::Count));
     // a logarithmic axis cannot show zero: that point interrupts the curve

@@ -133,7 +133,7 @@ impl<'a> Timeline<'a> {
         let mut partly = false;
         for (at, (rank, rows)) in rows.iter().enumerate() {
             let height = height_of(rows) - gap;
-            let name = font::fitted(&names[rank], left - stream_room - 28.0, SMALL, false);
+            let name = numbered(*rank, &names[rank], left - stream_room - 28.0);
             // of many thin ranks only some can be named
             let named = at.is_multiple_of((13.0 / (height + gap)).ceil() as usize);
             if named {
@@ -316,6 +316,18 @@ impl<'a> Timeline<'a> {
         }
         partly
     }
+}
+
+/// As much of the name of a rank as has `room`: its number in any case.
+fn numbered(rank: Rank, name: &str, room: f64) -> String {
+    let plain = format!("rank {rank}");
+    let short = font::fitted(name, room, SMALL, false);
+    let is_whole = |rest: &str| !rest.starts_with(|next: char| next.is_ascii_digit());
+    if !name.starts_with(&plain) || short.strip_prefix(&plain).is_some_and(is_whole) {
+        return short;
+    }
+    let fits = font::room(&plain, SMALL, false) <= room;
+    if fits { plain } else { rank.to_string() }
 }
 
 /// Each busy cell as the mean of the busy ones around it: a load that is the same all along must not
