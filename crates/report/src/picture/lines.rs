@@ -4,7 +4,7 @@ use super::Picture;
 use super::axis::{Axis, Scale};
 use super::font;
 use super::palette::Paint;
-use super::scene::{Anchor, BODY, Mark, SMALL, Scene, Shape, TITLE};
+use super::scene::{Anchor, BODY, DASHED, Dash, Mark, SMALL, SOLID, Scene, Shape, TITLE, dash_of};
 
 /// Most dots of a curve: on every point of a dense one they would hide it.
 const MOST_DOTS: usize = 40;
@@ -66,6 +66,11 @@ impl Series {
     pub fn dashed(mut self) -> Self {
         self.dashed = true;
         self
+    }
+
+    /// How its line is drawn, if it is the series number `at`.
+    fn dash(&self, at: usize) -> Dash {
+        if self.dashed { DASHED } else { dash_of(at) }
     }
 }
 
@@ -170,7 +175,7 @@ impl LineChart {
                     scene.shapes.push(Shape::Mark { mark, x, y, radius: 3.6, paint, hollow: true });
                 }
                 if points.len() > 1 {
-                    scene.shapes.push(Shape::Line { points, paint, width: 2.0, dashed: series.dashed });
+                    scene.shapes.push(Shape::Line { points, paint, width: 2.0, dash: series.dash(at) });
                 }
             }
             // the dot of an equal value stays visible inside of its reference
@@ -218,7 +223,7 @@ impl LineChart {
                     points: vec![(x, y), (x + 23.0, y)],
                     paint,
                     width: 2.0,
-                    dashed,
+                    dash: series.dash(at),
                 });
                 if !dashed {
                     let mark = Mark::of(at);
@@ -237,7 +242,7 @@ impl LineChart {
             entry(scene, &self.hollow, &|scene, x, y| {
                 let (mark, paint) = (Mark::Circle, Paint::Muted);
                 let points = vec![(x, y), (x + 23.0, y)];
-                scene.shapes.push(Shape::Line { points, paint, width: 2.0, dashed: false });
+                scene.shapes.push(Shape::Line { points, paint, width: 2.0, dash: SOLID });
                 scene.shapes.push(Shape::Mark { mark, x: x + 11.5, y, radius: 4.2, paint, hollow: true });
             });
         }

@@ -47,9 +47,9 @@ impl Canvas {
                 }
                 self.fill(path.finish(), *paint, *opacity, Transform::identity());
             }
-            Shape::Line { points, paint, width, dashed } => {
+            Shape::Line { points, paint, width, dash } => {
                 let path = connected(points.iter().copied());
-                let dash = if *dashed { StrokeDash::new(vec![5.0, 4.0], 0.0) } else { None };
+                let dash = StrokeDash::new(dash.to_vec(), 0.0);
                 self.stroke(path.finish(), *paint, *width, dash);
             }
             Shape::Mark { mark, x, y, radius, paint, hollow } => {

@@ -1,6 +1,6 @@
 //! What a picture consists of, before it is SVG or pixels.
 
-use super::palette::Paint;
+use super::palette::{Paint, SERIES};
 
 /// Shapes in drawing order, in pixels from the upper left corner.
 #[derive(Debug, Clone)]
@@ -28,10 +28,13 @@ pub(crate) enum Mark {
     TriangleDown,
 }
 
+/// Different marks; that and the number of colours have no common divisor, so that series share both as late as can be.
+const MARKS: usize = 5;
+
 impl Mark {
     /// The mark of a series.
     pub(crate) const fn of(series: usize) -> Self {
-        [Self::Circle, Self::Square, Self::Triangle, Self::Diamond, Self::TriangleDown][series % 5]
+        [Self::Circle, Self::Square, Self::Triangle, Self::Diamond, Self::TriangleDown][series % MARKS]
     }
 
     /// Its corners around the origin for a radius of one; none for a circle.
@@ -46,13 +49,27 @@ impl Mark {
     }
 }
 
+/// Lengths in pixels of dashes and gaps of a line in turn; none where it has no gaps.
+pub(crate) type Dash = &'static [f32];
+
+/// A line without gaps.
+pub(crate) const SOLID: Dash = &[];
+/// A line that is no curve of its own, such as a bound.
+pub(crate) const DASHED: Dash = &[5.0, 4.0];
+
+/// The line of a series, which differs where colours and marks of series have all been there.
+pub(crate) const fn dash_of(series: usize) -> Dash {
+    const DASHES: [Dash; 4] = [SOLID, &[12.0, 5.0], &[1.0, 5.0], &[1.0, 4.0, 9.0, 4.0]];
+    DASHES[series / (SERIES as usize * MARKS) % DASHES.len()]
+}
+
 /// One thing to draw.
 #[derive(Debug, Clone)]
 pub(crate) enum Shape {
     /// Filled rectangles `[x, y, width, height]` of one colour.
     Boxes { boxes: Vec<[f64; 4]>, paint: Paint, opacity: f64 },
     /// Connected lines.
-    Line { points: Vec<(f64, f64)>, paint: Paint, width: f64, dashed: bool },
+    Line { points: Vec<(f64, f64)>, paint: Paint, width: f64, dash: Dash },
     /// A data point; a hollow one shows the background inside.
     Mark { mark: Mark, x: f64, y: f64, radius: f64, paint: Paint, hollow: bool },
     /// Text on a baseline, or turned by a quarter to the left.
@@ -75,7 +92,7 @@ impl Scene {
     }
 
     pub(crate) fn line(&mut self, from: (f64, f64), to: (f64, f64), paint: Paint) {
-        self.shapes.push(Shape::Line { points: vec![from, to], paint, width: 1.0, dashed: false });
+        self.shapes.push(Shape::Line { points: vec![from, to], paint, width: 1.0, dash: SOLID });
     }
 
     pub(crate) fn text(

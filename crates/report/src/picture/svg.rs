@@ -81,8 +81,11 @@ fn write_shape(out: &mut String, shape: &Shape) {
             }
             out.push_str("\"/>\n");
         }
-        Shape::Line { points, paint, width, dashed } => {
-            let dash = if *dashed { " stroke-dasharray=\"5 4\"" } else { "" };
+        Shape::Line { points, paint, width, dash } => {
+            let dash = match dash.iter().map(|&length| number(length.into())).collect::<Vec<_>>().join(" ") {
+                solid if solid.is_empty() => solid,
+                dash => format!(" stroke-dasharray=\"{dash}\""),
+            };
             let _ = write!(
                 out,
                 "<path class=\"{}\" fill=\"none\" stroke=\"currentColor\" stroke-width=\"{}\" \

@@ -393,6 +393,31 @@ fn a_narrow_time_line_names_ranks_by_their_number() {
     assert_eq!(names(320.0)[0], "rank 0");
 }
 
+/// Colours, marks and dashes together tell 160 of them apart.
+#[test]
+fn no_two_curves_of_many_look_alike() {
+    let mut chart = LineChart::new("Many", Axis::linear("x", Unit::Count), Axis::linear("y", Unit::Count));
+    for number in 0..160 {
+        let name = number.to_string();
+        chart.series.push(Series::new(name, [(1.0, f64::from(number)), (2.0, f64::from(number))]));
+    }
+    let mut looks = std::collections::HashSet::new();
+    let picture = chart.draw();
+    let lines = picture.scene.shapes.windows(2).filter_map(|pair| match pair {
+        [Shape::Line { paint, dash, width: 2.0, .. }, Shape::Mark { mark, .. }] => {
+            Some(format!("{} {dash:?} {mark:?}", paint.class()))
+        }
+        _ => None,
+    });
+    // the legend draws a line and its mark for each
+    lines.for_each(|look| {
+        looks.insert(look);
+    });
+    assert_eq!(looks.len(), 160);
+    let svg = picture.svg();
+    assert!(svg.contains("stroke-dasharray=\"12 5\"") && svg.contains("stroke-dasharray=\"1 5\""));
+}
+
 #[test]
 fn a_chart_has_a_mark_per_point_and_a_hollow_one_per_reference() {
     let mut chart = LineChart::new("Marks", Axis::log("x", Unit::Count), Axis::linear("y", Unit::Count));
