@@ -49,8 +49,11 @@ impl Explain {
                 "what should be explained? A kind is expected, such as fat-tree; `stratasim list` shows all";
             return Err(ConfigError::new(reason, None).into());
         }
-        let text = if self.markdown { self.page()? } else { text(&self.words, &terminal.style)? };
-        terminal.print(&text);
+        if self.markdown {
+            terminal.print(&self.page()?);
+        } else {
+            terminal.print(&terminal.style.without_signs(&text(&self.words, &terminal.style)?));
+        }
         Ok(0)
     }
 }

@@ -82,7 +82,7 @@ impl Terminal {
 
     /// Writes a line to standard error. When that is closed there is nobody to tell.
     pub(crate) fn say(&self, line: &str) {
-        let _ = writeln!(io::stderr(), "{}", self.errors.shown(line));
+        let _ = writeln!(io::stderr(), "{}", self.errors.without_signs(&self.errors.shown(line)));
     }
 
     /// The same, less loud: something that is good to know.

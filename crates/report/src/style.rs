@@ -51,6 +51,34 @@ impl Style {
         Cow::Owned(out)
     }
 
+    /// `text` without the signs of reports where Unicode cannot be shown: those that have a stand-in in ASCII. Letters stay.
+    pub fn without_signs<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        if self.unicode || text.is_ascii() {
+            return Cow::Borrowed(text);
+        }
+        let mut out = String::with_capacity(text.len());
+        for c in text.chars() {
+            match c {
+                '×' | '✗' => out.push('x'),
+                '–' | '−' | '—' | '─' => out.push('-'),
+                '±' => out.push_str("+-"),
+                '…' => out.push_str(".."),
+                '→' => out.push_str("->"),
+                '≥' => out.push_str(">="),
+                '≤' => out.push_str("<="),
+                '≈' => out.push('~'),
+                'µ' => out.push('u'),
+                '·' => out.push('.'),
+                '•' => out.push('*'),
+                '│' => out.push('|'),
+                '╭' | '╰' | '├' | '┬' | '┴' => out.push('+'),
+                '▲' => out.push('^'),
+                c => out.push(c),
+            }
+        }
+        Cow::Owned(out)
+    }
+
     /// What the environment asks for.
     ///
     /// `variable` looks up an environment variable; `is_terminal` says whether the text goes to a
@@ -322,6 +350,13 @@ mod tests {
         );
         assert!(!Style::from_environment(true, environment(&[])).unicode);
         assert_eq!(Style::from_environment(true, environment(&[("COLUMNS", "7")])).width, 40);
+    }
+
+    #[test]
+    fn signs_have_stand_ins_where_there_is_no_unicode() {
+        let text = "× 3 – 5 ± 1 µs → é … │ ╭─▲ · ≥ x";
+        assert_eq!(Style::PLAIN.without_signs(text), "x 3 - 5 +- 1 us -> é .. | +-^ . >= x");
+        assert_eq!(Style::UNICODE.without_signs(text), text);
     }
 
     #[test]

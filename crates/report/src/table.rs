@@ -5,6 +5,8 @@
 
 mod fit;
 
+use std::borrow::Cow;
+
 use self::fit::Fit;
 use crate::style::{Style, Tone, display_width, pad_left, pad_right, shorten, wrap};
 use crate::units::Unit;
@@ -133,6 +135,9 @@ impl Table {
     /// several lines, single words are shortened. Columns that still have no room stand below the others, beside the
     /// columns that say what a row is about once more.
     pub fn to_text(&self, style: &Style) -> String {
+        if !style.unicode && self.has_signs() {
+            return self.without_signs(style).to_text(style);
+        }
         let missing = style.choose("–", "-");
         let cells = self.texts(missing);
         let numeric: Vec<bool> = (0..self.headings.len()).map(|column| self.numeric(column)).collect();
@@ -149,6 +154,26 @@ impl Table {
         }
         let part = |columns: &Vec<usize>| self.part(columns, &fits, &cells, &numeric, style);
         fit::parts(&fits, keys, style.width).iter().map(part).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Whether there is a sign for which [`Style::without_signs`] has a stand-in.
+    fn has_signs(&self) -> bool {
+        let has =
+            |text: &String| matches!(Style::PLAIN.without_signs(text), Cow::Owned(plain) if plain != *text);
+        let mut cells = self.rows.iter().flatten();
+        self.headings.iter().any(has) || cells.any(|cell| matches!(cell, Cell::Text(text) if has(text)))
+    }
+
+    /// The same without them: columns are as wide as what stands for them.
+    fn without_signs(&self, style: &Style) -> Self {
+        let plain = |text: &String| style.without_signs(text).into_owned();
+        let cell = |cell: &Cell| match cell {
+            Cell::Text(text) => Cell::Text(plain(text)),
+            cell => cell.clone(),
+        };
+        let rows = self.rows.iter().map(|row| row.iter().map(cell).collect());
+        let headings = self.headings.iter().map(plain).collect();
+        Self { headings, rows: rows.collect(), more_keys: self.more_keys }
     }
 
     /// The same, whose rows are told apart by a number.
@@ -404,6 +429,24 @@ torus  Switches in a grid of any number of                64
        dimensions, whose ends are connected
 ring                                                       8
 "
+        );
+    }
+
+    #[test]
+    fn signs_without_unicode_take_the_room_of_their_stand_ins() {
+        let mut table = Table::new(["mean", "± 95 %", "p50"]);
+        table.push([
+            Cell::Number(35.0, Unit::Count),
+            Cell::Text("a→b".to_owned()),
+            Cell::Number(7.0, Unit::Count),
+        ]);
+        assert_eq!(
+            table.to_text(&Style::PLAIN),
+            "mean  +- 95 %  p50\n----  -------  ---\n  35  a->b       7\n"
+        );
+        assert_eq!(
+            table.to_text(&Style::UNICODE),
+            "mean  ± 95 %  p50\n────  ──────  ───\n  35  a→b       7\n"
         );
     }
 

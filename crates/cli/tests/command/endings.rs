@@ -6,6 +6,24 @@ use crate::support::{Ended, Scratch};
 use crate::verbs::{EXPERIMENT, json, scratch};
 
 #[test]
+fn where_the_locale_has_no_unicode_all_is_ascii() {
+    let scratch = scratch();
+    scratch.write("bad.toml", "[topology]\nkind = \"ring\"\nnodes = \"many\"\n");
+    for arguments in [
+        &["run", "small.toml"][..],
+        &["run", "bad.toml"],
+        &["run", "missing.toml"],
+        &["compare", "small.toml", "--networks", "packet,flow"],
+        &["explain", "flit"],
+        &["list"],
+    ] {
+        let ended = Ended::of(scratch.command(arguments).env("LC_ALL", "C"));
+        let text = ended.output + &ended.errors;
+        assert!(!text.is_empty() && text.is_ascii(), "{arguments:?}: {text}");
+    }
+}
+
+#[test]
 fn a_variant_that_fails_leaves_the_others_as_they_are() {
     let scratch = scratch();
     let dead = r#"dead: network.faults.down=[{link="host-0->host-1",from="0 us"}]"#;
