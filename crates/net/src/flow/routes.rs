@@ -128,17 +128,10 @@ impl Routes {
         renamed
     }
 
-    /// Forgets what routes have carried, and those that depend on who asked first.
+    /// Forgets what routes have carried; they are the same whoever asked first.
     pub(super) fn forget_run(&mut self) {
         self.carried.clear();
         self.routes.iter_mut().for_each(|route| route.carried = 0.0);
-        if self.per_flow {
-            // the way back is that of the flow for which a route was made
-            self.by_links.clear();
-            self.routes.clear();
-            self.uses.clear();
-            self.links.clear();
-        }
     }
 
     /// Adds what the routes have carried, of flows that are over, to the bytes of each link.
