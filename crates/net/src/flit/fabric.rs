@@ -5,6 +5,9 @@ pub mod from_topology;
 mod ports;
 mod roles;
 
+use std::ops::RangeInclusive;
+use std::sync::OnceLock;
+
 use stratasim_core::{BuildError, LinkId, NodeId};
 
 /// Where a channel leads.
@@ -102,6 +105,21 @@ pub struct Fabric {
     outputs: Vec<Channel>,
     feeders: Vec<Feeder>,
     terminals: Vec<Terminal>,
+    /// Known from the first question on: kernels ask several times before they run.
+    extremes: OnceLock<Extremes>,
+}
+
+/// The least and the most of all channels that lead anywhere, those out of terminals included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extremes {
+    /// Cycles on the way, of flits and of credits.
+    pub least_latency: u32,
+    /// The same.
+    pub most_latency: u32,
+    /// Width, in 256ths of a cycle from one flit to the next.
+    pub least_spacing: u32,
+    /// The same.
+    pub most_spacing: u32,
 }
 
 /// What feeds an input port.
@@ -131,6 +149,7 @@ impl Fabric {
             feeders: vec![Feeder::Nothing; stride * ports.len()],
             ports,
             terminals: Vec::new(),
+            extremes: OnceLock::new(),
         }
     }
 
@@ -177,6 +196,7 @@ impl Fabric {
         self.feed(entry.0, entry.1, Feeder::Terminal(terminal));
         self.send(exit, Channel { end: End::Terminal(terminal), ..ejection });
         let injection = Channel { end: End::Router { router: entry.0, port: entry.1 }, ..injection };
+        self.extremes = OnceLock::new();
         self.terminals.push(Terminal { router: exit.0, input: entry.1, output: exit.1, injection, node });
         terminal
     }
@@ -193,6 +213,29 @@ impl Fabric {
         let place = &mut self.outputs[router as usize * self.stride + output as usize];
         assert_eq!(place.end, End::Nothing, "output {output} of router {router} is connected twice");
         *place = channel;
+        self.extremes = OnceLock::new();
+    }
+
+    /// The least and the most of all channels.
+    pub fn extremes(&self) -> Extremes {
+        *self.extremes.get_or_init(|| {
+            let injections = self.terminals.iter().map(|terminal| &terminal.injection);
+            let mut out = Extremes {
+                least_latency: u32::MAX,
+                most_latency: 0,
+                least_spacing: u32::MAX,
+                most_spacing: 0,
+            };
+            for channel in self.outputs.iter().filter(|channel| channel.end != End::Nothing).chain(injections)
+            {
+                let Channel { latency, credit_latency, spacing, .. } = *channel;
+                out.least_latency = out.least_latency.min(latency).min(credit_latency);
+                out.most_latency = out.most_latency.max(latency).max(credit_latency);
+                out.least_spacing = out.least_spacing.min(spacing);
+                out.most_spacing = out.most_spacing.max(spacing);
+            }
+            out
+        })
     }
 
     /// Number of routers.
@@ -259,14 +302,13 @@ impl Fabric {
         if self.terminals.is_empty() {
             return Err(BuildError::new("", "a network without terminals carries nothing"));
         }
-        let injections = self.terminals.iter().map(|terminal| &terminal.injection);
-        for channel in self.outputs.iter().filter(|channel| channel.end != End::Nothing).chain(injections) {
-            if channel.latency == 0 || channel.credit_latency == 0 {
-                return Err(BuildError::new("", "every channel takes at least one cycle"));
-            }
-            if !(FULL_WIDTH..=FULL_WIDTH << 16).contains(&channel.spacing) {
-                return Err(BuildError::new("", "a channel carries at most one flit per cycle"));
-            }
+        let Extremes { least_latency, least_spacing, most_spacing, .. } = self.extremes();
+        if least_latency == 0 {
+            return Err(BuildError::new("", "every channel takes at least one cycle"));
+        }
+        const WIDTHS: RangeInclusive<u32> = FULL_WIDTH..=FULL_WIDTH << 16;
+        if !WIDTHS.contains(&least_spacing) || !WIDTHS.contains(&most_spacing) {
+            return Err(BuildError::new("", "a channel carries at most one flit per cycle"));
         }
         Ok(())
     }

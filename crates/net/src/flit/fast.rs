@@ -115,10 +115,8 @@ impl Fast {
             spec.switch_allocation_delay,
             spec.traversal_delay,
         ];
-        let far = |latency: u32| latency > MOST_LATENCY;
-        let narrow = |channel: &Channel| {
-            channel.backlog(spec.virtual_channels, spec.buffer_flits.into()) > MOST_BACKLOG
-        };
+        let extremes = fabric.extremes();
+        let narrowest = Channel { spacing: extremes.most_spacing, ..Channel::default() };
         if queues != 1 {
             Some("several queues per terminal, which priorities and replies need")
         } else if stages != [1; 4] || spec.credit_delay != 0 {
@@ -143,11 +141,8 @@ impl Fast {
             Some("routing that starts anew while it waits")
         } else if Self::slots(fabric, spec).is_none() {
             Some("so many ports and virtual channels (8 and 16, 16 and 8, 32 and 8, 64 and 4 at most)")
-        } else if fabric
-            .channels()
-            .iter()
-            .chain(fabric.terminals().iter().map(|terminal| &terminal.injection))
-            .any(|channel| far(channel.latency) || far(channel.credit_latency) || narrow(channel))
+        } else if extremes.most_latency > MOST_LATENCY
+            || narrowest.backlog(spec.virtual_channels, spec.buffer_flits.into()) > MOST_BACKLOG
         {
             Some("channels so long or so narrow")
         } else if fabric.terminals().len() > Flit::TERMINALS || fabric.router_count() > Link::NUMBERS / 256 {
