@@ -92,11 +92,11 @@ impl Search {
             Some(slot) => slot,
             None if !std::mem::replace(&mut self.asked[src.index()], true) => {
                 self.search(src, Some(dst));
-                return self.scratch.path(&self.topology, &self.inner, src, dst, out);
+                return self.scratch.tree().path(&self.topology, &self.inner, src, dst, out);
             }
             None => {
                 self.search(src, None);
-                self.trees.keep(src, self.scratch.tree())
+                self.trees.keep(src, self.scratch.tree().clone())
             }
         };
         self.trees.get(slot).path(&self.topology, &self.inner, src, dst, out)

@@ -134,6 +134,7 @@ impl Inner {
 }
 
 /// For every inner node the link by which it is reached from the root.
+#[derive(Clone)]
 pub(super) struct Tree {
     /// By place: one more than the id of the link, 0 where there is none.
     entry: Vec<u32>,
@@ -143,29 +144,6 @@ pub(super) struct Tree {
 fn other_end(topology: &Topology, link: LinkId, node: NodeId) -> NodeId {
     let [from, to] = topology.link(link).ends.expect("ports lead over links with ends");
     if to == node { from } else { to }
-}
-
-/// Appends the links from `root` to `dst` that `entry` leads back over, by place; false when it does not.
-fn trace(
-    topology: &Topology,
-    inner: &Inner,
-    entry: &[u32],
-    root: NodeId,
-    dst: NodeId,
-    out: &mut Vec<LinkId>,
-) -> bool {
-    let start = out.len();
-    let mut at = dst;
-    while at != root {
-        let Some(link) = entry[inner.place(at)].checked_sub(1).map(LinkId) else {
-            out.truncate(start);
-            return false;
-        };
-        out.push(link);
-        at = other_end(topology, link, at);
-    }
-    out[start..].reverse();
-    true
 }
 
 impl Tree {
@@ -178,18 +156,29 @@ impl Tree {
         dst: NodeId,
         out: &mut Vec<LinkId>,
     ) -> bool {
-        trace(topology, inner, &self.entry, root, dst, out)
+        let start = out.len();
+        let mut at = dst;
+        while at != root {
+            let Some(link) = self.entry[inner.place(at)].checked_sub(1).map(LinkId) else {
+                out.truncate(start);
+                return false;
+            };
+            out.push(link);
+            at = other_end(topology, link, at);
+        }
+        out[start..].reverse();
+        true
     }
 }
 
 /// Working memory of searches on one topology; cleared in proportion to what was touched. All is by place.
 pub(super) struct Scratch {
-    /// The least cost of a way so far; where all steps cost the same, that of its number of steps.
+    /// The least cost of a way so far; only where steps differ.
     best: Vec<PathCost>,
     /// Steps of the shortest way; only where all cost the same.
     far: Vec<u32>,
-    entry: Vec<u32>,
-    /// Where the entry comes from; only where all steps cost the same.
+    tree: Tree,
+    /// Where the entry of a node there comes from; only where all steps cost the same.
     parent: Vec<u32>,
     touched: Vec<u32>,
     heap: BinaryHeap<Reverse<(PathCost, u32)>>,
@@ -206,7 +195,7 @@ impl Scratch {
         Self {
             best: vec![UNREACHED; by_cost],
             far: vec![FAR; by_steps],
-            entry: vec![0; inner],
+            tree: Tree { entry: vec![0; inner] },
             parent: vec![0; by_steps],
             touched: Vec::new(),
             heap: BinaryHeap::new(),
@@ -235,7 +224,7 @@ impl Scratch {
     fn by_cost(&mut self, steps: &Steps, cost: impl Fn(LinkId) -> PathCost, root: u32, goal: Option<u32>) {
         for place in self.touched.drain(..) {
             self.best[place as usize] = UNREACHED;
-            self.entry[place as usize] = 0;
+            self.tree.entry[place as usize] = 0;
         }
         self.heap.clear();
         self.best[root as usize] = (0, 0);
@@ -256,7 +245,7 @@ impl Scratch {
                         self.touched.push(step.to);
                     }
                     *best = new;
-                    self.entry[step.to as usize] = step.link.0 + 1;
+                    self.tree.entry[step.to as usize] = step.link.0 + 1;
                     self.heap.push(Reverse((new, step.to)));
                 }
             }
@@ -268,7 +257,7 @@ impl Scratch {
     fn by_steps(&mut self, steps: &Steps, root: u32, goal: Option<u32>) {
         for place in self.touched.drain(..) {
             self.far[place as usize] = FAR;
-            self.entry[place as usize] = 0;
+            self.tree.entry[place as usize] = 0;
         }
         self.far[root as usize] = 0;
         self.touched.push(root);
@@ -290,7 +279,7 @@ impl Scratch {
                     } else if self.far[to] != steps_there || self.parent[to] <= place {
                         continue;
                     }
-                    (self.entry[to], self.parent[to]) = (step.link.0 + 1, place);
+                    (self.tree.entry[to], self.parent[to]) = (step.link.0 + 1, place);
                 }
             }
             begin = end;
@@ -307,21 +296,9 @@ impl Scratch {
         &self.far
     }
 
-    /// Appends the links from the root of the last search to `dst`; false when it was not reached.
-    pub(super) fn path(
-        &self,
-        topology: &Topology,
-        inner: &Inner,
-        root: NodeId,
-        dst: NodeId,
-        out: &mut Vec<LinkId>,
-    ) -> bool {
-        trace(topology, inner, &self.entry, root, dst, out)
-    }
-
-    /// The tree of the last search, to keep.
-    pub(super) fn tree(&self) -> Tree {
-        Tree { entry: self.entry.clone() }
+    /// The tree of the last search.
+    pub(super) fn tree(&self) -> &Tree {
+        &self.tree
     }
 }
 

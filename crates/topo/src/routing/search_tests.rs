@@ -43,7 +43,7 @@ fn ways(topology: &Topology, inner: &Inner, steps: &Steps, early: bool) -> Vec<O
                 scratch.search(steps, |_| (7000, 1), inner.place(root), Some(inner.place(dst)));
             }
             let mut way = Vec::new();
-            all.push(scratch.path(topology, inner, root, dst, &mut way).then_some(way));
+            all.push(scratch.tree().path(topology, inner, root, dst, &mut way).then_some(way));
         }
     }
     all
