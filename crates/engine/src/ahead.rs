@@ -1,7 +1,7 @@
 //! What events of an instant will read is asked for some events before, so that it comes while others are served: ranks take
 //! turns, and each time what belongs to one of many has left the nearer caches. Nothing depends on it but speed.
 
-use stratasim_core::memory::prefetch;
+use stratasim_core::memory::{LINE_BYTES, prefetch};
 use stratasim_workload::goal::Schedule;
 
 use crate::dependencies::Missing;
@@ -10,6 +10,20 @@ use crate::fifo::{Fifo, Fifos};
 /// So many events before its own an event is looked at: first for where things are found, then for more and more of what was
 /// found there.
 const TURNS: [usize; 5] = [24, 18, 12, 7, 3];
+
+/// Bytes that the next events of all ranks read where each has a line of its own in every column: from here on the nearer caches
+/// do not hold them until a rank's turn comes again.
+const MANY_BYTES: u64 = 1 << 20;
+/// About the lines that an event reads.
+const LINES: u64 = 12;
+/// Operations of a rank below which those of several ranks share lines.
+const LONG: u64 = 64;
+
+/// Whether it is worth asking early.
+pub(crate) fn pays(schedule: &Schedule) -> bool {
+    let (ranks, operations) = (u64::from(schedule.ranks()), u64::from(schedule.len()));
+    ranks * LINES * LINE_BYTES as u64 >= MANY_BYTES && operations >= ranks * LONG
+}
 
 /// What an event is about.
 #[derive(Debug, Clone, Copy)]

@@ -28,7 +28,7 @@ use stratasim_core::{BuildError, Cx, Duration, NodeId, Rank, Time, Token};
 use stratasim_workload::goal::{Operation, OperationKind, Schedule};
 
 use crate::account::SmallClock;
-use crate::ahead::{Columns, Coming};
+use crate::ahead::{Columns, Coming, pays};
 use crate::dependencies::Missing;
 use crate::engine::Summary;
 use crate::error::RunError;
@@ -93,6 +93,8 @@ pub struct ScheduleEngine<'a, N: Network + ?Sized> {
     interests: Interests,
     costs: HostCosts,
     now: Time,
+    /// Whether what comes soon is asked for.
+    looks_ahead: bool,
     /// Dependencies that each operation misses.
     missing: Missing,
     /// Start of each operation; empty when nobody asks.
@@ -185,6 +187,7 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
             network,
             observer,
             interests,
+            looks_ahead: pays(schedule),
             missing,
         })
     }
@@ -271,7 +274,7 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
         while let Some((_, (rank, operation))) = self.ends.pop_until(self.now.as_ps()) {
             self.unasked += 1;
             let coming = |&(rank, operation): &(u32, u32)| Coming::Operation { rank, operation };
-            self.columns().ask_for(|places| self.ends.later(places).map(coming));
+            self.ask_for(|places| self.ends.later(places).map(coming));
             self.stream_done(rank, operation);
         }
         while let Some(&(start, rank, operation)) = self.later.front()
@@ -284,7 +287,7 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
         if !self.done.is_empty() {
             let mut done = std::mem::take(&mut self.done);
             for at in 0..done.len() {
-                self.columns().ask_for(|places| done.get(at + places).and_then(|done| self.coming(done)));
+                self.ask_for(|places| done.get(at + places).and_then(|done| self.coming(done)));
                 match done[at] {
                     NetworkDone::Delivered(token) => self.delivered(token),
                     NetworkDone::Failed(_) => return Err(self.failed()),
@@ -307,16 +310,25 @@ impl<'a, N: Network + ?Sized> ScheduleEngine<'a, N> {
         if is_left { Err(RunError::TooLong { at: self.now }) } else { Ok(false) }
     }
 
+    /// Asks for what events will read that come soon.
     #[inline]
-    fn columns(&self) -> Columns<'_> {
-        Columns { schedule: self.schedule, missing: &self.missing, queues: &self.queues, fifos: &self.fifos }
+    fn ask_for(&self, later: impl Fn(usize) -> Option<Coming>) {
+        if self.looks_ahead {
+            let columns = Columns {
+                schedule: self.schedule,
+                missing: &self.missing,
+                queues: &self.queues,
+                fifos: &self.fifos,
+            };
+            columns.ask_for(later);
+        }
     }
 
     fn begin_ready(&mut self) {
         let mut at = 0;
         while let Some(&(rank, operation)) = self.ready.get(at) {
             let coming = |&(rank, operation): &(u32, u32)| Coming::Operation { rank, operation };
-            self.columns().ask_for(|places| self.ready.get(at + places).map(coming));
+            self.ask_for(|places| self.ready.get(at + places).map(coming));
             at += 1;
             self.begin(rank, operation);
         }

@@ -5,7 +5,7 @@ use stratasim_workload::goal::Schedule;
 
 use super::blocked::{Clocks, Resource};
 use super::queue::{EventQueue, RANK};
-use crate::ahead::Columns;
+use crate::ahead::{Columns, pays};
 use crate::dependencies::Missing;
 use crate::fifo::{Fifo, Fifos};
 use crate::stall::{Left, Waits};
@@ -25,6 +25,8 @@ pub(super) struct Hosts<'a> {
     nics: usize,
     /// Clocks of each rank: its streams, the sending side of its NICs, their receiving side.
     clocks: Vec<u64>,
+    /// Whether [`Hosts::ask_for`] asks for anything.
+    looks_ahead: bool,
     /// Dependencies that each operation still misses.
     missing: Missing,
     /// Posted receives and unexpected messages of each rank.
@@ -58,6 +60,7 @@ impl<'a> Hosts<'a> {
             cpus,
             nics,
             clocks: vec![0; words],
+            looks_ahead: pays(schedule),
             missing: Missing::of(schedule)?,
             queues: vec![[Fifo::default(); 2]; ranks],
             fifos: Fifos::default(),
@@ -119,6 +122,9 @@ impl<'a> Hosts<'a> {
     /// Asks for what events will read that come soon.
     #[inline]
     pub(super) fn ask_for(&self, queue: &EventQueue) {
+        if !self.looks_ahead {
+            return;
+        }
         let columns = Columns {
             schedule: self.schedule,
             missing: &self.missing,
