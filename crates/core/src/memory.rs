@@ -18,16 +18,6 @@ pub fn large_vec<T>(capacity: usize) -> Vec<T> {
     vec
 }
 
-/// `len` times `value`, in huge pages where that is large and the system has them.
-///
-/// # Panics
-/// As `Vec::with_capacity`.
-pub fn filled_vec<T: Clone>(value: T, len: usize) -> Vec<T> {
-    let mut vec = large_vec(len);
-    vec.resize(len, value);
-    vec
-}
-
 /// Asks for huge pages behind all of `vec`'s capacity, and behind what shares its first and its last page;
 /// what has been touched stays where it is. Does nothing to small vectors, and nothing where the system has
 /// no such call; nothing depends on it but speed.
@@ -143,13 +133,16 @@ mod tests {
     #[test]
     fn a_large_vector_holds_what_is_put_in() {
         for len in [0, 1, 1000, 3 << 20] {
-            let vec = filled_vec(0x1234_5678_u32, len);
+            let mut vec = large_vec(len);
+            vec.resize(len, 0x1234_5678_u32);
             assert!(vec.len() == len && vec.iter().all(|&item| item == 0x1234_5678));
         }
         let mut vec = large_vec(1 << 20);
         vec.extend(0..1_u64 << 20);
         assert!((0..).zip(&vec).all(|(index, &item): (u64, _)| item == index));
-        assert_eq!(filled_vec((), 7).len(), 7);
+        let mut vec = large_vec(7);
+        vec.resize(7, ());
+        assert_eq!(vec.len(), 7);
     }
 
     #[test]

@@ -26,6 +26,13 @@ impl Fifo {
         let Self(List { first, .. }) = self;
         (first != NONE && first & INDEXED != 0).then_some((first & !INDEXED) as usize)
     }
+
+    /// The place of its first entry, if it has one and no index.
+    #[inline]
+    fn front(self) -> Option<u32> {
+        let Self(List { first, .. }) = self;
+        (first & INDEXED == 0).then_some(first)
+    }
 }
 
 /// An entry: what it accepts or is, and what the owner wants back.
@@ -67,15 +74,14 @@ impl Fifos {
     /// What the first entry of a queue without an index stands for.
     #[inline]
     pub(crate) fn first(&self, fifo: Fifo) -> Option<u32> {
-        let is_list = fifo.0.first != NONE && fifo.index().is_none();
-        is_list.then(|| self.lists.get(fifo.0.first).0.item)
+        fifo.front().map(|at| self.lists.get(at).0.item)
     }
 
     /// Asks for that entry.
     #[inline]
     pub(crate) fn ask_for_first(&self, fifo: Fifo) {
-        if fifo.0.first != NONE && fifo.index().is_none() {
-            self.lists.ask_for(fifo.0.first);
+        if let Some(at) = fifo.front() {
+            self.lists.ask_for(at);
         }
     }
 

@@ -196,7 +196,6 @@ impl Fabric {
         self.feed(entry.0, entry.1, Feeder::Terminal(terminal));
         self.send(exit, Channel { end: End::Terminal(terminal), ..ejection });
         let injection = Channel { end: End::Router { router: entry.0, port: entry.1 }, ..injection };
-        self.extremes = OnceLock::new();
         self.terminals.push(Terminal { router: exit.0, input: entry.1, output: exit.1, injection, node });
         terminal
     }
