@@ -54,7 +54,7 @@ impl Wheel {
     pub(super) fn new(blocks: usize, ports: usize, cycles: u64) -> Self {
         let slots = (cycles + 1).next_power_of_two() as usize;
         let bits = blocks.next_power_of_two().trailing_zeros();
-        let [lists, page] = [slots << bits, ports.next_power_of_two().trailing_zeros() as usize];
+        let (lists, page) = (slots << bits, ports.next_power_of_two().trailing_zeros());
         Self {
             mask: slots - 1,
             blocks,
@@ -120,12 +120,15 @@ impl Wheel {
     }
 }
 
-/// Lists in pages: each port gets one item in a cycle at most, so that a page holds all of them, and most lists hold nothing,
-/// not even a page.
+/// Lists in pages, one each, and most lists hold nothing, not even a page. Each port gets one item in a cycle at most, and where
+/// links are long, few of them do: pages grow when one is full.
 #[derive(Debug)]
 pub(super) struct Lists<T> {
-    /// log2 of the places of a page.
-    bits: usize,
+    /// log2 of the places of a page, and of those that are ever needed.
+    bits: u32,
+    most_bits: u32,
+    /// The places of a page less one.
+    mask: usize,
     /// The places of all pages.
     items: Vec<T>,
     /// Where the next item of each list goes; `NOTHING` of an empty one.
@@ -140,9 +143,23 @@ pub(super) struct Lists<T> {
 const NOTHING: u32 = u32::MAX;
 
 impl<T: Copy + Default> Lists<T> {
-    /// So many empty lists, with pages of 2^`bits` places.
-    fn new(lists: usize, bits: usize) -> Self {
-        Self { bits, items: Vec::new(), ends: vec![NOTHING; lists], spare: Vec::new(), pages: 0 }
+    /// log2 of the places that pages begin with, one for each router, where all lists would take more than so many bytes.
+    const FIRST_BITS: u32 = BLOCK.trailing_zeros();
+    const SMALL_BYTES: usize = 4 << 20;
+
+    /// So many empty lists, whose pages grow up to 2^`most_bits` places.
+    fn new(lists: usize, most_bits: u32) -> Self {
+        let is_small = lists.saturating_mul(size_of::<T>()) <= Self::SMALL_BYTES >> most_bits;
+        let bits = if is_small { most_bits } else { most_bits.min(Self::FIRST_BITS) };
+        Self {
+            bits,
+            most_bits,
+            mask: (1 << bits) - 1,
+            items: Vec::new(),
+            ends: vec![NOTHING; lists],
+            spare: Vec::new(),
+            pages: 0,
+        }
     }
 
     /// Appends to a list; false where there is none.
@@ -151,24 +168,50 @@ impl<T: Copy + Default> Lists<T> {
     pub(super) fn push(&mut self, list: usize, item: T) -> bool {
         let Some(end) = self.ends.get_mut(list) else { return false };
         let at = *end as usize;
-        if let Some(place) = self.items.get_mut(at) {
-            debug_assert!(at & ((1 << self.bits) - 1) != 0, "a port got two items in one cycle");
+        // the end of a full page is the beginning of another one
+        if at & self.mask != 0
+            && let Some(place) = self.items.get_mut(at)
+        {
             *place = item;
             *end += 1;
         } else {
-            self.begin(list, item);
+            self.begin_page(list, item);
         }
         true
     }
 
-    /// The first item of a list.
+    /// The first item of a list, or the first one that has no place on its page.
     #[cold]
     #[inline(never)]
-    fn begin(&mut self, list: usize, item: T) {
-        assert!(self.ends[list] == NOTHING, "a port got two items in one cycle");
-        let start = self.spare.pop().map_or_else(|| self.new_page(), |start| start as usize);
-        self.items[start] = item;
-        self.ends[list] = start as u32 + 1;
+    fn begin_page(&mut self, list: usize, item: T) {
+        let at = match self.ends[list] {
+            NOTHING => self.spare.pop().map_or_else(|| self.new_page(), |start| start as usize),
+            _ => {
+                self.double_pages();
+                self.ends[list] as usize
+            }
+        };
+        self.items[at] = item;
+        self.ends[list] = at as u32 + 1;
+    }
+
+    /// Makes all pages twice as long.
+    fn double_pages(&mut self) {
+        assert!(self.bits < self.most_bits, "a port got two items in one cycle");
+        let places = 1 << self.bits;
+        let mut items = vec![T::default(); 2 * self.items.len()];
+        for (page, held) in self.items.chunks_exact(places).take(self.pages).enumerate() {
+            items[2 * places * page..][..places].copy_from_slice(held);
+        }
+        self.items = items;
+        for end in self.ends.iter_mut().filter(|end| **end != NOTHING) {
+            *end += (*end - 1) >> self.bits << self.bits;
+        }
+        for start in &mut self.spare {
+            *start *= 2;
+        }
+        self.bits += 1;
+        self.mask = (1 << self.bits) - 1;
     }
 
     /// A page that has not been in use.
@@ -258,6 +301,27 @@ mod tests {
             }
         }
         assert_eq!(lists.pages, 2, "pages are used again");
+    }
+
+    #[test]
+    fn pages_grow_with_what_is_on_them() {
+        let mut lists = Lists::<u16>::new(1 << 13, 9);
+        assert_eq!(lists.bits, 6);
+        for round in 0..3 {
+            let counts = [0, 30 << round, 1, 512];
+            for number in 0..512 {
+                for list in (0..4).filter(|&list| number < counts[list]) {
+                    assert!(lists.push(list, number as u16 + list as u16));
+                }
+            }
+            for (list, count) in counts.into_iter().enumerate() {
+                let (items, range) = lists.take(list);
+                assert!(items[range].iter().copied().eq((0..count).map(|number| (number + list) as u16)));
+                lists.give_back(items);
+            }
+        }
+        assert_eq!((lists.bits, lists.pages), (9, 3));
+        assert!(lists.are_empty());
     }
 
     #[test]
