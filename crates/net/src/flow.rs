@@ -8,6 +8,7 @@
 mod anew;
 mod fill;
 mod levels;
+mod life;
 mod lines;
 pub mod literal;
 mod network;

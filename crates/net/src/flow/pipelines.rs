@@ -7,7 +7,8 @@ use stratasim_core::observe::{Event, MessageSpan, Observer};
 use stratasim_core::water_level::water_level;
 use stratasim_core::{Cx, Time, Token};
 
-use super::network::{Flow, FlowNetwork, PER_PS, State};
+use super::life::{Flow, State};
+use super::network::{FlowNetwork, PER_PS};
 use super::pipeline::{Channel, Component, Doing, NEVER, Outcome, Piece, Run, UnderWay};
 use super::routes::RouteId;
 use super::rule::stretch;

@@ -5,7 +5,8 @@ use stratasim_core::{Duration, LinkId};
 use stratasim_topo::Topology;
 use stratasim_topo::io::profile::ProfileEvents;
 
-use super::network::{FlowNetwork, State};
+use super::life::State;
+use super::network::FlowNetwork;
 use super::routes::Machine;
 
 /// What a profile sets.

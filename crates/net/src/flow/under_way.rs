@@ -3,7 +3,8 @@
 use stratasim_core::Time;
 use stratasim_core::observe::{Event, Observer};
 
-use super::network::{FlowNetwork, State};
+use super::life::State;
+use super::network::FlowNetwork;
 use super::pipeline::{Channel, Doing, Run, UnderWay};
 use super::routes::RouteId;
 
