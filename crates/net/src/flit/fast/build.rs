@@ -158,6 +158,8 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             packs,
             seed,
             knows_source: routing.knows_source(),
+            busy: vec![0; blocks.len().div_ceil(64)],
+            active: Vec::with_capacity(blocks.len()),
             blocks,
             router_count: count,
             is_large: count.div_ceil(BLOCK) * size_of::<Routers<P, VS, N, M>>() > LARGE,

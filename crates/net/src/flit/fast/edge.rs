@@ -25,15 +25,22 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
     /// Credits come back to terminals.
     #[inline(never)]
     pub(super) fn credit_sources(&mut self, slot: usize) {
-        for (index, block) in (self.blocks.len()..self.wheel.blocks()).enumerate() {
-            let (credits, range) = self.wheel.credits.take(slot + block);
-            for &number in &credits[range] {
-                let (terminal, vc) = (index * Self::TERMINALS + number as usize / VS, number as usize % VS);
-                let source = &mut self.sources[terminal];
-                source.credits[vc] += 1;
-                self.sending[terminal / 64] |= u64::from(source.left > 0) << (terminal % 64);
+        let first = self.blocks.len();
+        for word in first / 64..self.wheel.blocks().div_ceil(64) {
+            let mut left = self.wheel.credits.held(slot, word) & terminals_of(word, first);
+            while left != 0 {
+                let block = word * 64 + left.trailing_zeros() as usize;
+                left &= left - 1;
+                let (credits, range) = self.wheel.credits.take(slot + block);
+                let base = (block - first) * Self::TERMINALS;
+                for &number in &credits[range] {
+                    let (terminal, vc) = (base + number as usize / VS, number as usize % VS);
+                    let source = &mut self.sources[terminal];
+                    source.credits[vc] += 1;
+                    self.sending[terminal / 64] |= u64::from(source.left > 0) << (terminal % 64);
+                }
+                self.wheel.credits.give_back(credits);
             }
-            self.wheel.credits.give_back(credits);
         }
     }
 
@@ -238,12 +245,16 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
     /// Takes what arrives at terminals.
     #[inline(never)]
     pub(super) fn retire<T: Terminals>(&mut self, slot: usize, terminals: &mut T) {
-        for (index, block) in (self.blocks.len()..self.wheel.blocks()).enumerate() {
-            let (mut flits, range) = self.wheel.flits.take(slot + block);
-            if !range.is_empty() {
-                self.retire_from(index * Self::TERMINALS, &mut flits[range], terminals);
+        let first = self.blocks.len();
+        for word in first / 64..self.wheel.blocks().div_ceil(64) {
+            let mut left = self.wheel.flits.held(slot, word) & terminals_of(word, first);
+            while left != 0 {
+                let block = word * 64 + left.trailing_zeros() as usize;
+                left &= left - 1;
+                let (mut flits, range) = self.wheel.flits.take(slot + block);
+                self.retire_from((block - first) * Self::TERMINALS, &mut flits[range], terminals);
+                self.wheel.flits.give_back(flits);
             }
-            self.wheel.flits.give_back(flits);
         }
     }
 
@@ -331,4 +342,10 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         }
         debug_assert!(places.next().is_none(), "a terminal got two flits in one cycle");
     }
+}
+
+/// Which of the blocks from `64 * word` on are those of terminals, of which the first is `first`.
+#[inline]
+const fn terminals_of(word: usize, first: usize) -> u64 {
+    if word * 64 < first { u64::MAX << (first % 64) } else { u64::MAX }
 }

@@ -103,6 +103,8 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         if looks > 1 << 12 && !self.now.is_multiple_of(64) {
             return;
         }
+        let knows = |block: usize| (self.busy[block / 64] >> (block % 64) & 1 == 0) == self.is_idle(block);
+        assert!((0..self.blocks.len()).all(knows), "a block has something to do and is not busy, or is");
         assert_eq!(self.in_flight, self.flits(), "flits in = flits out + in flight, in cycle {}", self.now);
         let mut wrong = Vec::new();
         self.violations(false, &mut wrong);

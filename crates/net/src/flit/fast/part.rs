@@ -38,6 +38,9 @@ pub(super) struct Part<const P: usize, const VS: usize, const N: usize, M: Mask>
     pub(super) packs: bool,
     pub(super) seed: u64,
     pub(super) knows_source: bool,
+    /// Blocks of routers that have something to do in their next cycle beside what arrives, as a set, and those at work now.
+    pub(super) busy: Vec<u64>,
+    pub(super) active: Vec<u32>,
     /// Routers, filled up to whole blocks,
     pub(super) blocks: Vec<Routers<P, VS, N, M>>,
     /// and those that there are.
@@ -191,7 +194,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
 
     /// Whether a block of routers has nothing to do in its next cycle but what arrives.
     #[inline(always)]
-    fn is_idle(&self, block: usize) -> bool {
+    pub(super) fn is_idle(&self, block: usize) -> bool {
         self.fresh[block].items().is_empty()
             && self.blocks[block].is_idle()
             && self.choices.as_ref().is_none_or(|choices| choices.is_idle(block))
@@ -199,10 +202,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
 
     /// The first cycle, from now on, in which something happens.
     pub(super) fn next_active<T: Terminals>(&self, terminals: &mut T) -> Option<u64> {
-        if terminals.polled()
-            || !self.asked.is_empty()
-            || (0..self.blocks.len()).any(|block| !self.is_idle(block))
-        {
+        if terminals.polled() || !self.asked.is_empty() || self.busy.iter().any(|&busy| busy != 0) {
             return Some(self.now);
         }
         let sending = self.next_sending();
@@ -236,6 +236,23 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         first
     }
 
+    /// Finds the blocks that have something to do in the cycles of `slots`: what leaves one of them comes to others later.
+    fn find_active(&mut self, slots: &[usize]) {
+        self.active.clear();
+        let blocks = self.blocks.len();
+        for (word, &busy) in self.busy.iter().enumerate() {
+            let mut left = slots.iter().fold(busy, |all, &slot| all | self.wheel.arrivals(slot, word));
+            while left != 0 {
+                let block = word * 64 + left.trailing_zeros() as usize;
+                left &= left - 1;
+                // behind those of routers come those of terminals
+                if block < blocks {
+                    self.active.push(block as u32);
+                }
+            }
+        }
+    }
+
     /// As many cycles as everything needs to get anywhere: first of the terminals, cycle by cycle, then of
     /// the routers, one block after the other, so that each is fetched from memory once. With `may_stop` it
     /// ends after the cycle in which the terminals want no more.
@@ -266,22 +283,30 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
                 break;
             }
         }
-        for block in 0..self.blocks.len() {
+        self.find_active(&slots[..count]);
+        let active = std::mem::take(&mut self.active);
+        for (at, &block) in active.iter().enumerate() {
+            let block = block as usize;
             if self.is_large {
                 let flits = |block: usize| -> usize {
                     slots[..count].iter().map(|slot| self.wheel.flits.len(slot + block)).sum()
                 };
-                let next_block = (block + 1) % self.blocks.len();
+                let next_block = active[(at + 1) % active.len()] as usize;
                 let (own, next) = (flits(block), flits(next_block));
                 let dense = Routers::<P, VS, N, M>::DENSE_BYTES;
                 self.ahead.begin(own, next, &self.blocks[next_block], dense, &self.pools[next_block]);
             }
+            let mut is_idle = self.busy[block / 64] >> (block % 64) & 1 == 0;
             for (now, (&slot, leaving)) in (first..).zip(slots.iter().zip(&leaving)).take(count) {
-                if !self.is_idle(block) || !self.wheel.is_quiet(block, slot) {
+                if !is_idle || !self.wheel.is_quiet(block, slot) {
                     self.cycle(routing, block, now, slot, leaving, terminals);
+                    is_idle = self.is_idle(block);
                 }
             }
+            self.busy[block / 64] &= !(u64::from(is_idle) << (block % 64));
+            self.busy[block / 64] |= u64::from(!is_idle) << (block % 64);
         }
+        self.active = active;
         if cfg!(debug_assertions) {
             self.look_at_everything();
         }

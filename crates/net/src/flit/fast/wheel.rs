@@ -59,8 +59,8 @@ impl Wheel {
             mask: slots - 1,
             blocks,
             bits,
-            flits: Lists::new(lists, page),
-            credits: Lists::new(lists, page),
+            flits: Lists::new(lists, bits, page),
+            credits: Lists::new(lists, bits, page),
         }
     }
 
@@ -95,6 +95,12 @@ impl Wheel {
         debug_assert!(known, "a link leads to a block");
     }
 
+    /// The blocks from `64 * word` on at which something arrives in the cycle of `slot`.
+    #[inline]
+    pub(super) fn arrivals(&self, slot: usize, word: usize) -> u64 {
+        self.flits.held(slot, word) | self.credits.held(slot, word)
+    }
+
     /// Whether nothing arrives at a block in the cycle of `slot`.
     #[inline(always)]
     pub(super) fn is_quiet(&self, block: usize, slot: usize) -> bool {
@@ -114,8 +120,8 @@ impl Wheel {
         }
         let slots = self.mask as u64 + 1;
         (from..from + slots).find(|&at| {
-            let slot = self.slot(at);
-            (0..self.blocks).any(|block| !self.is_quiet(block, slot))
+            let cycle = at as usize & self.mask;
+            self.flits.counts[cycle] != 0 || self.credits.counts[cycle] != 0
         })
     }
 }
@@ -133,6 +139,10 @@ pub(super) struct Lists<T> {
     items: Vec<T>,
     /// Where the next item of each list goes; `NOTHING` of an empty one.
     ends: Vec<u32>,
+    /// The lists that hold something, as a set, and how many they are by cycle: one has so many lists, as log2.
+    held: Vec<u64>,
+    counts: Vec<u32>,
+    cycle_bits: u32,
     /// Beginnings of pages that have been gone through: the last one, which is still in the caches, is filled next.
     spare: Vec<u32>,
     /// Pages that have been in use.
@@ -147,8 +157,8 @@ impl<T: Copy + Default> Lists<T> {
     const FIRST_BITS: u32 = BLOCK.trailing_zeros();
     const SMALL_BYTES: usize = 4 << 20;
 
-    /// So many empty lists, whose pages grow up to 2^`most_bits` places.
-    fn new(lists: usize, most_bits: u32) -> Self {
+    /// So many empty lists, 2^`cycle_bits` for each cycle, whose pages grow up to 2^`most_bits` places.
+    fn new(lists: usize, cycle_bits: u32, most_bits: u32) -> Self {
         let is_small = lists.saturating_mul(size_of::<T>()) <= Self::SMALL_BYTES >> most_bits;
         let bits = if is_small { most_bits } else { most_bits.min(Self::FIRST_BITS) };
         Self {
@@ -157,6 +167,9 @@ impl<T: Copy + Default> Lists<T> {
             mask: (1 << bits) - 1,
             items: Vec::new(),
             ends: vec![NOTHING; lists],
+            held: vec![0; lists.div_ceil(64)],
+            counts: vec![0; lists.div_ceil(1 << cycle_bits)],
+            cycle_bits,
             spare: Vec::new(),
             pages: 0,
         }
@@ -185,7 +198,11 @@ impl<T: Copy + Default> Lists<T> {
     #[inline(never)]
     fn begin_page(&mut self, list: usize, item: T) {
         let at = match self.ends[list] {
-            NOTHING => self.spare.pop().map_or_else(|| self.new_page(), |start| start as usize),
+            NOTHING => {
+                self.held[list / 64] |= 1 << (list % 64);
+                self.counts[list >> self.cycle_bits] += 1;
+                self.spare.pop().map_or_else(|| self.new_page(), |start| start as usize)
+            }
             _ => {
                 self.double_pages();
                 self.ends[list] as usize
@@ -225,6 +242,14 @@ impl<T: Copy + Default> Lists<T> {
             self.items = items;
         }
         start
+    }
+
+    /// Which of the lists of a cycle, whose first is `slot`, hold something, from the `64 * word`th on.
+    #[inline]
+    pub(super) fn held(&self, slot: usize, word: usize) -> u64 {
+        // a short cycle shares its word with others
+        let own = u64::MAX >> (64 - (1_u32 << self.cycle_bits.min(6)));
+        self.held.get(slot / 64 + word).map_or(0, |held| held >> (slot % 64) & own)
     }
 
     #[inline(always)]
@@ -271,6 +296,8 @@ impl<T: Copy + Default> Lists<T> {
         if !range.is_empty() {
             self.spare.push(range.start as u32);
             self.ends[list] = NOTHING;
+            self.held[list / 64] &= !(1 << (list % 64));
+            self.counts[list >> self.cycle_bits] -= 1;
         }
         (std::mem::take(&mut self.items), range)
     }
@@ -283,11 +310,13 @@ impl<T: Copy + Default> Lists<T> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
     fn lists_hold_what_was_pushed_whoever_had_their_pages() {
-        let mut lists = Lists::<u64>::new(3, 2);
+        let mut lists = Lists::<u64>::new(3, 0, 2);
         for round in 0..5 {
             for (list, item) in [(2, 1), (0, 2), (2, 3), (2, 4), (0, 5), (2, 6)] {
                 assert!(lists.push(list, item + 10 * round));
@@ -305,7 +334,7 @@ mod tests {
 
     #[test]
     fn pages_grow_with_what_is_on_them() {
-        let mut lists = Lists::<u16>::new(1 << 13, 9);
+        let mut lists = Lists::<u16>::new(1 << 13, 3, 9);
         assert_eq!(lists.bits, 6);
         for round in 0..3 {
             let counts = [0, 30 << round, 1, 512];
@@ -325,8 +354,33 @@ mod tests {
     }
 
     #[test]
+    fn a_cycle_knows_its_blocks_with_arrivals() {
+        for blocks in [1, 3, 64, 200] {
+            let mut wheel = Wheel::new(blocks, 64, 5);
+            assert_eq!(wheel.next(0), None);
+            let last = blocks - 1;
+            wheel.credit(9, last, 7);
+            wheel.flit(13, last / 2, 3, Flit::default());
+            wheel.flit(13, last, 3, Flit::default());
+            assert_eq!((wheel.next(8), wheel.next(10)), (Some(9), Some(13)));
+            let at = |wheel: &Wheel, cycle| -> Vec<usize> {
+                let slot = wheel.slot(cycle);
+                (0..blocks)
+                    .filter(|block| wheel.arrivals(slot, block / 64) >> (block % 64) & 1 != 0)
+                    .collect()
+            };
+            assert_eq!((at(&wheel, 9), at(&wheel, 12)), (vec![last], vec![]));
+            assert!(at(&wheel, 13).into_iter().eq(BTreeSet::from([last / 2, last])));
+            let list = wheel.slot(9) + last;
+            let (items, _) = wheel.credits.take(list);
+            wheel.credits.give_back(items);
+            assert_eq!((at(&wheel, 9), wheel.next(8)), (vec![], Some(13)));
+        }
+    }
+
+    #[test]
     fn what_is_there_stays_when_pages_are_added() {
-        let mut lists = Lists::<u64>::new(100, 1);
+        let mut lists = Lists::<u64>::new(100, 2, 1);
         assert!(!lists.push(100, 0));
         for list in 0..100 {
             assert!(lists.push(list, 7 * list as u64));
