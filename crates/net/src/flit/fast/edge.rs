@@ -16,6 +16,8 @@ use crate::flit::terminals::{Arrival, FlitArrival, Offer, Terminals};
 impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M> {
     /// Terminals of a block.
     const TERMINALS: usize = BLOCK * P;
+    /// So many words of sources are looked at in one go.
+    const TOGETHER: usize = 8;
 
     /// The block of routers and terminals of a part in which a terminal is, and its place there.
     pub(super) fn place_of_terminal(blocks: usize, terminal: usize) -> (usize, usize) {
@@ -189,56 +191,66 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
     /// Sends a flit from every source that can.
     #[inline(never)]
     pub(super) fn inject<T: Terminals>(&mut self, terminals: &mut T) {
-        let (now, announces) = (self.now, terminals.announces());
-        for word in 0..self.sending.len() {
-            let mut busy = self.sending[word];
-            while busy != 0 {
-                let terminal = word * 64 + busy.trailing_zeros() as usize;
-                busy &= busy - 1;
-                let source = &mut self.sources[terminal];
-                if source.vc == NO_VC {
-                    source.choose(terminals.insists());
-                }
-                let vc = source.vc as usize;
-                if source.vc == NO_VC || source.credits[vc % VS] == 0 {
-                    // a credit wakes it
-                    self.sending[word] &= !(1 << (terminal % 64));
-                    continue;
-                }
-                if source.free_at > now << 8 {
-                    continue;
-                }
-                let vc = vc % VS;
-                let mut flit = source.front;
-                if flit.is_head() {
-                    source.last_vc = vc as u8;
-                    self.packets.cold[source.packet as usize].entered = now as u32;
-                } else {
-                    flit = Flit::body(source.packet, now as u32);
-                }
-                if !self.narrow.is_empty() {
-                    // a flit that waited goes when the channel is free, which may be between two cycles
-                    let late = source.free_at + u64::from(FULL_WIDTH) > now << 8;
-                    let start = if late { source.free_at } else { now << 8 };
-                    source.free_at = start + u64::from(self.narrow[terminal]);
-                }
-                source.front = Flit::default();
-                source.left -= 1;
-                let tail = source.left == 0;
-                if tail {
-                    self.sending[word] &= !(1 << (terminal % 64));
-                    if std::mem::take(&mut source.is_due) || !announces {
-                        self.asked.push(self.first_terminal + terminal as u32);
-                    }
-                }
-                source.credits[vc] -= 1;
-                let link = self.injection[terminal];
-                let at = now + u64::from(link.delay);
-                self.wheel.flit(at, link.block(), link.first() + vc, flit.last(tail));
-                self.in_flight += 1;
-                self.last_progress = now;
-                terminals.entered(source.tag, self.first_terminal + terminal as u32, tail);
+        for first in (0..self.sending.len()).step_by(Self::TOGETHER) {
+            let words = first..self.sending.len().min(first + Self::TOGETHER);
+            // of many terminals most have nothing to send
+            if self.sending[words.clone()].iter().fold(0, |all, set| all | set) != 0 {
+                words.for_each(|word| self.inject_from(word, terminals));
             }
+        }
+    }
+
+    /// The same for the sources of a word.
+    #[inline(always)]
+    fn inject_from<T: Terminals>(&mut self, word: usize, terminals: &mut T) {
+        let (now, announces) = (self.now, terminals.announces());
+        let mut busy = self.sending[word];
+        while busy != 0 {
+            let terminal = word * 64 + busy.trailing_zeros() as usize;
+            busy &= busy - 1;
+            let source = &mut self.sources[terminal];
+            if source.vc == NO_VC {
+                source.choose(terminals.insists());
+            }
+            let vc = source.vc as usize;
+            if source.vc == NO_VC || source.credits[vc % VS] == 0 {
+                // a credit wakes it
+                self.sending[word] &= !(1 << (terminal % 64));
+                continue;
+            }
+            if source.free_at > now << 8 {
+                continue;
+            }
+            let vc = vc % VS;
+            let mut flit = source.front;
+            if flit.is_head() {
+                source.last_vc = vc as u8;
+                self.packets.cold[source.packet as usize].entered = now as u32;
+            } else {
+                flit = Flit::body(source.packet, now as u32);
+            }
+            if !self.narrow.is_empty() {
+                // a flit that waited goes when the channel is free, which may be between two cycles
+                let late = source.free_at + u64::from(FULL_WIDTH) > now << 8;
+                let start = if late { source.free_at } else { now << 8 };
+                source.free_at = start + u64::from(self.narrow[terminal]);
+            }
+            source.front = Flit::default();
+            source.left -= 1;
+            let tail = source.left == 0;
+            if tail {
+                self.sending[word] &= !(1 << (terminal % 64));
+                if std::mem::take(&mut source.is_due) || !announces {
+                    self.asked.push(self.first_terminal + terminal as u32);
+                }
+            }
+            source.credits[vc] -= 1;
+            let link = self.injection[terminal];
+            let at = now + u64::from(link.delay);
+            self.wheel.flit(at, link.block(), link.first() + vc, flit.last(tail));
+            self.in_flight += 1;
+            self.last_progress = now;
+            terminals.entered(source.tag, self.first_terminal + terminal as u32, tail);
         }
     }
 
