@@ -8,6 +8,7 @@ from copy import deepcopy
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from . import _core
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["Columns", "Result"]
+
+# a run gives its columns once: of several threads that ask, the others wait for the first
+_TAKING = Lock()
 
 
 class Columns(dict[str, Any]):
@@ -443,11 +447,12 @@ class Result:
 
     def _take(self) -> None:
         """Takes the columns out of the run, which is let go."""
-        if (run := self._run) is not None:
-            self._tasks, self._messages = run.take_tasks(), run.take_messages()
-            self._flows = run.take_flows()
-            self._vertex_names, self._rank_nodes = run.vertex_names(), run.rank_nodes()
-            self._run = None
+        with _TAKING:
+            if (run := self._run) is not None:
+                self._tasks, self._messages = run.take_tasks(), run.take_messages()
+                self._flows = run.take_flows()
+                self._vertex_names, self._rank_nodes = run.vertex_names(), run.rank_nodes()
+                self._run = None
 
     def _recorded_tasks(self) -> dict[str, Any]:
         self._take()

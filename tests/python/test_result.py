@@ -3,8 +3,11 @@
 import csv
 import json
 import pickle
+import threading
 import xml.etree.ElementTree as ElementTree
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -133,6 +136,36 @@ def test_a_pickled_result_keeps_what_was_recorded(result: ss.Result) -> None:
         for name, column in ours.items():
             np.testing.assert_array_equal(column, theirs[name])
     assert again.timeline().svg() == result.timeline().svg()
+
+
+def test_threads_that_ask_at_once_all_get_the_columns() -> None:
+    result = ss.simulate(RING, ALL_REDUCE)
+    run: Any = result._run
+    other_came = threading.Event()
+
+    class SlowRun:
+        """Gives its tasks once, as a run does, and slowly enough for another thread to ask meanwhile."""
+
+        first = True
+
+        def take_tasks(self) -> Any:
+            if not self.first:
+                other_came.set()
+                return None
+            self.first = False
+            tasks = run.take_tasks()
+            other_came.wait(0.3)
+            return tasks
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(run, name)
+
+    result._run = SlowRun()  # type: ignore[assignment]
+    with ThreadPoolExecutor(2) as threads:
+        # `cached_property` of Python 3.11 lets one thread at a time into the same table
+        table, picture = threads.submit(lambda: result.tasks), threads.submit(result.timeline)
+    assert table.result().rows > 0
+    assert picture.result().title
 
 
 def test_files_hold_what_the_command_writes(result: ss.Result, tmp_path: Path) -> None:
