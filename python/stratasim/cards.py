@@ -184,12 +184,13 @@ class CardBench:
 
     def __init__(self, core: _core.CardTimes) -> None:
         """Times; made by `Card.bench`."""
-        self._core = core
+        self._text = core.json()
+        self._picture = core.picture()
 
     @cached_property
     def data(self) -> dict[str, Any]:
         """Everything, as the command writes it with `--json`."""
-        return dict(json.loads(self._core.json()))
+        return dict(json.loads(self._text))
 
     @property
     def algorithms(self) -> list[str]:
@@ -226,7 +227,7 @@ class CardBench:
     @property
     def picture(self) -> _core.Picture:
         """Bandwidth over size, as the command draws it."""
-        return self._core.picture()
+        return self._picture
 
     def plot(self, y: Literal["bandwidth", "time"] = "bandwidth", ax: "Axes | None" = None) -> "Axes":
         """Draws bandwidth or time over size on `ax`, or on new axes, with matplotlib (the extra `plot`)."""

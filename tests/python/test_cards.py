@@ -78,6 +78,14 @@ def test_what_does_not_fit_has_a_reason() -> None:
             card.bench(**wrong)  # type: ignore[arg-type]
 
 
+def test_a_bench_may_be_pickled() -> None:
+    bench = ss.card("sw-ai").bench("all-gather", "1MB:4MB", ["ring", "direct"])
+    again = pickle.loads(pickle.dumps(bench))
+    assert again.data == bench.data
+    assert again.best == bench.best
+    assert again.picture.svg() == bench.picture.svg()
+
+
 def test_the_best_algorithm_changes_with_the_size() -> None:
     card = ss.card("sw-ai")
     assert card.best("all-gather", 1 << 20, ["ring", "csc"])[0] == "csc"

@@ -1,5 +1,6 @@
 """Results: numbers, columns, pictures, files."""
 
+import copy
 import csv
 import json
 import pickle
@@ -247,6 +248,17 @@ def test_pictures_are_well_formed_in_every_form(result: ss.Result, name: str, tm
     with pytest.raises(ValueError, match="scheme"):
         picture.svg("sepia")
     assert picture.title in repr(picture)
+
+
+@pytest.mark.parametrize("name", ["timeline", "breakdown", "fullest_links"])
+def test_a_picture_goes_to_other_processes_and_is_copied(result: ss.Result, name: str) -> None:
+    picture = getattr(result, name)()
+    pickled = [
+        pickle.loads(pickle.dumps(picture, protocol)) for protocol in range(pickle.HIGHEST_PROTOCOL + 1)
+    ]
+    for again in (*pickled, copy.copy(picture), copy.deepcopy(picture)):
+        assert (again.svg(), again.title, again.size) == (picture.svg(), picture.title, picture.size)
+        assert again.png("dark", 1.0) == picture.png("dark", 1.0)
 
 
 def test_a_time_line_shows_the_ranks_that_were_asked_for(result: ss.Result) -> None:

@@ -34,7 +34,7 @@ mod _core {
     #[pymodule_export]
     use crate::experiment::Experiment;
     #[pymodule_export]
-    use crate::picture::{Picture, breakdown, check_result, link_bars, summary, timeline};
+    use crate::picture::{Picture, breakdown, check_result, link_bars, restored_picture, summary, timeline};
     #[pymodule_export]
     use crate::run::Run;
     #[pymodule_export]

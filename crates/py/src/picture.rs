@@ -67,6 +67,11 @@ impl Picture {
         std::fs::write(&path, bytes).map_err(|error| in_file(&path, &error))
     }
 
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
+        let text = serde_json::to_string(&self.drawing).expect("a picture is written as JSON");
+        Ok((py.import("stratasim._core")?.getattr("restored_picture")?, (text,)))
+    }
+
     fn _repr_html_(&self) -> String {
         self.drawing.svg()
     }
@@ -95,6 +100,15 @@ fn parse_scheme(scheme: &str) -> PyResult<Scheme> {
         "light" => Ok(Scheme::Light),
         "dark" => Ok(Scheme::Dark),
         other => Err(PyValueError::new_err(format!("unknown scheme `{other}` (known: light, dark)"))),
+    }
+}
+
+/// The picture that was pickled as this text.
+#[pyfunction]
+pub(crate) fn restored_picture(text: &str) -> PyResult<Picture> {
+    match serde_json::from_str(text) {
+        Ok(drawing) => Ok(Picture { drawing }),
+        Err(error) => Err(PyValueError::new_err(format!("no picture of this version: {error}"))),
     }
 }
 

@@ -27,10 +27,11 @@ pub use timeline::{MOST_RANKS, Timeline, pictured};
 pub use traffic::{channel_map, latency_over_time, load_over_time};
 
 use scene::Scene;
+use serde::{Deserialize, Serialize};
 use svg::Colours;
 
-/// A finished picture.
-#[derive(Debug, Clone)]
+/// A finished picture. Its serialised form is for other processes of the same version.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Picture {
     scene: Scene,
     title: String,

@@ -5,6 +5,7 @@
 //! series also differ by their markers. The ramp of heat maps grows monotonously in contrast to the
 //! background.
 
+use serde::{Deserialize, Serialize};
 use stratasim_core::observe::Activity;
 
 /// Light or dark surroundings.
@@ -23,7 +24,7 @@ pub(crate) const LEVELS: u8 = 24;
 pub(crate) const SERIES: u8 = 8;
 
 /// What something is, which decides its colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum Paint {
     /// Text that matters.
     Ink,

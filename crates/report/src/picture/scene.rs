@@ -1,9 +1,13 @@
 //! What a picture consists of, before it is SVG or pixels.
 
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
 use super::palette::{Paint, SERIES};
 
 /// Shapes in drawing order, in pixels from the upper left corner.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Scene {
     pub(crate) width: f64,
     pub(crate) height: f64,
@@ -11,7 +15,7 @@ pub(crate) struct Scene {
 }
 
 /// Where a text is held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Anchor {
     Start,
     Middle,
@@ -19,7 +23,7 @@ pub(crate) enum Anchor {
 }
 
 /// The form of a data point. Differs by series, so that colour is not needed to tell them apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Mark {
     Circle,
     Square,
@@ -50,21 +54,21 @@ impl Mark {
 }
 
 /// Lengths in pixels of dashes and gaps of a line in turn; none where it has no gaps.
-pub(crate) type Dash = &'static [f32];
+pub(crate) type Dash = Cow<'static, [f32]>;
 
 /// A line without gaps.
-pub(crate) const SOLID: Dash = &[];
+pub(crate) const SOLID: Dash = Cow::Borrowed(&[]);
 /// A line that is no curve of its own, such as a bound.
-pub(crate) const DASHED: Dash = &[5.0, 4.0];
+pub(crate) const DASHED: Dash = Cow::Borrowed(&[5.0, 4.0]);
 
 /// The line of a series, which differs where colours and marks of series have all been there.
 pub(crate) const fn dash_of(series: usize) -> Dash {
-    const DASHES: [Dash; 4] = [SOLID, &[12.0, 5.0], &[1.0, 5.0], &[1.0, 4.0, 9.0, 4.0]];
-    DASHES[series / (SERIES as usize * MARKS) % DASHES.len()]
+    const DASHES: [&[f32]; 4] = [&[], &[12.0, 5.0], &[1.0, 5.0], &[1.0, 4.0, 9.0, 4.0]];
+    Cow::Borrowed(DASHES[series / (SERIES as usize * MARKS) % DASHES.len()])
 }
 
 /// One thing to draw.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Shape {
     /// Filled rectangles `[x, y, width, height]` of one colour.
     Boxes { boxes: Vec<[f64; 4]>, paint: Paint, opacity: f64 },
