@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from . import _core
 from .result import Columns, Result, columns
 from .simulation import load
-from .spec import called, path_or_none, settings, thread_count, whole
+from .spec import brief, called, path_or_none, settings, thread_count, whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -112,8 +112,8 @@ def _loads(loads: str | Iterable[float | str] | None) -> str | None:
         each = [loads] if isinstance(loads, str) else loads
         return ", ".join(load if isinstance(load, str) else repr(float(load)) for load in each)
     except (TypeError, ValueError):
-        text = f"loads: found {loads!r}, expected a list of flits per cycle and terminal, such as [0.1, 0.2]"
-        raise _core.ConfigError(text) from None
+        expected = "a list of flits per cycle and terminal, such as [0.1, 0.2]"
+        raise _core.ConfigError(f"loads: found {brief(loads)}, expected {expected}") from None
 
 
 class Curve:

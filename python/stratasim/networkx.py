@@ -14,14 +14,13 @@ else the workload says (`iterations`, `precision`, `ranks`, `unit`) are attribut
 
 import json
 import os
-import reprlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import _core
 from .machine import Topology
-from .spec import Spec, encode, is_graph
+from .spec import Spec, brief, encode, is_graph
 
 if TYPE_CHECKING:
     import networkx
@@ -121,7 +120,7 @@ def node_link(graph: "networkx.Graph[Any]", place: str) -> dict[str, Any]:
     if not is_graph(graph):
         also = ", a Topology" if place == "topology" else ""
         raise _core.ConfigError(
-            f"{place}: found {reprlib.repr(graph)} of type {type(graph).__name__}, expected what a function "
+            f"{place}: found {brief(graph)} of type {type(graph).__name__}, expected what a function "
             f"of stratasim.{place} returns, a dict with a `kind`, the name of a kind{also} or a graph of "
             "NetworkX"
         )

@@ -4,6 +4,7 @@ import contextlib
 import json
 import operator
 import os
+import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -36,6 +37,15 @@ class Spec(dict[str, Any]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (Spec, (self.noun, dict(self)))
+
+
+_BRIEF = reprlib.Repr()
+_BRIEF.maxstring = _BRIEF.maxother = 60
+
+
+def brief(value: object) -> str:
+    """`value` as errors show it: on one line, whatever a table says of itself."""
+    return " ".join(_BRIEF.repr(value).split())
 
 
 class Described(Protocol):
@@ -119,7 +129,9 @@ def settings(name: str, value: object, example: str) -> Mapping[str, Any]:
         return {}
     if not isinstance(value, Mapping):
         kind = type(value).__name__
-        raise _core.ConfigError(f"{name}: found {value!r} of type {kind}, expected a dict such as {example}")
+        raise _core.ConfigError(
+            f"{name}: found {brief(value)} of type {kind}, expected a dict such as {example}"
+        )
     return value
 
 
@@ -137,7 +149,7 @@ def keys_of_files(where: str, options: Mapping[Any, Any]) -> dict[str, Any]:
 def called(progress: Any) -> Any:
     """The argument `progress`, which can be called, or None."""
     if progress is not None and not callable(progress):
-        raise _core.ConfigError(f"progress: {progress!r} cannot be called")
+        raise _core.ConfigError(f"progress: {brief(progress)} cannot be called")
     return progress
 
 
@@ -150,7 +162,7 @@ def recorded_ranks(ranks: object) -> str | list[int] | None:
         with contextlib.suppress(TypeError):
             numbers = [operator.index(rank) for rank in ranks]
     if any(not 0 <= number < 2**32 for number in numbers):
-        text = f"ranks: found {ranks!r}, expected text such as '0-7,16' or a list of numbers from 0 on"
+        text = f"ranks: found {brief(ranks)}, expected text such as '0-7,16' or a list of numbers from 0 on"
         raise _core.ConfigError(text)
     return numbers
 
@@ -161,7 +173,9 @@ def whole(name: str, value: object, most: int, least: int = 0) -> int:
     with contextlib.suppress(TypeError):
         number = operator.index(value)  # type: ignore[arg-type]
     if not least <= number <= most:
-        raise _core.ConfigError(f"{name}: found {value!r}, expected a whole number from {least} to {most}")
+        raise _core.ConfigError(
+            f"{name}: found {brief(value)}, expected a whole number from {least} to {most}"
+        )
     return number
 
 
@@ -178,7 +192,7 @@ def path_or_none(name: str, value: object, what: str) -> str | None:
     with contextlib.suppress(TypeError):
         found = os.fspath(value)  # type: ignore[call-overload]
     if not isinstance(found, str) or not found:
-        raise _core.ConfigError(f"{name}: found {value!r}, expected the path of a {what}")
+        raise _core.ConfigError(f"{name}: found {brief(value)}, expected the path of a {what}")
     return found
 
 
@@ -186,7 +200,7 @@ def recorded_window(window: object) -> str | None:
     """The argument `window`, which is text."""
     if window is None or isinstance(window, str):
         return window
-    text = f"window: found {window!r}, expected text such as '1 s..2.5 s' or '..200 ms'"
+    text = f"window: found {brief(window)}, expected text such as '1 s..2.5 s' or '..200 ms'"
     raise _core.ConfigError(text)
 
 
@@ -217,7 +231,9 @@ def _quoted(text: str) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Topologies, paths, NumPy scalars and arrays, and mappings that are no dicts."""
+    """Topologies, paths, NumPy scalars and arrays, tables and columns of pandas and polars (their values,
+    without labels), and mappings that are no dicts.
+    """
     # by method rather than by type: NumPy is not imported for this
     if callable(to_spec := getattr(value, "_to_spec", None)):
         return to_spec()
@@ -228,6 +244,8 @@ def _plain(value: Any) -> Any:
     if callable(to_list := getattr(value, "tolist", None)):
         # what Python has no type for, such as longdouble, comes back as itself
         return float(plain) if type(plain := to_list()) is type(value) else plain
+    if callable(to_numpy := getattr(value, "to_numpy", None)):
+        return to_numpy().tolist()
     if isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray):
         return list(value)
     remedy = ""
@@ -236,7 +254,7 @@ def _plain(value: Any) -> Any:
             "; make it a topology with stratasim.networkx.from_networkx, or a workload with "
             "stratasim.networkx.workload_from_networkx"
         )
-    raise TypeError(f"{value!r} is a {type(value).__name__}, which an experiment cannot hold{remedy}")
+    raise TypeError(f"{brief(value)} is a {type(value).__name__}, which an experiment cannot hold{remedy}")
 
 
 def is_graph(value: object) -> bool:

@@ -73,11 +73,16 @@ def sweep(
     folder = path_or_none("out", out, "folder")
     if backend not in ("threads", "ray"):
         raise _core.ConfigError(f"backend: {backend!r} is not known (known: 'threads', 'ray')")
-    section: dict[str, Any] = {"product": product, "zip": zip}
+    lists = "{'topology.k': [4, 8]}"
+    section: dict[str, Any] = {
+        name: settings(name, value, lists)
+        for name, value in (("product", product), ("zip", zip))
+        if value is not None
+    }
     if cases is not None:
         named = settings("cases", cases, "{'ring': {'workload.algorithm': {'kind': 'ring'}}}")
         section["case"] = [{"name": name, "set": values} for name, values in named.items()]
-    replaced = [(key, encode(value, f"sweep.{key}")) for key, value in section.items() if value is not None]
+    replaced = [(key, encode(value, f"sweep.{key}")) for key, value in section.items()]
     called(progress)
     loaded = load(experiment, set, base)
     plan = loaded.sweep(replaced)

@@ -1,8 +1,11 @@
 """Values of Python on their way into an experiment."""
 
+import contextlib
+import importlib
 import json
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +16,8 @@ import stratasim as ss
 from conftest import ALL_REDUCE, RING
 from stratasim import _core
 from stratasim.spec import assignment, encode
+
+PAIR = ss.topology.ring(nodes=2, bandwidth="100 Gbps", latency="1 us")
 
 VALUES = st.recursive(
     st.booleans()
@@ -63,6 +68,46 @@ def test_numbers_and_arrays_of_numpy_and_paths_are_taken(tmp_path: Path) -> None
     assert ss.Topology({**RING, "nodes": np.int16(4)}).node_count == 4
     nested = ss.topology.scaled(of=ss.Topology(RING), bandwidth=np.longdouble(2.0))
     assert set(ss.Topology(nested).links["bandwidth_bytes_per_s"]) == {25e9}
+
+
+class Table:
+    """What a DataFrame does, of pandas and of polars, and a Series of polars, which has no `tolist`."""
+
+    def __init__(self, rows: list[Any]) -> None:
+        self.rows = rows
+
+    def to_numpy(self) -> Any:
+        return np.array(self.rows)
+
+    def __repr__(self) -> str:
+        return "\n".join(map(str, self.rows))
+
+
+def test_tables_and_columns_of_pandas_and_polars_are_lists() -> None:
+    sizes = [["0 B", "1 MB"], ["2 MB", "0 B"]]
+    tables: list[Any] = [Table(sizes), [Table(row) for row in sizes]]
+    for name in ("pandas", "polars"):
+        with contextlib.suppress(ImportError):
+            library = importlib.import_module(name)
+            tables += [library.DataFrame(sizes, **({} if name == "pandas" else {"orient": "row"}))]
+            tables += [[library.Series(row) for row in sizes]]
+    expected = ss.simulate(PAIR, ss.workload.collective(operation="all-to-all", matrix=sizes)).digest
+    for table in tables:
+        work = ss.workload.collective(operation="all-to-all", matrix=table)
+        assert ss.simulate(PAIR, work).digest == expected
+
+
+def test_what_is_refused_is_shown_on_one_line() -> None:
+    rows: Any = Table([[1, 2]] * 99)
+    with pytest.raises(
+        ss.ConfigError, match=r"^zip: found \[1, 2\] \[1, 2\].*\.\.\..* of type Table, expected a dict"
+    ):
+        ss.sweep({"topology": PAIR, "workload": ALL_REDUCE}, zip=rows)
+    lines: Any = type("Lines", (), {"__repr__": lambda self: "first\nsecond"})()
+    with pytest.raises(
+        ss.ConfigError, match=r"^workload.bytes: first second is a Lines, which an experiment"
+    ):
+        ss.run({"topology": PAIR, "workload": {**ALL_REDUCE, "bytes": lines}})
 
 
 def test_none_is_no_value_of_a_setting() -> None:
