@@ -3,9 +3,9 @@
 Topologies: nodes have a `kind` ("compute", "memory" or "switch"), compute nodes a `compute` type such as
 "H100" or rates such as `fp32="10 TFLOP/s"`, memory nodes `capacity` and `bandwidth`; other attributes
 that are whole numbers or texts are groups (`rack`, `server`). Edges have `bandwidth`, `latency` and,
-where wanted, `sharing`, `duplex` and `name`. An edge of an undirected graph is a cable, full duplex
-unless it says otherwise; one of a directed graph is one direction. A graph knows no routing rule: routes
-are shortest by latency unless the run's `routing` says otherwise.
+where wanted, `sharing`, `duplex` and `name`. What is None or NaN (as pandas has it) is absent. An edge of an
+undirected graph is a cable, full duplex unless it says otherwise; one of a directed graph is one direction.
+A graph knows no routing rule: routes are shortest by latency unless the run's `routing` says otherwise.
 
 Workloads: directed graphs whose nodes are vertices with a `kind` ("compute", "communication", ...) and
 the fields of the workload `graph`, and whose edges are dependencies, with `distance` iterations back. What
@@ -15,6 +15,7 @@ else the workload says (`iterations`, `precision`, `ranks`, `unit`) are attribut
 import json
 import os
 from collections.abc import Mapping
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     import networkx
 
     _Precision = Literal["fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8"]
+
+# which node or edge it is, never absent
+_IDENTITY = {"id", "source", "target", "key"}
 
 # what a workload says beside its vertices and edges
 _OPTIONS = ("iterations", "precision", "ranks", "unit")
@@ -125,7 +129,35 @@ def node_link(graph: "networkx.Graph[Any]", place: str) -> dict[str, Any]:
             "NetworkX"
         )
     data: dict[str, Any] = _networkx().node_link_data(graph, edges="edges")
-    return data
+    (whole,) = _without_nan([data["graph"]])
+    return {
+        **data,
+        "graph": whole,
+        "nodes": _without_nan(data["nodes"]),
+        "edges": _without_nan(data["edges"]),
+    }
+
+
+def _without_nan(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Nodes or edges without attributes that are NaN, the word of pandas for none. It makes floating point of
+    the whole numbers beside it, which are whole again.
+    """
+    with_none = {key for entry in entries for key, value in entry.items() if _is_nan(value)} - _IDENTITY
+    if not with_none:
+        return entries
+
+    def kept(key: str, value: Any) -> Any:
+        return int(value) if key in with_none and isinstance(value, float) and value.is_integer() else value
+
+    return [
+        {key: kept(key, value) for key, value in entry.items() if key in _IDENTITY or not _is_nan(value)}
+        for entry in entries
+    ]
+
+
+def _is_nan(value: object) -> bool:
+    # nothing else differs from itself; NA of pandas does not say whether it does
+    return type(value).__name__ == "NAType" or (isinstance(value, Real) and value != value)
 
 
 def _networkx() -> Any:

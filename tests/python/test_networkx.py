@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import networkx as nx
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -158,6 +159,29 @@ def workload_graph() -> "nx.DiGraph[Any]":
     graph.add_edge("work", "sum")
     graph.add_edge("sum", "work", distance=1)
     return graph
+
+
+@pytest.mark.parametrize("none", [float("nan"), np.float32("nan"), None])
+def test_nodes_of_a_table_of_pandas_have_nan_where_it_says_nothing(none: Any) -> None:
+    # as of `DataFrame.to_dict("index")`: one column for nodes of all kinds, and floating point beside NaN
+    whole = int if none is None else float
+    host = {"kind": "compute", "compute": none, "fp32": "1 TFLOP/s", "cores": whole(4)}
+    graph: nx.Graph[Any] = nx.Graph(pandas=none)
+    graph.add_node("switch", kind="switch", compute=none, fp32=none, cores=none, rack=none)
+    for name, rack in (("a", 1), ("b", 2)):
+        graph.add_node(name, **host, rack=whole(rack))
+        graph.add_edge(name, "switch", duplex=none, **CABLE)
+    topology = ss.networkx.from_networkx(graph)
+    assert topology.nodes["rack"].tolist() == [-1, 1, 2]
+    assert topology.link_count == 4
+    graph.edges["a", "switch"]["bandwidth"] = none
+    with pytest.raises(ss.ConfigError, match=r'edge from .* is missing; write bandwidth = "400 Gbps"'):
+        ss.networkx.from_networkx(graph)
+
+
+def test_a_node_cannot_be_nan() -> None:
+    with pytest.raises(ss.ConfigError, match=r"id: nan and infinity"):
+        ss.networkx.from_networkx(nx.Graph([(float("nan"), 1.0)]))
 
 
 def test_a_workload_graph_runs_as_the_same_lists_do() -> None:
