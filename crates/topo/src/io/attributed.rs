@@ -48,6 +48,9 @@ const NODE_KEYS: [&str; 22] = [
 const EDGE_KEYS: [&str; 10] =
     ["bandwidth", "latency", "sharing", "duplex", "name", "reverse_name", "from", "cable", "key", "weight"];
 
+/// What NetworkX itself gives edges: nobody means it by another name.
+const NETWORKX_KEYS: [&str; 2] = ["key", "weight"];
+
 /// Text of a compute node's memory that no capacity bounds.
 const UNBOUNDED: &str = "unbounded";
 /// What says that an undirected edge begins at the end that comes later among the nodes.

@@ -335,6 +335,17 @@ fn what_is_wrong_in_node_link_data_is_named_with_its_remedy() {
     }
 }
 
+#[test]
+fn attributes_of_the_users_own_are_no_slips_of_known_ones() {
+    let own = ["label", "flow", "time", "height", "width", "node", "type", "cost", "length", "utilisation"];
+    let own = own.map(|name| format!(r#""{name}": 2.5"#)).join(", ");
+    let nodes =
+        format!(r#"{{"id": 0, "kind": "switch", "ports": 2.5, {own}}}, {{"id": 1, "kind": "switch"}}"#);
+    let edge = format!(r#"{{"source": 0, "target": 1, "bandwidth": "1 GB/s", "latency": "1 us", {own}}}"#);
+    let topology = networkx::import(&data(&nodes, &edge)).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(topology.link_count(), 2);
+}
+
 /// GraphML with these keys and this graph.
 fn document(keys: &str, graph: &str) -> String {
     format!(

@@ -3,11 +3,11 @@
 use indexmap::IndexMap;
 use rustc_hash::FxHashMap;
 use serde_json::Value;
-use stratasim_core::error::nearest;
+use stratasim_core::error::{is_slip, nearest};
 use stratasim_core::{BuildError, NodeId};
 
 use super::nodes::node_kind;
-use super::{Attributed, Attributes, NODE_KEYS, get, text, wrong};
+use super::{Attributed, Attributes, NETWORKX_KEYS, NODE_KEYS, get, text, wrong};
 use crate::generators::check_size;
 use crate::graph::{NO_GROUP, NodeKind, Topology, TopologyBuilder};
 
@@ -163,11 +163,13 @@ fn known(key: &str, keys: &[&str]) -> bool {
 
 /// Refuses a key that nothing knows but that looks like one of `keys`.
 pub(super) fn typo(whose: &str, key: &str, keys: &[&str]) -> Result<(), BuildError> {
-    // short names are near to each other without meaning it
+    // short names are near to each other without meaning it, as `label` is to `cable` and `flow` to `from`
     if key.len() < 4 || known(key, keys) {
         return Ok(());
     }
-    match nearest(&key.replace('-', "_"), keys.iter().copied()) {
+    let word = key.replace('-', "_");
+    let keys = keys.iter().copied().filter(|name| !NETWORKX_KEYS.contains(name));
+    match nearest(&word, keys.filter(|name| word.len() >= 8 || is_slip(&word, name))) {
         Some(near) => Err(wrong(whose, key, format!("this attribute is unknown, did you mean `{near}`?"))),
         None => Ok(()),
     }
