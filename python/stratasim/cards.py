@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import _core
+from .notebook import table
 from .result import Columns, columns
 from .spec import assignment, encode, settings, whole
 
@@ -241,6 +242,9 @@ class CardBench:
     def __repr__(self) -> str:
         return f"<CardBench of {self.data['operation']} on {self.data['card']}: {len(self)} sizes>"
 
+    def _repr_html_(self) -> str:
+        return table(self.table, repr(self))
+
 
 class CardFit:
     """A card with parameters that were fitted to measurements."""
@@ -274,6 +278,9 @@ class CardFit:
 
     def __repr__(self) -> str:
         return f"<CardFit to {self.anchors.rows} measurements: {self.rms_residual:.2%}>"
+
+    def _repr_html_(self) -> str:
+        return table(self.parameters, repr(self))
 
 
 def _assignments(set: Mapping[str, Any] | None) -> list[str]:

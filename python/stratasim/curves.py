@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import _core
+from .notebook import table
 from .result import Columns, Result, columns
 from .simulation import load
 from .spec import brief, called, path_or_none, settings, thread_count, whole
@@ -219,6 +220,9 @@ class Curve:
     def __repr__(self) -> str:
         between = "" if self.saturation is None else f", saturates from {self.saturation[1]:g}"
         return f"<Curve of {len(self)} loads{between}>"
+
+    def _repr_html_(self) -> str:
+        return table(self.table, repr(self))
 
 
 def _restored(text: str, results: list[tuple[float, list[str]]], found: int, base: str) -> Curve:

@@ -7,7 +7,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _core
-from .spec import Spec, encode
+from .result import Columns
+from .spec import Spec, base_of, encode, whole, words
 
 if TYPE_CHECKING:
     import networkx
@@ -77,7 +78,7 @@ class Topology:
         return tuple(self._core.dimensions)
 
     @cached_property
-    def nodes(self) -> dict[str, Any]:
+    def nodes(self) -> Columns:
         """The nodes, a column for each property.
 
         `name`, `kind` (compute, memory or switch) and `compute` (type, or empty) are lists of text;
@@ -85,17 +86,17 @@ class Topology:
         (a node's number, or -1) and a column for each grouping (rack, server; -1 for none) are NumPy
         arrays.
         """
-        return self._core.nodes()
+        return Columns(self._core.nodes())
 
     @cached_property
-    def links(self) -> dict[str, Any]:
+    def links(self) -> Columns:
         """The links, a column for each property.
 
         `name` and `sharing` are lists of text; `from` and `to` (numbers of nodes, -1 for a link that
         only routes know), `bandwidth_bytes_per_s`, `latency_s`, `half_duplex` and `reverse` (number of
         the other direction, or -1) are NumPy arrays.
         """
-        return self._core.links()
+        return Columns(self._core.links())
 
     def route(self, src: str, dst: str, *, routing: Mapping[str, Any] | str = "auto", key: int = 0) -> Route:
         """The way from node `src` to node `dst`; `key` chooses among equal paths where routing spreads.

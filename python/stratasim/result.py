@@ -12,6 +12,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from . import _core
+from .notebook import table
 from .spec import Placed, path_or_none, recorded_ranks, recorded_window
 
 if TYPE_CHECKING:
@@ -41,6 +42,9 @@ class Columns(dict[str, Any]):
 
     def __repr__(self) -> str:
         return f"<{self.rows} rows: {', '.join(self)}>"
+
+    def _repr_html_(self) -> str:
+        return table(self)
 
 
 class Result:

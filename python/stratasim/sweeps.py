@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import _core
+from .notebook import table
 from .result import Columns, Result, columns
 from .simulation import load
 from .spec import called, encode, path_or_none, settings, thread_count
@@ -207,3 +208,6 @@ class Sweep(Sequence[Result]):
         failed = f", {len(self.failures)} failed" if self.failures else ""
         varied = ", ".join(self.settings[0]) if self.settings else "nothing"
         return f"<Sweep of {len(self)} points over {varied}{failed}>"
+
+    def _repr_html_(self) -> str:
+        return table(self.table, repr(self))

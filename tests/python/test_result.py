@@ -286,6 +286,23 @@ def test_a_result_of_the_examples_reads_well_in_a_notebook(result: ss.Result) ->
     assert str(ROOT) not in html
 
 
+def test_tables_are_shown_as_tables_in_a_notebook() -> None:
+    columns = ss.Columns(
+        {"a <b>": np.array([1.23456789, np.nan]), "c": np.array(["<x>", None], dtype=object)}
+    )
+    root = ElementTree.fromstring(f"<div>{columns._repr_html_()}</div>")
+    rows = [[cell.text or "" for cell in row] for row in root.iter("tr")]
+    assert rows == [["", "a <b>", "c"], ["0", "1.23457", "<x>"], ["1", "nan", "None"]]
+    many = ss.Columns(number=np.arange(12_345))._repr_html_()
+    assert many.count("<tr>") == 11
+    assert "12,345 rows, of which 10 are shown" in many
+    assert "0 rows" in ss.Columns(number=np.empty(0))._repr_html_()
+    swept = ss.sweep({"topology": RING, "workload": ALL_REDUCE}, {"seed": [1, 2]})
+    assert "Sweep of 2 points over seed" in swept._repr_html_()
+    assert swept._repr_html_().count("<tr>") == 3
+    assert "host-3" in ss.Topology(RING).nodes._repr_html_()
+
+
 def test_columns_of_flows_are_those_of_the_csv_at_packet_level() -> None:
     incast = {"kind": "traffic", "flows": 3, "size": {"kind": "fixed", "bytes": "250 kB"}}
     workload = incast | {"pattern": {"kind": "list", "pairs": [[1, 0], [2, 0], [3, 0]]}}
