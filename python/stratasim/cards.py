@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from . import _core
 from .notebook import table
 from .result import Columns, columns
-from .spec import assignment, encode, settings, whole
+from .spec import assignment, brief, encode, path_of, settings, whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,7 +35,8 @@ def card(name: "_Path | bytes | Mapping[str, Any]", *, set: Mapping[str, Any] | 
     sets = _assignments(set)
     if isinstance(name, Mapping):
         return Card(_core.CardModel.of(encode(name), sets))
-    return Card(_core.CardModel.load(os.fsdecode(name), sets))
+    path = path_of("name", name, "the name of a shipped card, the path of a file or a dict")
+    return Card(_core.CardModel.load(path, sets))
 
 
 class Card:
@@ -52,7 +53,7 @@ class Card:
     @classmethod
     def load(cls, path: "_Path", *, set: Mapping[str, Any] | None = None) -> "Card":
         """The card in a file, or a shipped one, with values by dotted path that replace its own."""
-        return cls(_core.CardModel.load(os.fsdecode(path), _assignments(set)))
+        return cls(_core.CardModel.load(path_of("path", path, "the path of a file"), _assignments(set)))
 
     @staticmethod
     def shipped() -> list[str]:
@@ -293,12 +294,21 @@ def _names(names: Sequence[str]) -> list[str]:
 
 
 def _sizes(sizes: "str | int | Sequence[str | int]") -> str:
-    each = [sizes] if isinstance(sizes, str | int) else sizes
-    return ",".join(size if isinstance(size, str) else f"{int(size)} B" for size in each)
+    each = sizes if isinstance(sizes, Iterable) and not isinstance(sizes, str) else [sizes]
+    return ",".join(
+        size if isinstance(size, str) else f"{whole('sizes', size, 2**64 - 1)} B" for size in each
+    )
 
 
 def _csv(rows: Iterable[Mapping[str, Any]]) -> str:
-    given = [dict(row) for row in rows]
+    if not isinstance(rows, Iterable):
+        raise _core.ConfigError(f"measurements: found {brief(rows)}, expected the path of a file or dicts")
+    given = []
+    for row in rows:
+        if not isinstance(row, Mapping):
+            # a table of pandas or polars gives its columns
+            raise _core.ConfigError(f"measurements: found {brief(row)}, expected a dict for each of them")
+        given.append(dict(row))
     names = list(dict.fromkeys(name for row in given for name in row))
     out = io.StringIO()
     writer = csv.DictWriter(out, names, restval="", lineterminator="\n")

@@ -50,7 +50,9 @@ class Topology:
             from .networkx import node_link
 
             spec = {"kind": "networkx-json", "data": node_link(spec, "topology")}
-        self._core = _core.Topology(encode(section(spec), "topology"), seed, os.fspath(base))
+        self._core = _core.Topology(
+            encode(section(spec), "topology"), whole("seed", seed, 2**64 - 1), base_of(base)
+        )
 
     @property
     def spec(self) -> Spec:
@@ -103,7 +105,9 @@ class Topology:
 
         Raises ConfigError for unknown nodes, and when there is no way.
         """
-        links, latency_s = self._core.route(src, dst, encode(section(routing), "routing"), key)
+        src, dst = (words(end, node, "the name of a node") for end, node in (("src", src), ("dst", dst)))
+        rule = encode(section(routing), "routing")
+        links, latency_s = self._core.route(src, dst, rule, whole("key", key, 2**64 - 1))
         names = self.links["name"]
         return Route([names[link] for link in links], latency_s)
 
@@ -112,7 +116,7 @@ class Topology:
 
         `routing` gives the routes where the format holds routes.
         """
-        return self._core.export(format, encode(section(routing), "routing"))
+        return self._core.export(words("format", format), encode(section(routing), "routing"))
 
     def to_networkx(self) -> "networkx.Graph[Any]":
         """The topology as a graph of NetworkX; see `stratasim.networkx`."""

@@ -95,6 +95,8 @@ def workload_to_networkx(
     The graph may stand in `vertices` and `edges`, in `data`, or in the file at `path` (relative to
     `base`). Raises ConfigError for other kinds of workloads.
     """
+    if not isinstance(workload, Mapping):
+        raise _core.ConfigError(f"workload: found {brief(workload)}, expected a dict of the kind `graph`")
     if workload.get("kind") != "graph":
         raise _core.ConfigError(
             f"workload.kind: a workload of kind `{workload.get('kind')}` is no graph of vertices and edges"

@@ -7,13 +7,14 @@ from collections.abc import Iterable
 from copy import deepcopy
 from difflib import get_close_matches
 from functools import cached_property
+from numbers import Real
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from . import _core
 from .notebook import table
-from .spec import Placed, path_or_none, recorded_ranks, recorded_window
+from .spec import Placed, brief, path_or_none, recorded_ranks, recorded_window, whole, words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,6 +57,10 @@ class Result:
 
     def __init__(self, text: str, *, base: str = "") -> None:
         """A result from its JSON text. Relative paths in its spec start from the folder `base`."""
+        if not isinstance(text, str) or not text.lstrip().startswith("{"):
+            raise _core.ConfigError(
+                f"text: found {brief(text)}, expected a result as JSON text; Result.read reads a file"
+            )
         self._text = text
         self._base = base
         # what was recorded, as it comes from the core
@@ -229,7 +234,7 @@ class Result:
         `start_s`, `end_s`, `bytes`, `utilisation` (1 is a full link; NaN where it has no rate). There are up
         to 256 stretches of equal length; the last one may be shorter.
 
-        Raises ValueError when the run was not asked for it.
+        Raises ConfigError when the run was not asked for it.
         """
         return self._over_time("links_over_time", ("bytes", "utilisation"))
 
@@ -240,7 +245,7 @@ class Result:
         it `drops`, `trims`, `marks` and `pauses` happened. There are up to 256 stretches of equal length;
         the last one may be shorter. Empty for other networks.
 
-        Raises ValueError when the run was not asked for it.
+        Raises ConfigError when the run was not asked for it.
         """
         counts = ("drops", "trims", "marks", "pauses")
         return self._over_time("queues_over_time", ("mean_bytes", "most_bytes", *counts))
@@ -268,7 +273,7 @@ class Result:
         "communication"), `name` (of its vertex), `iteration`, `start_s`, `end_s`, `bytes`; exactly,
         `start_ps` and `end_ps` in picoseconds; and `vertex`, the number of its vertex.
 
-        Raises ValueError when tasks were not recorded.
+        Raises ConfigError when tasks were not recorded.
         """
         import numpy as np
 
@@ -296,11 +301,11 @@ class Result:
 
         `src` and `dst` (ranks), `start_s`, `end_s`, `bytes`; exactly, `start_ps` and `end_ps`.
 
-        Raises ValueError when messages were not recorded.
+        Raises ConfigError when messages were not recorded.
         """
         self._take()
         if (raw := self._messages) is None:
-            raise ValueError('no messages: run with record="messages" (result files hold none)')
+            raise _core.ConfigError('no messages: run with record="messages" (result files hold none)')
         return Columns(
             src=raw["src"],
             dst=raw["dst"],
@@ -321,11 +326,11 @@ class Result:
         `trims`, `marks`, and `path`, the names of the links that all of its packets took with "; "
         between them. Other networks have no such messages.
 
-        Raises ValueError when messages were not recorded.
+        Raises ConfigError when messages were not recorded.
         """
         self._take()
         if (raw := self._flows) is None:
-            raise ValueError('no messages: run with record="messages" (result files hold none)')
+            raise _core.ConfigError('no messages: run with record="messages" (result files hold none)')
         made = Columns()
         for name, column in raw.items():
             if name in ("from", "to", "path"):
@@ -340,7 +345,7 @@ class Result:
 
     def summary(self, *, width: int = 80, unicode: bool = True, colour: bool = False) -> str:
         """The table that the command prints."""
-        return _core.summary(self._text, width, unicode, colour)
+        return _core.summary(self._text, whole("width", width, 2**32 - 1), unicode, colour)
 
     def to_json(self) -> str:
         """The result as JSON text, as the command writes it."""
@@ -392,18 +397,20 @@ class Result:
         """What each rank did when, from the recorded tasks; at most 48 ranks are drawn.
 
         The axis goes over `window`; when None, over the one that was recorded. `width` is in pixels. Raises
-        ValueError when tasks were not recorded.
+        ConfigError when tasks were not recorded.
         """
         raw = self._recorded_tasks()
         shown = recorded_ranks(ranks)
         during = self._window if window is None else recorded_window(window)
-        words = self.title
-        heading = title if title is not None else words["experiment"] or "Time line"
-        subtitle = f"{words['topology']} · {words['workload']}"
+        said = self.title
+        heading = words("title", title) if title is not None else said["experiment"] or "Time line"
+        subtitle = f"{said['topology']} · {said['workload']}"
+        if not isinstance(width, Real):
+            raise _core.ConfigError(f"width: found {brief(width)}, expected a number of pixels")
         names, nodes = self._vertex_names, self._rank_nodes
         # streams of a schedule are what the user wrote: a row each
         by_stream = self.finish_ns is not None and bool((raw["stream"] != 0).any())
-        return _core.timeline(heading, subtitle, raw, names, nodes, shown, during, width, by_stream)
+        return _core.timeline(heading, subtitle, raw, names, nodes, shown, during, float(width), by_stream)
 
     def breakdown(self, *, title: str | None = None) -> _core.Picture:
         """Where the time of ranks went, as bars."""
@@ -411,7 +418,9 @@ class Result:
 
     def fullest_links(self, *, count: int = 16, title: str | None = None) -> _core.Picture:
         """How full the fullest links were, as bars."""
-        return _core.link_bars(self._heading("Fullest links", title), self._text, count)
+        return _core.link_bars(
+            self._heading("Fullest links", title), self._text, whole("count", count, 2**32 - 1, 1)
+        )
 
     def plot(self, kind: str = "breakdown", *, ax: "Axes | None" = None) -> "Axes":
         """Draws "breakdown", "timeline" or "links" with matplotlib (the extra `plot`)."""
@@ -421,7 +430,9 @@ class Result:
 
     def _heading(self, what: str, title: str | None) -> str:
         name = self.title["experiment"]
-        return title if title is not None else f"{what} of {name}" if name else what
+        if title is not None:
+            return words("title", title)
+        return f"{what} of {name}" if name else what
 
     # -- inside
 
@@ -430,7 +441,7 @@ class Result:
         import numpy as np
 
         if not self.data.get("links_over_time"):
-            raise ValueError(
+            raise _core.ConfigError(
                 "nothing over time: run with over_time=True, or the command with --over-time; "
                 "where no link carried anything, there is nothing either"
             )
@@ -463,7 +474,7 @@ class Result:
         if self._tasks is None:
             has_tasks = not self.data.get("traffic")
             remedy = 'run with record="tasks"' if has_tasks else "open-loop traffic has none"
-            raise ValueError(f"tasks were not recorded; {remedy}")
+            raise _core.ConfigError(f"tasks were not recorded; {remedy}")
         return self._tasks
 
     def __eq__(self, other: object) -> bool:

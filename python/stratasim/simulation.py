@@ -10,9 +10,11 @@ from .result import Result
 from .spec import (
     Placed,
     assignment,
+    base_of,
     called,
     encode,
     keys_of_files,
+    path_of,
     path_or_none,
     recorded_ranks,
     recorded_window,
@@ -98,7 +100,7 @@ def simulate(
     if execution is not None:
         given = settings("execution", execution, "{'memory': 'coherent'}")
         document["execution"] = keys_of_files("execution", given)
-    experiment = _core.Experiment.from_json(encode(document), os.fspath(base))
+    experiment = _core.Experiment.from_json(encode(document), base_of(base))
     on = built if isinstance(built, Topology) else None
     return _run(experiment, on, record, ranks, window, trace, over_time, progress)
 
@@ -142,10 +144,12 @@ def load(
     given = settings("set", set, "{'topology.k': 8}")
     sets = [assignment(path, value) for path, value in given.items()]
     if isinstance(experiment, Mapping):
-        if isinstance(experiment, Placed) and not os.fspath(base):
-            base = experiment.base
-        return _core.Experiment.from_json(encode(experiment), os.fspath(base), sets)
-    return _core.Experiment.load(os.fsdecode(experiment), sets)
+        folder = base_of(base)
+        if isinstance(experiment, Placed) and not folder:
+            folder = experiment.base
+        return _core.Experiment.from_json(encode(experiment), folder, sets)
+    path = path_of("experiment", experiment, "the path of a file or a dict with the sections of one")
+    return _core.Experiment.load(path, sets)
 
 
 def _run(

@@ -196,6 +196,28 @@ def path_or_none(name: str, value: object, what: str) -> str | None:
     return found
 
 
+def path_of(name: str, value: object, expected: str) -> str:
+    """The argument `name`, which is a path of any kind; `expected` says what may stand there."""
+    found = None
+    with contextlib.suppress(TypeError):
+        found = os.fsdecode(value)  # type: ignore[arg-type]
+    if found is None:
+        raise _core.ConfigError(f"{name}: found {brief(value)}, expected {expected}")
+    return found
+
+
+def base_of(base: object) -> str:
+    """The argument `base`, a folder; "" is the current one."""
+    return path_of("base", base, "the path of a folder")
+
+
+def words(name: str, value: object, expected: str = "text") -> str:
+    """The argument `name`, which is text."""
+    if not isinstance(value, str):
+        raise _core.ConfigError(f"{name}: found {brief(value)}, expected {expected}")
+    return value
+
+
 def recorded_window(window: object) -> str | None:
     """The argument `window`, which is text."""
     if window is None or isinstance(window, str):

@@ -39,17 +39,17 @@ impl Picture {
     /// The picture as SVG text: without background, in colours that follow the reader's scheme, or
     /// with background in the scheme "light" or "dark".
     #[pyo3(signature = (scheme=None))]
-    fn svg(&self, scheme: Option<&str>) -> PyResult<String> {
+    fn svg(&self, py: Python<'_>, scheme: Option<&str>) -> PyResult<String> {
         Ok(match scheme {
             None => self.drawing.svg(),
-            Some(scheme) => self.drawing.svg_in(parse_scheme(scheme)?),
+            Some(scheme) => self.drawing.svg_in(parse_scheme(py, scheme)?),
         })
     }
 
     /// The picture as a PNG file, `scale` times as large as the SVG.
     #[pyo3(signature = (scheme="light", scale=2.0))]
     fn png<'py>(&self, py: Python<'py>, scheme: &str, scale: f64) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = self.to_png(py, parse_scheme(scheme)?, scale)?;
+        let bytes = self.to_png(py, parse_scheme(py, scheme)?, scale)?;
         Ok(PyBytes::new(py, &bytes))
     }
 
@@ -57,11 +57,12 @@ impl Picture {
     #[pyo3(signature = (path, *, scheme=None, scale=2.0))]
     fn save(&self, py: Python<'_>, path: PathBuf, scheme: Option<&str>, scale: f64) -> PyResult<()> {
         let bytes = match path.extension().and_then(|end| end.to_str()) {
-            Some("svg") => self.svg(scheme)?.into_bytes(),
-            Some("png") => self.to_png(py, parse_scheme(scheme.unwrap_or("light"))?, scale)?,
+            Some("svg") => self.svg(py, scheme)?.into_bytes(),
+            Some("png") => self.to_png(py, parse_scheme(py, scheme.unwrap_or("light"))?, scale)?,
             _ => {
-                let text = format!("{}: the name of a picture ends with .svg or .png", path.display());
-                return Err(PyValueError::new_err(text));
+                let reason =
+                    format!("the name of a picture ends with .svg or .png, found {}", path.display());
+                return Err(argument(py, BuildError::new("", reason), "path"));
             }
         };
         std::fs::write(&path, bytes).map_err(|error| in_file(&path, &error))
@@ -89,17 +90,21 @@ impl Picture {
 impl Picture {
     fn to_png(&self, py: Python<'_>, scheme: Scheme, scale: f64) -> PyResult<Vec<u8>> {
         if !(0.1..=16.0).contains(&scale) {
-            return Err(PyValueError::new_err(format!("scale {scale}: it goes from 0.1 to 16")));
+            let reason = format!("a number from 0.1 to 16 is expected, found {scale}");
+            return Err(argument(py, BuildError::new("", reason), "scale"));
         }
         Ok(py.detach(|| self.drawing.png(scheme, scale)))
     }
 }
 
-fn parse_scheme(scheme: &str) -> PyResult<Scheme> {
+fn parse_scheme(py: Python<'_>, scheme: &str) -> PyResult<Scheme> {
     match scheme {
         "light" => Ok(Scheme::Light),
         "dark" => Ok(Scheme::Dark),
-        other => Err(PyValueError::new_err(format!("unknown scheme `{other}` (known: light, dark)"))),
+        other => {
+            let reason = format!("`{other}` is unknown (known: light, dark)");
+            Err(argument(py, BuildError::new("", reason), "scheme"))
+        }
     }
 }
 
