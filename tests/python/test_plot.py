@@ -49,6 +49,29 @@ def test_bars_of_the_breakdown_are_as_long_as_the_run(result: ss.Result) -> None
     assert len(axes.patches) == 32
 
 
+def test_the_time_line_has_a_box_for_each_task(result: ss.Result) -> None:
+    axes, tasks = result.plot("timeline"), result.tasks
+    drawn = {
+        (str(part.get_label()), *(float(number) for number in path.get_extents().extents))
+        for part in axes.collections
+        for path in part.get_paths()
+    }
+    # upper and lower edge beside the rank
+    edges = {"compute": (-0.4, -0.1), "memory": (-0.1, 0.1), "communication": (0.1, 0.4)}
+    columns = (tasks[name] for name in ("kind", "rank", "start_s", "end_s"))
+    expected = [
+        (kind, start, rank + edges[kind][0], end, rank + edges[kind][1])
+        for kind, rank, start, end in zip(*columns, strict=True)
+    ]
+    assert len(drawn) == len(set(expected)) > 0
+    for (kind, *box), (name, *wanted) in zip(sorted(drawn), sorted(set(expected)), strict=True):
+        assert kind == name
+        assert box == pytest.approx(wanted)
+    assert {kind for kind, *_ in drawn} == {text.get_text() for text in axes.get_legend().get_texts()}
+    assert axes.get_xlim()[1] >= tasks["end_s"].max()
+    assert axes.get_ylim()[0] > tasks["rank"].max()
+
+
 def test_a_plot_goes_where_it_is_asked_to(result: ss.Result) -> None:
     axes = pyplot.subplots()[1]
     assert result.plot("links", ax=axes) is axes
