@@ -132,12 +132,25 @@ def node_link(graph: "networkx.Graph[Any]", place: str) -> dict[str, Any]:
         )
     data: dict[str, Any] = _networkx().node_link_data(graph, edges="edges")
     (whole,) = _without_nan([data["graph"]])
-    return {
-        **data,
-        "graph": whole,
-        "nodes": _without_nan(data["nodes"]),
-        "edges": _without_nan(data["edges"]),
-    }
+    nodes, edges = _without_nan(data["nodes"]), _without_nan(data["edges"])
+    for entries, ends in ((nodes, ["id"]), (edges, ["source", "target"])):
+        for entry in entries:
+            entry.update({end: _name(entry[end], place) for end in ends if isinstance(entry[end], tuple)})
+    return {**data, "graph": whole, "nodes": nodes, "edges": edges}
+
+
+def _name(node: tuple[Any, ...], place: str) -> Any:
+    """A node of a grid or product under the name that `str` gives it, where nobody below does it."""
+    if place == "topology" and not any(isinstance(part, tuple) for part in node):
+        return node
+    return str(_plain(node))
+
+
+def _plain(node: Any) -> Any:
+    # NumPy's numbers say what they are, `np.int64(3)`
+    if isinstance(node, tuple):
+        return tuple(_plain(part) for part in node)
+    return node.item() if callable(getattr(node, "item", None)) else node
 
 
 def _without_nan(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -179,6 +179,22 @@ def test_nodes_of_a_table_of_pandas_have_nan_where_it_says_nothing(none: Any) ->
         ss.networkx.from_networkx(graph)
 
 
+def test_nodes_of_grids_and_products_have_the_names_that_python_gives_them() -> None:
+    product = nx.cartesian_product(nx.grid_2d_graph(2, 2), nx.path_graph([np.int64(0), "b"]))
+    nx.set_node_attributes(product, "switch", "kind")
+    nx.set_edge_attributes(product, "1 GB/s", "bandwidth")
+    nx.set_edge_attributes(product, "1 us", "latency")
+    names = ss.networkx.from_networkx(product).nodes["name"]
+    assert names[:2] == ["((0, 0), 0)", "((0, 0), 'b')"]
+    # a wave front over a grid
+    wave: nx.DiGraph[Any] = nx.DiGraph()
+    for x, y in ((0, 0), (np.int64(0), 1), (1, 0), (1, 1)):
+        wave.add_node((x, y), kind="compute", rank=0, flops="1 MFLOP", precision="fp32")
+    wave.add_edges_from([((0, 0), (0, 1)), ((0, 0), (1, 0)), ((0, 1), (1, 1)), ((1, 0), (1, 1))])
+    result = ss.simulate(MACHINES["ring"], wave)
+    assert list(result.tasks["name"])[::3] == ["(0, 0)", "(1, 1)"]
+
+
 def test_a_node_cannot_be_nan() -> None:
     with pytest.raises(ss.ConfigError, match=r"id: nan and infinity"):
         ss.networkx.from_networkx(nx.Graph([(float("nan"), 1.0)]))
