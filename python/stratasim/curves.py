@@ -212,7 +212,10 @@ class Curve:
         return [Path(path) for path in self._core.write(os.fspath(out))]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (_restored, (self._core.json(), self._core.results(), self._core.found, self._base))
+        return (
+            _restored,
+            (self._core.json(), self._core.results(), self._core.found, os.path.abspath(self._base)),
+        )
 
     def __len__(self) -> int:
         return len(self.data["points"])

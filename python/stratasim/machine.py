@@ -132,7 +132,7 @@ class Topology:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # built again where it is unpickled; the same spec and seed give the same topology
-        return (_rebuilt, (self._core.spec(), self.seed, self._core.base))
+        return (_rebuilt, (self._core.spec(), self.seed, os.path.abspath(self._core.base)))
 
 
 def _rebuilt(spec: str, seed: int, base: str) -> Topology:

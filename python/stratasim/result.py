@@ -507,7 +507,8 @@ class Result:
             "_window",
             "_run",
         )
-        return {key: self.__dict__[key] for key in kept}
+        # another process may have another current folder
+        return {key: self.__dict__[key] for key in kept} | {"_base": os.path.abspath(self._base)}
 
 
 def _text(words: list[Any]) -> Any:

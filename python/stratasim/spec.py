@@ -83,7 +83,8 @@ class Placed(dict[str, Any]):
         return Placed({**self, **other}, self.base) if isinstance(other, Mapping) else NotImplemented
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (Placed, (dict(self), self.base))
+        # another process may have another current folder
+        return (Placed, (dict(self), os.path.abspath(self.base)))
 
 
 def encode(value: object, at: str = "") -> str:

@@ -85,6 +85,7 @@ def sweep(
         section["case"] = [{"name": name, "set": values} for name, values in named.items()]
     replaced = [(key, encode(value, f"sweep.{key}")) for key, value in section.items()]
     called(progress)
+    threads = thread_count(threads)
     loaded = load(experiment, set, base)
     plan = loaded.sweep(replaced)
     if folder is not None:
@@ -116,7 +117,7 @@ def _fill(
 ) -> dict[int, str]:
     """Runs what has no result in `out` yet. Returns what went wrong, by point."""
     if backend == "threads":
-        return dict(plan.run(os.fspath(out), threads=thread_count(threads), force=force, progress=progress))
+        return dict(plan.run(os.fspath(out), threads=threads, force=force, progress=progress))
     there = {} if force else dict.fromkeys(plan.finished(os.fspath(out)))
     # equal points are run once
     missing = {digest: index for index, digest in reversed(list(enumerate(plan.digests)))}
@@ -124,7 +125,9 @@ def _fill(
     from .ray import run_points
 
     failures = {}
-    experiments = [(plan.spec(index), experiment.base, experiment.name) for index in indices]
+    # processes of the cluster have current folders of their own
+    base = os.path.abspath(experiment.base)
+    experiments = [(plan.spec(index), base, experiment.name) for index in indices]
     for done, (place, text, error) in enumerate(run_points(experiments), 1):
         if error is not None:
             failures[indices[place]] = error

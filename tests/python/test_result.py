@@ -51,6 +51,21 @@ def test_the_spec_of_a_result_finds_its_files(tmp_path: Path) -> None:
         ss.run(dict(result.spec))
 
 
+def test_what_is_pickled_finds_its_files_from_another_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "ring.json").write_text(ss.Topology(RING).export("networkx-json"), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    machine = ss.Topology(ss.topology.networkx_json(path="ring.json"))
+    result = ss.run({"topology": machine.spec, "workload": ALL_REDUCE})
+    pickled = pickle.dumps((machine, result, result.spec))
+    monkeypatch.chdir("there")
+    machine, again, spec = pickle.loads(pickled)
+    assert machine.node_count == 4
+    assert ss.run(again.spec).digest == ss.run(spec).digest == result.digest
+
+
 def test_changes_of_a_spec_change_nothing_else(result: ss.Result) -> None:
     changed = result.spec
     changed["workload"]["layers"] = 1

@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import os
 import sys
 import types
 from collections.abc import Callable
@@ -212,6 +213,20 @@ def test_points_on_ray_are_those_on_threads(ray: StandIn, tmp_path: Path) -> Non
     # what is there is not run again
     ss.sweep(EXPERIMENT, PRODUCT, backend="ray", out=tmp_path)
     assert len(ray.tasks) == 4
+
+
+def test_ray_finds_files_from_another_folder(
+    ray: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "there").mkdir()
+    ring = ss.Topology(EXPERIMENT["topology"])
+    (tmp_path / "ring.json").write_text(ring.export("networkx-json"), encoding="utf-8")
+    experiment = {**EXPERIMENT, "topology": ss.topology.networkx_json(path="ring.json")}
+    monkeypatch.chdir(tmp_path)
+    # a process of the cluster is where Ray was started
+    get = ray.get
+    monkeypatch.setattr(ray, "get", lambda task: (os.chdir("there"), get(task), os.chdir(".."))[1])
+    assert ss.sweep(experiment, {"seed": [1, 2]}, backend="ray").failures == {}
 
 
 def test_traffic_and_forecasts_run_on_ray(ray: StandIn) -> None:
