@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from . import _core
 from .notebook import table
 from .result import Columns, columns
-from .spec import assignment, brief, encode, path_of, settings, whole
+from .spec import assignment, brief, encode, file_of, number, path_of, settings, whole, words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,7 +89,7 @@ class Card:
 
     def write(self, path: "_Path") -> Path:
         """Writes a file that describes it."""
-        written = Path(path)
+        written = Path(file_of(path))
         written.write_text(self.to_toml(), encoding="utf-8")
         return written
 
@@ -114,7 +114,11 @@ class Card:
         fidelity
             "f0" for closed forms, "f1" for the task graph, "f2" for tiles through the scratch-pads.
         """
-        return CardBench(self._core.bench(op, _sizes(sizes), _names(algorithms), fidelity))
+        return CardBench(
+            self._core.bench(
+                words("op", op), _sizes(sizes), _names("algorithms", algorithms), words("fidelity", fidelity)
+            )
+        )
 
     def best(
         self,
@@ -127,9 +131,11 @@ class Card:
 
         Raises ConfigError where no algorithm can do it, as with a vector that is larger than the memory.
         """
-        found = self._core.fastest(op, whole("bytes", bytes, 2**64 - 1), _names(algorithms), fidelity)
+        operation, names = words("op", op), _names("algorithms", algorithms)
+        size, level = whole("bytes", bytes, 2**64 - 1), words("fidelity", fidelity)
+        found = self._core.fastest(operation, size, names, level)
         if found is None:
-            times = json.loads(self._core.bench(op, f"{bytes} B", _names(algorithms), fidelity).json())
+            times = json.loads(self._core.bench(operation, f"{size} B", names, level).json())
             reasons = "; ".join(time["reason"] for time in times["rows"][0]["times"])
             raise _core.ConfigError(f"no algorithm does this: {reasons}")
         return found
@@ -167,7 +173,8 @@ class Card:
                 raise _core.ConfigError(f"{name}: CSV in UTF-8 is expected") from None
         else:
             name, text = "measurements", _csv(measurements)
-        core, found = self._core.fit(name, text, _names(free), tolerance, fidelity)
+        names, share = _names("free", free), number("tolerance", tolerance)
+        core, found = self._core.fit(name, text, names, share, words("fidelity", fidelity))
         return CardFit(Card(core), dict(json.loads(found)))
 
     def _to_spec(self) -> dict[str, Any]:
@@ -289,8 +296,9 @@ def _assignments(set: Mapping[str, Any] | None) -> list[str]:
     return [assignment(path, value) for path, value in given.items()]
 
 
-def _names(names: Sequence[str]) -> list[str]:
-    return [names] if isinstance(names, str) else list(names)
+def _names(argument: str, names: Sequence[str]) -> list[str]:
+    each = names if isinstance(names, Iterable) and not isinstance(names, str) else [names]
+    return [words(argument, name, "a list of names") for name in each]
 
 
 def _sizes(sizes: "str | int | Sequence[str | int]") -> str:

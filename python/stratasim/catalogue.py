@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from . import _core
+from .spec import whole, words
 
 __all__ = ["compute_types", "explain", "kinds", "schema"]
 
@@ -12,17 +13,17 @@ def kinds(noun: str) -> list[str]:
     """The kinds of a noun: `topology`, `workload`, `network`, `transport` or another one that has a module
     in this package, with `-` for `_`.
     """
-    return _core.kinds(noun)
+    return _core.kinds(words("noun", noun))
 
 
-def explain(*words: str, width: int = 100) -> str:
+def explain(*names: str, width: int = 100) -> str:
     """What `stratasim explain` prints about a kind: what it is, its keys, units and defaults.
 
     Where two lists have the kind, the noun goes in front: `explain("topology", "ring")`. Compute types
     and the sections `experiment`, `execution` and `sweep` are explained, too. Raises ConfigError for what
     does not exist.
     """
-    return _core.explain(list(words), width)
+    return _core.explain([words("names", name) for name in names], whole("width", width, 2**32 - 1))
 
 
 def schema() -> dict[str, Any]:

@@ -11,7 +11,7 @@ from . import _core
 from .notebook import table
 from .result import Columns, Result, columns
 from .simulation import load
-from .spec import brief, called, path_or_none, settings, thread_count, whole
+from .spec import brief, called, number, path_of, path_or_none, settings, thread_count, whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -78,7 +78,7 @@ def traffic(
         raise _core.ConfigError(f"semantics: {semantics!r} is not known (known: 'native', 'booksim2')")
     options: dict[str, Any] = {
         "loads": _loads(loads),
-        "saturation": saturation,
+        "saturation": None if saturation is None else number("saturation", saturation),
         "seeds": whole("seeds", seeds, 2**32 - 1),
         "out": path_or_none("out", out, "folder"),
         "threads": thread_count(threads),
@@ -86,6 +86,8 @@ def traffic(
         "progress": called(progress),
     }
     booksim2 = semantics == "booksim2"
+    if not isinstance(experiment, Mapping):
+        experiment = path_of("experiment", experiment, "the path of a file or the experiment as a dict")
     if booksim2 and not isinstance(experiment, Mapping) and Path(experiment).suffix not in (".toml", ".json"):
         given = settings("set", set, "{'injection_rate': 0.1}")
         sets = [f"{option}={value}" for option, value in given.items()]
@@ -209,7 +211,7 @@ class Curve:
 
     def write(self, out: str | os.PathLike[str]) -> list[Path]:
         """Writes page, pictures and tables into a folder; the page comes first."""
-        return [Path(path) for path in self._core.write(os.fspath(out))]
+        return [Path(path) for path in self._core.write(path_of("out", out, "the path of a folder"))]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (

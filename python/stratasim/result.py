@@ -7,14 +7,13 @@ from collections.abc import Iterable
 from copy import deepcopy
 from difflib import get_close_matches
 from functools import cached_property
-from numbers import Real
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from . import _core
 from .notebook import table
-from .spec import Placed, brief, path_or_none, recorded_ranks, recorded_window, whole, words
+from .spec import Placed, brief, file_of, number, path_or_none, recorded_ranks, recorded_window, whole, words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -87,7 +86,7 @@ class Result:
 
         Raises ConfigError when the file holds none.
         """
-        path = Path(path)
+        path = Path(file_of(path))
         try:
             text = path.read_text(encoding="utf-8")
             _core.check_result(text)
@@ -353,12 +352,12 @@ class Result:
 
     def write_json(self, path: str | os.PathLike[str]) -> None:
         """Writes the result to a file, as the command does with `--json`."""
-        Path(path).write_text(self._text, encoding="utf-8")
+        Path(file_of(path)).write_text(self._text, encoding="utf-8")
 
     def write_csv(self, path: str | os.PathLike[str]) -> None:
         """Writes the recorded tasks to a file, as the command does with `--csv`."""
         raw = self._recorded_tasks()
-        _core.write_csv(os.fspath(path), raw, self._vertex_names, self._rank_nodes)
+        _core.write_csv(file_of(path), raw, self._vertex_names, self._rank_nodes)
 
     def write_trace(
         self,
@@ -405,12 +404,11 @@ class Result:
         said = self.title
         heading = words("title", title) if title is not None else said["experiment"] or "Time line"
         subtitle = f"{said['topology']} · {said['workload']}"
-        if not isinstance(width, Real):
-            raise _core.ConfigError(f"width: found {brief(width)}, expected a number of pixels")
+        pixels = number("width", width, "a number of pixels")
         names, nodes = self._vertex_names, self._rank_nodes
         # streams of a schedule are what the user wrote: a row each
         by_stream = self.finish_ns is not None and bool((raw["stream"] != 0).any())
-        return _core.timeline(heading, subtitle, raw, names, nodes, shown, during, float(width), by_stream)
+        return _core.timeline(heading, subtitle, raw, names, nodes, shown, during, pixels, by_stream)
 
     def breakdown(self, *, title: str | None = None) -> _core.Picture:
         """Where the time of ranks went, as bars."""

@@ -148,7 +148,7 @@ def load(
         if isinstance(experiment, Placed) and not folder:
             folder = experiment.base
         return _core.Experiment.from_json(encode(experiment), folder, sets)
-    path = path_of("experiment", experiment, "the path of a file or a dict with the sections of one")
+    path = path_of("experiment", experiment, "the path of a file or the experiment as a dict")
     return _core.Experiment.load(path, sets)
 
 

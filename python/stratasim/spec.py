@@ -6,6 +6,7 @@ import operator
 import os
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
 from typing import Any, Protocol
 
 from . import _core
@@ -161,7 +162,8 @@ def recorded_ranks(ranks: object) -> str | list[int] | None:
     numbers = [-1]
     if isinstance(ranks, Iterable):
         with contextlib.suppress(TypeError):
-            numbers = [operator.index(rank) for rank in ranks]
+            # True and False of a mask are no ranks, though Python counts with them
+            numbers = [-1 if isinstance(rank, bool) else operator.index(rank) for rank in ranks]
     if any(not 0 <= number < 2**32 for number in numbers):
         text = f"ranks: found {brief(ranks)}, expected text such as '0-7,16' or a list of numbers from 0 on"
         raise _core.ConfigError(text)
@@ -210,6 +212,18 @@ def path_of(name: str, value: object, expected: str) -> str:
 def base_of(base: object) -> str:
     """The argument `base`, a folder; "" is the current one."""
     return path_of("base", base, "the path of a folder")
+
+
+def file_of(path: object) -> str:
+    """The argument `path`, of a file that is written or read."""
+    return path_of("path", path, "the path of a file")
+
+
+def number(name: str, value: object, expected: str = "a number") -> float:
+    """The argument `name`, which is a number."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise _core.ConfigError(f"{name}: found {brief(value)}, expected {expected}")
+    return float(value)
 
 
 def words(name: str, value: object, expected: str = "text") -> str:

@@ -278,7 +278,7 @@ def test_what_python_refuses_has_the_attributes_of_what_the_core_does(
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda wrong, _: ss.run(wrong), "experiment: found 3, expected the path of a file or a dict"),
+        (lambda wrong, _: ss.run(wrong), "experiment: found 3, expected the path of a file or the exp"),
         (lambda wrong, _: ss.sweep(wrong), "experiment: found 3, expected"),
         (lambda wrong, _: ss.run({}, base=wrong), "base: found 3, expected the path of a folder"),
         (lambda wrong, _: ss.simulate(RING, ALL_REDUCE, base=wrong), "base: found 3, expected"),
@@ -296,6 +296,18 @@ def test_what_python_refuses_has_the_attributes_of_what_the_core_does(
             lambda wrong, _: ss.card("sw-ai").fit(["op"], ["step"]),
             "measurements: found 'op', expected a dict",
         ),
+        (lambda wrong, _: ss.card("sw-ai").bench(wrong), "op: found 3, expected text"),
+        (lambda wrong, _: ss.card("sw-ai").bench(algorithms=wrong), "algorithms: found 3, expected a list"),
+        (lambda wrong, _: ss.card("sw-ai").fit([], ["step"], tolerance="x"), "tolerance: found 'x'"),
+        (lambda wrong, _: ss.card("sw-ai").write(wrong), "path: found 3, expected the path of a file"),
+        (lambda wrong, _: ss.traffic(wrong, semantics="booksim2"), "experiment: found 3, expected"),
+        (lambda wrong, _: ss.traffic({}, saturation="low"), "saturation: found 'low', expected a number"),
+        (lambda wrong, _: ss.kinds(wrong), "noun: found 3, expected text"),
+        (lambda wrong, _: ss.explain("ring", wrong), "names: found 3, expected text"),
+        (lambda wrong, _: ss.Result.read(wrong), "path: found 3, expected the path of a file"),
+        (lambda wrong, _: ss.simulate(RING, ALL_REDUCE, ranks=[True, False]), "ranks: found .True, False"),
+        (lambda wrong, result: result.write_json(wrong), "path: found 3, expected the path of a file"),
+        (lambda wrong, result: result.write_csv(wrong), "path: found 3, expected the path of a file"),
         (
             lambda _, result: ss.Result("result.json"),
             "text: found 'result.json', .* Result.read reads a file",
