@@ -126,7 +126,8 @@ impl Message {
              routes; `--network message` sets them to zero"
         } else {
             "constants are LogGOPSim's, not the machine's: L = 2.5 us, o = 1.5 us, g = 1 us and G = 6 ns/B, which is 167 MB/s; \
-             `--network message` takes latencies and rates of the machine instead"
+             `--network message`, or zeros in their place and from-routes, takes latencies and rates of the machine \
+             instead"
         })
     }
 }
