@@ -104,7 +104,8 @@ use crate::{cables, memories};
 /// (congestion control), what again (recovery) and by which path (entropy). Packets wait at output
 /// ports, are marked, trimmed, dropped or hold up others there. All shortest ways are used, chosen by `balancing`,
 /// but where `[routing]` gives a way.
-/// Connections of a host take turns at its link, one packet each.
+/// Connections of a host take turns at its link, one packet each. What the host forwards, and what it answers where that does not
+/// go first, takes turns with all of these, as many bytes of each.
 ///
 /// ```toml
 /// [network]
@@ -669,7 +670,7 @@ fn ports(topology: &Topology, routes: &Routes, seed: u64, classes: u8) -> Vec<Po
             leaving_bytes: 0,
             beyond: Beyond::Node,
             last_hop: is_host(wire.to),
-            own_turn: false,
+            own_ahead_bytes: 0,
             between: between[wire.from as usize],
         }
     };

@@ -60,8 +60,8 @@ pub(super) struct Port {
     pub(super) link: LinkId,
     /// Whether it leads to a host.
     pub(super) last_hop: bool,
-    /// The next data packet is the host's own, where others wait, too.
-    pub(super) own_turn: bool,
+    /// Bytes by which the host's own packets are ahead of others, while both have waited for this port.
+    pub(super) own_ahead_bytes: i64,
     /// It belongs to a host through which packets of others go.
     pub(super) between: bool,
 }

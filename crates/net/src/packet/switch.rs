@@ -336,18 +336,21 @@ impl Engine {
         if !self.lets(number, class, self.packets[line.head as usize].bytes) {
             return None;
         }
-        // a host that forwards and sends does both in turn
-        if own_may {
-            let port = &mut self.ports[number as usize];
-            port.own_turn = !port.own_turn;
-            if port.own_turn
-                && let Some(packet) = self.next_of_nic(own, class, room)
-            {
-                return Some(packet);
-            }
+        // a host that sends, and forwards or answers, does both in turn, as many bytes of each: packet by packet, answers to
+        // what it is sent, which are small and many, would wait for as many packets of its own
+        let others_go = own_may && self.ports[number as usize].own_ahead_bytes > 0;
+        if own_may
+            && !others_go
+            && let Some(packet) = self.next_of_nic(own, class, room)
+        {
+            self.ports[number as usize].own_ahead_bytes += i64::from(self.packets[packet as usize].bytes);
+            return Some(packet);
         }
         let packet = Self::take(&self.packets, self.ports.at_work(number).line_mut(class));
         let bytes = self.packets[packet as usize].bytes;
+        if others_go {
+            self.ports[number as usize].own_ahead_bytes -= i64::from(bytes);
+        }
         debug_assert!(self.ports[number as usize].lanes.get(class).lets(bytes), "it went without leave");
         Some(packet)
     }

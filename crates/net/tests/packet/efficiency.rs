@@ -134,3 +134,23 @@ fn planes_are_not_joined_by_their_hosts() {
         assert!(us < 10.1, "{kind}: {us} us, two links take 10");
     }
 }
+
+/// The middle one of three hosts takes from the first, and sends to the last as fast as its link goes: where all wait in one
+/// line, acknowledgements and credit do not wait for a packet of its own each.
+#[test]
+fn who_sends_answers_what_it_is_sent_in_time() {
+    const BYTES: u64 = 4_000_000;
+    let machine = star(&[400, 400, 400], "100 ns");
+    // 977 packets with headers, and an acknowledgement and a pull for each
+    let ideal_us = 977.0 * (4160.0 + 2.0 * 64.0) * 8.0 / 400e3;
+    for kind in ["eqds", "rccc", "ndp", "nscc"] {
+        for queue in ["lossless", "credit", "drop-tail"] {
+            let options = format!(
+                r#""congestion": {{"kind": "{kind}"}}, "queue": {{"kind": "{queue}", "control-first": false}}"#
+            );
+            let (us, timeouts) = takes(&machine, &options, &[(0, 1, BYTES), (1, 2, BYTES)]);
+            assert_eq!(timeouts, 0, "{kind}, {queue}");
+            assert!(us < 1.05 * ideal_us, "{kind}, {queue}: {us} us for {ideal_us}");
+        }
+    }
+}
