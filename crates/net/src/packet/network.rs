@@ -389,21 +389,40 @@ impl PacketNetwork {
     /// The account of a message knows what its own limit asks for; this is what the network needs at least.
     fn fill_in(&mut self, flow: &mut FlowRecord) {
         let spread = self.spreads((flow.start.as_ps(), flow.end.as_ps().saturating_add(1)));
-        flow.least = flow.least.max(self.least_between(flow.src, flow.dst, flow.bytes, spread));
+        flow.least = flow.least.max(self.least_between(flow.src, flow.dst, flow.bytes, spread, false));
     }
 
-    /// Least time of a message between two nodes; whether its packets may be spread over several ways.
-    fn least_between(&mut self, src: NodeId, dst: NodeId, bytes: u64, spread: bool) -> Duration {
+    /// Whether a message has taken less than is possible, even where others that held it up kept it from being stored.
+    pub(super) fn is_beaten(&mut self, flow: &FlowRecord) -> bool {
+        let took = flow.end.saturating_since(flow.start);
+        took < flow.least && {
+            let spread = self.spreads((flow.start.as_ps(), flow.end.as_ps().saturating_add(1)));
+            let mut least = |held_up| self.least_between(flow.src, flow.dst, flow.bytes, spread, held_up);
+            // more than it takes alone is what its own limit asks for
+            took < least(true) || flow.least > least(false)
+        }
+    }
+
+    /// Least time of a message between two nodes; whether its packets may be spread over several ways, and whether others may
+    /// hold it up.
+    fn least_between(
+        &mut self,
+        src: NodeId,
+        dst: NodeId,
+        bytes: u64,
+        spread: bool,
+        held_up: bool,
+    ) -> Duration {
         if src == dst {
             return Duration::ZERO;
         }
-        let least = self.hosts(src, dst).and_then(|(from, to)| self.least(from, to, bytes, spread));
+        let least = self.hosts(src, dst).and_then(|(from, to)| self.least(from, to, bytes, spread, held_up));
         least.map_or(Duration::ZERO, Duration::from_ps)
     }
 
     /// Least time of a message, over the ports of its sender: that of the message alone on the network, where its packets
     /// go one way.
-    fn least(&mut self, from: u32, to: u32, bytes: u64, spread: bool) -> Option<u64> {
+    fn least(&mut self, from: u32, to: u32, bytes: u64, spread: bool, held_up: bool) -> Option<u64> {
         for (from, to) in [(from, to), (to, from)] {
             if self.guide.taken(from, to).is_empty() {
                 self.given(from, to, 0).ok()?;
@@ -418,6 +437,7 @@ impl PacketNetwork {
             full: sizes.wire_bytes() as u32,
             last: last as u32 + sizes.header_bytes,
             spread,
+            held_up,
         };
         let Self { parts, guide, ways, .. } = self;
         let Engine { routes, ports, rules, landings, .. } = parts.any();
@@ -589,7 +609,7 @@ impl model::Network for PacketNetwork {
     }
 
     fn least_duration(&mut self, src: NodeId, dst: NodeId, bytes: u64) -> Duration {
-        self.least_between(src, dst, bytes, self.spreads((0, u64::MAX)))
+        self.least_between(src, dst, bytes, self.spreads((0, u64::MAX)), false)
     }
 
     fn egress_bytes_per_s(&self, node: NodeId) -> f64 {
@@ -625,7 +645,7 @@ impl model::Network for PacketNetwork {
         report.flows = std::mem::take(&mut self.flows);
         report.needed = self.parts.any().needed(&report.flows, &self.transports.spec.packets);
         report.flows.iter_mut().for_each(|flow| self.fill_in(flow));
-        report.invariants.push(Self::check_messages(&report.flows));
+        report.invariants.push(self.check_messages(&report.flows));
         report
     }
 }

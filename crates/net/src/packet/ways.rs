@@ -75,6 +75,9 @@ pub(super) struct Alone {
     pub(super) last: u32,
     /// Whether its packets may go different ways, where each of them finds a link free.
     pub(super) spread: bool,
+    /// Whether others may hold it up on the way: a packet that comes later may find a link free at which it would be stored otherwise
+    /// (cut-through). Then the time is one that nothing beats, and not that of the message alone.
+    pub(super) held_up: bool,
 }
 
 /// From the start of a packet on one link to its start on the next, where nothing is before it, and where it has to be stored.
@@ -85,10 +88,15 @@ struct Step {
 }
 
 impl Step {
-    /// When a packet starts that has started at `start` on the link before, and finds the link free from `free` on.
-    fn start(self, start: u64, free: u64) -> u64 {
+    /// When a packet starts that has started at `start` on the link before, and finds the link free from `free` on. Where others may
+    /// have `held_up` the packet, its header comes no sooner than when the link is free, and it need not be stored.
+    fn start(self, start: u64, free: u64, held_up: bool) -> u64 {
         let soonest = start.saturating_add(self.free);
-        if free <= soonest { soonest } else { start.saturating_add(self.stored).max(free) }
+        match free {
+            _ if free <= soonest => soonest,
+            _ if held_up => free,
+            _ => start.saturating_add(self.stored).max(free),
+        }
     }
 }
 
@@ -163,7 +171,7 @@ impl Stream {
 impl Alone {
     /// One packet.
     pub(super) const fn packet(bytes: u32) -> Self {
-        Self { packets: 1, full: bytes, last: bytes, spread: false }
+        Self { packets: 1, full: bytes, last: bytes, spread: false, held_up: false }
     }
 
     /// On the first link, at once.
@@ -198,16 +206,16 @@ impl Alone {
         let time = to.time_of(self.full);
         let apart = if together || meet { stream.apart.max(time) } else { stream.apart };
         let (full, last) = (step(self.full), step(self.last));
-        let first = full.start(stream.first, 0);
+        let first = full.start(stream.first, 0, self.held_up);
         if !together {
             let second = first.saturating_add(apart);
-            return Stream { first, second, last: last.start(stream.last, 0), apart, together };
+            return Stream { first, second, last: last.start(stream.last, 0, self.held_up), apart, together };
         }
         // each waits for the one before it, and is stored if it has to; those behind the second one come no sooner than it can
         // send them on
-        let second = full.start(stream.second, first.saturating_add(time));
+        let second = full.start(stream.second, first.saturating_add(time), self.held_up);
         let next = Stream { first, second, last: 0, apart, together };
-        Stream { last: last.start(stream.last, self.full_end(next, to)), ..next }
+        Stream { last: last.start(stream.last, self.full_end(next, to), self.held_up), ..next }
     }
 
     /// Its packets go over so many links of these kinds beside each other: the last of them comes no sooner than all links

@@ -300,8 +300,11 @@ mod tests {
         let on = (&engine.routes, &engine.ports[..]);
         let mut ways = Ways::new(on.1, on.0, 64);
         let hosts = engine.routes.hosts() as u32;
-        let messages = [(1, 64), (1, 4160), (2, 100), (2, 3968), (3, 4160), (17, 999)]
-            .map(|(packets, last)| [false, true].map(|spread| Alone { packets, full: 4160, last, spread }));
+        let messages =
+            [(1, 64), (1, 4160), (2, 100), (2, 3968), (3, 4160), (17, 999)].map(|(packets, last)| {
+                let of = |spread| Alone { packets, full: 4160, last, spread, held_up: false };
+                [of(false), of(true), Alone { held_up: true, ..of(false) }]
+            });
         for (from, to) in (0..hosts).flat_map(|from| (0..hosts).map(move |to| (from, to))) {
             let nics = engine.routes.nics_of(to) as u16;
             for nic in (0..nics).chain([ANY]).filter(|_| from != to) {
