@@ -112,9 +112,9 @@ pub trait CongestionControl {
     /// Bytes that may be under way.
     fn window_bytes(&self) -> u64;
 
-    /// The average wait of packets in queues that it has found; zero where it does not look at that.
-    fn queueing_delay(&self) -> Duration {
-        Duration::ZERO
+    /// The average wait of packets in queues that it has found; none where it does not look at that.
+    fn queueing_delay(&self) -> Option<Duration> {
+        None
     }
 
     /// Time from the start of a packet of `bytes` to the start of the next; zero where only the window and
@@ -245,7 +245,7 @@ macro_rules! congestion_controls {
             fn window_bytes(&self) -> u64 {
                 match self { $(Self::$variant(state) => state.window_bytes()),+ }
             }
-            fn queueing_delay(&self) -> Duration {
+            fn queueing_delay(&self) -> Option<Duration> {
                 match self { $(Self::$variant(state) => state.queueing_delay()),+ }
             }
             #[inline]

@@ -42,8 +42,8 @@ pub struct Cx<'a> {
     pub messages: &'a Messages,
     /// Bytes that congestion control lets be under way.
     pub window_bytes: u64,
-    /// The average wait in queues that congestion control has found, where the answer to a probe comes; zero otherwise.
-    pub queueing_delay: Duration,
+    /// The average wait in queues that congestion control has found, where it looks at that and the answer to a probe comes.
+    pub queueing_delay: Option<Duration>,
     /// The number that chooses the path of the packet that is sent now; zero where none is.
     pub entropy: u16,
 }

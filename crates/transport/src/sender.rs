@@ -501,7 +501,7 @@ impl Sender {
 #[inline]
 fn cx<'a>(now: Time, messages: &'a Messages, congestion: &Control) -> Cx<'a> {
     let window_bytes = congestion.window_bytes();
-    Cx { now, messages, window_bytes, queueing_delay: Duration::ZERO, entropy: 0 }
+    Cx { now, messages, window_bytes, queueing_delay: None, entropy: 0 }
 }
 
 #[cfg(test)]

@@ -216,6 +216,30 @@ fn an_incast_with_sleek_is_no_storm_of_retransmissions() {
     assert!(last < 1.5 * 63.0 * 253_968.0 * 80.0, "{last}");
 }
 
+/// The first windows of sixteen senders wait for many round trips, and answers to probes come later than the next probe: they say so,
+/// though no average does where the receiver's credit is what senders live on.
+#[test]
+fn late_answers_to_probes_tell_of_no_losses() {
+    let machine =
+        topology(r#"{"kind": "single-switch", "nodes": 17, "bandwidth": "100 Gbps", "latency": "500 ns"}"#);
+    let messages: Vec<_> = (1..17).map(|from| (from, 0, 400_000)).collect();
+    for congestion in [r#""rccc""#, r#"{"kind": "rccc", "sender": {}}"#, r#""eqds""#, r#""ndp""#, r#""nscc""#]
+    {
+        for queue in ["lossless", "credit"] {
+            let spec = format!(
+                r#"{{"kind": "packet", "congestion": {congestion}, "queue": "{queue}",
+                    "recovery": {{"kind": "trimming", "acknowledge-every": "8 KiB", "sleek": true}}}}"#
+            );
+            let (ends, report) =
+                run(network(&spec, machine.clone()).as_mut(), machine.compute_nodes(), &messages);
+            assert_eq!(count(&report, "network.retransmissions"), 0, "{spec}");
+            // 98 packets of each, at 99 % of the rate
+            let last = ends.iter().max().unwrap().as_ps() as f64;
+            assert!(last < 1.02 * 16.0 * (400_000.0 + 98.0 * 64.0) * 80.0, "{spec}: {last}");
+        }
+    }
+}
+
 #[test]
 fn headers_leave_data_its_turns_where_so_many_meet_that_they_would_fill_the_link() {
     // the headers of 127 senders that do not slow down are one and a half times what the last link carries

@@ -268,8 +268,8 @@ impl CongestionControl for State {
         self.now.window as u64
     }
 
-    fn queueing_delay(&self) -> Duration {
-        Duration::from_ps(self.now.average_delay as u64)
+    fn queueing_delay(&self) -> Option<Duration> {
+        Some(Duration::from_ps(self.now.average_delay as u64))
     }
 
     fn on_ack(&mut self, acked: &Acked<'_>) {

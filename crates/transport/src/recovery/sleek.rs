@@ -83,10 +83,11 @@ impl Sleek {
             cx.now + self.base_rtt * 3
         };
         if header.flags.has(Flags::PROBE) {
-            // an answer that comes late says that it is, and the average how long packets wait
-            let delay = self
-                .round_trip_of_probe(header, rtt)
-                .map_or(cx.queueing_delay, |rtt| Duration::from_ps(rtt.as_ps() - self.base_rtt.as_ps()));
+            // an answer that comes late says that it is, and the average how long packets wait; where nobody keeps one, it says
+            // that, too
+            let waited = |rtt: Duration| Duration::from_ps(rtt.as_ps().saturating_sub(self.base_rtt.as_ps()));
+            let in_time = self.round_trip_of_probe(header, rtt).map(waited);
+            let delay = in_time.or(cx.queueing_delay).unwrap_or_else(|| waited(rtt));
             if delay < self.target_delay {
                 self.enter(flight);
             }

@@ -51,7 +51,9 @@ impl Sender {
         let in_flight = self.recovery.account().in_flight_bytes;
         let mut cx = cx(now, &self.messages, &self.congestion);
         if header.flags.has(Flags::PROBE) {
-            cx.queueing_delay = self.congestion.queueing_delay();
+            // who lives on the receiver's credit hears of too few packets for an average
+            let hears_enough = matches!(self.credit, Credit::Unlimited);
+            cx.queueing_delay = self.congestion.queueing_delay().filter(|_| hears_enough);
         }
         let progress = self.recovery.on_feedback(&cx, header, sack);
         let ecn = header.flags.has(Flags::ECN_ECHO);
