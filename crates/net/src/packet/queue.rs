@@ -90,7 +90,8 @@ pub struct Trimming {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control_buffer: Option<Bytes>,
     /// Most headers and other control packets that go one after the other while data waits: 10 in the paper. All that there are
-    /// when absent, and then headers alone can fill a link on which so many meet that no data gets through.
+    /// when absent, and then headers alone can fill a link on which so many meet that no data gets through. With a number, they wait
+    /// where many meet, and may come later than the time-out of what they report.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headers_in_a_row: Option<NonZeroU32>,
     /// A header that finds no room goes back to its sender (return-to-sender in the paper), which sends the packet again when a pull

@@ -16,6 +16,12 @@ use crate::recovery::{RecoverySpec, trimming::Trimming};
 /// EQDS: a sender starts with credit that it guesses, and then gets credit from the receiver, which serves those that ask
 /// in turn at the rate of its link, those first whose packets were trimmed.
 ///
+/// Credit knows of no link but the receiver's: behind links that carry n times less, each packet is trimmed and sent again until it
+/// has gone n times and more, and where packets or pulls are small, their headers and pulls alone can fill such links (see
+/// `headers-in-a-row` of the queue `trimming`). A sender without credit that hears nothing asks for some after four round trips
+/// of the longest way, and again each time after twice as long, up to 256-fold: links that lose packets in bursts can hold a
+/// message up for that long.
+///
 /// Source: Olteanu et al., "An edge-queued datagram service for all datacenter traffic", NSDI 2022.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
@@ -25,7 +31,7 @@ pub struct Eqds {
     pub max_window: Option<Bytes>,
     /// Unit of credit, bytes.
     pub quantum_bytes: u32,
-    /// Units per pull.
+    /// Units per pull. Few of them make many pulls, each of which takes `control-bytes` on the way back.
     pub quanta_per_pull: u32,
     /// Rate of credit in rates of the link, above 0 and at most 1.
     pub credit_rate: f64,

@@ -14,6 +14,10 @@ use crate::recovery::{RecoverySpec, trimming::Trimming};
 /// NDP: the first window goes out at the rate of the link; after that every packet needs a pull, and the pulls of a
 /// host are spaced so that what they bring fills its link.
 ///
+/// Pulls know of no link but the receiver's: behind links that carry n times less, each packet is trimmed and sent again until it has
+/// gone about n times. A sender whose pulls are lost asks after four round trips of the longest way, and again each time after
+/// twice as long, up to 256-fold.
+///
 /// Source: Handley et al., "Re-architecting datacenter networks and stacks for low latency and high performance",
 /// SIGCOMM 2017.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

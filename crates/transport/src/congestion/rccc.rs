@@ -17,6 +17,10 @@ use crate::recovery::{RecoverySpec, trimming::Trimming};
 /// Ultra Ethernet's receiver-side congestion control: credit in bytes, given to the senders that ask, in turn, at the
 /// rate of the receiver's link; alone, or together with the sender's own control.
 ///
+/// Credit knows of no link but the receiver's: behind links that carry n times less, each packet is trimmed and sent again until it
+/// has gone n times and more, unless there is a `sender` or `oversubscription` says so. A sender without credit that hears
+/// nothing asks for some after four round trips of the longest way, and again each time after twice as long, up to 256-fold.
+///
 /// Source: Ultra Ethernet Specification 1.0, RCCC; constants as in uet-htsim.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]

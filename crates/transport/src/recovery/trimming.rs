@@ -32,7 +32,8 @@ pub struct Trimming {
     /// There is no time-out: what loses its header is lost, as in htsim's NDP.
     pub without_timeout: bool,
     /// Bytes after which the receiver acknowledges; every packet when absent, and on ways that hold less than twice as many
-    /// bytes in a round trip, where the sender would stand still for want of acknowledgements.
+    /// bytes in a round trip, where the sender would stand still for want of acknowledgements. One names the 64 packets up to its
+    /// own: where most are trimmed or packets are small, a few that have come are named by none, and sent again when their time is out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub acknowledge_every: Option<Bytes>,
     /// With `acknowledge-every`, a packet asks for an acknowledgement where the next one, as far apart as the last two, would come
@@ -40,7 +41,8 @@ pub struct Trimming {
     /// time out without a loss, as they do in htsim.
     pub asks_in_time: bool,
     /// Finds losses by the number of packets that arrived out of order, for fabrics that drop instead of
-    /// cutting (SLEEK).
+    /// cutting (SLEEK). Where ways are spread, what is merely late counts, too, and an answer that comes soon to a probe has all sent again
+    /// that is under way.
     pub sleek: bool,
 }
 
