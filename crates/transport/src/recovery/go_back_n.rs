@@ -56,6 +56,8 @@ pub struct State {
     /// Last time that something was sent on an empty way, or that the base moved.
     progress_at: Time,
     timeout: Duration,
+    /// Where it started again: packet and serial number, both growing. What is sent from there on has one number after the other.
+    restarts: Vec<(u64, u64)>,
 }
 
 impl State {
@@ -72,6 +74,11 @@ impl State {
         }
         let bytes = cx.messages.accounted_range(packet..self.next);
         self.next = packet;
+        self.restarts.retain(|&(from, _)| from < packet);
+        // of those before what is acknowledged the last one counts
+        let over = self.restarts.iter().filter(|&&(from, _)| from <= self.base).count();
+        self.restarts.drain(..over.saturating_sub(1));
+        self.restarts.push((packet, self.serial));
         self.in_flight_bytes -= bytes.min(self.in_flight_bytes);
         self.lost_bytes += bytes;
         Some(Loss {
@@ -81,6 +88,14 @@ impl State {
             first_of_window,
             again: false,
         })
+    }
+}
+
+impl State {
+    /// Serial number with which a packet that has been sent was sent last.
+    fn last_serial(&self, packet: u64) -> u64 {
+        let restart = self.restarts.iter().rev().find(|&&(from, _)| from <= packet);
+        restart.map_or(packet, |&(from, serial)| serial + (packet - from))
     }
 }
 
@@ -127,8 +142,12 @@ impl SenderRecovery for State {
             self.progress_at = cx.now;
         }
         let trimmed = header.flags.has(Flags::TRIMMED);
-        if header.kind == Kind::Nack && (trimmed || header.cumulative == self.base) {
-            // what is before a trimmed packet may be on its way
+        // what is before a trimmed packet may be on its way, and a later transmission of it, too
+        let asks = match trimmed {
+            true => header.serial == self.last_serial(header.sequence),
+            false => header.cumulative == self.base,
+        };
+        if header.kind == Kind::Nack && asks {
             let from = if trimmed { header.sequence.max(self.base) } else { self.base };
             let last_hop = header.flags.has(Flags::LAST_HOP);
             let cause = if trimmed { LossCause::Trimmed { last_hop } } else { LossCause::Gap };
@@ -188,6 +207,7 @@ impl RecoveryKind for GoBackN {
             lost_bytes: 0,
             progress_at: Time::ZERO,
             timeout,
+            restarts: Vec::new(),
         };
         Ok((Recovery::GoBackN(state), rules))
     }

@@ -479,3 +479,33 @@ fn the_word_of_a_message_goes_out_behind_a_probe() {
     }
     assert!(behind_probes > 0, "no probe was due");
 }
+
+/// Most that was under way behind a trimmed packet arrives as headers, too: each report is of a transmission that was made again.
+#[test]
+fn reports_of_what_was_sent_again_do_not_make_go_back_n_start_again() {
+    let text =
+        r#"{"congestion": {"kind": "fixed-window", "window": "100 kB"}, "recovery": {"kind": "go-back-n"}}"#;
+    let spec: TransportSpec = serde_json::from_str(text).unwrap();
+    let path = Path::of_equal_links(Duration::from_ns(14_000), RATE, 2, 250_000);
+    let mut sender = Sender::new(&Profile::new(&spec, path).unwrap(), 1);
+    sender.post(Time::ZERO, 40_960);
+    let first: Vec<Header> = (0..100).map_while(|turn| data(&mut sender, at(turn))).collect();
+    let sequences = |sent: &[Header]| sent.iter().map(|header| header.sequence).collect::<Vec<_>>();
+    let count = first.len() as u64;
+    assert!(count >= 10);
+    // packets 3 and those behind it were trimmed, and what is sent again after the first report as well, from 6 on
+    sender.on_feedback(at(20_000), &answer(&first[3], Kind::Nack, 3), None);
+    let second: Vec<Header> = (0..4).map_while(|turn| data(&mut sender, at(20_000 + turn))).collect();
+    assert_eq!(sequences(&second), [3, 4, 5, 6]);
+    first[4..].iter().for_each(|header| sender.on_feedback(at(21_000), &answer(header, Kind::Nack, 3), None));
+    assert_eq!(sequences(&[data(&mut sender, at(22_000)).unwrap()]), [7]);
+    // a report of the last transmission does, and those of the ones before do not even then
+    sender.on_feedback(at(23_000), &answer(&second[3], Kind::Nack, 3), None);
+    sender.on_feedback(at(23_000), &answer(&first[3], Kind::Nack, 3), None);
+    sender.on_feedback(at(23_000), &answer(&first[6], Kind::Nack, 3), None);
+    let third: Vec<Header> = (0..100).map_while(|turn| data(&mut sender, at(24_000 + turn))).collect();
+    assert!(sequences(&third).into_iter().eq(6..count));
+    // what was sent before is still known by its own number
+    sender.on_feedback(at(25_000), &answer(&second[2], Kind::Nack, 3), None);
+    assert!(sequences(&[data(&mut sender, at(26_000)).unwrap()]) == [5]);
+}
