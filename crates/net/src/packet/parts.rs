@@ -142,7 +142,7 @@ impl Parts {
                 _ => Time::MAX,
             };
             let receiver = self.at_receiver(number).map(|connection| connection.receiver.deadline());
-            Some([connection.sender.deadline(), paced, receiver.unwrap_or(Time::MAX)])
+            Some([connection.sender.last_deadline(), paced, receiver.unwrap_or(Time::MAX)])
         });
         // what is never is waited for by nobody
         let all = pacers.chain(connections.flatten()).filter(|&at| at < Time::MAX);

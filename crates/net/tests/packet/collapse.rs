@@ -212,6 +212,22 @@ fn what_is_lost_gets_credit_whatever_the_recovery() {
     }
 }
 
+/// The clock of a rate that comes back runs out a thousand times before a time-out does, and hides none of them.
+#[test]
+fn a_congestion_control_with_a_clock_waits_for_the_time_outs_of_its_recovery() {
+    let machine =
+        topology(r#"{"kind": "single-switch", "nodes": 3, "bandwidth": "400 Gbps", "latency": "0 ns"}"#);
+    // rates that marks have cut, and that come back in seconds only
+    let options = r#""congestion": {"kind": "dcqcn", "timer": "25 us", "additive": "1 kbps", "hyper": "1 kbps"},
+                     "recovery": {"kind": "go-back-n", "timeout": "67 ms"}, "queue": {"kind": "drop-tail"},
+                     "ecn": {"min": "4 kB", "max": "4 kB"}, "packets": {"payload-bytes": 1000},
+                     "loss": {"probability": 0.003}"#;
+    for seed in 0..4 {
+        let of = ended_by(seed, &machine, options, &[(1, 0, 3_000_000, 0), (2, 0, 3_000_000, 0)], 10 * S);
+        assert_eq!((of.delivered, of.failed), (2, 0), "{seed}: {of:?}");
+    }
+}
+
 /// Links that are longer than any queue takes to drain, and hosts that forward: what is merely under way is not sent again.
 #[test]
 fn nothing_is_repeated_because_links_are_long() {

@@ -212,6 +212,13 @@ impl Sender {
         self.recovery.deadline().min(self.congestion.deadline()).min(self.starvation())
     }
 
+    /// The last of the clocks that run, where [`Sender::deadline`] is the first: one that runs out again and again would hide
+    /// the others. [`Time::ZERO`] when there are none.
+    pub fn last_deadline(&self) -> Time {
+        let clocks = [self.recovery.deadline(), self.congestion.deadline(), self.starvation()];
+        clocks.into_iter().filter(|&at| at < Time::MAX).max().unwrap_or(Time::ZERO)
+    }
+
     /// When a sender with nothing under way and no credit, or no room, asks for some: word of it may have been lost.
     #[inline]
     fn starvation(&self) -> Time {
