@@ -143,12 +143,10 @@ fn engineering(value: f64, significant: usize, small: usize) -> (String, &'stati
 /// The prefix with which `value` has one to three digits before the point, and its size.
 fn prefix_of(value: f64, significant: usize, small: usize) -> (&'static str, f64) {
     let usable = &PREFIXES[..7 + small];
-    // a number that rounds up to 1000 takes the next prefix: 999.96 kB is 1.000 MB
-    let rounded = |scale: f64| {
-        let unit = 10f64.powi(3 - significant as i32);
-        (value.abs() / scale / unit).round() * unit
-    };
-    usable.iter().copied().find(|(_, scale)| rounded(*scale) >= 1.0).unwrap_or(usable[usable.len() - 1])
+    // a number that rounds up to 1000 takes the next prefix: 999.96 kB is 1.000 MB, and 999.9 kB stays
+    let whole = 10f64.powi(significant as i32);
+    let reaches = |scale: f64| (value.abs() / scale * whole).round() >= whole;
+    usable.iter().copied().find(|(_, scale)| reaches(*scale)).unwrap_or(usable[usable.len() - 1])
 }
 
 /// `value` with `significant` significant digits, in positional notation.
@@ -256,6 +254,8 @@ mod tests {
             (200e-9, "200.0 ns"),
             (1e-12, "1.000 ps"),
             (0.999_96, "1.000 s"),
+            (0.999_94, "999.9 ms"),
+            (986e-6, "986.0 us"),
             (0.123_456, "123.5 ms"),
             (5400.0, "5,400.0 s"),
             (123_456.789, "123,457 s"),
@@ -269,6 +269,8 @@ mod tests {
     fn bytes_and_rates_have_decimal_prefixes() {
         assert_eq!(Unit::Bytes.format(0.0), "0 B");
         assert_eq!(Unit::Bytes.format(1023.0), "1.023 kB");
+        assert_eq!(Unit::Bytes.format(977_600.0), "977.6 kB");
+        assert_eq!(Unit::Bytes.format(999_960.0), "1.000 MB");
         assert_eq!(Unit::Bytes.format(80e9), "80 GB");
         assert_eq!(Unit::BytesPerSecond.format(12.5e9), "12.50 GB/s");
         assert_eq!(Unit::FlopPerSecond.format(51.2e12), "51.20 TFLOP/s");
