@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::support::{distances, machine, network, network_again, prepare, topology, try_network};
 use stratasim_core::model::{Network, NetworkDone, Transfer};
-use stratasim_core::{Bandwidth, Duration, Time, Token};
+use stratasim_core::{Bandwidth, Duration, LinkId, NodeId, Time, Token};
 use stratasim_net::flit::network::zero_load::{ZeroLoad, router_cycles};
 use stratasim_net::flit::router::{RouterSpec, Speculation};
 use stratasim_testkit::drive::drive_messages;
@@ -326,6 +326,65 @@ fn nodes_without_a_way_are_named() {
     );
     assert_eq!(log, [(Time::ZERO, NetworkDone::Failed(Token(7)))]);
     assert!(network.failure().unwrap().1.contains("from a to c"));
+}
+
+/// Memories hold data and pass nothing on, as at the other levels: not as a short cut, and not as the only way.
+#[test]
+fn no_packet_goes_through_a_memory_to_somewhere_else() {
+    let machine = |links: &[&str]| {
+        let node = |name: &str, kind: &str| format!(r#"{{"name": "{name}", "kind": "{kind}"}}"#);
+        let computes = ["a", "b", "c", "d"].map(|name| node(name, "compute"));
+        let memories = ["m", "n"].map(|name| node(name, "memory"));
+        let link = |ends: &&str| {
+            let (from, to) = ends.split_at(1);
+            format!(r#"{{"from": "{from}", "to": "{to}", "bandwidth": "1 GB/s", "latency": "32 ns"}}"#)
+        };
+        let links: Vec<String> = links.iter().map(link).collect();
+        topology(&format!(
+            r#"{{"kind": "graph", "nodes": [{}, {}], "links": [{}]}}"#,
+            computes.join(","),
+            memories.join(","),
+            links.join(",")
+        ))
+    };
+    for routing in ["shortest-path", "up-down"] {
+        let spec = format!(r#"{{"kind": "flit", "routing": "{routing}"}}"#);
+        // four cables by c and d, three by the memories
+        let around = machine(&["am", "mn", "nb", "ac", "cd", "db"]);
+        let [a, b, ..] = *around.compute_nodes() else { panic!("four of them") };
+        let named = |name: &str| {
+            let mut nodes = (0..around.node_count()).map(NodeId::from_index);
+            nodes.find(|&node| around.node_name(node) == name).expect("a node")
+        };
+        let [m, n] = ["m", "n"].map(named);
+        let mut by_hosts = network(&spec, around.clone());
+        let log = drive_messages(
+            by_hosts.as_mut(),
+            &[
+                (Time::ZERO, Transfer::new(Token(0), a, b, 320)),
+                (Time::ZERO, Transfer::new(Token(1), m, n, 32)),
+            ],
+            None,
+        );
+        assert!(log.iter().all(|(_, done)| matches!(done, NetworkDone::Delivered(_))), "{routing}: {log:?}");
+        let bytes = by_hosts.report(log.last().expect("two").0).link_bytes;
+        let carried = |from: &str, to: &str| -> f64 {
+            let is_it = |link: &usize| {
+                let ends = around.link(LinkId::from_index(*link)).ends.expect("a cable");
+                ends.map(|end| around.node_name(end)) == [from, to]
+            };
+            (0..around.link_count()).filter(is_it).map(|link| bytes[link]).sum()
+        };
+        assert_eq!(["ac", "cd", "db"].map(|ends| carried(&ends[..1], &ends[1..])), [320.0; 3], "{routing}");
+        assert_eq!([carried("a", "m"), carried("m", "n"), carried("n", "b")], [0.0, 32.0, 0.0], "{routing}");
+
+        let cut = machine(&["am", "mn", "nb", "ac", "db"]);
+        let mut only_by_memories = network(&spec, cut.clone());
+        let message = Transfer::new(Token(7), a, b, 1);
+        let log = drive_messages(only_by_memories.as_mut(), &[(Time::ZERO, message)], None);
+        assert_eq!(log, [(Time::ZERO, NetworkDone::Failed(Token(7)))], "{routing}");
+        assert!(only_by_memories.failure().expect("a failure").1.contains("no route from a to b"));
+    }
 }
 
 #[test]

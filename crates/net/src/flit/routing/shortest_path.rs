@@ -156,32 +156,27 @@ fn ways(wiring: &Wiring, keep: Keep) -> Result<Toward, BuildError> {
     let mut distance = vec![u32::MAX; fabric.router_count()];
     for at in rounds(toward.targets.len()) {
         let target = toward.targets[at];
-        distance.fill(u32::MAX);
-        distance[target as usize] = 0;
-        let mut order = vec![target];
-        let mut seen = 0;
-        while seen < order.len() {
-            let router = order[seen];
-            seen += 1;
-            each_feeder(fabric, router, |from, _| {
-                if distance[from as usize] == u32::MAX {
-                    distance[from as usize] = distance[router as usize] + 1;
-                    order.push(from);
-                }
-            });
-        }
+        let passes = |router: u32| router == target || wiring.forwards(router);
+        let order = reach(fabric, target, &mut distance, passes);
         spread.choose(&mut toward, at, &order[1..], |router, ways| {
             let closer = |&(_, to): &(u16, u32)| {
-                distance[to as usize] != u32::MAX && distance[to as usize] + 1 == distance[router as usize]
+                passes(to)
+                    && distance[to as usize] != u32::MAX
+                    && distance[to as usize] + 1 == distance[router as usize]
             };
             ways.extend(neighbours(fabric, router).filter(closer));
         });
-        let lost = |terminal: &&Terminal| {
+        let is_lost = |terminal: &Terminal, distance: &[u32]| {
             let (from, _) = terminal.entry();
             wiring.parts()[from as usize] == wiring.parts()[target as usize]
                 && distance[from as usize] == u32::MAX
         };
-        if let Some(lost) = fabric.terminals().iter().find(lost) {
+        if !fabric.terminals().iter().any(|terminal| is_lost(terminal, &distance)) {
+            continue;
+        }
+        // a memory node in between is no mistake: messages that would have to pass it are refused one by one
+        reach(fabric, target, &mut distance, |_| true);
+        if let Some(lost) = fabric.terminals().iter().find(|terminal| is_lost(terminal, &distance)) {
             let heard = fabric.terminals().iter().find(|terminal| terminal.router == target);
             let name = |terminal: Option<&Terminal>| match terminal.and_then(|terminal| terminal.node) {
                 Some(node) => wiring.topology.node_name(node).to_owned(),
@@ -196,6 +191,29 @@ fn ways(wiring: &Wiring, keep: Keep) -> Result<Toward, BuildError> {
         }
     }
     Ok(toward)
+}
+
+/// Channels from every router to `target` by way of routers that packets pass, and the routers from which there is a way, by
+/// distance.
+fn reach(fabric: &Fabric, target: u32, distance: &mut [u32], passes: impl Fn(u32) -> bool) -> Vec<u32> {
+    distance.fill(u32::MAX);
+    distance[target as usize] = 0;
+    let mut order = vec![target];
+    let mut seen = 0;
+    while seen < order.len() {
+        let router = order[seen];
+        seen += 1;
+        if !passes(router) {
+            continue;
+        }
+        each_feeder(fabric, router, |from, _| {
+            if distance[from as usize] == u32::MAX {
+                distance[from as usize] = distance[router as usize] + 1;
+                order.push(from);
+            }
+        });
+    }
+    order
 }
 
 /// The layer of every destination, and how many there are; at most `most`.

@@ -65,14 +65,16 @@ impl UpDown {
         let mut toward = Toward::new(fabric, 2)?;
         let mut spread = Spread::new(fabric, 2, Keep::Even);
         for target in rounds(toward.targets.len()) {
-            let (distance, order) = distances(fabric, toward.targets[target], &goes_up);
+            let at = toward.targets[target];
+            let passes = |router: u32| router == at || wiring.forwards(router);
+            let (distance, order) = distances(fabric, at, &goes_up, &passes);
             spread.choose(&mut toward, target, &order[2..], |place, ways| {
                 let (router, down) = (place / 2, place % 2 == 1);
                 ways.extend(neighbours(fabric, router).filter_map(|(output, to)| {
                     let up = goes_up(router, to);
                     let after = 2 * to + u32::from(!up);
                     let nearer = distance[after as usize].checked_add(1) == Some(distance[place as usize]);
-                    (nearer && !(down && up)).then_some((output, after))
+                    (nearer && passes(to) && !(down && up)).then_some((output, after))
                 }));
             });
         }
@@ -109,7 +111,7 @@ impl FlitRouting for UpDown {
     }
 }
 
-/// Order of the routers of every part: by distance from its root, the router with most neighbours.
+/// Order of the routers of every part: by distance from its root, the router with most neighbours of those that packets pass.
 fn rank(wiring: &Wiring) -> Result<Vec<u32>, BuildError> {
     let fabric = &wiring.fabric;
     let count = fabric.router_count() as u32;
@@ -127,7 +129,9 @@ fn rank(wiring: &Wiring) -> Result<Vec<u32>, BuildError> {
         degree[router as usize] = (out + back) as u32;
     }
     let mut roots: Vec<u32> = (0..count).collect();
-    roots.sort_by_key(|&router| (std::cmp::Reverse(degree[router as usize]), router));
+    roots.sort_by_key(|&router| {
+        (!wiring.forwards(router), std::cmp::Reverse(degree[router as usize]), router)
+    });
     let mut rank = vec![u32::MAX; count as usize];
     let (mut next, mut queue) = (0, VecDeque::new());
     for root in roots {
@@ -143,16 +147,24 @@ fn rank(wiring: &Wiring) -> Result<Vec<u32>, BuildError> {
         };
         reach(root, &mut queue);
         while let Some(router) = queue.pop_front() {
-            for (_, to) in neighbours(fabric, router) {
-                reach(to, &mut queue);
+            if wiring.forwards(router) {
+                for (_, to) in neighbours(fabric, router) {
+                    reach(to, &mut queue);
+                }
             }
         }
     }
     Ok(rank)
 }
 
-/// Channels from every place (router, and whether the packet went down) to `target`, and the places by distance.
-fn distances(fabric: &Fabric, target: u32, goes_up: &dyn Fn(u32, u32) -> bool) -> (Vec<u32>, Vec<u32>) {
+/// Channels from every place (router, and whether the packet went down) to `target` by way of routers that packets pass, and the
+/// places by distance.
+fn distances(
+    fabric: &Fabric,
+    target: u32,
+    goes_up: &dyn Fn(u32, u32) -> bool,
+    passes: &dyn Fn(u32) -> bool,
+) -> (Vec<u32>, Vec<u32>) {
     let mut distance = vec![u32::MAX; 2 * fabric.router_count()];
     let mut order = vec![2 * target, 2 * target + 1];
     distance[2 * target as usize..][..2].fill(0);
@@ -161,6 +173,9 @@ fn distances(fabric: &Fabric, target: u32, goes_up: &dyn Fn(u32, u32) -> bool) -
         let place = order[at];
         at += 1;
         let (router, down) = (place / 2, place % 2 == 1);
+        if !passes(router) {
+            continue;
+        }
         let next = distance[place as usize] + 1;
         each_feeder(fabric, router, |from, _| {
             let up = goes_up(from, router);
