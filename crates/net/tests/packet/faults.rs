@@ -269,6 +269,14 @@ fn faults_that_make_no_sense_are_refused_with_their_place() {
             r#""loss": [{"burst": 2.0, "states": {"to-bad": 0.1, "to-good": 0.1}}]"#,
             ["faults.loss.0.burst", "`probability`"],
         ),
+        (
+            r#""loss": [{"burst": 2.0, "probability": 0.9}]"#,
+            ["faults.loss.0.burst: 2 packets", "more than 9 are needed where 0.9"],
+        ),
+        (
+            r#""loss": [{"burst": 0.5, "probability": 0.1}]"#,
+            ["faults.loss.0.burst: 0.5 packets", "at least 1 are needed"],
+        ),
         (r#"}, "loss": {"probability": 0.1, "links": []"#, ["loss.links", "leave `links` out"]),
         (r#""down": [{"link": [], "from": "1 us"}]"#, ["faults.down.0.link", "no link is named"]),
         (

@@ -20,8 +20,10 @@ impl Pattern for Transpose {
         at_least_two(ranks)?;
         let side = ranks.isqrt();
         if side * side != ranks {
-            let reason =
-                format!("transpose needs a square as number of ranks, such as {}; got {ranks}", side * side);
+            let reason = format!(
+                "transpose needs a square as number of ranks, such as {}; got {ranks}",
+                side.max(2).pow(2)
+            );
             return Err(BuildError::new("", reason));
         }
         Ok(Map::of(ranks, |from| from % side * side + from / side))

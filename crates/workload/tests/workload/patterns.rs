@@ -140,6 +140,9 @@ fn the_random_permutations_of_patterns_have_their_shares() {
     assert!(seen.keys().copied().eq([3, 5, 6, 7]), "{seen:?}");
     assert!(refused(r#"{"kind": "taper"}"#, &Layout::flat(63)).contains("square"));
     assert!(refused(r#"{"kind": "asymmetric"}"#, &Layout::flat(63)).contains("even"));
+    assert!(refused(r#"{"kind": "transpose"}"#, &Layout::flat(63)).contains("such as 49; got 63"));
+    // one rank alone would have nobody to send to
+    assert!(refused(r#"{"kind": "transpose"}"#, &Layout::flat(3)).contains("such as 4; got 3"));
     assert!(refused(r#"{"kind": "bad-dragonfly", "group": 7}"#, &square).contains("do not divide"));
 }
 

@@ -174,10 +174,14 @@ impl Fault for Loss {
                 if let Some(burst) = self.burst
                     && !(burst >= 1.0 && burst.is_finite() && states.to_bad < 1.0)
                 {
-                    let reason = format!(
-                        "{burst} packets in a row; at least 1 are needed, and more than {} where {probability} of all vanish",
-                        probability / (1.0 - probability)
-                    );
+                    // more packets vanish in a row, the more of all do; without the last digits of a division
+                    let odds = (probability / (1.0 - probability) * 1e6).round() / 1e6;
+                    let least = if odds >= 1.0 {
+                        format!("more than {odds} are needed where {probability} of all vanish")
+                    } else {
+                        "at least 1 are needed".to_owned()
+                    };
+                    let reason = format!("{burst} packets in a row; {least}");
                     return Err(BuildError::new("burst", reason));
                 }
                 states
