@@ -324,7 +324,9 @@ fn cuts(fabric: &Fabric, parts: usize) -> Vec<Range<u32>> {
     let (mut start, mut sum) = (0, 0);
     for router in 0..count {
         sum += weight(router);
-        if sum * parts as u64 >= total * (cuts.len() as u64 + 1) || router + 1 == count {
+        // routers without cables, at the end, are in the last one
+        let is_full = cuts.len() + 1 < parts && sum * parts as u64 >= total * (cuts.len() as u64 + 1);
+        if is_full || router + 1 == count {
             cuts.push(start..router + 1);
             start = router + 1;
         }
@@ -337,6 +339,19 @@ mod tests {
     use super::*;
     use crate::flit::Flit;
     use crate::packet::testing::machine;
+
+    /// A switch that nothing leads to is no part of its own.
+    #[test]
+    fn there_are_no_more_parts_than_were_asked_for() {
+        let spec = r#"{"kind": "graph", "nodes": [{"name": "a"}, {"name": "b"}, {"name": "s", "kind": "switch"}],
+                       "links": [{"from": "a", "to": "b", "bandwidth": "16 GB/s", "latency": "2 ns"}]}"#;
+        let prepared = serde_json::from_str::<Flit>("{}").unwrap().prepare(&machine(spec)).unwrap();
+        for parts in [1, 2] {
+            let (fabric, routing) = (prepared.fabric.clone(), prepared.routing.clone());
+            let fast = Fast::with_parts(fabric, &prepared.router, routing, 1, parts).unwrap();
+            assert_eq!(fast.parts(), parts);
+        }
+    }
 
     /// Whatever is taken from a network at rest behind its back is missed.
     #[test]
