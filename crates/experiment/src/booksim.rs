@@ -96,8 +96,11 @@ impl Setup {
         let mut subnets = Subnets { count: network.subnets, of_message: [0; 5] };
         let names =
             ["read_request_subnet", "write_request_subnet", "read_reply_subnet", "write_reply_subnet"];
-        for (subnet, name) in subnets.of_message[1..].iter_mut().zip(names) {
-            *subnet = config.integer(name, 0, i64::from(network.subnets) - 1)? as u32;
+        // without requests and replies the peer does not look at them
+        if classes.iter().any(|class| class.read_write.is_some()) {
+            for (subnet, name) in subnets.of_message[1..].iter_mut().zip(names) {
+                *subnet = config.integer(name, 0, i64::from(network.subnets) - 1)? as u32;
+            }
         }
         let source = Source::new(
             network.extent.nodes,

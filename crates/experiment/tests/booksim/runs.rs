@@ -36,6 +36,12 @@ fn a_network_beside_another_that_nobody_uses_is_as_if_alone() {
 }
 
 #[test]
+fn networks_of_requests_do_not_matter_where_there_are_none() {
+    let unused = format!("{SMALL} read_request_subnet = 1; write_reply_subnet = -1;");
+    assert_eq!(everything(SMALL), everything(&unused));
+}
+
+#[test]
 fn networks_side_by_side_share_the_packets_of_each_node() {
     let run = |subnets: u32| {
         let text = format!(
