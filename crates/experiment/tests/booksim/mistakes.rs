@@ -106,7 +106,7 @@ fn mistakes_are_named_with_their_line() {
             "where BookSim2 stops at an assertion",
         ),
         (
-            "topology = mesh; routing_function = dor; use_read_write = 1; num_vcs = 4; read_reply_subnet = 1;",
+            "topology = mesh; routing_function = dor; use_read_write = 1; read_reply_subnet = 1;",
             "`read_reply_subnet`: found 1, expected 0 to 0",
         ),
         (
