@@ -7,7 +7,7 @@ use super::packets::{Cold, Rest, cycle_of};
 use super::part::{Part, Scratch};
 use super::source::NO_VC;
 use super::stages::EARLIER;
-use super::wheel::{BLOCK, Coming};
+use super::wheel::{BLOCK, Coming, members};
 use crate::flit::fabric::FULL_WIDTH;
 use crate::flit::keys::{self, Keys};
 use crate::flit::routing::{FlitRouting, Head};
@@ -28,22 +28,20 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
     #[inline(never)]
     pub(super) fn credit_sources(&mut self, slot: usize) {
         let first = self.blocks.len();
-        for word in first / 64..self.wheel.blocks().div_ceil(64) {
-            let mut left = self.wheel.credits.held(slot, word) & terminals_of(word, first);
-            while left != 0 {
-                let block = word * 64 + left.trailing_zeros() as usize;
-                left &= left - 1;
-                let (credits, range) = self.wheel.credits.take(slot + block);
-                let base = (block - first) * Self::TERMINALS;
-                for &number in &credits[range] {
-                    let (terminal, vc) = (base + number as usize / VS, number as usize % VS);
-                    let source = &mut self.sources[terminal];
-                    source.credits[vc] += 1;
-                    self.sending[terminal / 64] |= u64::from(source.left > 0) << (terminal % 64);
-                }
-                self.wheel.credits.give_back(credits);
+        let mut active = std::mem::take(&mut self.active);
+        members(first..self.wheel.blocks(), |word| self.wheel.credits.held(slot, word), &mut active);
+        for block in active.drain(..).map(|block| block as usize) {
+            let (credits, range) = self.wheel.credits.take(slot + block);
+            let base = (block - first) * Self::TERMINALS;
+            for &number in &credits[range] {
+                let (terminal, vc) = (base + number as usize / VS, number as usize % VS);
+                let source = &mut self.sources[terminal];
+                source.credits[vc] += 1;
+                self.sending[terminal / 64] |= u64::from(source.left > 0) << (terminal % 64);
             }
+            self.wheel.credits.give_back(credits);
         }
+        self.active = active;
     }
 
     /// Asks for packets.
@@ -258,16 +256,14 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
     #[inline(never)]
     pub(super) fn retire<T: Terminals>(&mut self, slot: usize, terminals: &mut T) {
         let first = self.blocks.len();
-        for word in first / 64..self.wheel.blocks().div_ceil(64) {
-            let mut left = self.wheel.flits.held(slot, word) & terminals_of(word, first);
-            while left != 0 {
-                let block = word * 64 + left.trailing_zeros() as usize;
-                left &= left - 1;
-                let (mut flits, range) = self.wheel.flits.take(slot + block);
-                self.retire_from((block - first) * Self::TERMINALS, &mut flits[range], terminals);
-                self.wheel.flits.give_back(flits);
-            }
+        let mut active = std::mem::take(&mut self.active);
+        members(first..self.wheel.blocks(), |word| self.wheel.flits.held(slot, word), &mut active);
+        for block in active.drain(..).map(|block| block as usize) {
+            let (mut flits, range) = self.wheel.flits.take(slot + block);
+            self.retire_from((block - first) * Self::TERMINALS, &mut flits[range], terminals);
+            self.wheel.flits.give_back(flits);
         }
+        self.active = active;
     }
 
     /// The same for terminals from `first` on.
@@ -354,10 +350,4 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         }
         debug_assert!(places.next().is_none(), "a terminal got two flits in one cycle");
     }
-}
-
-/// Which of the blocks from `64 * word` on are those of terminals, of which the first is `first`.
-#[inline]
-const fn terminals_of(word: usize, first: usize) -> u64 {
-    if word * 64 < first { u64::MAX << (first % 64) } else { u64::MAX }
 }

@@ -13,7 +13,7 @@ use super::pool::Pool;
 use super::router::Routers;
 use super::source::Source;
 use super::threads::Outbox;
-use super::wheel::{Coming, Slots, Wheel};
+use super::wheel::{Coming, Slots, Wheel, members};
 use crate::flit::fabric::FULL_WIDTH;
 use crate::flit::routing::FlitRouting;
 use crate::flit::terminals::{Offer, Terminals};
@@ -38,8 +38,9 @@ pub(super) struct Part<const P: usize, const VS: usize, const N: usize, M: Mask>
     pub(super) packs: bool,
     pub(super) seed: u64,
     pub(super) knows_source: bool,
-    /// Blocks of routers that have something to do in their next cycle beside what arrives, as a set, and those at work now.
+    /// Blocks of routers that have something to do in their next cycle beside what arrives, as a set,
     pub(super) busy: Vec<u64>,
+    /// and a list of those at work now, of routers or of terminals; empty between.
     pub(super) active: Vec<u32>,
     /// Routers, filled up to whole blocks,
     pub(super) blocks: Vec<Routers<P, VS, N, M>>,
@@ -236,23 +237,6 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         first
     }
 
-    /// Finds the blocks that have something to do in the cycles of `slots`: what leaves one of them comes to others later.
-    fn find_active(&mut self, slots: &[usize]) {
-        self.active.clear();
-        let blocks = self.blocks.len();
-        for (word, &busy) in self.busy.iter().enumerate() {
-            let mut left = slots.iter().fold(busy, |all, &slot| all | self.wheel.arrivals(slot, word));
-            while left != 0 {
-                let block = word * 64 + left.trailing_zeros() as usize;
-                left &= left - 1;
-                // behind those of routers come those of terminals
-                if block < blocks {
-                    self.active.push(block as u32);
-                }
-            }
-        }
-    }
-
     /// As many cycles as everything needs to get anywhere: first of the terminals, cycle by cycle, then of
     /// the routers, one block after the other, so that each is fetched from memory once. With `may_stop` it
     /// ends after the cycle in which the terminals want no more.
@@ -283,8 +267,12 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
                 break;
             }
         }
-        self.find_active(&slots[..count]);
-        let active = std::mem::take(&mut self.active);
+        // what leaves one of them comes to others later
+        let mut active = std::mem::take(&mut self.active);
+        let held = |word| {
+            slots[..count].iter().fold(self.busy[word], |all, &slot| all | self.wheel.arrivals(slot, word))
+        };
+        members(0..self.blocks.len(), held, &mut active);
         for (at, &block) in active.iter().enumerate() {
             let block = block as usize;
             if self.is_large {
@@ -306,6 +294,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             self.busy[block / 64] &= !(u64::from(is_idle) << (block % 64));
             self.busy[block / 64] |= u64::from(!is_idle) << (block % 64);
         }
+        active.clear();
         self.active = active;
         if cfg!(debug_assertions) {
             self.look_at_everything();

@@ -126,6 +126,21 @@ impl Wheel {
     }
 }
 
+/// Puts those numbers of a range into an empty list of which `held` has a bit, word by word.
+#[inline(always)]
+pub(super) fn members(range: Range<usize>, held: impl Fn(usize) -> u64, out: &mut Vec<u32>) {
+    for word in range.start / 64..range.end.div_ceil(64) {
+        let mut left = held(word);
+        while left != 0 {
+            let number = word * 64 + left.trailing_zeros() as usize;
+            left &= left - 1;
+            if range.contains(&number) {
+                out.push(number as u32);
+            }
+        }
+    }
+}
+
 /// Lists in pages, one each, and most lists hold nothing, not even a page. Each port gets one item in a cycle at most, and where
 /// links are long, few of them do: pages grow when one is full.
 #[derive(Debug)]
