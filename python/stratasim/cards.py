@@ -194,7 +194,14 @@ class CardBench:
     def __init__(self, core: _core.CardTimes) -> None:
         """Times; made by `Card.bench`."""
         self._text = core.json()
-        self._picture = core.picture()
+        self._core = core
+
+    @cached_property
+    def _picture(self) -> _core.Picture:
+        return self._core.picture()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_text": self._text, "_picture": self._picture}
 
     @cached_property
     def data(self) -> dict[str, Any]:

@@ -42,6 +42,17 @@ impl<T> Slots<T> {
         self.items.iter()
     }
 
+    /// The same, to change it.
+    pub fn iter_mut(&mut self) -> std::slice::IterMut<'_, T> {
+        self.items.iter_mut()
+    }
+
+    /// Forgets all places.
+    pub fn clear(&mut self) {
+        self.items.clear();
+        self.free.clear();
+    }
+
     /// Whether no place is in use.
     pub fn is_empty(&self) -> bool {
         self.items.len() == self.free.len()
@@ -78,5 +89,9 @@ mod tests {
         assert_eq!([slots[0], slots[1], slots[2], slots[3]], ['e', 'b', 'd', 'f']);
         (0..4).for_each(|slot| slots.release(slot));
         assert!(slots.is_empty());
+        slots.iter_mut().for_each(|item| *item = 'g');
+        assert_eq!(slots.iter().collect::<String>(), "gggg");
+        slots.clear();
+        assert_eq!((slots.insert('h'), slots.iter().len()), (0, 1));
     }
 }

@@ -24,7 +24,6 @@ impl FlowNetwork {
         self.now = Time::ZERO;
         self.queue = GroupedQueue::new();
         self.flows.clear();
-        self.free.clear();
         self.lines = self.lines.is_some().then(Lines::default);
         self.peaks.clear();
         // nobody knows yet who watches

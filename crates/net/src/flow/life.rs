@@ -103,7 +103,7 @@ impl FlowNetwork {
             flow.state = State::Solo;
             flow.rate = rate * factor * PER_PS;
             let end = done_at(enabled, flow.remaining, flow.rate);
-            let slot = self.take_slot(flow);
+            let slot = self.flows.insert(flow);
             for &(resource, _) in self.routes.uses(route) {
                 let occupancy = &mut self.occupancy[resource as usize];
                 (occupancy.flows, occupancy.solo) = (1, slot);
@@ -112,7 +112,7 @@ impl FlowNetwork {
             self.queue.set(slot, end);
             return slot;
         }
-        let slot = self.take_slot(flow);
+        let slot = self.flows.insert(flow);
         self.register(route);
         if enabled == self.now && self.takes_bandwidth(bytes) {
             self.enable(slot);
@@ -140,21 +140,6 @@ impl FlowNetwork {
         bytes > 0 || self.precision > Duration::ZERO
     }
 
-    /// A slot for a new flow.
-    #[inline]
-    pub(super) fn take_slot(&mut self, flow: Flow) -> u32 {
-        match self.free.pop() {
-            Some(slot) => {
-                self.flows[slot as usize] = flow;
-                slot
-            }
-            None => {
-                self.flows.push(flow);
-                self.flows.len() as u32 - 1
-            }
-        }
-    }
-
     /// Enters a flow on its resources. Flows that were alone on one of them are from now on ordinary
     /// flows.
     pub(super) fn register(&mut self, route: RouteId) {
@@ -180,26 +165,26 @@ impl FlowNetwork {
 
     /// Makes an ordinary flow of one that was alone.
     pub(super) fn wake_solo(&mut self, slot: u32) {
-        let flow = self.flows[slot as usize];
+        let flow = self.flows[slot];
         debug_assert_eq!(flow.state, State::Solo);
         for &(resource, _) in self.routes.uses(flow.route) {
             self.occupancy[resource as usize].solo = NONE;
         }
         if self.now < flow.enabled {
-            let state = &mut self.flows[slot as usize];
+            let state = &mut self.flows[slot];
             state.state = State::Latency;
             state.rate = 0.0;
             self.queue.set(slot, flow.enabled);
         } else {
             // its rate and date hold until the next solve says otherwise
-            self.flows[slot as usize].state = State::Active;
+            self.flows[slot].state = State::Active;
             self.share(slot);
         }
     }
 
     /// A flow has paid its latency.
     pub(super) fn enable(&mut self, slot: u32) {
-        let flow = &mut self.flows[slot as usize];
+        let flow = &mut self.flows[slot];
         flow.state = State::Active;
         flow.enabled = self.now;
         flow.last = self.now;
@@ -211,14 +196,14 @@ impl FlowNetwork {
 
     /// Lets an active flow take part in the sharing.
     pub(super) fn share(&mut self, slot: u32) {
-        let Flow { route, cap, .. } = self.flows[slot as usize];
+        let Flow { route, cap, .. } = self.flows[slot];
         let info = self.routes.get(route);
         self.system.enable(slot, self.routes.uses(route), info.penalty, cap);
     }
 
     /// A flow has `remaining` bytes left now. What it has carried since its last date is noted for observers.
     pub(super) fn reach(&mut self, slot: u32, remaining: f64) {
-        let flow = &mut self.flows[slot as usize];
+        let flow = &mut self.flows[slot];
         if self.link_uses {
             let bytes = flow.carried(remaining).saturating_sub(flow.carried(flow.remaining));
             if bytes > 0 {
@@ -232,7 +217,7 @@ impl FlowNetwork {
     /// The date of a flow has come.
     pub(super) fn flow_event(&mut self, slot: u32, cx: &mut Cx<'_, NetworkDone>) {
         self.counters.events += 1;
-        let flow = self.flows[slot as usize];
+        let flow = self.flows[slot];
         match flow.state {
             State::Latency if self.takes_bandwidth(flow.bytes) => self.enable(slot),
             State::Latency | State::Solo | State::Active => {
@@ -244,7 +229,7 @@ impl FlowNetwork {
 
     /// A flow has arrived.
     pub(super) fn finish(&mut self, slot: u32, cx: &mut Cx<'_, NetworkDone>) {
-        let flow = self.flows[slot as usize];
+        let flow = self.flows[slot];
         match flow.state {
             State::Active => {
                 self.check_speed(&flow);
@@ -268,12 +253,12 @@ impl FlowNetwork {
 
     /// Gives the slot of a flow back.
     pub(super) fn release(&mut self, slot: u32) {
-        self.deregister(self.flows[slot as usize].route);
+        self.deregister(self.flows[slot].route);
         if let Some(lines) = &mut self.lines {
-            lines.leave(self.flows[slot as usize].line);
+            lines.leave(self.flows[slot].line);
         }
-        self.flows[slot as usize].state = State::Free;
-        self.free.push(slot);
+        self.flows[slot].state = State::Free;
+        self.flows.release(slot);
     }
 
     /// No transfer beats its latency and its serialization at the rate it could have alone.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use stratasim_core::model::{Invariant, NetworkDone, NetworkReport, NetworkRequest, Transfer};
 use stratasim_core::observe::{Event, MessageSpan, Observer};
 use stratasim_core::queue::GroupedQueue;
-use stratasim_core::{BuildError, Cx, Duration, LinkId, Model, NodeId, Time, Token, model};
+use stratasim_core::{BuildError, Cx, Duration, LinkId, Model, NodeId, Slots, Time, Token, model};
 use stratasim_topo::io::profile::ProfileEvents;
 use stratasim_topo::{NodeKind, Routing, Sharing, Topology};
 
@@ -72,8 +72,7 @@ pub(super) struct FlowNetwork {
     pub(super) ports: Vec<u32>,
     pub(super) loopback: u32,
     pub(super) queue: GroupedQueue,
-    pub(super) flows: Vec<Flow>,
-    pub(super) free: Vec<u32>,
+    pub(super) flows: Slots<Flow>,
     /// Connections, where messages of a pair go one after the other.
     pub(super) lines: Option<Lines>,
     pub(super) occupancy: Vec<Occupancy>,
@@ -164,8 +163,7 @@ impl FlowNetwork {
             ports,
             loopback,
             queue: GroupedQueue::new(),
-            flows: Vec::new(),
-            free: Vec::new(),
+            flows: Slots::default(),
             lines: in_order.then(Lines::default),
             occupancy: vec![Occupancy { flows: 0, solo: NONE, run: NONE, member: NONE }; resources],
             pipelines: Pipelines::default(),
@@ -300,14 +298,14 @@ impl FlowNetwork {
             false => self.system.solve_all(&mut changed, patience),
         };
         for slot in changed.drain(..) {
-            let flow = &self.flows[slot as usize];
+            let flow = &self.flows[slot];
             let rate = self.system.rate(slot) * flow.factor * PER_PS;
             if rate == flow.rate {
                 continue;
             }
             self.counters.rate_changes += 1;
             self.reach(slot, flow.left(self.now));
-            let flow = &mut self.flows[slot as usize];
+            let flow = &mut self.flows[slot];
             flow.rate = rate;
             if rate > 0.0 {
                 self.queue.set(slot, done_at(self.now, flow.remaining, rate));
@@ -345,7 +343,7 @@ impl FlowNetwork {
 
     /// Whether messages are on their way.
     pub(super) fn is_busy(&self) -> bool {
-        self.flows.len() > self.free.len()
+        !self.flows.is_empty()
     }
 
     /// The next instant at which something happens by itself.

@@ -183,12 +183,12 @@ impl FlowNetwork {
 
     /// An active flow meets the channels on its way, now.
     pub(super) fn meet_channels(&mut self, flow: u32) {
-        let route = self.flows[flow as usize].route;
+        let route = self.flows[flow].route;
         let mut met: Vec<(u32, u32)> = Vec::new();
         for &(resource, _) in self.routes.uses(route) {
             let occupancy = &self.occupancy[resource as usize];
             let owner = (occupancy.run, occupancy.member);
-            if owner.0 != NONE && !met.contains(&owner) && self.flows[flow as usize].member != Some(owner) {
+            if owner.0 != NONE && !met.contains(&owner) && self.flows[flow].member != Some(owner) {
                 met.push(owner);
             }
         }
@@ -242,7 +242,7 @@ impl FlowNetwork {
             return;
         }
         simple &= self.numbers.snap == 0.0;
-        let other = self.flows[foreign as usize].route;
+        let other = self.flows[foreign].route;
         for &(resource, _) in self.routes.uses(other) {
             let alone = self.system.users_of(resource).len() == 1;
             let occupancy = &self.occupancy[resource as usize];
@@ -255,11 +255,11 @@ impl FlowNetwork {
     /// Makes a component of a channel and the only flow on it, which share `resource`.
     fn heat(&mut self, slot: u32, member: u32, flow: u32, resource: u32) {
         let now = self.now;
-        let state = &self.flows[flow as usize];
+        let state = &self.flows[flow];
         if now > state.last {
             self.reach(flow, state.left(now));
         }
-        let state = &mut self.flows[flow as usize];
+        let state = &mut self.flows[flow];
         let Flow { route, cap, factor, remaining, .. } = *state;
         state.state = State::Beside;
         self.queue.remove(flow);
@@ -308,7 +308,7 @@ impl FlowNetwork {
     /// Ends a component: its flow is an ordinary one again, its channel cold.
     fn dissolve(&mut self, slot: u32, component: u32) {
         let Component { flow, member, .. } = self.cool(slot, component);
-        let state = &mut self.flows[flow as usize];
+        let state = &mut self.flows[flow];
         state.state = State::Active;
         state.rate = 0.0; // its date is set by the next solve
         debug_assert!(self.pipelines.run(slot).members[member as usize].channel == Channel::Cold);
@@ -320,11 +320,11 @@ impl FlowNetwork {
         let now = self.now.as_ps();
         let component = self.pipelines.run(slot).cool(component, now);
         // observers are told of what it has carried
-        let flow = &mut self.flows[component.flow as usize];
+        let flow = &mut self.flows[component.flow];
         (flow.remaining, flow.last) = (component.remaining, self.now);
         let own = self.pipelines.run(slot).routes[component.member as usize].route;
-        for index in 0..self.routes.uses(self.flows[component.flow as usize].route).len() {
-            let resource = self.routes.uses(self.flows[component.flow as usize].route)[index].0;
+        for index in 0..self.routes.uses(self.flows[component.flow].route).len() {
+            let resource = self.routes.uses(self.flows[component.flow].route)[index].0;
             let is_own = self.routes.uses(own).iter().any(|(used, _)| *used == resource);
             let occupancy = &mut self.occupancy[resource as usize];
             if !is_own && (occupancy.run, occupancy.member) == (slot, component.member) {
@@ -369,7 +369,7 @@ impl FlowNetwork {
             member: Some((slot, member)),
             line: NONE,
         };
-        let flow = self.take_slot(flow);
+        let flow = self.flows.insert(flow);
         self.register(route);
         if in_latency { self.queue.set(flow, from) } else { self.share(flow) }
     }
@@ -447,7 +447,7 @@ impl FlowNetwork {
         }
         let cap = self.routes.get(route).bound;
         let flow = self.start_flow(token, Some((slot, member)), route, bytes, cap, (NONE, self.now));
-        self.flows[flow as usize].member = Some((slot, member));
+        self.flows[flow].member = Some((slot, member));
     }
 
     /// The message of a slow channel has arrived.

@@ -97,7 +97,7 @@ impl FlowNetwork {
     fn shift_penalties(&mut self, resource: u32, shift: f64) {
         let flows: Vec<u32> = self.system.users_of(resource).iter().map(|user| user.flow).collect();
         for slot in flows {
-            let flow = &self.flows[slot as usize];
+            let flow = &self.flows[slot];
             let penalty = self.system.flows[slot as usize].penalty + shift;
             self.system.disable(slot);
             self.system.enable(slot, self.routes.uses(flow.route), penalty.max(f64::MIN_POSITIVE), flow.cap);
@@ -106,8 +106,8 @@ impl FlowNetwork {
 
     /// Every flow on a link that went down fails.
     fn fail_users(&mut self, resource: u32, done: &mut Vec<NetworkDone>) {
-        for slot in 0..self.flows.len() as u32 {
-            let flow = self.flows[slot as usize];
+        for slot in 0..self.flows.iter().len() as u32 {
+            let flow = self.flows[slot];
             let uses = flow.state != State::Free
                 && self.routes.links(flow.route).iter().any(|link| link.0 == resource);
             if !uses {

@@ -21,7 +21,7 @@ impl FlowNetwork {
     /// What has been carried until `now` by messages that have not arrived and members of pipelines that are not over.
     pub(super) fn under_way(&mut self, now: Time) -> Vec<Carried> {
         let carried = |slot: u32, remaining: f64| {
-            let flow = &self.flows[slot as usize];
+            let flow = &self.flows[slot];
             // rounded down, so that thousands of them are together no more than a link can carry
             let bytes = flow.bytes - (remaining.ceil() as u64).min(flow.bytes);
             let untold = bytes.saturating_sub(flow.carried(flow.remaining));
