@@ -1,8 +1,9 @@
 //! Next hops: from every node to every host, all ports that begin a shortest way.
 //!
 //! Ports are numbered through all nodes: a half-duplex cable has one at each end. Hosts behind a single switch share the
-//! column of that switch, so that the table of a fat tree is as small as its switches.
+//! column of that switch, so that the table of a fat tree is as small as its switches. Meshes and tori of hosts need none.
 
+mod grid;
 mod numbers;
 mod search;
 mod sets;
@@ -15,6 +16,7 @@ use smallvec::{SmallVec, smallvec};
 use stratasim_core::{BuildError, Duration, LinkId, NodeId};
 use stratasim_topo::{NodeKind, Topology};
 
+use self::grid::Grid;
 pub(super) use self::numbers::Numbers;
 use self::search::{Into, lengths};
 pub(super) use self::sets::Members;
@@ -79,7 +81,8 @@ pub(super) struct Routes {
     ends_here: Vec<bool>,
     next: Table,
     sets: Sets,
-    /// By column: the farthest other host, by what a full packet takes, and the host of the column with the longest last link.
+    /// By column: the farthest other host, by what a full packet takes, and the host of the column with the longest last link. Of a
+    /// grid only two hosts that are as far from each other as any.
     farthest: Vec<(u32, u32)>,
     /// The NICs of hosts that have several, one host after the other, and by host, where they begin and end.
     gates: Vec<Gate>,
@@ -149,6 +152,13 @@ impl Routes {
                 targets.len() as u32 - 1
             })
         });
+        let all_pass_on = targets.iter().copied().eq(0..nodes as u32) && !routes.ends_here.contains(&true);
+        if all_pass_on && let Some((grid, sets)) = Grid::of(topology, &routes.wires, &routes.start) {
+            routes.farthest.push(grid.farthest());
+            routes.next = Table::of_grid(grid);
+            routes.sets = sets;
+            return Ok(routes);
+        }
         if nodes as u64 * targets.len() as u64 > MOST_ENTRIES || routes.wires.len() >= 1 << 28 {
             let reason = format!(
                 "{nodes} nodes and {} groups of hosts are more than the table of next hops holds (2^28 entries)",
@@ -366,8 +376,7 @@ impl Routes {
 
     /// The first column of the table where a node has this set, one that it has.
     pub(super) fn first_column(&self, node: u32, set: u32) -> u32 {
-        let columns = self.next.columns() as u32;
-        (0..columns).find(|&column| self.next.get(node, column) == Next::Set(set)).unwrap_or(columns)
+        self.next.first_column(node, set)
     }
 
     /// Whether any way leads from one host to another.

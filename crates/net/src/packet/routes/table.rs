@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Next;
+use super::grid::Grid;
 
 /// Most entries of a table (1 GiB).
 pub(super) const MOST_ENTRIES: u64 = 1 << 28;
@@ -20,6 +21,8 @@ pub(super) struct Table {
 enum Entries {
     Short(Arc<[u16]>),
     Long(Arc<[u32]>),
+    /// None: they are told from coordinates.
+    Grid(Arc<Grid>),
 }
 
 const SEVERAL: u32 = 1 << 31;
@@ -112,6 +115,7 @@ impl Filling {
                     row[from..self.filled].copy_from_slice(&last[..count]);
                 }
             }
+            Entries::Grid(_) => unreachable!("nothing is filled in"),
         }
     }
 
@@ -128,6 +132,11 @@ impl Table {
         Self { columns: 0, entries: Entries::Short(Arc::default()) }
     }
 
+    /// Of a grid: the columns are its nodes.
+    pub(super) fn of_grid(grid: Grid) -> Self {
+        Self { columns: grid.nodes(), entries: Entries::Grid(Arc::new(grid)) }
+    }
+
     /// Groups of hosts.
     pub(super) const fn columns(&self) -> usize {
         self.columns
@@ -138,6 +147,7 @@ impl Table {
     pub(super) fn get(&self, node: u32, column: u32) -> Next {
         let at = node as usize * self.columns + column as usize;
         match &self.entries {
+            Entries::Grid(grid) => grid.next(node, column),
             Entries::Short(entries) => match entries[at] {
                 u16::MAX => Next::Nowhere,
                 set if set & SEVERAL_SHORT != 0 => Next::Set(u32::from(set & !SEVERAL_SHORT)),
@@ -149,6 +159,16 @@ impl Table {
                 port => Next::Port(port),
             },
         }
+    }
+
+    /// The first column where a node has this set, one that it has.
+    pub(super) fn first_column(&self, node: u32, set: u32) -> u32 {
+        let columns = self.columns as u32;
+        let first = match &self.entries {
+            Entries::Grid(grid) => grid.first_to(node, set),
+            _ => (0..columns).find(|&column| self.get(node, column) == Next::Set(set)),
+        };
+        first.unwrap_or(columns)
     }
 }
 
