@@ -1,7 +1,8 @@
 //! Next hops: from every node to every host, all ports that begin a shortest way.
 //!
 //! Ports are numbered through all nodes: a half-duplex cable has one at each end. Hosts behind a single switch share the
-//! column of that switch, so that the table of a fat tree is as small as its switches. Meshes and tori of hosts need none.
+//! column of that switch, and hosts with one cable have no row, so that the table of a fat tree is as small as its switches. Meshes
+//! and tori of hosts need none.
 
 mod grid;
 mod numbers;
@@ -79,6 +80,8 @@ pub(super) struct Routes {
     host_of: Vec<u32>,
     /// By node: whether it holds data, and passes on nothing that is not for it.
     ends_here: Vec<bool>,
+    /// By column of the table, the node that it leads to.
+    targets: Vec<u32>,
     next: Table,
     sets: Sets,
     /// By column: the farthest other host, by what a full packet takes, and the host of the column with the longest last link. Of a
@@ -139,6 +142,7 @@ impl Routes {
             start,
             host_of,
             ends_here,
+            targets: Vec::new(),
             gates_of: vec![(0, 0); hosts.len()],
             hosts,
             next: Table::empty(),
@@ -159,9 +163,11 @@ impl Routes {
             routes.sets = sets;
             return Ok(routes);
         }
-        if nodes as u64 * targets.len() as u64 > MOST_ENTRIES || routes.wires.len() >= 1 << 28 {
+        let rows = routes.with_a_choice();
+        if rows.len() as u64 * targets.len() as u64 > MOST_ENTRIES || routes.wires.len() >= 1 << 28 {
             let reason = format!(
-                "{nodes} nodes and {} groups of hosts are more than the table of next hops holds (2^28 entries)",
+                "{} nodes and {} groups of hosts are more than the table of next hops holds (2^28 entries)",
+                rows.len(),
                 targets.len()
             );
             return Err(BuildError::new("", reason));
@@ -172,8 +178,42 @@ impl Routes {
             link.latency + Duration::from_ps((f64::from(full) * 1e12 / link.bandwidth.bytes_per_s()) as u64)
         };
         let steps: Vec<Duration> = routes.wires.iter().map(step).collect();
-        routes.fill(&targets, &into, &steps, &lengths(topology, &routes.wires));
+        routes.targets = targets;
+        routes.fill(rows, &into, &steps, &lengths(topology, &routes.wires));
         Ok(routes)
+    }
+
+    /// Nodes among which all are whose next hop depends on where a packet goes.
+    fn with_a_choice(&self) -> std::ops::Range<u32> {
+        let has = |&node: &u32| self.only_port(node).is_none();
+        let (first, last) = ((0..self.nodes()).find(has), (0..self.nodes()).rfind(has));
+        first.zip(last).map_or(0..0, |(first, last)| first..last + 1)
+    }
+
+    /// The only port of a node whose neighbour there has several: what stands at the edge.
+    fn only_port(&self, node: u32) -> Option<u32> {
+        let ports = self.ports_of(node);
+        let is_only = |&port: &u32| self.ports_of(self.wires[port as usize].to).len() > 1;
+        (ports.len() == 1).then_some(ports.start).filter(is_only)
+    }
+
+    /// Where packets go next from a node to the target of a column.
+    #[inline]
+    fn next(&self, node: u32, column: u32) -> Next {
+        if self.next.has_row(node) {
+            self.next.get(node, column)
+        } else {
+            self.next_at_the_edge(node, column)
+        }
+    }
+
+    /// The same from a node without a row, which has one port.
+    #[inline(never)]
+    fn next_at_the_edge(&self, node: u32, column: u32) -> Next {
+        let (port, target) = (self.start[node as usize], self.targets[column as usize]);
+        let to = self.wires[port as usize].to;
+        let leads = || !self.ends_here[to as usize] && self.next.get(to, column) != Next::Nowhere;
+        if node != target && (to == target || leads()) { Next::Port(port) } else { Next::Nowhere }
     }
 
     /// Notes the NICs of hosts that have several: the first cable between a host and a switch joins the first of the host's
@@ -254,7 +294,7 @@ impl Routes {
                 if left == 0 {
                     break;
                 }
-                let next = self.next.get(node, column);
+                let next = self.next(node, column);
                 let ports = match &next {
                     Next::Port(only) => Members::of(std::slice::from_ref(only)),
                     Next::Set(set) => self.members(node, *set),
@@ -287,7 +327,7 @@ impl Routes {
         if node == host.target {
             return if host.last == NONE { Next::Nowhere } else { Next::Port(host.last) };
         }
-        self.next.get(node, host.column)
+        self.next(node, host.column)
     }
 
     /// Number of NICs of a host, where packets can be led to one of them: 0 for hosts with one, and for those that forward.
@@ -314,7 +354,7 @@ impl Routes {
         if node == gate.switch {
             return if gate.port == NONE { Next::Nowhere } else { Next::Port(gate.port) };
         }
-        self.next.get(node, gate.column)
+        self.next(node, gate.column)
     }
 
     /// The group of hosts, or of their NICs, to which all ways from a node are the same until the last link, which is a host's own:

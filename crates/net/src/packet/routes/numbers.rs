@@ -8,7 +8,7 @@ use super::{Next, Routes};
 pub(in super::super) struct Numbers {
     /// By column: how many sets stand before.
     before: Vec<u32>,
-    /// Nodes whose set in a column is a new one: column after column, so many words each.
+    /// Rows whose set in a column is a new one: column after column, so many words each.
     new: Vec<u64>,
     words: usize,
 }
@@ -17,17 +17,17 @@ impl Numbers {
     /// Of all sets of the table.
     pub(in super::super) fn new(routes: &Routes) -> Self {
         let columns = routes.next.columns();
-        let words = routes.host_of.len().div_ceil(u64::BITS as usize);
+        let words = routes.next.rows().len().div_ceil(u64::BITS as usize);
         let mut new = vec![0_u64; words * columns];
         let mut counts = vec![0_u32; columns];
         // by set: the last node that has it, counted from 1
         let mut seen = vec![0; routes.sets.count()];
-        for node in 0..routes.nodes() {
+        for (row, node) in routes.next.rows().enumerate() {
             for column in 0..columns {
                 if let Next::Set(set) = routes.next.get(node, column as u32)
                     && std::mem::replace(&mut seen[set as usize], node + 1) != node + 1
                 {
-                    new[column * words + (node / u64::BITS) as usize] |= 1 << (node % u64::BITS);
+                    new[column * words + row / u64::BITS as usize] |= 1 << (row % u64::BITS as usize);
                     counts[column] += 1;
                 }
             }
@@ -40,7 +40,8 @@ impl Numbers {
     pub(in super::super) fn of(&self, routes: &Routes, node: u32, set: u32) -> u32 {
         let column = routes.first_column(node, set);
         let words = &self.new[column as usize * self.words..][..self.words];
-        let (word, bit) = ((node / u64::BITS) as usize, node % u64::BITS);
+        let row = node - routes.next.rows().start;
+        let (word, bit) = ((row / u64::BITS) as usize, row % u64::BITS);
         let ones = |word: &u64| word.count_ones();
         let nodes = words[..word].iter().map(ones).sum::<u32>() + ones(&(words[word] & ((1 << bit) - 1)));
         self.before[column as usize] + nodes
@@ -65,7 +66,7 @@ mod tests {
             let numbers = Numbers::new(&routes);
             let mut known: FxHashMap<(u32, u32), u32> = FxHashMap::default();
             for column in 0..routes.next.columns() as u32 {
-                for node in 0..routes.nodes() {
+                for node in routes.next.rows() {
                     if let Next::Set(set) = routes.next.get(node, column) {
                         let next = known.len() as u32;
                         let number = *known.entry((node, set)).or_insert(next);

@@ -1,6 +1,7 @@
 //! The search for the shortest ways from everywhere to each target.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use stratasim_core::Duration;
 use stratasim_topo::Topology;
@@ -47,12 +48,13 @@ impl Routes {
         far
     }
 
-    /// Works the table out, column by column, by a search from each target against the links, which have `lengths` and which a
-    /// full packet takes `steps` for.
-    pub(super) fn fill(&mut self, targets: &[u32], into: &Into, steps: &[Duration], lengths: &[u8]) {
+    /// Works the table out, for nodes that have a row, column by column, by a search from each target against the links, which have
+    /// `lengths` and which a full packet takes `steps` for.
+    pub(super) fn fill(&mut self, rows: Range<u32>, into: &Into, steps: &[Duration], lengths: &[u8]) {
+        let targets = std::mem::take(&mut self.targets);
         let mut search = Search::new(self, into, steps, lengths);
         let most = self.wires.len().saturating_sub(1) as u32;
-        let mut table = Filling::new(self.host_of.len(), targets.len(), most);
+        let mut table = Filling::new(rows, targets.len(), most);
         let mut known = Known::default();
         for (&target, own) in targets.iter().zip(self.far_hosts(targets.len(), steps)) {
             let farthest = search.run(self, target, own);
@@ -64,6 +66,7 @@ impl Routes {
             });
         }
         self.next = table.done();
+        self.targets = targets;
     }
 }
 
@@ -224,7 +227,7 @@ impl Into {
     }
 
     /// Where those of a node stand among all.
-    fn range(&self, node: u32) -> std::ops::Range<usize> {
+    fn range(&self, node: u32) -> Range<usize> {
         self.start[node as usize] as usize..self.start[node as usize + 1] as usize
     }
 }
@@ -381,6 +384,19 @@ mod tests {
         }
         assert!(sets > 100, "there is something to choose: {sets} sets");
         assert!((5..55).contains(&parted), "{parted} machines have hosts that others do not reach");
+    }
+
+    #[test]
+    fn hosts_with_one_cable_have_no_row() {
+        for (spec, rows) in [
+            (r#""fat-tree", "k": 4"#, 20),
+            (r#""leaf-spine", "leaves": 3, "spines": 2, "hosts-per-leaf": 4"#, 5),
+            (r#""torus", "dimensions": [3, 4], "hosts-per-switch": 2"#, 12),
+        ] {
+            let spec = format!(r#"{{"kind": {spec}, "bandwidth": "100 Gbps", "latency": "1 us"}}"#);
+            let routes = Routes::new(&machine(&spec), FULL).expect("a table");
+            assert_eq!(routes.next.rows().len(), rows, "{spec}");
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
-//! The table of next hops: for every node and group of hosts a port, or a set of ports.
+//! The table of next hops: for nodes and groups of hosts a port, or a set of ports.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::Next;
@@ -12,6 +13,8 @@ pub(super) const MOST_ENTRIES: u64 = 1 << 28;
 /// another one, and the nearer caches hold twice as many. All who have the table share them.
 #[derive(Debug, Clone)]
 pub(super) struct Table {
+    /// The nodes that have a row.
+    rows: Range<u32>,
     columns: usize,
     entries: Entries,
 }
@@ -51,7 +54,7 @@ const TOGETHER: usize = 16;
 #[derive(Debug)]
 pub(super) struct Filling {
     table: Table,
-    /// By node, the last few columns, in whole words.
+    /// By row, the last few columns, in whole words.
     last: Vec<[u32; TOGETHER]>,
     /// Columns that are there, with those.
     filled: usize,
@@ -60,21 +63,22 @@ pub(super) struct Filling {
 }
 
 impl Filling {
-    /// Of no column yet. Ports have numbers up to `most`.
-    pub(super) fn new(nodes: usize, columns: usize, most: u32) -> Self {
+    /// Of no column yet, for these nodes. Ports have numbers up to `most`.
+    pub(super) fn new(rows: Range<u32>, columns: usize, most: u32) -> Self {
+        let count = rows.len();
         let entries = if most > MOST_SHORT {
-            Entries::Long(std::iter::repeat_n(u32::MAX, nodes * columns).collect())
+            Entries::Long(std::iter::repeat_n(u32::MAX, count * columns).collect())
         } else {
-            Entries::Short(std::iter::repeat_n(u16::MAX, nodes * columns).collect())
+            Entries::Short(std::iter::repeat_n(u16::MAX, count * columns).collect())
         };
-        let table = Table { columns, entries };
-        Self { table, last: vec![[u32::MAX; TOGETHER]; nodes], filled: 0, most }
+        let table = Table { rows, columns, entries };
+        Self { table, last: vec![[u32::MAX; TOGETHER]; count], filled: 0, most }
     }
 
-    /// The next column: where packets go next from each node.
+    /// The next column: where packets go next from each node that has a row.
     pub(super) fn column(&mut self, mut next: impl FnMut(usize) -> Next) {
         let at = self.filled % TOGETHER;
-        for (node, row) in self.last.iter_mut().enumerate() {
+        for (node, row) in (self.table.rows.start as usize..).zip(&mut self.last) {
             row[at] = match next(node) {
                 Next::Nowhere => u32::MAX,
                 Next::Port(port) => {
@@ -129,12 +133,23 @@ impl Filling {
 impl Table {
     /// Of nobody.
     pub(super) fn empty() -> Self {
-        Self { columns: 0, entries: Entries::Short(Arc::default()) }
+        Self { rows: 0..0, columns: 0, entries: Entries::Short(Arc::default()) }
     }
 
     /// Of a grid: the columns are its nodes.
     pub(super) fn of_grid(grid: Grid) -> Self {
-        Self { columns: grid.nodes(), entries: Entries::Grid(Arc::new(grid)) }
+        Self { rows: 0..grid.nodes() as u32, columns: grid.nodes(), entries: Entries::Grid(Arc::new(grid)) }
+    }
+
+    /// The nodes that have a row.
+    pub(super) fn rows(&self) -> Range<u32> {
+        self.rows.clone()
+    }
+
+    /// Whether a node has a row.
+    #[inline]
+    pub(super) fn has_row(&self, node: u32) -> bool {
+        self.rows.contains(&node)
     }
 
     /// Groups of hosts.
@@ -142,10 +157,10 @@ impl Table {
         self.columns
     }
 
-    /// Where packets go next.
+    /// Where packets go next from a node that has a row.
     #[inline]
     pub(super) fn get(&self, node: u32, column: u32) -> Next {
-        let at = node as usize * self.columns + column as usize;
+        let at = (node - self.rows.start) as usize * self.columns + column as usize;
         match &self.entries {
             Entries::Grid(grid) => grid.next(node, column),
             Entries::Short(entries) => match entries[at] {
@@ -192,14 +207,16 @@ mod tests {
                         5 => Next::Port(1),
                         _ => Next::Set(3),
                     };
-                    let mut filling = Filling::new(7, columns, known);
+                    let rows = 2..9;
+                    let mut filling = Filling::new(rows.clone(), columns, known);
                     for column in 0..columns {
                         filling.column(|node| entry(node, column));
                     }
                     let table = filling.done();
                     assert_eq!(matches!(table.entries, Entries::Short(_)), is_short, "{most}");
-                    for (node, column) in (0..7).flat_map(|node| (0..columns).map(move |at| (node, at))) {
-                        assert_eq!(table.get(node as u32, column as u32), entry(node, column), "{most}");
+                    for (node, column) in rows.flat_map(|node| (0..columns).map(move |at| (node, at))) {
+                        let known = table.get(node, column as u32);
+                        assert_eq!(known, entry(node as usize, column), "{most}");
                     }
                 }
             }
