@@ -166,7 +166,7 @@ impl Routes {
         let rows = routes.with_a_choice();
         if rows.len() as u64 * targets.len() as u64 > MOST_ENTRIES || routes.wires.len() >= 1 << 28 {
             let reason = format!(
-                "{} nodes and {} groups of hosts are more than the table of next hops holds (2^28 entries)",
+                "{} nodes and {} groups of hosts are more than the table of next hops holds (2^29 entries)",
                 rows.len(),
                 targets.len()
             );

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::Next;
 use super::grid::Grid;
 
-/// Most entries of a table (1 GiB).
-pub(super) const MOST_ENTRIES: u64 = 1 << 28;
+/// Most entries of a table (2 GiB).
+pub(super) const MOST_ENTRIES: u64 = 1 << 29;
 
 /// Entries by node and column, in two bytes each where all of them fit: a large machine looks one up with every hop, each time
 /// another one, and the nearer caches hold twice as many. All who have the table share them.
