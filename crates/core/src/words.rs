@@ -11,6 +11,17 @@ pub fn rounded(number: u64) -> u64 {
     (number - rest).saturating_add(up)
 }
 
+/// A number that need not be whole, to three digits and without zeros that say nothing: `0.167`, `60.6`, `100`. Powers of ten stand
+/// only where it is below a millionth.
+pub fn three_digits(number: f64) -> String {
+    let scientific = format!("{number:.2e}");
+    match scientific.parse::<f64>() {
+        Ok(rounded) if rounded == 0.0 || rounded.abs() >= 1e-6 => rounded.to_string(),
+        Ok(rounded) => format!("{rounded:e}"),
+        Err(_) => scientific,
+    }
+}
+
 /// Commas between groups of three digits of the whole part.
 pub fn thousands(text: &str) -> String {
     let (sign, rest) = text.strip_prefix('-').map_or(("", text), |rest| ("-", rest));
@@ -44,6 +55,19 @@ mod tests {
             (6_345_475_711, 6_345_000_000),
         ] {
             assert_eq!(rounded(number), text);
+        }
+        for (number, text) in [
+            (1.0 / 6.0, "0.167"),
+            (60.6, "60.6"),
+            (100.0, "100"),
+            (0.0, "0"),
+            (1234.0, "1230"),
+            (99.96, "100"),
+            (-0.000_001, "-0.000001"),
+            (2.345e-9, "2.35e-9"),
+            (f64::INFINITY, "inf"),
+        ] {
+            assert_eq!(three_digits(number), text);
         }
         assert_eq!(thousands("4000"), "4,000");
         assert_eq!(thousands("-1234567.8901"), "-1,234,567.8901");

@@ -5,6 +5,7 @@ use std::collections::BinaryHeap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stratasim_core::words::three_digits;
 use stratasim_core::{BuildError, Bytes, NodeId};
 use stratasim_topo::Topology;
 
@@ -116,14 +117,14 @@ impl TooSmall {
     pub(super) fn error(&self, sharing: BufferSharing, topology: &Topology) -> BuildError {
         let Self { node, total_bytes, packet_bytes } = *self;
         let reason = format!(
-            "{}; of the empty buffer of {}, {}, a queue may then hold {:.3} B, and no packet of {packet_bytes} B ever gets in: \
-             above {:.2e} is needed",
+            "{}; of the empty buffer of {}, {}, a queue may then hold {} B, and no packet of {packet_bytes} B ever gets in: \
+             above {} is needed",
             sharing.alpha,
             topology.node_name(NodeId(node)),
             Bytes(total_bytes),
-            sharing.alpha * total_bytes as f64,
+            three_digits(sharing.alpha * total_bytes as f64),
             // rounded up
-            packet_bytes as f64 / total_bytes as f64 * 1.005,
+            three_digits(packet_bytes as f64 / total_bytes as f64 * 1.005),
         );
         BuildError::new("alpha", reason)
     }

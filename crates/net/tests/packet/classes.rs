@@ -210,6 +210,10 @@ fn classes_credits_and_shares_that_make_no_sense_are_refused_with_their_place() 
             r#""buffer-sharing": {"alpha": 1e-9}"#,
             ["buffer-sharing.alpha: 0.000000001", "no packet of 4160 B ever gets in"],
         ),
+        (
+            r#""buffer": "10 kB", "buffer-sharing": {"alpha": 0.125}"#,
+            ["a queue may then hold 2500 B", "above 0.209 is needed"],
+        ),
         (r#""queue": {"kind": "lossless", "pause-above": "0 B"}"#, ["queue.pause-above", "positive"]),
         (
             r#""queue": {"kind": "lossless", "pause-above": "1 B", "resume-below": "2 B"}"#,

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use stratasim_core::words::three_digits;
 use stratasim_core::{BuildError, Duration, LinkId, NodeId};
 use stratasim_topo::geometry::Geometry;
 use stratasim_topo::{Link, NodeKind, Sharing, Topology};
@@ -319,9 +320,13 @@ fn channel(topology: &Topology, id: LinkId, clock: &Clock, flit_bytes: u32) -> R
     if spacing < u64::from(FULL_WIDTH) {
         let own = link.bandwidth.bytes_per_s() / if link.half_duplex { 2.0 } else { 1.0 };
         let rate = memories::rate_at(topology, id).map_or(own, |rate| own.min(rate.bytes_per_s()));
+        let flits = rate / f64::from(flit_bytes) / clock.hz();
+        let flits = match three_digits(flits).as_str() {
+            "1" => "a little more than one flit".to_owned(),
+            more => format!("{more} flits"),
+        };
         let reason = format!(
-            "it carries {:.3} flits of {flit_bytes} bytes per cycle, at most 1 is possible; use a faster clock or larger flits",
-            rate / f64::from(flit_bytes) / clock.hz()
+            "it carries {flits} of {flit_bytes} bytes per cycle, at most 1 is possible; use a faster clock or larger flits"
         );
         return refuse("clock", reason);
     }
