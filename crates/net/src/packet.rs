@@ -382,6 +382,7 @@ impl Packet {
             && self.balancing != BalancingSpec::default()
             && context.routing.chosen() == Chosen::AllPairs
         {
+        rules.check_sizes(&sizes).map_err(|error| error.within("packets"))?;
             let reason = format!(
                 "`{}` has nothing to choose from: `[routing]` gives every message one way; leave one of the two out",
                 self.balancing.kind()

@@ -55,7 +55,8 @@ pub struct PacketSizes {
     pub payload_bytes: u32,
     /// Bytes of headers of a data packet, up to 1,024.
     pub header_bytes: u32,
-    /// Size of packets without payload: acknowledgements, pulls, trimmed packets; 1 to 1,024 bytes.
+    /// Size of packets without payload: acknowledgements, pulls, trimmed packets; 1 to 1,024 bytes, and fewer than a full
+    /// data packet has where queues trim.
     pub control_bytes: u32,
     /// The last packet of a message is as large as the others.
     pub full_packets: bool,

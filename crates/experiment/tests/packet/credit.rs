@@ -145,7 +145,7 @@ fn small_packets_do_not_grow_when_they_are_trimmed() {
     let result = switch(
         3,
         "kind = \"traffic\"\nflows = 80\nsize = { kind = \"fixed\", bytes = \"1 B\" }\npattern = { kind = \"list\", pairs = [[0, 2], [1, 2]] }",
-        "congestion = { kind = \"ndp\" }\nbuffer = \"100 B\"\npackets = { payload-bytes = 8, header-bytes = 8, control-bytes = 64 }",
+        "congestion = { kind = \"ndp\" }\nbuffer = \"110 B\"\npackets = { payload-bytes = 100, header-bytes = 8, control-bytes = 64 }",
     );
     assert!(result.counters["network.trims"] > 0);
     let data = result.counters["network.data_packets"];

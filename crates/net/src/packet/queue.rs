@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::{BuildError, Bytes, registry};
+use stratasim_transport::PacketSizes;
 
 /// Rules of all queues of a network.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -56,6 +57,23 @@ impl QueueRules {
     pub const fn holds(&self) -> bool {
         !matches!(self.backpressure, Backpressure::None)
     }
+
+    /// Refuses sizes of packets with which a queue cuts what is no larger than what is left of it: that would make no room, and headers
+    /// alone fill a link.
+    ///
+    /// # Errors
+    /// Both sizes; the field as in [`PacketSizes`].
+    pub(super) fn check_sizes(&self, sizes: &PacketSizes) -> Result<(), BuildError> {
+        let (full, control) = (sizes.wire_bytes(), sizes.control_bytes);
+        if !self.trims || u64::from(control) < full {
+            return Ok(());
+        }
+        let reason = format!(
+            "{control} B, which are left of a packet that `queue` trims, and a full packet has {full} B (`payload-bytes` and \
+             `header-bytes`); it must have more, or `queue` be of a kind that does not trim, such as `drop-tail`"
+        );
+        Err(BuildError::new("control-bytes", reason))
+    }
 }
 
 /// A kind of queue as the user chose it.
@@ -78,7 +96,8 @@ registry! {
 }
 
 /// A data packet that finds no room loses its payload: its header goes on, before all data, and the receiver
-/// learns of the loss at once.
+/// learns of the loss at once. A full packet must be larger than `packets.control-bytes`, which are left of it; a smaller one stays as
+/// large as it is.
 ///
 /// One time in two it is the newest packet of the queue that is cut, and the one that arrives takes its place. Headers
 /// that find no room are dropped, or go back to their sender.

@@ -183,6 +183,15 @@ fn what_does_not_fit_is_refused_with_its_place() {
         (r#"{"kind": "packet", "ecn": {"min": "9 kB", "max": "8 kB"}}"#, ["ecn.max", "9"]),
         (r#"{"kind": "packet", "packets": {"payload-bytes": 0}}"#, ["packets.payload-bytes", "65535"]),
         (
+            r#"{"kind": "packet", "packets": {"payload-bytes": 100, "header-bytes": 20, "control-bytes": 1024}}"#,
+            ["packets.control-bytes: 1024 B", "a full packet has 120 B"],
+        ),
+        (
+            r#"{"kind": "packet", "preset": "htsim",
+                "packets": {"payload-bytes": 1, "header-bytes": 0, "control-bytes": 1}}"#,
+            ["packets.control-bytes: 1 B", "a full packet has 1 B"],
+        ),
+        (
             r#"{"kind": "packet", "queue": {"kind": "lossless", "pause-above": "9 kB", "resume-below": "1 MB"}}"#,
             ["queue.resume-below", "pause-above"],
         ),
