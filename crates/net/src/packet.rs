@@ -164,8 +164,8 @@ pub struct Packet {
     /// When a message is complete. Absent: when its receiver has it, and with `preset = "htsim"` when its sender knows that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub completion: Option<Completion>,
-    /// Packets that vanish on links; none when absent. The recovery must be one that notices, and queues are
-    /// not to blame.
+    /// Packets that vanish on links; none when absent. The recovery must be one that sends them again: any
+    /// but `none`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss: Option<Loss>,
     /// What else goes wrong on links; nothing when absent.
@@ -383,6 +383,8 @@ impl Packet {
             && context.routing.chosen() == Chosen::AllPairs
         {
         rules.check_sizes(&sizes).map_err(|error| error.within("packets"))?;
+        self.refuse_unrepaired()?;
+        rules.check_sizes(&sizes).map_err(|error| error.within("packets"))?;
             let reason = format!(
                 "`{}` has nothing to choose from: `[routing]` gives every message one way; leave one of the two out",
                 self.balancing.kind()
@@ -583,6 +585,33 @@ impl Packet {
         let doubles = doubling.is_some_and(|duplication| duplication.probability != 0.0);
         if doubles && matches!(rules.backpressure, Backpressure::Credit { .. }) {
             let reason = "links with credits have room for what was sent, and none for a second one of it";
+    /// Refuses links that lose or change packets where nobody would send these again.
+    fn refuse_unrepaired(&self) -> Result<(), BuildError> {
+        let recovery = self.transport().recovery();
+        if recovery.plugin().repairs() {
+            return Ok(());
+        }
+        let faults = self.faults.as_ref();
+        let place = if self.loss.as_ref().is_some_and(Loss::loses) {
+            "loss"
+        } else if faults.is_some_and(|faults| faults.loss.iter().any(Loss::loses)) {
+            "faults.loss"
+        } else if faults.is_some_and(Faults::corrupts) {
+            "faults.corruption"
+        } else {
+            return Ok(());
+        };
+        let repairs = |kind: &&&str| RecoverySpec::by_name(kind).is_ok_and(|other| other.plugin().repairs());
+        let able: Vec<_> =
+            RecoverySpec::KINDS.iter().filter(repairs).map(|kind| format!("`{kind}`")).collect();
+        let reason = format!(
+            "`{}` sends nothing again, and `{place}` takes packets away: take a recovery that does ({}), or leave `{place}` out",
+            recovery.kind(),
+            able.join(", ")
+        );
+        Err(BuildError::new("recovery", reason))
+    }
+
             return Err(BuildError::new("faults.duplication", reason));
         }
         Ok(())

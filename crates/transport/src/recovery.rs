@@ -235,6 +235,11 @@ pub trait RecoveryKind {
     /// Parameters out of range.
     fn build(&self, path: &Path, sizes: &PacketSizes) -> Result<(Recovery, ReceiverRules), BuildError>;
 
+    /// Whether it sends again what was lost.
+    fn repairs(&self) -> bool {
+        true
+    }
+
     /// The least time after which a sender that hears nothing gives up; none where it never does.
     fn gives_up_after(&self) -> Option<Duration> {
         None

@@ -26,7 +26,8 @@ pub(super) use self::outage::Outages;
 use super::engine::{Engine, Event, Flying};
 use super::port::{NOTHING, Port};
 
-/// What goes wrong on links, beside `loss`, which is for all of them. The recovery must be one that notices.
+/// What goes wrong on links, beside `loss`, which is for all of them. Where packets are lost or changed, the recovery
+/// must be one that sends them again: any but `none`.
 ///
 /// ```toml
 /// [network.faults]
@@ -64,6 +65,11 @@ impl Faults {
     /// Time until a failure is known.
     pub(super) fn detection_ps(&self) -> u64 {
         self.detection.map_or(100_000_000, |time| time.as_ps())
+    }
+
+    /// Whether any packets are changed.
+    pub(super) fn corrupts(&self) -> bool {
+        self.corruption.as_ref().is_some_and(|corruption| corruption.probability != 0.0)
     }
 
     /// Every fault that is asked for, with its place.

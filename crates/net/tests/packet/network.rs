@@ -187,6 +187,18 @@ fn what_does_not_fit_is_refused_with_its_place() {
             ["packets.control-bytes: 1024 B", "a full packet has 120 B"],
         ),
         (
+            r#"{"kind": "packet", "recovery": {"kind": "none"}, "loss": {"probability": 1e-9}}"#,
+            ["recovery: `none` sends nothing again", "`loss` takes packets away"],
+        ),
+        (
+            r#"{"kind": "packet", "recovery": {"kind": "none"}, "faults": {"loss": [{"states": {"to-bad": 0.1, "to-good": 0.1}}]}}"#,
+            ["(`go-back-n`, ", "leave `faults.loss` out"],
+        ),
+        (
+            r#"{"kind": "packet", "recovery": {"kind": "none"}, "faults": {"corruption": {"probability": 0.1}}}"#,
+            ["recovery", "`faults.corruption` takes packets away"],
+        ),
+        (
             r#"{"kind": "packet", "preset": "htsim",
                 "packets": {"payload-bytes": 1, "header-bytes": 0, "control-bytes": 1}}"#,
             ["packets.control-bytes: 1 B", "a full packet has 1 B"],
@@ -203,6 +215,9 @@ fn what_does_not_fit_is_refused_with_its_place() {
         let said = refused(spec);
         assert!(words.iter().all(|word| said.contains(word)), "{spec}: {said}");
     }
+    let nothing_lost = r#"{"kind": "packet", "recovery": {"kind": "none"}, "loss": {"probability": 0.0},
+        "faults": {"corruption": {"probability": 0.0}}}"#;
+    assert!(try_network(nothing_lost, machine.clone()).is_ok());
 }
 
 /// Where packets are dropped, the probes of SLEEK wait in the queues of data: while these are full nobody sends again what may

@@ -11,7 +11,11 @@ use crate::profile::{PacketSizes, Path};
 use crate::receiver::{Acknowledge, GapReport, ReceiverRules};
 
 /// No recovery, for fabrics that lose nothing: packets may come in any order, each is acknowledged, none is sent
-/// again. A lost packet stalls its connection for ever.
+/// again.
+///
+/// It is refused where links lose or change packets (`loss`, `faults.loss`, `faults.corruption`). Any other packet that is lost, in
+/// a queue that drops or trims or on a link that is down, stalls its connection for ever: the run ends with an error when nothing
+/// else moves.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct NoRecovery {}
@@ -72,5 +76,9 @@ impl RecoveryKind for NoRecovery {
             ..ReceiverRules::default()
         };
         Ok((Recovery::None(State::default()), rules))
+    }
+
+    fn repairs(&self) -> bool {
+        false
     }
 }
