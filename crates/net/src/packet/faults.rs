@@ -229,8 +229,8 @@ pub(super) struct FaultCounts {
 
 impl Engine {
     /// Packets of which one gets over so many links and word of it back, on average, if each link were like the worst; 1 where
-    /// none is lost or changed. Where they vanish in bursts, it is at most so many.
-    pub(super) fn packets_per_success(&self, links: u32) -> f64 {
+    /// none is lost or changed. Where they vanish in bursts, it is at most the second number.
+    pub(super) fn packets_per_success(&self, links: u32) -> [f64; 2] {
         let (mut least, mut longest) = (1.0_f64, 1.0_f64);
         for faults in &self.faults {
             let (lost, burst) = faults.lossy.share_and_burst();
@@ -238,7 +238,8 @@ impl Engine {
             least = least.min((1.0 - lost) * (1.0 - changed));
             longest = longest.max(burst);
         }
-        longest / least.powi(2 * links.min(1 << 20) as i32)
+        let successes = least.powi(2 * links.min(1 << 20) as i32);
+        [1.0 / successes, longest / successes]
     }
 
     /// What goes wrong on links; where some go down, flows change their ways.

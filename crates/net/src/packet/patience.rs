@@ -8,7 +8,7 @@
 //! 1. senders have sent [`FEWEST`] packets, data and requests, and [`TIMES_UNDER_WAY`] times as many as there are packets in the
 //!    network: what was under way has met its fate, again and again;
 //! 2. where links lose or change packets, [`TIMES_CHANCE`] times as many as it takes on average for one to get there and word of
-//!    it back: that none does has a probability of e^-64;
+//!    it back: that none does has a probability of e^-64; but [`MOST_CHANCES`] at most, as nobody waits for more;
 //! 3. every port at which something waits has carried [`TIMES_WAITING`] times what waits there: no queue is merely slow;
 //! 4. no link was down that is to be repaired;
 //! 5. and after all that, the clock of everybody who waits by one has run out once, and two round trips on the longest way have
@@ -49,6 +49,8 @@ pub(super) const RECEIVERS_ALONE: u64 = 16;
 const TIMES_UNDER_WAY: u64 = 16;
 /// Packets sent in vain, for those of which one gets through on average.
 const TIMES_CHANCE: f64 = 64.0;
+/// But no more of them: about a minute of work, be one of billions to get through.
+const MOST_CHANCES: u64 = 1 << 26;
 /// Bytes that a port has carried, for those that wait there.
 const TIMES_WAITING: u64 = 4;
 /// Full packets that the fastest link carries in a step.
@@ -145,8 +147,8 @@ pub(super) struct Patience {
     horizons: [Option<u64>; 2],
     /// Packets sent in vain before which it is not worked out again what is stuck: that takes a look at all that waits.
     sent_before_stuck: u64,
-    /// Packets of which, by all probability, one gets through.
-    chances: u64,
+    /// Packets sent for one that gets through, on average, on the worst way; at most, where they vanish in bursts.
+    per_success: [f64; 2],
     /// Hops without anything new after which it is over in any case.
     most: u64,
     /// Times at which links are down that are repaired; picoseconds.
@@ -171,8 +173,7 @@ impl Patience {
             horizons: [None; 2],
             sent_before_stuck: 0,
             since: Since { ports: vec![PortSeen::default(); engine.ports.len()], ..Since::default() },
-            // what no run gets through is never in vain
-            chances: chances(engine, links),
+            per_success: engine.packets_per_success(links),
             most: of_a_port.saturating_mul(engine.ports.len() as u64),
             repaired: engine.repairs(),
             round_trip,
@@ -182,7 +183,8 @@ impl Patience {
     /// Some way is taken that may be longer than all that were thought of.
     pub(super) fn stretch(&mut self, engine: &Engine, round_trip: u64, links: u32) {
         self.round_trip = self.round_trip.max(round_trip);
-        self.chances = self.chances.max(chances(engine, links));
+        let [mean, most] = engine.packets_per_success(links);
+        self.per_success = [self.per_success[0].max(mean), self.per_success[1].max(most)];
     }
 
     /// The instant of the next step.
@@ -193,6 +195,17 @@ impl Patience {
     /// Counts since which nothing has got further.
     pub(super) const fn since(&self) -> &Since {
         &self.since
+    }
+
+    /// Packets of which, by all probability, one gets there and word of it back, where that is not more than anybody waits for.
+    fn chances(&self) -> u64 {
+        (TIMES_CHANCE * self.per_success[1]).min(MOST_CHANCES as f64) as u64
+    }
+
+    /// Packets sent for one that gets there and of which word comes back, on average, where nobody waits for that.
+    pub(super) fn hopeless(&self) -> Option<f64> {
+        let [mean, most] = self.per_success;
+        (TIMES_CHANCE * most > MOST_CHANCES as f64).then_some(mean)
     }
 
     /// The network was idle, and goes on at `now`.
@@ -244,11 +257,11 @@ impl Patience {
         let senders = parts.senders();
         let sent = senders.packets - self.since.data_packets + (senders.requests - self.since.requests);
         let all = parts.totals().sent - self.since.sent;
-        let loses = self.chances > TIMES_CHANCE as u64;
+        let (loses, chances) = (self.per_success[1] > 1.0, self.chances());
         if !loses && all / RECEIVERS_ALONE > sent && parts.totals().hops - self.since.hops >= self.most {
             return true;
         }
-        if sent < self.sent_before_stuck.max(self.chances) {
+        if sent < self.sent_before_stuck.max(chances) {
             // senders wait for what stands in a circle, and receivers go on giving them credit
             return all >= FEWEST_IN_A_CIRCLE && is_stuck(parts.any());
         }
@@ -266,7 +279,7 @@ impl Patience {
             port.service.sent_bytes - seen.bytes >= TIMES_WAITING * waits
         };
         let (fewest, stuck_packets) = stuck.as_ref().map_or((FEWEST, 0), |stuck| (0, stuck.packets));
-        sent >= fewest.max(self.chances).max(TIMES_UNDER_WAY * (parts.in_flight() - stuck_packets))
+        sent >= fewest.max(chances).max(TIMES_UNDER_WAY * (parts.in_flight() - stuck_packets))
             && parts.ports().zip(&self.since.ports).enumerate().all(has_turned_over)
     }
 
@@ -282,11 +295,6 @@ impl Patience {
 /// Whether links stop each other in a circle; those run in one part.
 fn is_stuck(engine: &Engine) -> bool {
     engine.rules.queue.holds() && Stuck::of(engine).is_some()
-}
-
-/// Packets of which, by all probability, one gets over so many links, and word of it back.
-fn chances(engine: &Engine, links: u32) -> u64 {
-    (TIMES_CHANCE * engine.packets_per_success(links)).min(1e18) as u64
 }
 
 fn reached(parts: &Parts, complete: u64) -> Reached {
@@ -314,4 +322,26 @@ pub(super) fn fullest<'a>(parts: &'a Parts, since: &Since) -> Option<(PortView<'
     let order =
         |(port, did): &(PortView<'_>, PortSeen)| (port.waiting_bytes(), did.bytes, Reverse(port.rest.link));
     did.filter(|(port, _)| port.waiting_bytes() > 0).max_by_key(order)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::testing::{machine, network};
+
+    /// Two links there and two back; two in a row are lost on average where each second one is.
+    #[test]
+    fn nobody_waits_for_packets_that_practically_never_get_through() {
+        let star =
+            machine(r#"{"kind": "single-switch", "nodes": 2, "bandwidth": "100 Gbps", "latency": "1 us"}"#);
+        let patience = |probability: f64| {
+            let network = network(&star, &format!(r#"{{"loss": {{"probability": {probability}}}}}"#), 1);
+            let patience = network.expect("a network").patience;
+            (patience.chances(), patience.hopeless().map(|sent| format!("{sent:.0e}")))
+        };
+        assert_eq!(patience(0.0), (64, None));
+        assert_eq!(patience(0.5), (64 * 16 * 2, None));
+        assert_eq!(patience(0.999), (MOST_CHANCES, Some("1e12".to_owned())));
+        assert_eq!(patience(0.999_999_999), (MOST_CHANCES, Some("1e36".to_owned())));
+    }
 }

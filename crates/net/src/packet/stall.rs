@@ -6,7 +6,7 @@ use stratasim_topo::Topology;
 use super::deadlock::{LaneId, Stuck};
 use super::network::PacketNetwork;
 use super::parts::Parts;
-use super::patience::{RECEIVERS_ALONE, Since, Verdict, fullest};
+use super::patience::{Patience, RECEIVERS_ALONE, Verdict, fullest};
 
 /// Messages that are named.
 const NAMED: usize = 5;
@@ -25,7 +25,7 @@ impl PacketNetwork {
         let complete = self.flows.len() as u64;
         if let Some(verdict) = self.patience.step(&mut self.parts, complete) {
             let payload = self.transports.spec.packets.payload_bytes;
-            let text = collapse(verdict, &self.parts, &self.topology, self.patience.since(), payload);
+            let text = collapse(verdict, &self.parts, &self.topology, &self.patience, payload);
             self.give_up(&text, self.parts.now());
         }
     }
@@ -113,7 +113,14 @@ fn are(packets: u64) -> String {
 
 /// Nothing gets any further although packets or time-outs go on: since when, what is left, what fills the network, and what
 /// may help. `payload` are the bytes of a full packet.
-fn collapse(verdict: Verdict, parts: &Parts, topology: &Topology, since: &Since, payload: u32) -> String {
+fn collapse(
+    verdict: Verdict,
+    parts: &Parts,
+    topology: &Topology,
+    patience: &Patience,
+    payload: u32,
+) -> String {
+    let since = patience.since();
     let open = not_arrived(parts);
     let named = named(parts, topology, payload);
     if verdict == Verdict::Still {
@@ -180,7 +187,10 @@ fn collapse(verdict: Verdict, parts: &Parts, topology: &Topology, since: &Since,
         let links = dead(parts, topology).unwrap_or_else(|| "links that were down".to_owned());
         format!("{} sent onto {links}", are(lost_on_dead))
     } else if most == faulty {
-        format!("links lost or changed {faulty} packets: see `loss` and `faults`")
+        let odds = patience.hopeless().map_or_else(String::new, |sent| {
+            format!(" (on the longest way, {sent:.0e} are sent for one that gets there and of which word comes back)")
+        });
+        format!("links lost or changed {faulty} packets{odds}: see `loss` and `faults`")
     } else if most == trims && parts.any().rules.queue.control_in_a_row == u32::MAX {
         "headers go before all data and leave it no turn: `headers-in-a-row = 10` of the trimming queue, or a congestion \
          control that slows down when packets are trimmed (such as nscc), may help"
