@@ -221,6 +221,12 @@ pub trait Network: Model<Request = NetworkRequest, Done = NetworkDone> {
     /// The least time in which `bytes` can get from `src` to `dst` on an idle network.
     fn least_duration(&mut self, src: NodeId, dst: NodeId, bytes: u64) -> Duration;
 
+    /// The least time in which `bytes` can get from `src` to `dst` whatever else is under way: a bound that no message beats. That on
+    /// an idle network, but where waiting for others can save more than it takes.
+    fn least_beside_others(&mut self, src: NodeId, dst: NodeId, bytes: u64) -> Duration {
+        self.least_duration(src, dst, bytes)
+    }
+
     /// The most bytes per second that can leave `node`; infinite where nothing limits them or where
     /// the limit is not known.
     fn egress_bytes_per_s(&self, _node: NodeId) -> f64 {

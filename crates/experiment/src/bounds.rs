@@ -278,13 +278,13 @@ fn least_seconds(prepared: &mut Prepared, id: VertexId, rank: Rank) -> f64 {
     }
 }
 
-/// The least time of a transfer; 0 where nothing is known: the network tells it for the present
+/// The least time of a transfer, whatever else is under way; 0 where nothing is known: the network tells it for the present
 /// rates and latencies, and for one way.
 fn least_transfer_seconds(prepared: &mut Prepared, src: NodeId, dst: NodeId, bytes: u64) -> f64 {
     if prepared.spread_routes || !prepared.topology.profiles().links.is_empty() {
         return 0.0;
     }
-    prepared.network.least_duration(src, dst, bytes).as_secs_f64()
+    prepared.network.least_beside_others(src, dst, bytes).as_secs_f64()
 }
 
 fn least_compute_seconds(prepared: &mut Prepared, place: Place, compute: &Compute) -> f64 {

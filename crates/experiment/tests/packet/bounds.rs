@@ -320,3 +320,40 @@ fn hpcc_does_not_compare_the_links_of_different_ways() {
         }
     }
 }
+
+/// A packet that is held up by others may be cut through where it would be stored alone: what nothing beats is less than what each task
+/// takes alone. Every run checks that it is not faster than its bounds.
+#[test]
+fn chains_over_unlike_cut_through_links_are_no_longer_than_their_run() {
+    let mut draws = stratasim_core::random::Draws::new(7);
+    let mut closest = f64::INFINITY;
+    // the first one is 4.93 ns faster than its longer message alone
+    let random = (0..150).map(|_| {
+        let mut one_of = |values: &[u64]| values[draws.below(values.len() as u32) as usize];
+        let [hosts, uplinks] = [0; 2].map(|_| one_of(&[25, 40, 100, 200, 400, 800]));
+        let bytes = [0; 2].map(|_| 4096 * one_of(&[0, 1, 1, 2, 3]) + one_of(&[1, 700, 1700, 2895, 4096]));
+        ([hosts, uplinks], bytes, one_of(&[0, 64, 200]), one_of(&[0, 0, 10, 200]))
+    });
+    for ([hosts, uplinks], bytes, header, after) in
+        std::iter::once(([400, 800], [6991, 4096], 0, 0)).chain(random)
+    {
+        let result = run(&format!(
+            "[topology]\nkind = \"leaf-spine\"\nleaves = 2\nspines = 1\nhosts-per-leaf = 2\nlatency = \"1 us\"\n\
+             bandwidth = \"{hosts} Gbps\"\nuplink-bandwidth = \"{uplinks} Gbps\"\n\
+             [workload]\nkind = \"graph\"\nvertices = [\n\
+             {{ name = \"a\", kind = \"communication\", source = 0, destination = 2, bytes = \"{} B\" }},\n\
+             {{ name = \"wait\", kind = \"delay\", rank = 1, duration = \"{after} ns\" }},\n\
+             {{ name = \"b\", kind = \"communication\", source = 1, destination = 3, bytes = \"{} B\" }},\n]\n\
+             edges = [{{ from = \"wait\", to = \"b\" }}]\n\
+             [network]\nkind = \"packet\"\nswitching = \"cut-through\"\nbalancing = {{ kind = \"per-flow\" }}\n\
+             congestion = {{ kind = \"fixed-window\", factor = 20.0 }}\nrecovery = {{ kind = \"trimming\" }}\nbuffer = \"10 MB\"\n\
+             packets = {{ header-bytes = {header} }}\n",
+            bytes[0], bytes[1]
+        ));
+        let chain =
+            result.bounds.iter().find(|bound| bound.name.starts_with("longest chain")).expect("a chain");
+        closest = closest.min(result.makespan_s / chain.seconds);
+    }
+    // most of them take as long as one of their messages does alone
+    assert!(closest < 1.0 + 1e-9, "{closest}");
+}

@@ -612,6 +612,10 @@ impl model::Network for PacketNetwork {
         self.least_between(src, dst, bytes, self.spreads((0, u64::MAX)), false)
     }
 
+    fn least_beside_others(&mut self, src: NodeId, dst: NodeId, bytes: u64) -> Duration {
+        self.least_between(src, dst, bytes, self.spreads((0, u64::MAX)), true)
+    }
+
     fn egress_bytes_per_s(&self, node: NodeId) -> f64 {
         let engine = self.parts.any();
         let ports = engine.routes.ports_of(node.0);
