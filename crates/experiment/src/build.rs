@@ -54,6 +54,8 @@ pub struct Prepared {
     pub options: Options,
     /// Whether messages between the same two nodes may take different ways.
     pub spread_routes: bool,
+    /// What to say of options of the network that have no effect beside `[routing]`.
+    pub(crate) unheeded: Option<String>,
     /// The network's account of the last run.
     pub report: NetworkReport,
 }
@@ -139,7 +141,7 @@ impl Prepared {
         }
         let streams = Streams::new(spec.seed);
         let routing = spec.routing.plugin().build(&topology).map_err(at("routing"))?;
-        let spread_routes = routing.per_flow();
+        let (spread_routes, chosen) = (routing.per_flow(), routing.chosen());
         let schedule = read_schedule(&spec, &topology, base, document)?;
         let wanted = match (&schedule, &spec.workload) {
             (Some(work), _) => Some(work.schedule.ranks()),
@@ -167,6 +169,7 @@ impl Prepared {
         let in_order = is_in_order(&spec);
         let context = network_context(&spec, &topology, routing, nics, in_order);
         let network = spec.network.plugin().build(context).map_err(at("network"))?;
+        let unheeded = spec.network.plugin().unheeded_beside(chosen);
         let written_out = spec.network.plugin().written_out(&topology);
         let spec = Spec { network: written_out.unwrap_or_else(|| spec.network.clone()), ..spec };
         let noise = match (&spec.execution.noise, &schedule) {
@@ -208,6 +211,7 @@ impl Prepared {
             compute,
             options,
             spread_routes,
+            unheeded,
             report: NetworkReport::default(),
         };
         prepared.check().map_err(at("workload"))?;

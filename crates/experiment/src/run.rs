@@ -187,7 +187,8 @@ impl Prepared {
             binding: None,
             checks: self.checks(summary, &report),
             notes: {
-                let network = report.notes.iter().cloned().chain(self.unused_routing());
+                let network =
+                    report.notes.iter().cloned().chain(self.unused_routing()).chain(self.unheeded.clone());
                 self.program.summary().notes.iter().cloned().chain(network).collect()
             },
             traffic: None,

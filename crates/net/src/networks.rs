@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use stratasim_core::model::Network;
 use stratasim_core::random::Streams;
 use stratasim_core::{BuildError, Duration, registry};
-use stratasim_topo::{Routing, Topology};
+use stratasim_topo::{Chosen, Routing, Topology};
 
 use crate::{constant_rate, flit, flow, message, packet};
 
@@ -83,6 +83,11 @@ pub trait NetworkKind {
 
     /// What it does in place of sending messages by the ways of [`NetworkContext::routing`], where it does not.
     fn own_routing(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// What it says to a way for the pairs of `chosen` that `[routing]` gives: options that have no effect beside it.
+    fn unheeded_beside(&self, _chosen: Chosen) -> Option<String> {
         None
     }
 

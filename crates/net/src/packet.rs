@@ -327,9 +327,29 @@ impl NetworkKind for Packet {
     fn tells_queues(&self) -> bool {
         true
     }
+
+    fn unheeded_beside(&self, chosen: Chosen) -> Option<String> {
+        // what goes with the congestion control is written out in results
+        let entropy = self.entropy.as_ref()?;
+        let usual = [Some(self.congestion.plugin().entropy()), self.entropy_of_preset()];
+        let counts = chosen != Chosen::AllPairs && !matches!(self.balancing, BalancingSpec::Routing(_));
+        if counts || usual.contains(&Some(entropy.clone())) {
+            return None;
+        }
+        Some(format!(
+            "`network.entropy` (`{}`) does not count here: `[routing]` gives every message one way, and the sender has none to choose from.",
+            entropy.kind()
+        ))
+    }
 }
 
 impl Packet {
+    /// The choice of paths that [`Preset::Htsim`] takes, where it holds; it is the same at any rate.
+    fn entropy_of_preset(&self) -> Option<EntropySpec> {
+        let holds = self.preset == Preset::Htsim;
+        holds.then(|| presets::htsim_of(self.congestion.kind(), Bandwidth(1e9)))??.entropy
+    }
+
     /// The same with what [`Preset::Htsim`] says where nothing else is given, on links of the rate of the fastest.
     fn as_htsim(&self, topology: &Topology) -> Result<Self, BuildError> {
         let rates = topology.links().iter().map(|link| link.bandwidth.bytes_per_s());
@@ -362,6 +382,8 @@ impl Packet {
         let (full, control) = (sizes.wire_bytes() as u32, sizes.control_bytes);
         let rules =
             self.queue().plugin().rules(full.max(control).into()).map_err(|error| error.within("queue"))?;
+        rules.check_sizes(&sizes).map_err(|error| error.within("packets"))?;
+        self.refuse_unrepaired()?;
         self.refuse_sharing(&rules)?;
         if let Some(EntropySpec::Reps(reps)) = &mut transport.entropy
             && !rules.trims
@@ -382,9 +404,6 @@ impl Packet {
             && self.balancing != BalancingSpec::default()
             && context.routing.chosen() == Chosen::AllPairs
         {
-        rules.check_sizes(&sizes).map_err(|error| error.within("packets"))?;
-        self.refuse_unrepaired()?;
-        rules.check_sizes(&sizes).map_err(|error| error.within("packets"))?;
             let reason = format!(
                 "`{}` has nothing to choose from: `[routing]` gives every message one way; leave one of the two out",
                 self.balancing.kind()
@@ -566,25 +585,6 @@ impl Packet {
         Ok((largest, drain_s))
     }
 
-    /// Refuses faults and buffers that links without drops cannot have.
-    fn refuse_sharing(&self, rules: &QueueRules) -> Result<(), BuildError> {
-        if self.buffer.is_some() && rules.holds() {
-            let kind = self.queue().kind();
-            let reason =
-                format!("given, though queues of kind `{kind}` have rooms of their own; leave it out");
-            return Err(BuildError::new("buffer", reason));
-        }
-        if let Some(sharing) = &self.buffer_sharing {
-            sharing.check().map_err(|error| error.within("buffer-sharing"))?;
-            if rules.holds() {
-                let reason = "queues that drop nothing hold as much as comes; shared buffers need one that drops or trims";
-                return Err(BuildError::new("buffer-sharing", reason));
-            }
-        }
-        let doubling = self.faults.as_ref().and_then(|faults| faults.duplication.as_ref());
-        let doubles = doubling.is_some_and(|duplication| duplication.probability != 0.0);
-        if doubles && matches!(rules.backpressure, Backpressure::Credit { .. }) {
-            let reason = "links with credits have room for what was sent, and none for a second one of it";
     /// Refuses links that lose or change packets where nobody would send these again.
     fn refuse_unrepaired(&self) -> Result<(), BuildError> {
         let recovery = self.transport().recovery();
@@ -612,6 +612,25 @@ impl Packet {
         Err(BuildError::new("recovery", reason))
     }
 
+    /// Refuses faults and buffers that links without drops cannot have.
+    fn refuse_sharing(&self, rules: &QueueRules) -> Result<(), BuildError> {
+        if self.buffer.is_some() && rules.holds() {
+            let kind = self.queue().kind();
+            let reason =
+                format!("given, though queues of kind `{kind}` have rooms of their own; leave it out");
+            return Err(BuildError::new("buffer", reason));
+        }
+        if let Some(sharing) = &self.buffer_sharing {
+            sharing.check().map_err(|error| error.within("buffer-sharing"))?;
+            if rules.holds() {
+                let reason = "queues that drop nothing hold as much as comes; shared buffers need one that drops or trims";
+                return Err(BuildError::new("buffer-sharing", reason));
+            }
+        }
+        let doubling = self.faults.as_ref().and_then(|faults| faults.duplication.as_ref());
+        let doubles = doubling.is_some_and(|duplication| duplication.probability != 0.0);
+        if doubles && matches!(rules.backpressure, Backpressure::Credit { .. }) {
+            let reason = "links with credits have room for what was sent, and none for a second one of it";
             return Err(BuildError::new("faults.duplication", reason));
         }
         Ok(())

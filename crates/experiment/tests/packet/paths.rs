@@ -66,3 +66,29 @@ fn a_path_that_loses_packets_is_left_out() {
         assert!((0.2..0.3).contains(&blind) && seeing < 0.6 * blind, "{recovery}: {blind} {seeing}");
     }
 }
+
+/// A choice of paths by the sender beside `[routing]` that leaves none is said to have no effect, where the user made it.
+#[test]
+fn a_choice_of_paths_where_there_is_one_way_is_noted() {
+    let notes = |network: &str| {
+        let text = format!(
+            "[topology]\nkind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts-per-leaf = 1\nbandwidth = \"100 Gbps\"\n\
+             latency = \"1 us\"\n[workload]\nkind = \"traffic\"\nflows = 1\nsize = \"100 kB\"\n\
+             pattern = {{ kind = \"list\", pairs = [[0, 1]] }}\n[network]\nkind = \"packet\"\n{network}"
+        );
+        let said = run(&text).notes;
+        said.into_iter().filter(|note| note.contains("network.entropy")).collect::<Vec<_>>()
+    };
+    let reps = "entropy = { kind = \"reps\" }\n";
+    let one_way = "[routing]\nkind = \"dijkstra\"\n";
+    let note = "`network.entropy` (`reps`) does not count here: `[routing]` gives every message one way, and the sender has none to \
+                choose from.";
+    assert_eq!(notes(&format!("{reps}{one_way}")), [note]);
+    assert_eq!(notes(&format!("preset = \"htsim\"\n{reps}{one_way}")), [note]);
+    assert_eq!(notes(&format!("{reps}balancing = {{ kind = \"routing\" }}\n")), [note]);
+    // somebody chooses, and what goes with the congestion control was chosen by nobody
+    for network in [reps, one_way, "entropy = { kind = \"mixed\" }\n[routing]\nkind = \"dijkstra\"\n"] {
+        assert_eq!(notes(network), Vec::<String>::new(), "{network}");
+    }
+    assert_eq!(notes(&format!("preset = \"htsim\"\n{one_way}")), Vec::<String>::new());
+}
