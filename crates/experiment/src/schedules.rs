@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use stratasim_core::model::{HostCosts, Network};
-use stratasim_core::observe::{Blind, Observer};
+use stratasim_core::observe::{Event, Interests, Observer};
 use stratasim_core::{BuildError, NodeId, Time};
 use stratasim_engine::schedule::noise::Noise;
 use stratasim_engine::{RunError, ScheduleEngine, ScheduleOptions, ScheduleSummary};
@@ -42,7 +42,7 @@ pub(crate) fn refused(error: BuildError) -> RunError {
 }
 
 impl Prepared {
-    /// Runs the schedule, watched by `observer`, and then each job alone.
+    /// Runs the schedule, watched by `observer`, and then each job alone, which `observer` may stop.
     pub(crate) fn run_schedule(
         &mut self,
         work: &ScheduleWork,
@@ -62,7 +62,7 @@ impl Prepared {
         if !work.jobs.is_empty() {
             self.network.draw_by_source();
         }
-        let summary = run(&work.schedule, self.network.as_mut(), observer, &common, (&first, &starts))?;
+        let mut summary = run(&work.schedule, self.network.as_mut(), observer, &common, (&first, &starts))?;
         let mut finishes = vec![Time::ZERO; work.jobs.len()];
         for (&end, &job) in summary.part_ends.iter().zip(&job_of) {
             finishes[job] = finishes[job].max(end);
@@ -73,7 +73,9 @@ impl Prepared {
             let since = |end: Time| end.saturating_since(job.start).as_secs_f64();
             let alone = match &job.alone {
                 Some(lone) if !summary.run.stopped => {
-                    Some(since(self.run_alone(lone, job.start, &mut free, &common)?))
+                    let end = self.run_alone(lone, job.start, (&mut free, &mut *observer), &common)?;
+                    summary.run.stopped = end.is_none();
+                    end.map(since)
                 }
                 _ => None,
             };
@@ -93,14 +95,15 @@ impl Prepared {
         Ok((summary, jobs))
     }
 
-    /// When a job that starts at `start` has finished without the others. In `free` lies the network of the one before.
+    /// When a job that starts at `start` has finished without the others; none where `observer` has stopped it. In `free` lies the
+    /// network of the one before.
     fn run_alone(
         &self,
         lone: &Lone,
         start: Time,
-        free: &mut Option<Box<dyn Network>>,
+        (free, observer): (&mut Option<Box<dyn Network>>, &mut dyn Observer),
         common: &Common<'_>,
-    ) -> Result<Time, RunError> {
+    ) -> Result<Option<Time>, RunError> {
         // what does nothing takes no part: the time is that of the job, however large the machine
         let (own, schedule) = lone.merged_on_its_nodes().map_err(refused)?;
         let nodes: Vec<NodeId> = own.iter().map(|&node| common.nodes[node as usize]).collect();
@@ -111,15 +114,28 @@ impl Prepared {
         };
         network.draw_by_source();
         let part = Common { nodes: &nodes, numbers: Some(&own), ..*common };
-        if let Ok(alone) = run(&schedule, network.as_mut(), &mut Blind, &part, (&[0], &[start])) {
+        if let Ok(alone) = run(&schedule, network.as_mut(), &mut Unseen(observer), &part, (&[0], &[start])) {
             *free = Some(network);
-            return Ok(alone.run.makespan);
+            return Ok((!alone.run.stopped).then_some(alone.run.makespan));
         }
         // its error is to name the node as everybody does
         let schedule = lone.merged().map_err(refused)?;
         let mut network = self.fresh_network().map_err(refused)?;
         network.draw_by_source();
-        let alone = run(&schedule, network.as_mut(), &mut Blind, common, (&[0], &[start]))?;
-        Ok(alone.run.makespan)
+        let alone = run(&schedule, network.as_mut(), &mut Unseen(observer), common, (&[0], &[start]))?;
+        Ok((!alone.run.stopped).then_some(alone.run.makespan))
+    }
+}
+
+/// What happens in a run of which nobody is told, and which stops when the one before was to.
+struct Unseen<'a>(&'a mut dyn Observer);
+
+impl Observer for Unseen<'_> {
+    fn interests(&self) -> Interests {
+        Interests::default()
+    }
+    fn on_event(&mut self, _: &Event) {}
+    fn wants_stop(&self) -> bool {
+        self.0.wants_stop()
     }
 }

@@ -300,3 +300,56 @@ fn a_run_ends_while_its_first_messages_are_sent() {
     };
     assert_eq!((sent(256), sent(512)), (64 * 255, 64 * 511));
 }
+
+/// Messages end one after the other, long before there are enough of them that the engine asks.
+#[test]
+fn routers_whose_messages_end_all_the_time_can_be_stopped() {
+    let topology = SWITCH.replace("nodes = 2", "nodes = 16");
+    let workload =
+        r#"{ kind = "traffic", flows = 2000, size = "64 kB", pattern = { kind = "uniform-random" } }"#;
+    let text = experiment(&topology, r#"{ kind = "flit" }"#, workload);
+    let result = crate::common::watch_in(&text, std::path::Path::new(""), &mut Impatient::default());
+    assert!(result.stopped, "{} messages", result.counters["network.messages"]);
+}
+
+/// Wants to stop when it has seen so many tasks.
+struct Sated(u64, u64);
+
+impl Observer for Sated {
+    fn interests(&self) -> Interests {
+        Interests { tasks: true, ..Interests::default() }
+    }
+
+    fn on_event(&mut self, event: &Event) {
+        self.0 += u64::from(matches!(event, Event::Task(_)));
+    }
+
+    fn wants_stop(&self) -> bool {
+        self.0 >= self.1
+    }
+}
+
+/// All jobs have ended when it is stopped, and none has run without the others.
+#[test]
+fn jobs_that_run_alone_can_be_stopped() {
+    let job = |name: &str| {
+        format!(
+            "[[job]]\nname = \"{name}\"\nrepetitions = 100\n\
+             workload = {{ kind = \"goal\", pattern = {{ kind = \"linear-alltoall\" }}, ranks = 8, bytes = \"8 kB\" }}\n"
+        )
+    };
+    let topology = SWITCH.replace("nodes = 2", "nodes = 16");
+    let text = format!("topology = {topology}\nnetwork = \"message\"\n{}{}", job("one"), job("other"));
+    let run = |seen: u64| {
+        let mut observer = Sated(0, seen);
+        let result = crate::common::watch_in(&text, std::path::Path::new(""), &mut observer);
+        (result, observer.0)
+    };
+    let (whole, tasks) = run(u64::MAX);
+    assert!(!whole.stopped && whole.jobs.iter().all(|job| job.alone_s.is_some()));
+    let (stopped, _) = run(tasks);
+    assert!(stopped.stopped);
+    assert_eq!((stopped.makespan_s, stopped.events), (whole.makespan_s, whole.events));
+    assert!(stopped.jobs.iter().all(|job| job.alone_s.is_none()), "{:?}", stopped.jobs);
+    assert!(stopped.notes.iter().any(|note| note.starts_with("Stopped before the end")));
+}

@@ -16,8 +16,11 @@ use crate::flit::kernel::Kernel;
 use crate::outcomes::Outcomes;
 use crate::{cables, checks};
 
-/// Cycles between two looks whether the run is to stop.
+/// Cycles between two looks whether the run is to stop, and fewer where there are many routers, which take longer for each: so many
+/// times them, but not less than the least. Each look costs a kernel with threads a start of all of them.
 const CHUNK: u64 = 4096;
+const ROUTER_CYCLES: u64 = 1 << 22;
+const LEAST_CHUNK: u64 = 256;
 
 /// Programs on a kernel.
 ///
@@ -36,6 +39,9 @@ pub(super) struct FlitNetwork<K> {
     /// Why nothing moves any more.
     stuck: Option<String>,
     patience: u64,
+    /// Cycles between two looks whether the run is to stop, and the cycle of the last one.
+    chunk: u64,
+    looked: u64,
     messages: u64,
     interfaces: Interfaces,
 }
@@ -54,6 +60,8 @@ impl<K: Kernel> FlitNetwork<K> {
             programs: Programs::new(fabric.clone(), prepared.clock, cut, in_order),
             zero_load: ZeroLoad::new(fabric.clone(), &prepared.router),
             patience: stall::patience(&fabric, &prepared.router),
+            chunk: (ROUTER_CYCLES / fabric.router_count().max(1) as u64).clamp(LEAST_CHUNK, CHUNK),
+            looked: 0,
             interfaces: Interfaces::new(topology.node_count(), nics, in_order),
             topology,
             prepared,
@@ -89,6 +97,17 @@ impl<K: Kernel> FlitNetwork<K> {
             self.outcomes.fail(token, text.clone());
         }
         self.stuck = Some(text);
+    }
+
+    /// Whether it is to stop, where it was time to ask: messages that end in every cycle make the engine ask rarely.
+    fn is_to_stop(&mut self, cx: &mut Cx<'_, NetworkDone>) -> bool {
+        if self.kernel.now() < self.looked.saturating_add(self.chunk) {
+            return false;
+        }
+        self.looked = self.kernel.now();
+        let at = self.now.max(self.prepared.clock.start(self.kernel.now()));
+        cx.observer.on_event(&Event::Clock { at });
+        cx.observer.wants_stop()
     }
 
     fn is_running(&self) -> bool {
@@ -154,21 +173,22 @@ impl<K: Kernel + Send> Model for FlitNetwork<K> {
             let late = self.outcomes.next();
             let over = self.prepared.clock.over_at(until.min(late));
             if self.is_running() && self.kernel.now() < over {
-                let chunk = over.min(self.kernel.now().saturating_add(self.patience.min(CHUNK)));
+                let chunk = over.min(self.kernel.now().saturating_add(self.patience.min(self.chunk)));
                 self.kernel.run(chunk, &mut self.programs);
-                if self.programs.arrived.is_empty() {
+                let nothing_came = self.programs.arrived.is_empty();
+                if nothing_came {
                     self.look_for_stall();
-                    if !self.outcomes.have_failures() {
-                        let at = self.now.max(self.prepared.clock.start(self.kernel.now()));
-                        cx.observer.on_event(&Event::Clock { at });
-                        if !cx.observer.wants_stop() {
-                            continue;
-                        }
-                        self.now = at;
-                        return at;
-                    }
+                }
+                let failed = self.outcomes.have_failures();
+                let stops = !failed && self.is_to_stop(cx);
+                if nothing_came && !failed && !stops {
+                    continue;
                 }
                 self.now = self.now.max(self.prepared.clock.start(self.kernel.now()));
+                if stops {
+                    // what has come stays where it is
+                    return self.now;
+                }
                 for slot in std::mem::take(&mut self.programs.arrived) {
                     let token = self.programs.flights[slot].token;
                     self.programs.flights.release(slot);
