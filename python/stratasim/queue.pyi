@@ -30,4 +30,4 @@ def trimming(
     headers_in_a_row: int | None = None,
     return_to_sender: bool | None = False,
 ) -> Spec:
-    """A data packet that finds no room loses its payload: its header goes on, before all data, and the receiver learns of the loss at once."""
+    """A data packet that finds no room loses its payload: its header goes on, before all data, and the receiver learns of the loss at once. A full packet must be larger than `packets.control-bytes`, which are left of it; a smaller one stays as large as it is."""

@@ -31,7 +31,7 @@ def irn(
     """IRN: the receiver keeps packets out of order and reports each with its own number and the first that is missing; the sender keeps a bitmap, sends each missing packet once per recovery, and never has more than a bandwidth-delay product of packets under way. A packet that is lost twice waits for a time-out."""
 
 def none() -> Spec:
-    """No recovery, for fabrics that lose nothing: packets may come in any order, each is acknowledged, none is sent again. A lost packet stalls its connection for ever."""
+    """No recovery, for fabrics that lose nothing: packets may come in any order, each is acknowledged, none is sent again."""
 
 def rltp(
     *,
