@@ -9,6 +9,7 @@ mod incast;
 mod live;
 mod loss_table;
 mod operations;
+mod published;
 mod room;
 mod rules;
 mod specs;
