@@ -72,7 +72,7 @@ fn rates_are_those_of_the_paper() {
             rt = rt.min(LINE);
             rc = f64::midpoint(rt, rc);
         }
-        (branch, rc)
+        (branch, Limit::Rate(rc))
     };
-    side_by_side(&spec, (60_000, true), next, rule, &["cut", "fast recovery", "additive", "hyper"]);
+    side_by_side(&spec, 60_000, next, rule, &["cut", "fast recovery", "additive", "hyper"]);
 }

@@ -81,11 +81,12 @@ fn windows_are_those_of_the_paper() {
             }
             _ => {}
         }
-        (branch, w / 8.0)
+        // paced at W / T
+        (branch, Limit::Window(w / 8.0, MTU * 8.0 / w * t * 1e12))
     };
     side_by_side(
         &Hpcc::default(),
-        (20_000, false),
+        20_000,
         next,
         rule,
         &["too full", "after five stages", "additive", "time-out"],

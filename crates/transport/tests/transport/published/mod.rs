@@ -1,7 +1,9 @@
 //! Congestion controls side by side with their rules, which are written down here once more as their sources have them, in their
 //! units and without what makes them fast; both are told the same.
 
+mod cubic;
 mod dcqcn;
+mod dctcp;
 mod hpcc;
 mod nscc;
 mod swift;
@@ -33,15 +35,27 @@ enum Event {
     Sent(Time, u64),
     Notified(Time),
     Timer(Time),
+    Rest,
 }
 
-/// Tells a control what `next` thinks of, and compares the window in bytes, or the rate in bytes per second where `rates`, with what
-/// `rule` makes of it. Every branch of the rule, which it names, has to be taken often.
+/// What lets a control send: the window in bytes and the picoseconds from a full packet to the next, or a rate in bytes per second.
+enum Limit {
+    Window(f64, f64),
+    Rate(f64),
+}
+
+/// A window that nothing paces.
+const fn window(bytes: f64) -> Limit {
+    Limit::Window(bytes, 0.0)
+}
+
+/// Tells a control so often what `next` thinks of, and compares what it lets go with what `rule` does. Every branch of the rule, which
+/// it names, has to be taken often.
 fn side_by_side(
     spec: &dyn CongestionKind,
-    (steps, rates): (usize, bool),
+    steps: usize,
     mut next: impl FnMut(&mut Draws, &Control, usize) -> Event,
-    mut rule: impl FnMut(&Event) -> (&'static str, f64),
+    mut rule: impl FnMut(&Event) -> (&'static str, Limit),
     branches: &[&str],
 ) {
     let mut control = spec.build(&PATH, &PacketSizes::default()).unwrap();
@@ -57,15 +71,21 @@ fn side_by_side(
             Event::Sent(now, bytes) => control.on_sent(*now, *bytes),
             Event::Notified(now) => control.on_notification(*now),
             Event::Timer(now) => control.on_timer(*now),
+            Event::Rest => control.on_rest(),
         }
         let (branch, expected) = rule(&event);
         *taken.entry(branch).or_insert(0) += 1;
-        let (found, error) = if rates {
-            (1e15 / control.gap(1000).as_ps() as f64, 1e-4 * expected)
-        } else {
-            (control.window_bytes() as f64 + 0.5, 0.501)
-        };
-        assert!((found - expected).abs() <= error, "step {step}, {branch}: {found}, not {expected}");
+        let (found, gap) = (control.window_bytes(), control.gap(4160).as_ps());
+        match expected {
+            Limit::Window(bytes, ps) => {
+                let close = (found as f64 + 0.5 - bytes).abs() < 0.501 && (gap as f64 - ps).abs() < 1.5;
+                assert!(close, "step {step}, {branch}: {found} each {gap} ps, not {bytes} each {ps}");
+            }
+            Limit::Rate(rate) => {
+                let close = (gap as f64 * rate / 4160e12 - 1.0).abs() < 1e-5;
+                assert!(close && found == u64::MAX, "step {step}, {branch}: {gap} ps at {rate}");
+            }
+        }
     }
     for branch in branches {
         assert!(taken.get(branch).is_some_and(|times| *times >= 20), "{branch}: {taken:?}");

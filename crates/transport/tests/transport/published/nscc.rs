@@ -22,6 +22,7 @@ fn windows_are_those_of_uet_htsim() {
             0 if trims(step) => lost(now, LossCause::Trimmed { last_hop: draws.below(2) == 0 }, true),
             1 if phase == 4 => lost(now, LossCause::Timeout, true),
             2 => lost(now, LossCause::Gap, true),
+            3 if phase == 5 => Event::Rest,
             turn => {
                 let marked = wait_us > 6.0 && draws.below(3) > 0 || draws.below(20) == 0;
                 let Event::Acked(acked, _) = acked(now, rtt_us, 1 + u64::from(draws.below(3)), marked) else {
@@ -38,6 +39,11 @@ fn windows_are_those_of_uet_htsim() {
     let (mut adjusted, mut decreased, mut qa_end, mut trigger) = (0.0, 0.0, 0.0, false);
     let (mut count, mut is_fast) = (0.0, false);
     let rule = |event: &Event| {
+        if let Event::Rest = event {
+            // what comes next begins a round trip
+            (qa_end, trigger) = (0.0, false);
+            return ("rest", window(cwnd));
+        }
         let average = |avg: f64, base: f64, delay: f64, ecn: bool| {
             let sample = if !ecn && delay > t { 0.25 * base } else { delay };
             0.0125 * sample + (1.0 - 0.0125) * avg
@@ -74,13 +80,13 @@ fn windows_are_those_of_uet_htsim() {
             }
             Event::Lost(Lost { cause: LossCause::Timeout, .. }) => {
                 cwnd = f64::max(cwnd - bytes, MTU).min(maxwnd);
-                return ("time-out", cwnd);
+                return ("time-out", window(cwnd));
             }
-            _ => return ("gap", cwnd),
+            _ => return ("gap", window(cwnd)),
         }
         if ecn && ignored < to_ignore {
             (inc, received) = (0.0, 0.0);
-            return ("ignored", cwnd);
+            return ("ignored", window(cwnd));
         }
         if now > qa_end {
             let acts = qa_end != 0.0 && (trigger || loss || delay > 4.0 * t) && achieved < maxwnd / 8.0;
@@ -91,12 +97,12 @@ fn windows_are_those_of_uet_htsim() {
             }
             (achieved, qa_end) = (0.0, (now + base + t).floor());
             if acts {
-                return (if of_trigger { "adapts to loss" } else { "adapts to delay" }, cwnd);
+                return (if of_trigger { "adapts to loss" } else { "adapts to delay" }, window(cwnd));
             }
         }
         if loss {
             cwnd = f64::max(cwnd - bytes, MTU).min(maxwnd);
-            return ("trimmed", cwnd);
+            return ("trimmed", window(cwnd));
         }
         let mut branch = "path only";
         if !ecn && delay >= t {
@@ -131,7 +137,7 @@ fn windows_are_those_of_uet_htsim() {
             (inc, received) = (0.0, 0.0);
         }
         cwnd = cwnd.clamp(MTU, maxwnd);
-        (branch, cwnd)
+        (branch, window(cwnd))
     };
     let branches = [
         "ignored",
@@ -140,6 +146,7 @@ fn windows_are_those_of_uet_htsim() {
         "trimmed",
         "time-out",
         "gap",
+        "rest",
         "path only",
         "fair increase",
         "proportional increase",
@@ -147,5 +154,5 @@ fn windows_are_those_of_uet_htsim() {
         "too soon to decrease",
         "decrease",
     ];
-    side_by_side(&Nscc::default(), (60_000, false), next, rule, &branches);
+    side_by_side(&Nscc::default(), 60_000, next, rule, &branches);
 }

@@ -89,7 +89,9 @@ fn windows_are_those_of_the_paper() {
                 (cwnd, decreased) = (cwnd * kept, Some(now));
             }
             cwnd = cwnd.clamp(0.1, 60.0);
-            (branch, cwnd * MTU)
+            // below a packet it is paced at cwnd / rtt
+            let gap = if cwnd < 1.0 { rtt as f64 / cwnd } else { 0.0 };
+            (branch, Limit::Window(cwnd * MTU, gap))
         };
         let branches = [
             "too late",
@@ -100,6 +102,6 @@ fn windows_are_those_of_the_paper() {
             "fast recovery",
             "reset",
         ];
-        side_by_side(&spec, (20_000, false), next, rule, &branches);
+        side_by_side(&spec, 20_000, next, rule, &branches);
     }
 }

@@ -56,8 +56,8 @@ fn rates_are_those_of_the_paper() {
             _ => "",
         };
         rate = rate.clamp(1e-4 * LINE, LINE);
-        (branch, rate)
+        (branch, Limit::Rate(rate))
     };
     let branches = ["within a segment", "low", "high", "hyperactive", "additive", "gradient", "time-out"];
-    side_by_side(&spec, (20_000, true), next, rule, &branches);
+    side_by_side(&spec, 20_000, next, rule, &branches);
 }

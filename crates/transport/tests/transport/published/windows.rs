@@ -1,11 +1,11 @@
 //! Windows that every acknowledgement moves.
 
-use stratasim_transport::congestion::{dctcp, mprdma};
+use stratasim_transport::congestion::mprdma;
 
 use super::*;
 
 /// A window that every acknowledgement moves, of packets that are marked, trimmed or wait too long by turns.
-fn of_windows(draws: &mut Draws, clock: &mut Clock, step: usize) -> Event {
+pub(super) fn of_windows(draws: &mut Draws, clock: &mut Clock, step: usize) -> Event {
     let now = clock.after(draws, 1_000_000);
     let (marked, late) = [(0, 0.0), (2, 20.0), (1, 8.0)][step / 60 % 3];
     match draws.below(60) {
@@ -47,10 +47,10 @@ fn mprdma_published() {
             }
         };
         cwnd = cwnd.clamp(1.0, 1.4 * bdp);
-        (branch, cwnd * MTU)
+        (branch, window(cwnd * MTU))
     };
     let next = |draws: &mut Draws, _: &Control, step: usize| of_windows(draws, &mut clock, step);
-    side_by_side(&spec, (6000, false), next, rule, &["marked", "not marked", "time-out", "known", "lost"]);
+    side_by_side(&spec, 6000, next, rule, &["marked", "not marked", "time-out", "known", "lost"]);
 }
 
 /// The senders of ATLAHS, with their whole bytes and nanoseconds.
@@ -90,36 +90,11 @@ fn mprdma_htsim() {
                 }
             };
             cwnd = cwnd.min(bdp).max(MTU);
-            (branch, cwnd)
+            (branch, window(cwnd))
         };
         let mut clock = Clock(0);
         let next = |draws: &mut Draws, _: &Control, step: usize| of_windows(draws, &mut clock, step);
         let branches: &[&str] = if preset == HtsimConstant { &["constant"] } else { &["down", "up", "lost"] };
-        side_by_side(&spec, (6000, false), next, rule, branches);
+        side_by_side(&spec, 6000, next, rule, branches);
     }
-}
-
-/// DCTCP of uet-htsim: no share of marks, each takes a third of its bytes.
-#[test]
-fn dctcp_htsim() {
-    let spec = dctcp::Dctcp { preset: dctcp::Preset::Htsim, ..dctcp::Dctcp::default() };
-    let most = 1.5 * LINE_US * 14.0;
-    let (mut clock, mut cwnd) = (Clock(0), most);
-    let rule = |event: &Event| {
-        let branch = match event {
-            Event::Acked(acked, _) => {
-                let bytes = acked.bytes as f64;
-                cwnd += if acked.ecn { -bytes / 3.0 } else { bytes * MTU / cwnd };
-                if acked.ecn { "marked" } else { "not marked" }
-            }
-            _ => {
-                cwnd -= 4160.0;
-                "lost"
-            }
-        };
-        cwnd = cwnd.clamp(MTU, most);
-        (branch, cwnd)
-    };
-    let next = |draws: &mut Draws, _: &Control, step: usize| of_windows(draws, &mut clock, step);
-    side_by_side(&spec, (6000, false), next, rule, &["marked", "not marked", "lost"]);
 }
