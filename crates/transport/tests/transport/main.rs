@@ -10,6 +10,7 @@ mod live;
 mod loss_table;
 mod operations;
 mod published;
+mod repairs;
 mod room;
 mod rules;
 mod specs;

@@ -1,0 +1,179 @@
+//! What is sent again, and when: the rules of recoveries and of receivers, from one report to the next.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use stratasim_core::{Bandwidth, Duration, Time};
+use stratasim_transport::{
+    Flags, Header, Kind, Mark, Pacer, Path, Poll, Profile, Receiver, Sender, TransportSpec,
+};
+
+/// Two links of 100 Gb/s, a round trip of 20 us, of 60 packets.
+fn profile(spec: &str, trims: bool) -> Arc<Profile> {
+    let spec: TransportSpec = serde_json::from_str(spec).unwrap();
+    let path = Path::of_equal_links(Duration::from_ns(20_000), Bandwidth(12.5e9), 2, 250_000);
+    Profile::new(&spec, Path { trims, ..path }).unwrap()
+}
+
+fn at(ns: u64) -> Time {
+    Time::ZERO + Duration::from_ns(ns)
+}
+
+/// What the sender lets go now, of all kinds, up to so many.
+fn sent(sender: &mut Sender, now: Time, most: usize) -> Vec<Header> {
+    let next = || match sender.poll_send(now, 1) {
+        Poll::Send(header) => Some(header),
+        Poll::Wait(_) | Poll::Blocked => None,
+    };
+    std::iter::from_fn(next).take(most).collect()
+}
+
+/// What the receiver says to a packet.
+fn said(receiver: &mut Receiver, now: Time, header: &Header, mark: Mark) -> Vec<Header> {
+    let mut said = Vec::new();
+    receiver.on_packet(now, header, mark, &mut Pacer::new(), &mut |answer| said.push(answer));
+    said
+}
+
+/// RFC 6675 with the rule of forward acknowledgement: lost is what is `reordering` packets behind one that has arrived. IRN (section
+/// 3.1): what any packet has overtaken. Neither takes a packet for lost twice.
+#[test]
+fn a_packet_is_sent_again_once_when_enough_have_overtaken_it() {
+    let arrivals = [0, 2, 3, 4, 8, 9, 7, 14, 20, 19, 30, 31, 32, 33, 39];
+    for (recovery, apart) in [
+        (r#""sack""#, 3),
+        (r#"{"kind": "sack", "reordering": 1}"#, 1),
+        (r#"{"kind": "sack", "reordering": 6}"#, 6),
+        (r#""irn""#, 1),
+    ] {
+        let window = r#"{"kind": "fixed-window", "window": "1 MB"}"#;
+        let profile = profile(&format!(r#"{{"congestion": {window}, "recovery": {recovery}}}"#), false);
+        let (mut sender, mut receiver) = (Sender::new(&profile, 1), Receiver::new(&profile, 0));
+        sender.post(Time::ZERO, 40 * 4096);
+        let first = sent(&mut sender, Time::ZERO, 100);
+        assert_eq!(first.len(), 40);
+        let (mut arrived, mut again) = (BTreeSet::new(), BTreeSet::new());
+        for (step, sequence) in (0..).zip(arrivals) {
+            let now = at(20_000 + 100 * step);
+            for answer in said(&mut receiver, now, &first[sequence], Mark::default()) {
+                sender.on_feedback(now, &answer, None);
+            }
+            arrived.insert(sequence as u64);
+            let highest = *arrived.last().unwrap();
+            let lost = (0..highest).filter(|open| open + apart <= highest && !arrived.contains(open));
+            let expected: Vec<u64> = lost.filter(|open| again.insert(*open)).collect();
+            let found: Vec<u64> = sent(&mut sender, now, 100).iter().map(|header| header.sequence).collect();
+            assert_eq!(found, expected, "{recovery}: packet {sequence} has arrived");
+        }
+    }
+}
+
+/// IRN, section 3.1 and table 1: 100 us where up to three packets are under way, or else 320 us; and go-back-N's of InfiniBand,
+/// 4.096 us times 2^14. Both begin with the last progress.
+#[test]
+fn time_outs_are_those_of_their_sources() {
+    for (recovery, packets, timeout_ns) in [
+        (r#""irn""#, 3, 100_000),
+        (r#""irn""#, 4, 320_000),
+        (r#"{"kind": "irn", "few-packets": 5, "low-timeout": "70 us"}"#, 5, 70_000),
+        (r#"{"kind": "irn", "few-packets": 5, "high-timeout": "500 us"}"#, 6, 500_000),
+        (r#""go-back-n""#, 3, 4096 << 14),
+        (r#"{"kind": "go-back-n", "timeout": "200 us"}"#, 9, 200_000),
+    ] {
+        let window = r#"{"kind": "fixed-window", "window": "1 MB"}"#;
+        let profile = profile(&format!(r#"{{"congestion": {window}, "recovery": {recovery}}}"#), false);
+        let timeout = Duration::from_ns(timeout_ns);
+        let (mut sender, mut receiver) = (Sender::new(&profile, 1), Receiver::new(&profile, 0));
+        // one arrives, and of the others nothing is heard
+        sender.post(at(1000), 4096 * (packets + 1));
+        let first = sent(&mut sender, at(1000), 100);
+        for answer in said(&mut receiver, at(10_000), &first[0], Mark::default()) {
+            sender.on_feedback(at(20_000), &answer, None);
+        }
+        let mut due = at(20_000) + timeout;
+        for round in 0..3 {
+            assert_eq!(sender.deadline(), due, "{recovery}, round {round}");
+            sender.on_timer(due);
+            let again: Vec<u64> = sent(&mut sender, due, 100).iter().map(|header| header.sequence).collect();
+            let expected = if recovery.contains("irn") { 1..2 } else { 1..packets + 1 };
+            assert_eq!(again, expected.collect::<Vec<_>>(), "{recovery}, round {round}");
+            due += timeout;
+        }
+    }
+}
+
+/// DCQCN, section 3.1: a mark is told at once, and at most one notification goes in 50 us, for all that were marked meanwhile.
+#[test]
+fn marks_are_told_at_once_and_then_once_per_interval() {
+    let mut receiver = Receiver::new(&profile(r#"{"congestion": "dcqcn"}"#, false), 0);
+    let mut notified = Vec::new();
+    for (sequence, (ns, marked)) in (0..).zip([
+        (1_000, false),
+        (2_000, true),
+        (30_000, true),
+        (40_000, true),
+        (60_000, false),
+        (110_000, false),
+        (160_000, true),
+        (209_999, false),
+        (210_000, true),
+        (400_000, true),
+    ]) {
+        while receiver.deadline() <= at(ns) {
+            let due = receiver.deadline();
+            receiver.on_timer(due, &mut |answer| notified.push((due, answer.kind)));
+        }
+        let header = Header { kind: Kind::Data, sequence, payload_bytes: 4096, ..Header::default() };
+        let mark = Mark { ecn: marked, ..Mark::default() };
+        let answers = said(&mut receiver, at(ns), &header, mark);
+        notified.extend(answers.iter().map(|answer| (at(ns), answer.kind)));
+    }
+    notified.retain(|(_, kind)| *kind == Kind::CongestionNotification);
+    let times: Vec<Time> = notified.into_iter().map(|(time, _)| time).collect();
+    // those of 30 and 40 us together at 52 us
+    assert_eq!(times, [2_000, 52_000, 160_000, 210_000, 400_000].map(at));
+}
+
+/// uet-htsim's SLEEK: so many packets out of order as one and a half windows hold, or five, tell of a loss; one probe asks after three
+/// round trips without an answer, and the next each five later.
+#[test]
+fn sleek_waits_for_many_packets_out_of_order_and_asks_after_silence() {
+    let recovery = r#"{"kind": "trimming", "sleek": true, "timeout": "10 ms"}"#;
+    // the window of 20 packets holds 20.3 payloads; that of 80 more than 1.5 round trips do, 91.5 of them
+    for (window, threshold) in [(2, 5), (20, 30), (80, 91)] {
+        let congestion = format!(r#"{{"kind": "fixed-window", "window": "{} B"}}"#, 4160 * window);
+        let spec = format!(r#"{{"congestion": {congestion}, "recovery": {recovery}}}"#);
+        for out_of_order in [threshold - 1, threshold] {
+            let mut sender = Sender::new(&profile(&spec, false), 1);
+            sender.post(Time::ZERO, 4096 * 1000);
+            let first = sent(&mut sender, Time::ZERO, 1000);
+            assert_eq!(first.len(), window);
+            // nothing has arrived but the second packet, and it says what many others might
+            let answer = Header {
+                kind: Kind::Ack,
+                cumulative: 0,
+                sack_offset: 1,
+                sack: 1,
+                out_of_order,
+                payload_bytes: 0,
+                ..first[1]
+            };
+            sender.on_feedback(at(20_000), &answer, None);
+            let next = sent(&mut sender, at(20_000), 1);
+            let again = next.iter().any(|header| header.flags.has(Flags::RETRANSMISSION));
+            assert_eq!(again, out_of_order >= threshold, "{window}, {out_of_order}: {next:?}");
+            if again || window != 20 {
+                continue;
+            }
+            let mut due = at(80_000);
+            for _ in 0..2 {
+                assert_eq!(sender.deadline(), due);
+                sender.on_timer(due);
+                let probes =
+                    sent(&mut sender, due, 1000).into_iter().filter(|header| header.kind == Kind::Probe);
+                assert_eq!(probes.count(), 1);
+                due += Duration::from_ns(100_000);
+            }
+        }
+    }
+}
