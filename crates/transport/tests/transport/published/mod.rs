@@ -1,9 +1,11 @@
 //! Congestion controls side by side with their rules, which are written down here once more as their sources have them, in their
 //! units and without what makes them fast; both are told the same.
 
+mod credit;
 mod cubic;
 mod dcqcn;
 mod dctcp;
+mod defaults;
 mod hpcc;
 mod nscc;
 mod swift;
@@ -15,7 +17,7 @@ use std::collections::BTreeMap;
 use stratasim_core::random::{Draws, Streams, key};
 use stratasim_core::{Bandwidth, Duration, Time};
 use stratasim_transport::congestion::{Acked, CongestionControl, CongestionKind, Control, LossCause, Lost};
-use stratasim_transport::{PacketSizes, Path, Telemetry};
+use stratasim_transport::{CongestionSpec, PacketSizes, Path, Telemetry};
 
 /// 100 Gb/s, 10 us on the own way and 14 on the longest, four links.
 const PATH: Path = Path {
