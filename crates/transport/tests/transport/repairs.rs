@@ -177,3 +177,102 @@ fn sleek_waits_for_many_packets_out_of_order_and_asks_after_silence() {
         }
     }
 }
+
+/// RFC 6298, section 2, with gains of 1/8 and 1/4, and 5.5: mean and four variations, or `min-timeout` where that is more, doubled with
+/// each time-out in a row, at most 64-fold.
+#[test]
+fn time_outs_of_sack_follow_the_round_trip() {
+    for (margin, least_us) in [("1 us", 1.0), ("1 ms", 1000.0)] {
+        let recovery = format!(r#"{{"kind": "sack", "min-timeout": "{margin}"}}"#);
+        let profile = profile(&format!(r#"{{"congestion": "fixed-window", "recovery": {recovery}}}"#), false);
+        let (mut sender, mut receiver) = (Sender::new(&profile, 1), Receiver::new(&profile, 0));
+        let (mut now_us, mut mean, mut variation) = (0, 20.0, 10.0);
+        let us = |us: u64| at(1000 * us);
+        for (round, rtt_us) in (0..).zip([30_u64, 30, 90, 25, 25, 25, 400, 20, 20]) {
+            sender.post(us(now_us), 1);
+            let packet = sent(&mut sender, us(now_us), 1)[0];
+            let timeout = mean + f64::max(4.0 * variation, least_us);
+            let found = (sender.deadline().as_ps() as f64) * 1e-6 - now_us as f64;
+            assert!((found - timeout).abs() < 1e-4, "{margin}, round {round}: {found}, not {timeout}");
+            now_us += rtt_us;
+            // though it comes after the time-out, its time is known
+            for answer in said(&mut receiver, us(now_us), &packet, Mark::default()) {
+                sender.on_feedback(us(now_us), &answer, None);
+            }
+            assert_eq!(sender.deadline(), Time::MAX);
+            let rtt = rtt_us as f64;
+            (mean, variation) = match round {
+                0 => (rtt, rtt / 2.0),
+                _ => (0.875 * mean + 0.125 * rtt, 0.75 * variation + 0.25 * f64::abs(mean - rtt)),
+            };
+        }
+        sender.post(us(now_us), 1);
+        let mut last = us(now_us);
+        let timeout = (mean + f64::max(4.0 * variation, least_us)) * 1e6;
+        for round in 0..9 {
+            sent(&mut sender, last, 1);
+            let found = sender.deadline().saturating_since(last).as_ps() as f64;
+            let factor = f64::from(1 << round.min(6));
+            assert!(
+                (found / timeout / factor - 1.0).abs() < 1e-6,
+                "{margin}: {found} after {round} time-outs"
+            );
+            last = sender.deadline();
+            sender.on_timer(last);
+        }
+    }
+}
+
+/// A report of a gap is progress: go-back-N waits for its time-out anew, and from a trimmed packet it starts again at that.
+#[test]
+fn a_report_starts_the_time_out_of_go_back_n_anew() {
+    for (is_trimmed, from) in [(false, 1), (true, 3)] {
+        let spec =
+            r#"{"congestion": "fixed-window", "recovery": {"kind": "go-back-n", "timeout": "200 us"}}"#;
+        let profile = profile(spec, true);
+        let (mut sender, mut receiver) = (Sender::new(&profile, 1), Receiver::new(&profile, 0));
+        sender.post(Time::ZERO, 4096 * 6);
+        let first = sent(&mut sender, Time::ZERO, 10);
+        let mut hear = |now: Time, packet: usize, mark: Mark| {
+            let answers = said(&mut receiver, now, &first[packet], mark);
+            answers.iter().for_each(|answer| sender.on_feedback(now, answer, None));
+            let again = sent(&mut sender, now, 10);
+            (answers[0].kind, sender.deadline(), again)
+        };
+        let (kind, deadline, _) = hear(at(20_000), 0, Mark::default());
+        assert_eq!((kind, deadline), (Kind::Ack, at(220_000)));
+        // the first but one is lost, and one behind it comes, or only its header
+        let mark = Mark { trimmed: is_trimmed, ..Mark::default() };
+        let (kind, deadline, again) = hear(at(90_000), 3, mark);
+        assert_eq!((kind, deadline), (Kind::Nack, at(290_000)));
+        let again: Vec<u64> = again.iter().map(|header| header.sequence).collect();
+        assert_eq!(again, (from..6).collect::<Vec<_>>());
+    }
+}
+
+/// A sender without credit asks for some after four round trips of the longest way without a word, and each time after twice as long,
+/// up to 256-fold.
+#[test]
+fn who_has_no_credit_asks_ever_more_rarely() {
+    for congestion in ["rccc", "eqds"] {
+        let recovery = r#"{"kind": "trimming", "timeout": "1000 s"}"#;
+        let profile = profile(&format!(r#"{{"congestion": "{congestion}", "recovery": {recovery}}}"#), true);
+        let mut sender = Sender::new(&profile, 1);
+        sender.post(Time::ZERO, 10_000_000);
+        let guessed = sent(&mut sender, Time::ZERO, 1000);
+        // all of it arrives, and the credit for more is lost
+        let last = guessed[guessed.len() - 1];
+        let answer =
+            Header { kind: Kind::Ack, cumulative: last.sequence + 1, pull: 0, payload_bytes: 0, ..last };
+        sender.on_feedback(at(20_000), &answer, None);
+        assert_eq!(sent(&mut sender, at(20_000), 10).len(), 0);
+        let mut now = at(20_000);
+        for round in 0..12_u64 {
+            now += Duration::from_ns(20_000) * (4 << round.min(8));
+            assert_eq!(sender.deadline(), now, "{congestion}, round {round}");
+            sender.on_timer(now);
+            let asked: Vec<Kind> = sent(&mut sender, now, 10).iter().map(|header| header.kind).collect();
+            assert_eq!(asked, [Kind::RequestToSend], "{congestion}, round {round}");
+        }
+    }
+}
