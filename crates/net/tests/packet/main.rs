@@ -24,3 +24,4 @@ mod statistics;
 mod support;
 mod switching;
 mod threads;
+mod thresholds;
