@@ -107,3 +107,60 @@ fn shuffle(items: &mut [u32], draws: &mut Draws) {
         items.swap(last, draws.below(last as u32 + 1) as usize);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PORTS: [u32; 5] = [3, 4, 6, 8, 9];
+
+    fn memory(seed: u64) -> SetMemory {
+        SetMemory { draws: Draws::new(key(seed, 0)), order: Vec::new(), turns: 0 }
+    }
+
+    /// How often each port of `PORTS` comes in 20,000 draws of `next`.
+    fn often(mut next: impl FnMut(&mut SetMemory) -> u32) -> [u32; 5] {
+        let mut memory = memory(1);
+        let mut often = [0; 5];
+        for _ in 0..20_000 {
+            let port = next(&mut memory);
+            often[PORTS.iter().position(|&known| known == port).unwrap()] += 1;
+        }
+        often
+    }
+
+    /// Six standard deviations of a share of 20,000 draws around its mean.
+    fn is_share(found: u32, share: f64) -> bool {
+        (f64::from(found) - 20_000.0 * share).abs() <= 6.0 * (20_000.0 * share * (1.0 - share)).sqrt()
+    }
+
+    #[test]
+    fn what_is_as_good_is_as_likely() {
+        let members = Members::of(&PORTS);
+        let any = often(|memory| memory.any(members));
+        assert!(any.iter().all(|&found| is_share(found, 0.2)), "{any:?}");
+        let alike = often(|memory| memory.shortest(members, |_| 7));
+        assert!(alike.iter().all(|&found| is_share(found, 0.2)), "{alike:?}");
+        // ports 4, 8 and 9 are shorter than the others
+        let shortest = often(|memory| memory.shortest(members, |port| u64::from([3, 6].contains(&port))));
+        assert_eq!((shortest[0], shortest[2]), (0, 0));
+        assert!([1, 3, 4].iter().all(|&place| is_share(shortest[place], 1.0 / 3.0)), "{shortest:?}");
+    }
+
+    /// A round of turns is a permutation, each as likely at every place, and ports that are left out are passed over.
+    #[test]
+    fn turns_are_permutations() {
+        let all = Members::of(&PORTS);
+        let mut firsts = [0; 5];
+        let mut turns = memory(2);
+        for _ in 0..20_000 {
+            let mut round: Vec<u32> = PORTS.iter().map(|_| turns.turn(all, all)).collect();
+            firsts[PORTS.iter().position(|&port| port == round[0]).unwrap()] += 1;
+            round.sort_unstable();
+            assert_eq!(round, PORTS);
+        }
+        assert!(firsts.iter().all(|&found| is_share(found, 0.2)), "{firsts:?}");
+        let some = often(|memory| memory.turn(all, Members::of(&[4, 9])));
+        assert_eq!(some, [0, 10_000, 0, 0, 10_000]);
+    }
+}
