@@ -131,6 +131,30 @@ fn order_that_is_lost_is_told() {
     assert!(one_way.notes.iter().all(|note| !note.contains("nothing is lost here")), "{:?}", one_way.notes);
 }
 
+/// So does one of a fabric in which some packets are lost, too.
+#[test]
+fn order_that_is_lost_is_told_beside_losses() {
+    let run = |balancing: &str, queue: &str, faults: &str| {
+        run(&format!(
+            "[topology]\nkind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts-per-leaf = 4\nbandwidth = \"100 Gbps\"\nlatency = \"1 us\"\n\
+             [workload]\nkind = \"collective\"\noperation = \"all-to-all\"\nbytes = \"1 MB\"\n[network]\nkind = \"packet\"\n\
+             recovery = \"go-back-n\"\nqueue = \"{queue}\"\nbalancing = \"{balancing}\"\nfaults = {{ {faults} }}\n"
+        ))
+    };
+    let fails = "down = [{ link = [\"leaf-0->spine-0\"], from = \"5 us\", to = \"20 us\" }]";
+    for (queue, faults) in [("lossless", fails), ("drop-tail", "")] {
+        let spread = run("random", queue, faults);
+        let lost = spread.counters["network.drops"] + spread.counters["network.lost_on_down_links"];
+        assert!(spread.counters["network.retransmissions"] > 2 * lost, "{queue}");
+        let told = spread.notes.iter().find(|note| note.contains("go-back-N gives up what is early"));
+        let told = told.unwrap_or_else(|| panic!("{queue}: {:?}", spread.notes));
+        assert!(told.contains(&format!("only {lost} packets were dropped or lost")), "{told}");
+        // what losses alone ask for is no matter of order
+        let one_way = run("per-flow", queue, faults);
+        assert!(one_way.notes.iter().all(|note| !note.contains("go-back-N")), "{:?}", one_way.notes);
+    }
+}
+
 /// Links that lose packets turn nobody from its way; one that goes down meanwhile may.
 #[test]
 fn the_way_of_a_message_is_known_though_links_lose() {

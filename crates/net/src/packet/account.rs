@@ -207,7 +207,26 @@ impl PacketNetwork {
             return Vec::new();
         }
         let times = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
-        if !engine.is_lossless() {
+        let is_lossless = engine.is_lossless();
+        // links that go down turn messages to another way once; a balancing by packets does so all the time
+        let keeps_order = engine.balancing.keeps_flows(self.transports.spec.keeps_entropy());
+        let gives_up_what_is_early = matches!(self.transports.spec.recovery(), RecoverySpec::GoBackN(_))
+            && !keeps_order
+            && engine.routes.have_choices();
+        if gives_up_what_is_early && (is_lossless || retransmissions > 2 * lost) {
+            let (losses, comfort) = match is_lossless {
+                true => ("nothing is lost here".to_owned(), "nothing"),
+                false => (format!("only {lost} packets were dropped or lost"), "little"),
+            };
+            return vec![format!(
+                "{} ({}), though {losses}: packets of a message go different ways, come out of order, and go-back-N \
+                 gives up what is early; where the last ones do, the sender waits for its time-out. With one way for each message \
+                 (`network.balancing.kind = \"per-flow\"`) or a recovery that keeps what is early {comfort} is sent twice",
+                times(retransmissions, "retransmission"),
+                times(timeouts, "time-out"),
+            )];
+        }
+        if !is_lossless {
             // who holds packets up has asked for it
             let held_up = engine.fault_counts.reordered > 0;
             let many = timeouts >= FEW_TIMEOUTS && timeouts.min(retransmissions) > 2 * lost && !held_up;
@@ -220,16 +239,7 @@ impl PacketNetwork {
             };
             return many.then(note).into_iter().collect();
         }
-        let gives_up_what_is_early = matches!(self.transports.spec.recovery(), RecoverySpec::GoBackN(_));
-        if gives_up_what_is_early && self.spreads((0, u64::MAX)) && engine.routes.have_choices() {
-            vec![format!(
-                "{} ({}), though nothing is lost here: packets of a message go different ways, come out of order, and go-back-N \
-                 gives up what is early. With one way for each message (`network.balancing.kind = \"per-flow\"`) or a recovery \
-                 that keeps what is early nothing is sent twice",
-                times(retransmissions, "retransmission"),
-                times(timeouts, "time-out"),
-            )]
-        } else if timeouts > 0 {
+        if timeouts > 0 {
             vec![format!(
                 "{}, though nothing is lost here: packets waited for longer in queues, and were sent again in vain. \
                  `network.recovery` has a longer `timeout`, or none, where its kind has the key",
