@@ -1,5 +1,7 @@
 //! What the results of a sweep say beside their numbers.
 
+use std::borrow::Cow;
+
 use super::points::Sweep;
 use super::table::Row;
 use crate::sayers::{NAMED, sayers};
@@ -11,9 +13,10 @@ impl Sweep {
         let told = sayers(rows.iter().flat_map(|row| row.notes.iter().map(move |note| (row, note))));
         let settings =
             |row: &&Row| self.points.iter().find(|it| it.index == row.index).map(|it| self.describe(it));
-        let whole = |(note, sayers): (&str, Vec<&Row>)| {
+        let whole = |(note, mut sayers): (Cow<'_, str>, Vec<&Row>)| {
+            sayers.dedup_by_key(|row| row.index);
             if sayers.len() == rows.len() {
-                note.to_owned()
+                note.into_owned()
             } else if let Some(setting) = self.setting_of(&sayers, rows) {
                 format!("{setting}: {note}")
             } else if sayers.len() <= NAMED {

@@ -1,5 +1,6 @@
 //! What a reader of a result should know, in sentences.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use stratasim_net::flit::router::RouterSpec;
@@ -20,11 +21,11 @@ impl Curve {
         };
         let runs = results().count();
         let said = results().flat_map(|(load, result)| result.notes.iter().map(move |note| (load, note)));
-        let whole = |(note, mut loads): (&str, Vec<f64>)| {
+        let whole = |(note, mut loads): (Cow<'_, str>, Vec<f64>)| {
             let times = loads.len();
             loads.dedup();
             if times == runs {
-                note.to_owned()
+                note.into_owned()
             } else if loads.len() <= NAMED {
                 let loads: Vec<String> = loads.iter().map(f64::to_string).collect();
                 format!("load {}: {note}", loads.join(", "))
