@@ -152,6 +152,7 @@ impl Table {
             // what a row is about stands in one part alone: a number says which rows are the same
             return self.numbered().to_text(style);
         }
+        let fits = fit::with_names(&fits, keys, style.width);
         let part = |columns: &Vec<usize>| self.part(columns, &fits, &cells, &numeric, style);
         fit::parts(&fits, keys, style.width).iter().map(part).collect::<Vec<_>>().join("\n")
     }

@@ -6,6 +6,8 @@ use crate::style::display_width;
 const GAP: usize = 2;
 /// A column of words is not made narrower than this.
 const LEAST_WORDS: usize = 8;
+/// Names up to this are whole where there is room.
+const NAME: usize = 16;
 
 /// How wide a column of a table would be, and how narrow it can be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,6 +58,20 @@ pub(super) fn parts(fits: &[Fit], keys: usize, room: usize) -> Vec<Vec<usize>> {
     parts
 }
 
+/// The same with more room for the first `keys` columns, where that takes no more parts: names that are cut tell little, and headings
+/// of numbers have several lines.
+pub(super) fn with_names(fits: &[Fit], keys: usize, room: usize) -> Vec<Fit> {
+    let mut wide = fits.to_vec();
+    for fit in wide.iter_mut().take(keys) {
+        fit.least = fit.wanted.min(NAME).max(fit.least);
+    }
+    let split = parts(&wide, keys, room);
+    let has_room = |part: &Vec<usize>| total(part.iter().map(|&column| wide[column].least)) <= room;
+    let as_many = keys_with_room(&wide, keys, room) == keys_with_room(fits, keys, room)
+        && split.len() == parts(fits, keys, room).len();
+    if as_many && split.iter().all(has_room) { wide } else { fits.to_vec() }
+}
+
 /// The width of each of some columns: the widest give way until all fit into `room`.
 pub(super) fn widths(fits: impl Iterator<Item = Fit>, room: usize) -> Vec<usize> {
     let fits: Vec<Fit> = fits.collect();
@@ -86,5 +102,22 @@ mod tests {
         assert_eq!(parts(&[name, name, number, number], 2, 25), [vec![0, 1], vec![0, 2], vec![0, 3]]);
         assert_eq!(widths([name, number, number].into_iter(), 31), [6, 11, 10]);
         assert_eq!(widths([name, number].into_iter(), 80), [6, 14]);
+    }
+
+    #[test]
+    fn names_are_whole_where_that_takes_no_more_parts() {
+        let name = Fit::new("load balancing", 11, false);
+        let number = Fit::new("sent again", 6, true);
+        assert_eq!((name, number), (Fit { wanted: 14, least: 8 }, Fit { wanted: 10, least: 6 }));
+        let fits = [name, number, number, number];
+        let of = |room: usize| with_names(&fits, 1, room)[0].least;
+        // one part: 14 and three times 8
+        assert_eq!([of(38), of(37)], [14, 8]);
+        // two parts either way, until the name and one number fill the room
+        assert_eq!([of(31), of(30), of(29)], [14, 14, 8]);
+        // each number has a part of its own
+        assert_eq!([of(23), of(22), of(21)], [14, 14, 8]);
+        // no room beside the name
+        assert_eq!(with_names(&[name, number], 1, 20)[0].least, 8);
     }
 }
