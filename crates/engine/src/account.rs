@@ -44,23 +44,30 @@ impl Clock {
         }
     }
 
+    /// Counts the time since the last call; how much of it was exposed communication.
     #[inline]
-    fn pass(&mut self, now: Time) {
-        self.spent[self.state()] += now.as_ps() - self.last.as_ps();
+    fn pass(&mut self, now: Time) -> u64 {
+        let (state, passed) = (self.state(), now.as_ps() - self.last.as_ps());
+        self.spent[state] += passed;
         self.last = now;
+        if state == Activity::Communication as usize { passed } else { 0 }
     }
 
+    /// Something begins; returns the picoseconds of exposed communication since something last began or ended.
     #[inline]
-    pub(crate) fn begin(&mut self, now: Time, activity: Activity) {
-        self.pass(now);
+    pub(crate) fn begin(&mut self, now: Time, activity: Activity) -> u64 {
+        let exposed_ps = self.pass(now);
         self.running[activity as usize] += 1;
+        exposed_ps
     }
 
+    /// The same of something that ends.
     #[inline]
-    pub(crate) fn end(&mut self, now: Time, activity: Activity) {
-        self.pass(now);
+    pub(crate) fn end(&mut self, now: Time, activity: Activity) -> u64 {
+        let exposed_ps = self.pass(now);
         self.running[activity as usize] -= 1;
         self.finish = now;
+        exposed_ps
     }
 
     /// The account at the end of the run.

@@ -18,6 +18,7 @@ use crate::error::RunError;
 use crate::instances::Instances;
 use crate::matching::Matching;
 use crate::token::{Part, task_of, unpack};
+use crate::vertices::{VertexAccount, Vertices};
 
 /// How remote memory is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -40,6 +41,8 @@ pub struct Options {
     /// Sends of more bytes wait for their receive before the message travels (rendezvous); `None`:
     /// what the network says, and without a word of it every message travels at once (eager).
     pub eager_limit_bytes: Option<u64>,
+    /// Whether the time is told by vertex, too.
+    pub by_vertex: bool,
 }
 
 /// Where a rank runs.
@@ -71,6 +74,8 @@ pub struct Summary {
     pub iterations: Vec<(Time, Time)>,
     /// Where the time of each rank went.
     pub ranks: Vec<RankAccount>,
+    /// How the tasks of each vertex fared, in order; empty where nobody asked ([`Options::by_vertex`]) and of a run that was stopped.
+    pub vertices: Vec<VertexAccount>,
     /// Tasks that ended.
     pub tasks: u64,
     /// Instants at which something happened.
@@ -105,6 +110,7 @@ pub struct Engine<'a> {
     streams: Vec<StreamState>,
     streams_per_rank: usize,
     clocks: Vec<Clock>,
+    vertices: Option<Vertices>,
     matching: Matching,
     collectives: Collectives,
     /// (instant, vertex, index, whether it runs: a delay; otherwise it waits for its time)
@@ -177,6 +183,9 @@ impl<'a> Engine<'a> {
                 .collect(),
             streams_per_rank,
             clocks: vec![Clock::default(); places.len()],
+            vertices: options
+                .by_vertex
+                .then(|| Vertices::new(program.vertices().len(), total as usize, places.len())),
             matching: Matching::default(),
             collectives: Collectives::default(),
             timers: BinaryHeap::new(),
@@ -250,6 +259,9 @@ impl<'a> Engine<'a> {
             return Err(self.stalled());
         }
         self.summary.ranks = self.clocks.iter().map(|clock| clock.close(end.max(self.now))).collect();
+        if !self.summary.stopped {
+            self.summary.vertices = self.vertices.map_or_else(Vec::new, Vertices::close);
+        }
         Ok(self.summary)
     }
 

@@ -19,8 +19,10 @@ mod matching;
 pub mod schedule;
 mod stall;
 mod token;
+mod vertices;
 
 pub use account::RankAccount;
 pub use engine::{Engine, MemoryMode, Options, Place, Summary};
 pub use error::RunError;
 pub use schedule::{ScheduleEngine, ScheduleOptions, ScheduleSummary};
+pub use vertices::VertexAccount;

@@ -27,6 +27,9 @@ use crate::mistaken;
 use crate::placement::PlacementSpec;
 use crate::spec::{MemoryAccess, Spec};
 
+/// Vertices of a graph whose tasks are told of one by one; of more, only what they come to on each rank.
+const MOST_VERTICES: usize = 256;
+
 /// A machine and a program, ready to run.
 pub struct Prepared {
     /// What was asked for.
@@ -195,6 +198,9 @@ impl Prepared {
             },
             timing_precision: spec.execution.timing_precision,
             eager_limit_bytes: spec.execution.eager_limit.map(Bytes::count),
+            // others have a vertex for each message or layer
+            by_vertex: spec.workload.as_ref().is_some_and(|workload| workload.kind() == "graph")
+                && program.vertices().len() <= MOST_VERTICES,
         };
         let stem = Path::new(document.name()).file_stem().map(|stem| stem.to_string_lossy().into_owned());
         let name = spec.name.clone().or(stem).unwrap_or_default();

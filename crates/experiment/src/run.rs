@@ -7,9 +7,11 @@ use stratasim_core::model::{Compute as _, NetworkReport};
 use stratasim_core::observe::{Activity, Observer};
 use stratasim_core::random::key;
 use stratasim_core::{Bandwidth, LinkId, NodeId, Rank, Time};
-use stratasim_engine::{Engine, RankAccount, RunError, Summary};
+use stratasim_engine::{Engine, RankAccount, RunError, Summary, VertexAccount};
 use stratasim_report::flows::{FlowsResult, QueueResult};
-use stratasim_report::result::{Check, Iteration, LinkResult, MemoryUse, RankResult, RunResult, Title};
+use stratasim_report::result::{
+    Check, Iteration, LinkResult, MemoryUse, RankResult, RunResult, Title, VertexResult,
+};
 use stratasim_report::{Labels, RunResult as Result_, Unit, counted};
 use stratasim_topo::Topology;
 use stratasim_workload::goal::{ANY, Operation, OperationKind, Schedule};
@@ -172,6 +174,7 @@ impl Prepared {
             ranks: summary.ranks.iter().copied().map(rank_result).collect(),
             finish_ns: None,
             jobs: Vec::new(),
+            vertices: self.vertices(summary),
             memory: self.program.summary().memory.map(|memory| {
                 MemoryUse::grouped(self.places.iter().map(|_| (memory.local_bytes, memory.remote_bytes)))
             }),
@@ -222,6 +225,20 @@ impl Prepared {
         result.checks.retain(|check| check.checked > 0 || !check.ok);
         self.report = report;
         result
+    }
+
+    /// How the tasks of each vertex fared, where that is told.
+    fn vertices(&self, summary: &Summary) -> Vec<VertexResult> {
+        let ranks = summary.ranks.len().max(1) as f64;
+        let accounts = (0..).zip(&summary.vertices).filter(|(_, account)| account.tasks > 0);
+        let result = |(vertex, account): (u32, &VertexAccount)| VertexResult {
+            name: self.program.name(vertex).to_owned(),
+            tasks: account.tasks,
+            mean_s: account.total_ps as f64 / account.tasks as f64 * 1e-12,
+            longest_s: account.longest.as_secs_f64(),
+            comm_exposed_s: account.exposed_ps as f64 / ranks * 1e-12,
+        };
+        accounts.map(result).collect()
     }
 
     /// The account of the `most` links that were busiest, busiest first.

@@ -50,6 +50,9 @@ pub struct RunResult {
     /// The jobs that shared the machine, where there were several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub jobs: Vec<JobResult>,
+    /// How the tasks of each vertex fared, of a workload `graph` with at most 256 vertices.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub vertices: Vec<VertexResult>,
     /// What lives where, by ranges of ranks with the same placement, where the workload says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Vec<MemoryUse>>,
@@ -182,6 +185,22 @@ pub struct RankResult {
     pub memory_s: f64,
     /// Seconds in which it did nothing, up to the makespan.
     pub idle_s: f64,
+}
+
+/// How the tasks of one vertex fared, on all ranks and in all iterations together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct VertexResult {
+    /// Its name.
+    pub name: String,
+    /// Tasks that ended: one for each rank that it runs on and each iteration.
+    pub tasks: u64,
+    /// From start to end of one of them in the mean, in seconds.
+    pub mean_s: f64,
+    /// The longest, in seconds.
+    pub longest_s: f64,
+    /// What it has of the exposed communication of a rank in the mean, in seconds. Of several communications under way at once
+    /// the one that began first has it, so that those of all vertices add up.
+    pub comm_exposed_s: f64,
 }
 
 /// Memory in use on each of a range of ranks.
@@ -436,6 +455,7 @@ pub(crate) mod tests {
             ranks: vec![rank(1.0), rank(0.98), rank(1.0), rank(0.99)],
             finish_ns: None,
             jobs: Vec::new(),
+            vertices: Vec::new(),
             memory: Some(MemoryUse::grouped([(80_000_000_000, 204_000_000_000); 4])),
             links: Some(
                 (0..7_u32)

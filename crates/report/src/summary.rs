@@ -2,6 +2,7 @@
 
 mod flows;
 mod jobs;
+mod vertices;
 
 use std::fmt::Write as _;
 
@@ -28,6 +29,7 @@ pub fn summary(result: &RunResult, style: &Style) -> String {
         text.out += &traffic_summary(traffic, style);
     }
     times(&mut text, result);
+    vertices::vertices(&mut text, result);
     links(&mut text, result);
     flows::flows(&mut text, result);
     text.gap();

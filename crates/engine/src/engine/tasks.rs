@@ -82,13 +82,16 @@ impl Engine<'_> {
         if !self.starts.is_empty() {
             self.starts[instance as usize] = self.now;
         }
+        if let Some(vertices) = &mut self.vertices {
+            vertices.start(instance, self.now);
+        }
         let iteration = self.instances.iteration(instance);
         let begun = &mut self.summary.iterations[iteration as usize].0;
         *begun = (*begun).min(self.now);
         match &program.vertex(vertex).op {
             Op::Join => self.finish(vertex, index),
             Op::Delay(length) => {
-                self.clocks[rank.index()].begin(self.now, Activity::Compute);
+                self.begin_part(rank, vertex, Activity::Compute);
                 self.timers.push(Reverse((self.now + *length, vertex, index, true)));
             }
             Op::Compute(compute) => {
@@ -108,7 +111,7 @@ impl Engine<'_> {
             }
             &Op::Transfer { to, bytes, rate_cap } => {
                 let to = program.peer(rank, to).expect("checked when the program was built");
-                self.clocks[rank.index()].begin(self.now, Activity::Communication);
+                self.begin_part(rank, vertex, Activity::Communication);
                 let token = pack_task(Part::Message, vertex, index);
                 let (src, dst) = (self.nodes[rank.index()], self.nodes[to.index()]);
                 let transfer = Transfer { rate_cap, ..Transfer::new(token, src, dst, bytes) };
@@ -116,7 +119,7 @@ impl Engine<'_> {
             }
             &Op::Send { to, tag, bytes } => {
                 let to = program.peer(rank, to).expect("checked when the program was built");
-                self.clocks[rank.index()].begin(self.now, Activity::Communication);
+                self.begin_part(rank, vertex, Activity::Communication);
                 let met = self.matching.send(to, rank, tag, instance).is_some();
                 if met || self.options.eager_limit_bytes.is_none_or(|limit| bytes <= limit) {
                     self.message(vertex, index, rank, to, bytes);
@@ -124,7 +127,7 @@ impl Engine<'_> {
             }
             &Op::Receive { from, tag } => {
                 let from = program.peer(rank, from);
-                self.clocks[rank.index()].begin(self.now, Activity::Communication);
+                self.begin_part(rank, vertex, Activity::Communication);
                 let met = self.matching.receive(rank, from, tag, instance);
                 if let Some(envelope) = met {
                     if envelope.arrived {
@@ -135,7 +138,7 @@ impl Engine<'_> {
                 }
             }
             Op::Collective(collective) => {
-                self.clocks[rank.index()].begin(self.now, Activity::Communication);
+                self.begin_part(rank, vertex, Activity::Communication);
                 let mut asks = std::mem::take(&mut self.asks);
                 self.collectives.join(
                     vertex,
@@ -151,6 +154,24 @@ impl Engine<'_> {
                 self.serve();
             }
             _ => unreachable!("every operation is handled"),
+        }
+    }
+
+    /// A rank begins something.
+    #[inline]
+    fn begin_part(&mut self, rank: Rank, vertex: VertexId, activity: Activity) {
+        let exposed_ps = self.clocks[rank.index()].begin(self.now, activity);
+        if let Some(vertices) = &mut self.vertices {
+            vertices.begin(rank, vertex, activity, exposed_ps);
+        }
+    }
+
+    /// What a rank began ends.
+    #[inline]
+    fn finish_part(&mut self, rank: Rank, vertex: VertexId, activity: Activity) {
+        let exposed_ps = self.clocks[rank.index()].end(self.now, activity);
+        if let Some(vertices) = &mut self.vertices {
+            vertices.end(rank, vertex, activity, exposed_ps);
         }
     }
 
@@ -180,7 +201,7 @@ impl Engine<'_> {
 
     fn access(&mut self, vertex: VertexId, index: u32, rank: Rank, memory: NodeId, compute: &Compute) {
         self.parts[self.instances.number(vertex, index) as usize] += 1;
-        self.clocks[rank.index()].begin(self.now, Activity::Memory);
+        self.begin_part(rank, vertex, Activity::Memory);
         let token = pack_task(Part::Memory, vertex, index);
         let transfer = Transfer {
             rate_cap: compute.access_cap,
@@ -193,7 +214,7 @@ impl Engine<'_> {
     fn execute(&mut self, vertex: VertexId, index: u32, rank: Rank) {
         let Op::Compute(compute) = &self.program.vertex(vertex).op else { unreachable!("it computes") };
         self.parts[self.instances.number(vertex, index) as usize] += 1;
-        self.clocks[rank.index()].begin(self.now, Activity::Compute);
+        self.begin_part(rank, vertex, Activity::Compute);
         let execution = self.execution(vertex, index, rank, compute);
         self.compute.submit(self.now, execution);
     }
@@ -228,7 +249,7 @@ impl Engine<'_> {
         let (vertex, index) = task_of(number);
         let instance = self.instances.number(vertex, index);
         let rank = self.instances.rank(self.program, vertex, index);
-        self.clocks[rank.index()].end(self.now, activity);
+        self.finish_part(rank, vertex, activity);
         self.note(token.0);
         let Op::Compute(compute) = &self.program.vertex(vertex).op else { unreachable!("it has parts") };
         if self.interests.tasks {
@@ -260,7 +281,7 @@ impl Engine<'_> {
         };
         self.note(pack_task(Part::Message, vertex, index).0);
         if let Some(activity) = activity {
-            self.clocks[rank.index()].end(self.now, activity);
+            self.finish_part(rank, vertex, activity);
             if self.interests.tasks {
                 self.emit(vertex, instance, rank, activity, bytes);
             }
@@ -292,7 +313,11 @@ impl Engine<'_> {
 
     /// An instance ended: its stream goes on, its successors may begin.
     fn complete(&mut self, vertex: VertexId, index: u32, rank: Rank) {
-        let iteration = self.instances.iteration(self.instances.number(vertex, index));
+        let instance = self.instances.number(vertex, index);
+        if let Some(vertices) = &mut self.vertices {
+            vertices.complete(vertex, instance, self.now);
+        }
+        let iteration = self.instances.iteration(instance);
         let ended = &mut self.summary.iterations[iteration as usize].1;
         *ended = (*ended).max(self.now);
         self.summary.makespan = self.now;

@@ -93,6 +93,45 @@ fn a_rate_limit_holds_and_leaves_the_rest_to_others() {
 }
 
 #[test]
+fn the_time_of_each_vertex_is_told() {
+    let result = run(&format!(
+        "{SWITCH}{}",
+        graph(
+            r#"iterations = 2
+vertices = [
+  { name = "work", kind = "compute", ranks = "all", flops = "1 GFLOP" },
+  { name = "long", kind = "communication", ranks = "all", offset = 1, bytes = "20 MB" },
+  { name = "late", kind = "communication", ranks = "all", offset = 1, bytes = "5 MB" },
+]
+edges = [
+  { from = "work", to = "late" },
+  { from = "long", to = "work", distance = 1 },
+  { from = "late", to = "work", distance = 1 },
+  { from = "late", to = "long", distance = 1 },
+]"#
+        )
+    ));
+    // `long` alone for 1 ms, beside `late` for as long as this takes with half of the link, and alone again
+    let (long, late) = (LATENCY_S + 25e6 / BYTES_PER_S, LATENCY_S + 5e6 / (BYTES_PER_S / 2.0));
+    let expected = [("work", 1e-3, 0.0), ("long", long, 2.0 * (long - 1e-3)), ("late", late, 0.0)];
+    assert_eq!(result.vertices.len(), expected.len());
+    for (vertex, (name, each_s, exposed_s)) in result.vertices.iter().zip(expected) {
+        assert_eq!((vertex.name.as_str(), vertex.tasks), (name, 16));
+        for (found, expected) in
+            [(vertex.mean_s, each_s), (vertex.longest_s, each_s), (vertex.comm_exposed_s, exposed_s)]
+        {
+            assert!((found - expected).abs() < 1e-11, "{name}: {found} s, expected {expected} s");
+        }
+    }
+    let exposed_s: f64 = result.vertices.iter().map(|vertex| vertex.comm_exposed_s).sum();
+    let of_ranks = result.ranks.iter().map(|rank| rank.comm_exposed_s).sum::<f64>() / 8.0;
+    assert!((exposed_s - of_ranks).abs() < 1e-12 && exposed_s > 0.0, "{exposed_s} {of_ranks}");
+    // where a workload is no graph of the user, its vertices are nobody's
+    let traffic = "[workload]\nkind = \"traffic\"\nflows = 4\nsize = \"1 MB\"\n";
+    assert!(run(&format!("{SWITCH}{traffic}")).vertices.is_empty());
+}
+
+#[test]
 fn coherent_access_runs_beside_computation_and_moving_runs_before_it() {
     let machine = r#"
 [topology]
