@@ -108,6 +108,12 @@ fn find(list: Option<&str>, kind: &str) -> Vec<Found> {
 }
 
 fn unknown(list: Option<&str>, kind: &str) -> ConfigError {
+    if list.is_none() && NOUNS.iter().map(|noun| noun.name).chain([COMPUTE, CARDS]).any(|name| name == kind) {
+        let ways = format!(
+            "`stratasim list {kind}` shows its kinds, `stratasim explain {kind} --markdown` all of them in full"
+        );
+        return ConfigError::new(format!("`{kind}` is a list and no kind: {ways}"), None);
+    }
     let kinds = || {
         let plugins = NOUNS.iter().flat_map(|noun| noun.entries.iter().map(|entry| entry.kind));
         let sections = SECTIONS.iter().map(|entry| entry.kind);

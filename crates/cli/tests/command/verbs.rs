@@ -638,6 +638,7 @@ fn a_value_leads_to_the_parameter_that_takes_it() {
     scratch.stratasim(&["explain", "topology", "lv08"]).failed(2, &["no kind `lv08` among `topology`"]);
     assert!(scratch.stratasim(&["explain", "ring"]).output.starts_with("ring: a kind of topology"));
     scratch.stratasim(&["explain", "llama2-13"]).failed(2, &["did you mean `llama2-13b`"]);
+    scratch.stratasim(&["explain", "patterns"]).failed(2, &["a list and no kind", "stratasim list patterns"]);
     scratch.stratasim(&["explain", "lv08", "--markdown"]).failed(2, &["lv08", "stratasim explain lv08"]);
 }
 
