@@ -17,19 +17,24 @@ impl Numbers {
     /// Of all sets of the table.
     pub(in super::super) fn new(routes: &Routes) -> Self {
         let columns = routes.next.columns();
-        let words = routes.next.rows().len().div_ceil(u64::BITS as usize);
+        let rows: Vec<u32> = routes.next.rows().collect();
+        let words = rows.len().div_ceil(u64::BITS as usize);
         let mut new = vec![0_u64; words * columns];
         let mut counts = vec![0_u32; columns];
-        // by set: the last node that has it, counted from 1
-        let mut seen = vec![0; routes.sets.count()];
-        for (row, node) in routes.next.rows().enumerate() {
-            for column in 0..columns {
-                if let Next::Set(set) = routes.next.get(node, column as u32)
-                    && std::mem::replace(&mut seen[set as usize], node + 1) != node + 1
-                {
-                    new[column * words + row / u64::BITS as usize] |= 1 << (row % u64::BITS as usize);
-                    counts[column] += 1;
+        // by set: a bit for each of some rows, where it stood before
+        let mut seen = vec![0_u64; routes.sets.count()];
+        for (word, nodes) in rows.chunks(u64::BITS as usize).enumerate() {
+            seen.fill(0);
+            for (column, count) in counts.iter_mut().enumerate() {
+                let own = &mut new[column * words + word];
+                for (bit, &node) in nodes.iter().enumerate() {
+                    if let Next::Set(set) = routes.next.get(node, column as u32) {
+                        let before = seen[set as usize];
+                        *own |= !before & 1 << bit;
+                        seen[set as usize] = before | 1 << bit;
+                    }
                 }
+                *count += own.count_ones();
             }
         }
         let before = counts.iter().scan(0, |sum, count| Some(std::mem::replace(sum, *sum + count))).collect();

@@ -9,7 +9,7 @@ use super::grid::Grid;
 /// Most entries of a table (2 GiB).
 pub(super) const MOST_ENTRIES: u64 = 1 << 29;
 
-/// Entries by node and column, in two bytes each where all of them fit: a large machine looks one up with every hop, each time
+/// Entries column by column, in two bytes each where all of them fit: a large machine looks one up with every hop, each time
 /// another one, and the nearer caches hold twice as many. All who have the table share them.
 #[derive(Debug, Clone)]
 pub(super) struct Table {
@@ -47,16 +47,13 @@ const fn lengthened(word: u16) -> u32 {
     }
 }
 
-/// Columns that are written together: those of a row lie side by side, the rows far apart.
-const TOGETHER: usize = 16;
-
 /// A table while it is filled, column by column.
 #[derive(Debug)]
 pub(super) struct Filling {
     table: Table,
-    /// By row, the last few columns, in whole words.
-    last: Vec<[u32; TOGETHER]>,
-    /// Columns that are there, with those.
+    /// By row, the next column, in whole words.
+    next: Vec<u32>,
+    /// Columns that are there.
     filled: usize,
     /// The largest number of a port or a set so far.
     most: u32,
@@ -72,14 +69,13 @@ impl Filling {
             Entries::Short(std::iter::repeat_n(u16::MAX, count * columns).collect())
         };
         let table = Table { rows, columns, entries };
-        Self { table, last: vec![[u32::MAX; TOGETHER]; count], filled: 0, most }
+        Self { table, next: vec![u32::MAX; count], filled: 0, most }
     }
 
     /// The next column: where packets go next from each node that has a row.
     pub(super) fn column(&mut self, mut next: impl FnMut(usize) -> Next) {
-        let at = self.filled % TOGETHER;
-        for (node, row) in (self.table.rows.start as usize..).zip(&mut self.last) {
-            row[at] = match next(node) {
+        for (node, word) in (self.table.rows.start as usize..).zip(&mut self.next) {
+            *word = match next(node) {
                 Next::Nowhere => u32::MAX,
                 Next::Port(port) => {
                     self.most = self.most.max(port);
@@ -91,36 +87,22 @@ impl Filling {
                 }
             };
         }
-        self.filled += 1;
-        if self.filled.is_multiple_of(TOGETHER) || self.filled == self.table.columns {
-            self.write(at + 1);
-        }
-    }
-
-    /// Writes the last few columns, so many, into the table.
-    fn write(&mut self, count: usize) {
         if let Entries::Short(entries) = &self.table.entries
             && self.most > MOST_SHORT
         {
             self.table.entries = Entries::Long(entries.iter().map(|&word| lengthened(word)).collect());
         }
-        let (columns, from) = (self.table.columns, self.filled - count);
+        let rows = self.next.len();
+        let column = self.filled * rows..(self.filled + 1) * rows;
         match &mut self.table.entries {
             Entries::Short(entries) => {
-                let rows = Arc::make_mut(entries).chunks_exact_mut(columns);
-                for (row, last) in rows.zip(&self.last) {
-                    let words = row[from..].iter_mut().zip(&last[..count]);
-                    words.for_each(|(entry, &word)| *entry = shortened(word));
-                }
+                let words = Arc::make_mut(entries)[column].iter_mut().zip(&self.next);
+                words.for_each(|(entry, &word)| *entry = shortened(word));
             }
-            Entries::Long(entries) => {
-                let rows = Arc::make_mut(entries).chunks_exact_mut(columns);
-                for (row, last) in rows.zip(&self.last) {
-                    row[from..self.filled].copy_from_slice(&last[..count]);
-                }
-            }
+            Entries::Long(entries) => Arc::make_mut(entries)[column].copy_from_slice(&self.next),
             Entries::Grid(_) => unreachable!("nothing is filled in"),
         }
+        self.filled += 1;
     }
 
     /// The table, which does not change any more.
@@ -160,7 +142,7 @@ impl Table {
     /// Where packets go next from a node that has a row.
     #[inline]
     pub(super) fn get(&self, node: u32, column: u32) -> Next {
-        let at = (node - self.rows.start) as usize * self.columns + column as usize;
+        let at = column as usize * self.rows.len() + (node - self.rows.start) as usize;
         match &self.entries {
             Entries::Grid(grid) => grid.next(node, column),
             Entries::Short(entries) => match entries[at] {
@@ -193,7 +175,7 @@ mod tests {
 
     #[test]
     fn entries_are_what_they_were_however_long_they_are() {
-        // fewer columns than are written together, and more: some of them while all words are short
+        // some of the columns are there while all words are short
         for columns in [3, 40] {
             for (most, is_short) in [(5, true), (0x7ffe, true), (0x7fff, false), (70_000, false)] {
                 for known in [0, most] {
