@@ -40,6 +40,7 @@ fn of(card: &Card) -> CardParts {
                 ring_add: rates.reduce_ring,
                 kernel_add: rates.reduce_csc,
             },
+            forwards: true,
         },
         ring: rates.ring,
         global: global_link(card),

@@ -103,6 +103,7 @@ impl CustomCompute {
                 memory_bytes: None,
                 memory_bandwidth: None,
                 kernels: KernelCosts::default(),
+                forwards: true,
             },
         };
         let given = [self.fp64, self.fp32, self.tf32, self.bf16, self.fp16, self.fp8, self.int8];

@@ -54,6 +54,8 @@ pub struct ComputeType {
     pub memory_bandwidth: Option<Bandwidth>,
     /// What collectives of kernels cost beside their data.
     pub kernels: KernelCosts,
+    /// Whether what others send may go through it; the user's choice, as between its own NICs it mostly does not.
+    pub forwards: bool,
 }
 
 impl ComputeType {
@@ -164,6 +166,17 @@ impl Topology {
     /// What `node` is.
     pub fn kind(&self, node: NodeId) -> NodeKind {
         self.kinds[node.index()]
+    }
+
+    /// Whether what others send may go through a node: switches forward, compute nodes do unless they are told not to, and memory nodes
+    /// do not.
+    #[inline]
+    pub fn forwards(&self, node: NodeId) -> bool {
+        match self.kind(node) {
+            NodeKind::Switch => true,
+            NodeKind::Compute(index) => self.compute_types[index as usize].forwards,
+            NodeKind::Memory(_) => false,
+        }
     }
 
     /// The type of a compute node; `None` for other nodes.

@@ -95,6 +95,7 @@ fn platform(case: &Case) -> Result<Topology, String> {
             memory_bytes: None,
             memory_bandwidth: None,
             kernels: KernelCosts::default(),
+            forwards: true,
         });
         builder.node(NodeKind::Compute(kind), format_args!("{}", host.name));
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::common::watch_in;
+use crate::common::{run, watch_in};
 use stratasim_core::LinkId;
 use stratasim_core::observe::{Event, Interests, Observer};
 
@@ -166,5 +166,68 @@ fn what_ends_with_the_run_is_told_as_far_as_it_came() {
             );
             check(machine, &work, "packet", 50.0);
         }
+    }
+}
+
+/// Links that a message of 100 kB has passed, as `from-to`.
+fn used(text: &str) -> Vec<String> {
+    let links = run(text).links;
+    let used = links.into_iter().flatten().filter(|link| link.bytes >= 100_000.0);
+    used.map(|link| format!("{}-{}", link.from, link.to)).collect()
+}
+
+/// What does not forward is no way for others, be it the shortest: neither a neighbour that has cables to both, nor one that has NICs on
+/// two rails.
+#[test]
+fn others_do_not_go_through_nodes_that_do_not_forward() {
+    let node = |name: &str, more: &str| format!("{{ name = \"{name}\"{more} }},\n");
+    let link = |from: &str, to: &str| {
+        format!("{{ from = \"{from}\", to = \"{to}\", bandwidth = \"10 GB/s\", latency = \"100 ns\" }},\n")
+    };
+    let message = |destination: u32| {
+        format!(
+            "[workload]\nkind = \"graph\"\nvertices = [{{ name = \"m\", kind = \"communication\", source = 0, \
+             destination = {destination}, bytes = \"100 kB\" }}]\n"
+        )
+    };
+    let graph = |nodes: &[String], links: &[String]| {
+        format!(
+            "[topology]\nkind = \"graph\"\nnodes = [\n{}]\nlinks = [\n{}]\n",
+            nodes.concat(),
+            links.concat()
+        )
+    };
+    let switch = ", kind = \"switch\"";
+    for (forwards, way) in [(true, vec!["a-b", "b-c"]), (false, vec!["a-s", "s-t", "t-c"])] {
+        let own = format!(", forwards = {forwards}");
+        let nodes = [node("a", ""), node("b", &own), node("c", ""), node("s", switch), node("t", switch)];
+        let links = [link("a", "b"), link("b", "c"), link("a", "s"), link("s", "t"), link("t", "c")];
+        let machine = graph(&nodes, &links) + &message(2);
+        for network in ["flow", "packet", "flit"] {
+            assert_eq!(used(&format!("{machine}[network]\nkind = \"{network}\"\n")), way, "{network}");
+        }
+    }
+    let rails = |forwards: bool| {
+        let own = format!(", forwards = {forwards}");
+        let gpus = ["a0", "a1", "b0", "b1"].map(|name| node(name, &own));
+        let switches = ["a", "b", "r0", "r1", "spine"].map(|name| node(name, switch));
+        let links = [
+            ("a0", "a"),
+            ("a1", "a"),
+            ("b0", "b"),
+            ("b1", "b"),
+            ("a0", "r0"),
+            ("b0", "r0"),
+            ("a1", "r1"),
+            ("b1", "r1"),
+            ("r0", "spine"),
+            ("r1", "spine"),
+        ];
+        graph(&[gpus.to_vec(), switches.to_vec()].concat(), &links.map(|(from, to)| link(from, to)))
+            + &message(3)
+    };
+    for network in ["flow", "packet", "flit"] {
+        let text = format!("{}[network]\nkind = \"{network}\"\n", rails(false));
+        assert_eq!(used(&text), ["a0-r0", "r1-b1", "r0-spine", "spine-r1"], "{network}");
     }
 }

@@ -78,7 +78,7 @@ pub(super) struct Routes {
     hosts: Vec<Host>,
     /// Host of each node, [`NONE`] where it is none.
     host_of: Vec<u32>,
-    /// By node: whether it holds data, and passes on nothing that is not for it.
+    /// By node: whether it passes on nothing that is not for it, as memory nodes do not.
     ends_here: Vec<bool>,
     /// By column of the table, the node that it leads to.
     targets: Vec<u32>,
@@ -116,9 +116,7 @@ impl Routes {
         let mut hosts = Vec::new();
         let mut targets: Vec<u32> = Vec::new();
         let mut column_of: FxHashMap<u32, u32> = FxHashMap::default();
-        let ends_here: Vec<bool> = (0..nodes as u32)
-            .map(|node| matches!(topology.kind(NodeId(node)), NodeKind::Memory(_)))
-            .collect();
+        let ends_here: Vec<bool> = (0..nodes as u32).map(|node| !topology.forwards(NodeId(node))).collect();
         let before = |wire: u32, node: u32| {
             let from = wires[wire as usize].from;
             from != node && !ends_here[from as usize]

@@ -11,7 +11,7 @@ use stratasim_core::{Bandwidth, BuildError, Bytes, Duration, LinkId, NodeId};
 
 use super::{BuildContext, Generator, check_size};
 use crate::catalogue::ComputeChoice;
-use crate::graph::{LinkType, MemoryType, NodeKind, Sharing, Topology, TopologyBuilder};
+use crate::graph::{ComputeType, LinkType, MemoryType, NodeKind, Sharing, Topology, TopologyBuilder};
 use crate::routing::explicit::{ExplicitRoute, RouteTable};
 use crate::structure::Structure;
 
@@ -50,7 +50,7 @@ pub struct InlineGraph {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NodeRole {
-    /// Computes, and forwards.
+    /// Computes, and forwards unless `forwards = false`.
     #[default]
     Compute,
     /// Holds data.
@@ -82,6 +82,10 @@ pub struct NodeSpec {
     /// Type of a compute node: a name of the catalogue or a table of properties; H100 when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compute: Option<ComputeChoice>,
+    /// Whether messages of others may go through this compute node, as on a ring of nodes; true when absent. Of nodes with cables to
+    /// several switches, such as accelerators with NICs on several rails, say `false`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forwards: Option<bool>,
     /// Name of the memory node that extends the memory of this compute node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub home_memory: Option<String>,
@@ -240,6 +244,7 @@ impl NodeSpec {
     fn kind(&self, builder: &mut TopologyBuilder) -> Result<NodeKind, BuildError> {
         let given = [
             ("compute", NodeRole::Compute, self.compute.is_some()),
+            ("forwards", NodeRole::Compute, self.forwards.is_some()),
             ("home-memory", NodeRole::Compute, self.home_memory.is_some()),
             ("capacity", NodeRole::Memory, self.capacity.is_some()),
             ("bandwidth", NodeRole::Memory, self.bandwidth.is_some()),
@@ -262,7 +267,9 @@ impl NodeSpec {
             })),
             NodeRole::Compute => {
                 let compute = self.compute.clone().unwrap_or_default().resolve();
-                NodeKind::Compute(builder.compute_type(compute.map_err(|e| e.within("compute"))?))
+                let compute = compute.map_err(|e| e.within("compute"))?;
+                let forwards = self.forwards.unwrap_or(compute.forwards);
+                NodeKind::Compute(builder.compute_type(ComputeType { forwards, ..compute }))
             }
         })
     }

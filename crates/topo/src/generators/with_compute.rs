@@ -90,12 +90,13 @@ impl Generator for WithCompute {
     }
 }
 
-/// What `node` is with the rates of `compute`: the whole type, or, for a core group of a card, whose memory and costs stay the
+/// What `node` is with the rates of `compute`: the whole type but whether it forwards, or, for a core group of a card, whose memory and costs stay the
 /// card's, the rates alone.
 fn replaced(topology: &Topology, node: NodeId, compute: &ComputeType) -> ComputeType {
     match topology.compute_type(node) {
         Some(group) if group.kernels != KernelCosts::default() => group.with_rates(compute),
-        _ => compute.clone(),
+        Some(old) => ComputeType { forwards: old.forwards, ..compute.clone() },
+        None => compute.clone(),
     }
 }
 

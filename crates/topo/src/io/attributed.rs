@@ -19,7 +19,7 @@ use stratasim_core::BuildError;
 pub(crate) type Attributes = Map<String, Value>;
 
 /// What is known about nodes.
-const NODE_KEYS: [&str; 22] = [
+const NODE_KEYS: [&str; 23] = [
     "kind",
     "compute",
     "fp64",
@@ -39,6 +39,7 @@ const NODE_KEYS: [&str; 22] = [
     "ring_add",
     "kernel_add",
     "home_memory",
+    "forwards",
     "capacity",
     "bandwidth",
     "id",

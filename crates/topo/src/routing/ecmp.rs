@@ -11,8 +11,8 @@ use super::dijkstra::Cost;
 use super::search::{Inner, PathCost, Scratch, Store, UNREACHED, add};
 use super::steps::{Direction, Steps};
 use super::{RouteError, Routing, RoutingAlgorithm};
+use crate::Topology;
 use crate::graph::Port;
-use crate::{NodeKind, Topology};
 
 /// Equal-cost multi-path routing as switches do it: at every node a hash of the flow chooses among
 /// the ports that lie on a shortest path to the destination; parallel cables count one by one.
@@ -134,8 +134,8 @@ impl Paths {
         while at != dst {
             let left = distance(at);
             let on_path = |port: &&Port| {
-                // a memory has a distance, but is no way through
-                let passes = port.to == dst || !matches!(topology.kind(port.to), NodeKind::Memory(_));
+                // what does not forward has a distance, but is no way through
+                let passes = port.to == dst || topology.forwards(port.to);
                 !inner.is_leaf(port.to)
                     && passes
                     && add(distance(port.to), distances.link_cost(topology, port.link)) == left

@@ -255,8 +255,12 @@ impl ExplicitRoute {
                 Some(name) => find_node(topology, &field(), name)?,
                 None => to,
             };
-            if next != to && matches!(topology.kind(next), NodeKind::Memory(_)) {
-                let what = format!("{} is a memory, which does not forward", topology.node_name(next));
+            if next != to && !topology.forwards(next) {
+                let why = match topology.kind(next) {
+                    NodeKind::Memory(_) => "is a memory, which does not forward",
+                    _ => "does not forward (`forwards = false`)",
+                };
+                let what = format!("{} {why}", topology.node_name(next));
                 return Err(BuildError::new(field(), what));
             }
             let port = topology.ports(at).iter().find(|port| port.to == next).ok_or_else(|| {

@@ -11,8 +11,8 @@ use stratasim_core::random::mix;
 use stratasim_core::{LinkId, NodeId};
 
 use super::steps::Steps;
+use crate::Topology;
 use crate::graph::Port;
-use crate::{NodeKind, Topology};
 
 /// Cost of a path: what counts first, then what breaks ties.
 pub(super) type PathCost = (u64, u64);
@@ -69,8 +69,7 @@ impl Inner {
             let id = NodeId::from_index(node);
             let [leave] = *topology.ports(id) else { return None };
             let enter = entries[node].flatten()?;
-            let forwards = !matches!(topology.kind(enter.to), NodeKind::Memory(_));
-            (enter.to == leave.to && enter.to != id && forwards).then_some(Leaf {
+            (enter.to == leave.to && enter.to != id && topology.forwards(enter.to)).then_some(Leaf {
                 neighbour: enter.to,
                 leave: leave.link,
                 enter: enter.link,

@@ -3,7 +3,7 @@
 use stratasim_core::LinkId;
 
 use super::search::{Inner, PathCost};
-use crate::{NodeKind, Topology};
+use crate::Topology;
 
 /// Which way a search goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,7 +70,7 @@ impl Steps {
             steps[*place as usize] = step;
             *place += 1;
         }
-        let forwards = inner.nodes().iter().map(|&node| !matches!(topology.kind(node), NodeKind::Memory(_)));
+        let forwards = inner.nodes().iter().map(|&node| topology.forwards(node));
         // the longest way passes each node once: sums that are cut off would be equal where ways are not
         let longest = inner.count() as u64;
         let is_counted =

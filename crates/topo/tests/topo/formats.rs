@@ -90,6 +90,7 @@ fn machine(nodes: &[Node], cables: &[Cable]) -> Topology {
                     ring_add: node.bandwidth.map(Bandwidth),
                     ..KernelCosts::default()
                 },
+                forwards: node.cores % 3 > 0,
             })),
         };
         let id = builder.node(kind, format_args!("{} {index}", NAMES[node.name]));
@@ -265,9 +266,13 @@ proptest! {
         nodes in proptest::collection::vec(node(), 2..10),
         cables in proptest::collection::vec(cable(), 0..24),
     ) {
-        // memories forward in SimGrid
-        let nodes: Vec<Node> =
-            nodes.into_iter().map(|node| Node { kind: if node.kind == 1 { 0 } else { node.kind }, ..node }).collect();
+        // in SimGrid all nodes forward
+        let of = |node: Node| Node {
+            kind: if node.kind == 1 { 0 } else { node.kind },
+            cores: node.cores + u32::from(node.cores % 3 == 0),
+            ..node
+        };
+        let nodes: Vec<Node> = nodes.into_iter().map(of).collect();
         let topology = Arc::new(machine(&nodes, &cables));
         let options = ExportOptions { explicit_pairs: 0, ..ExportOptions::default() };
         prop_assume!(hosts(&topology).len() > 1);

@@ -281,6 +281,12 @@ fn what_is_wrong_in_node_link_data_is_named_with_its_remedy() {
         (node(r#""kind": "switch", "fp32": "1 TFLOP/s""#), "nodes.0.fp32", "write kind = \"compute\""),
         (node(r#""kind": "memory", "cores": 1"#), "nodes.0.cores", "`capacity` and `bandwidth`"),
         (
+            node(r#""compute": "H100", "forwards": "no""#),
+            "nodes.0.forwards",
+            "found \"no\", write true or false",
+        ),
+        (node(r#""kind": "switch", "forwards": true"#), "nodes.0.forwards", "write kind = \"compute\""),
+        (
             node(r#""compute": "H100", "home_memory": "m""#),
             "nodes.0.home_memory",
             "there is no node called `m`",

@@ -123,9 +123,9 @@ impl Wiring {
         part(from) == part(to)
     }
 
-    /// Whether packets of others go through a router: to a memory node they go, and from it, as at the other levels.
+    /// Whether packets of others go through a router: to and from a node that does not forward they go, as at the other levels.
     pub fn forwards(&self, router: u32) -> bool {
-        !matches!(self.topology.kind(self.nodes[router as usize]), NodeKind::Memory(_))
+        self.topology.forwards(self.nodes[router as usize])
     }
 
     /// The part of the fabric that each router is in; parts have no channel between them.

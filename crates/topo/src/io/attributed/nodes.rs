@@ -29,6 +29,7 @@ pub(super) fn node_kind(
         "memory",
         "memory_bandwidth",
         "home_memory",
+        "forwards",
     ];
     let first = |keys: &[&'static str]| keys.iter().copied().find(|key| get(attributes, key).is_some());
     let kind = match text(&whose, attributes, "kind", "switch")? {
@@ -143,6 +144,17 @@ fn compute_type(whose: &str, attributes: &Attributes) -> Result<ComputeType, Bui
             Some(_) => compute.memory_bandwidth = quantity::<Bandwidth>(whose, attributes, key, "3.35 TB/s")?,
         }
     }
+    if let Some(forwards) = get(attributes, "forwards") {
+        let flag = match forwards {
+            Value::Bool(flag) => Some(*flag),
+            // as GraphML without types writes it
+            Value::String(text) => text.parse().ok(),
+            _ => None,
+        };
+        compute.forwards = flag.ok_or_else(|| {
+            wrong(whose, "forwards", format!("found {}, write true or false", shown(forwards)))
+        })?;
+    }
     for (key, cost) in compute.kernels.durations() {
         *cost = quantity::<Duration>(whose, attributes, key, "25 us")?.unwrap_or(*cost);
     }
@@ -161,5 +173,6 @@ fn blank(name: &str) -> ComputeType {
         memory_bytes: None,
         memory_bandwidth: None,
         kernels: KernelCosts::default(),
+        forwards: true,
     }
 }

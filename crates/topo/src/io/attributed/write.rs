@@ -193,6 +193,9 @@ fn node_attributes(topology: &Topology, node: NodeId) -> Attributes {
             let compute = topology.compute_type(node).expect("a compute node has a type");
             set("compute", json!(compute.name));
             differences(compute, &mut set);
+            if !compute.forwards {
+                set("forwards", json!(false));
+            }
         }
         NodeKind::Memory(_) => {
             set("kind", json!("memory"));

@@ -50,7 +50,8 @@ impl Default for ExportOptions {
 /// no speed with a property that says so, switches are routers. A full-duplex cable is one
 /// split-duplex link when both directions are alike, everything else one link per capacity.
 /// Latency that no link accounts for becomes a fat pipe of its own. [`super::import`] reads all of
-/// it back: same hosts, links and routes, in one precision.
+/// it back: same hosts, links and routes, in one precision. Where SimGrid searches paths itself, all nodes forward, be they
+/// memories or told not to.
 ///
 /// # Errors
 /// A large machine whose links have no ends, which only explicit routes can use.

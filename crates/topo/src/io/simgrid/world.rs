@@ -342,6 +342,7 @@ fn compute_type(speed: f64, cores: u32) -> ComputeType {
         memory_bytes: None,
         memory_bandwidth: None,
         kernels: KernelCosts::default(),
+        forwards: true,
     }
 }
 
