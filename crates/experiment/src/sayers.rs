@@ -5,26 +5,29 @@ use std::borrow::Cow;
 /// Sayers that are named one by one.
 pub(crate) const NAMED: usize = 3;
 
+/// Who says a note, with the order in which all are told.
+type Sayers<T> = Vec<(usize, T)>;
+
 /// Each note once, in the order in which they are first said, with those that say it. Where more than [`NAMED`] notes differ in
 /// their numbers alone, they are one, with the least and the largest of each number: `2.1…8.1 %`.
 pub(crate) fn sayers<'a, T: Copy>(
     said: impl Iterator<Item = (T, &'a String)>,
 ) -> Vec<(Cow<'a, str>, Vec<T>)> {
-    let mut told: Vec<(&str, Vec<(usize, T)>)> = Vec::new();
+    let mut told: Vec<(&str, Sayers<T>)> = Vec::new();
     for (order, (sayer, note)) in said.enumerate() {
         match told.iter_mut().find(|(other, _)| other == note) {
             Some((_, sayers)) => sayers.push((order, sayer)),
             None => told.push((note, vec![(order, sayer)])),
         }
     }
-    let mut groups: Vec<Vec<(&str, Vec<(usize, T)>)>> = Vec::new();
+    let mut groups: Vec<Vec<(&str, Sayers<T>)>> = Vec::new();
     for (note, sayers) in told {
         match groups.iter_mut().find(|group| words(group[0].0).eq(words(note))) {
             Some(group) => group.push((note, sayers)),
             None => groups.push(vec![(note, sayers)]),
         }
     }
-    let mut whole: Vec<(Cow<'_, str>, Vec<(usize, T)>)> = Vec::new();
+    let mut whole: Vec<(Cow<'_, str>, Sayers<T>)> = Vec::new();
     for group in groups {
         if group.len() > NAMED {
             let note = ranges(&group.iter().map(|(note, _)| *note).collect::<Vec<_>>());
@@ -36,7 +39,7 @@ pub(crate) fn sayers<'a, T: Copy>(
         }
     }
     whole.sort_by_key(|(_, sayers)| sayers[0].0);
-    let without_order = |sayers: Vec<(usize, T)>| sayers.into_iter().map(|(_, sayer)| sayer).collect();
+    let without_order = |sayers: Sayers<T>| sayers.into_iter().map(|(_, sayer)| sayer).collect();
     whole.into_iter().map(|(note, sayers)| (note, without_order(sayers))).collect()
 }
 

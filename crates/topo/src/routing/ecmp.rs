@@ -9,10 +9,9 @@ use stratasim_core::{BuildError, Duration, LinkId, NodeId};
 
 use super::dijkstra::Cost;
 use super::search::{Inner, PathCost, Scratch, Store, UNREACHED, add};
-use super::steps::{Direction, Steps};
+use super::steps::{Direction, Step, Steps};
 use super::{RouteError, Routing, RoutingAlgorithm};
 use crate::Topology;
-use crate::graph::Port;
 
 /// Equal-cost multi-path routing as switches do it: at every node a hash of the flow chooses among
 /// the ports that lie on a shortest path to the destination; parallel cables count one by one.
@@ -49,10 +48,13 @@ struct Paths {
     topology: Arc<Topology>,
     spec: Ecmp,
     inner: Inner,
-    /// Ways to come to a node, as `Topology::ports` has the ways to leave it.
+    /// Ways to come to an inner node from others, and to leave it.
     incoming: Steps,
+    outgoing: Steps,
     scratch: Scratch,
     distances: Store<Distances>,
+    /// Steps that begin a shortest way, and how far it is from there; working memory.
+    choices: Vec<(Step, PathCost)>,
 }
 
 /// Distances of all inner nodes to one, by place.
@@ -101,7 +103,9 @@ impl Paths {
         Self {
             scratch: Scratch::new(inner.count(), &incoming),
             incoming,
+            outgoing: Steps::new(&topology, &inner, Direction::Along, cost),
             distances: Store::new(nodes, bytes, inner.count() * each),
+            choices: Vec::new(),
             inner,
             topology,
             spec,
@@ -125,29 +129,29 @@ impl Paths {
     /// Appends the links between two inner nodes; false when there is no way.
     fn path(&mut self, src: NodeId, dst: NodeId, flow: u64, out: &mut Vec<LinkId>) -> bool {
         let slot = self.distances(dst);
-        let (topology, inner, distances) = (&self.topology, &self.inner, self.distances.get(slot));
-        let distance = |node: NodeId| distances.of(inner.place(node));
-        if distance(src) == UNREACHED {
+        let (inner, outgoing, distances) = (&self.inner, &self.outgoing, self.distances.get(slot));
+        let [mut at, dst] = [src, dst].map(|node| inner.place(node) as u32);
+        let mut left = distances.of(at as usize);
+        if left == UNREACHED {
             return false;
         }
-        let mut at = src;
+        let choices = &mut self.choices;
         while at != dst {
-            let left = distance(at);
-            let on_path = |port: &&Port| {
+            choices.clear();
+            for &step in outgoing.of(at) {
+                let rest = distances.of(step.to as usize);
                 // what does not forward has a distance, but is no way through
-                let passes = port.to == dst || topology.forwards(port.to);
-                !inner.is_leaf(port.to)
-                    && passes
-                    && add(distance(port.to), distances.link_cost(topology, port.link)) == left
-            };
-            let ports = topology.ports(at);
-            let count = ports.iter().filter(on_path).count();
-            let hash = mix(flow ^ mix(u64::from(at.0)));
+                let passes = step.to == dst || outgoing.forwards(step.to);
+                if passes && add(rest, distances.link_cost(&self.topology, step.link)) == left {
+                    choices.push((step, rest));
+                }
+            }
+            let hash = mix(flow ^ mix(u64::from(inner.nodes()[at as usize].0)));
             // multiply and shift: unbiased enough, and no division
-            let choice = ((u128::from(hash) * count as u128) >> 64) as usize;
-            let port = ports.iter().filter(on_path).nth(choice).expect("a shortest path goes on");
-            out.push(port.link);
-            at = port.to;
+            let choice = ((u128::from(hash) * choices.len() as u128) >> 64) as usize;
+            let (step, rest) = choices[choice];
+            out.push(step.link);
+            (at, left) = (step.to, rest);
         }
         true
     }

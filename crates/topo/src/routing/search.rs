@@ -27,7 +27,7 @@ pub(super) fn add(a: PathCost, b: PathCost) -> PathCost {
 /// How a leaf hangs on the rest.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Leaf {
-    /// Its only neighbour, which is no memory.
+    /// Its only neighbour, which forwards.
     pub(super) neighbour: NodeId,
     /// The link to the neighbour.
     pub(super) leave: LinkId,

@@ -28,7 +28,7 @@ pub(super) struct Steps {
     /// By place, where its steps begin, and where the last ones end.
     starts: Vec<u32>,
     steps: Vec<Step>,
-    /// By place: memories do not forward.
+    /// By place: whether it forwards.
     forwards: Vec<bool>,
     /// What every step costs, where that is the same.
     each: Option<PathCost>,

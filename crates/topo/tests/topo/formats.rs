@@ -269,7 +269,7 @@ proptest! {
         // in SimGrid all nodes forward
         let of = |node: Node| Node {
             kind: if node.kind == 1 { 0 } else { node.kind },
-            cores: node.cores + u32::from(node.cores % 3 == 0),
+            cores: node.cores + u32::from(node.cores.is_multiple_of(3)),
             ..node
         };
         let nodes: Vec<Node> = nodes.into_iter().map(of).collect();
