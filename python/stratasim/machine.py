@@ -85,8 +85,8 @@ class Topology:
 
         `name`, `kind` (compute, memory or switch) and `compute` (type, or empty) are lists of text;
         `fp32_flop_per_s` and so on (per core), `memory_bytes` (infinite without bound), `home_memory`
-        (a node's number, or -1) and a column for each grouping (rack, server; -1 for none) are NumPy
-        arrays.
+        (a node's number, or -1), `forwards` (whether messages of others may go through it) and a column for
+        each grouping (rack, server; -1 for none) are NumPy arrays.
         """
         return Columns(self._core.nodes())
 

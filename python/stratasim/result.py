@@ -259,6 +259,16 @@ class Result:
         return columns(self.data.get("jobs") or [], ("name", *numbers))
 
     @cached_property
+    def vertices(self) -> Columns:
+        """How the tasks of each vertex fared, of a workload `graph` with at most 256 vertices: `name`,
+        `tasks` that ended, `mean_s` and `longest_s` of one of them, and `comm_exposed_s`, what it has of the
+        exposed communication of a rank in the mean. Empty for other workloads, and for a run that was
+        stopped.
+        """
+        names = ("name", "tasks", "mean_s", "longest_s", "comm_exposed_s")
+        return columns(self.data.get("vertices") or [], names)
+
+    @cached_property
     def memory(self) -> Columns:
         """What lives where, by ranges of ranks: `first_rank`, `ranks`, `local_bytes`, `remote_bytes`."""
         names = ("first_rank", "ranks", "local_bytes", "remote_bytes")

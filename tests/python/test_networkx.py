@@ -33,6 +33,20 @@ MACHINES = {
 }
 
 
+def test_what_does_not_forward_is_kept() -> None:
+    graph = nx.Graph()
+    graph.add_node("a", kind="compute", compute="H100", forwards=False)
+    graph.add_node("b", kind="compute", compute="H100")
+    graph.add_node("s", kind="switch")
+    graph.add_edges_from([("a", "s"), ("b", "s"), ("a", "b")], **CABLE)
+    machine = ss.networkx.from_networkx(graph)
+    assert machine.nodes["forwards"].tolist() == [False, True, True]
+    again = machine.to_networkx()
+    assert again.nodes["a"]["forwards"] is False
+    assert "forwards" not in again.nodes["b"]
+    assert ss.Topology(RING).nodes["forwards"].all()
+
+
 def test_networkx_itself_writes_every_machine(tmp_path: Path) -> None:
     for name, machine in MACHINES.items():
         graph = ss.networkx.to_networkx(machine)

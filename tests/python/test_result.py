@@ -77,6 +77,20 @@ def test_changes_of_a_spec_change_nothing_else(result: ss.Result) -> None:
     assert ss.simulate(machine, work).digest == ss.simulate(RING, work).digest
 
 
+def test_vertices_of_a_graph_have_their_times() -> None:
+    flop = {"name": "work", "kind": "compute", "rank": 0, "flops": "67 GFLOP"}
+    send = {"name": "send", "kind": "communication", "source": 0, "destination": 1, "bytes": "1 MB"}
+    edges = [{"from": "work", "to": "send"}]
+    graph = {"kind": "graph", "vertices": [flop, send], "edges": edges, "iterations": 3}
+    result = ss.run({"topology": RING, "workload": graph})
+    assert list(result.vertices["name"]) == ["work", "send"]
+    assert result.vertices["tasks"].tolist() == [3, 3]
+    exposed = result.vertices["comm_exposed_s"]
+    assert exposed[0] == 0
+    assert exposed[1] == pytest.approx(result.ranks["comm_exposed_s"].mean(), rel=1e-9)
+    assert ss.run({"topology": RING, "workload": ALL_REDUCE}).vertices.rows == 0
+
+
 def test_columns_of_ranks_add_up_to_the_makespan(result: ss.Result) -> None:
     ranks = result.ranks
     assert ranks.rows == 8

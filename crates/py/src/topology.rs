@@ -100,6 +100,8 @@ impl Topology {
         columns.set_item("memory_bytes", memory.collect::<Vec<f64>>().into_pyarray(py))?;
         let home = nodes().map(|node| graph.home_memory(node).map_or(-1, |home| i64::from(home.0)));
         columns.set_item("home_memory", home.collect::<Vec<i64>>().into_pyarray(py))?;
+        let forwards = nodes().map(|node| graph.forwards(node));
+        columns.set_item("forwards", forwards.collect::<Vec<bool>>().into_pyarray(py))?;
         for grouping in graph.groupings() {
             let groups = graph.grouping(grouping).unwrap_or_default();
             let number = |&group: &u32| if group == NO_GROUP { -1 } else { i64::from(group) };
