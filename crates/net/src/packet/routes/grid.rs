@@ -7,9 +7,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 use stratasim_core::{Bandwidth, Duration};
 use stratasim_topo::Topology;
-use stratasim_topo::geometry::{self, Geometry};
+use stratasim_topo::geometry::{Direction, Geometry};
 
-use self::axes::{Axis, Directions, are_neighbours, axes, directions_along, farthest};
+use self::axes::{Axis, Directions, axes, directions_along, farthest};
 use super::sets::{Known, Sets};
 use super::{Next, Wire};
 
@@ -47,7 +47,8 @@ impl Grid {
     /// That of a topology with these ports, which begin at `start` by node, where it is one, and any two of its nodes reach each other.
     /// And the sets of its ports.
     pub(super) fn of(topology: &Topology, wires: &[Wire], start: &[u32]) -> Option<(Self, Sets)> {
-        let Some(Geometry::Grid(shape)) = topology.structure().geometry() else { return None };
+        let geometry = topology.structure().geometry()?;
+        let Geometry::Grid(shape) = &geometry else { return None };
         let nodes = topology.node_count();
         let whole = shape.first_vertex == 0 && shape.hosts.is_none() && shape.vertices as usize == nodes;
         if !whole || shape.dimensions.iter().any(|dimension| dimension.extent > LONGEST) {
@@ -58,7 +59,7 @@ impl Grid {
         if count > MOST_DIRECTIONS {
             return None;
         }
-        let (axes, directions) = axes(&shape);
+        let (axes, directions) = axes(shape);
         let mut grid = Self {
             nodes: Vec::new(),
             rows: Vec::with_capacity(nodes * axes.len()),
@@ -66,7 +67,7 @@ impl Grid {
             axes,
             directions,
             next: Vec::new(),
-            farthest: (farthest(&shape), 0),
+            farthest: (farthest(shape), 0),
         };
         for node in 0..nodes as u32 {
             let mut first = 0;
@@ -79,7 +80,7 @@ impl Grid {
         }
         let mut sets = Sets::default();
         let is_known =
-            grid.has_cables(topology, &shape, wires) && grid.find_ports(wires, start, count, &mut sets);
+            grid.has_cables(topology, &geometry, wires) && grid.find_ports(wires, start, count, &mut sets);
         is_known.then_some((grid, sets))
     }
 
@@ -127,25 +128,18 @@ impl Grid {
     }
 
     /// Whether every port leads to a neighbour, along cables that are alike in each dimension.
-    fn has_cables(&self, topology: &Topology, shape: &geometry::Grid, wires: &[Wire]) -> bool {
-        let mut kinds: FxHashMap<usize, (Bandwidth, Duration)> = FxHashMap::default();
+    fn has_cables(&self, topology: &Topology, geometry: &Geometry, wires: &[Wire]) -> bool {
+        let mut kinds: FxHashMap<u32, (Bandwidth, Duration)> = FxHashMap::default();
         wires.iter().all(|wire| {
-            let mut stride = 1;
-            let mut joined = None;
-            for (number, dimension) in shape.dimensions.iter().enumerate() {
-                let [from, to] = [wire.from, wire.to].map(|node| node / stride % dimension.extent);
-                stride *= dimension.extent;
-                if from != to {
-                    if joined.is_some() || !are_neighbours(dimension, from, to) {
-                        return false;
-                    }
-                    joined = Some(number);
-                }
-            }
-            let Some(dimension) = joined else { return false };
+            let dimension = match geometry.direction(wire.from, wire.to) {
+                Some(Direction::Along { dimension, .. } | Direction::To { dimension, .. }) => dimension,
+                _ => return false,
+            };
             let link = topology.link(wire.link);
             let kind = (link.bandwidth, link.latency);
-            *kinds.entry(dimension).or_insert(kind) == kind
+            // one direction only: in no other dimension does it lead anywhere
+            self.directions(wire.from, wire.to).is_power_of_two()
+                && *kinds.entry(dimension).or_insert(kind) == kind
         })
     }
 

@@ -50,16 +50,6 @@ const fn directions_to(dimension: &GridDimension, from: u32, to: u32) -> Directi
     }
 }
 
-/// Whether a cable joins two places of a dimension.
-pub(super) const fn are_neighbours(dimension: &GridDimension, from: u32, to: u32) -> bool {
-    match dimension.shape {
-        GridShape::Line => from.abs_diff(to) == 1,
-        GridShape::Ring => from.abs_diff(to) == 1 || from.abs_diff(to) == dimension.extent - 1,
-        GridShape::Clique => true,
-        GridShape::Switch { .. } => false,
-    }
-}
-
 /// The node that is farthest from node 0, and no nearer than any other two are.
 pub(super) fn farthest(shape: &Grid) -> u32 {
     let (mut node, mut stride) = (0, 1);
