@@ -183,16 +183,15 @@ impl Routes {
 
     /// Nodes among which all are whose next hop depends on where a packet goes.
     fn with_a_choice(&self) -> std::ops::Range<u32> {
-        let has = |&node: &u32| self.only_port(node).is_none();
+        let has = |&node: &u32| !self.stands_at_the_edge(node);
         let (first, last) = ((0..self.nodes()).find(has), (0..self.nodes()).rfind(has));
         first.zip(last).map_or(0..0, |(first, last)| first..last + 1)
     }
 
-    /// The only port of a node whose neighbour there has several: what stands at the edge.
-    fn only_port(&self, node: u32) -> Option<u32> {
+    /// Whether a node has one port, and its neighbour there several.
+    fn stands_at_the_edge(&self, node: u32) -> bool {
         let ports = self.ports_of(node);
-        let is_only = |&port: &u32| self.ports_of(self.wires[port as usize].to).len() > 1;
-        (ports.len() == 1).then_some(ports.start).filter(is_only)
+        ports.len() == 1 && self.ports_of(self.wires[ports.start as usize].to).len() > 1
     }
 
     /// Where packets go next from a node to the target of a column.
