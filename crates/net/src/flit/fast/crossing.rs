@@ -12,6 +12,10 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
     #[inline(never)]
     pub(super) fn send_away(&mut self) {
         let mut leaving = std::mem::take(&mut self.scratch.leaving);
+        for (_, _, flit) in &leaving {
+            self.packets.ask_for(flit.packet());
+            self.packets.ask_for_salt(flit.packet());
+        }
         for (at, number, flit) in leaving.drain(..) {
             self.cross(number, at, flit);
         }

@@ -25,6 +25,12 @@ pub(super) struct Outbox {
     pub(super) credits: Vec<(u64, u32)>,
 }
 
+impl Outbox {
+    fn is_empty(&self) -> bool {
+        self.flits.is_empty() && self.credits.is_empty()
+    }
+}
+
 /// A place to wait for the others; waits actively, since all have about the same to do.
 struct Meeting {
     threads: usize,
@@ -84,19 +90,28 @@ pub(super) fn run<const P: usize, const VS: usize, const N: usize, M, R, T>(
         round: AtomicUsize::new(0),
         broken: AtomicBool::new(false),
     };
-    let next: Vec<AtomicU64> = (0..count).map(|_| AtomicU64::new(0)).collect();
+    // the meeting before the present one may still be on some thread's mind, so both have places of their own
+    let next: [Vec<AtomicU64>; 2] = [(); 2].map(|()| (0..count).map(|_| AtomicU64::new(0)).collect());
     // by sender and receiver
-    let boxes: Vec<Vec<Mutex<Outbox>>> =
-        (0..count).map(|_| (0..count).map(|_| Mutex::default()).collect()).collect();
+    let boxes: [Vec<Vec<Mutex<Outbox>>>; 2] =
+        [(); 2].map(|()| (0..count).map(|_| (0..count).map(|_| Mutex::default()).collect()).collect());
     std::thread::scope(|scope| {
         for (own, (part, terminals)) in parts.iter_mut().zip(terminals).enumerate() {
             let (meeting, next, boxes) = (&meeting, &next, &boxes);
             scope.spawn(move || {
                 let _present = Present(meeting);
-                loop {
-                    let at = part.next_active(terminals).unwrap_or(u64::MAX);
-                    next[own].store(at, Ordering::Release);
+                let mut crossed = false;
+                for (next, boxes) in next.iter().zip(boxes).cycle() {
+                    // what crosses takes as long as the cycles that a part runs by itself, or longer
+                    let at = if crossed { Some(part.now) } else { part.next_active(terminals) };
+                    next[own].store(at.unwrap_or(u64::MAX), Ordering::Release);
+                    for (outbox, place) in part.outbox.iter_mut().zip(&boxes[own]) {
+                        std::mem::swap(outbox, &mut *place.lock().expect("nobody fails with a lock"));
+                    }
                     meeting.wait();
+                    for row in boxes {
+                        part.receive(&mut row[own].lock().expect("nobody fails with a lock"));
+                    }
                     let at = next.iter().map(|at| at.load(Ordering::Acquire)).min().unwrap_or(u64::MAX);
                     if at >= until {
                         part.now = until;
@@ -105,13 +120,7 @@ pub(super) fn run<const P: usize, const VS: usize, const N: usize, M, R, T>(
                     part.now = at;
                     let cycles = u64::from(part.lookahead).min(until - at);
                     part.window(routing, cycles, terminals, false);
-                    for (outbox, place) in part.outbox.iter_mut().zip(&boxes[own]) {
-                        std::mem::swap(outbox, &mut *place.lock().expect("nobody fails with a lock"));
-                    }
-                    meeting.wait();
-                    for row in boxes {
-                        part.receive(&mut row[own].lock().expect("nobody fails with a lock"));
-                    }
+                    crossed = part.outbox.iter().any(|outbox| !outbox.is_empty());
                 }
             });
         }
