@@ -4,6 +4,7 @@ mod cdf;
 mod over_time;
 mod traffic;
 
+use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -126,7 +127,8 @@ impl Run {
         }
         let [json, trace, csv, picture, heat_map, flows, by_size, cdf] = Output::begin_all(&input, files)?;
         let outputs = Outputs { json, trace, csv, picture, heat_map, flows, by_size, cdf };
-        let mut prepared = Prepared::new(&document, &base)?;
+        // the process ends with it: taking thousands of connections apart would be a thirtieth of a short run
+        let mut prepared = ManuallyDrop::new(Prepared::new(&document, &base)?);
         self.check(&prepared)?;
         let queues = self.cdf.queues(&prepared)?;
         let over_time = self.over_time.watch(&prepared, self.window.unwrap_or_default())?;

@@ -1,5 +1,6 @@
 //! `stratasim goal run`: a schedule between nodes that all see each other.
 
+use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -107,7 +108,8 @@ impl Run {
             ("--csv", self.csv.as_ref()),
         ];
         let [json, trace, csv] = Output::begin_all(std::slice::from_ref(&self.file), files)?;
-        let schedule = read(&self.file, terminal, self.quiet)?.schedule;
+        // the process ends with it
+        let schedule = ManuallyDrop::new(read(&self.file, terminal, self.quiet)?.schedule);
         let run = GoalRun {
             schedule: &schedule,
             file: &self.file,
