@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use clap::Args;
 use indicatif::ProgressBar;
+use stratasim_core::words::counted;
 use stratasim_experiment::sweep::{Finished, Outcome, Point, RunOptions, Watch, alike};
 use stratasim_experiment::{Error, Sweep as Points};
-use stratasim_report::counted;
 
 use crate::INTERRUPTED;
 use crate::input::Input;

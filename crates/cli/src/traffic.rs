@@ -7,10 +7,10 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;
 use stratasim_core::BuildError;
+use stratasim_core::words::counted;
 use stratasim_experiment::booksim::Experiment;
 use stratasim_experiment::traffic::{Curve, Kept, Load, Loads, PRECISIONS, Progress, Subject};
 use stratasim_experiment::{ConfigError, Document, Error, Traffic as Prepared};
-use stratasim_report::counted;
 
 use crate::INTERRUPTED;
 use crate::input::Input;

@@ -22,6 +22,11 @@ pub fn three_digits(number: f64) -> String {
     }
 }
 
+/// A number of things: `1 rank`, `2,048 ranks`.
+pub fn counted(number: u64, one: &str) -> String {
+    format!("{} {one}{}", thousands(&number.to_string()), if number == 1 { "" } else { "s" })
+}
+
 /// Commas between groups of three digits of the whole part.
 pub fn thousands(text: &str) -> String {
     let (sign, rest) = text.strip_prefix('-').map_or(("", text), |rest| ("-", rest));
@@ -42,6 +47,11 @@ pub fn thousands(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_thing_is_no_things() {
+        assert_eq!([0, 1, 2048].map(|number| counted(number, "rank")), ["0 ranks", "1 rank", "2,048 ranks"]);
+    }
 
     #[test]
     fn numbers_in_sentences_have_four_digits() {

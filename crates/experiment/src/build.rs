@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use stratasim_core::model::{Compute, Network, NetworkReport};
 use stratasim_core::random::Streams;
+use stratasim_core::words::counted;
 use stratasim_core::{BuildError, Bytes, NodeId, Rank};
 use stratasim_device::{ComputeModel, ComputeOptions};
 use stratasim_engine::schedule::noise::Noise;
@@ -314,7 +315,7 @@ impl Prepared {
     /// A memory that several ranks use holds what all of them place there.
     pub(crate) fn overfull_memories(&self) -> Vec<String> {
         let Some(each) = self.program.summary().memory else { return Vec::new() };
-        let mut used: BTreeMap<NodeId, (u128, usize)> = BTreeMap::new();
+        let mut used: BTreeMap<NodeId, (u128, u64)> = BTreeMap::new();
         for place in &self.places {
             let parts = [(Some(place.node), each.local_bytes), (place.home_memory, each.remote_bytes)];
             for (node, bytes) in parts {
@@ -333,10 +334,11 @@ impl Prepared {
             let size = |bytes: f64| Unit::Bytes.format(bytes);
             (total > u128::from(room)).then(|| {
                 format!(
-                    "the memory of {} holds {}, the workload places {} of {ranks} rank(s) there; make the model or the batch smaller, or the memory larger",
+                    "the memory of {} holds {}, the workload places {} of {} there; make the model or the batch smaller, or the memory larger",
                     self.topology.node_name(node),
                     size(room as f64),
-                    size(total as f64)
+                    size(total as f64),
+                    counted(ranks, "rank")
                 )
             })
         });

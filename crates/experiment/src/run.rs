@@ -6,13 +6,14 @@ use std::time::Instant;
 use stratasim_core::model::{Compute as _, NetworkReport};
 use stratasim_core::observe::{Activity, Observer};
 use stratasim_core::random::key;
+use stratasim_core::words::counted;
 use stratasim_core::{Bandwidth, LinkId, NodeId, Rank, Time};
 use stratasim_engine::{Engine, RankAccount, RunError, Summary, VertexAccount};
 use stratasim_report::flows::{FlowsResult, QueueResult};
 use stratasim_report::result::{
     Check, Iteration, LinkResult, MemoryUse, RankResult, RunResult, Title, VertexResult,
 };
-use stratasim_report::{Labels, RunResult as Result_, Unit, counted};
+use stratasim_report::{Labels, RunResult as Result_, Unit};
 use stratasim_topo::Topology;
 use stratasim_workload::goal::{ANY, Operation, OperationKind, Schedule};
 use stratasim_workload::program::Program;
@@ -364,8 +365,9 @@ pub(crate) fn remark_notes(schedule: &Schedule) -> impl Iterator<Item = String> 
 
 /// What is said about receives whose size is not that of their message.
 pub(crate) fn size_note(mismatches: u64) -> String {
-    let number = count(mismatches);
-    format!("{number} receive(s) took a message of another size than theirs; the message's counts.")
+    let (receives, own) =
+        (counted(mismatches, "receive"), if mismatches == 1 { "its own" } else { "their own" });
+    format!("{receives} took a message of another size than {own}; the message's counts.")
 }
 
 pub(crate) fn count(number: u64) -> String {

@@ -42,6 +42,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use stratasim_core::random::Streams;
+use stratasim_core::words::counted;
 use stratasim_core::{Bandwidth, BuildError, NodeId};
 use stratasim_net::NetworkSpec;
 use stratasim_net::flit::Prepared;
@@ -51,7 +52,6 @@ use stratasim_net::flit::fast::Fast;
 use stratasim_net::flit::full::Full;
 use stratasim_net::flit::network::Flit;
 use stratasim_net::flit::network::zero_load::{ZeroLoad, router_cycles};
-use stratasim_report::counted;
 use stratasim_report::result::{Check, RunResult, Title};
 use stratasim_report::traffic::TrafficResult;
 use stratasim_topo::{RoutingSpec, Topology};

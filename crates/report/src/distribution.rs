@@ -2,10 +2,12 @@
 
 use std::fmt;
 
+use stratasim_core::words::counted;
+
 use crate::flows::FlowsResult;
 use crate::picture::{Axis, LineChart, Picture, Series};
 use crate::result::RunResult;
-use crate::units::{Unit, capital, counted};
+use crate::units::{Unit, capital};
 
 /// Points of a distribution.
 const POINTS: usize = 200;

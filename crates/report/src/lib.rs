@@ -48,4 +48,4 @@ pub use result::RunResult;
 pub use style::Style;
 pub use summary::summary;
 pub use table::Table;
-pub use units::{Unit, capital, counted};
+pub use units::{Unit, capital};

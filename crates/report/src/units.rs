@@ -236,11 +236,6 @@ pub fn capital(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// A number of things: `1 rank`, `2,048 ranks`.
-pub fn counted(number: u64, one: &str) -> String {
-    format!("{} {one}{}", Unit::Count.format(number as f64), if number == 1 { "" } else { "s" })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
+use stratasim_core::words::counted;
 use stratasim_experiment::files::AtomicFile;
 use stratasim_experiment::{ConfigError, Error};
-use stratasim_report::{Unit, counted};
+use stratasim_report::Unit;
 use stratasim_workload::goal::file::{Form, read_from, write_to};
 use stratasim_workload::goal::{FormatError, Place, ReadError, Schedule, WriteError};
 

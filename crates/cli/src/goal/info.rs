@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
+use stratasim_core::words::counted;
 use stratasim_experiment::Error;
 use stratasim_report::style::Tone;
 use stratasim_report::table::{Cell, Table};
-use stratasim_report::{Style, Unit, counted};
+use stratasim_report::{Style, Unit};
 use stratasim_workload::goal::summary::{SizeClass, Summary};
 
 use super::convert::per_operation;

@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use stratasim_core::words::counted;
+use stratasim_report::Page;
 use stratasim_report::picture::Picture;
-use stratasim_report::{Page, counted};
 
 use super::points::Sweep;
 use super::run::{Failure, Finished, alike};

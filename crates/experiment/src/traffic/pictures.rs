@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use stratasim_core::words::counted;
 use stratasim_report::picture::{Axis, LineChart, Picture, Series, channel_map, latency_over_time};
-use stratasim_report::{Page, Unit, counted};
+use stratasim_report::{Page, Unit};
 
 use super::curve::{Curve, CurvePoint};
 use crate::error::Error;

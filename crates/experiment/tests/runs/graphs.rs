@@ -209,12 +209,12 @@ fn a_receive_without_a_tag_takes_any() {
     };
     assert!((run(&text(2, &body(""))).makespan_s - 3e-6).abs() < 1e-11);
     let refused = error(&text(2, &body(", tag = 0")));
-    assert!(refused.contains("from rank 0 to rank 1 with tag 0 have no matching send"), "{refused}");
+    assert!(refused.contains("from rank 0 to rank 1 with tag 0 has no matching send"), "{refused}");
     // of one pair of ranks there must be as many of each
     let two = body("")
         .replace("vertices = [", "vertices = [{ name = \"q\", kind = \"receive\", rank = 1, source = 2 }, ");
     let refused = error(&text(3, &two));
-    assert!(refused.contains("`q`: 1 receive(s) from rank 2 to rank 1 have no matching send"), "{refused}");
+    assert!(refused.contains("`q`: 1 receive from rank 2 to rank 1 has no matching send"), "{refused}");
 }
 
 /// What takes longer than a time can say is not taken for a deadlock, and a deadlock not for that.

@@ -70,7 +70,7 @@ fn what_all_ranks_place_in_a_shared_memory_must_fit_into_it() {
     // each of the two would fit alone
     let error = prepare(&shared(&format!("capacity = \"{} B\"", both - 1), MODEL), Path::new("")).err();
     let error = error.expect("one byte is missing");
-    assert!(error.contains("the memory of m holds") && error.contains("2 rank(s)"), "{error}");
+    assert!(error.contains("the memory of m holds") && error.contains("2 ranks there"), "{error}");
 }
 
 #[test]

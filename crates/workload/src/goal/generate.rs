@@ -21,6 +21,7 @@ pub mod ring;
 pub mod star;
 
 use stratasim_core::random::Streams;
+use stratasim_core::words::counted;
 use stratasim_core::{BuildError, registry};
 
 use super::merge::{Job, MergeOptions, merge};
@@ -211,10 +212,10 @@ impl GenerateSpec {
         let most = u64::from(u32::MAX) - 1;
         if operations.max(edges).saturating_mul(context.repetitions.into()) > most {
             let reason = format!(
-                "`{}` over {} ranks, {} time(s), has {operations} operations and {edges} dependencies each time; a schedule holds 2^32 - 2 of each",
+                "`{}` over {} ranks, {}, has {operations} operations and {edges} dependencies each time; a schedule holds 2^32 - 2 of each",
                 self.kind(),
                 context.ranks,
-                context.repetitions
+                counted(context.repetitions.into(), "time")
             );
             return Err(BuildError::new("ranks", reason));
         }

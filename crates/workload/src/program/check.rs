@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use stratasim_core::words::counted;
 use stratasim_core::{BuildError, Rank};
 
 use super::{Op, Peer, Program, Scope, VertexId};
@@ -189,25 +190,24 @@ fn matching(program: &Program) -> Result<(), BuildError> {
     }
     for ((from, to, tag), balance) in exact {
         if balance.surplus != 0 && !totals[&to].1 && !pairs[&(from, to)].1 {
-            let (count, name, what, lacks) = balance.words(program);
+            let Left { name, left, have, lacks } = balance.left(program);
             let reason = format!(
-                "`{name}`: {count} {what}(s) from rank {from} to rank {to} with tag {tag} have no matching {lacks}"
+                "`{name}`: {left} from rank {from} to rank {to} with tag {tag} {have} no matching {lacks}"
             );
             return Err(BuildError::new("", reason));
         }
     }
     for ((from, to), (balance, any_tag)) in pairs {
         if balance.surplus != 0 && any_tag && !totals[&to].1 {
-            let (count, name, what, lacks) = balance.words(program);
-            let reason =
-                format!("`{name}`: {count} {what}(s) from rank {from} to rank {to} have no matching {lacks}");
+            let Left { name, left, have, lacks } = balance.left(program);
+            let reason = format!("`{name}`: {left} from rank {from} to rank {to} {have} no matching {lacks}");
             return Err(BuildError::new("", reason));
         }
     }
     for (to, (balance, wildcard)) in totals {
         if balance.surplus != 0 && wildcard {
-            let (count, name, what, lacks) = balance.words(program);
-            let reason = format!("`{name}`: rank {to} has {count} {what}(s) for which there is no {lacks}");
+            let Left { name, left, lacks, .. } = balance.left(program);
+            let reason = format!("`{name}`: rank {to} has {left} for which there is no {lacks}");
             return Err(BuildError::new("", reason));
         }
     }
@@ -228,12 +228,25 @@ impl Balance {
         *(if change > 0 { &mut self.send } else { &mut self.receive }) = id;
     }
 
-    /// How many are over, the name of one, what they are, and what they lack.
-    fn words<'a>(&self, program: &'a Program) -> (u64, &'a str, &'static str, &'static str) {
+    /// What is over.
+    fn left<'a>(&self, program: &'a Program) -> Left<'a> {
         let (id, what, lacks) = match self.surplus {
             1.. => (self.send, "send", "receive"),
             _ => (self.receive, "receive", "send"),
         };
-        (self.surplus.unsigned_abs(), program.name(id), what, lacks)
+        let number = self.surplus.unsigned_abs();
+        let have = if number == 1 { "has" } else { "have" };
+        Left { name: program.name(id), left: counted(number, what), have, lacks }
     }
+}
+
+/// Sends or receives that are over, as an error says it.
+struct Left<'a> {
+    /// The name of one.
+    name: &'a str,
+    /// How many, and what they are.
+    left: String,
+    have: &'static str,
+    /// What they lack.
+    lacks: &'static str,
 }

@@ -373,7 +373,7 @@ fn what_cannot_be_placed_is_said() {
         placement(&spec(policy), sizes, nodes, &Streams::new(0)).unwrap_err().to_string()
     };
     let text = error(json!({"kind": "packed"}), &[3, 2], &Nodes::new(4));
-    assert_eq!(text, "nodes: the jobs need 5 nodes with 1 rank(s) of a job on each, the machine has 4");
+    assert_eq!(text, "nodes: the jobs need 5 nodes with 1 rank of a job on each, the machine has 4");
     let text = error(json!({"kind": "fill-racks"}), &[3], &Nodes::new(4));
     assert_eq!(text, "this placement needs to know the racks of the nodes");
     let text = error(json!({"kind": "list", "nodes": [[0, 1], [1]]}), &[2, 1], &Nodes::new(4));

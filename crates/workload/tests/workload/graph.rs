@@ -321,7 +321,7 @@ fn what_is_wrong_with_a_vertex_names_it_its_key_and_the_remedy() {
         ),
         (
             json!({"kind": "receive", "rank": 0, "source": 1}),
-            "`a`: 1 receive(s) from rank 1 to rank 0 have no matching send",
+            "`a`: 1 receive from rank 1 to rank 0 has no matching send",
         ),
     ] {
         let found = one(fields.clone());

@@ -37,6 +37,18 @@ fn add_block<const P: usize, const VS: usize, const N: usize, M: Mask>(
     blocks.push(Routers::new(vcs, buffer));
 }
 
+/// Spacing of the outputs of routers, and the first moment at which each is free.
+fn spacing<const P: usize>(fabric: &Fabric, routers: Range<u32>) -> Vec<[(u32, u64); P]> {
+    let of_router = |router| {
+        let mut of_outputs = [(FULL_WIDTH, 0); P];
+        for (output, (spacing, _)) in (0..fabric.output_count(router)).zip(&mut of_outputs) {
+            *spacing = fabric.channel(router, output).spacing;
+        }
+        of_outputs
+    };
+    routers.map(of_router).collect()
+}
+
 impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M> {
     /// The routers `routers` of the fabric, with their terminals, empty. `part_of` says to which part
     /// each router belongs.
@@ -77,7 +89,6 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         let (mut longest, mut lookahead) = (0_u64, MOST_LOOKAHEAD);
         let mut blocks = large_vec(count.div_ceil(BLOCK));
         (0..count.div_ceil(BLOCK)).for_each(|_| add_block(&mut blocks, spec.virtual_channels, buffer));
-        let mut spacing = vec![[(FULL_WIDTH, 0_u64); P]; count];
         let mut narrow = false;
         let (mut flit_links, mut credit_links) = (Links::default(), Links::default());
         for router in routers.clone() {
@@ -85,7 +96,6 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             for output in 0..fabric.output_count(router) {
                 let channel = fabric.channel(router, output);
                 narrow |= channel.spacing != FULL_WIDTH;
-                spacing[local][output as usize].0 = channel.spacing;
                 let (delay, back) = (channel.latency + 2, channel.credit_latency + 1);
                 longest = longest.max(farthest(channel)).max(u64::from(back));
                 lookahead = lookahead.min(delay).min(back);
@@ -168,7 +178,7 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
             ahead: Ahead::default(),
             pools: vec![Pool::new(); count.div_ceil(BLOCK)],
             is_wide: false,
-            spacing: if narrow { spacing } else { Vec::new() },
+            spacing: if narrow { spacing(fabric, routers.clone()) } else { Vec::new() },
             flit_links,
             credit_links,
             wheel: Wheel::new(blocks_and_terminals, BLOCK * P, longest + u64::from(lookahead)),

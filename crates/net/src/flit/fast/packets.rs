@@ -22,7 +22,7 @@ pub(super) struct Cold {
 
 /// Room for so many packets of each terminal is there from the start, up to a number of them all. What is not touched takes no
 /// memory, and a network that carries its load never moves its packets to a larger place, where they would lie twice for a while.
-const PER_TERMINAL: usize = 32;
+const PER_TERMINAL: usize = 40;
 const MOST_AT_FIRST: usize = 1 << 20;
 
 const RANGE: u32 = Flit::TERMINALS.trailing_zeros();

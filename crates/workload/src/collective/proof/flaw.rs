@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use stratasim_core::words::counted;
+
 /// What is wrong with a plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -33,7 +35,7 @@ pub enum Flaw {
         "member {member} reads chunk {chunk} of member {of} in round {round}, and nothing says that it is there"
     )]
     Early { member: u32, round: u32, chunk: u32, of: u32 },
-    #[error("{count} message(s) from member {from} to member {to} are never received")]
+    #[error("member {to} never receives {} from member {from}", counted(*count as u64, "message"))]
     Unreceived { from: u32, to: u32, count: usize },
     #[error("member {member} ends with {found} of {expected} contributions to chunk {chunk}")]
     Result { member: u32, chunk: u32, found: u32, expected: u32 },

@@ -9,6 +9,7 @@ use rand::seq::SliceRandom;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stratasim_core::random::Streams;
+use stratasim_core::words::counted;
 use stratasim_core::{BuildError, registry};
 
 /// The machine that jobs are placed on.
@@ -91,8 +92,10 @@ pub fn placement(
     let needed = if nodes.shared { wanted.iter().copied().max().unwrap_or(0).into() } else { sum };
     if needed > u64::from(nodes.count) {
         let reason = format!(
-            "the jobs need {needed} nodes with {} rank(s) of a job on each, the machine has {}",
-            nodes.ranks_per_node, nodes.count
+            "the jobs need {} with {} of a job on each, the machine has {}",
+            counted(needed, "node"),
+            counted(nodes.ranks_per_node.into(), "rank"),
+            nodes.count
         );
         return Err(BuildError::new("nodes", reason));
     }
