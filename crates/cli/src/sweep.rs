@@ -132,7 +132,9 @@ impl Sweep {
             }
             let written = sweep.write(&self.out, finished)?;
             if let Some(page) = written.first().filter(|_| !self.quiet) {
-                terminal.note(&format!("  wrote {} (page) and its pictures and tables", page.display()));
+                let is_picture = |file: &PathBuf| file.extension().is_some_and(|ending| ending == "svg");
+                let others = if written.iter().any(is_picture) { "pictures and tables" } else { "tables" };
+                terminal.note(&format!("  wrote {} (page) and its {others}", page.display()));
             }
         }
         if finished.left > 0 && interrupt::wanted() && !self.quiet && !finished.rows.is_empty() {

@@ -8,7 +8,7 @@ use crate::sayers::{NAMED, sayers};
 
 impl Sweep {
     /// The notes of all results, once each, in the order of the points; where not all say it, with the setting that those have in
-    /// common and no others, or all their settings, or how many those are.
+    /// common and no others, or all their settings, or how many those are. Last, why there is no picture, where there is none.
     pub fn notes(&self, rows: &[Row]) -> Vec<String> {
         let told = sayers(rows.iter().flat_map(|row| row.notes.iter().map(move |note| (row, note))));
         let settings =
@@ -25,7 +25,7 @@ impl Sweep {
                 format!("{} of {} points: {note}", sayers.len(), rows.len())
             }
         };
-        told.into_iter().map(whole).collect()
+        told.into_iter().map(whole).chain(self.undrawn(rows)).collect()
     }
 
     /// The setting that `some` of the rows have, and no others, in words.

@@ -1,6 +1,7 @@
 //! The pictures of a sweep.
 
 use serde_json::Value;
+use stratasim_core::words::counted;
 use stratasim_report::picture::{Axis, Bars, LineChart, Picture, Series};
 use stratasim_report::{Unit, capital};
 
@@ -22,12 +23,27 @@ struct Curve {
     reference: Vec<(f64, f64)>,
 }
 
+/// The picture of a sweep that asks for none.
+struct Usual {
+    plot: Plot,
+    /// Its curves or bars, how many can be told apart, and which of the two they are.
+    parts: usize,
+    most: usize,
+    part: &'static str,
+}
+
+impl Usual {
+    fn fits(&self) -> bool {
+        self.parts <= self.most
+    }
+}
+
 impl Sweep {
     /// Every picture with its file name (without ending) and its caption. Where none is asked for, there is one of the first
     /// number over the setting with most values.
     pub fn pictures(&self, rows: &[Row]) -> Vec<(String, Picture, String)> {
         let mut pictures = Vec::new();
-        let usual = if self.spec.plots.is_empty() { self.usual_plot(rows) } else { None };
+        let usual = self.usual_plot(rows).filter(Usual::fits).map(|usual| usual.plot);
         for plot in self.spec.plots.iter().chain(&usual) {
             let Ok((x, metric)) = self.find(&plot.x).and_then(|x| Ok((x, self.metric(&plot.y)?))) else {
                 continue;
@@ -49,8 +65,11 @@ impl Sweep {
         (plot.name.clone().unwrap_or_else(|| title.clone()), title)
     }
 
-    /// The picture of a sweep that asks for none: where its rows differ, and are not too many to be told apart.
-    fn usual_plot(&self, rows: &[Row]) -> Option<Plot> {
+    /// The picture of a sweep that asks for none: where its rows differ.
+    fn usual_plot(&self, rows: &[Row]) -> Option<Usual> {
+        if !self.spec.plots.is_empty() {
+            return None;
+        }
         let columns = (0..self.columns.len()).map(|at| (self.unit(at), self.values(at).len(), at));
         let varied = columns.filter(|&(_, values, _)| values > 1);
         let (unit, values, x) = varied.max_by_key(|&(unit, values, _)| (unit.is_some(), values))?;
@@ -58,11 +77,26 @@ impl Sweep {
         let mut numbers = self.spec.metrics.iter().chain(&usual);
         let y = numbers.find(|name| rows.iter().any(|row| row.numbers.contains_key(*name)))?.clone();
         let others = rows.len().div_ceil(values);
-        let most = if unit.is_some() { MOST_CURVES } else { MOST_BARS / values };
+        let (parts, most, part) = match unit {
+            Some(_) => (others, MOST_CURVES, "curve"),
+            None => (others * values, MOST_BARS, "bar"),
+        };
         // the latency of a load that is too much would flatten the others
         let log_y = y.ends_with("_cycles");
         let x = self.columns[x].path.clone();
-        (others <= most).then(|| Plot { x, y, log_y, ..Plot::default() })
+        Some(Usual { plot: Plot { x, y, log_y, ..Plot::default() }, parts, most, part })
+    }
+
+    /// Why there is no picture, where nobody asked for one and there would be one of fewer points.
+    pub(super) fn undrawn(&self, rows: &[Row]) -> Option<String> {
+        let Usual { plot, parts, part, .. } = self.usual_plot(rows).filter(|usual| !usual.fits())?;
+        Some(format!(
+            "There is no picture: {} would not be told apart. A `[[sweep.plot]]` with x = \"{}\", y = \"{}\" and a choice of \
+             points in `only` draws one.",
+            counted(parts as u64, part),
+            plot.x,
+            plot.y
+        ))
     }
 
     /// Rows that a plot shows, each with its number.

@@ -490,22 +490,26 @@ fn derived_numbers_that_make_no_sense_are_refused() {
 
 #[test]
 fn a_sweep_that_asks_for_no_picture_has_one_where_it_says_something() {
-    let title = |section: &str| {
+    let drawn = |section: &str| {
         let folder = tempfile::tempdir().unwrap();
         let sweep = read(section).unwrap();
         let rows = run(&sweep, folder.path(), &threads(2)).rows;
         let titles = sweep.pictures(&rows).into_iter().map(|(_, picture, _)| picture.title().to_owned());
-        titles.collect::<Vec<_>>()
+        (titles.collect::<Vec<_>>(), sweep.notes(&rows).pop())
     };
+    let title = |section: &str| drawn(section).0;
     let sizes = r#"product = { "topology.nodes" = [4, 8], "workload.bytes" = ["1 MB", "2 MB", "4 MB"] }"#;
     assert_eq!(title(&format!("[sweep]\n{sizes}")), ["Step time over bytes"]);
     assert_eq!(title(&format!("[sweep]\nmetrics = [\"makespan_s\"]\n{sizes}")), ["Makespan over bytes"]);
     let words = r#"product = { "workload.algorithm.kind" = ["ring", "direct"] }"#;
     assert_eq!(title(&format!("[sweep]\n{words}")), ["Step time over kind"]);
-    // one point, and more curves than can be told apart
-    assert!(title("[sweep]\nproduct = { \"topology.nodes\" = [4] }").is_empty());
+    // one point says nothing, more curves than can be told apart say that they do not
+    assert_eq!(drawn("[sweep]\nproduct = { \"topology.nodes\" = [4] }"), (Vec::new(), None));
     let many = r#"product = { "topology.nodes" = [2, 3, 4, 5, 6, 7, 8, 9, 10], "workload.bytes" = ["1 MB", "2 MB", "3 MB", "4 MB", "5 MB", "6 MB", "7 MB", "8 MB", "9 MB"] }"#;
-    assert!(title(&format!("[sweep]\n{many}")).is_empty());
+    let (titles, note) = drawn(&format!("[sweep]\n{many}"));
+    let note =
+        note.filter(|note| note.contains("no picture: 9 curves") && note.contains("x = \"workload.bytes\""));
+    assert!(titles.is_empty() && note.is_some());
 }
 
 #[test]
