@@ -31,7 +31,8 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         outbox.flits.push((at, number, flit));
         self.in_flight -= 1;
         if flit.is_tail() {
-            self.packets.remove(id as u32);
+            self.packets.leave(id as u32);
+            self.scratch.left.push(id as u32);
         }
     }
 
@@ -46,7 +47,14 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
                 if rest.flits > 1 {
                     self.is_wide = true;
                 }
-                self.crossing[channel] = self.packets.insert(cold, rest);
+                // where one has left, nothing has to be read first
+                self.crossing[channel] = match self.scratch.left.pop() {
+                    Some(id) => {
+                        self.packets.put(id, cold, rest);
+                        id
+                    }
+                    None => self.packets.insert(cold, rest),
+                };
             }
             let flit = flit.with_packet(self.crossing[channel]);
             self.wheel.flit(at, channel / (BLOCK * N), channel % (BLOCK * N), flit);
@@ -56,6 +64,13 @@ impl<const P: usize, const VS: usize, const N: usize, M: Mask> Part<P, VS, N, M>
         for (at, number) in inbox.credits.drain(..) {
             let channel = (number - base) as usize;
             self.wheel.credit(at, channel / (BLOCK * N), channel % (BLOCK * N));
+        }
+    }
+
+    /// Everything has come from the other parts: places that are left over can be used by all packets.
+    pub(super) fn settle(&mut self) {
+        for id in self.scratch.left.drain(..) {
+            self.packets.give_back(id);
         }
     }
 }

@@ -139,9 +139,15 @@ impl Packets {
             self.grow();
         }
         let id = self.free;
-        let place = &mut self.cold[id as usize];
-        self.free = place.tag;
-        *place = cold;
+        self.free = self.cold[id as usize].tag;
+        self.put(id, cold, rest);
+        id
+    }
+
+    /// Puts a packet in at a place that another one has left.
+    #[inline(always)]
+    pub(super) fn put(&mut self, id: u32, cold: Cold, rest: Rest) {
+        self.cold[id as usize] = cold;
         if self.draws {
             self.salts[id as usize] = rest.salt;
         }
@@ -154,7 +160,6 @@ impl Packets {
         if rest.rounds > 0 {
             self.rounds.insert(id, rest.rounds);
         }
-        id
     }
 
     /// A head has gone through so many routers that their count begins anew.
@@ -256,11 +261,23 @@ impl Packets {
     /// Forgets a packet.
     #[inline]
     pub(super) fn remove(&mut self, id: u32) {
-        self.cold[id as usize].tag = self.free;
-        self.free = id;
+        self.give_back(id);
+        self.leave(id);
+    }
+
+    /// A packet leaves its place, which is to be [given back](Packets::give_back) or [taken](Packets::put).
+    #[inline]
+    pub(super) fn leave(&mut self, id: u32) {
         if !self.rounds.is_empty() {
             self.rounds.remove(&id);
         }
+    }
+
+    /// Nobody is at a place.
+    #[inline]
+    pub(super) fn give_back(&mut self, id: u32) {
+        self.cold[id as usize].tag = self.free;
+        self.free = id;
     }
 }
 

@@ -149,6 +149,8 @@ pub(super) struct Scratch<const P: usize> {
     pub(super) resumed: List<P>,
     /// Flits for other parts: when, input channel of the fabric, flit.
     pub(super) leaving: Vec<(u64, u32, Flit)>,
+    /// Places of packets that have left for other parts.
+    pub(super) left: Vec<u32>,
     /// Flits at terminals of a block, put in order.
     pub(super) arrived: Vec<Coming>,
     pub(super) arrived_at: Vec<u64>,
@@ -162,6 +164,7 @@ impl<const P: usize> Scratch<P> {
             woken: List::default(),
             resumed: List::default(),
             leaving: Vec::new(),
+            left: Vec::new(),
             arrived: vec![Coming::default(); terminals],
             arrived_at: vec![0; terminals.div_ceil(64)],
         }

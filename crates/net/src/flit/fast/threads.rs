@@ -112,6 +112,7 @@ pub(super) fn run<const P: usize, const VS: usize, const N: usize, M, R, T>(
                     for row in boxes {
                         part.receive(&mut row[own].lock().expect("nobody fails with a lock"));
                     }
+                    part.settle();
                     let at = next.iter().map(|at| at.load(Ordering::Acquire)).min().unwrap_or(u64::MAX);
                     if at >= until {
                         part.now = until;
