@@ -106,8 +106,13 @@ class Result:
     # -- numbers
 
     @property
+    def stopped(self) -> bool:
+        """Whether somebody stopped the run before its end: its figures cover what ran until then."""
+        return bool(self.data.get("stopped", False))
+
+    @property
     def makespan_s(self) -> float:
-        """End of the last task."""
+        """End of the last task; of a run that was stopped, how far it got."""
         return float(self.data["makespan_s"])
 
     @property
@@ -332,8 +337,9 @@ class Result:
 
         `from` and `to` (names of nodes), `bytes`, `start_s` (handed over), `end_s` (complete),
         `slowdown` (times the least time that it needs alone), `packets`, `retransmissions`, `timeouts`,
-        `trims`, `marks`, and `path`, the names of the links that all of its packets took with "; "
-        between them. Other networks have no such messages.
+        `trims`, `marks`, and `path`, the names of the links from the first one on that all of its
+        packets took, with "; " between them: as far as they go one way, and where they are sprayed not
+        beyond. Other networks have no such messages.
 
         Raises ConfigError when messages were not recorded.
         """
@@ -496,7 +502,8 @@ class Result:
 
     def __repr__(self) -> str:
         name = self.title["experiment"] or self.title["workload"]
-        return f"<Result of {name}: makespan {self.makespan_s:.6g} s>"
+        what = "stopped at" if self.stopped else "makespan"
+        return f"<Result of {name}: {what} {self.makespan_s:.6g} s>"
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(self.summary())}</pre>"

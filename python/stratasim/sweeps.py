@@ -44,7 +44,8 @@ def sweep(
     experiment
         Path of a TOML or JSON file, or the experiment itself as a dict. It may have a section `sweep`,
         of which `product`, `zip` and `cases` replace the parts of that name. Its labels, pictures and
-        numbers are kept where all of them fit what varies then.
+        numbers (`"sweep": {"metrics": ["makespan_s", "flows.duration_s.p99", "network.drops"]}`) are
+        kept where all of them fit what varies then.
     product
         Lists of values by dotted path; all combinations are run, the last path varies fastest:
         `{"topology.k": [8, 16], "workload.bytes": ["1 MB", "1 GB"]}`.
@@ -53,7 +54,7 @@ def sweep(
     cases
         Named settings: `{"ring": {"workload.algorithm": {"kind": "ring"}}}`.
     set
-        _Values by dotted path for all points, as in `stratasim.run`.
+        Values by dotted path for all points, as in `stratasim.run`.
     base
         Folder that relative paths start from when the experiment is a dict.
     out
@@ -150,12 +151,15 @@ class Sweep(Sequence[Result]):
         results: list[Result | None],
         failures: dict[int, str],
         numbers: dict[str, Any],
+        notes: list[str],
     ) -> None:
         """The parts of a sweep; made by `stratasim.sweep`."""
         self.settings = settings
         """The settings of each point, by dotted path; `case` is the name of its case."""
         self.failures = failures
         """What went wrong, by point."""
+        self.notes = notes
+        """What the results say beside their numbers, once each, with the settings of those that say it."""
         self._results = results
         self._numbers = numbers
 
@@ -175,7 +179,8 @@ class Sweep(Sequence[Result]):
             path = Path(plan.result_path(os.fspath(out), index))
             results.append(Result(path.read_text(encoding="utf-8"), base=base))
         every = {index: failed[digest] for index, digest in enumerate(digests) if digest in failed}
-        return cls(settings, results, every, json.loads(plan.numbers(os.fspath(out))))
+        folder = os.fspath(out)
+        return cls(settings, results, every, json.loads(plan.numbers(folder)), plan.notes(folder))
 
     @property
     def results(self) -> list[Result | None]:

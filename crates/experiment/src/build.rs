@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use stratasim_core::model::{Compute, Network, NetworkReport};
 use stratasim_core::random::Streams;
-use stratasim_core::words::counted;
+use stratasim_core::words::{counted, thousands};
 use stratasim_core::{BuildError, Bytes, NodeId, Rank};
 use stratasim_device::{ComputeModel, ComputeOptions};
 use stratasim_engine::schedule::noise::Noise;
@@ -30,6 +30,11 @@ use crate::spec::{MemoryAccess, Spec};
 
 /// Vertices of a graph whose tasks are told of one by one; of more, only what they come to on each rank.
 const MOST_VERTICES: usize = 256;
+
+/// Whether the workload is a graph of somebody's vertices: others have one for each message or layer.
+fn is_graph(spec: &Spec) -> bool {
+    spec.workload.as_ref().is_some_and(|workload| workload.kind() == "graph")
+}
 
 /// A machine and a program, ready to run.
 pub struct Prepared {
@@ -199,9 +204,7 @@ impl Prepared {
             },
             timing_precision: spec.execution.timing_precision,
             eager_limit_bytes: spec.execution.eager_limit.map(Bytes::count),
-            // others have a vertex for each message or layer
-            by_vertex: spec.workload.as_ref().is_some_and(|workload| workload.kind() == "graph")
-                && program.vertices().len() <= MOST_VERTICES,
+            by_vertex: is_graph(&spec) && program.vertices().len() <= MOST_VERTICES,
         };
         let stem = Path::new(document.name()).file_stem().map(|stem| stem.to_string_lossy().into_owned());
         let name = spec.name.clone().or(stem).unwrap_or_default();
@@ -309,6 +312,16 @@ impl Prepared {
             Some(reason) => Err(BuildError::new("memory", reason)),
             None => Ok(()),
         }
+    }
+
+    /// That the vertices of a graph are too many to be told of one by one.
+    pub(crate) fn untold_vertices(&self) -> Option<String> {
+        let count = self.program.vertices().len();
+        let untold = is_graph(&self.spec) && count > MOST_VERTICES;
+        untold.then(|| {
+            let count = thousands(&count.to_string());
+            format!("Of {count} vertices none has times of its own; of up to {MOST_VERTICES} all have.")
+        })
     }
 
     /// The memories in which the workload places more than they hold, each with a sentence about it.

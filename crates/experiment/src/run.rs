@@ -193,7 +193,8 @@ impl Prepared {
             notes: {
                 let network =
                     report.notes.iter().cloned().chain(self.unused_routing()).chain(self.unheeded.clone());
-                self.program.summary().notes.iter().cloned().chain(network).collect()
+                let program = self.program.summary().notes.iter().cloned().chain(self.untold_vertices());
+                program.chain(network).collect()
             },
             traffic: None,
             forecast: Vec::new(),

@@ -113,6 +113,12 @@ impl SweepPlan {
         Ok(self.sweep.absent(&found.rows).into_iter().map(str::to_owned).collect())
     }
 
+    /// What the results in `out` say beside their numbers.
+    fn notes(&self, py: Python<'_>, out: PathBuf) -> PyResult<Vec<String>> {
+        let found = py.detach(|| self.gather(&out)).map_err(|error| raise(py, &error))?;
+        Ok(self.sweep.notes(&found.rows))
+    }
+
     /// The points that have a result in `out`, by digest.
     fn finished(&self, py: Python<'_>, out: PathBuf) -> PyResult<Vec<String>> {
         let found = py.detach(|| self.gather(&out)).map_err(|error| raise(py, &error))?;
