@@ -2,6 +2,7 @@
 //!
 //! One program for all of them: each further one takes several seconds to compile and to link.
 
+mod choices;
 mod contract;
 mod full;
 mod full_allocators;
