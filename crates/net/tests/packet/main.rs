@@ -11,6 +11,7 @@ mod efficiency;
 mod faults;
 mod hosts_between;
 mod limits;
+mod markings;
 mod network;
 mod nics;
 mod packets;

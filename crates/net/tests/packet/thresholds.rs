@@ -50,3 +50,23 @@ fn thresholds_are_exact_to_the_byte() {
         assert_ne!(found, with(&spec, other), "{spec}");
     }
 }
+
+/// The same of room for control: headers of 64 bytes, of packets that are cut where they wait, and of others.
+#[test]
+fn room_for_headers_is_exact_to_the_byte() {
+    let machine = fat_tree(4);
+    let hosts = machine.compute_nodes();
+    let messages: Vec<_> = (1..16).map(|from| (from, 0, 4096 * 20)).collect();
+    let with = |bytes: u64| {
+        let spec = format!(
+            r#"{{"kind": "packet", "congestion": {{"kind": "fixed-window"}}, "buffer": "20 kB",
+                "queue": {{"kind": "trimming", "control-buffer": "{bytes} B"}}}}"#
+        );
+        let (_, report) = run(&mut *network(&spec, machine.clone()), hosts, &messages);
+        report.queues.iter().map(|queue| (queue.link, queue.trims, queue.drops)).collect::<Vec<_>>()
+    };
+    let found = with(64 * 8);
+    assert!(found.iter().any(|queue| queue.2 > 0), "nothing is dropped");
+    assert_eq!(found, with(64 * 8 + 63));
+    assert_ne!(found, with(64 * 8 - 1));
+}

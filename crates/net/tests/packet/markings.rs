@@ -1,0 +1,127 @@
+//! What queues mark, cut and keep, to the packet.
+
+use stratasim_core::model::{NetworkReport, QueueRecord};
+
+use crate::packets::{count, fat_tree, run};
+use crate::support::{network, topology};
+
+/// Messages to hosts of one switch with links of 100 Gbps.
+fn star(hosts: u32, spec: &str, messages: &[(usize, usize, u64)]) -> NetworkReport {
+    let machine = topology(&format!(
+        r#"{{"kind": "single-switch", "nodes": {hosts}, "bandwidth": "100 Gbps", "latency": "1 us"}}"#
+    ));
+    let mut network = network(&format!(r#"{{"kind": "packet", {spec}}}"#), machine.clone());
+    let (_, report) = run(network.as_mut(), machine.compute_nodes(), messages);
+    assert!(report.violations().is_empty(), "{spec}: {:?}", report.violations());
+    report
+}
+
+fn queue(report: &NetworkReport) -> &QueueRecord {
+    report.queues.iter().max_by_key(|queue| queue.most_bytes).expect("a queue")
+}
+
+/// A packet is marked as likely as `max-probability`, times how far between the thresholds what it leaves behind is; above the second
+/// each is. How many are, in all, is within four deviations of the mean.
+#[test]
+fn packets_are_marked_as_often_as_the_thresholds_say() {
+    // 64 packets come at once, and leave 63 to 0 behind
+    let senders = 64_u64;
+    let messages: Vec<_> = (1..=senders as usize).map(|from| (from, 0, 4096)).collect();
+    for (min, max, probability) in [(0, 32, 1.0), (0, 32, 0.25), (16, 64, 0.5), (16, 16, 0.01), (63, 63, 1.0)]
+    {
+        let spec = format!(
+            r#""congestion": {{"kind": "dctcp"}}, "buffer": "1 MB",
+               "ecn": {{"min": "{} B", "max": "{} B", "max-probability": {probability}}}"#,
+            min * 4160,
+            max * 4160
+        );
+        let marks = count(&star(65, &spec, &messages), "network.marks") as f64;
+        let (mut mean, mut variance) = (0.0, 0.0);
+        for behind in (0..senders).filter(|&behind| behind > min) {
+            let share = if behind > max {
+                1.0
+            } else {
+                probability * (behind - min) as f64 / (max - min).max(1) as f64
+            };
+            mean += share;
+            variance += share * (1.0 - share);
+        }
+        assert!((marks - mean).abs() <= 4.0 * f64::sqrt(variance) + 1e-9, "{spec}: {marks} of {mean}");
+    }
+}
+
+/// A packet smaller than what is left of one that is cut goes on as small as it is.
+#[test]
+fn a_small_packet_that_is_cut_does_not_grow() {
+    let messages: Vec<_> = (1..=15).map(|from| (from, 0, 1)).collect();
+    let report = star(
+        16,
+        r#""congestion": {"kind": "fixed-window"}, "recovery": {"kind": "trimming"}, "buffer": "576 B",
+           "queue": {"kind": "trimming", "control-buffer": "10 kB"}, "packets": {"payload-bytes": 512, "control-bytes": 500}"#,
+        &messages,
+    );
+    let (trims, packets) = (count(&report, "network.trims"), count(&report, "network.data_packets"));
+    assert!(trims > 0 && packets == 15 + trims, "{trims} trims, {packets} packets");
+    let last = queue(&report).link.index();
+    assert!((report.link_bytes[last] - 65.0 * packets as f64).abs() < 0.5, "{}", report.link_bytes[last]);
+}
+
+/// A queue may fill all of the buffer that ports share; then no packet gets in, be its own queue empty and its link free.
+#[test]
+fn no_packet_passes_a_full_buffer_by_an_idle_port() {
+    // short ones put senders out of step. One sends to two hosts in turn, so that no packet takes the room of the one before it
+    let short = (2..=21).map(|from| (from, 0, 150 * from as u64));
+    let messages: Vec<_> =
+        short.chain((2..=21).map(|from| (from, 0, 40 * 4096))).chain([(21, 1, 40 * 4096)]).collect();
+    for switching in ["store-and-forward", "cut-through"] {
+        let report = star(
+            22,
+            &format!(
+                r#""congestion": {{"kind": "fixed-window", "factor": 100.0}}, "recovery": {{"kind": "rltp"}}, "buffer": "9 kB",
+                   "queue": {{"kind": "drop-tail"}}, "buffer-sharing": {{"alpha": 1000.0}}, "switching": "{switching}""#
+            ),
+            &messages,
+        );
+        let full = queue(&report);
+        assert!(full.most_bytes > 22 * 9000 - 2 * 4160 && full.most_bytes <= 22 * 9000, "{full:?}");
+        let other = report.queues.iter().find(|it| it.link != full.link && it.drops > 0);
+        assert!(other.is_some(), "{switching}: {:?}", report.queues);
+    }
+}
+
+/// A sender hears of every packet that was marked, once, however many queues have marked it; acknowledgements in the same lines are not.
+#[test]
+fn marks_of_packets_are_those_that_senders_hear_of() {
+    let machine = fat_tree(4);
+    let hosts = machine.compute_nodes();
+    // to one, and from it
+    let messages: Vec<_> = (1..16).flat_map(|other| [(other, 0, 100_000), (0, other, 30_000)]).collect();
+    for control_first in [true, false] {
+        let spec = format!(
+            r#"{{"kind": "packet", "congestion": {{"kind": "dctcp"}}, "completion": "sender", "buffer": "10 MB",
+                "ecn": {{"min": "0 B", "max": "0 B"}}, "queue": {{"kind": "drop-tail", "control-first": {control_first}}}}}"#
+        );
+        let (_, report) = run(&mut *network(&spec, machine.clone()), hosts, &messages);
+        assert_eq!(count(&report, "network.retransmissions"), 0);
+        let heard: u64 = report.flows.iter().map(|flow| u64::from(flow.counts.marks)).sum();
+        let marks: u64 = report.queues.iter().map(|queue| queue.marks).sum();
+        assert_eq!(count(&report, "network.marks"), heard, "{control_first}");
+        assert!(heard > 100 && marks > heard, "{marks} marks on {heard} packets");
+    }
+}
+
+/// Requests to pause are told of the link whose end they stop, which at a host is no queue.
+#[test]
+fn pauses_of_links_add_up() {
+    let messages: Vec<_> = (1..4).map(|from| (from, 0, 400_000)).collect();
+    let report = star(
+        4,
+        r#""congestion": {"kind": "constant-rate"}, "recovery": {"kind": "go-back-n"}, "queue": {"kind": "lossless"}"#,
+        &messages,
+    );
+    let stopped: Vec<_> = report.queues.iter().filter(|queue| queue.pauses > 0).collect();
+    assert_eq!(stopped.iter().map(|queue| queue.pauses).sum::<u64>(), count(&report, "network.pauses"));
+    assert_eq!(stopped.len(), 3);
+    assert!(stopped.iter().all(|queue| queue.most_bytes == 0), "{stopped:?}");
+    assert!(report.queues.is_sorted_by_key(|queue| queue.link));
+}
