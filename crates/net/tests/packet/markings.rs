@@ -125,3 +125,72 @@ fn pauses_of_links_add_up() {
     assert!(stopped.iter().all(|queue| queue.most_bytes == 0), "{stopped:?}");
     assert!(report.queues.is_sorted_by_key(|queue| queue.link));
 }
+
+/// What hosts say themselves always has room, and is sent in its time; at a switch acknowledgements find none, and that is told of a
+/// queue in which no data ever waited.
+#[test]
+fn acknowledgements_are_dropped_at_switches_only() {
+    // longer than the packets that they answer, so that they pile up
+    let spec = r#""congestion": {"kind": "fixed-window"}, "recovery": {"kind": "rltp"}, "completion": "sender", "buffer": "10 kB",
+        "queue": {"kind": "trimming", "control-buffer": "500 B"}, "packets": {"payload-bytes": 512, "control-bytes": 500}"#;
+    let incast: Vec<_> = (1..=15).map(|from| (from, 0, 1)).collect();
+    assert_eq!(count(&star(16, spec, &incast), "network.drops"), 0);
+    let outcast: Vec<_> = (1..=15).map(|to| (0, to, 1)).collect();
+    let report = star(16, spec, &outcast);
+    let drops: u64 =
+        report.queues.iter().filter(|queue| queue.most_bytes == 0).map(|queue| queue.drops).sum();
+    assert!(drops > 0 && drops == count(&report, "network.drops"), "{drops}: {:?}", report.queues);
+}
+
+/// Two hosts and a cable: nothing is a queue.
+#[test]
+fn a_host_that_sends_is_no_queue() {
+    let machine = topology(
+        r#"{"kind": "graph", "nodes": [{"name": "a"}, {"name": "b"}],
+            "links": [{"from": "a", "to": "b", "bandwidth": "100 Gbps", "latency": "1 us"}]}"#,
+    );
+    let mut network = network(r#"{"kind": "packet"}"#, machine.clone());
+    let (_, report) = run(network.as_mut(), machine.compute_nodes(), &[(0, 1, 400_000)]);
+    assert_eq!((count(&report, "network.longest_queue_bytes"), report.queues.len()), (0, 0));
+}
+
+/// HPCC hears of all that waits at a port, whichever class it is of: one that nobody uses changes nothing.
+#[test]
+fn a_class_without_messages_changes_nothing() {
+    let machine = fat_tree(4);
+    let messages: Vec<_> = (1..16).map(|from| (from, 0, 200_000)).collect();
+    for congestion in ["hpcc", "dctcp", "power-tcp"] {
+        let with = |classes: &str| {
+            let spec = format!(
+                r#"{{"kind": "packet", "congestion": {{"kind": "{congestion}"}}, "classes": [{classes}]}}"#
+            );
+            let (ends, report) =
+                run(&mut *network(&spec, machine.clone()), machine.compute_nodes(), &messages);
+            (ends, count(&report, "network.longest_queue_bytes"), count(&report, "network.marks"))
+        };
+        assert_eq!(with(""), with(r#"{"up-to": "1 B"}, {}"#), "{congestion}");
+    }
+}
+
+/// Two hosts fill a third's link, and half of what each sends waits. On long cables pauses come three packets above what two delays
+/// carry and two packets, and the headroom is counted from there.
+#[test]
+fn pauses_come_later_on_long_cables() {
+    let (delays, packet) = (2 * 125_000, 4160);
+    let machine =
+        topology(r#"{"kind": "single-switch", "nodes": 3, "bandwidth": "100 Gbps", "latency": "10 us"}"#);
+    let with = |packets: u64| {
+        let spec = format!(
+            r#"{{"kind": "packet", "congestion": {{"kind": "constant-rate"}}, "recovery": {{"kind": "go-back-n"}},
+                "queue": {{"kind": "lossless", "headroom": "{} B"}}}}"#,
+            delays + 2 * packet
+        );
+        let messages = [1, 2].map(|from| (from, 0, packets * 4096));
+        let (_, report) = run(&mut *network(&spec, machine.clone()), machine.compute_nodes(), &messages);
+        assert_eq!(count(&report, "network.drops"), 0, "{packets}");
+        count(&report, "network.pauses")
+    };
+    let above = (delays + 5 * packet) / packet;
+    assert_eq!(with(2 * (above - 2)), 0);
+    assert!(with(2 * (above + 2)) > 0 && with(10 * above) > 1);
+}
