@@ -194,3 +194,19 @@ fn pauses_come_later_on_long_cables() {
     assert_eq!(with(2 * (above - 2)), 0);
     assert!(with(2 * (above + 2)) > 0 && with(10 * above) > 1);
 }
+
+/// Of a buffer that others have filled, a packet takes the room that the one before it leaves in that very instant.
+#[test]
+fn room_of_a_shared_buffer_is_free_when_a_packet_leaves() {
+    // those of the incast are stored, and ask for room when all of them has come; this one asks when its header has
+    let incast = (2..=20).map(|from| (from, 0, 40 * 4096));
+    let messages: Vec<_> = incast.chain([(21, 1, 40 * 4096)]).collect();
+    let report = star(
+        22,
+        r#""congestion": {"kind": "fixed-window", "factor": 100.0}, "recovery": {"kind": "rltp"}, "buffer": "9 kB",
+           "queue": {"kind": "drop-tail"}, "buffer-sharing": {"alpha": 1000.0}, "switching": "cut-through""#,
+        &messages,
+    );
+    let dropping: Vec<_> = report.queues.iter().filter(|queue| queue.drops > 0).collect();
+    assert_eq!((dropping.len(), dropping[0].link), (1, queue(&report).link), "{:?}", report.queues);
+}
