@@ -427,20 +427,40 @@ class Result:
         return _core.timeline(heading, subtitle, raw, names, nodes, shown, during, pixels, by_stream)
 
     def breakdown(self, *, title: str | None = None) -> _core.Picture:
-        """Where the time of ranks went, as bars."""
+        """Where the time of ranks went, as bars.
+
+        Raises ConfigError for open-loop traffic, which has no ranks.
+        """
+        self._check_drawn("ranks")
         return _core.breakdown(self._heading("Where the time goes", title), self._text)
 
     def fullest_links(self, *, count: int = 16, title: str | None = None) -> _core.Picture:
-        """How full the fullest links were, as bars."""
+        """How full the fullest links were, as bars.
+
+        Raises ConfigError when the network counted none: the message level has no links, those of
+        open-loop traffic are in `traffic`.
+        """
+        self._check_drawn("links")
         return _core.link_bars(
             self._heading("Fullest links", title), self._text, whole("count", count, 2**32 - 1, 1)
         )
 
     def plot(self, kind: str = "breakdown", *, ax: "Axes | None" = None) -> "Axes":
-        """Draws "breakdown", "timeline" or "links" with matplotlib (the extra `plot`)."""
+        """Draws "breakdown", "timeline" or "links" with matplotlib (the extra `plot`).
+
+        Raises ConfigError where there is nothing to draw, as the pictures of those names do.
+        """
+        if kind in (drawn := {"breakdown": "ranks", "links": "links"}):
+            self._check_drawn(drawn[kind])
         from .plot import plot
 
         return plot(self, kind, ax)
+
+    def _check_drawn(self, what: str) -> None:
+        """Refuses a picture without anything on it: `what` is the list of the result that it shows."""
+        if not self.data.get(what):
+            why = "open-loop traffic" if self.data.get("traffic") else "this run"
+            raise _core.ConfigError(f"no {what} to draw: {why} has none in its result")
 
     def _heading(self, what: str, title: str | None) -> str:
         name = self.title["experiment"]

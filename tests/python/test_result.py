@@ -279,6 +279,29 @@ def test_pictures_are_well_formed_in_every_form(result: ss.Result, name: str, tm
     assert picture.title in repr(picture)
 
 
+def test_pictures_without_anything_on_them_are_refused() -> None:
+    torus = ss.topology.torus(dimensions=[4], bandwidth="16 GB/s", latency="1 ns")
+    measure = {"window": 100, "warm-up": 100, "windows": 2}
+    open_loop = ss.run({"topology": torus, "network": "flit", "traffic": {"load": 0.1, "measure": measure}})
+    for name in ("ranks", "links"):
+        draw = open_loop.breakdown if name == "ranks" else open_loop.fullest_links
+        with pytest.raises(ss.ConfigError, match=f"no {name} to draw: open-loop traffic has none"):
+            draw()
+    with pytest.raises(ss.ConfigError, match="no links to draw"):
+        open_loop.plot("links")
+    work = ss.workload.collective(operation="all-reduce", bytes="1 kB")
+    with pytest.raises(ss.ConfigError, match="no links to draw: this run has none"):
+        ss.simulate(torus, work, "message").fullest_links()
+
+
+def test_a_stopped_run_says_so(result: ss.Result) -> None:
+    assert not result.stopped
+    assert "makespan" in repr(result)
+    stopped = ss.Result(json.dumps({**result.data, "stopped": True}))
+    assert stopped.stopped
+    assert "stopped at" in repr(stopped)
+
+
 @pytest.mark.parametrize("name", ["timeline", "breakdown", "fullest_links"])
 def test_a_picture_goes_to_other_processes_and_is_copied(result: ss.Result, name: str) -> None:
     picture = getattr(result, name)()

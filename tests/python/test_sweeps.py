@@ -46,6 +46,13 @@ def test_a_point_is_what_a_run_with_its_settings_is() -> None:
         assert result.digest == ss.run(EXPERIMENT, set=settings).digest
 
 
+def test_notes_of_results_are_told_once_with_those_who_say_it() -> None:
+    swept = ss.sweep(EXPERIMENT, cases={"flows": {}, "constants": {"network": {"kind": "message"}}})
+    (note,) = (note for note in swept.notes if "LogGOPSim" in note)
+    assert note.startswith("constants: ")
+    assert swept[1].notes == [note.removeprefix("constants: ")]
+
+
 def test_lists_go_in_step_and_cases_have_names() -> None:
     swept = ss.sweep(
         EXPERIMENT,
