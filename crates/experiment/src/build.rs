@@ -316,10 +316,8 @@ impl Prepared {
 
     /// That the vertices of a graph are too many to be told of one by one.
     pub(crate) fn untold_vertices(&self) -> Option<String> {
-        let count = self.program.vertices().len();
-        let untold = is_graph(&self.spec) && count > MOST_VERTICES;
-        untold.then(|| {
-            let count = thousands(&count.to_string());
+        (is_graph(&self.spec) && !self.options.by_vertex).then(|| {
+            let count = thousands(&self.program.vertices().len().to_string());
             format!("Of {count} vertices none has times of its own; of up to {MOST_VERTICES} all have.")
         })
     }

@@ -6,6 +6,8 @@ mod vertices;
 
 use std::fmt::Write as _;
 
+use stratasim_core::words::counted;
+
 use crate::result::{MemoryUse, RankResult, RunResult};
 use crate::style::{Style, Tone, display_width, pad_left, pad_right, pieces, shorten_apart, wrap};
 use crate::traffic::traffic_summary;
@@ -177,7 +179,7 @@ fn times(text: &mut Text<'_>, result: &RunResult) {
         style.width.saturating_sub(LABEL + wide - 1 + 9 + 2 + if has_spread { 2 * wide } else { 0 } + 2);
     // where there are several jobs, a rank of the whole is a node
     let rank = if result.jobs.is_empty() { "rank" } else { "node" };
-    let ranks = format!("{} {rank}{}", Unit::Count.format(count as f64), plural(count));
+    let ranks = counted(count as u64, rank);
     let columns = [
         pad_right(&ranks, LABEL - 2),
         pad_left(if count == 1 { "time" } else { "mean" }, wide - 1),
@@ -236,7 +238,7 @@ fn links(text: &mut Text<'_>, result: &RunResult) {
     text.gap();
     // a result lists the busiest of very many links
     let used = result.counter("network.links_used").unwrap_or(links.len() as u64);
-    let number = format!("{} link{}", Unit::Count.format(used as f64), plural(used as usize));
+    let number = counted(used, "link");
     let heading = format!("{number} used, the fullest");
     let heading = if display_width(&heading) < name_width { heading } else { number };
     let columns = [
@@ -302,15 +304,13 @@ fn checks(text: &mut Text<'_>, result: &RunResult) {
     if result.checks.is_empty() {
         return;
     }
-    let number = result.checks.len();
     if result.checks_hold() {
         let checked: u64 = result.checks.iter().map(|check| check.checked).sum();
         let words = format!(
-            "{} {number} check{} on {} thing{} held",
+            "{} {} on {} held",
             text.style.choose("✓", "ok:"),
-            plural(number),
-            Unit::Count.format(checked as f64),
-            plural(checked as usize)
+            counted(result.checks.len() as u64, "check"),
+            counted(checked, "thing")
         );
         text.fact("physics", &words, Some(Tone::Good));
         return;
@@ -330,12 +330,7 @@ fn checks(text: &mut Text<'_>, result: &RunResult) {
 
 fn cost(text: &mut Text<'_>, result: &RunResult) {
     let events = result.events_with_network();
-    let mut words = format!(
-        "{} wall, {} event{}",
-        Unit::Seconds.format(result.wall_s),
-        Unit::Count.format(events as f64),
-        plural(events as usize)
-    );
+    let mut words = format!("{} wall, {}", Unit::Seconds.format(result.wall_s), counted(events, "event"));
     if result.wall_s > 0.0 && events > 0 {
         let _ = write!(words, " ({})", Unit::PerSecond.format(events as f64 / result.wall_s));
     }
@@ -343,10 +338,6 @@ fn cost(text: &mut Text<'_>, result: &RunResult) {
         let _ = write!(words, ", {} peak", Unit::Bytes.format(result.peak_rss_bytes as f64));
     }
     text.fact("cost", &words, None);
-}
-
-const fn plural(count: usize) -> &'static str {
-    if count == 1 { "" } else { "s" }
 }
 
 #[cfg(test)]

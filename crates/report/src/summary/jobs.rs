@@ -1,10 +1,12 @@
 //! The jobs of a run: when each ran, and what sharing the machine cost it.
 
+use stratasim_core::words::counted;
+
 use crate::result::{JobResult, RunResult};
 use crate::style::{Tone, pad_left, pad_right, shorten_apart};
 use crate::units::Unit;
 
-use super::{Text, plural};
+use super::Text;
 
 /// Jobs shown.
 const TOP_JOBS: usize = 12;
@@ -38,9 +40,10 @@ pub(super) fn jobs(text: &mut Text<'_>, result: &RunResult) {
     let name_width = room.saturating_sub(taken).clamp(LEAST_NAME / 2, MOST_NAME);
     text.gap();
     let number = result.jobs.len();
+    let jobs = counted(number as u64, "job");
     let heading = match number > shown.len() {
-        true => format!("{} jobs, {}", Unit::Count.format(number as f64), shown.len()),
-        false => format!("{number} job{}", plural(number)),
+        true => format!("{jobs}, {}", shown.len()),
+        false => jobs,
     };
     let headings = columns.iter().map(|column| pad_left(column.heading, column.width));
     let headings: String = std::iter::once(pad_right(&heading, name_width)).chain(headings).collect();
