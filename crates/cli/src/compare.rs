@@ -1,6 +1,7 @@
 //! `stratasim compare`: one experiment several ways, side by side.
 
 mod messages;
+mod notes;
 mod traffic;
 
 use std::borrow::Cow;
@@ -256,28 +257,8 @@ pub(crate) fn side_by_side(title: &str, results: &[(String, RunResult)], style: 
             text += &format!("{}\n", line.trim_end());
         }
     }
-    text += &notes(results, &letters, style);
+    text += &notes::all(results, &letters, style);
     text
-}
-
-/// What results say beside their numbers, once each, with the letters of those that say it where others do not.
-fn notes(results: &[(String, RunResult)], letters: &[String], style: &Style) -> String {
-    let mut told: Vec<&String> = Vec::new();
-    let mut text = String::new();
-    for note in results.iter().flat_map(|(_, result)| &result.notes) {
-        if told.contains(&note) {
-            continue;
-        }
-        told.push(note);
-        let says = |at: &usize| results[*at].1.notes.contains(note);
-        let sayers: Vec<&str> = (0..results.len()).filter(says).map(|at| letters[at].as_str()).collect();
-        let of =
-            if sayers.len() == results.len() { String::new() } else { format!("{}: ", sayers.join(", ")) };
-        let words = hanging(&format!("{of}{note}"), style.width, LABEL);
-        let label = style.paint(Tone::Muted, &pad_right("note", LABEL - 2));
-        text += &format!("  {label}{words}\n");
-    }
-    if text.is_empty() { text } else { format!("\n{text}") }
 }
 
 /// A, B, ..., Z, AA, ...
@@ -293,6 +274,7 @@ fn rows(results: &[(String, RunResult)]) -> Vec<(Cow<'static, str>, Vec<String>)
     let mut rows = if has_programs { program_rows(results) } else { Vec::new() };
     rows.extend(traffic::rows(results));
     rows.extend(messages::time_rows(results));
+    rows.extend(messages::queue_rows(results));
     rows.extend(messages::count_rows(results));
     let numbers = |unit: Unit, number: &dyn Fn(&RunResult) -> f64| {
         unit.format_all(&results.iter().map(|(_, result)| number(result)).collect::<Vec<_>>())

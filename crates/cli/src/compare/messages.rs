@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use stratasim_report::Unit;
-use stratasim_report::flows::Spread;
+use stratasim_report::flows::{QueueResult, Spread};
 use stratasim_report::result::RunResult;
 
 use super::dash;
@@ -53,4 +53,23 @@ pub(super) fn count_rows(results: &[(String, RunResult)]) -> Vec<(Cow<'static, s
         happened.then(|| (Cow::Borrowed(label), results.iter().map(cell).collect()))
     };
     counts.into_iter().filter_map(row).collect()
+}
+
+/// The longest queue of a result.
+pub(super) fn longest((_, result): &(String, RunResult)) -> Option<&QueueResult> {
+    result.queues.iter().max_by_key(|queue| queue.most_bytes)
+}
+
+/// The longest queue, and its buffer, which often goes with the transport: who compares transports compares that, too.
+pub(super) fn queue_rows(results: &[(String, RunResult)]) -> Vec<(Cow<'static, str>, Vec<String>)> {
+    type Size = fn(&QueueResult) -> Option<u64>;
+    let sizes: [(&'static str, Size); 2] =
+        [("longest queue", |queue| Some(queue.most_bytes)), ("its buffer", |queue| queue.capacity_bytes)];
+    let row = |(label, of): (&'static str, Size)| {
+        let cell = |bytes: u64| Unit::Bytes.format(bytes as f64);
+        let cells = results.iter().map(|result| longest(result).and_then(of).map_or_else(dash, cell));
+        let is_known = results.iter().any(|result| longest(result).and_then(of).is_some());
+        is_known.then(|| (Cow::Borrowed(label), cells.collect()))
+    };
+    sizes.into_iter().filter_map(row).collect()
 }

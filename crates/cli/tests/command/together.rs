@@ -156,3 +156,46 @@ fn long_numbers_stay_apart() {
     let row = ended.output.lines().find(|line| line.trim_start().starts_with("change")).expect("a row");
     assert!(row.contains(" - +") || row.split_whitespace().count() == 4, "{row}");
 }
+
+/// Whoever compares transports compares the buffers that they come with.
+#[test]
+fn unlike_buffers_are_shown_and_told_of_unless_they_were_asked_for() {
+    let scratch = Scratch::new();
+    scratch.write("incast.toml", INCAST);
+    let compare = |more: &[&str]| {
+        let swift = "--with=network.congestion=swift";
+        let ended = scratch.stratasim(&[&["compare", "incast.toml", swift][..], more].concat());
+        assert_eq!(ended.code, 0, "{}", ended.errors);
+        let words = ended.output.split_whitespace().collect::<Vec<_>>().join(" ");
+        let line = ended.output.lines().find(|line| line.contains("its buffer")).unwrap().to_owned();
+        let sizes = line.trim().trim_start_matches("its buffer").trim();
+        let (nscc, swift) = sizes.split_once("  ").unwrap();
+        let sizes = [nscc, swift].map(|size| size.trim().to_owned());
+        (words.contains("the buffers differ"), sizes)
+    };
+    let (is_told, [nscc, swift]) = compare(&["--set=network.congestion=nscc"]);
+    assert!(is_told && nscc != swift, "{nscc} {swift}");
+    let (is_told, sizes) = compare(&["--set=network.congestion=nscc", "--set=network.buffer=100 kB"]);
+    assert_eq!((is_told, sizes), (false, ["100 kB".to_owned(), "100 kB".to_owned()]));
+}
+
+/// Flow level takes one way where packet level takes several, which random placement makes matter.
+#[test]
+fn who_compares_one_way_with_several_is_told() {
+    let scratch = Scratch::new();
+    let compare = |topology: &str, more: &[&str]| {
+        let topology = format!("--set=topology={topology}");
+        scratch.write("incast.toml", INCAST);
+        let arguments = [&["compare", "incast.toml", topology.as_str()][..], more].concat();
+        let ended = scratch.stratasim(&arguments);
+        assert_eq!(ended.code, 0, "{}", ended.errors);
+        ended.output.contains("flow level sends all from one node to another one way")
+    };
+    let tree = "{ kind = \"leaf-spine\", leaves = 4, spines = 2, hosts-per-leaf = 2, bandwidth = \"100 Gbps\", latency = \"1 us\" }";
+    let switch = "{ kind = \"single-switch\", nodes = 5, bandwidth = \"100 Gbps\", latency = \"1 us\" }";
+    let both = "--networks=flow,packet";
+    assert!(compare(tree, &[both]));
+    assert!(!compare(tree, &[both, "--set=network.balancing=routing"]));
+    assert!(!compare(tree, &["--networks=message,packet"]));
+    assert!(!compare(switch, &[both]));
+}
