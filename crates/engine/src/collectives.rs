@@ -8,7 +8,7 @@ use stratasim_core::model::{Member, Pipeline};
 use stratasim_core::{NodeId, Slots, Time};
 use stratasim_workload::collective::kernel::{Family, Fixed, Held, Kernel};
 use stratasim_workload::collective::{Action, Combine, Plan};
-use stratasim_workload::program::{Collective, Gate, Program, VertexId};
+use stratasim_workload::program::{Collective, Gate, Program, Seat, Subgroups, VertexId};
 
 /// A collective of which at least one member came.
 #[derive(Debug)]
@@ -17,6 +17,8 @@ pub(crate) struct Run {
     pub(crate) iteration: u32,
     pub(crate) plan: Arc<dyn Plan>,
     pub(crate) group: u32,
+    /// Where it is one of those into which the group of the vertex is cut: all of them.
+    subgroups: Option<Subgroups>,
     gate: Gate,
     /// Members that came; kept in order where all must come first.
     came: Vec<u32>,
@@ -31,6 +33,13 @@ pub(crate) struct Run {
     /// Who waits in which meeting.
     meetings: BTreeMap<u64, Vec<u32>>,
     pub(crate) is_pipeline: bool,
+}
+
+impl Run {
+    /// The instance of the vertex that is a member.
+    pub(crate) fn instance_of(&self, member: u32) -> u32 {
+        self.subgroups.map_or(member, |all| all.division.member(self.group - all.first, member))
+    }
 }
 
 /// What a member of a collective did so far.
@@ -106,7 +115,8 @@ type Shape = (u32, u32, u64, u32);
 /// All collectives under way.
 #[derive(Debug, Default)]
 pub(crate) struct Collectives {
-    active: FxHashMap<(VertexId, u32), u32>,
+    /// By vertex, iteration and group.
+    active: FxHashMap<(VertexId, u32, u32), u32>,
     runs: Slots<Option<Run>>,
     pub(crate) messages: Slots<RoundMessage>,
     pub(crate) accesses: Slots<Access>,
@@ -116,20 +126,21 @@ pub(crate) struct Collectives {
 }
 
 impl Collectives {
-    /// A member comes to iteration `iteration` of `vertex`. Appends what to do, in order.
+    /// A member, which has a `seat` among those that go together, comes to iteration `iteration` of `vertex`. Appends what to
+    /// do, in order.
     #[expect(clippy::too_many_arguments, reason = "the identity of a member of a collective is that long")]
     pub(crate) fn join(
         &mut self,
         vertex: VertexId,
         iteration: u32,
         collective: &Collective,
-        members: u32,
-        member: u32,
+        seat: Seat,
         pipelines: bool,
         now: Time,
         asks: &mut Vec<Ask>,
     ) {
-        let id = match self.active.get(&(vertex, iteration)) {
+        let Seat { group, members, place: member } = seat;
+        let id = match self.active.get(&(vertex, iteration, group)) {
             Some(&id) => id,
             None => {
                 let is_pipeline = pipelines && collective.plan.pipeline().is_some();
@@ -137,7 +148,8 @@ impl Collectives {
                     vertex,
                     iteration,
                     plan: collective.plan.clone(),
-                    group: collective.group,
+                    group,
+                    subgroups: collective.subgroups,
                     gate: collective.gate,
                     came: Vec::new(),
                     left: members,
@@ -152,7 +164,7 @@ impl Collectives {
                     is_pipeline,
                 };
                 let id = self.runs.insert(Some(run));
-                self.active.insert((vertex, iteration), id);
+                self.active.insert((vertex, iteration, group), id);
                 if is_pipeline {
                     asks.push(Ask::Open { run: id });
                 }
@@ -312,7 +324,7 @@ impl Collectives {
         if run.left > 0 {
             return false;
         }
-        let key = (run.vertex, run.iteration);
+        let key = (run.vertex, run.iteration, run.group);
         self.active.remove(&key);
         self.runs[id] = None;
         self.runs.release(id);
@@ -346,8 +358,10 @@ impl Collectives {
     }
 
     /// What a member waits for, for the report of a stalled run.
-    pub(crate) fn describe(&self, vertex: VertexId, iteration: u32, member: u32) -> String {
-        let Some(run) = self.active.get(&(vertex, iteration)).and_then(|&id| self.runs[id].as_ref()) else {
+    pub(crate) fn describe(&self, vertex: VertexId, iteration: u32, seat: Seat) -> String {
+        let Seat { group, place: member, .. } = seat;
+        let Some(run) = self.active.get(&(vertex, iteration, group)).and_then(|&id| self.runs[id].as_ref())
+        else {
             return "its members".to_owned();
         };
         if run.gate == Gate::AllMembers && !run.came.is_empty() {

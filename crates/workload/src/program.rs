@@ -8,8 +8,10 @@
 
 mod build;
 mod check;
+mod subgroups;
 
 pub use build::ProgramBuilder;
+pub use subgroups::{Division, Subgroups};
 
 use std::sync::Arc;
 
@@ -188,17 +190,48 @@ pub struct Collective {
     pub plan: Arc<dyn Plan>,
     /// Group of the program.
     pub group: u32,
+    /// The groups into which that one is cut, where each of them runs the collective on its own; `plan` is for one of them.
+    pub subgroups: Option<Subgroups>,
     /// Bytes per member, as the operation counts them.
     pub bytes: u64,
     /// When members may start.
     pub gate: Gate,
 }
 
+impl Collective {
+    /// Those that run it together with member `index` of the group: their group, how many they are, and its place among them.
+    pub fn seat(&self, index: u32, members: u32) -> Seat {
+        match self.subgroups {
+            None => Seat { group: self.group, members, place: index },
+            Some(Subgroups { division, first, .. }) => {
+                let (group, place) = division.place(index);
+                Seat { group: first + group, members: division.size, place }
+            }
+        }
+    }
+
+    /// The groups of the program that run it.
+    pub fn groups(&self) -> std::ops::Range<u32> {
+        self.subgroups.map_or(self.group..self.group + 1, |it| it.first..it.first + it.count)
+    }
+}
+
+/// The place of a rank among those that run a collective together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seat {
+    /// Group of the program.
+    pub group: u32,
+    /// Its members.
+    pub members: u32,
+    /// The rank's place there.
+    pub place: u32,
+}
+
 impl PartialEq for Collective {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.plan, &other.plan)
-            && (self.kind, self.group, self.bytes, self.gate)
-                == (other.kind, other.group, other.bytes, other.gate)
+            && (self.kind, self.group, self.subgroups, self.bytes, self.gate)
+                == (other.kind, other.group, other.subgroups, other.bytes, other.gate)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use stratasim_core::Rank;
 use stratasim_core::model::{NetworkRequest, Transfer};
 use stratasim_workload::collective::kernel::Held;
 use stratasim_workload::program::VertexId;
@@ -88,16 +89,17 @@ impl Engine<'_> {
 
     /// A member of a collective is done.
     pub(super) fn leave(&mut self, run: u32, member: u32) {
-        let vertex = self.collectives.run(run).vertex;
-        self.check_member(run, vertex, member);
+        let of = self.collectives.run(run);
+        let (vertex, index) = (of.vertex, of.instance_of(member));
+        let rank = self.instances.rank(self.program, vertex, index);
+        self.check_member(run, member, vertex, rank);
         self.collectives.left(run);
-        self.finish(vertex, member);
+        self.finish(vertex, index);
     }
 
     /// What a member sent cannot have left its node faster than the node's links allow.
-    fn check_member(&mut self, run: u32, vertex: VertexId, member: u32) {
+    fn check_member(&mut self, run: u32, member: u32, vertex: VertexId, rank: Rank) {
         const NAMED: usize = 20;
-        let rank = self.instances.rank(self.program, vertex, member);
         let effort = self.collectives.effort(run, member);
         let least_s = effort.bytes as f64 / self.egress_bytes_per_s[rank.index()];
         let took = self.now - effort.since;

@@ -88,9 +88,10 @@ impl Engine<'_> {
                 let to = self.program.peer(rank, to).map_or("any rank".to_owned(), |r| format!("rank {r}"));
                 format!("{to} to receive tag {tag}")
             }
-            Op::Collective(_) => {
+            Op::Collective(ref collective) => {
                 let iteration = self.instances.iteration(self.instances.number(vertex, index));
-                self.collectives.describe(vertex, iteration, index)
+                let seat = collective.seat(index, self.instances.len(vertex));
+                self.collectives.describe(vertex, iteration, seat)
             }
             Op::Compute(_) | Op::Transfer { .. } => {
                 "a node or link without rate, or takes longer than 213 days".to_owned()

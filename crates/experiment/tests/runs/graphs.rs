@@ -246,6 +246,18 @@ fn a_slow_message_is_no_deadlock() {
 }
 
 #[test]
+fn a_member_of_a_group_waits_for_those_of_its_own() {
+    let waits = "vertices = [{ name = \"r\", kind = \"receive\", rank = 3, source = 1 }, \
+         { name = \"s\", kind = \"send\", rank = 1, destination = 3, bytes = \"1 kB\" }, \
+         { name = \"x\", kind = \"communication\", collective = \"all-gather\", bytes = \"3 MB\", \
+         algorithm = \"direct\", groups = { size = 2 } }]\n\
+         edges = [{ from = \"r\", to = \"s\" }, { from = \"r\", to = \"x\" }]";
+    let error = error(&text(4, waits));
+    assert!(error.contains("`x` on rank 2 waits for round 0: messages from member 1"), "{error}");
+    assert!(!error.contains("`x` on rank 0"), "the other group has done it: {error}");
+}
+
+#[test]
 fn who_gets_something_waits_until_it_is_there() {
     let late = "{ name = \"late\", kind = \"delay\", rank = 0, duration = \"1 s\" }";
     // rank 1 waits for the late rank 0, whether all send or one does, and whatever it does then

@@ -10,4 +10,5 @@ mod link_uses;
 mod message_counts;
 mod schedules;
 mod stop;
+mod subgroups;
 mod sweep;

@@ -8,7 +8,7 @@ use stratasim_core::{BuildError, Bytes};
 
 use super::{WorkloadContext, WorkloadGenerator};
 use crate::collective::{CollectiveKind, CollectiveSpec, Parts, Plan};
-use crate::program::{Collective, Gate, Op, Program, ProgramBuilder, Scope, Stream};
+use crate::program::{Collective, Division, Gate, Op, Program, ProgramBuilder, Scope, Stream};
 
 /// One collective over all ranks, `iterations` times in a row.
 ///
@@ -41,6 +41,10 @@ pub struct CollectiveWorkload {
     /// Seed of `skew`; 0 when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
+    /// How the ranks are cut into groups, each of which does it on its own at the same time; all are one group when absent.
+    /// `sizes` and `matrix` are for the members of one then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub groups: Option<Division>,
     /// How often.
     #[serde(default = "one")]
     pub iterations: u32,
@@ -54,17 +58,22 @@ impl WorkloadGenerator for CollectiveWorkload {
     fn build(&self, context: &WorkloadContext<'_>) -> Result<Program, BuildError> {
         let algorithm = self.algorithm.clone().unwrap_or_else(|| self.operation.usual_algorithm());
         let mut builder = ProgramBuilder::new(context.ranks).dimensions(&context.dimensions);
-        let parts = self.parts(context.ranks)?;
+        let subgroups = self.groups.map(|division| builder.subgroups(0, division)).transpose();
+        let subgroups =
+            subgroups.map_err(|(key, reason)| BuildError::new(format!("groups.{key}"), reason))?;
+        let group = subgroups.map_or(0, |all| all.first);
+        let parts = self.parts(subgroups.map_or(context.ranks, |all| all.division.size))?;
         let bytes = parts.total();
         let plan: Arc<dyn Plan> = if parts.is_equal() {
             builder
-                .plan(self.operation, algorithm.plugin(), 0, bytes)
+                .plan(self.operation, algorithm.plugin(), group, bytes)
                 .map_err(|error| error.within("algorithm"))?
         } else {
             let plan = algorithm.plugin().plan_parts(self.operation, parts);
             plan.map_err(|error| error.within("algorithm"))?.into()
         };
-        let op = Collective { kind: self.operation, plan, group: 0, bytes, gate: Gate::EachMember };
+        let kind = self.operation;
+        let op = Collective { kind, plan, group: 0, subgroups, bytes, gate: Gate::EachMember };
         let name = format_args!("{}", self.operation.name());
         builder.vertex(name, Scope::Group(0), Stream::COMMUNICATION, Op::Collective(op));
         builder.iterations(self.iterations).build()

@@ -6,7 +6,8 @@ use stratasim_core::names::Names;
 use stratasim_core::{BuildError, Duration, Rank};
 
 use super::{
-    Adjacency, Collective, Edge, Gate, Link, Op, Program, Scope, Stream, Summary, Vertex, VertexId, check,
+    Adjacency, Collective, Division, Edge, Gate, Link, Op, Program, Scope, Stream, Subgroups, Summary,
+    Vertex, VertexId, check,
 };
 use crate::collective::{CollectiveAlgorithm, CollectiveKind, Plan};
 
@@ -34,6 +35,8 @@ pub struct ProgramBuilder {
     names: Names,
     edges: Vec<(VertexId, Edge)>,
     groups: Vec<Vec<Rank>>,
+    /// Groups that are cut, and into which.
+    cut: Vec<(u32, Subgroups)>,
     dimensions: Vec<u32>,
     summary: Summary,
 }
@@ -48,6 +51,7 @@ impl ProgramBuilder {
             names: Names::default(),
             edges: Vec::new(),
             groups: vec![(0..ranks).map(Rank).collect()],
+            cut: Vec::new(),
             dimensions: Vec::new(),
             summary: Summary::default(),
         }
@@ -87,6 +91,25 @@ impl ProgramBuilder {
         }) as u32
     }
 
+    /// Declares the groups into which a group is cut, or finds them.
+    ///
+    /// # Errors
+    /// The key of `division` that makes no whole groups, and why.
+    pub fn subgroups(&mut self, group: u32, division: Division) -> Result<Subgroups, (&'static str, String)> {
+        let known = self.cut.iter().find(|(of, known)| *of == group && known.division == division);
+        if let Some(&(_, known)) = known {
+            return Ok(known);
+        }
+        let whole = self.groups[group as usize].clone();
+        let count = division.groups(whole.len() as u32)?;
+        let subgroups = Subgroups { division, first: self.groups.len() as u32, count };
+        self.groups.extend((0..count).map(|number| {
+            (0..division.size).map(|place| whole[division.member(number, place) as usize]).collect()
+        }));
+        self.cut.push((group, subgroups));
+        Ok(subgroups)
+    }
+
     /// Makes room for as many more vertices.
     pub fn reserve(&mut self, vertices: usize) {
         self.vertices.reserve(vertices);
@@ -119,7 +142,8 @@ impl ProgramBuilder {
         bytes: u64,
     ) -> Result<VertexId, BuildError> {
         let plan = self.plan(kind, algorithm, group, bytes)?;
-        let op = Op::Collective(Collective { kind, plan, group, bytes, gate: Gate::EachMember });
+        let op =
+            Op::Collective(Collective { kind, plan, group, subgroups: None, bytes, gate: Gate::EachMember });
         Ok(self.vertex(name, Scope::Group(group), stream, op))
     }
 

@@ -333,6 +333,7 @@ impl Chain<'_> {
             kind: CollectiveKind::AllReduce,
             plan: Arc::clone(plan),
             group: 0,
+            subgroups: None,
             bytes,
             gate: Gate::EachMember,
         };

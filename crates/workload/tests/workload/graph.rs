@@ -313,6 +313,14 @@ fn what_is_wrong_with_a_vertex_names_it_its_key_and_the_remedy() {
             json!({"kind": "communication", "collective": "all-reduce", "bytes": 1, "members": [0, 7]}),
             "vertices.1.members: vertex `a`: rank 7 does not exist",
         ),
+        (
+            json!({"kind": "communication", "collective": "all-reduce", "bytes": 1, "members": [0, 1, 2], "groups": {"size": 2}}),
+            "vertices.1.groups: vertex `a`: size: 3 members are no multiple of 2",
+        ),
+        (
+            json!({"kind": "communication", "source": 0, "destination": 1, "bytes": 1, "groups": {"size": 2}}),
+            "vertices.1.groups: vertex `a`: `groups` says nothing for a communication vertex; it needs `collective`, too",
+        ),
         (json!({"kind": "delay", "rank": 0}), "vertices.1.duration: vertex `a`: `duration` is missing"),
         (json!({"kind": "receive", "rank": 0}), "vertices.1.source: vertex `a`: `source` is missing"),
         (

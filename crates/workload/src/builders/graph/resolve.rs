@@ -254,12 +254,15 @@ impl Writer<'_, '_> {
         let group = self.places.group(members, &mut self.builder).map_err(|reason| ("members", reason))?;
         let bytes = if kind == CollectiveKind::Barrier { 0 } else { self.bytes(vertex)? };
         let algorithm = vertex.algorithm.as_ref().map_or_else(|| kind.usual_algorithm(), Clone::clone);
-        let plan = self.builder.plan(kind, algorithm.plugin(), group, bytes).map_err(|error| {
+        let subgroups = vertex.groups.map(|division| self.builder.subgroups(group, division)).transpose();
+        let subgroups = subgroups.map_err(|(key, reason)| ("groups", format!("{key}: {reason}")))?;
+        let of_one = subgroups.map_or(group, |all| all.first);
+        let plan = self.builder.plan(kind, algorithm.plugin(), of_one, bytes).map_err(|error| {
             let field = if error.field.is_empty() { String::new() } else { format!("{}: ", error.field) };
             ("algorithm", format!("{field}{}", error.reason))
         })?;
         let gate = vertex.gate.map(Into::into).unwrap_or_default();
-        let op = Op::Collective(Collective { kind, plan, group, bytes, gate });
+        let op = Op::Collective(Collective { kind, plan, group, subgroups, bytes, gate });
         Ok((Scope::Group(group), op, Stream::NONE))
     }
 
@@ -323,9 +326,17 @@ fn check_keys(vertex: &VertexSpec) -> Result<(), Wrong> {
     let place = ["rank", "node", "ranks"];
     let own: &[&str] = match vertex.kind {
         VertexKind::Compute => &["flops", "precision", "memory-bytes", "memory", "threads", "rate-cap"],
-        VertexKind::Communication if vertex.collective.is_some() => {
-            &["bytes", "collective", "algorithm", "members", "gate", "source", "destination", "offset"]
-        }
+        VertexKind::Communication if vertex.collective.is_some() => &[
+            "bytes",
+            "collective",
+            "algorithm",
+            "members",
+            "groups",
+            "gate",
+            "source",
+            "destination",
+            "offset",
+        ],
         VertexKind::Communication => &["bytes", "source", "destination", "offset", "rate-cap"],
         VertexKind::Send => &["bytes", "destination", "offset", "tag"],
         VertexKind::Receive => &["source", "offset", "tag"],
@@ -336,7 +347,9 @@ fn check_keys(vertex: &VertexSpec) -> Result<(), Wrong> {
     stranger.map_or(Ok(()), |key| {
         let hint = match (vertex.kind, key) {
             (VertexKind::Compute, "bytes") => "; did you mean `memory-bytes`?",
-            (VertexKind::Communication, "algorithm" | "members" | "gate") => "; it needs `collective`, too",
+            (VertexKind::Communication, "algorithm" | "members" | "groups" | "gate") => {
+                "; it needs `collective`, too"
+            }
             _ => "",
         };
         let kind = vertex.kind.name();

@@ -6,7 +6,7 @@ use stratasim_core::{Bandwidth, Duration, Precision};
 
 use super::values::{ByteCount, FlopCount, Name, PeerRef, PlaceRef, RankRef, Ranks, StreamNumber};
 use crate::collective::{CollectiveKind, CollectiveSpec};
-use crate::program::Gate;
+use crate::program::{Division, Gate};
 
 /// What a vertex does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -127,6 +127,9 @@ pub struct VertexSpec {
     /// Ranks that take part (collective); `"all"` when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub members: Option<Ranks>,
+    /// How they are cut into groups, each of which does it on its own (collective); all are one group when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub groups: Option<Division>,
     /// When they start (collective): `each-member` (when absent) or `all-members`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gate: Option<GateChoice>,
@@ -158,6 +161,7 @@ impl VertexSpec {
             ("collective", self.collective.is_some()),
             ("algorithm", self.algorithm.is_some()),
             ("members", self.members.is_some()),
+            ("groups", self.groups.is_some()),
             ("gate", self.gate.is_some()),
             ("tag", self.tag.is_some()),
             ("duration", self.duration.is_some()),
