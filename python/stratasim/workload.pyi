@@ -57,6 +57,7 @@ def collective(
     matrix: Sequence[Sequence[str] | Array] | Array | None = None,
     skew: float | None = None,
     seed: int | None = None,
+    groups: Part | None = None,
     iterations: int | None = 1,
 ) -> Spec:
     """One collective over all ranks, `iterations` times in a row."""
